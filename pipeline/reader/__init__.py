@@ -1,0 +1,27 @@
+"""The reading of pages: PDF, TIFF, PNG and JPEG in; text, words, confidences and images out.
+
+Imports no Django and nothing else of the project. Every library that parses a file runs in a
+killable child process (`child.py`); here and in `process.py` only the standard library runs, so a
+hostile file never harms the worker.
+"""
+
+from __future__ import annotations
+
+from .process import probe, read_pages, render_page
+from .sniff import sniff
+from .types import InputRefused, Limits, MediaType, PageRead, PageSource, Probe, RefusalCode, Word
+
+__all__ = [
+    "InputRefused",
+    "Limits",
+    "MediaType",
+    "PageRead",
+    "PageSource",
+    "Probe",
+    "RefusalCode",
+    "Word",
+    "probe",
+    "read_pages",
+    "render_page",
+    "sniff",
+]
