@@ -1,0 +1,54 @@
+"""The border to whoever reads the pages: one request, one reply, one tree of errors.
+
+May import `errors`, `types` and `schemas`. Nothing above this layer knows which provider answers;
+a provider knows nothing of rows, retries or rates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pydantic import BaseModel
+
+from pipeline.errors import CallFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One call, fully rendered."""
+
+    item_token: str
+    """Random per batch; the reply must echo it."""
+    prompt: str = field(repr=False)
+    """Instructions and pages as text (see `prompts`); PHI."""
+    schema: type[BaseModel]
+    max_output_tokens: int
+    deadline_s: float
+    """Wall clock, scaled; the caller writes the call off at this age."""
+    prompt_version: str
+    estimated_input_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """A reply that has been parsed, validated and matched to its request."""
+
+    output: BaseModel = field(repr=False)
+    facts: CallFacts
+
+
+class Provider(Protocol):
+    """Answers requests; called by call threads, several at once."""
+
+    name: str
+    """`local` or `gemini`; goes into `provider_calls`."""
+    model: str
+
+    def generate(self, request: Request) -> Reply:
+        """Answer one request, or raise `CallError` with a code of the taxonomy."""
+        ...
+
+    def close(self) -> None:
+        """Give up connections; the provider is not used afterwards."""
+        ...

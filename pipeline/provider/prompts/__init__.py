@@ -1,0 +1,107 @@
+"""Versioned prompts, and the one format in which pages are put into them.
+
+May import `errors`, `types` and `schemas`. `render_*` makes the text that any provider gets;
+`read_prompt` takes it apart again, so that the local engine and the emulator answer exactly what
+a model would have been asked. Page markers carry the item token, which no document can know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pipeline.types import PageSlice
+
+PROMPT_VERSION = "1"
+"""Part of the key of cached extractions; bumped with any change of a prompt's words."""
+
+Kind = Literal["discovery", "entities"]
+
+_FOLDER = Path(__file__).parent
+_HEAD = re.compile(r"^<<<TASK (discovery|entities) ([0-9a-f]{8,64}) zones=(yes|no)>>>$", re.M)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a rendered prompt asks."""
+
+    kind: Kind
+    item_token: str
+    include_zones: bool
+    slices: tuple[PageSlice, ...] = field(repr=False)
+
+
+def render_discovery(item_token: str, slices: Sequence[PageSlice]) -> str:
+    """Render the prompt of Pass 0.5; lines are numbered from 1 on each page."""
+    return _render("discovery", item_token, slices, include_zones=False)
+
+
+def render_entities(item_token: str, slices: Sequence[PageSlice], *, include_zones: bool) -> str:
+    """Render the prompt of Pass 1."""
+    return _render("entities", item_token, slices, include_zones=include_zones)
+
+
+def read_prompt(prompt: str) -> Question:
+    """Take a rendered prompt apart.
+
+    Raises ValueError where the text is not one of ours.
+    """
+    head = _HEAD.search(prompt)
+    if head is None:
+        raise ValueError("not a prompt of medproc")
+    kind, token, zones = head.groups()
+    found = re.finditer(
+        rf"^<<<PAGE {token} (\d+) (\d+) (own|context)>>>\n(.*?)\n<<<END {token}>>>$",
+        prompt[head.end() :],
+        re.M | re.S,
+    )
+    slices = tuple(
+        PageSlice(
+            page=int(m[1]),
+            start=int(m[2]),
+            context=m[3] == "context",
+            text=_without_numbers(m[4]) if kind == "discovery" else m[4],
+        )
+        for m in found
+    )
+    return Question(
+        kind="discovery" if kind == "discovery" else "entities",
+        item_token=token,
+        include_zones=zones == "yes",
+        slices=slices,
+    )
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate input tokens: four characters a token, as the API's documentation says."""
+    return len(text) // 4 + 1
+
+
+def _render(
+    kind: Kind, item_token: str, slices: Sequence[PageSlice], *, include_zones: bool
+) -> str:
+    words = (_FOLDER / f"{kind}_v{PROMPT_VERSION}.txt").read_text(encoding="utf-8")
+    if not include_zones:
+        words = re.sub(r"(?ms)^\[zones\]\n.*?^\[/zones\]\n", "", words)
+    else:
+        words = re.sub(r"(?m)^\[/?zones\]\n", "", words)
+    head = f"<<<TASK {kind} {item_token} zones={'yes' if include_zones else 'no'}>>>"
+    pages = []
+    for s in slices:
+        role = "context" if s.context else "own"
+        body = _with_numbers(s.text) if kind == "discovery" else s.text
+        pages.append(
+            f"<<<PAGE {item_token} {s.page} {s.start} {role}>>>\n{body}\n<<<END {item_token}>>>"
+        )
+    return "\n".join([words.rstrip("\n"), head, *pages])
+
+
+def _with_numbers(text: str) -> str:
+    return "\n".join(f"{n}| {line}" for n, line in enumerate(text.split("\n"), start=1))
+
+
+def _without_numbers(text: str) -> str:
+    return "\n".join(line.partition("| ")[2] for line in text.split("\n"))

@@ -1,0 +1,72 @@
+"""Frozen values that pass between the layers.
+
+Imports nothing of the project. Pages are 1-based and ranges of pages inclusive; character offsets
+are 0-based within one page's text and exclusive at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A run of characters on one page: `text[start:end]` of page `page`."""
+
+    page: int
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if self.page < 1 or not 0 <= self.start <= self.end:
+            raise ValueError(f"not a span: page {self.page}, {self.start}..{self.end}")
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def overlap(self, other: Span) -> int:
+        """Return how many characters both spans share."""
+        if self.page != other.page:
+            return 0
+        return max(0, min(self.end, other.end) - max(self.start, other.start))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageText:
+    """The text of one page as it was read; offsets of every span count in it."""
+
+    number: int
+    text: str
+    is_blank: bool = False
+    ocr_confidence: float | None = None
+    """Mean word confidence, 0–100; None where the text did not come from OCR."""
+
+    @property
+    def whole(self) -> Span:
+        """The span of the whole page."""
+        return Span(self.number, 0, len(self.text))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageSlice:
+    """Part of a page as it is shown to the provider."""
+
+    page: int
+    start: int
+    text: str
+    context: bool = False
+    """True for text that is shown for understanding only; nothing is reported from it."""
+
+    @property
+    def span(self) -> Span:
+        """Where this text stands on its page."""
+        return Span(self.page, self.start, self.start + len(self.text))
+
+
+def slices(spans: Sequence[Span], pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
+    """Cut the text of `spans` out of `pages`, in the order of the spans."""
+    return tuple(
+        PageSlice(page=s.page, start=s.start, text=pages[s.page].text[s.start : s.end])
+        for s in spans
+    )
