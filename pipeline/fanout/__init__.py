@@ -1,0 +1,68 @@
+"""The concurrency engine: groups of items become calls in threads, and events for one owner.
+
+Layer 2: pure Python, no Django, no provider. `events` holds the values, `core` the scheduler,
+`threads` the executor, `run` the driver. Promises: separate limits for groups and calls, retries
+that hold no slot, largest first, and no deadlock at limits of 1 (`spec.md` points 1 to 9 and 26).
+"""
+
+from __future__ import annotations
+
+from .core import Admit, Call, Decide
+from .events import (
+    AttemptFailed,
+    CallTimedOut,
+    DeadlineExceeded,
+    Decision,
+    Event,
+    Fail,
+    Failed,
+    Finished,
+    GroupSettled,
+    Item,
+    LateReply,
+    Limits,
+    Park,
+    Replace,
+    Replaced,
+    Retry,
+    Returned,
+    Started,
+    Stopped,
+    Succeeded,
+    Tick,
+)
+from .run import FanOut
+from .threads import CallFunction, Clock, Executor, Outcome, StopRequest
+
+__all__ = [
+    "Admit",
+    "AttemptFailed",
+    "Call",
+    "CallFunction",
+    "CallTimedOut",
+    "Clock",
+    "DeadlineExceeded",
+    "Decide",
+    "Decision",
+    "Event",
+    "Executor",
+    "Fail",
+    "Failed",
+    "FanOut",
+    "Finished",
+    "GroupSettled",
+    "Item",
+    "LateReply",
+    "Limits",
+    "Outcome",
+    "Park",
+    "Replace",
+    "Replaced",
+    "Retry",
+    "Returned",
+    "Started",
+    "StopRequest",
+    "Stopped",
+    "Succeeded",
+    "Tick",
+]

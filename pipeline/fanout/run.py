@@ -1,0 +1,143 @@
+"""The driver of a fan-out: joins scheduler, executor and clock, and hands events to one owner.
+
+Imports its package only. Promises: freed slots are dispatched before any event is yielded, the
+owner has the floor at least every `tick_s`, and `stop` is safe in a signal handler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Generic, Self, cast
+
+from .core import Admit, Decide, Scheduler
+from .events import Event, Finished, G, Item, K, Limits, R, Stopped
+from .threads import (
+    CallFunction,
+    Clock,
+    Executor,
+    Outcome,
+    StopRequest,
+    SystemClock,
+    ThreadExecutor,
+)
+
+
+class FanOut(Generic[K, G, R]):
+    """One run of many calls, owned by one thread.
+
+    1. `with FanOut(items, call=…, decide=…) as run: for event in run.events(): …`
+    2. `call(item, attempt, cancel)` runs in a call thread; what it raises is its outcome.
+    3. `decide(item, attempt, error, now)` and `admit(item, now)` run in the owner's thread; what
+       they raise leaves `events()`. `admit` returns None for go, or the seconds after which to
+       ask again; it is asked for the head of the line only, and right before the start.
+    4. `groups` gives the order of groups and names the ones that have no item; these settle at
+       once. Groups it does not name follow in the order of their first item.
+    """
+
+    def __init__(
+        self,
+        items: Iterable[Item[K, G]],
+        *,
+        call: CallFunction[K, G, R],
+        decide: Decide[K, G],
+        limits: Limits | None = None,
+        groups: Iterable[G] = (),
+        admit: Admit[K, G] | None = None,
+        clock: Clock | None = None,
+        executor: Callable[[CallFunction[K, G, R], Clock], Executor[K, G, R]] = ThreadExecutor,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._clock = clock or SystemClock()
+        self._executor = executor(call, self._clock)
+        self._scheduler: Scheduler[K, G, R] = Scheduler(
+            items,
+            decide,
+            limits=self._limits,
+            now=self._clock.monotonic(),
+            groups=groups,
+            admit=admit,
+        )
+        self._last_tick = self._clock.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the run is draining, or None while it admits."""
+        return self._scheduler.stop_reason
+
+    def events(self) -> Iterator[Event[K, G, R]]:
+        """Yield what happens, ending with Finished or Stopped; run it once, in one thread."""
+        try:
+            while True:
+                self.dispatch()
+                now = self._clock.monotonic()
+                if now >= self._last_tick + self._limits.tick_s:
+                    yield self._scheduler.tick()
+                    # Counted from here, so that an owner slower than a tick still gets events.
+                    self._last_tick = self._clock.monotonic()
+                elif self._scheduler.events:
+                    event = self._scheduler.events.popleft()
+                    yield event
+                    if isinstance(event, Finished | Stopped):
+                        return
+                else:
+                    self._take(self._executor.wait(self._patience(now)))
+        finally:
+            self.close()
+
+    def dispatch(self) -> None:
+        """Take in what has ended and start what may start; never blocks, never yields.
+
+        The owner may call it between two slow statements of its own.
+        """
+        self._take(self._executor.wait(0))
+        self._scheduler.advance(self._clock.monotonic())
+        while (call := self._scheduler.start_next(self._clock.monotonic())) is not None:
+            self._executor.submit(call)
+
+    def stop(self, reason: str, *, grace_s: float | None = None) -> None:
+        """Ask the run to drain, from any thread or a signal handler.
+
+        The first reason stands; a later stop can only shorten the grace. `grace_s` in seconds,
+        default that of the limits.
+        """
+        self._executor.post(StopRequest(reason=reason, grace_s=grace_s))
+
+    def extend_deadline(self, seconds: float) -> None:
+        """Move the run's deadline; for time that does not count (parked, cooling down)."""
+        self._scheduler.extend_deadline(seconds)
+
+    def close(self) -> None:
+        """Cancel what still runs and let the threads go; idempotent."""
+        self._scheduler.abandon()
+        self._executor.close()
+
+    def _take(self, messages: list[Outcome[R] | StopRequest]) -> None:
+        now = self._clock.monotonic()
+        for message in messages:
+            if isinstance(message, StopRequest):
+                self._scheduler.stop(message.reason, now=now, grace_s=message.grace_s)
+            elif message.error is not None:
+                self._scheduler.fail(
+                    message.call_no, message.error, now=now, duration_s=message.duration_s
+                )
+            else:
+                self._scheduler.succeed(
+                    message.call_no, cast("R", message.result), duration_s=message.duration_s
+                )
+
+    def _patience(self, now: float) -> float:
+        wake = self._scheduler.next_wake()
+        tick = self._last_tick + self._limits.tick_s
+        return max((tick if wake is None else min(wake, tick)) - now, 0.0)

@@ -1,0 +1,150 @@
+"""Where calls run: daemon threads fed by a queue, and the clock that stamps them.
+
+Standard library only. Promises: `post` may be called from a signal handler, from any thread, even
+inside `wait`; whatever a call raises is its outcome; no thread is joined, at exit or ever.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Generic, Protocol, TypeAlias
+
+from .core import Call
+from .events import G, Item, K, R
+
+CallFunction: TypeAlias = Callable[[Item[K, G], int, threading.Event], R]
+
+
+class Clock(Protocol):
+    """Seconds that never go back."""
+
+    def monotonic(self) -> float:
+        """Return the time in seconds since some fixed moment."""
+        ...
+
+
+class SystemClock:
+    """The machine's monotonic clock."""
+
+    def monotonic(self) -> float:
+        """Return `time.monotonic()`."""
+        return time.monotonic()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome(Generic[R]):
+    """How a call ended: `error` is None when it returned `result`."""
+
+    call_no: int
+    result: R | None
+    error: BaseException | None
+    duration_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StopRequest:
+    """Somebody asked the run to stop."""
+
+    reason: str
+    grace_s: float | None
+
+
+class Executor(Protocol[K, G, R]):
+    """Runs calls somewhere and brings back their outcomes; tests put a simulation in its place."""
+
+    def submit(self, call: Call[K, G]) -> None:
+        """Begin a call; never blocks."""
+        ...
+
+    def post(self, request: StopRequest) -> None:
+        """Hand a request to whoever waits, from anywhere, without taking a lock."""
+        ...
+
+    def wait(self, timeout_s: float) -> list[Outcome[R] | StopRequest]:
+        """Return all that has come in, in order; block for at most `timeout_s` for the first."""
+        ...
+
+    def close(self) -> None:
+        """Let idle threads go; calls still running end unheard."""
+        ...
+
+
+class ThreadExecutor(Generic[K, G, R]):
+    """Daemon threads, grown one at a time when every thread has a call.
+
+    Not `ThreadPoolExecutor`: that one joins its threads when the interpreter exits, so that one
+    hung call would hold a stopped worker for ever.
+    """
+
+    def __init__(self, call: CallFunction[K, G, R], clock: Clock) -> None:
+        self._call = call
+        self._clock = clock
+        self._calls: SimpleQueue[Call[K, G] | None] = SimpleQueue()
+        # SimpleQueue.put is re-entrant: a signal handler may call it inside our own get.
+        self._inbox: SimpleQueue[Outcome[R] | StopRequest] = SimpleQueue()
+        self._threads = 0
+        self._outstanding = 0
+
+    def submit(self, call: Call[K, G]) -> None:
+        """Queue a call, with a new thread if all others have one."""
+        self._calls.put(call)
+        self._outstanding += 1
+        if self._outstanding > self._threads:
+            self._grow()
+
+    def post(self, request: StopRequest) -> None:
+        """Hand a request to whoever waits."""
+        self._inbox.put(request)
+
+    def wait(self, timeout_s: float) -> list[Outcome[R] | StopRequest]:
+        """Return all that has come in, blocking for at most `timeout_s` for the first."""
+        messages: list[Outcome[R] | StopRequest] = []
+        try:
+            messages.append(self._inbox.get(block=timeout_s > 0, timeout=max(timeout_s, 0)))
+            while True:
+                messages.append(self._inbox.get_nowait())
+        except Empty:
+            pass
+        self._outstanding -= sum(isinstance(message, Outcome) for message in messages)
+        return messages
+
+    def close(self) -> None:
+        """Let idle threads go, and each busy one when its call ends."""
+        for _ in range(self._threads):
+            self._calls.put(None)
+
+    def _grow(self) -> None:
+        name = f"fanout-call-{self._threads + 1}"
+        try:
+            threading.Thread(target=self._serve, name=name, daemon=True).start()
+        except RuntimeError:
+            # The machine has no thread left to give: the call waits for one of ours.
+            if self._threads == 0:
+                raise
+        else:
+            self._threads += 1
+
+    def _serve(self) -> None:
+        while (call := self._calls.get()) is not None:
+            self._inbox.put(self._run(call))
+            # An idle thread must not keep the text of its last call alive.
+            del call
+
+    def _run(self, call: Call[K, G]) -> Outcome[R]:
+        began = self._clock.monotonic()
+        result: R | None = None
+        error: BaseException | None = None
+        try:
+            result = self._call(call.item, call.attempt, call.cancel)
+        except BaseException as exc:  # noqa: BLE001 - a lost outcome would leak its slot for ever
+            error = exc
+        return Outcome(
+            call_no=call.call_no,
+            result=result,
+            error=error,
+            duration_s=self._clock.monotonic() - began,
+        )
