@@ -1,0 +1,56 @@
+"""Checks that a text record's PDF says exactly what its truth says.
+
+May import `layout`, `truth`; reads with pypdfium2. Raises AssertionError on the first deviation.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pypdfium2
+
+from samples import truth
+from samples.layout import Book
+
+_MEASURE = re.compile(
+    r"(?<![\w.])\d[\d.,/]*\s?(?:mg|mcg|ug|g|mEq|mL|units?|mmHg|bpm|°F|%|lb|kg|ng|IU|mmol|K/uL)"
+    r"(?![\w-])"
+)
+
+
+def page_texts(pdf: bytes | Path) -> list[str]:
+    """Return the text layer of each page, lines parted by a line feed."""
+    document = pypdfium2.PdfDocument(pdf)
+    try:
+        return [page.get_textpage().get_text_range().replace("\r\n", "\n") for page in document]
+    finally:
+        document.close()
+
+
+def stands_on_its_page(record: truth.Record, texts: list[str]) -> list[str]:
+    """Return what of `record` is not verbatim on its page; empty where all is."""
+    missing = []
+    for encounter in record.encounters:
+        for span in encounter.spans:
+            for text in (span.first_line_text, span.last_line_text):
+                if text not in texts[span.page - 1].split("\n"):
+                    missing.append(f"page {span.page}: line {text!r}")
+        for entity in encounter.entities:
+            lines = texts[entity.page - 1].split("\n")
+            if entity.line not in lines or entity.quote not in entity.line:
+                missing.append(f"page {entity.page}: quote {entity.quote!r}")
+    return missing
+
+
+def unmarked_measures(book: Book) -> list[str]:
+    """Return printed measures that no entity covers: the truth must hold every one."""
+    found = []
+    for number, sheet in enumerate(book.sheets, 1):
+        for line in sheet.lines:
+            rest = line.text
+            for mention in line.mentions:
+                rest = rest.replace(mention.quote, " ", 1)
+            if line.encounter and not sheet.unsupported and _MEASURE.search(rest):
+                found.append(f"page {number}: {line.text}")
+    return found

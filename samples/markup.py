@@ -1,0 +1,116 @@
+"""The inline markup in which the sample texts are written, so that truth and print are one source.
+
+Imports nothing of the project. `{m|lisinopril;10 mg;by mouth;daily}` prints its parts and is a
+medication; a sign after the letter asserts: `-` negated, `~` historical, `?` hypothetical, `^`
+family. `|name=…` overrides the name that is reported, `|say=…` the words that are printed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+CATEGORIES = {
+    "m": "medication",
+    "c": "condition",
+    "s": "symptom",
+    "v": "vital",
+    "l": "lab",
+    "a": "allergy",
+    "i": "immunization",
+    "p": "procedure",
+}
+ASSERTIONS = {
+    "": "present",
+    "-": "negated",
+    "~": "historical",
+    "?": "hypothetical",
+    "^": "family",
+}
+SLOTS = {
+    "m": ("name", "dose", "route", "frequency"),
+    "v": ("name", "value", "unit"),
+    "l": ("name", "value", "unit"),
+}
+_MARK = re.compile(r"\{([mcsvlaip])([-~?^]?)\|([^{}|]+)((?:\|[^{}|]+)*)\}")
+_LINK_WORDS = re.compile(r"(:| of| is| was)$")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """An entity as it is printed: its category, its words, and what they say."""
+
+    category: str
+    quote: str
+    name: str
+    assertion: str = "present"
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A run of text that is never broken across lines, with the entity that it is, if any."""
+
+    text: str
+    mention: Mention | None = None
+
+
+def mention(mark: re.Match[str]) -> Mention:
+    """Read one `{…}`; raise KeyError for an unknown slot."""
+    letter, sign, body, tail = mark.groups()
+    parts = [part.strip() for part in body.split(";")]
+    slots = SLOTS.get(letter, ("name",))
+    if len(parts) > len(slots):
+        raise KeyError(f"too many parts in {mark.group(0)}")
+    attributes = {slot: part for slot, part in zip(slots, parts, strict=False) if part}
+    quote = " ".join(part for part in parts if part)
+    value = attributes.get("value", "")
+    if value.endswith("%") and "unit" not in attributes:
+        attributes |= {"value": value.removesuffix("%"), "unit": "%"}
+    for pair in filter(None, tail.split("|")):
+        key, _, words = pair.partition("=")
+        attributes[key] = words
+    quote = attributes.pop("say", quote)
+    name = _LINK_WORDS.sub("", attributes.pop("name"))
+    return Mention(CATEGORIES[letter], quote, name, ASSERTIONS[sign], attributes)
+
+
+def tokens(text: str) -> list[list[Piece]]:
+    """Split marked-up text into words; each word is the pieces that stand together unspaced."""
+    words: list[list[Piece]] = []
+    glued = False
+    position = 0
+
+    def plain(run: str) -> None:
+        nonlocal glued
+        for chunk in re.findall(r"\s+|\S+", run):
+            if chunk.isspace():
+                glued = False
+                continue
+            if glued:
+                words[-1].append(Piece(chunk))
+            else:
+                words.append([Piece(chunk)])
+            glued = True
+
+    for mark in _MARK.finditer(text):
+        plain(text[position : mark.start()])
+        found = mention(mark)
+        piece = Piece(found.quote, found)
+        if glued:
+            words[-1].append(piece)
+        else:
+            words.append([piece])
+        glued = True
+        position = mark.end()
+    plain(text[position:])
+    if any("{" in piece.text or "}" in piece.text for word in words for piece in word):
+        raise ValueError(f"broken markup in {text!r}")
+    return words
+
+
+def strip(text: str) -> tuple[str, list[Mention]]:
+    """Return what `text` prints and the entities in it."""
+    words = tokens(text)
+    printed = " ".join("".join(piece.text for piece in word) for word in words)
+    return printed, [p.mention for word in words for p in word if p.mention]

@@ -1,0 +1,116 @@
+"""The truth beside each sample record: what a perfect reader would report of it.
+
+Imports pydantic only. Pages are 1-based, dates ISO 8601, quotes verbatim from the page. See
+`samples/README.md` for the meaning of each field.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+HERE = Path(__file__).parent
+
+Category = Literal[
+    "medication",
+    "condition",
+    "symptom",
+    "vital",
+    "lab",
+    "allergy",
+    "immunization",
+    "procedure",
+]
+Assertion = Literal["present", "negated", "historical", "hypothetical", "family"]
+EncounterType = Literal[
+    "office_visit",
+    "emergency",
+    "inpatient",
+    "outpatient",
+    "laboratory",
+    "imaging",
+    "procedure",
+    "consultation",
+    "telehealth",
+    "immunization",
+]
+
+
+class _Truth(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Entity(_Truth):
+    """One clinical fact and the words on the page that state it."""
+
+    category: Category
+    quote: str = Field(min_length=1)
+    page: int = Field(ge=1)
+    line: str
+    """The whole printed line that the quote stands in; tells apart two equal quotes of a page."""
+    name: str = Field(min_length=1)
+    value: str | None = None
+    unit: str | None = None
+    flag: str | None = None
+    range: str | None = None
+    dose: str | None = None
+    route: str | None = None
+    frequency: str | None = None
+    assertion: Assertion = "present"
+
+
+class Span(_Truth):
+    """Where an encounter stands on one page: its first and last printed line."""
+
+    page: int = Field(ge=1)
+    first_line_text: str
+    last_line_text: str
+
+
+class Encounter(_Truth):
+    """One visit, stay or report."""
+
+    index: int = Field(ge=0)
+    type: EncounterType
+    facility: str
+    date_start: dt.date
+    date_end: dt.date | None
+    pages: list[int]
+    spans: list[Span]
+    patient_mismatch: bool
+    nkda: bool
+    entities: list[Entity]
+
+
+class Patient(_Truth):
+    """Whose record it is."""
+
+    name: str
+    birth_date: dt.date
+    identifier: str
+    sex: Literal["F", "M"]
+
+
+class Record(_Truth):
+    """The truth of one file."""
+
+    file: str
+    pages: int = Field(ge=1)
+    text_layer: bool
+    patient: Patient
+    encounters: list[Encounter]
+    unassigned_pages: list[int]
+    blank_pages: list[int]
+    unsupported_language_pages: list[int]
+    rotated_pages: dict[int, int]
+    """Scans only: page → degrees clockwise by which it lies turned."""
+    page_texts: list[str] | None
+    """Scans only: the clean text of each page before it was scanned."""
+
+
+def load(name: str) -> Record:
+    """Read the truth of the sample `name` (without suffix); raise on any deviation."""
+    return Record.model_validate_json((HERE / f"{name}.truth.json").read_text("utf-8"))
