@@ -1,0 +1,75 @@
+"""URLs of servers turned into the settings of Django and django-rq.
+
+Imports Django and redis-py, nothing of the project but the Redis retry policy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.connection import parse_url
+from redis.retry import Retry
+
+REDIS_RETRIES = 3
+REDIS_CONNECT_TIMEOUT_S = 2.0
+
+
+def database_settings(url: str) -> dict[str, Any]:
+    """Give the DATABASES entry of a postgresql:// URL; its query becomes OPTIONS, but for host."""
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    host = options.pop("host", "") or unquote(parts.hostname or "")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": host,
+        "PORT": str(parts.port or options.pop("port", "")),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": 5, "application_name": "medproc", **options},
+    }
+
+
+def redis_retry() -> Retry:
+    """Give the policy that cures a stale socket; redis-py has none by default."""
+    return Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), REDIS_RETRIES)
+
+
+def redis_kwargs(url: str) -> dict[str, Any]:
+    """Give the keyword arguments of `redis.Redis` for a redis://, rediss:// or unix:// URL."""
+    found: dict[str, Any] = dict(parse_url(url))
+    found.pop("connection_class", None)
+    path = found.pop("path", None)
+    if path is not None:
+        found["unix_socket_path"] = path
+    if urlsplit(url).scheme == "rediss":
+        found["ssl"] = True
+    return {
+        **found,
+        "retry": redis_retry(),
+        "socket_connect_timeout": REDIS_CONNECT_TIMEOUT_S,
+        "health_check_interval": 30,
+    }
+
+
+def queue_settings(url: str) -> dict[str, Any]:
+    """Give the RQ_QUEUES entry of a Redis URL.
+
+    django-rq passes keyword arguments, and with them the retry policy, only beside HOST; for a
+    unix socket the host and port are placeholders that redis-py does not read.
+    """
+    kwargs = redis_kwargs(url)
+    return {
+        "HOST": kwargs.pop("host", "localhost"),
+        "PORT": kwargs.pop("port", 6379),
+        "DB": kwargs.pop("db", 0),
+        "USERNAME": kwargs.pop("username", None),
+        "PASSWORD": kwargs.pop("password", None),
+        "SSL": kwargs.pop("ssl", False),
+        "SERIALIZER": "rq.serializers.JSONSerializer",
+        "REDIS_CLIENT_KWARGS": kwargs,
+    }

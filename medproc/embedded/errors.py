@@ -1,0 +1,7 @@
+"""The one exception of the embedded servers. Imports nothing of the project."""
+
+from __future__ import annotations
+
+
+class EmbeddedError(Exception):
+    """An embedded server cannot be found, started or stopped; the message is one line."""

@@ -1,0 +1,300 @@
+"""The typed environment: every variable that medproc reads, with its bounds and default.
+
+Read once, by `settings.py`. Imports only pydantic. A wrong value never raises here: it is
+collected as a `Problem`, which `checks.py` turns into a system check, and the default stands in
+so that the checks can run. No problem quotes a value.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+PROJECT_ROOT = Path(__file__).resolve().parent.parent
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "[::1]", ".localhost"})
+SERVICE_MIN_TIMEOUT_S = 10.0
+"""The least `X-Server-Timeout` that the Gemini service accepts, in seconds."""
+
+
+class Secret(str):
+    """A string whose repr is masked; `str()` gives the value."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'********'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A variable that cannot be used: why, and what would be right. Quotes no value."""
+
+    variable: str
+    message: str
+    hint: str
+    id: str
+
+
+def _comma_separated(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def _url_of(*schemes: str) -> AfterValidator:
+    def check(value: str) -> str:
+        try:
+            scheme = urlsplit(value).scheme
+        except ValueError:
+            raise ValueError("is not a URL") from None
+        if scheme not in schemes:
+            raise ValueError("must begin with " + " or ".join(f"{name}://" for name in schemes))
+        return value
+
+    return AfterValidator(check)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _host_name() -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())[:64] or "host"
+
+
+HostList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
+Masked = AfterValidator(Secret)
+
+
+def _variable(number: int, default: Any = None, *, hint: str, **bounds: Any) -> Any:
+    """Declare a variable whose check is `medproc.E<number>`; numbers are never reused."""
+    extra = {"id": f"medproc.E{number:03d}", "hint": hint}
+    if callable(default):
+        return Field(default_factory=default, json_schema_extra=extra, **bounds)
+    return Field(default=default, json_schema_extra=extra, **bounds)
+
+
+# pydantic-settings, and not django-environ or environs: types, bounds and the collection of every
+# mistake at once come from the pydantic that already validates the provider's replies.
+class Environment(BaseSettings):
+    """The variables of `spec.md` G; each is also a Django setting of the same name."""
+
+    model_config = SettingsConfigDict(
+        case_sensitive=True,
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+        validate_default=False,
+    )
+
+    DATABASE_URL: Annotated[str, _url_of("postgres", "postgresql"), Masked] | None = _variable(
+        1, hint="postgresql://user:password@host:5432/name; unset for the embedded PostgreSQL."
+    )
+    REDIS_URL: Annotated[str, _url_of("redis", "rediss", "unix"), Masked] | None = _variable(
+        2, hint="redis://host:6379/0, rediss:// or unix://; unset for the embedded Valkey."
+    )
+    SECRET_KEY: Annotated[str, Masked] | None = _variable(
+        3, hint="At least 50 random characters, kept secret.", min_length=32
+    )
+    DEBUG: bool = _variable(4, False, hint="true or false; true only on a developer's machine.")
+    ALLOWED_HOSTS: HostList = _variable(
+        5,
+        ("localhost", "127.0.0.1", "[::1]"),
+        hint="Host names separated by commas.",
+        min_length=1,
+    )
+    CSRF_TRUSTED_ORIGINS: HostList = _variable(
+        6, (), hint="Origins with their scheme, separated by commas: https://console.example.org."
+    )
+    MEDPROC_DATA_DIR: Path = _variable(
+        7, PROJECT_ROOT / "var", hint="A folder that medproc may create and write."
+    )
+    MEDPROC_PROVIDER: Literal["local", "gemini"] | None = _variable(
+        8, hint="local or gemini; gemini needs GEMINI_API_KEY or an emulator in GEMINI_BASE_URL."
+    )
+    GEMINI_API_KEY: Annotated[str, Masked] | None = _variable(
+        9, hint="The key as the service gave it, without spaces.", pattern=r"^\S+$"
+    )
+    GEMINI_BASE_URL: Annotated[str, _url_of("http", "https")] | None = _variable(
+        10, hint="An http(s) URL, such as that printed by `manage.py gemini_emulator`."
+    )
+    GEMINI_MODEL: str = _variable(11, "gemini-3.5-flash-lite", hint="A model's name.", min_length=1)
+    GEMINI_RPM: int = _variable(12, 300, hint="Requests a minute of your quota.", ge=1)
+    GEMINI_TPM: int = _variable(13, 1_000_000, hint="Input tokens a minute of your quota.", ge=1)
+    GEMINI_RPD: int | None = _variable(
+        14, hint="Requests a day of your quota; unset for none.", ge=1
+    )
+    WORKER_CONCURRENCY: int = _variable(
+        15, 3, hint="Records processed at once on this host, 1 to 64.", ge=1, le=64
+    )
+    WORKER_ID: str = _variable(
+        16,
+        _host_name,
+        hint="Letters, digits, dots, dashes; unique to this host.",
+        pattern=r"^[A-Za-z0-9._-]{1,64}$",
+    )
+    PASS05_CHUNK_PAGES: int = _variable(17, 50, hint="Pages per chunk, 2 to 200.", ge=2, le=200)
+    PASS1_CONCURRENCY_LIMIT: int = _variable(
+        18, 30, hint="Calls in flight per record, 1 to 256.", ge=1, le=256
+    )
+    PASS1_ENCOUNTER_LIMIT: int = _variable(
+        19, 120, hint="Encounters open per record, 1 to 10000.", ge=1, le=10_000
+    )
+    PAGES_CONCURRENCY: int = _variable(
+        20, _cores, hint="Workers that read pages on this host, 1 to 256.", ge=1, le=256
+    )
+    PASS1_MAX_RETRIES: int = _variable(21, 3, hint="Attempts per batch, 1 to 20.", ge=1, le=20)
+    PASS1_BATCH_MIN_PAGES: int = _variable(22, 3, hint="Pages, at most the maximum.", ge=1)
+    PASS1_BATCH_MAX_PAGES: int = _variable(23, 10, hint="Pages, at most the hard ceiling.", ge=1)
+    PASS1_BATCH_HARD_CEILING: int = _variable(24, 50, hint="Pages, 1 to 1000.", ge=1, le=1000)
+    PASS1_BATCH_MAX_TOKENS: int = _variable(
+        25, 24_000, hint="Estimated input tokens per batch, 1000 to 1000000.", ge=1000, le=1_000_000
+    )
+    PASS1_DISABLE_ZONES: bool = _variable(26, False, hint="true or false.")
+    PASS_INPUT: Literal["text", "pdf"] = _variable(27, "text", hint="text or pdf.")
+    CALL_DEADLINE_S: float = _variable(
+        28,
+        120.0,
+        hint="Seconds (not ms) that a call may take, at most 3600; at least 10 with the real "
+        "service, which refuses a shorter X-Server-Timeout.",
+        gt=0,
+        le=3600,
+    )
+    STEP_DEADLINE_MIN_S: float = _variable(
+        29, 300.0, hint="Seconds that a step has at least.", gt=0, le=86_400
+    )
+    LEASE_S: float = _variable(30, 60.0, hint="Seconds, 1 to 3600.", ge=1, le=3600)
+    HEARTBEAT_S: float = _variable(31, 15.0, hint="Seconds, less than half of LEASE_S.", gt=0)
+    RECONCILE_S: float = _variable(32, 15.0, hint="Seconds, 1 to 3600.", ge=1, le=3600)
+    RATE_LIMIT_BUDGET: int = _variable(33, 20, hint="Limited calls per batch.", ge=1, le=1000)
+    RETRY_DELAY_S: float = _variable(34, 300.0, hint="Seconds before a failed job.", ge=0)
+    MAX_UPLOAD_MB: int = _variable(35, 512, hint="MiB per record, 1 to 10240.", ge=1, le=10_240)
+    MAX_PAGES: int = _variable(36, 10_000, hint="Pages per record, 1 to 100000.", ge=1, le=100_000)
+    OCR_MIN_CONFIDENCE: float = _variable(37, 40.0, hint="Per cent, 0 to 100.", ge=0, le=100)
+    PAYLOAD_RETENTION_DAYS: int = _variable(38, 30, hint="Days, 1 to 3650.", ge=1, le=3650)
+    TIME_SCALE: float = _variable(
+        39,
+        1.0,
+        hint="Factor of every backoff, lease and deadline, up to 1; below 1 only for rehearsals.",
+        gt=0,
+        le=1,
+    )
+
+    @property
+    def provider(self) -> Literal["local", "gemini"]:
+        """The provider named, else gemini where there is a key, else local."""
+        return self.MEDPROC_PROVIDER or ("gemini" if self.GEMINI_API_KEY else "local")
+
+    @property
+    def talks_to_loopback(self) -> bool:
+        """Whether GEMINI_BASE_URL names an emulator on this machine."""
+        host = urlsplit(self.GEMINI_BASE_URL or "").hostname
+        return host in LOOPBACK_HOSTS
+
+    @property
+    def public_hosts(self) -> tuple[str, ...]:
+        """The allowed hosts that are not this machine; with any, the console insists on https."""
+        return tuple(host for host in self.ALLOWED_HOSTS if host not in LOOPBACK_HOSTS)
+
+
+def load() -> tuple[Environment, tuple[Problem, ...]]:
+    """Read the process's environment; give the values and every problem with them."""
+    try:
+        environment = Environment()
+    except ValidationError as error:
+        wrong = {str(item["loc"][0]): item["msg"] for item in error.errors(include_input=False)}
+    else:
+        return environment, tuple(_conflicts(environment))
+    defaults = {
+        name: Environment.model_fields[name].get_default(call_default_factory=True)
+        for name in wrong
+    }
+    environment = Environment(**defaults)
+    problems = [_problem(name, message) for name, message in wrong.items()]
+    return environment, (*problems, *_conflicts(environment))
+
+
+def unusable_data_dir() -> Problem:
+    """Give the problem of a MEDPROC_DATA_DIR that cannot be made private or written."""
+    return _problem("MEDPROC_DATA_DIR", "cannot be made, written or kept private")
+
+
+def _problem(variable: str, message: str) -> Problem:
+    extra = Environment.model_fields[variable].json_schema_extra
+    assert isinstance(extra, dict)  # noqa: S101 - narrows the type; _variable sets it
+    words = message.removeprefix("Value error, ")
+    return Problem(
+        variable=variable,
+        message=f"{variable}: {words[:1].lower()}{words[1:]}.",
+        hint=str(extra["hint"]),
+        id=str(extra["id"]),
+    )
+
+
+def _conflicts(env: Environment) -> list[Problem]:
+    """Find values that are right alone and wrong together."""
+    found = []
+    rules = (
+        (
+            "PASS1_BATCH_MIN_PAGES",
+            env.PASS1_BATCH_MIN_PAGES > env.PASS1_BATCH_MAX_PAGES,
+            "is greater than PASS1_BATCH_MAX_PAGES",
+        ),
+        (
+            "PASS1_BATCH_MAX_PAGES",
+            env.PASS1_BATCH_MAX_PAGES > env.PASS1_BATCH_HARD_CEILING,
+            "is greater than PASS1_BATCH_HARD_CEILING",
+        ),
+        (
+            "HEARTBEAT_S",
+            env.HEARTBEAT_S >= env.LEASE_S / 2,
+            "is not less than half of LEASE_S, so one late beat would lose the lease",
+        ),
+        (
+            "STEP_DEADLINE_MIN_S",
+            env.STEP_DEADLINE_MIN_S < env.CALL_DEADLINE_S,
+            "is less than CALL_DEADLINE_S, so a step could not outlive one call",
+        ),
+        (
+            "CALL_DEADLINE_S",
+            env.provider == "gemini"
+            and not env.talks_to_loopback
+            and env.CALL_DEADLINE_S * env.TIME_SCALE < SERVICE_MIN_TIMEOUT_S,
+            "is less than the 10 s that the service takes as a time-out (is it in minutes?)",
+        ),
+        (
+            "TIME_SCALE",
+            env.TIME_SCALE < 1 and env.provider == "gemini" and not env.talks_to_loopback,
+            "is for rehearsals against an emulator, not for the real service",
+        ),
+        (
+            "MEDPROC_PROVIDER",
+            env.provider == "gemini" and not env.GEMINI_API_KEY and not env.talks_to_loopback,
+            "is gemini, but GEMINI_API_KEY is not set",
+        ),
+        (
+            "SECRET_KEY",
+            env.SECRET_KEY is None and env.DATABASE_URL is not None and not env.DEBUG,
+            "is not set, and DATABASE_URL says that this is not a try-out",
+        ),
+        (
+            "CSRF_TRUSTED_ORIGINS",
+            any("://" not in origin for origin in env.CSRF_TRUSTED_ORIGINS),
+            "has an origin without its scheme",
+        ),
+    )
+    for variable, is_wrong, message in rules:
+        if is_wrong:
+            found.append(_problem(variable, message))
+    return found

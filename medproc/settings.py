@@ -1,0 +1,172 @@
+"""The Django settings. Reads the environment once, through `env.py`, and starts nothing.
+
+Every variable of `env.Environment` is also a setting of the same name. Without DATABASE_URL or
+REDIS_URL the addresses are those of the embedded servers, whether these run or not.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from django.core.management.utils import get_random_secret_key
+
+from medproc import addresses, embedded, env, private
+
+ENVIRONMENT, ENVIRONMENT_PROBLEMS = env.load()
+
+DEBUG = ENVIRONMENT.DEBUG
+ALLOWED_HOSTS = list(ENVIRONMENT.ALLOWED_HOSTS)
+CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.CSRF_TRUSTED_ORIGINS)
+MEDPROC_DATA_DIR = ENVIRONMENT.MEDPROC_DATA_DIR.absolute()
+MEDPROC_PROVIDER = ENVIRONMENT.provider
+GEMINI_API_KEY = ENVIRONMENT.GEMINI_API_KEY
+GEMINI_BASE_URL = ENVIRONMENT.GEMINI_BASE_URL
+GEMINI_MODEL = ENVIRONMENT.GEMINI_MODEL
+GEMINI_RPM = ENVIRONMENT.GEMINI_RPM
+GEMINI_TPM = ENVIRONMENT.GEMINI_TPM
+GEMINI_RPD = ENVIRONMENT.GEMINI_RPD
+WORKER_CONCURRENCY = ENVIRONMENT.WORKER_CONCURRENCY
+WORKER_ID = ENVIRONMENT.WORKER_ID
+PASS05_CHUNK_PAGES = ENVIRONMENT.PASS05_CHUNK_PAGES
+PASS1_CONCURRENCY_LIMIT = ENVIRONMENT.PASS1_CONCURRENCY_LIMIT
+PASS1_ENCOUNTER_LIMIT = ENVIRONMENT.PASS1_ENCOUNTER_LIMIT
+PAGES_CONCURRENCY = ENVIRONMENT.PAGES_CONCURRENCY
+PASS1_MAX_RETRIES = ENVIRONMENT.PASS1_MAX_RETRIES
+PASS1_BATCH_MIN_PAGES = ENVIRONMENT.PASS1_BATCH_MIN_PAGES
+PASS1_BATCH_MAX_PAGES = ENVIRONMENT.PASS1_BATCH_MAX_PAGES
+PASS1_BATCH_HARD_CEILING = ENVIRONMENT.PASS1_BATCH_HARD_CEILING
+PASS1_BATCH_MAX_TOKENS = ENVIRONMENT.PASS1_BATCH_MAX_TOKENS
+PASS1_DISABLE_ZONES = ENVIRONMENT.PASS1_DISABLE_ZONES
+PASS_INPUT = ENVIRONMENT.PASS_INPUT
+CALL_DEADLINE_S = ENVIRONMENT.CALL_DEADLINE_S
+STEP_DEADLINE_MIN_S = ENVIRONMENT.STEP_DEADLINE_MIN_S
+LEASE_S = ENVIRONMENT.LEASE_S
+HEARTBEAT_S = ENVIRONMENT.HEARTBEAT_S
+RECONCILE_S = ENVIRONMENT.RECONCILE_S
+RATE_LIMIT_BUDGET = ENVIRONMENT.RATE_LIMIT_BUDGET
+RETRY_DELAY_S = ENVIRONMENT.RETRY_DELAY_S
+MAX_UPLOAD_MB = ENVIRONMENT.MAX_UPLOAD_MB
+MAX_PAGES = ENVIRONMENT.MAX_PAGES
+OCR_MIN_CONFIDENCE = ENVIRONMENT.OCR_MIN_CONFIDENCE
+PAYLOAD_RETENTION_DAYS = ENVIRONMENT.PAYLOAD_RETENTION_DAYS
+TIME_SCALE = ENVIRONMENT.TIME_SCALE
+
+try:
+    private.folder(MEDPROC_DATA_DIR)
+except OSError:
+    ENVIRONMENT_PROBLEMS += (env.unusable_data_dir(),)
+    MEDPROC_DATA_DIR = private.folder(Path(tempfile.mkdtemp(prefix="medproc-")))
+
+EMBEDDED = embedded.places_of(MEDPROC_DATA_DIR)
+DATABASE_URL = ENVIRONMENT.DATABASE_URL or env.Secret(EMBEDDED.database_url)
+REDIS_URL = ENVIRONMENT.REDIS_URL or env.Secret(EMBEDDED.redis_url)
+EMBEDDED_POSTGRES = ENVIRONMENT.DATABASE_URL is None
+EMBEDDED_VALKEY = ENVIRONMENT.REDIS_URL is None
+SECRET_KEY = ENVIRONMENT.SECRET_KEY or env.Secret(
+    private.kept_text(MEDPROC_DATA_DIR / "secret-key", get_random_secret_key)
+)
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_linear_migrations",
+    "django_filters",
+    "pipeline",  # before django_rq: the first application wins for a command's name
+    "observability",
+    "django_rq",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [env.PROJECT_ROOT / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+ROOT_URLCONF = "medproc.urls"
+WSGI_APPLICATION = "medproc.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+DATABASES = {"default": addresses.database_settings(DATABASE_URL)}
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en-us"
+USE_I18N = False
+STATIC_URL = "static/"
+STATIC_ROOT = env.PROJECT_ROOT / "staticfiles"
+
+STORAGES = {
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {
+            "location": str(MEDPROC_DATA_DIR / "files"),
+            "file_permissions_mode": 0o600,
+            "directory_permissions_mode": 0o700,
+        },
+    },
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
+QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
+RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}
+RQ_SHOW_ADMIN_LINK = False
+# Serialised arguments are ids, and RQ would print even those with each job.
+RQ = {"COMMIT_MODE": "on_db_commit", "DEFAULT_RESULT_TTL": 0}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_AGE = 12 * 60 * 60
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+# A host beyond this machine is reached by https only; on loopback plain http must work.
+_HTTPS_ONLY = bool(ENVIRONMENT.public_hosts) and not DEBUG
+SESSION_COOKIE_SECURE = _HTTPS_ONLY
+CSRF_COOKIE_SECURE = _HTTPS_ONLY
+SECURE_SSL_REDIRECT = _HTTPS_ONLY
+SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if _HTTPS_ONLY else 0
+# The proxy in front must set this header itself; a client that forges it loses only its redirect.
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# Whether a whole domain is https is for its owner to say, not for one service on it.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {name: {"level": "INFO"} for name in ("medproc", "pipeline", "observability")},
+}
