@@ -1,0 +1,56 @@
+"""The tables. Modules import one way: documents → jobs, encounters → sessions → work →
+discovery, entities → calls, clinical. Names of tables and columns are those of the source
+documents, so that their SQL runs unchanged.
+"""
+
+from __future__ import annotations
+
+from pipeline.models.calls import OUTCOME_LATE, OUTCOME_OK, ProviderCall, ProviderPayload
+from pipeline.models.clinical import ClinicalMetrics, NarrativeMetrics, ZoneResult
+from pipeline.models.discovery import (
+    CascadeChain,
+    Chunk,
+    DiscoveryMetrics,
+    DiscoverySession,
+    PageAssignment,
+    PendingEncounter,
+    PendingStatus,
+    ReconciliationEntry,
+)
+from pipeline.models.documents import Page, PageSource, Patient, ProcessedDocument, ShellFile
+from pipeline.models.encounters import Encounter
+from pipeline.models.entities import Alignment, Batch, EncounterResult, Entity, EntityMetrics
+from pipeline.models.jobs import Job
+from pipeline.models.sessions import Session, Summary
+
+__all__ = [
+    "OUTCOME_LATE",
+    "OUTCOME_OK",
+    "Alignment",
+    "Batch",
+    "CascadeChain",
+    "Chunk",
+    "ClinicalMetrics",
+    "DiscoveryMetrics",
+    "DiscoverySession",
+    "Encounter",
+    "EncounterResult",
+    "Entity",
+    "EntityMetrics",
+    "Job",
+    "NarrativeMetrics",
+    "Page",
+    "PageAssignment",
+    "PageSource",
+    "Patient",
+    "PendingEncounter",
+    "PendingStatus",
+    "ProcessedDocument",
+    "ProviderCall",
+    "ProviderPayload",
+    "ReconciliationEntry",
+    "Session",
+    "ShellFile",
+    "Summary",
+    "ZoneResult",
+]

@@ -1,0 +1,124 @@
+"""Every call to the provider, and the raw replies beside them.
+
+Imports `documents`, `sessions`, `discovery`, `entities`. Append-only: the fourth level of the
+drill-down and the source of every rate, cost and latency figure.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from pipeline.models import fields
+from pipeline.models.discovery import Chunk
+from pipeline.models.entities import Batch
+from pipeline.models.sessions import Session
+from pipeline.states import Step
+
+OUTCOME_OK = "OK"
+OUTCOME_LATE = "LATE"
+"""A reply that came after its call was written off; its tokens count, its content does not."""
+
+
+class ProviderCall(models.Model):
+    """One call, whatever the pass and however it ended."""
+
+    id = fields.uuid_pk()
+    processing_session = models.ForeignKey(
+        Session, on_delete=models.CASCADE, related_name="calls", db_index=False
+    )
+    step = models.TextField(choices=Step.choices)
+    batch = models.ForeignKey(
+        Batch, on_delete=models.CASCADE, null=True, blank=True, related_name="calls", db_index=False
+    )
+    chunk = models.ForeignKey(
+        Chunk, on_delete=models.CASCADE, null=True, blank=True, related_name="calls", db_index=False
+    )
+    attempt = models.IntegerField()
+    """1-based number of the call for its batch or chunk, limited calls included."""
+    outcome = models.TextField()
+    """OK, LATE, or a code of the error taxonomy."""
+    accepted = fields.flag()
+    """True for the one reply that its batch or chunk was built from."""
+    message = fields.text(null=True)
+    provider = models.TextField()
+    model = models.TextField()
+    model_version = fields.text(null=True)
+    response_id = fields.text(null=True)
+    prompt_version = models.TextField()
+    schema_version = models.TextField()
+    http_status = models.SmallIntegerField(null=True, blank=True)
+    finish_reason = fields.text(null=True)
+    quota_id = fields.text(null=True)
+    retry_after_ms = fields.optional_count()
+    queue_wait_ms = fields.count()
+    duration_ms = fields.count()
+    input_tokens = fields.count()
+    output_tokens = fields.count()
+    thinking_tokens = fields.count()
+    cached_tokens = fields.count()
+    cost_usd = models.DecimalField(max_digits=12, decimal_places=6, default=0, db_default=0)
+    lease_gen = models.IntegerField()
+    started_at = models.DateTimeField()
+    created_at = fields.created_at()
+
+    class Meta:
+        db_table = "provider_calls"
+        db_table_comment = "One row per call to the AI provider. Append-only; no PHI."
+        indexes = [
+            models.Index(fields=["created_at", "id"], name="idx_provider_calls_recent"),
+            models.Index(fields=["batch"], name="idx_provider_calls_batch"),
+            models.Index(fields=["chunk"], name="idx_provider_calls_chunk"),
+            models.Index(fields=["processing_session"], name="idx_provider_calls_session"),
+            models.Index(
+                fields=["created_at"],
+                name="idx_provider_calls_failed",
+                condition=~Q(outcome=OUTCOME_OK),
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["batch"], name="idx_provider_calls_one_batch", condition=Q(accepted=True)
+            ),
+            models.UniqueConstraint(
+                fields=["chunk"], name="idx_provider_calls_one_chunk", condition=Q(accepted=True)
+            ),
+            fields.one_of("provider_calls_step_check", "step", Step),
+            models.CheckConstraint(
+                name="provider_calls_accepted_check",
+                condition=Q(accepted=False) | Q(outcome=OUTCOME_OK),
+            ),
+            models.CheckConstraint(
+                name="provider_calls_work_check",
+                condition=Q(batch__isnull=True) | Q(chunk__isnull=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"call {self.id}"
+
+
+class ProviderPayload(models.Model):
+    """The raw reply of a call, compressed; needs the right to read PHI, and is pruned."""
+
+    call = models.OneToOneField(
+        ProviderCall, on_delete=models.CASCADE, primary_key=True, related_name="payload"
+    )
+    page_range_start = models.IntegerField()
+    page_range_end = models.IntegerField()
+    prompt_sha256 = models.CharField(max_length=64)
+    """Prompts are rendered again from the pages and compared by this hash."""
+    reply = models.BinaryField()
+    """zlib-compressed UTF-8."""
+    created_at = fields.created_at()
+
+    class Meta:
+        db_table = "provider_payloads"
+        db_table_comment = "Raw replies, zlib-compressed. PHI; pruned after PAYLOAD_RETENTION_DAYS."
+        indexes = [models.Index(fields=["created_at"], name="idx_provider_payloads_age")]
+        constraints = [
+            fields.page_range("provider_payloads_pages_check", "page_range_start", "page_range_end")
+        ]
+
+    def __str__(self) -> str:
+        return f"payload of call {self.call_id}"

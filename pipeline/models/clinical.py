@@ -1,0 +1,119 @@
+"""Pass 2 and Pass 3: zone results and the totals of both passes.
+
+Imports `documents`, `encounters`, `sessions`, `work`. The tables mirror those of Pass 1.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from pipeline.models import fields
+from pipeline.models.documents import Patient, ShellFile
+from pipeline.models.encounters import Encounter
+from pipeline.models.sessions import Session
+from pipeline.models.work import CallWork
+from pipeline.states import WorkStatus
+
+
+class PassMetrics(models.Model):
+    """The columns that the totals of Pass 2 and Pass 3 share with those of Pass 1."""
+
+    id = fields.uuid_pk()
+    profile = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="+")
+    processing_session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
+    processing_time_ms = fields.count()
+    processing_time_minutes = models.GeneratedField(
+        expression=models.F("processing_time_ms") / models.Value(60000.0),
+        output_field=models.FloatField(),
+        db_persist=True,
+    )
+    ai_model_used = fields.text(null=True)
+    encounters_total = fields.count()
+    encounters_succeeded = fields.count()
+    encounters_failed = fields.count()
+    total_retries_used = fields.count()
+    input_tokens = fields.count()
+    output_tokens = fields.count()
+    total_tokens = fields.count()
+    failure_encounter = models.ForeignKey(
+        Encounter, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    error_code = fields.text(null=True)
+    error_summary = fields.text(null=True)
+    user_agent = fields.text(null=True)
+    ip_address = models.GenericIPAddressField(null=True, blank=True)
+    created_at = fields.created_at()
+
+    class Meta:
+        abstract = True
+
+
+class ClinicalMetrics(PassMetrics):
+    """What Pass 2 enriched and cost, for one record."""
+
+    shell_file = models.OneToOneField(
+        ShellFile, on_delete=models.CASCADE, related_name="clinical_metrics"
+    )
+    entities_enriched = fields.count()
+    zones_total = fields.count()
+    zones_succeeded = fields.count()
+
+    class Meta:
+        db_table = "pass2_clinical_metrics"
+        db_table_comment = "Totals of Pass 2 for one record."
+
+    def __str__(self) -> str:
+        return f"Pass 2 metrics of {self.shell_file_id}"
+
+
+class ZoneResult(CallWork):
+    """One zone of one encounter in Pass 2."""
+
+    id = fields.uuid_pk()
+    healthcare_encounter = models.ForeignKey(
+        Encounter, on_delete=models.CASCADE, related_name="zone_results", db_index=False
+    )
+    processing_session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
+    zone_index = models.IntegerField()
+    zone_type = fields.text()
+    page_range_start = models.IntegerField()
+    page_range_end = models.IntegerField()
+    entities_enriched = fields.optional_count()
+
+    class Meta:
+        db_table = "pass2_zone_results"
+        db_table_comment = "Per-zone results of Pass 2: attempts, tokens, errors."
+        indexes = [
+            models.Index(
+                fields=["started_at"],
+                name="idx_pass2_zone_stale",
+                condition=Q(status=WorkStatus.PROCESSING),
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["healthcare_encounter", "zone_index"], name="idx_pass2_zone_unique"
+            ),
+            fields.one_of("pass2_zone_status_check", "status", WorkStatus),
+            fields.page_range("pass2_zone_pages_check", "page_range_start", "page_range_end"),
+        ]
+
+    def __str__(self) -> str:
+        return f"zone {self.zone_index} of encounter {self.healthcare_encounter_id}"
+
+
+class NarrativeMetrics(PassMetrics):
+    """What Pass 3 wrote and cost, for one record."""
+
+    shell_file = models.OneToOneField(
+        ShellFile, on_delete=models.CASCADE, related_name="narrative_metrics"
+    )
+    narratives_written = fields.count()
+
+    class Meta:
+        db_table = "pass3_narrative_metrics"
+        db_table_comment = "Totals of Pass 3 for one record."
+
+    def __str__(self) -> str:
+        return f"Pass 3 metrics of {self.shell_file_id}"

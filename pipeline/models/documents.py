@@ -1,0 +1,158 @@
+"""What was handed in: the patient, the record (shell file), its pages, and cached extractions.
+
+Bottom of the models: imports `fields` and `states` only.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from pipeline.models import fields
+from pipeline.states import ShellFileStatus
+
+
+class Patient(models.Model):
+    """Whose record it is, under a pseudonym; holds digests of identifiers, never a name."""
+
+    id = fields.uuid_pk()
+    pseudonym = fields.text(unique=True)
+    reference = fields.text(null=True, unique=True)
+    """The caller's own reference (`process --patient REF`)."""
+    identity_digests = models.JSONField(default=dict, db_default={})
+    """HMAC-SHA256 of the normalised name, birth date and record number, where known."""
+    created_at = fields.created_at()
+
+    class Meta:
+        db_table = "user_profiles"
+        db_table_comment = "Patients under a pseudonym. No name, birth date or number in the clear."
+
+    def __str__(self) -> str:
+        return self.pseudonym
+
+
+class ShellFile(models.Model):
+    """One submitted record. Its status is the last completed pass, never a failure."""
+
+    id = fields.uuid_pk()
+    patient = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="shell_files")
+    status = fields.status(ShellFileStatus, ShellFileStatus.UPLOADED)
+    sha256 = models.CharField(max_length=64)
+    size_bytes = models.BigIntegerField()
+    media_type = fields.text()
+    storage_key = fields.text()
+    """Server-made name in the file store; several records can share the same stored bytes."""
+    original_filename = fields.text(null=True)
+    page_count = fields.optional_count()
+    pages_read = fields.count()
+    language = fields.text(null=True)
+    warnings = models.JSONField(default=list, db_default=[])
+    """List of {code, message, pages}; messages are free of document text."""
+    idempotency_key = fields.text(null=True, unique=True)
+    supersedes = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="superseded_by"
+    )
+    created_at = fields.created_at()
+    updated_at = models.DateTimeField(auto_now=True, db_default=models.functions.Now())
+
+    class Meta:
+        db_table = "shell_files"
+        db_table_comment = (
+            "One row per submitted record. status is the last completed pass, never a failure."
+        )
+        indexes = [
+            models.Index(fields=["created_at", "id"], name="idx_shell_files_recent"),
+            models.Index(fields=["sha256"], name="idx_shell_files_sha256"),
+        ]
+        constraints = [
+            fields.one_of("shell_files_status_check", "status", ShellFileStatus),
+            fields.not_negative(
+                "shell_files_counts_check", "size_bytes", "page_count", "pages_read"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"record {self.id}"
+
+
+class PageSource(models.TextChoices):
+    """Where a page's text came from."""
+
+    TEXT_LAYER = "text_layer"
+    OCR = "ocr"
+    BLANK = "blank"
+
+
+class Page(models.Model):
+    """The text of one page; every span and quote counts its characters in `text`."""
+
+    id = models.BigAutoField(primary_key=True)
+    shell_file = models.ForeignKey(
+        ShellFile, on_delete=models.CASCADE, related_name="pages", db_index=False
+    )
+    page_number = models.IntegerField()
+    text = models.TextField()
+    source = models.TextField(choices=PageSource.choices)
+    ocr_confidence = models.FloatField(null=True, blank=True)
+    is_blank = fields.flag()
+    width = models.FloatField()
+    height = models.FloatField()
+    rotation = fields.count()
+    words = models.JSONField(null=True, blank=True)
+    """OCR words as [start, end, x0, y0, x1, y1, confidence]; boxes in fractions of the page."""
+    warnings = models.JSONField(default=list, db_default=[])
+    created_at = fields.created_at()
+
+    class Meta:
+        db_table = "shell_file_pages"
+        db_table_comment = "Text of each page as it was read, with OCR word boxes. PHI."
+        constraints = [
+            models.UniqueConstraint(fields=["shell_file", "page_number"], name="idx_pages_unique"),
+            fields.one_of("pages_source_check", "source", PageSource),
+            models.CheckConstraint(
+                name="pages_number_check", condition=models.Q(page_number__gte=1)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"page {self.page_number} of {self.shell_file_id}"
+
+
+class ProcessedDocument(models.Model):
+    """Which extraction can stand for identical bytes under identical conditions."""
+
+    id = fields.uuid_pk()
+    document_hash = models.CharField(max_length=64)
+    owner = fields.text(db_default="", default="")
+    engine = fields.text()
+    model_version = fields.text()
+    prompt_version = fields.text()
+    schema_version = fields.text()
+    zones = fields.flag()
+    input_mode = fields.text()
+    code_table_version = fields.text(db_default="", default="")
+    shell_file = models.ForeignKey(ShellFile, on_delete=models.CASCADE, related_name="+")
+    """The record that carries the extraction."""
+    created_at = fields.created_at()
+
+    class Meta:
+        db_table = "processed_documents"
+        db_table_comment = "Cache key of each completed extraction (spec point 39)."
+        constraints = [
+            models.UniqueConstraint(
+                fields=[
+                    "document_hash",
+                    "owner",
+                    "engine",
+                    "model_version",
+                    "prompt_version",
+                    "schema_version",
+                    "zones",
+                    "input_mode",
+                    "code_table_version",
+                ],
+                name="idx_processed_documents_key",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"extraction of {self.document_hash[:12]}"

@@ -1,0 +1,326 @@
+"""Pass 1: encounter results, batches, published entities, and their totals.
+
+Imports `documents`, `encounters`, `sessions`, `work`. Entities appear only when their whole
+encounter has succeeded, in one transaction; a batch's output waits on its row until then.
+"""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from pipeline.models import fields
+from pipeline.models.documents import Patient, ShellFile
+from pipeline.models.encounters import Encounter
+from pipeline.models.sessions import Session
+from pipeline.models.work import CallWork
+from pipeline.states import WorkStatus
+
+
+class EncounterResult(models.Model):
+    """Pass 1 of one encounter, with the totals of its batches."""
+
+    id = fields.uuid_pk()
+    shell_file = models.ForeignKey(
+        ShellFile, on_delete=models.CASCADE, related_name="encounter_results", db_index=False
+    )
+    healthcare_encounter = models.OneToOneField(
+        Encounter, on_delete=models.CASCADE, related_name="pass1_result"
+    )
+    processing_session = models.ForeignKey(
+        Session, on_delete=models.CASCADE, null=True, blank=True, related_name="encounter_results"
+    )
+    patient = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="+")
+    page_count = models.IntegerField()
+    batching_used = fields.flag()
+    batches_total = fields.count(1)
+    status = fields.status(WorkStatus, WorkStatus.PENDING)
+    batches_succeeded = fields.count()
+    batches_failed = fields.count()
+    total_retries_used = fields.count()
+    started_at = fields.optional_time()
+    completed_at = fields.optional_time()
+    total_duration_ms = fields.optional_count()
+    total_input_tokens = fields.count()
+    total_output_tokens = fields.count()
+    total_entities_detected = fields.count()
+    total_zones_detected = fields.count()
+    no_known_allergies = models.BooleanField(null=True, blank=True)
+    zones = models.JSONField(null=True, blank=True)
+    """Sections found, as [zone_type, page_start, page_end]; written at publication."""
+    warnings = models.JSONField(default=list, db_default=[])
+    failure_batch_index = models.IntegerField(null=True, blank=True)
+    error_code = fields.text(null=True)
+    error_summary = fields.text(null=True)
+    created_at = fields.created_at()
+    updated_at = models.DateTimeField(auto_now=True, db_default=models.functions.Now())
+
+    class Meta:
+        db_table = "pass1_encounter_results"
+        db_table_comment = (
+            "Per-encounter processing results for Pass 1. Aggregates batch results and provides "
+            "encounter-level status tracking."
+        )
+        indexes = [
+            models.Index(fields=["shell_file"], name="idx_pass1_encounter_shell"),
+            models.Index(fields=["status"], name="idx_pass1_encounter_status"),
+            models.Index(
+                fields=["shell_file"],
+                name="idx_pass1_encounter_failed",
+                condition=Q(status=WorkStatus.FAILED),
+            ),
+        ]
+        constraints = [
+            fields.one_of("pass1_encounter_status_check", "status", WorkStatus),
+            fields.not_negative(
+                "pass1_encounter_counts_check",
+                "page_count",
+                "batches_total",
+                "batches_succeeded",
+                "batches_failed",
+                "failure_batch_index",
+            ),
+            # All or nothing: an encounter cannot have succeeded with a batch missing.
+            models.CheckConstraint(
+                name="pass1_encounter_whole_check",
+                condition=~Q(status=WorkStatus.SUCCEEDED)
+                | Q(batches_succeeded=models.F("batches_total"), batches_failed=0),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Pass 1 of encounter {self.healthcare_encounter_id}"
+
+
+class Batch(CallWork):
+    """One contiguous run of pages of one encounter, asked about with one call."""
+
+    id = fields.uuid_pk()
+    healthcare_encounter = models.ForeignKey(
+        Encounter, on_delete=models.CASCADE, related_name="batches", db_index=False
+    )
+    pass1_encounter_result = models.ForeignKey(
+        EncounterResult, on_delete=models.CASCADE, related_name="batches"
+    )
+    processing_session = models.ForeignKey(
+        Session, on_delete=models.CASCADE, null=True, blank=True, related_name="batches"
+    )
+    batch_index = models.IntegerField()
+    """0-based, in page order within the encounter."""
+    page_range_start = models.IntegerField()
+    page_range_end = models.IntegerField()
+    spans = models.JSONField()
+    """List of [page, start, end]: the encounter's text in these pages."""
+    estimated_input_tokens = fields.count()
+    entities_detected = fields.optional_count()
+    zones_detected = fields.optional_count()
+
+    class Meta:
+        db_table = "pass1_batch_results"
+        db_table_comment = (
+            "Per-batch processing results for Pass 1 entity detection. Tracks retry attempts, "
+            "errors, and metrics at batch granularity."
+        )
+        indexes = [
+            models.Index(fields=["healthcare_encounter"], name="idx_pass1_batch_encounter"),
+            models.Index(
+                fields=["status"],
+                name="idx_pass1_batch_status",
+                condition=Q(status__in=["pending", "processing", "failed"]),
+            ),
+            models.Index(
+                fields=["healthcare_encounter"],
+                name="idx_pass1_batch_failed",
+                condition=Q(status=WorkStatus.FAILED),
+            ),
+            models.Index(
+                fields=["started_at"],
+                name="idx_pass1_batch_stale",
+                condition=Q(status=WorkStatus.PROCESSING),
+            ),
+            models.Index(
+                fields=["healthcare_encounter"],
+                name="idx_pass1_batch_transient",
+                condition=Q(had_transient_failure=True),
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["healthcare_encounter", "batch_index"], name="idx_pass1_batch_unique"
+            ),
+            fields.one_of("pass1_batch_status_check", "status", WorkStatus),
+            fields.page_range("pass1_batch_pages_check", "page_range_start", "page_range_end"),
+            fields.not_negative(
+                "pass1_batch_counts_check",
+                "batch_index",
+                "attempt_count",
+                "max_attempts",
+                "rate_limit_waits",
+                "entities_detected",
+                "zones_detected",
+            ),
+            models.CheckConstraint(
+                name="pass1_batch_success_check",
+                condition=~Q(status=WorkStatus.SUCCEEDED) | Q(completed_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"batch {self.batch_index} of encounter {self.healthcare_encounter_id}"
+
+
+class Alignment(models.TextChoices):
+    """How an entity's quote was found on its page."""
+
+    EXACT = "exact"
+    NORMALIZED = "normalized"
+    """After folding white space, line breaks and hyphens."""
+    FUZZY = "fuzzy"
+    """But for characters that OCR confuses; every digit is equal."""
+    RELOCATED = "relocated"
+    """On another page of the batch than the one named."""
+    UNALIGNED = "unaligned"
+    """Nowhere; kept, and never counted as accepted."""
+
+
+class Entity(models.Model):
+    """One clinical entity of a published encounter, with the text that it came from. PHI."""
+
+    id = fields.uuid_pk()
+    pass1_metrics = models.ForeignKey(
+        "EntityMetrics", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    shell_file = models.ForeignKey(
+        ShellFile, on_delete=models.CASCADE, related_name="entities", db_index=False
+    )
+    healthcare_encounter = models.ForeignKey(
+        Encounter, on_delete=models.CASCADE, related_name="entities", db_index=False
+    )
+    processing_session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
+    patient = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="+")
+    entity_index = models.IntegerField()
+    """0-based, in the order of the text within the encounter."""
+    category = fields.text()
+    name = models.TextField()
+    page_number = models.IntegerField()
+    char_start = models.IntegerField(null=True, blank=True)
+    char_end = models.IntegerField(null=True, blank=True)
+    page_end = models.IntegerField(null=True, blank=True)
+    """Only where the quote runs over to the next page; `char_end` then counts there."""
+    quote = models.TextField()
+    alignment = models.TextField(choices=Alignment.choices)
+    accepted = fields.flag()
+    """Aligned; whoever counts results counts these."""
+    value = fields.text(null=True)
+    unit = fields.text(null=True)
+    reference_range = fields.text(null=True)
+    abnormal_flag = fields.text(null=True)
+    dose = fields.text(null=True)
+    route = fields.text(null=True)
+    frequency = fields.text(null=True)
+    reaction = fields.text(null=True)
+    entity_date = models.DateField(null=True, blank=True)
+    negated = models.BooleanField(null=True, blank=True)
+    historical = models.BooleanField(null=True, blank=True)
+    hypothetical = models.BooleanField(null=True, blank=True)
+    family = models.BooleanField(null=True, blank=True)
+    zone_type = fields.text(null=True)
+    engine = fields.text()
+    rule = fields.text(null=True)
+    strength = models.FloatField()
+    ocr_confidence = models.FloatField(null=True, blank=True)
+    """Lowest confidence of the words of the quote, 0–100; None where the text is no OCR."""
+    confidence = models.FloatField()
+    """Alignment × OCR × strength, 0–1."""
+    review_flags = models.JSONField(default=list, db_default=[])
+    """Why a person should look: low_ocr_confidence, implausible_value, unaligned, ..."""
+    created_at = fields.created_at()
+
+    class Meta:
+        db_table = "pass1_entity_detections"
+        db_table_comment = "Entities of published encounters, each with its verbatim quote. PHI."
+        indexes = [models.Index(fields=["shell_file"], name="idx_pass1_entity_shell")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["healthcare_encounter", "entity_index"], name="idx_pass1_entity_unique"
+            ),
+            fields.one_of("pass1_entity_alignment_check", "alignment", Alignment),
+            models.CheckConstraint(
+                name="pass1_entity_span_check",
+                condition=Q(page_number__gte=1)
+                & (
+                    Q(alignment=Alignment.UNALIGNED, accepted=False)
+                    | Q(char_start__gte=0, char_end__gt=0)
+                ),
+            ),
+            models.CheckConstraint(
+                name="pass1_entity_confidence_check",
+                condition=Q(confidence__gte=0, confidence__lte=1),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.category} on page {self.page_number}"
+
+
+class EntityMetrics(models.Model):
+    """What Pass 1 found and cost, for one record."""
+
+    id = fields.uuid_pk()
+    profile = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="+")
+    shell_file = models.OneToOneField(
+        ShellFile, on_delete=models.CASCADE, related_name="entity_metrics"
+    )
+    processing_session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
+    entities_detected = fields.count()
+    processing_time_ms = fields.count()
+    processing_time_minutes = models.GeneratedField(
+        expression=models.F("processing_time_ms") / models.Value(60000.0),
+        output_field=models.FloatField(),
+        db_persist=True,
+    )
+    ai_model_used = fields.text(null=True)
+    ocr_model_used = fields.text(null=True)
+    ocr_pages_processed = fields.count()
+    entity_types_found = ArrayField(models.TextField(), default=list, db_default=[])
+    encounters_total = fields.count()
+    encounters_succeeded = fields.count()
+    encounters_failed = fields.count()
+    batches_total = fields.count()
+    batches_succeeded = fields.count()
+    total_retries_used = fields.count()
+    input_tokens = fields.count()
+    output_tokens = fields.count()
+    total_tokens = fields.count()
+    confidence = models.FloatField(null=True, blank=True)
+    """Mean over the accepted entities of alignment × OCR × strength; None without entities."""
+    failure_encounter = models.ForeignKey(
+        Encounter, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    error_code = fields.text(null=True)
+    error_summary = fields.text(null=True)
+    user_agent = fields.text(null=True)
+    ip_address = models.GenericIPAddressField(null=True, blank=True)
+    created_at = fields.created_at()
+
+    class Meta:
+        db_table = "pass1_entity_metrics"
+        db_table_comment = "Totals of Pass 1 for one record."
+        constraints = [
+            fields.not_negative(
+                "pass1_metrics_counts_check",
+                "entities_detected",
+                "processing_time_ms",
+                "encounters_total",
+                "encounters_succeeded",
+                "encounters_failed",
+                "batches_total",
+                "batches_succeeded",
+                "input_tokens",
+                "output_tokens",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Pass 1 metrics of {self.shell_file_id}"

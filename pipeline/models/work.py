@@ -1,0 +1,41 @@
+"""The shape of anything that is one or more calls to the provider: chunk, batch, zone.
+
+Imports `fields`, `states`, `sessions`. The columns are those of `pass1_batch_results`
+(`seeds`, section 4.1), so that fan-out, flush and drill-down treat all passes alike.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from pipeline.models import fields
+from pipeline.states import WorkStatus
+
+
+class CallWork(models.Model):
+    """Status, attempts, timing, tokens, errors and stored output of one unit of work."""
+
+    status = fields.status(WorkStatus, WorkStatus.PENDING)
+    attempt_count = fields.count()
+    max_attempts = fields.count(3)
+    rate_limit_waits = fields.count()
+    """Calls that met a rate limit; they spend no attempt."""
+    started_at = fields.optional_time()
+    completed_at = fields.optional_time()
+    duration_ms = fields.optional_count()
+    ai_model_used = fields.text(null=True)
+    input_tokens = fields.optional_count()
+    output_tokens = fields.optional_count()
+    error_code = fields.text(null=True)
+    error_message = fields.text(null=True)
+    error_context = models.JSONField(null=True, blank=True)
+    """{final_underlying_error, final_underlying_message, attempt_history}; no PHI."""
+    had_transient_failure = fields.flag()
+    transient_error_history = models.JSONField(null=True, blank=True)
+    """List of {attempt, error_code, error_message, timestamp, retry_delay_ms}."""
+    output = models.JSONField(null=True, blank=True)
+    """The validated reply, from its success until it is published. PHI."""
+    created_at = fields.created_at()
+
+    class Meta:
+        abstract = True
