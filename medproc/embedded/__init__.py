@@ -8,5 +8,25 @@ from __future__ import annotations
 
 from medproc.embedded.errors import EmbeddedError
 from medproc.embedded.places import Places, places_of
+from medproc.embedded.servers import (
+    ServerStatus,
+    down,
+    status,
+    throw_away,
+    throw_away_places,
+    throw_away_servers,
+    up,
+)
 
-__all__ = ["EmbeddedError", "Places", "places_of"]
+__all__ = [
+    "EmbeddedError",
+    "Places",
+    "ServerStatus",
+    "down",
+    "places_of",
+    "status",
+    "throw_away",
+    "throw_away_places",
+    "throw_away_servers",
+    "up",
+]

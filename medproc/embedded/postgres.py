@@ -1,0 +1,175 @@
+"""The embedded PostgreSQL 18: made, started, stopped and recovered.
+
+Imports psycopg and the standard library. It listens on a socket in a 0700 folder and nowhere
+else; whoever reaches that folder (its owner and root) is trusted.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import psycopg
+
+from medproc import private
+from medproc.embedded import binaries
+from medproc.embedded.errors import EmbeddedError
+from medproc.embedded.places import Places, ServerUser
+from medproc.embedded.processes import command_line, detach, run, stop, wait_for
+
+START_S = 60.0
+STOP_S = 60.0
+_NO_PROCESS = 2**22 + 1
+"""One above the greatest process id that Linux gives, so surely nobody's."""
+
+DURABLE = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_min_messages": "warning",
+    # A statement or its parameters can hold a patient's words; the log must not.
+    "log_min_error_statement": "panic",
+    "log_parameter_max_length_on_error": "0",
+    "log_error_verbosity": "terse",
+}
+THROW_AWAY = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "max_wal_size": "4GB",
+}
+
+
+def start(places: Places, user: ServerUser, *, throw_away: bool = False) -> None:
+    """Start the server unless it runs; make its data and its database first where missing."""
+    if running_pid(places) is None:
+        programs = binaries.postgres_binaries(places, user)
+        private.folder(places.sockets, uid=user.uid, gid=user.gid)
+        _make_data(places, user, programs, durable=not throw_away)
+        _launch(places, user, programs, {**DURABLE, **(THROW_AWAY if throw_away else {})})
+    _make_database(places)
+
+
+def shut_down(places: Places) -> bool:
+    """Stop the server, telling clients to go; give whether it ran."""
+    pid = running_pid(places)
+    if pid is None:
+        return False
+    if not (stop(pid, signal.SIGINT, seconds=STOP_S) or stop(pid, signal.SIGQUIT, seconds=5)):
+        raise EmbeddedError(f"PostgreSQL (process {pid}) does not stop")
+    return True
+
+
+def running_pid(places: Places) -> int | None:
+    """Give the process id of the live server of this data folder.
+
+    The id in `postmaster.pid` may be that of a dead process, or by now of another program.
+    """
+    recorded = _recorded_pid(places)
+    if recorded is None:
+        return None
+    arguments = command_line(recorded)
+    return recorded if str(places.postgres_data) in arguments else None
+
+
+def is_ready(places: Places) -> bool:
+    """Tell whether the server runs and takes connections."""
+    if running_pid(places) is None:
+        return False
+    lines = _lock_lines(places)
+    return len(lines) > 7 and lines[7].strip() == "ready"
+
+
+def _make_data(places: Places, user: ServerUser, programs: Path, *, durable: bool) -> None:
+    if (places.postgres_data / "PG_VERSION").is_file():
+        return
+    # A killed initdb leaves half a folder: it is made under another name and moved when whole.
+    partial = places.postgres_data.with_name("postgres.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    private.folder(partial, uid=user.uid, gid=user.gid)
+    run(
+        [
+            programs / "initdb",
+            f"--pgdata={partial}",
+            "--username=medproc",
+            "--auth-local=trust",
+            "--auth-host=reject",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--no-instructions",
+            *(() if durable else ("--no-sync",)),
+        ],
+        user=user,
+        cwd=places.base,
+    )
+    partial.rename(places.postgres_data)
+
+
+def _launch(places: Places, user: ServerUser, programs: Path, options: dict[str, str]) -> None:
+    _disown_stale_locks(places)
+    log = places.postgres_data / "server.log"
+    arguments: list[str | Path] = [programs / "postgres", "-D", places.postgres_data]
+    arguments += ["-k", places.sockets]
+    for name, value in options.items():
+        arguments += ["-c", f"{name}={value}"]
+    # The workers of a killed postmaster take a moment to notice; until then it refuses to start.
+    for _ in range(3):
+        pid = detach(arguments, user=user, cwd=places.base, log=log)
+        wait_for(lambda: is_ready(places) or not command_line(pid), seconds=START_S)  # noqa: B023
+        if is_ready(places):
+            return
+        wait_for(lambda: False, seconds=1.0)
+    raise EmbeddedError(f"PostgreSQL did not start; its reasons are in {log}")
+
+
+def _make_database(places: Places) -> None:
+    with psycopg.connect(
+        host=str(places.sockets), user="medproc", dbname="postgres", autocommit=True
+    ) as connection:
+        if connection.execute("SELECT 1 FROM pg_database WHERE datname = 'medproc'").fetchone():
+            return
+        connection.execute("CREATE DATABASE medproc")
+
+
+def _disown_stale_locks(places: Places) -> None:
+    """Let PostgreSQL take over lock files whose process id now belongs to another program.
+
+    The files stay, with an id that nobody has: PostgreSQL still checks by their shared memory
+    that no worker of the old server lives.
+    """
+    socket_lock = places.sockets / ".s.PGSQL.5432.lock"
+    for path in (places.postgres_data / "postmaster.pid", socket_lock):
+        try:
+            first, *others = path.read_text("utf-8").splitlines()
+        except (FileNotFoundError, ValueError):
+            path.unlink(missing_ok=True)
+            continue
+        if str(places.postgres_data) in command_line(_number(first)):
+            continue
+        status = path.stat()
+        path.write_text("\n".join([str(_NO_PROCESS), *others]) + "\n", "utf-8")
+        os.chown(path, status.st_uid, status.st_gid)
+
+
+def _recorded_pid(places: Places) -> int | None:
+    lines = _lock_lines(places)
+    return (_number(lines[0]) or None) if lines else None
+
+
+def _lock_lines(places: Places) -> list[str]:
+    try:
+        return (places.postgres_data / "postmaster.pid").read_text("utf-8").splitlines()
+    except OSError:
+        return []
+
+
+def _number(text: str) -> int:
+    return int(text) if text.strip().isdigit() else 0

@@ -1,0 +1,123 @@
+"""Starting a server that outlives us, and telling whether a recorded process is still it.
+
+Imports only the standard library. A server is started as another user without asking that user
+to reach our interpreter, and is never a child that somebody must reap.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from medproc.embedded.errors import EmbeddedError
+from medproc.embedded.places import ServerUser
+
+# The shell puts the server in the background and ends, so that init reaps it, not us. Arguments
+# are positional: no path is ever read by the shell.
+_DETACH = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 & echo $!'
+_ENVIRONMENT = {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC"}
+POLL_S = 0.02
+
+
+def run(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path) -> str:
+    """Run a program as `user` to its end and give its output; raise EmbeddedError if it fails."""
+    result = subprocess.run(
+        [str(part) for part in arguments],
+        cwd=cwd,
+        env=_ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        **_identity(user),
+    )
+    if result.returncode != 0:
+        lines = (result.stderr or result.stdout).strip().splitlines()
+        raise EmbeddedError(f"{Path(arguments[0]).name} failed: {lines[-1] if lines else '?'}")
+    return result.stdout
+
+
+def detach(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path, log: Path) -> int:
+    """Start a server as `user` in a session of its own; give its process id."""
+    result = subprocess.run(
+        ["/bin/sh", "-c", _DETACH, "sh", str(log), *map(str, arguments)],
+        cwd=cwd,
+        env=_ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
+        start_new_session=True,
+        **_identity(user),
+    )
+    return int(result.stdout)
+
+
+def can_run(program: Path, *, user: ServerUser) -> bool:
+    """Tell whether `user` reaches and executes `program` (it is asked for its version)."""
+    try:
+        result = subprocess.run(
+            [str(program), "--version"],
+            cwd="/",
+            env=_ENVIRONMENT,
+            capture_output=True,
+            check=False,
+            **_identity(user),
+        )
+    except OSError:
+        return False
+    return result.returncode == 0
+
+
+def command_line(pid: int) -> tuple[str, ...]:
+    """Give the arguments of a live process; empty where it is dead, a zombie or not to be seen."""
+    try:
+        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        if Path("/proc/self/cmdline").exists():
+            return ()
+        result = subprocess.run(
+            ["ps", "-ww", "-o", "command=", "-p", str(pid)],  # noqa: S607 - macOS has no /proc
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return tuple(result.stdout.split())
+    return tuple(part.decode("utf-8", "surrogateescape") for part in raw.split(b"\0") if part)
+
+
+def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
+    """Poll `condition` until it holds; give whether it did within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def stop(pid: int, number: signal.Signals, *, seconds: float) -> bool:
+    """Signal a process and wait until it is gone; give whether it is."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return True
+    return wait_for(lambda: not command_line(pid), seconds=seconds)
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold the file lock at `path`; the kernel releases it if we die."""
+    with path.open("a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _identity(user: ServerUser) -> dict[str, object]:
+    if not user.changes:
+        return {"umask": 0o077}
+    return {"user": user.uid, "group": user.gid, "extra_groups": (), "umask": 0o077}

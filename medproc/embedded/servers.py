@@ -1,0 +1,118 @@
+"""The pair of embedded servers: up, down, status, and a pair to throw away.
+
+Imports the other modules of this package. `up` may be called twice, or by two processes at once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from medproc import private
+from medproc.embedded import postgres, valkey
+from medproc.embedded.places import Places, ServerUser, server_user
+from medproc.embedded.processes import exclusive
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerStatus:
+    """One server as it stands now."""
+
+    name: str
+    running: bool
+    """It takes connections."""
+    pid: int | None
+    url: str
+    data: Path
+
+
+def up(
+    places: Places,
+    *,
+    with_postgres: bool = True,
+    with_valkey: bool = True,
+    throw_away: bool = False,
+) -> None:
+    """Start what does not run yet; idempotent; raise EmbeddedError in one line."""
+    user = server_user()
+    _make_base(places, user)
+    with exclusive(places.lock):
+        if with_valkey:
+            valkey.start(places, user, throw_away=throw_away)
+        if with_postgres:
+            postgres.start(places, user, throw_away=throw_away)
+
+
+def down(places: Places) -> list[str]:
+    """Stop what runs and give its names."""
+    if not places.base.is_dir():
+        return []
+    with exclusive(places.lock):
+        stopped = []
+        if postgres.shut_down(places):
+            stopped.append("PostgreSQL")
+        if valkey.shut_down(places):
+            stopped.append("Valkey")
+    return stopped
+
+
+def status(places: Places) -> tuple[ServerStatus, ServerStatus]:
+    """Tell how PostgreSQL and Valkey stand, without changing anything."""
+    return (
+        ServerStatus(
+            name="PostgreSQL",
+            running=postgres.is_ready(places),
+            pid=postgres.running_pid(places),
+            url=places.database_url,
+            data=places.postgres_data,
+        ),
+        ServerStatus(
+            name="Valkey",
+            running=valkey.is_ready(places),
+            pid=valkey.running_pid(places),
+            url=places.redis_url,
+            data=places.valkey_data,
+        ),
+    )
+
+
+def throw_away_places() -> Places:
+    """Make a fresh folder for a pair of servers that nobody will miss."""
+    user = server_user()
+    base = Path(tempfile.mkdtemp(prefix="medproc-", dir=_short_temporary_folder(user)))
+    return Places(base=base, sockets=base / "run")
+
+
+def throw_away(places: Places) -> None:
+    """Stop the servers at `places` and remove all that they wrote."""
+    down(places)
+    shutil.rmtree(places.base, ignore_errors=True)
+
+
+@contextmanager
+def throw_away_servers() -> Iterator[Places]:
+    """Run a pair of servers without durability, gone with all they hold at the end."""
+    places = throw_away_places()
+    try:
+        up(places, throw_away=True)
+        yield places
+    finally:
+        throw_away(places)
+
+
+def _make_base(places: Places, user: ServerUser) -> None:
+    """Make the folder of folders: 0700, but passable (not readable) where the user is another."""
+    private.folder(places.base, mode=0o711 if user.changes else 0o700)
+
+
+def _short_temporary_folder(user: ServerUser) -> str:
+    """Give a temporary folder that the server's user can pass and whose sockets stay short."""
+    ours = Path(tempfile.gettempdir())
+    passable = all(folder.stat().st_mode & 0o001 for folder in (ours, *ours.parents))
+    short = len(os.fsencode(ours)) <= 60
+    return str(ours) if short and (passable or not user.changes) else "/tmp"  # noqa: S108 - mkdtemp
