@@ -27,7 +27,7 @@ class Patient(models.Model):
         db_table_comment = "Patients under a pseudonym. No name, birth date or number in the clear."
 
     def __str__(self) -> str:
-        return self.pseudonym
+        return f"patient {self.pseudonym}"
 
 
 class ShellFile(models.Model):

@@ -78,3 +78,10 @@ def page_range(name: str, first: str, last: str) -> models.CheckConstraint:
     return models.CheckConstraint(
         name=name, condition=models.Q(**{f"{first}__gte": 1, f"{last}__gte": models.F(first)})
     )
+
+
+class ClockTimestamp(models.Func):
+    """The wall clock of the database; unlike now(), it moves on within a transaction."""
+
+    function = "clock_timestamp"
+    output_field = models.DateTimeField()

@@ -1,0 +1,33 @@
+"""The only writer of a status. Every move is a conditional UPDATE that must change exactly the
+rows named; every write of a step stands behind its fence (`leases.fenced`).
+
+Imports models and states. Lock order everywhere: job → encounter → batch, ids sorted.
+"""
+
+from __future__ import annotations
+
+from pipeline.transitions.flush import Flush, write
+from pipeline.transitions.leases import Lease, claim, fenced, heartbeat
+from pipeline.transitions.steps import (
+    Failure,
+    begin_discovery,
+    complete_step,
+    fail_step,
+    give_back,
+    settle_discovery,
+)
+
+__all__ = [
+    "Failure",
+    "Flush",
+    "Lease",
+    "begin_discovery",
+    "claim",
+    "complete_step",
+    "fail_step",
+    "fenced",
+    "give_back",
+    "heartbeat",
+    "settle_discovery",
+    "write",
+]

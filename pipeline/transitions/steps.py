@@ -1,0 +1,191 @@
+"""How a step ends: completed, failed, or given back; for job, session, record and report card.
+
+Imports models and states. Each function is called inside `leases.fenced`, so the job's row is
+locked and ours; the caller writes the pass's own rows in the same transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import F
+from django.db.models.functions import Coalesce
+
+from pipeline.errors import ErrorCode, LeaseLostError
+from pipeline.models import Batch, Chunk, DiscoverySession, Job, Session, ShellFile, Summary
+from pipeline.models.fields import ClockTimestamp
+from pipeline.states import (
+    COMPLETES,
+    WORKFLOW_STEP,
+    JobStatus,
+    PassStatus,
+    SessionStatus,
+    Step,
+    SummaryStatus,
+    WorkStatus,
+)
+from pipeline.transitions.leases import Lease
+
+_REACHED: dict[Step, SummaryStatus] = {
+    Step.PASS1: SummaryStatus.PASS1_ONLY,
+    Step.PASS1_5: SummaryStatus.PASS1_ONLY,
+    Step.PASS2: SummaryStatus.PASS1_PASS2,
+    Step.PASS3: SummaryStatus.COMPLETE_PIPELINE,
+}
+"""How far a record came, by its last step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why a step failed for good. Messages are ours and free of PHI."""
+
+    code: ErrorCode
+    message: str
+    encounter_id: UUID | None = None
+    batch_index: int | None = None
+    underlying: ErrorCode | None = None
+    attempt_history: list[dict[str, Any]] = field(default_factory=list)
+    drill_down: list[dict[str, Any]] = field(default_factory=list)
+    """Every failure of the step: {encounter_id, batch_index, pages, error_code, ...}."""
+
+
+def complete_step(lease: Lease, next_step: Step | None) -> int | None:
+    """Move a record past its step, and its job on to the next one.
+
+    Returns the dispatch number of the wake-up that is due, or None where the job is complete.
+    """
+    step = lease.step
+    ShellFile.objects.filter(id=lease.shell_file_id).update(
+        status=COMPLETES[step], updated_at=ClockTimestamp()
+    )
+    session = Session.objects.filter(id=lease.session_id)
+    changes: dict[str, Any] = {"updated_at": ClockTimestamp()}
+    if step is not Step.PAGES:
+        changes |= {
+            f"{step.value}_status": PassStatus.COMPLETED,
+            "completed_steps": F("completed_steps") + 1,
+        }
+    if next_step is not None:
+        session.update(**changes, workflow_step=WORKFLOW_STEP[next_step])
+        return _requeue(lease, current_step=next_step)
+    for left in list(Step)[list(Step).index(step) + 1 :]:
+        changes[f"{left.value}_status"] = PassStatus.SKIPPED
+    session.update(
+        **changes,
+        session_status=SessionStatus.COMPLETED,
+        processing_completed_at=ClockTimestamp(),
+        total_processing_time=ClockTimestamp() - F("processing_started_at"),
+    )
+    Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
+        processing_status=_REACHED[step],
+        overall_success=True,
+        processing_completed_at=ClockTimestamp(),
+    )
+    _leave(
+        lease,
+        status=JobStatus.COMPLETED,
+        completed_at=ClockTimestamp(),
+    )
+    return None
+
+
+def fail_step(lease: Lease, failure: Failure) -> None:
+    """Fail the job; the record keeps the status of its last completed pass."""
+    step = lease.step
+    changes: dict[str, Any] = {
+        "session_status": SessionStatus.FAILED,
+        "failure_pass": step,
+        "failure_encounter_id": failure.encounter_id,
+        "error_code": failure.code,
+        "error_message": failure.message,
+        "error_context": {
+            "final_underlying_error": failure.underlying or failure.code,
+            "failures": failure.drill_down,
+        },
+        "processing_completed_at": ClockTimestamp(),
+        "total_processing_time": ClockTimestamp() - F("processing_started_at"),
+        "updated_at": ClockTimestamp(),
+    }
+    if step is not Step.PAGES:
+        changes[f"{step.value}_status"] = PassStatus.FAILED
+    Session.objects.filter(id=lease.session_id).update(**changes)
+    Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
+        processing_status=SummaryStatus.FAILED,
+        overall_success=False,
+        failure_stage=step,
+        failure_encounter_id=failure.encounter_id,
+        failure_batch_index=failure.batch_index,
+        error_code=failure.code,
+        error_drill_down={"failures": failure.drill_down},
+        processing_completed_at=ClockTimestamp(),
+    )
+    _leave(
+        lease,
+        status=JobStatus.FAILED,
+        completed_at=ClockTimestamp(),
+        last_error=failure.message,
+        error_code=failure.code,
+        error_details={
+            "stage": step,
+            "error_code": failure.code,
+            "failure_encounter_id": str(failure.encounter_id) if failure.encounter_id else None,
+            "failure_batch_index": failure.batch_index,
+            "underlying_error": failure.underlying or failure.code,
+            "attempt_history": failure.attempt_history,
+        },
+    )
+
+
+def give_back(lease: Lease) -> int:
+    """Put an unfinished step back in line without spending anything; return its dispatch number.
+
+    What is in flight goes back to `pending`; what has succeeded stays.
+    """
+    for work in (Batch, Chunk):
+        work._default_manager.filter(
+            processing_session_id=lease.session_id, status=WorkStatus.PROCESSING
+        ).update(status=WorkStatus.PENDING)
+    return _requeue(lease, current_step=lease.step)
+
+
+def begin_discovery(lease: Lease, discovery_session_id: UUID) -> None:
+    """Mark Pass 0.5 of a record as running; its first start is kept."""
+    DiscoverySession.objects.filter(id=discovery_session_id).exclude(
+        status=PassStatus.COMPLETED
+    ).update(status=PassStatus.PROCESSING, started_at=Coalesce(F("started_at"), ClockTimestamp()))
+
+
+def settle_discovery(lease: Lease, discovery_session_id: UUID, *, ok: bool, **totals: Any) -> None:
+    """End Pass 0.5 of a record with its totals."""
+    DiscoverySession.objects.filter(id=discovery_session_id, status=PassStatus.PROCESSING).update(
+        status=PassStatus.COMPLETED if ok else PassStatus.FAILED,
+        completed_at=ClockTimestamp(),
+        **totals,
+    )
+
+
+def _requeue(lease: Lease, **changes: Any) -> int:
+    _leave(
+        lease,
+        status=JobStatus.PENDING,
+        dispatch_no=F("dispatch_no") + 1,
+        available_at=ClockTimestamp(),
+        **changes,
+    )
+    return int(Job.objects.values_list("dispatch_no", flat=True).get(id=lease.job_id))
+
+
+def _leave(lease: Lease, **changes: Any) -> None:
+    moved = Job.objects.filter(
+        id=lease.job_id, lease_gen=lease.gen, status=JobStatus.PROCESSING
+    ).update(
+        **changes,
+        worker_id=None,
+        lease_expires_at=None,
+        step_deadline_at=None,
+        updated_at=ClockTimestamp(),
+    )
+    if moved != 1:
+        raise LeaseLostError("the lease of this step was taken; nothing more is written")
