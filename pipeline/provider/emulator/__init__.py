@@ -1,0 +1,12 @@
+"""A Gemini-compatible service on loopback, for tests, benchmarks and rehearsals of an outage.
+
+May import `prompts`, `local` and nothing that knows of rows. Everything goes over real HTTP, so
+that the real client, its pools and its errors are exercised. See `docs/emulator.md`.
+"""
+
+from __future__ import annotations
+
+from pipeline.provider.emulator.process import Emulator
+from pipeline.provider.emulator.requestlog import LogLine, read_log
+
+__all__ = ["Emulator", "LogLine", "read_log"]

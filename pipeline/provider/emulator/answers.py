@@ -1,0 +1,60 @@
+"""What the emulated model says: the local engine's answer, cut to the schema that was asked for.
+
+May import `prompts` and, when first needed, `local`. Constrained decoding gives no field that the
+schema does not name; neither does this.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pipeline.provider.prompts import Question
+
+Source = Literal["local", "minimal"]
+"""`minimal` finds nothing and costs nothing: for measuring what stands around the model."""
+
+CACHED = 256
+
+
+class Answers:
+    """Answers prompts; remembers the last ones, since a retry asks the same again."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._known: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def to(self, prompt: str, question: Question | None, schema: Mapping[str, Any]) -> str:
+        """Return the reply's text; `{}` for a prompt that is not one of ours."""
+        if question is None:
+            return "{}"
+        if self._source == "minimal":
+            return json.dumps({"item_token": question.item_token, "language": "en"})
+        key = (prompt, json.dumps(schema, sort_keys=True))
+        if key not in self._known:
+            self._known[key] = _local(prompt, schema)
+            while len(self._known) > CACHED:
+                self._known.popitem(last=False)
+        return self._known[key]
+
+
+def _local(prompt: str, schema: Mapping[str, Any]) -> str:
+    # Not at the top: its lexicons take time to load, and `minimal` never needs them.
+    from pipeline.provider import local
+
+    reply = local.answer(prompt).model_dump(mode="json", exclude_none=True)
+    return json.dumps(_fitted(reply, schema, schema), ensure_ascii=False)
+
+
+def _fitted(value: object, schema: Mapping[str, Any], root: Mapping[str, Any]) -> object:
+    """Leave out every field that `schema` does not name."""
+    if "$ref" in schema:
+        schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
+    if isinstance(value, list):
+        return [_fitted(part, schema.get("items", {}), root) for part in value]
+    properties = schema.get("properties")
+    if isinstance(value, dict) and properties:
+        return {k: _fitted(v, properties[k], root) for k, v in value.items() if k in properties}
+    return value

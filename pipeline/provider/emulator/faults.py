@@ -1,0 +1,202 @@
+"""Every fault that the emulator can play, by the name that a script uses.
+
+May import `bodies` and `http`. A fault changes the draft of an answer: an error replaces it, a bad
+reply spoils its text, a bad line spoils its delivery. `docs/emulator.md` lists the names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from pipeline.provider.emulator import bodies
+from pipeline.provider.emulator.http import Delivery
+
+MINUTE = bodies.minute_requests(300)
+TOKENS = bodies.minute_tokens(1_000_000)
+DAY = bodies.day_requests(250)
+SPEND = bodies.Quota(
+    quota_id="SpendLimitPerProjectPer10Minutes",
+    metric="generativelanguage.googleapis.com/spend",
+    limit=10,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a rule of the script says beside the name of its fault."""
+
+    retry_after_s: float | None = None
+    delay_s: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """An answer in the making."""
+
+    model: str
+    item_token: str
+    text: str | None = field(default="", repr=False)
+    finish_reason: str | None = "STOP"
+    block_reason: str = ""
+    status: int = 200
+    body: bytes | None = field(default=None, repr=False)
+    """Set where it replaces the reply whole."""
+    content_type: str = "application/json; charset=UTF-8"
+    delivery: Delivery = Delivery.WHOLE
+    extra_delay_s: float = 0.0
+    full_output: bool = False
+    """The output is counted up to the cap, as in a loop."""
+
+
+Change = Callable[[Draft, Setting], Draft]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault; `answers` where the model has worked before it shows, so that latency counts."""
+
+    change: Change
+    answers: bool
+
+
+def _failure(status: int, name: str, message: str, *details: object) -> Fault:
+    body = bodies.error(status, name, message, details)
+    return Fault(lambda draft, _: replace(draft, status=status, body=body), answers=False)
+
+
+def _limited(*quotas: bodies.Quota, retry_s: float | None, reason: str = "") -> Fault:
+    def change(draft: Draft, setting: Setting) -> Draft:
+        wait = retry_s if setting.retry_after_s is None else setting.retry_after_s
+        body = bodies.resource_exhausted(
+            quotas, model=draft.model, retry_after_s=wait, reason=reason
+        )
+        return replace(draft, status=429, body=body)
+
+    return Fault(change, answers=False)
+
+
+def _html(status: int, title: str) -> Fault:
+    page = f"<html><head><title>{title}</title></head><body>{title}</body></html>".encode()
+    return Fault(
+        lambda draft, _: replace(
+            draft, status=status, body=page, content_type="text/html; charset=UTF-8"
+        ),
+        answers=False,
+    )
+
+
+def _line(delivery: Delivery, *, answers: bool) -> Fault:
+    return Fault(lambda draft, _: replace(draft, delivery=delivery), answers=answers)
+
+
+def _text(spoil: Callable[[str], str | None], finish_reason: str | None = "STOP") -> Fault:
+    return Fault(
+        lambda draft, _: replace(draft, text=spoil(draft.text or ""), finish_reason=finish_reason),
+        answers=True,
+    )
+
+
+def _body(body: bytes) -> Fault:
+    return Fault(lambda draft, _: replace(draft, body=body), answers=True)
+
+
+def _slow(draft: Draft, setting: Setting) -> Draft:
+    return replace(draft, extra_delay_s=30.0 if setting.delay_s is None else 0.0)
+
+
+def _blocked(draft: Draft, setting: Setting) -> Draft:
+    return replace(draft, block_reason=setting.reason or "PROHIBITED_CONTENT", text=None)
+
+
+def _finish(draft: Draft, setting: Setting) -> Draft:
+    return replace(draft, finish_reason=setting.reason or "SAFETY", text=None)
+
+
+def _loop(draft: Draft, _: Setting) -> Draft:
+    text = (draft.text or "")[:40] + '"value": "0.' + "0" * 20_000
+    return replace(draft, text=text, finish_reason="MAX_TOKENS", full_output=True)
+
+
+def _wrong_token(draft: Draft, _: Setting) -> Draft:
+    other = "".join("0123456789abcdef"[15 - int(c, 16)] for c in draft.item_token)
+    text = (draft.text or "").replace(draft.item_token, other)
+    return replace(draft, text=text)
+
+
+def _bare_list(text: str) -> str:
+    reply = json.loads(text)
+    lists = [value for value in reply.values() if isinstance(value, list)]
+    return json.dumps(lists[0] if lists else [])
+
+
+def _wrong_shape(text: str) -> str:
+    return json.dumps({"item_token": json.loads(text).get("item_token"), "entities": "none"})
+
+
+FAULTS: dict[str, Fault] = {
+    "429": _limited(MINUTE, retry_s=1.837906927),
+    "429-bare": _failure(429, "RESOURCE_EXHAUSTED", "Resource has been exhausted."),
+    "429-tokens": _limited(TOKENS, retry_s=1.837906927),
+    "429-reason": _limited(retry_s=None, reason="RATE_LIMIT_EXCEEDED"),
+    "429-day": _limited(DAY, retry_s=5.0),
+    "429-mixed": _limited(MINUTE, DAY, retry_s=5.0),
+    "429-spend": _limited(SPEND, retry_s=600.0),
+    "400-key": _failure(
+        400,
+        "INVALID_ARGUMENT",
+        "API key not valid. Please pass a valid API key.",
+        bodies.error_info("API_KEY_INVALID"),
+    ),
+    "400-tokens": _failure(
+        400,
+        "INVALID_ARGUMENT",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+    ),
+    "400-bare": _failure(400, "INVALID_ARGUMENT", "Request contains an invalid argument."),
+    "400-pages": _failure(400, "INVALID_ARGUMENT", "The document has no pages."),
+    "400-deadline": _failure(
+        400,
+        "INVALID_ARGUMENT",
+        "Manually set deadline 1s is too short. Minimum allowed deadline is 10s.",
+    ),
+    "403": _failure(
+        403, "PERMISSION_DENIED", "Permission denied.", bodies.error_info("SERVICE_DISABLED")
+    ),
+    "404": _failure(404, "NOT_FOUND", "The model is not found for this API version."),
+    "499": _failure(499, "CANCELLED", "The operation was cancelled."),
+    "500": _failure(500, "INTERNAL", "An internal error has occurred."),
+    "502": _html(502, "502 Bad Gateway"),
+    "503": _failure(503, "UNAVAILABLE", "The model is overloaded. Please try again later."),
+    "503-deadline": _failure(
+        503, "UNAVAILABLE", "Deadline expired before operation could complete."
+    ),
+    "504": _failure(504, "DEADLINE_EXCEEDED", "Deadline expired before operation could complete."),
+    "hang": _line(Delivery.HANG, answers=False),
+    "reset": _line(Delivery.RESET, answers=False),
+    "cut": _line(Delivery.CUT, answers=True),
+    "trickle": _line(Delivery.TRICKLE, answers=True),
+    "slow": Fault(_slow, answers=True),
+    "bad-json": _text(lambda text: text[: max(1, len(text) * 2 // 3)] + ' "oops'),
+    "fenced": _text(lambda text: f"```json\n{text}\n```"),
+    "bare-list": _text(_bare_list),
+    "wrong-shape": _text(_wrong_shape),
+    "wrong-token": Fault(_wrong_token, answers=True),
+    "truncated": _text(lambda text: text[: len(text) // 2], finish_reason="MAX_TOKENS"),
+    "truncated-empty": _text(lambda _: None, finish_reason="MAX_TOKENS"),
+    "loop": Fault(_loop, answers=True),
+    "empty": _text(lambda _: None),
+    "empty-object": _body(b"{}"),
+    "empty-body": _body(b""),
+    "html": Fault(
+        lambda draft, _: replace(
+            draft, body=b"<html><body>proxy</body></html>", content_type="text/html"
+        ),
+        answers=False,
+    ),
+    "blocked": Fault(_blocked, answers=False),
+    "finish": Fault(_finish, answers=True),
+}
+"""Name in a script -> what it does."""

@@ -1,0 +1,184 @@
+"""A small HTTP/1.1 server on one event loop: keep-alive, whole answers in a single write.
+
+Imports nothing of the project. One loop keeps hundreds of waiting answers on exact timers, where a
+thread for each would blur them. It can also do what a failing service does: hang, reset, cut, drip.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from http import HTTPStatus
+
+MAX_HEAD_BYTES = 64 * 1024
+MAX_BODY_BYTES = 64 * 1024 * 1024
+
+
+class Delivery(StrEnum):
+    """How an answer leaves."""
+
+    WHOLE = "whole"
+    HANG = "hang"
+    """Never; the connection stays open until the client leaves."""
+    RESET = "reset"
+    """Not at all: the connection is reset."""
+    CUT = "cut"
+    """Half of the body, then the connection is closed."""
+    TRICKLE = "trickle"
+    """A few bytes at a time, `pace_s` apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpRequest:
+    """One request; header names are in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpAnswer:
+    """One answer and the way it is sent; `sent` learns whether the client was still there."""
+
+    status: int
+    body: bytes = field(default=b"", repr=False)
+    content_type: str = "application/json; charset=UTF-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delivery: Delivery = Delivery.WHOLE
+    pace_s: float = 0.5
+    sent: Callable[[bool], None] = lambda delivered: None
+
+
+Handler = Callable[[HttpRequest], Awaitable[HttpAnswer]]
+
+
+async def listen(handler: Handler, port: int) -> asyncio.Server:
+    """Listen on the loopback interface only; port 0 picks a free one."""
+    loop = asyncio.get_running_loop()
+    return await loop.create_server(lambda: _Connection(handler), "127.0.0.1", port, backlog=512)
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._buffer = bytearray()
+        self._transport: asyncio.Transport
+        self._task: asyncio.Task[None] | None = None
+        self._gone = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - narrows for the type checker
+        self._transport = transport
+        raw: socket.socket = transport.get_extra_info("socket")
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone = True
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        self._next_request()
+
+    def _next_request(self) -> None:
+        if self._task is not None or self._gone:
+            return
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            if len(self._buffer) > MAX_HEAD_BYTES:
+                self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            return
+        try:
+            method, path, headers = _read_head(bytes(self._buffer[:end]))
+            length = int(headers.get("content-length", "0"))
+        except ValueError:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+            return
+        if "transfer-encoding" in headers or not 0 <= length <= MAX_BODY_BYTES:
+            self._refuse(HTTPStatus.LENGTH_REQUIRED)
+            return
+        start = end + 4
+        if len(self._buffer) < start + length:
+            return
+        body = bytes(self._buffer[start : start + length])
+        del self._buffer[: start + length]
+        request = HttpRequest(method=method, path=path, headers=headers, body=body)
+        self._task = asyncio.get_running_loop().create_task(self._serve(request))
+
+    async def _serve(self, request: HttpRequest) -> None:
+        answer = await self._handler(request)
+        delivered = not self._gone
+        if delivered:
+            delivered = await self._deliver(answer)
+        answer.sent(delivered)
+        self._task = None
+        if request.headers.get("connection", "").lower() == "close":
+            self._transport.close()
+        self._next_request()
+
+    async def _deliver(self, answer: HttpAnswer) -> bool:
+        whole = _head(answer) + answer.body
+        match answer.delivery:
+            case Delivery.WHOLE:
+                self._transport.write(whole)
+                return True
+            case Delivery.HANG:
+                return False
+            case Delivery.RESET:
+                raw: socket.socket = self._transport.get_extra_info("socket")
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self._transport.abort()
+                return False
+            case Delivery.CUT:
+                self._transport.write(whole[: len(whole) - max(1, len(answer.body) // 2)])
+                self._transport.close()
+                return False
+            case Delivery.TRICKLE:
+                return await self._trickle(whole, answer.pace_s)
+
+    async def _trickle(self, whole: bytes, pace_s: float) -> bool:
+        step = max(1, len(whole) // 20)
+        for at in range(0, len(whole), step):
+            if self._gone:
+                return False
+            self._transport.write(whole[at : at + step])
+            await asyncio.sleep(pace_s)
+        return True
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        self._transport.write(_head(HttpAnswer(status=status)))
+        self._transport.close()
+
+
+def _read_head(head: bytes) -> tuple[str, str, dict[str, str]]:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    method, path, _version = first.split(" ")
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    return method, path, headers
+
+
+def _head(answer: HttpAnswer) -> bytes:
+    lines = [
+        f"HTTP/1.1 {answer.status} {_phrase(answer.status)}",
+        f"Content-Type: {answer.content_type}",
+        "Vary: Origin, X-Origin, Referer",
+        "Server: scaffolding on HTTPServer2",
+        *(f"{name}: {value}" for name, value in answer.headers.items()),
+        f"Content-Length: {len(answer.body)}",
+    ]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Client Closed Request" if status == 499 else "Unknown"

@@ -1,0 +1,62 @@
+"""The emulator's log: one JSON line for each call, from which a loss or a duplicate can be proved.
+
+Imports nothing of the project. A line holds tokens, counts and times, never text of a document.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import IO
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogLine:
+    """One call as the service saw it, written when its answer left (a hang: when it came)."""
+
+    time: float
+    """Unix time of arrival."""
+    number: int
+    route: str
+    item_token: str
+    kind: str
+    attempt: int
+    """Which call of its item, from 1."""
+    pages: list[int]
+    """The pages of its own, 1-based."""
+    outcome: str
+    """`ok`, the name of a fault, `limit-rpm`, `limit-tpm`, `limit-rpd`, `bad-request`."""
+    status: int
+    finish_reason: str
+    response_id: str
+    input_tokens: int
+    output_tokens: int
+    latency_s: float
+    """From arrival to the answer."""
+    delivered: bool
+    """The client was still there and the whole answer was sent."""
+
+
+class RequestLog:
+    """Appends lines to a file; whole lines, at once, so that a reader may come at any time."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._file: IO[bytes] | None = path.open("ab", buffering=0) if path else None
+
+    def write(self, line: LogLine) -> None:
+        """Append one line."""
+        if self._file is not None:
+            self._file.write(json.dumps(asdict(line)).encode() + b"\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def read_log(path: Path) -> list[LogLine]:
+    """Read a log, in the order in which the answers left."""
+    names = {f.name for f in fields(LogLine)}
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [LogLine(**{k: v for k, v in json.loads(line).items() if k in names}) for line in lines]

@@ -1,0 +1,44 @@
+"""Runs the emulator until it is told to stop; prints its address on the first line.
+
+May import `http` and `service`. SIGTERM, Ctrl-C or the end of standard input (where a parent asked
+for that) ends it and leaves a whole log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Callable
+
+from pipeline.provider.emulator.http import listen
+from pipeline.provider.emulator.service import Options, Service
+
+
+def serve(
+    options: Options, *, port: int, announce: Callable[[str], None], until_stdin_ends: bool = False
+) -> None:
+    """Serve on 127.0.0.1; `announce` gets the URL once connections are accepted."""
+    asyncio.run(_serve(options, port, announce, until_stdin_ends))
+
+
+async def _serve(
+    options: Options, port: int, announce: Callable[[str], None], until_stdin_ends: bool
+) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if until_stdin_ends:
+        reader = asyncio.StreamReader()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        end = loop.create_task(reader.read())
+        end.add_done_callback(lambda _: stop.set())
+    service = Service(options)
+    server = await listen(service.handle, port)
+    gc.freeze()
+    announce(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    await stop.wait()
+    server.close()
+    service.close()
