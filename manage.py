@@ -8,11 +8,25 @@ import sys
 
 
 def main() -> int:
-    """Run the command of `sys.argv` and return its exit code."""
+    """Run the command of `sys.argv` and give its exit code."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
     from django.core.management import execute_from_command_line
+    from django.db import OperationalError
+    from redis.exceptions import ConnectionError as RedisConnectionError
+    from redis.exceptions import TimeoutError as RedisTimeoutError
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except (OperationalError, RedisConnectionError, RedisTimeoutError) as error:
+        from medproc import absence
+
+        line = absence.explain(error)
+        if line is None:
+            raise
+        sys.stderr.write(f"{line}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The pipeline's Django application. Imports nothing of the project at module level."""
+"""The pipeline's Django application; its start also registers the project's system checks."""
 
 from __future__ import annotations
 
@@ -11,3 +11,7 @@ class PipelineConfig(AppConfig):
     name = "pipeline"
     default_auto_field = "django.db.models.BigAutoField"
     verbose_name = "Pipeline"
+
+    def ready(self) -> None:
+        """Register the system checks of the environment and the queues."""
+        from medproc import checks  # noqa: F401 - imported for its registrations

@@ -1,0 +1,38 @@
+"""System checks of the environment and the queues. Imports Django and `env.py`'s findings.
+
+Each wrong variable is one error with the id `medproc.E0xx` that `env.py` gives it and a hint;
+E101 refuses a queue that would unpickle what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+from rq.serializers import JSONSerializer, resolve_serializer
+
+
+@register("environment")
+def check_environment(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Report every variable that the environment gets wrong."""
+    return [
+        Error(problem.message, hint=problem.hint, id=problem.id)
+        for problem in settings.ENVIRONMENT_PROBLEMS
+    ]
+
+
+@register("environment")
+def check_serializers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse queues that are not JSON: whoever writes to Redis could run code in a worker."""
+    return [
+        Error(
+            f"The queue {name} does not use rq.serializers.JSONSerializer.",
+            hint='Set RQ_QUEUES["…"]["SERIALIZER"] to "rq.serializers.JSONSerializer".',
+            id="medproc.E101",
+        )
+        for name, queue in settings.RQ_QUEUES.items()
+        if resolve_serializer(queue.get("SERIALIZER")) is not JSONSerializer
+    ]
