@@ -41,7 +41,7 @@ def redis_retry() -> Retry:
 
 def redis_kwargs(url: str) -> dict[str, Any]:
     """Give the keyword arguments of `redis.Redis` for a redis://, rediss:// or unix:// URL."""
-    found: dict[str, Any] = dict(parse_url(url))
+    found: dict[str, Any] = dict(parse_url(url))  # type: ignore[no-untyped-call]
     found.pop("connection_class", None)
     path = found.pop("path", None)
     if path is not None:

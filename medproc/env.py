@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic.config import JsonDict
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
@@ -78,7 +79,7 @@ Masked = AfterValidator(Secret)
 
 def _variable(number: int, default: Any = None, *, hint: str, **bounds: Any) -> Any:
     """Declare a variable whose check is `medproc.E<number>`; numbers are never reused."""
-    extra = {"id": f"medproc.E{number:03d}", "hint": hint}
+    extra: JsonDict = {"id": f"medproc.E{number:03d}", "hint": hint}
     if callable(default):
         return Field(default_factory=default, json_schema_extra=extra, **bounds)
     return Field(default=default, json_schema_extra=extra, **bounds)

@@ -27,15 +27,7 @@ POLL_S = 0.02
 
 def run(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path) -> str:
     """Run a program as `user` to its end and give its output; raise EmbeddedError if it fails."""
-    result = subprocess.run(
-        [str(part) for part in arguments],
-        cwd=cwd,
-        env=_ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-        **_identity(user),
-    )
+    result = _run([str(part) for part in arguments], user=user, cwd=cwd)
     if result.returncode != 0:
         lines = (result.stderr or result.stdout).strip().splitlines()
         raise EmbeddedError(f"{Path(arguments[0]).name} failed: {lines[-1] if lines else '?'}")
@@ -44,30 +36,17 @@ def run(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path) -> str:
 
 def detach(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path, log: Path) -> int:
     """Start a server as `user` in a session of its own; give its process id."""
-    result = subprocess.run(
-        ["/bin/sh", "-c", _DETACH, "sh", str(log), *map(str, arguments)],
-        cwd=cwd,
-        env=_ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=True,
-        start_new_session=True,
-        **_identity(user),
-    )
+    shell = ["/bin/sh", "-c", _DETACH, "sh", str(log), *map(str, arguments)]
+    result = _run(shell, user=user, cwd=cwd, new_session=True)
+    if result.returncode != 0:
+        raise EmbeddedError(f"{Path(arguments[0]).name} cannot be started: {result.stderr.strip()}")
     return int(result.stdout)
 
 
 def can_run(program: Path, *, user: ServerUser) -> bool:
     """Tell whether `user` reaches and executes `program` (it is asked for its version)."""
     try:
-        result = subprocess.run(
-            [str(program), "--version"],
-            cwd="/",
-            env=_ENVIRONMENT,
-            capture_output=True,
-            check=False,
-            **_identity(user),
-        )
+        result = _run([str(program), "--version"], user=user, cwd=Path("/"))
     except OSError:
         return False
     return result.returncode == 0
@@ -117,7 +96,19 @@ def exclusive(path: Path) -> Iterator[None]:
         yield
 
 
-def _identity(user: ServerUser) -> dict[str, object]:
-    if not user.changes:
-        return {"umask": 0o077}
-    return {"user": user.uid, "group": user.gid, "extra_groups": (), "umask": 0o077}
+def _run(
+    arguments: Sequence[str], *, user: ServerUser, cwd: Path, new_session: bool = False
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        arguments,
+        cwd=cwd,
+        env=_ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=new_session,
+        umask=0o077,
+        user=user.uid if user.changes else None,
+        group=user.gid if user.changes else None,
+        extra_groups=() if user.changes else None,
+    )

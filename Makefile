@@ -1,0 +1,75 @@
+# The commands of the project; each works from a bare checkout with Python 3.11 to 3.13 and make.
+
+SHELL := /bin/bash
+VENV := .venv
+RUN := $(VENV)/bin/python
+PORT ?= 8000
+# A shim that finds no such Python is on some machines' PATH, so each candidate is run.
+FIND_PYTHON = for name in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
+	  "$$name" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null \
+	    && { echo "$$name"; exit; }; \
+	done
+PIP_INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
+# What a production host would set, so that `check --deploy` sees the strict settings.
+AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
+	SECRET_KEY=$$($(RUN) -c 'import secrets; print(secrets.token_urlsafe(64))') \
+	DATABASE_URL=postgresql://medproc@db.internal/medproc REDIS_URL=rediss://redis.internal:6379/0 \
+	ALLOWED_HOSTS=medproc.example.org CSRF_TRUSTED_ORIGINS=https://medproc.example.org
+
+.PHONY: help demo up test check eval bench chaos lock clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(VENV)/runtime.stamp ## process samples/ end to end and show one record's drill-down
+	@$(RUN) -m medproc.supervisor demo samples/*.pdf
+
+up: $(VENV)/runtime.stamp ## console, workers and embedded servers in the foreground
+	@$(RUN) -m medproc.supervisor up --port $(PORT)
+
+test: $(VENV)/dev.stamp ## the whole suite; what measures time runs alone, afterwards
+	$(RUN) -m pytest -n 2 --dist loadgroup -m "not perf and not live"
+	$(RUN) -m pytest -m "perf or live" -rs || { code=$$?; [ $$code -eq 5 ] || exit $$code; }
+
+check: $(VENV)/dev.stamp ## lint, types, import contracts, migrations, deploy check
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy .
+	$(VENV)/bin/lint-imports
+	$(AS_PRODUCTION) $(RUN) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+	$(AS_PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
+
+eval: $(VENV)/dev.stamp ## extraction quality on labelled notes: make eval DATA=folder
+	@test -n "$(DATA)" || { echo "make eval needs DATA=folder with labelled notes" >&2; exit 2; }
+	$(RUN) -m bench.eval "$(DATA)"
+
+bench: $(VENV)/dev.stamp ## benchmarks
+	$(RUN) -m bench
+
+chaos: $(VENV)/dev.stamp ## the long kill loop
+	$(RUN) -m bench.chaos
+
+lock: ## resolve the dependencies anew (needs uv)
+	@for part in "requirements.lock" "requirements-dev.lock --group dev -c requirements.lock"; do \
+	  set -- $$part; file=$$1; shift; \
+	  { echo '# Made by `make lock`: every version with its hashes, for Python 3.11 to 3.13 on each platform.'; \
+	    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	      --no-emit-index-url --no-emit-find-links "$$@" pyproject.toml; } > $$file.new && mv $$file.new $$file; \
+	done
+
+clean: ## stop the embedded servers and remove what tools have cached
+	@[ ! -x $(RUN) ] || $(RUN) manage.py services down
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles
+
+$(VENV)/bin/python:
+	@python=$$($(FIND_PYTHON)); \
+	  [ -n "$$python" ] || { echo "medproc needs Python 3.11, 3.12 or 3.13" >&2; exit 1; }; \
+	  echo "Making $(VENV) with $$("$$python" --version)"; "$$python" -m venv $(VENV)
+
+$(VENV)/runtime.stamp: requirements.lock | $(VENV)/bin/python
+	@echo "Installing the dependencies ..."
+	@$(PIP_INSTALL) -r requirements.lock && touch $@
+
+$(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
+	@echo "Installing the development tools ..."
+	@$(PIP_INSTALL) -r requirements-dev.lock && touch $@
