@@ -1,0 +1,269 @@
+"""From an exception of the SDK or its transport to one code of the taxonomy, in a fixed order.
+
+May import `errors` only: exceptions are told by module and name, so that nothing is loaded to read
+them; no message quotes input. ErrorInfo reason, then any day or spend violation, then the status;
+`reading` goes on with block reason, finish reason, text, schema and item token.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from pipeline.errors import CallError, CallFacts, ErrorCode
+
+DISCONNECT_IS_TIMEOUT_S = 55.0
+"""The service drops a call at 60 s; a connection lost after this long was not an outage."""
+
+REASONS: dict[str, ErrorCode] = {
+    "API_KEY_INVALID": ErrorCode.API_AUTH,
+    "API_KEY_EXPIRED": ErrorCode.API_AUTH,
+    "API_KEY_SERVICE_BLOCKED": ErrorCode.API_AUTH,
+    "API_KEY_HTTP_REFERRER_BLOCKED": ErrorCode.API_AUTH,
+    "API_KEY_IP_ADDRESS_BLOCKED": ErrorCode.API_AUTH,
+    "API_KEY_ANDROID_APP_BLOCKED": ErrorCode.API_AUTH,
+    "API_KEY_IOS_APP_BLOCKED": ErrorCode.API_AUTH,
+    "ACCESS_TOKEN_EXPIRED": ErrorCode.API_AUTH,
+    "ACCESS_TOKEN_SCOPE_INSUFFICIENT": ErrorCode.API_AUTH,
+    "ACCESS_TOKEN_TYPE_UNSUPPORTED": ErrorCode.API_AUTH,
+    "ACCOUNT_STATE_INVALID": ErrorCode.API_AUTH,
+    "BILLING_DISABLED": ErrorCode.API_AUTH,
+    "CONSUMER_INVALID": ErrorCode.API_AUTH,
+    "CONSUMER_SUSPENDED": ErrorCode.API_AUTH,
+    "CREDENTIALS_MISSING": ErrorCode.API_AUTH,
+    "IAM_PERMISSION_DENIED": ErrorCode.API_AUTH,
+    "SERVICE_DISABLED": ErrorCode.API_AUTH,
+    "USER_PROJECT_DENIED": ErrorCode.API_AUTH,
+    "RESOURCE_QUOTA_EXCEEDED": ErrorCode.QUOTA_EXHAUSTED,
+}
+"""ErrorInfo reasons that decide by themselves. RATE_LIMIT_EXCEEDED is not among them: it also comes
+with a per-day violation, which decides then; without one it is a 429 like any other."""
+
+STATUSES: dict[int, ErrorCode] = {
+    401: ErrorCode.API_AUTH,
+    403: ErrorCode.API_AUTH,
+    408: ErrorCode.API_TIMEOUT,
+    413: ErrorCode.CONTEXT_TOO_LARGE,
+    429: ErrorCode.RATE_LIMIT,
+    499: ErrorCode.API_TIMEOUT,
+    504: ErrorCode.API_TIMEOUT,
+}
+"""HTTP statuses that are not simply API_4XX or API_5XX."""
+
+MESSAGES: tuple[tuple[range, re.Pattern[str], ErrorCode], ...] = tuple(
+    (statuses, re.compile(pattern, re.IGNORECASE), code)
+    for statuses, pattern, code in (
+        (range(400, 401), r"api[ _]key (not valid|expired|not found)", ErrorCode.API_AUTH),
+        (range(400, 401), r"enable billing", ErrorCode.API_AUTH),
+        (range(400, 401), r"input token count.*exceeds", ErrorCode.CONTEXT_TOO_LARGE),
+        (range(400, 401), r"request payload size exceeds", ErrorCode.CONTEXT_TOO_LARGE),
+        (range(400, 401), r"document has no pages", ErrorCode.INPUT_INVALID),
+        (range(400, 401), r"unable to process input", ErrorCode.INPUT_INVALID),
+        (range(429, 430), r"spend(ing)? (limit|cap)", ErrorCode.QUOTA_EXHAUSTED),
+        (range(429, 430), r"credits are depleted", ErrorCode.QUOTA_EXHAUSTED),
+        (range(500, 600), r"deadline expired|deadline exceeded", ErrorCode.API_TIMEOUT),
+    )
+)
+"""Where the status says too little, what the service's own words add to it."""
+
+TRANSPORT: dict[str, ErrorCode] = {
+    "TimeoutException": ErrorCode.API_TIMEOUT,
+    "UnsupportedProtocol": ErrorCode.API_4XX,
+    "LocalProtocolError": ErrorCode.API_4XX,
+    "InvalidURL": ErrorCode.API_4XX,
+    "TransportError": ErrorCode.API_5XX,
+    "DecodingError": ErrorCode.API_5XX,
+    "HTTPError": ErrorCode.API_5XX,
+}
+"""Exceptions of httpx by name, their bases included; the most derived name that is here decides."""
+
+_CUT_OFF = frozenset({"RemoteProtocolError", "ReadError"})
+_TRANSPORT_MODULES = ("httpx2", "httpx", "httpcore2", "httpcore")
+_DAY = re.compile(r"per_?day|daily|per_?month", re.IGNORECASE)
+_SPEND = re.compile(r"spend|credit|billing", re.IGNORECASE)
+_SECONDS = re.compile(r"^(\d+(?:\.\d+)?)s?$")
+_PLEASE_RETRY = re.compile(r"please retry in (\d+(?:\.\d+)?)s", re.IGNORECASE)
+_WORD = re.compile(r"^[A-Za-z][\w.\-/]{0,119}$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """What an error of the service says, as far as we read it."""
+
+    status: int
+    name: str = ""
+    """`RESOURCE_EXHAUSTED`, `UNAVAILABLE` …"""
+    message: str = ""
+    """The service's words: matched against `MESSAGES`, never passed on."""
+    reason: str = ""
+    """Of ErrorInfo."""
+    quota_ids: tuple[str, ...] = ()
+    retry_after_s: float | None = None
+
+    @property
+    def lasting_quota(self) -> str:
+        """The first quota that outlasts a minute (a day, a month, a spend), or nothing."""
+        return next((q for q in self.quota_ids if _DAY.search(q) or _SPEND.search(q)), "")
+
+    @property
+    def code(self) -> ErrorCode:
+        """The code of the taxonomy, in the fixed order."""
+        if self.reason in REASONS:
+            return REASONS[self.reason]
+        if self.lasting_quota:
+            return ErrorCode.QUOTA_EXHAUSTED
+        for statuses, pattern, code in MESSAGES:
+            if self.status in statuses and pattern.search(self.message):
+                return code
+        if self.status in STATUSES:
+            return STATUSES[self.status]
+        return ErrorCode.API_5XX if self.status >= 500 else ErrorCode.API_4XX
+
+
+class Border:
+    """Turn whatever is raised inside into `error`, and keep nothing of the original.
+
+    The holder raises it after the block, so that not even `__context__` leads back to a library's
+    text: `with border: return work()`, then `raise border.error`.
+    """
+
+    def __init__(self, elapsed_s: Callable[[], float] = lambda: 0.0) -> None:
+        self._elapsed_s = elapsed_s
+        self.error = CallError(code=ErrorCode.INTERNAL_ERROR)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> bool:
+        if not isinstance(exc, Exception):
+            return False
+        self.error = classify(exc, elapsed_s=self._elapsed_s())
+        return True
+
+
+def classify(exc: Exception, *, elapsed_s: float = 0.0) -> CallError:
+    """Return the `CallError` that stands for `exc`; `elapsed_s` is the age of the call."""
+    if isinstance(exc, CallError):
+        return exc
+    failure = read_failure(exc)
+    if failure is not None:
+        return CallError(
+            _describe(failure),
+            code=failure.code,
+            facts=CallFacts(
+                http_status=failure.status,
+                quota_id=failure.lasting_quota or next(iter(failure.quota_ids), ""),
+                retry_after_s=failure.retry_after_s,
+            ),
+        )
+    kind = type(exc).__name__
+    if (code := _transport_code(exc, elapsed_s)) is not None:
+        return CallError(f"the connection failed: {kind}", code=code)
+    if isinstance(exc, (json.JSONDecodeError, UnicodeDecodeError)):
+        return CallError("the service's answer was not JSON", code=ErrorCode.PARSE_JSON)
+    if isinstance(exc, TimeoutError):
+        return CallError("the call timed out", code=ErrorCode.API_TIMEOUT)
+    if isinstance(exc, OSError):
+        return CallError(f"the connection failed: {kind}", code=ErrorCode.API_5XX)
+    return CallError(f"the provider's client raised {kind}", code=ErrorCode.INTERNAL_ERROR)
+
+
+def read_failure(exc: Exception) -> Failure | None:
+    """Read an `APIError` of the SDK (or its like); None for any other exception."""
+    status, body = getattr(exc, "code", None), getattr(exc, "details", None)
+    if not isinstance(status, int) or not type(exc).__module__.startswith("google.genai"):
+        return None
+    return read_error_body(status, body, _retry_after(exc))
+
+
+def read_error_body(status: int, body: object, header_hint_s: float | None = None) -> Failure:
+    """Read an error body: `{"error": {…}}`, flat as of an HTML page, or anything at all."""
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]
+    outer: dict[str, object] = body if isinstance(body, dict) else {}
+    inner = outer.get("error")
+    error: dict[str, object] = inner if isinstance(inner, dict) else outer
+    message = str(error.get("message") or "")
+    details = [d for d in _list(error.get("details")) if isinstance(d, dict)]
+    return Failure(
+        status=status,
+        name=_word(error.get("status")),
+        message=message,
+        reason=next((r for d in details if (r := _word(d.get("reason")))), ""),
+        quota_ids=tuple(dict.fromkeys(_quota_ids(details))),
+        retry_after_s=_hint(details, message, header_hint_s),
+    )
+
+
+def _quota_ids(details: list[dict[str, object]]) -> Iterator[str]:
+    for detail in details:
+        for violation in _list(detail.get("violations")):
+            if isinstance(violation, dict) and (
+                found := _word(violation.get("quotaId")) or _word(violation.get("subject"))
+            ):
+                yield found
+        metadata = detail.get("metadata")
+        if isinstance(metadata, dict):
+            for key in ("quota_id", "quota_limit"):
+                if found := _word(metadata.get(key)):
+                    yield found
+
+
+def _hint(
+    details: list[dict[str, object]], message: str, header_hint_s: float | None
+) -> float | None:
+    """Seconds to wait: RetryInfo, else a Retry-After of some proxy, else the message."""
+    for detail in details:
+        match detail.get("retryDelay"):
+            case str(text) if found := _SECONDS.match(text.strip()):
+                return float(found[1])
+            case {"seconds": seconds, **rest}:
+                whole = _SECONDS.match(str(seconds))
+                nanos = rest.get("nanos", 0)
+                if whole:
+                    return float(whole[1]) + (nanos / 1e9 if isinstance(nanos, int) else 0.0)
+    if header_hint_s is not None:
+        return header_hint_s
+    found = _PLEASE_RETRY.search(message)
+    return float(found[1]) if found else None
+
+
+def _retry_after(exc: Exception) -> float | None:
+    headers = getattr(getattr(exc, "response", None), "headers", None)
+    value = headers.get("retry-after") if headers is not None else None
+    found = _SECONDS.match(value.strip()) if isinstance(value, str) else None
+    return float(found[1]) if found else None
+
+
+def _transport_code(exc: Exception, elapsed_s: float) -> ErrorCode | None:
+    for base in type(exc).__mro__:
+        if base.__module__.partition(".")[0] not in _TRANSPORT_MODULES:
+            continue
+        if base.__name__ in _CUT_OFF and elapsed_s >= DISCONNECT_IS_TIMEOUT_S:
+            return ErrorCode.API_TIMEOUT
+        if base.__name__ in TRANSPORT:
+            return TRANSPORT[base.__name__]
+    return None
+
+
+def _describe(failure: Failure) -> str:
+    """Say what happened in words of ours and of the service's enums."""
+    words = [f"HTTP {failure.status}", failure.name, failure.reason, *failure.quota_ids[:2]]
+    if failure.retry_after_s is not None:
+        words.append(f"retry in {failure.retry_after_s:.1f} s")
+    return " ".join(word for word in words if word)
+
+
+def _word(value: object) -> str:
+    """Let pass only what looks like a name of the service, never a sentence."""
+    return value if isinstance(value, str) and _WORD.match(value) else ""
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,188 @@
+"""The Gemini provider; the only importer of google.genai.
+
+May import `base`, `classify`, `reading` and `wire_schema`. One client per process, made at its
+first call and never carried across a fork. No retries, no continuation, nothing parsed by the SDK:
+one `generate` is one billed request, and whatever comes back is read here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import os
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from google import genai
+from google.genai import types as wire
+
+from pipeline.errors import CallError, CallFacts, ErrorCode
+from pipeline.provider.base import Reply, Request
+from pipeline.provider.classify import Border
+from pipeline.provider.reading import read_reply
+from pipeline.provider.wire_schema import wire_schema
+
+API_VERSION = "v1beta"
+"""Has the `-latest` aliases and the newest fields, which `v1` lacks."""
+SHORTEST_TIMEOUT_S = 10.0
+"""The service answers 400 to a shorter X-Server-Timeout."""
+MAX_CONNECTIONS = 128
+"""More than a step's call threads with as many written off; the SDK's own 100 ran out at 300."""
+KEEPALIVE_S = 30.0
+
+THINKING: tuple[tuple[str, wire.ThinkingConfig], ...] = (
+    ("gemini-2.5-pro", wire.ThinkingConfig(thinking_budget=128)),
+    ("gemini-2.5", wire.ThinkingConfig(thinking_budget=0)),
+    ("gemini-3-pro", wire.ThinkingConfig(thinking_level=wire.ThinkingLevel.LOW)),
+    ("gemini-3.1-pro", wire.ThinkingConfig(thinking_level=wire.ThinkingLevel.LOW)),
+    ("", wire.ThinkingConfig(thinking_level=wire.ThinkingLevel.MINIMAL)),
+)
+"""The least thinking that a family of models accepts; the first prefix that fits decides."""
+
+
+class GeminiProvider:
+    """Answers requests with Gemini; safe for many threads and for processes forked later."""
+
+    name = "gemini"
+
+    def __init__(
+        self,
+        *,
+        api_key: str,
+        model: str,
+        base_url: str = "",
+        api_version: str = API_VERSION,
+        max_connections: int = MAX_CONNECTIONS,
+    ) -> None:
+        self.model = model
+        self._api_key = api_key
+        self._base_url = base_url
+        self._api_version = api_version
+        self._max_connections = max_connections
+        self._thinking = next(t for prefix, t in THINKING if model.startswith(prefix))
+        self._client: genai.Client | None = None
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._inherited: list[genai.Client] = []
+
+    def __repr__(self) -> str:
+        return f"GeminiProvider(model={self.model!r}, base_url={self._base_url!r})"
+
+    def generate(self, request: Request) -> Reply:
+        """Make one request and read its answer.
+
+        Raises `CallError`. Blocks for max(10 s, `deadline_s`) at most, from first byte to last: the
+        service refuses shorter timeouts, so a caller with a shorter deadline writes the call off.
+        """
+        began = time.monotonic()
+        border = Border(lambda: time.monotonic() - began)
+        with border:
+            return read_reply(self._ask(request), request)
+        raise border.error
+
+    def close(self) -> None:
+        """Close this process's client."""
+        with self._own_lock():
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _ask(self, request: Request) -> str:
+        timeout_s = max(SHORTEST_TIMEOUT_S, request.deadline_s)
+        reply = self._own_client().models.generate_content(
+            model=self.model,
+            contents=request.prompt,
+            config=wire.GenerateContentConfig(
+                response_mime_type="application/json",
+                response_json_schema=wire_schema(request.schema),
+                max_output_tokens=request.max_output_tokens,
+                thinking_config=self._thinking,
+                automatic_continuation=False,
+                automatic_function_calling=wire.AutomaticFunctionCallingConfig(disable=True),
+                # The body as it came: the SDK reads blocked, cut and fenced replies as None.
+                should_return_http_response=True,
+                http_options=wire.HttpOptions(timeout=math.ceil(timeout_s * 1000)),
+            ),
+        )
+        if reply.sdk_http_response is None:
+            raise CallError(code=ErrorCode.EMPTY_RESPONSE, facts=CallFacts(http_status=200))
+        return reply.sdk_http_response.body or ""
+
+    def _own_client(self) -> genai.Client:
+        """Return this process's client; one made before a fork would swap replies (measured)."""
+        with self._own_lock():
+            if self._client is None:
+                self._client = self._new_client()
+            return self._client
+
+    def _own_lock(self) -> threading.Lock:
+        pid = os.getpid()
+        if self._pid != pid:
+            # The lock may have been held by a thread that did not survive the fork. Right after
+            # it only one thread lives, and a second one here would at worst make a spare client.
+            self._lock = threading.Lock()
+            if self._client is not None:
+                # Kept, since closing it would end TLS sessions that are the parent's.
+                self._inherited.append(self._client)
+            self._client, self._pid = None, pid
+        return self._lock
+
+    def _new_client(self) -> genai.Client:
+        return genai.Client(
+            api_key=self._api_key,
+            vertexai=False,
+            http_options=wire.HttpOptions(
+                base_url=self._base_url or None,
+                api_version=self._api_version,
+                client_args={
+                    "limits": httpx2.Limits(
+                        max_connections=self._max_connections,
+                        max_keepalive_connections=self._max_connections,
+                        keepalive_expiry=KEEPALIVE_S,
+                    ),
+                    "event_hooks": {"request": [_note_start], "response": [_bound_body]},
+                    "trust_env": not _is_loopback(self._base_url),
+                },
+            ),
+        )
+
+
+class _BoundedBody(httpx2.SyncByteStream):
+    """A body that must end by `due`: the client's own timeout is for each read, not for all."""
+
+    def __init__(self, inner: httpx2.SyncByteStream, due: float) -> None:
+        self._inner = inner
+        self._due = due
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._inner:
+            if time.monotonic() > self._due:
+                raise httpx2.ReadTimeout("the body took longer than the call may")
+            yield chunk
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _note_start(request: httpx2.Request) -> None:
+    request.extensions["medproc_start"] = time.monotonic()
+
+
+def _bound_body(response: httpx2.Response) -> None:
+    extensions = response.request.extensions
+    limit: Any = extensions.get("timeout", {}).get("read")
+    if limit is not None and isinstance(response.stream, httpx2.SyncByteStream):
+        response.stream = _BoundedBody(response.stream, extensions["medproc_start"] + limit)
+
+
+def _is_loopback(url: str) -> bool:
+    """Tell whether `url` is the emulator's, which no proxy can reach."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

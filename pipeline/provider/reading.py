@@ -1,0 +1,162 @@
+"""From the body of a reply to a validated, matched `Reply`: the second half of the classification.
+
+May import `errors`, `base` and `schemas`; knows the wire format of the Gemini API, not its SDK.
+Fixed order: block reason, finish reason, text, JSON, schema, item token. What was counted and said
+so far stays with the error; what the model wrote is in `CallFacts.raw_reply` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from pipeline.errors import CallFacts, ErrorCode, ReplyError
+from pipeline.provider.base import Reply, Request
+
+BLOCKED_FINISHES = frozenset(
+    {
+        "SAFETY",
+        "RECITATION",
+        "LANGUAGE",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "IMAGE_SAFETY",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+        "MODEL_ARMOR",
+    }
+)
+
+FINISHES: dict[str, ErrorCode] = {
+    **dict.fromkeys(BLOCKED_FINISHES, ErrorCode.CONTENT_BLOCKED),
+    "MAX_TOKENS": ErrorCode.OUTPUT_TRUNCATED,
+    "CONTINUATION": ErrorCode.OUTPUT_TRUNCATED,
+    "MALFORMED_FUNCTION_CALL": ErrorCode.PARSE_JSON,
+    "MALFORMED_RESPONSE": ErrorCode.PARSE_JSON,
+    "UNEXPECTED_TOOL_CALL": ErrorCode.PARSE_JSON,
+    "TOO_MANY_TOOL_CALLS": ErrorCode.PARSE_JSON,
+    "MISSING_THOUGHT_SIGNATURE": ErrorCode.PARSE_JSON,
+}
+"""Finish reasons beside STOP; one that is not here is EMPTY_RESPONSE, which is tried again."""
+
+_FENCE = re.compile(r"^\s*```[a-z]*[ \t]*\r?\n(.*?)\s*```\s*$", re.DOTALL | re.IGNORECASE)
+_NAME = re.compile(r"^[A-Z][A-Z0-9_]{0,63}$")
+
+
+def read_reply(body: str, request: Request) -> Reply:
+    """Read the body of a 200; raises `ReplyError` where it is not the answer to `request`."""
+    envelope = _envelope(body)
+    facts = _facts(envelope)
+    if reason := _block_reason(envelope):
+        facts = replace(facts, finish_reason=reason)
+        raise ReplyError(f"blocked: {reason}", code=ErrorCode.CONTENT_BLOCKED, facts=facts)
+    text = _text(envelope)
+    facts = replace(facts, raw_reply=text)
+    _check_finish(facts)
+    if not text.strip():
+        raise ReplyError("the reply had no text", code=ErrorCode.EMPTY_RESPONSE, facts=facts)
+    return Reply(output=_validated(text, request, facts), facts=facts)
+
+
+def _envelope(body: str) -> dict[str, Any]:
+    if not body.strip():
+        raise ReplyError(
+            "the body was empty", code=ErrorCode.EMPTY_RESPONSE, facts=CallFacts(http_status=200)
+        )
+    try:
+        envelope = json.loads(body)
+    except (ValueError, RecursionError):
+        envelope = None
+    if isinstance(envelope, dict):
+        return envelope
+    # Raised out here, so that the decoder's error, which holds the body, is not its context.
+    code = ErrorCode.EMPTY_RESPONSE if envelope == [] else ErrorCode.PARSE_JSON
+    raise ReplyError("the body was not a reply", code=code, facts=CallFacts(http_status=200))
+
+
+def _facts(envelope: dict[str, Any]) -> CallFacts:
+    usage = _dict(envelope.get("usageMetadata"))
+    return CallFacts(
+        http_status=200,
+        finish_reason=_name(_candidate(envelope).get("finishReason")),
+        model_version=_short(envelope.get("modelVersion")),
+        response_id=_short(envelope.get("responseId")),
+        input_tokens=_count(usage, "promptTokenCount") + _count(usage, "toolUsePromptTokenCount"),
+        output_tokens=_count(usage, "candidatesTokenCount"),
+        thinking_tokens=_count(usage, "thoughtsTokenCount"),
+        cached_tokens=_count(usage, "cachedContentTokenCount"),
+    )
+
+
+def _check_finish(facts: CallFacts) -> None:
+    """Accept STOP; a missing reason is let through only to be found empty."""
+    reason = facts.finish_reason
+    if reason == "STOP" or (not reason and not facts.raw_reply):
+        return
+    code = FINISHES.get(reason, ErrorCode.EMPTY_RESPONSE) if reason else ErrorCode.PARSE_JSON
+    raise ReplyError(f"ended with {reason or 'no finish reason'}", code=code, facts=facts)
+
+
+def _validated(text: str, request: Request, facts: CallFacts) -> Any:
+    fenced = _FENCE.match(text)
+    problem: tuple[str, ErrorCode]
+    try:
+        output = request.schema.model_validate_json(fenced[1] if fenced else text)
+    except ValidationError as exc:
+        problem = _problem(exc)
+    else:
+        if getattr(output, "item_token", request.item_token) == request.item_token:
+            return output
+        problem = "the reply echoed another item token", ErrorCode.REPLY_MISMATCH
+    message, code = problem
+    raise ReplyError(message, code=code, facts=facts)
+
+
+def _problem(exc: ValidationError) -> tuple[str, ErrorCode]:
+    """Say where and how it failed: field names and pydantic's error types, never a value."""
+    errors = exc.errors(include_url=False, include_context=False, include_input=False)
+    if errors[0]["type"] == "json_invalid":
+        return "the reply was not JSON", ErrorCode.PARSE_JSON
+    places = [f"{'.'.join(map(str, e['loc'])) or 'reply'}: {e['type']}" for e in errors[:3]]
+    return f"{len(errors)} errors of shape; {', '.join(places)}", ErrorCode.PARSE_SCHEMA
+
+
+def _block_reason(envelope: dict[str, Any]) -> str:
+    feedback = _dict(envelope.get("promptFeedback"))
+    return (_name(feedback.get("blockReason")) or "BLOCKED") if "blockReason" in feedback else ""
+
+
+def _candidate(envelope: dict[str, Any]) -> dict[str, Any]:
+    candidates = envelope.get("candidates")
+    return _dict(candidates[0]) if isinstance(candidates, list) and candidates else {}
+
+
+def _text(envelope: dict[str, Any]) -> str:
+    parts = _dict(_candidate(envelope).get("content")).get("parts")
+    return "".join(
+        part["text"]
+        for part in (parts if isinstance(parts, list) else [])
+        if isinstance(part, dict) and isinstance(part.get("text"), str) and not part.get("thought")
+    )
+
+
+def _count(usage: dict[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _name(value: object) -> str:
+    return value if isinstance(value, str) and _NAME.match(value) else ""
+
+
+def _short(value: object) -> str:
+    return value[:120] if isinstance(value, str) else ""
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

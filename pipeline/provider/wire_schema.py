@@ -1,0 +1,54 @@
+"""The reply models as the JSON Schema that Gemini's constrained decoder takes.
+
+May import `schemas` only through the model that it is given. Bounds, defaults and titles are left
+out (each adds states, and pydantic checks them anyway), and so are fields that only an engine of
+ours can know. See https://ai.google.dev/gemini-api/docs/structured-output for what is supported.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+
+KEPT = frozenset({"type", "enum", "items", "properties", "required", "anyOf", "$ref", "$defs"})
+"""Keywords that shape the answer; everything else is dropped."""
+
+ENGINE_ONLY = frozenset({"rule", "start"})
+"""A rule id means nothing to a model, and a model counts offsets wrongly: the quote is searched."""
+
+
+@cache
+def wire_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema to send as `responseJsonSchema`; the caller must not change it."""
+    whole = model.model_json_schema(mode="validation")
+    schema = _reduced(whole)
+    schema["$defs"] = {name: _reduced(part) for name, part in whole.get("$defs", {}).items()}
+    return schema
+
+
+def _reduced(schema: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in schema.items() if key in KEPT and key != "$defs"}
+    if "const" in schema:
+        kept["enum"] = [schema["const"]]
+    if "items" in kept:
+        kept["items"] = _reduced(kept["items"])
+    if "properties" in kept:
+        kept["properties"] = {
+            name: _reduced(part)
+            for name, part in kept["properties"].items()
+            if name not in ENGINE_ONLY
+        }
+        # The decoder writes fields in this order; without it the order is alphabetical.
+        kept["propertyOrdering"] = list(kept["properties"])
+    if "anyOf" in kept:
+        return _union([_reduced(part) for part in kept["anyOf"]])
+    return kept
+
+
+def _union(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Write "a type or null" as a list of two types, which costs the decoder less than anyOf."""
+    if all(set(part) == {"type"} for part in parts):
+        return {"type": [part["type"] for part in parts]}
+    return {"anyOf": parts}
