@@ -1,0 +1,104 @@
+"""Lines and sentences of a page's text: where a wrapped line goes on and where it ends.
+
+Imports nothing of the project. Pages are wrapped by their printer, so a line end decides nothing
+by itself: indentation, bullets, capitals, punctuation and the usual width of the page do.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_BULLET = re.compile(
+    r"[ ]*(?:[-•*·▪●○◦–—►»✓☐☒][ ]*|\(?\d{1,2}[.)][ ]+|#\d+[ ]*|[A-Za-z][.)][ ]+|\[[ xX]?\][ ]*)"
+)
+_LABEL = re.compile(r"[ ]*[A-Z][A-Za-z/&() .'’-]{0,40}:")
+_STOP = re.compile(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bvs)(?<!\bNo)(?<!\be\.g)(?<!\bi\.e)(?<!\b[A-Z]\.[A-Z])"
+    r"[.!?](?=[\"')\]]*(?:[ ]+[\"'(]?[A-Z0-9#*+-]|[ ]{2,}|\n|$))"
+    r"|[!?](?=[A-Z])|;"
+)
+_ENDED = ".:;?!"
+_MIN_WIDTH = 60
+_FULL = 0.72
+
+
+class Line(NamedTuple):
+    """One printed line, `text[start:end]`, without its line end."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Sentence(NamedTuple):
+    """A run of text that is read as one statement."""
+
+    start: int
+    end: int
+
+
+def lines_of(text: str) -> list[Line]:
+    """Return all lines, empty ones included."""
+    found, at = [], 0
+    for line in text.split("\n"):
+        found.append(Line(at, at + len(line), line))
+        at += len(line) + 1
+    return found
+
+
+def bullet_end(line: str) -> int:
+    """Return where the words of a line begin, behind blanks and bullets."""
+    m = _BULLET.match(line)
+    return m.end() if m else len(line) - len(line.lstrip())
+
+
+def sentences_of(text: str, lines: list[Line]) -> list[Sentence]:
+    """Cut the text into sentences; they cover every character that is not blank, in order."""
+    width = _usual_width(lines)
+    blocks: list[tuple[int, int]] = []
+    start = end = -1
+    previous = ""
+    for line in lines:
+        if not line.text.strip():
+            if start >= 0:
+                blocks.append((start, end))
+            start, previous = -1, ""
+            continue
+        if start >= 0 and not _continues(previous, line.text, width):
+            blocks.append((start, end))
+            start = -1
+        if start < 0:
+            start = line.start
+        end, previous = line.end, line.text
+    if start >= 0:
+        blocks.append((start, end))
+    found: list[Sentence] = []
+    for first, last in blocks:
+        at = first
+        for m in _STOP.finditer(text, first, last):
+            found.append(Sentence(at, m.end()))
+            at = m.end()
+        if text[at:last].strip():
+            found.append(Sentence(at, last))
+    return found
+
+
+def _usual_width(lines: list[Line]) -> int:
+    lengths = sorted(len(line.text.rstrip()) for line in lines if line.text.strip())
+    return lengths[int(len(lengths) * 0.9)] if lengths else 0
+
+
+def _continues(previous: str, line: str, width: int) -> bool:
+    """Tell whether `line` goes on with the sentence of the line before."""
+    tail = previous.rstrip()
+    head = line.lstrip()
+    if tail.endswith(tuple(_ENDED)) or _BULLET.match(line):
+        return False
+    if head[0].islower() or head[0] in ",)(/&":
+        return not _LABEL.match(line)
+    if tail.endswith((",", " and", " or", " of", " with", " the", " for", " to", "/")):
+        return not _LABEL.match(line)
+    if width < _MIN_WIDTH or len(tail) < _FULL * width:
+        return False
+    return not _LABEL.match(line) and not head.isupper()

@@ -1,0 +1,81 @@
+"""One document as it is being read: its words, lines, sentences, zones, and what was found so far.
+
+May import `document`, `layout`, `tokens`, `zones`, `assertions` and `found`. Rules add to `found`;
+text that a rule has claimed is not read again by a later one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+
+from pipeline.provider.local.assertions import Assertion, Assertions
+from pipeline.provider.local.document import Document
+from pipeline.provider.local.found import Found
+from pipeline.provider.local.layout import Line, Sentence, lines_of, sentences_of
+from pipeline.provider.local.tokens import Token, tokenize
+from pipeline.provider.local.zones import Zones, zones_of
+
+
+@dataclass(kw_only=True)
+class Reading:
+    """The state that the rules of one request share; lives as long as the request."""
+
+    document: Document
+    text: str = field(repr=False)
+    lines: list[Line] = field(repr=False)
+    sentences: list[Sentence]
+    tokens: list[Token] = field(repr=False)
+    zones: Zones
+    assertions: Assertions
+    found: list[Found] = field(default_factory=list, repr=False)
+    no_known_allergies: bool | None = None
+    _claims: list[tuple[int, int]] = field(default_factory=list)
+    _token_starts: list[int] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(cls, document: Document) -> Reading:
+        """Prepare a document for the rules."""
+        lines = lines_of(document.text)
+        sentences = sentences_of(document.text, lines)
+        zones = zones_of(document.text, lines)
+        tokens = tokenize(document.text)
+        return cls(
+            document=document,
+            text=document.text,
+            lines=lines,
+            sentences=sentences,
+            tokens=tokens,
+            zones=zones,
+            assertions=Assertions(document.text, sentences, zones),
+            _token_starts=[token.start for token in tokens],
+        )
+
+    def add(self, found: Found) -> None:
+        """Keep an entity and claim its text."""
+        self.found.append(found)
+        self.claim(found.start, found.end)
+
+    def claim(self, start: int, end: int) -> None:
+        """Keep later rules away from `text[start:end]`."""
+        at = bisect_left(self._claims, (start, end))
+        self._claims.insert(at, (start, end))
+
+    def is_claimed(self, start: int, end: int) -> bool:
+        """Tell whether any of `text[start:end]` is claimed."""
+        at = bisect_right(self._claims, (start, len(self.text) + 1))
+        return any(
+            first < end and start < last for first, last in self._claims[max(0, at - 2) : at + 1]
+        )
+
+    def token_at(self, offset: int) -> int:
+        """Return the index of the first token that begins at or behind `offset`."""
+        return bisect_left(self._token_starts, offset)
+
+    def judge(self, start: int, end: int) -> Assertion:
+        """Judge the mention at `text[start:end]`."""
+        return self.assertions.judge(start, end)
+
+    def page_end(self, offset: int) -> int:
+        """Return where the page of `offset` ends in the text."""
+        return self.document.page_end(offset)

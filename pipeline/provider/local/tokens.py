@@ -1,0 +1,49 @@
+"""Words of a text with their offsets, and the normal form in which words are compared.
+
+Imports nothing of the project. The same `normal` is applied to the lexicon and to the page, so
+it needs to be consistent, not linguistically right (`diabetes` becomes `diabete` on both sides).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_WORD = re.compile(r"[^\W_]+(?:['’](?:s|S))?|[^\w\s]|_")
+
+
+class Token(NamedTuple):
+    """A run of letters and digits, or one sign, at `text[start:end]`."""
+
+    start: int
+    end: int
+    text: str
+    norm: str
+
+
+@lru_cache(maxsize=50_000)
+def normal(word: str) -> str:
+    """Return the form in which `word` is compared: lower case, no possessive, no plural."""
+    low = word.lower()
+    if low.endswith(("'s", "’s")):
+        low = low[:-2]
+    if len(low) < 4 or not low.endswith("s") or low.endswith(("ss", "us", "is")):
+        return low
+    if low.endswith("ies") and len(low) > 4:
+        return low[:-3] + "y"
+    if low.endswith(("sses", "xes", "ches", "shes")):
+        return low[:-2]
+    return low[:-1]
+
+
+def tokenize(text: str) -> list[Token]:
+    """Cut `text` into tokens, in order; white space is dropped."""
+    return [
+        Token(m.start(), m.end(), word := m.group(), normal(word)) for m in _WORD.finditer(text)
+    ]
+
+
+def is_word(token: Token) -> bool:
+    """Tell words and numbers from signs."""
+    return token.text[0].isalnum()
