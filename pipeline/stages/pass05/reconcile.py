@@ -1,178 +1,83 @@
 """Chunk reports joined into the encounters of a record, deterministically and without a row.
 
-Imports `errors`, `types`, `identity` and the reply's schema. The result does not depend on the
-order in which chunks arrive; every character of every non-blank page is in exactly one assignment;
-nothing in a decision is PHI.
+Imports `errors`, `types`, `identity` and the modules of its package. The result does not depend on
+the order in which chunks arrive; every character of every non-blank page is in exactly one
+assignment; nothing in a decision is PHI.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date
-from enum import StrEnum
+from dataclasses import replace
+from itertools import pairwise
 
 from pipeline.errors import ErrorCode, ReplyError
 from pipeline.identity import Identity
-from pipeline.provider.schemas import EncounterType, FoundEncounter, LineSpan
+from pipeline.stages.pass05.claims import (
+    Claim,
+    line_starts,
+    resolve,
+    spans_from_lines,
+    united,
+    without_gaps,
+)
+from pipeline.stages.pass05.facts import Facts
+from pipeline.stages.pass05.joining import Joins, Part, joint_facts
+from pipeline.stages.pass05.outcome import (
+    Assignment,
+    Chain,
+    ChunkReport,
+    Decision,
+    Edge,
+    Encounter,
+    Member,
+    Reason,
+    Reconciliation,
+    Rule,
+)
+from pipeline.stages.pass05.patient import held_encounters
 from pipeline.types import PageText, Span
 
-
-@dataclass(frozen=True, kw_only=True)
-class ChunkReport:
-    """What one chunk of pages was found to hold."""
-
-    chunk_index: int
-    first_page: int
-    last_page: int
-    context_page: int | None
-    """The page before `first_page` that was shown as context; None for the first chunk."""
-    encounters: tuple[FoundEncounter, ...] = field(repr=False)
-    unsupported_pages: tuple[int, ...] = ()
-
-
-class Reason(StrEnum):
-    """Why text is assigned to no encounter."""
-
-    UNCLAIMED = "unclaimed"
-    UNSUPPORTED_LANGUAGE = "unsupported_language"
-
-
-class Rule(StrEnum):
-    """The rules of the reconciliation log."""
-
-    JOIN_OVERLAP = "join_overlap"
-    """Open on both sides; both claim the same lines of the shared page."""
-    JOIN_FACTS = "join_facts"
-    """Open on both sides; key facts agree and none disagrees."""
-    JOIN_SOLE = "join_sole"
-    """The only encounter open on either side; no fact is stated that could disagree."""
-    JOIN_SAME_ENCOUNTER = "join_same_encounter"
-    """Not adjacent; date, facility, type and patient are all stated and equal."""
-    REFUSE_PATIENT = "refuse_patient"
-    """Would have been joined, but names another patient."""
-    NO_PARTNER = "no_partner"
-    """Open at the start of its chunk, and nothing before it goes on into it."""
-    CONTEXT_ONLY = "context_only"
-    """Stands on the context page alone, which is the previous chunk's to report."""
-    CONTEXT_FILLS_GAP = "context_fills_gap"
-    """The next chunk saw that lines left over by this one begin its encounter."""
-    CONFLICT = "conflict"
-    """Two encounters claimed the same lines; the narrower claim has them."""
-    NOTHING_LEFT = "nothing_left"
-    """Every line that it claimed belongs to another encounter or is blank."""
-    PATIENT_MISMATCH = "patient_mismatch"
-    """Its identifiers disagree with the record's patient."""
-    PATIENT_AMBIGUOUS = "patient_ambiguous"
-    """The record names several people and none of them holds most of it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Member:
-    """One chunk's part of an encounter."""
-
-    chunk_index: int
-    encounter_index: int
-    """0-based position in the chunk's reply."""
-
-    @property
-    def key(self) -> str:
-        """A name for the log, free of PHI."""
-        return f"c{self.chunk_index}.{self.encounter_index}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Encounter:
-    """One encounter of the record."""
-
-    key: str
-    """`e1`, `e2` … in the order of the text; stable for the same replies."""
-    encounter_type: EncounterType
-    facility: str | None = field(default=None, repr=False)
-    clinician: str | None = field(default=None, repr=False)
-    date_start: date | None = field(default=None, repr=False)
-    date_end: date | None = field(default=None, repr=False)
-    patient: Identity = field(default_factory=Identity, repr=False)
-    spans: tuple[Span, ...]
-    members: tuple[Member, ...]
-    rules: tuple[str, ...] = ()
-    """Why each member was split off, in the words of the engine."""
-    mismatch: bool = False
-    """Its identifiers disagree with the record's patient; it is not published."""
-    unresolved: bool = False
-    """It began before its chunk and no partner was found; its beginning may be missing."""
-
-    @property
-    def pages(self) -> tuple[int, ...]:
-        """Its pages, ascending, without repeats."""
-        return tuple(sorted({span.page for span in self.spans}))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Assignment:
-    """Where a run of text belongs."""
-
-    span: Span
-    encounter: str | None
-    """The encounter's key; None for text of no encounter."""
-    reason: Reason | None = None
-    """Only for text of no encounter."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Edge:
-    """Where an encounter crosses from one chunk into another."""
-
-    earlier: Member
-    later: Member
-    rule: Rule
-    overlap: int
-    """Characters of the shared page that both sides claim."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chain:
-    """An encounter that several chunks report."""
-
-    encounter: str
-    members: tuple[Member, ...]
-    edges: tuple[Edge, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decision:
-    """One row of the reconciliation log."""
-
-    rule: Rule
-    chunks: tuple[int, ...]
-    subjects: tuple[str, ...]
-    """Keys of members (`c0.2`) or encounters (`e3`)."""
-    outcome: str
-    """`joined`, `separate`, `dropped`, `assigned` or `held`."""
-    reason: str
-    """Words free of PHI."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reconciliation:
-    """The encounters of a record and how they came about."""
-
-    encounters: tuple[Encounter, ...]
-    assignments: tuple[Assignment, ...]
-    chains: tuple[Chain, ...]
-    decisions: tuple[Decision, ...]
-    patient: Identity | None = field(repr=False)
-    """Whose record it is by its own text; None where nobody holds most of it."""
+__all__ = [
+    "Assignment",
+    "Chain",
+    "ChunkReport",
+    "Decision",
+    "Edge",
+    "Encounter",
+    "Member",
+    "Reason",
+    "Reconciliation",
+    "Rule",
+    "check",
+    "reconcile",
+    "spans_from_lines",
+]
 
 
 def check(report: ChunkReport, pages: Mapping[int, PageText] | None = None) -> None:
-    """Raise ReplyError (PARSE_SCHEMA) where a reply names pages or lines that it was not shown."""
-    raise NotImplementedError
+    """Raise ReplyError (PARSE_SCHEMA) where a reply names pages or lines that it was not shown.
 
-
-def spans_from_lines(lines: Sequence[LineSpan], pages: Mapping[int, PageText]) -> tuple[Span, ...]:
-    """Turn 1-based inclusive lines into character spans, in page order, touching ones joined."""
-    raise NotImplementedError
+    Lines are checked only where `pages` are given; a last line past the end of its page is fine.
+    """
+    shown = set(range(report.first_page, report.last_page + 1))
+    if report.context_page is not None:
+        shown.add(report.context_page)
+    if not shown.issuperset(report.unsupported_pages):
+        raise ReplyError("a page outside the chunk is reported", code=ErrorCode.PARSE_SCHEMA)
+    for found in report.encounters:
+        for lines in found.spans:
+            if lines.page not in shown:
+                raise ReplyError(
+                    "an encounter names a page outside the chunk", code=ErrorCode.PARSE_SCHEMA
+                )
+            page = None if pages is None else pages.get(lines.page)
+            past = page is not None and lines.first_line > len(line_starts(page.text))
+            if lines.first_line > lines.last_line or past:
+                raise ReplyError(
+                    "an encounter names lines that its page does not have",
+                    code=ErrorCode.PARSE_SCHEMA,
+                )
 
 
 def reconcile(
@@ -184,8 +89,139 @@ def reconcile(
 ) -> Reconciliation:
     """Join the reports of all chunks of a record.
 
+    1. Every line goes to one encounter: own chunk before context, narrow claim before wide.
+    2. Encounters open at an edge are joined across it; chains run over any number of chunks.
+    3. What is one encounter by date, facility, type and patient is joined wherever it stands.
+    4. Each encounter's patient is held against the record's.
+
     `known` is the record's patient, as an Identity or as the digests that `identity.digests` made
     with `key`; without it the record's own text decides whose it is.
     Raises ValueError where the chunks do not follow each other.
     """
-    raise NotImplementedError
+    ordered = _in_order(reports)
+    log: list[Decision] = []
+    parts = _parts(ordered, pages, log)
+    joins = Joins(parts, log)
+    for earlier, later in pairwise(ordered):
+        joins.across(earlier.chunk_index, later.chunk_index)
+    joins.same_encounters()
+    groups = joins.groups()
+    owned = {f"e{n}": united(s for p in g for s in p.claimed) for n, g in enumerate(groups, 1)}
+    tiles = without_gaps(owned, pages)
+    encounters = [
+        _encounter(name, group, [span for span, owner in tiles if owner == name], joins.unmatched)
+        for name, group in zip(owned, groups, strict=True)
+    ]
+    patient, held = held_encounters(encounters, known, key, log)
+    unsupported = {page for report in ordered for page in report.unsupported_pages}
+    return Reconciliation(
+        encounters=tuple(replace(e, mismatch=e.key in held) for e in encounters),
+        assignments=tuple(
+            Assignment(span=span, encounter=owner, reason=_reason(span, owner, unsupported))
+            for span, owner in tiles
+        ),
+        chains=tuple(
+            Chain(encounter=e.key, members=e.members, edges=joins.edges_of(e.members))
+            for e in encounters
+            if len({m.chunk_index for m in e.members}) > 1
+        ),
+        decisions=tuple(log),
+        patient=patient,
+    )
+
+
+def _in_order(reports: Sequence[ChunkReport]) -> list[ChunkReport]:
+    ordered = sorted(reports, key=lambda report: report.chunk_index)
+    for earlier, later in pairwise(ordered):
+        if later.first_page != earlier.last_page + 1:
+            raise ValueError(
+                f"chunk {later.chunk_index} does not follow chunk {earlier.chunk_index}"
+            )
+    return ordered
+
+
+def _parts(
+    reports: Sequence[ChunkReport], pages: Mapping[int, PageText], log: list[Decision]
+) -> list[Part]:
+    """Place every claim; return the parts that have text of their own, in the order of it."""
+    parts: list[Part] = []
+    claims: list[Claim] = []
+    for report in reports:
+        for index, found in enumerate(report.encounters):
+            member = Member(chunk_index=report.chunk_index, encounter_index=index)
+            spans = spans_from_lines(found.spans, pages)
+            own = [s for s in spans if report.first_page <= s.page <= report.last_page]
+            shown = tuple(s for s in spans if s.page == report.context_page)
+            if not own and shown:
+                log.append(_drop(Rule.CONTEXT_ONLY, member, "the previous chunk reports it"))
+                continue
+            owner = len(parts)
+            parts.append(Part(member, found, Facts.of(found), shown))
+            claims += [Claim(span, owner) for span in own]
+            if found.open_at_start:
+                claims += [Claim(span, owner, own=False) for span in shown]
+    won, collisions = resolve(claims)
+    for winner, loser in sorted(collisions):
+        log.append(
+            Decision(
+                rule=Rule.CONFLICT,
+                chunks=(parts[winner].chunk,),
+                subjects=(parts[winner].member.key, parts[loser].member.key),
+                outcome="assigned",
+                reason="both claim the same lines; the narrower claim has them",
+            )
+        )
+    kept = []
+    for owner, part in enumerate(parts):
+        part.claimed = won.get(owner, ())
+        shared = {span.page for span in part.context}
+        if all(span.page in shared for span in part.claimed):
+            log.append(_drop(Rule.NOTHING_LEFT, part.member, "no line of its own is left"))
+            continue
+        if any(span.page in shared for span in part.claimed):
+            log.append(
+                Decision(
+                    rule=Rule.CONTEXT_FILLS_GAP,
+                    chunks=(part.chunk - 1, part.chunk),
+                    subjects=(part.member.key,),
+                    outcome="assigned",
+                    reason="lines left over on the shared page begin this encounter",
+                )
+            )
+        kept.append(part)
+    return sorted(kept, key=lambda part: part.order)
+
+
+def _drop(rule: Rule, member: Member, reason: str) -> Decision:
+    return Decision(
+        rule=rule,
+        chunks=(member.chunk_index,),
+        subjects=(member.key,),
+        outcome="dropped",
+        reason=reason,
+    )
+
+
+def _encounter(
+    name: str, group: Sequence[Part], spans: Sequence[Span], unmatched: set[Member]
+) -> Encounter:
+    facts = joint_facts(group)
+    return Encounter(
+        key=name,
+        encounter_type=facts.encounter_type,
+        facility=facts.facility,
+        clinician=facts.clinician,
+        date_start=facts.date_start,
+        date_end=facts.date_end,
+        patient=facts.patient,
+        spans=tuple(spans),
+        members=tuple(part.member for part in group),
+        rules=tuple(dict.fromkeys(part.found.rule for part in group if part.found.rule)),
+        unresolved=group[0].member in unmatched,
+    )
+
+
+def _reason(span: Span, owner: str | None, unsupported: set[int]) -> Reason | None:
+    if owner is not None:
+        return None
+    return Reason.UNSUPPORTED_LANGUAGE if span.page in unsupported else Reason.UNCLAIMED

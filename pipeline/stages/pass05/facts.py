@@ -1,0 +1,136 @@
+"""What is stated of an encounter, and whether two statements can be of the same one.
+
+May import `identity` and the reply's schema; pure. Impossible dates count as not stated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from difflib import SequenceMatcher
+
+from pipeline.identity import Identity, Verdict, combine, compare
+from pipeline.provider.schemas import EncounterType, FoundEncounter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """The key facts of an encounter or of a part of it."""
+
+    encounter_type: EncounterType
+    date_start: date | None = field(default=None, repr=False)
+    date_end: date | None = field(default=None, repr=False)
+    facility: str | None = field(default=None, repr=False)
+    clinician: str | None = field(default=None, repr=False)
+    patient: Identity = field(default_factory=Identity, repr=False)
+
+    @classmethod
+    def of(cls, found: FoundEncounter) -> Facts:
+        """Read them from a reply."""
+        start, end = iso_date(found.date_start), iso_date(found.date_end)
+        return cls(
+            encounter_type=found.encounter_type,
+            date_start=start,
+            date_end=None if end and start and end < start else end,
+            facility=_clean(found.facility),
+            clinician=_clean(found.clinician),
+            patient=Identity(
+                name=_clean(found.patient_name),
+                birth_date=found.patient_birth_date,
+                identifier=_clean(found.patient_identifier),
+            ),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Facts]) -> Facts:
+        """Join the facts of an encounter's parts, which are in the order of the text.
+
+        The first stated word counts, but for the end, which the last part knows best.
+        """
+        start = next((p.date_start for p in parts if p.date_start), None)
+        ends = [p.date_end for p in parts if p.date_end]
+        return cls(
+            encounter_type=next(
+                (p.encounter_type for p in parts if p.encounter_type != "other"), "other"
+            ),
+            date_start=start,
+            date_end=next((end for end in reversed(ends) if not start or end >= start), None),
+            facility=next((p.facility for p in parts if p.facility), None),
+            clinician=next((p.clinician for p in parts if p.clinician), None),
+            patient=combine((p.patient, 1.0) for p in parts),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactsAgreement:
+    """Which key facts agree and which disagree; what is not stated is in neither."""
+
+    agree: tuple[str, ...]
+    disagree: tuple[str, ...]
+    patient: Verdict
+
+    @property
+    def same_encounter(self) -> bool:
+        """Whether all key facts are stated on both sides and equal."""
+        return self.agree == ("date", "facility", "type", "patient")
+
+
+def agreement(a: Facts, b: Facts) -> FactsAgreement:
+    """Hold the facts of two parts against each other; `b` stands later in the record."""
+    patient = compare(a.patient, b.patient)
+    verdicts = {
+        "date": _dates(a, b),
+        "facility": _facilities(a.facility, b.facility),
+        "type": None
+        if "other" in (a.encounter_type, b.encounter_type)
+        else a.encounter_type == b.encounter_type,
+        "patient": True if patient.agrees else False if patient.disagrees else None,
+    }
+    return FactsAgreement(
+        agree=tuple(name for name, verdict in verdicts.items() if verdict is True),
+        disagree=tuple(name for name, verdict in verdicts.items() if verdict is False),
+        patient=patient,
+    )
+
+
+def iso_date(text: str | None) -> date | None:
+    """Read an ISO 8601 date; None for anything else, such as 29 February of a common year."""
+    try:
+        return date.fromisoformat(text.strip()[:10]) if text else None
+    except ValueError:
+        return None
+
+
+def same_facility(a: str, b: str) -> bool:
+    """Whether two printed names are of one facility, scanner slips and departments aside."""
+    one, other = _plain(a), _plain(b)
+    if not one or not other:
+        return False
+    if one == other or SequenceMatcher(None, one, other, autojunk=False).ratio() >= 0.88:
+        return True
+    short, long = sorted((one, other), key=len)
+    return len(short) >= 8 and long.startswith(short + " ")
+
+
+def _facilities(a: str | None, b: str | None) -> bool | None:
+    return same_facility(a, b) if a and b else None
+
+
+def _dates(a: Facts, b: Facts) -> bool | None:
+    if a.date_start is None or b.date_start is None:
+        return None
+    if a.date_start == b.date_start:
+        return not (a.date_end and b.date_end and a.date_end != b.date_end)
+    if a.encounter_type == b.encounter_type == "inpatient" and b.date_start > a.date_start:
+        return None if a.date_end is None or b.date_start <= a.date_end else False
+    return False
+
+
+def _clean(text: str | None) -> str | None:
+    return " ".join(text.split()) or None if text else None
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"[a-z0-9]+", text.casefold()))
