@@ -1,0 +1,55 @@
+"""`manage.py rqworker-pool`: this host's workers of both kinds. Takes the place of django-rq's.
+
+WORKER_CONCURRENCY workers take provider steps, later passes first; PAGES_CONCURRENCY workers read
+pages, so that OCR never holds a provider worker.
+"""
+# ruff: noqa: N999
+# The file's name is the command's, and that has a hyphen.
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from pipeline.management.commands.rqworker import REDIS_AWAY, known_queues
+from pipeline.queues import PAGES_QUEUES, PROVIDER_QUEUES, QUEUES
+from pipeline.worker_pool import WorkerPool, redis_answers
+
+
+class Command(BaseCommand):
+    """Run workers until SIGTERM or Ctrl-C, which drain all; a second one kills."""
+
+    help = "Run this host's workers: WORKER_CONCURRENCY for the provider, PAGES_CONCURRENCY for OCR"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--queues",
+            nargs="+",
+            default=[],
+            metavar="QUEUE",
+            help=f"run only workers of these queues, in this order: {', '.join(QUEUES)}",
+        )
+        parser.add_argument("--workers", type=int, metavar="N", help="how many, with --queues")
+        parser.add_argument("--burst", action="store_true", help="leave when the queues are empty")
+
+    def handle(
+        self, *args: Any, queues: list[str], workers: int | None, burst: bool, **options: Any
+    ) -> None:
+        """Raise CommandError for a wrong option and for a Redis that does not answer."""
+        seats = _seats(known_queues(queues), workers)
+        if not redis_answers():
+            raise CommandError(REDIS_AWAY)
+        sys.exit(WorkerPool(seats, burst=burst).run())
+
+
+def _seats(queues: tuple[str, ...], workers: int | None) -> list[tuple[str, ...]]:
+    if workers is not None and (workers < 1 or not queues):
+        raise CommandError("--workers needs --queues and a number of at least 1")
+    if queues:
+        return [queues] * (workers or settings.WORKER_CONCURRENCY)
+    return [PROVIDER_QUEUES] * settings.WORKER_CONCURRENCY + [
+        PAGES_QUEUES
+    ] * settings.PAGES_CONCURRENCY

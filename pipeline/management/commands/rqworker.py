@@ -1,0 +1,46 @@
+"""`manage.py rqworker [QUEUE…]`: one worker, in the foreground. Takes the place of django-rq's.
+
+It has no option for a serializer, a job class or a scheduler: entries are JSON and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from redis.exceptions import RedisError
+
+from pipeline.queues import PROVIDER_QUEUES, QUEUES
+from pipeline.worker import Worker, warm
+from pipeline.worker_pool import redis_answers
+
+REDIS_AWAY = "Redis does not answer; start it with `manage.py services up`, or set REDIS_URL."
+
+
+class Command(BaseCommand):
+    """Run one worker until SIGTERM or Ctrl-C, which let the running step drain."""
+
+    help = "Run one worker on the named queues, later passes first; without names on the provider's"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("queues", nargs="*", metavar="QUEUE", help=", ".join(QUEUES))
+        parser.add_argument("--burst", action="store_true", help="leave when the queues are empty")
+
+    def handle(self, *args: Any, queues: list[str], burst: bool, **options: Any) -> None:
+        """Raise CommandError for an unknown queue and for a Redis that does not answer."""
+        names = known_queues(queues) or PROVIDER_QUEUES
+        if not redis_answers():
+            raise CommandError(REDIS_AWAY)
+        warm()
+        try:
+            Worker.on(names).run(burst=burst)
+        except RedisError:
+            raise CommandError(REDIS_AWAY) from None
+
+
+def known_queues(names: list[str]) -> tuple[str, ...]:
+    """Give the names as they came; raise CommandError for one that is not a queue."""
+    for name in names:
+        if name not in QUEUES:
+            raise CommandError(f"there is no queue {name!r}; the queues are {', '.join(QUEUES)}")
+    return tuple(names)

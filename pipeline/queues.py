@@ -1,0 +1,172 @@
+"""The queues: the only place that enqueues, and what an entry may be.
+
+Imports `states.py`; names the job by its dotted string. An entry is a wake-up, never an order:
+the `job_queue` row is the truth, so a lost or doubled entry costs time and nothing else. Nothing
+but ids goes to Redis, as JSON; an entry that is anything else is refused and not executed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import transaction
+from django_rq import get_connection
+from redis import Redis
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+from rq import Queue
+from rq.exceptions import DeserializationError, InvalidJobOperation
+from rq.job import Job
+from rq.serializers import JSONSerializer, resolve_serializer
+
+from pipeline.states import Step
+
+logger = logging.getLogger(__name__)
+
+RUN_STEP = "pipeline.jobs.run_step"
+QUEUES: tuple[str, ...] = tuple(Step.values)
+"""One queue per pass, by the pass's name, in the order in which a record walks through them."""
+PAGES_QUEUES: tuple[str, ...] = (Step.PAGES.value,)
+PROVIDER_QUEUES: tuple[str, ...] = tuple(q for q in reversed(QUEUES) if q not in PAGES_QUEUES)
+"""Later passes first: what has begun is finished before new work starts (`spec.md` point 36)."""
+
+FAILURE_TTL_S = 600
+"""How long RQ keeps an entry that failed; the evidence is in the row, not in Redis."""
+NO_TIMEOUT = -1
+"""RQ's own timeout raises in the middle of anything; a step's deadline is the step's business."""
+ENQUEUE_TIMEOUT_S = 1.0
+"""With one repetition, a Redis that hangs costs a request little more than two seconds."""
+_IGNORED_FIELDS = (b"success_callback", b"failure_callback", b"stopped_callback", b"webhooks")
+
+
+class StepEntry(Job):
+    """An entry of a queue: `RUN_STEP` with one step's name, in JSON, and nothing else."""
+
+    entry_point: ClassVar[str] = RUN_STEP
+
+    def __init__(
+        self, entry: str | None = None, connection: Redis | None = None, serializer: Any = None
+    ) -> None:
+        super().__init__(entry, connection, serializer=json_only(serializer))
+
+    def restore(self, raw_data: Any) -> Any:
+        """Read the entry; what we never write (callbacks, webhooks, other lives) is not read."""
+        kept = {key: raw for key, raw in raw_data.items() if not key.startswith(_IGNORED_FIELDS)}
+        super().restore(kept)
+        self.timeout, self.result_ttl, self.failure_ttl = NO_TIMEOUT, 0, FAILURE_TTL_S
+
+    def is_ours(self) -> bool:
+        """Tell whether the entry may run.
+
+        Being JSON is not enough: a writer of Redis could name any importable function.
+        """
+        try:
+            return (
+                self.func_name == self.entry_point
+                and self.instance is None
+                and len(self.args) == 1
+                and self.args[0] in QUEUES
+                and not self.kwargs
+            )
+        except DeserializationError:
+            return False
+
+    def perform(self) -> Any:
+        """Run the step; raises InvalidJobOperation for an entry that is not ours."""
+        if not self.is_ours():
+            raise InvalidJobOperation("not an entry of ours")
+        return super().perform()
+
+
+class StepQueue(Queue):
+    """A queue of `StepEntry`, JSON whatever is asked for."""
+
+    job_class = StepEntry
+
+    def __init__(self, name: str, *, serializer: Any = None, **kwargs: Any) -> None:
+        super().__init__(name, serializer=json_only(serializer), **kwargs)
+
+
+def json_only(serializer: Any) -> type[JSONSerializer]:
+    """Give the JSON serializer; raise ImproperlyConfigured where another one is asked for.
+
+    Unpickling an entry runs code that whoever writes to Redis has chosen.
+    """
+    if serializer is not None and resolve_serializer(serializer) is not JSONSerializer:
+        raise ImproperlyConfigured("queue entries are JSON; no other serializer is accepted")
+    return JSONSerializer
+
+
+def entry_id(job_id: UUID | str, step: str, dispatch_no: int) -> str:
+    """Give the id of a wake-up; `dispatch_no` makes it unique, so that none is ever reused."""
+    return f"{job_id}-{step}-{dispatch_no}"
+
+
+def enqueue_step(
+    job_id: UUID | str, step: str, dispatch_no: int, *, using: str | None = None
+) -> None:
+    """Wake a worker for the step once the transaction has committed; never raises for Redis.
+
+    Not `unique`: RQ would refuse an id for as long as a lost entry's hash exists. A second entry
+    of the same id finds nothing to claim.
+    """
+    queue = Step(step).value
+    entry = entry_id(job_id, queue, dispatch_no)
+
+    def push() -> None:
+        _push(queue, entry)
+
+    transaction.on_commit(push, using=using, robust=True)
+
+
+def _push(queue: str, entry: str) -> None:
+    try:
+        StepQueue(queue, connection=producer()).enqueue_many(
+            [
+                Queue.prepare_data(
+                    StepEntry.entry_point,
+                    args=[queue],
+                    job_id=entry,
+                    description=entry,
+                    timeout=NO_TIMEOUT,
+                    result_ttl=0,
+                    failure_ttl=FAILURE_TTL_S,
+                )
+            ]
+        )
+    except (RedisError, OSError) as error:
+        # The row is due all the same, and the reconciler finds it.
+        logger.error("wake-up %s was not sent: %s", entry, type(error).__name__)
+
+
+def queue_depths(queues: Iterable[str] = QUEUES) -> dict[str, int]:
+    """Count the entries that wait in each queue; raises RedisError where Redis is away."""
+    names = list(queues)
+    with producer().pipeline(transaction=False) as pipe:
+        for name in names:
+            pipe.llen(f"{Queue.redis_queue_namespace_prefix}{name}")
+        return dict(zip(names, pipe.execute(), strict=True))
+
+
+@cache
+def producer() -> Redis:
+    """Give this process's client for short commands: bounded in time, and repeated once."""
+    client: Redis = get_connection(QUEUES[0])
+    client.connection_pool.connection_kwargs.update(
+        socket_timeout=ENQUEUE_TIMEOUT_S, socket_connect_timeout=ENQUEUE_TIMEOUT_S
+    )
+    client.set_retry(Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.2), 1))
+    return client
+
+
+def worker_connection() -> Redis:
+    """Give a new client for one worker, which blocks in it; RQ sets its socket timeout."""
+    client: Redis = get_connection(QUEUES[0])
+    client.set_retry(Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.2), 1))
+    return client

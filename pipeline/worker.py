@@ -1,0 +1,367 @@
+"""The RQ worker: one forked horse per step, JSON entries only, a drain at the first SIGTERM.
+
+Imports `queues.py`, `stopping.py`, `worker_identity.py` and `scrub.py`; the step is imported by
+its dotted name. The parent has one thread, no database connection and no provider client, so a
+fork shares nothing; it survives a Redis that is away; no signal interrupts a step but SIGKILL.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+from django.db import connections
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from rq import Queue
+from rq import Worker as RQWorker
+from rq.exceptions import DequeueTimeout
+from rq.executions import Execution
+from rq.job import Job
+from rq.timeouts import BaseDeathPenalty, HorseMonitorTimeoutException
+from rq.utils import import_attribute, now
+from rq.worker import WorkerStatus
+from rq.worker_registration import register
+
+from pipeline.queues import StepEntry, StepQueue, json_only, worker_connection
+from pipeline.scrub import scrubbed
+from pipeline.stopping import grace_s, request_stop
+from pipeline.worker_identity import renew_identity
+
+logger = logging.getLogger(__name__)
+
+REDIS_AWAY = (RedisConnectionError, RedisTimeoutError)
+WORKER_TTL_S = 60
+MONITORING_INTERVAL_S = 10
+"""A busy worker's heartbeat in Redis; an idle one's is every second."""
+GRACE_MARGIN_S = 5.0
+"""What the horse has beyond the step's own grace, to write its last flush."""
+FLUSH_S = 0.005
+REDIS_WAIT_MAX_S = 2.0
+
+ExcInfo = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
+
+
+class StepFailedError(Exception):
+    """A step raised; carries only what may be kept in Redis and in logs."""
+
+
+class NoAlarm(BaseDeathPenalty):
+    """No timeout: RQ's raises by SIGALRM wherever the main thread stands, even in a flush."""
+
+    def setup_death_penalty(self) -> None:
+        """Arm nothing."""
+
+    def cancel_death_penalty(self) -> None:
+        """Disarm nothing."""
+
+
+class Worker(RQWorker):
+    """Pops wake-ups and runs each in a horse.
+
+    The first SIGTERM or SIGINT is passed to the horse, which drains; when it has not ended within
+    the grace period, or at the second signal, it is killed with its children.
+    """
+
+    death_penalty_class = NoAlarm
+    job_class: type[Job] = StepEntry
+    queue_class: type[Queue] = StepQueue
+    log_result_lifespan = False
+    dequeue_timeout = 1
+    """Seconds in one blocking pop. A signal never interrupts it, since that could lose an entry
+    that Redis has already handed over; so this is how long an idle worker takes to leave."""
+    connection_timeout = 5
+
+    def __init__(
+        self, queues: Any, name: str | None = None, *, serializer: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(
+            queues,
+            name or renew_identity(),
+            serializer=json_only(serializer),
+            **{
+                "worker_ttl": WORKER_TTL_S,
+                "job_monitoring_interval": MONITORING_INTERVAL_S,
+                "log_job_description": False,
+                "default_result_ttl": 0,
+                **kwargs,
+            },
+        )
+        self.pool_pid: int | None = None
+        """The pool that started this worker; when it is gone, the worker leaves too."""
+        self._kill_at: float | None = None
+        self._horse_end: _HorseEnd | None = None
+
+    @classmethod
+    def on(cls, queues: tuple[str, ...]) -> Worker:
+        """Make a worker of this start on the named queues, in order of preference."""
+        connection = worker_connection()
+        return cls([cls.queue_class(name, connection=connection) for name in queues])
+
+    def run(self, *, burst: bool = False) -> None:
+        """Work until told to stop, or in a burst until the queues are empty.
+
+        Raises RedisError where Redis is away at the start.
+        """
+        logger.info("worker %s: waits for %s", self.name, ", ".join(self.queue_names()))
+        # RQ's own lines say the same with more words; its warnings and errors stay.
+        self.work(burst=burst, logging_level="WARNING")
+        logger.info("worker %s: leaves", self.name)
+
+    # Signals
+
+    def request_stop(self, signum: int | None = None, frame: FrameType | None = None) -> None:
+        """Leave after this step, and have the horse drain; does no input or output."""
+        self._stop_requested = True
+        if os.getpid() != self.pid:
+            return  # a horse that has not yet set up its own handlers; it looks at the flag there
+        self._shutdown_requested_date = now()
+        self._kill_at = time.monotonic() + grace_s() + GRACE_MARGIN_S
+        signal.signal(signal.SIGINT, self.request_force_stop)
+        signal.signal(signal.SIGTERM, self.request_force_stop)
+        self._drain_horse()
+
+    def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
+        """Kill the horse and leave with exit code 1; a repetition within a second is ignored."""
+        try:
+            super().request_force_stop(signum, frame)
+        except SystemExit:
+            raise SystemExit(1) from None
+
+    def setup_work_horse_signals(self) -> None:
+        """Have SIGTERM set the stop flag; Ctrl-C is the parent's to pass on."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda signum, frame: request_stop())
+        if self._stop_requested:
+            request_stop()
+
+    def _drain_horse(self) -> None:
+        if self._horse_pid:
+            try:
+                os.kill(self._horse_pid, signal.SIGTERM)
+            except ProcessLookupError:
+                return
+
+    # The parent
+
+    def subscribe(self) -> None:
+        """Listen to no commands: that thread would be forked with, and anyone could stop a job."""
+
+    def clean_group_registries(self) -> None:
+        """Clean nothing: there are no groups of jobs."""
+
+    def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
+        """Say that this worker lives; silent when Redis is away, the next pop says it."""
+        try:
+            super().heartbeat(timeout, pipeline)
+        except REDIS_AWAY:
+            logger.debug("worker %s: no heartbeat, Redis is away", self.name)
+
+    def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
+        """Renew this worker's and the entry's registration, if Redis is there."""
+        try:
+            super().maintain_heartbeats(job, execution)
+        except RedisError as error:
+            logger.warning("worker %s: no heartbeat: %s", self.name, type(error).__name__)
+
+    def check_for_suspension(self, burst: bool) -> None:
+        """Wait while the queues are suspended; go on when Redis cannot say."""
+        try:
+            super().check_for_suspension(burst)
+        except REDIS_AWAY:
+            logger.debug("worker %s: Redis is away", self.name)
+
+    def run_maintenance_tasks(self) -> None:
+        """Clean RQ's registries; another time, when Redis is away."""
+        try:
+            super().run_maintenance_tasks()
+        except REDIS_AWAY:
+            logger.debug("worker %s: no maintenance, Redis is away", self.name)
+
+    def dequeue_job_and_maintain_ttl(
+        self, timeout: int | None, max_idle_time: int | None = None
+    ) -> tuple[Job, Queue] | None:
+        """Pop the next entry; None when this worker should leave, or in a burst finds no more."""
+        wait_s = 0.25
+        while not self._should_leave():
+            try:
+                self.set_state(WorkerStatus.IDLE)
+                self._stay_registered()
+                if self.should_run_maintenance_tasks:
+                    self.run_maintenance_tasks()
+                found = self.queue_class.dequeue_any(
+                    self._ordered_queues,
+                    timeout,
+                    connection=self.connection,
+                    job_class=self.job_class,
+                    serializer=self.serializer,
+                    death_penalty_class=self.death_penalty_class,
+                )
+            except DequeueTimeout:
+                continue
+            except REDIS_AWAY as error:
+                logger.warning("worker %s: Redis: %s", self.name, type(error).__name__)
+                time.sleep(wait_s)
+                wait_s = min(wait_s * 2, REDIS_WAIT_MAX_S)
+                continue
+            if found is None:
+                return None
+            job, queue = found
+            if self._should_leave():
+                self._put_back(job, queue)
+                return None
+            return job, queue
+        return None
+
+    def execute_job(self, job: Job, queue: Queue) -> None:
+        """Run the entry in a horse and wait for its end; refuse what is not an entry of ours."""
+        try:
+            if isinstance(job, StepEntry) and job.is_ours():
+                logger.info("worker %s: %s begins", self.name, job.id)
+                super().execute_job(job, queue)
+                logger.info("worker %s: %s ends", self.name, job.id)
+            else:
+                logger.error("worker %s: %s refused: not an entry of ours", self.name, job.id)
+                self._drop(job, queue)
+        except REDIS_AWAY as error:
+            # The horse has ended or never began; what it did stands in its row.
+            logger.warning("worker %s: %s: %s", self.name, job.id, type(error).__name__)
+        finally:
+            self.executions.clear()
+
+    def fork_work_horse(self, job: Job, queue: Queue) -> None:
+        """Fork; a stop that came before the horse's pid was known is passed on afterwards."""
+        # Closed here and not in the horse: there it would say good-bye on the parent's socket.
+        connections.close_all()
+        # Else the horse would print the parent's buffer once more.
+        sys.stdout.flush()
+        super().fork_work_horse(job, queue)
+        if self._stop_requested:
+            self._drain_horse()
+
+    def wait_for_horse(self) -> tuple[int | None, int | None, Any]:
+        """Wait for the horse's end, and kill it when its grace is over.
+
+        Raises HorseMonitorTimeoutException after each monitoring interval, for the heartbeat.
+        """
+        if self._horse_end is None:
+            self._horse_end = _HorseEnd(self._horse_pid)
+        end = self._horse_end
+        due = time.monotonic() + self.job_monitoring_interval
+        while end.is_alive():
+            if self._kill_at is not None and time.monotonic() >= self._kill_at:
+                logger.warning("worker %s: the horse outlived its grace", self.name)
+                self._kill_at = None
+                self.kill_horse()
+            if time.monotonic() >= due:
+                raise HorseMonitorTimeoutException
+            end.join(0.5)
+        self._horse_end = None
+        return end.pid, end.status, end.usage
+
+    def teardown(self) -> None:
+        """Unregister, if Redis is there."""
+        try:
+            super().teardown()
+        except REDIS_AWAY as error:
+            logger.warning("worker %s: leaves: %s", self.name, type(error).__name__)
+
+    def _should_leave(self) -> bool:
+        if self.pool_pid is not None and os.getppid() != self.pool_pid:
+            logger.warning("worker %s: its pool is gone, it leaves", self.name)
+            self._stop_requested = True
+        return bool(self._stop_requested)
+
+    def _stay_registered(self) -> None:
+        """Heartbeat, and register anew where Redis was emptied."""
+        self.heartbeat()
+        if not self.connection.sismember(self.redis_workers_keys, self.key):
+            with self.connection.pipeline() as pipe:
+                register(self, pipe)
+                pipe.hset(self.key, mapping=self.serialize())
+                pipe.expire(self.key, self.worker_ttl + 60)
+                pipe.execute()
+
+    def _put_back(self, job: Job, queue: Queue) -> None:
+        """Give an entry that was popped while leaving to the next worker."""
+        with self.connection.pipeline() as pipe:
+            pipe.lrem(queue.intermediate_queue_key, 1, job.id)
+            queue.push_job_id(job.id, pipeline=pipe, at_front=True)
+            pipe.execute()
+
+    def _drop(self, job: Job, queue: Queue) -> None:
+        with self.connection.pipeline() as pipe:
+            pipe.lrem(queue.intermediate_queue_key, 1, job.id)
+            pipe.delete(job.key)
+            pipe.execute()
+
+    # The horse
+
+    def main_work_horse(self, job: Job, queue: Queue) -> None:
+        """Run the step and leave by `os._exit`, whatever its threads do; never returns."""
+        connections.close_all()
+        super().main_work_horse(job, queue)
+
+    def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
+        """Run the step and settle its entry in Redis; what it did is committed by then."""
+        try:
+            return super().perform_job(job, queue, execution)
+        finally:
+            _flush_within(FLUSH_S)
+
+    def _finalize_failure(
+        self, job: Job, queue: Queue, execution: Execution, exc_info: ExcInfo
+    ) -> None:
+        """Keep of a failure what holds no value of a document."""
+        error = exc_info[1]
+        said = StepFailedError(scrubbed(error) if error else "unknown")
+        super()._finalize_failure(job, queue, execution, (StepFailedError, said, None))
+
+
+class _HorseEnd(threading.Thread):
+    """Waits for one horse to end: `join` has a timeout, `wait4` has none. Ends before the fork
+    of the next horse."""
+
+    def __init__(self, horse_pid: int) -> None:
+        super().__init__(name="horse-end", daemon=True)
+        self._horse_pid = horse_pid
+        self.pid: int | None = None
+        self.status: int | None = None
+        self.usage: Any = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.pid, self.status, self.usage = os.wait4(self._horse_pid, 0)
+        except ChildProcessError:
+            return
+
+
+def warm() -> None:
+    """Import in the parent what every horse needs, and keep the collector off those pages.
+
+    Opens no connection and makes no client: a forked copy of either answers two processes.
+    """
+    import_attribute(StepEntry.entry_point)
+    gc.collect()
+    gc.freeze()
+
+
+def _flush_within(seconds: float) -> None:
+    """Flush what was printed, unless a thread that hangs in a write holds the stream's lock."""
+
+    def flush() -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+    thread = threading.Thread(target=flush, daemon=True)
+    thread.start()
+    thread.join(seconds)

@@ -1,0 +1,187 @@
+"""The pool: so many workers of each kind, each started anew when it dies, until told to stop.
+
+Imports `worker.py` and `queues.py`. The parent only forks, waits and passes signals on: it has no
+thread, no connection and no client, so a child inherits nothing that two processes could share.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import connection, get_context
+from multiprocessing.context import ForkProcess
+from types import FrameType
+
+from redis.exceptions import RedisError
+
+from pipeline.queues import producer, queue_depths
+from pipeline.worker import Worker, warm
+
+logger = logging.getLogger(__name__)
+
+BACKOFF_BASE_S = 0.1
+BACKOFF_CAP_S = 30.0
+STEADY_S = 10.0
+"""A worker that lived this long has started well; its next death waits for no backoff."""
+DUPLICATE_S = 1.0
+"""A terminal's Ctrl-C reaches the pool from the terminal and from its supervisor."""
+
+
+@dataclass
+class Seat:
+    """A place in the pool that one worker after the other takes."""
+
+    queues: tuple[str, ...]
+    process: ForkProcess | None = None
+    started_at: float = 0.0
+    deaths: int = 0
+    """Deaths in a row before `STEADY_S`."""
+    due_at: float = field(default=0.0)
+    done: bool = False
+    """True when nobody takes it any more: a burst has emptied its queues."""
+
+    def next_delay_s(self, lived_s: float) -> float:
+        """Count a death and give the seconds until the seat is taken again."""
+        self.deaths = 1 if lived_s >= STEADY_S else self.deaths + 1
+        return float(min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2 ** (self.deaths - 1)))
+
+
+class WorkerPool:
+    """Keeps its seats taken; the first stop drains all workers, the second kills their horses."""
+
+    worker_class: type[Worker] = Worker
+
+    def __init__(self, seats: Sequence[tuple[str, ...]], *, burst: bool = False) -> None:
+        self.seats = [Seat(queues) for queues in seats]
+        self.burst = burst
+        self._pid = os.getpid()
+        self._stops = 0
+        self._stopped_at = 0.0
+        self._killed = False
+        self._wake_r, self._wake_w = os.pipe()
+        os.set_blocking(self._wake_w, False)
+
+    def run(self) -> int:
+        """Keep the workers running until a stop, or in a burst until no entry is left.
+
+        Returns 0 when every worker has drained, 1 when one had to be killed.
+        """
+        warm()
+        signal.signal(signal.SIGTERM, self._on_signal)
+        signal.signal(signal.SIGINT, self._on_signal)
+        logger.info("pool %s: %s workers", self._pid, len(self.seats))
+        while True:
+            self._reap()
+            if self._stops == 0:
+                self._fill()
+            running = [seat.process for seat in self.seats if seat.process]
+            if not running and (self._stops or self._burst_is_over()):
+                break
+            sentinels = [process.sentinel for process in running]
+            if connection.wait([*sentinels, self._wake_r], self._timeout()) and self._woken():
+                self._pass_on()
+        logger.info("pool %s: all workers have left", self._pid)
+        return 1 if self._killed else 0
+
+    def _fill(self) -> None:
+        for seat in self.seats:
+            if seat.process is None and not seat.done and time.monotonic() >= seat.due_at:
+                seat.started_at = time.monotonic()
+                # A group of its own: a terminal's Ctrl-C comes once, through the pool.
+                sys.stdout.flush()
+                seat.process = get_context("fork").Process(target=self._work, args=(seat.queues,))
+                seat.process.start()
+                logger.info("pool %s: worker %s starts", self._pid, seat.process.pid)
+
+    def _reap(self) -> None:
+        for seat in self.seats:
+            if seat.process is None or seat.process.exitcode is None:
+                continue
+            pid, code = seat.process.pid, seat.process.exitcode
+            seat.process.close()
+            seat.process = None
+            if self._stops:
+                self._killed = self._killed or code not in (0, -signal.SIGTERM)
+            elif self.burst and code == 0:
+                seat.done = True
+            else:
+                delay_s = seat.next_delay_s(time.monotonic() - seat.started_at)
+                seat.due_at = time.monotonic() + delay_s
+                logger.warning(
+                    "pool %s: worker %s died (%s), another in %.1f s", self._pid, pid, code, delay_s
+                )
+
+    def _burst_is_over(self) -> bool:
+        """Tell whether nothing is left; a step may have woken a pass whose worker had left."""
+        if not self.burst or any(not seat.done for seat in self.seats):
+            return False
+        waiting = [queue for seat in self.seats for queue in seat.queues]
+        if not any(queue_depths(dict.fromkeys(waiting)).values()):
+            return True
+        for seat in self.seats:
+            seat.done = False
+        return False
+
+    def _timeout(self) -> float | None:
+        """Seconds until a seat is due; None when only a death or a signal can change anything."""
+        if self._stops:
+            return None
+        due = [s.due_at for s in self.seats if s.process is None and not s.done]
+        if not due:
+            return None
+        return max(0.0, min(due) - time.monotonic())
+
+    def _on_signal(self, signum: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._pid:
+            os._exit(0)  # a child that has not yet its own handlers; it holds no work
+        with suppress(BlockingIOError):
+            os.write(self._wake_w, b"!")
+
+    def _woken(self) -> bool:
+        if self._wake_r not in connection.wait([self._wake_r], 0):
+            return False
+        os.read(self._wake_r, 64)
+        return True
+
+    def _pass_on(self) -> None:
+        if self._stops and time.monotonic() - self._stopped_at < DUPLICATE_S:
+            return
+        self._stops += 1
+        self._stopped_at = time.monotonic()
+        verb = "drain" if self._stops == 1 else "are killed"
+        logger.info("pool %s: stop %s, workers %s", self._pid, self._stops, verb)
+        for seat in self.seats:
+            if seat.process and seat.process.pid:
+                with suppress(ProcessLookupError):
+                    os.kill(seat.process.pid, signal.SIGTERM)
+
+    def _work(self, queues: tuple[str, ...]) -> None:
+        """Be a worker; runs in the child."""
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.setpgid(0, 0)
+        os.close(self._wake_r)
+        os.close(self._wake_w)
+        try:
+            worker = self.worker_class.on(queues)
+            worker.pool_pid = self._pid
+            worker.run(burst=self.burst)
+        except RedisError as error:
+            logger.error("worker %s: Redis does not answer: %s", os.getpid(), type(error).__name__)
+            raise SystemExit(1) from None
+
+
+def redis_answers() -> bool:
+    """Tell whether Redis can be reached now."""
+    try:
+        return bool(producer().ping())
+    except RedisError:
+        return False
+    finally:
+        producer().connection_pool.disconnect()
