@@ -1,0 +1,18 @@
+# One image for the console, the workers and one-off commands.
+FROM python:3.13-slim
+
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MEDPROC_DATA_DIR=/data
+RUN useradd --create-home --uid 10001 medproc \
+    && install --directory --owner=medproc --group=medproc --mode=0700 /data
+WORKDIR /app
+COPY requirements.lock ./
+RUN pip install --no-cache-dir --require-hashes --no-deps -r requirements.lock
+COPY manage.py pyproject.toml ./
+COPY medproc ./medproc
+COPY pipeline ./pipeline
+COPY observability ./observability
+COPY templates ./templates
+USER medproc
+VOLUME /data
+EXPOSE 8000
+CMD ["python", "manage.py", "runserver", "--noreload", "--insecure", "0.0.0.0:8000"]
