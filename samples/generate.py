@@ -9,12 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from samples import check, lab_record, traps_record, truth, visits_record
+from samples import check, lab_record, long_record, traps_record, truth, visits_record
 from samples.layout import Book
 
 TEXT_RECORDS: dict[str, Callable[[], Book]] = {
     "lab_5p_8enc": lab_record.build,
     "visits_20p_4enc": visits_record.build,
+    "long_72p": long_record.build,
     "traps_10p": traps_record.build,
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from reportlab.lib.pagesizes import letter
@@ -307,6 +307,19 @@ class Book:
         for cells in rows:
             self.row(cells, widths)
         self.gap(4)
+
+    def fill(self, last_page: int, blocks: Iterable[Callable[[], None]]) -> None:
+        """Print `blocks` while they end on `last_page` or before; undo the one that does not."""
+        for block in blocks:
+            sheets, y = len(self.sheets), self._y
+            lines, shapes = len(self.sheets[-1].lines), len(self.sheets[-1].shapes)
+            block()
+            if self.page > last_page:
+                del self.sheets[sheets:]
+                del self.sheets[-1].lines[lines:], self.sheets[-1].shapes[shapes:]
+                self._y = y
+                return
+        raise ValueError(f"too few blocks to reach page {last_page}")
 
     def pdf(self) -> bytes:
         """Draw the book."""

@@ -311,8 +311,8 @@ def cardiology_consult(book: Book) -> None:
     )
     book.para(
         "{p~|Transthoracic echocardiogram} of June 18, 2024: dilated left ventricle, "
-        "ejection fraction about one third, {c|mitral regurgitation}, moderate, no {c-|thrombus} in "
-        "the left atrial appendage view, no {c-|pericardial effusion}."
+        "ejection fraction about one third, {c|mitral regurgitation}, moderate, no "
+        "{c-|thrombus} in the left atrial appendage view, no {c-|pericardial effusion}."
     )
     book.para("Laboratory results of July 5, 2024, from Tamarack Ridge Clinical Laboratory:")
     tables.labs(
