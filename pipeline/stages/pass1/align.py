@@ -6,11 +6,12 @@ place is never given twice to the same mention, and text of another encounter is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pipeline.provider.schemas import FoundEntity
+from pipeline.stages.pass1.quotes import Fold, find, stands_alone
 from pipeline.types import PageText, Span
 
 
@@ -75,6 +76,15 @@ Claim = tuple[str, str, Span]
 """Category, name and place of a mention that has been given that place."""
 
 
+_SCORE = {Match.EXACT: 1.0, Match.LAYOUT: 0.95, Match.CONFUSABLE: 0.8}
+_RELOCATED = 0.9
+_OVER_PAGES = 0.95
+_REACH = 2_600
+"""Characters of a page's end or beginning in which a quote over two pages is sought."""
+_EDGE_LINES = 4
+"""Running headers and footers that may stand between the two halves of a quote."""
+
+
 def align(
     entity: FoundEntity,
     own: Sequence[Span],
@@ -83,8 +93,34 @@ def align(
     *,
     context: Sequence[Span] = (),
 ) -> Alignment:
-    """Find the place of one entity's quote and enter it into `taken`."""
-    raise NotImplementedError
+    """Find the place of one entity's quote and enter it into `taken`.
+
+    Sought in this order, exact before layout before confusable: at the hint, on the page that the
+    reply names, over the end of that page, in context, on the batch's other pages. `own` are the
+    batch's spans, `context` the spans of its context slices.
+    """
+    found = _at_hint(entity, own, pages, taken)
+    if found is None:
+        here = [span for span in sorted(own) if span.page == entity.page]
+        elsewhere = sorted(
+            (span for span in own if span.page != entity.page),
+            key=lambda span: (abs(span.page - entity.page), span),
+        )
+        shown = [span for span in sorted(context) if span.page == entity.page]
+        found, repeated = _in_order(entity, here, pages, taken)
+        found = found or _over_pages(entity, here, own, context, pages, taken)
+        if found is None and not repeated:
+            if next(_places(entity, shown, pages), None):
+                return Alignment(outcome=Outcome.CONTEXT)
+            found, repeated = _in_order(entity, elsewhere, pages, taken)
+            if found is not None:
+                found = replace(found, outcome=Outcome.RELOCATED, score=found.score * _RELOCATED)
+        if found is None and not repeated and next(_places(entity, context, pages), None):
+            return Alignment(outcome=Outcome.CONTEXT)
+        if found is None:
+            return Alignment(outcome=Outcome.REPEATED if repeated else Outcome.UNALIGNED)
+    taken.add(_claim(entity, found.spans[0]))
+    return found
 
 
 def align_all(
@@ -99,13 +135,168 @@ def align_all(
 
     `own` are the batch's spans, `context` the spans of its context slices.
     """
-    raise NotImplementedError
+    taken: set[Claim] = set()
+    places: dict[int, Alignment] = {}
+    for number, entity in enumerate(entities):
+        hinted = _at_hint(entity, own, pages, taken)
+        if hinted is not None:
+            taken.add(_claim(entity, hinted.spans[0]))
+            places[number] = hinted
+    for number, entity in enumerate(entities):
+        if number not in places:
+            places[number] = align(entity, own, pages, taken, context=context)
+    return tuple(
+        Aligned(entity=entity, alignment=places[number], batch_index=batch_index)
+        for number, entity in enumerate(entities)
+    )
 
 
 def merge(batches: Sequence[Sequence[Aligned]]) -> tuple[Aligned, ...]:
     """Join the batches of one encounter, in the order of the text, without doubles.
 
     Only kept entities go through. Two batches' entities of one category whose spans overlap are
-    one; the longer wins, then the earlier batch.
+    one; the longer wins, then the earlier batch. Unaligned ones come last on their page.
     """
-    raise NotImplementedError
+    kept = [aligned for batch in batches for aligned in batch if aligned.alignment.kept]
+    ranked = sorted(kept, key=lambda a: (-_length(a), a.batch_index))
+    won: list[Aligned] = []
+    for aligned in ranked:
+        if not any(_double(aligned, other) for other in won):
+            won.append(aligned)
+    chosen = {id(aligned) for aligned in won}
+    return tuple(sorted((a for a in kept if id(a) in chosen), key=_place))
+
+
+def _at_hint(
+    entity: FoundEntity, own: Sequence[Span], pages: Mapping[int, PageText], taken: set[Claim]
+) -> Alignment | None:
+    page = pages.get(entity.page)
+    if entity.start is None or page is None:
+        return None
+    span = Span(entity.page, entity.start, entity.start + len(entity.quote))
+    inside = any(span.overlap(s) == len(span) for s in own)
+    exact = page.text.startswith(entity.quote, entity.start)
+    if not inside or not exact or not stands_alone(page.text, span.start, span.end):
+        return None
+    if not entity.quote.strip() or _claim(entity, span) in taken:
+        return None
+    return _aligned(Match.EXACT, (span,), pages)
+
+
+def _in_order(
+    entity: FoundEntity, spans: Sequence[Span], pages: Mapping[int, PageText], taken: set[Claim]
+) -> tuple[Alignment | None, bool]:
+    """Return the first free place, and whether there are only taken ones."""
+    repeated = False
+    for match, span in _places(entity, spans, pages):
+        if _claim(entity, span) not in taken:
+            return _aligned(match, (span,), pages), False
+        repeated = True
+    return None, repeated
+
+
+def _places(
+    entity: FoundEntity, spans: Iterable[Span], pages: Mapping[int, PageText]
+) -> Iterator[tuple[Match, Span]]:
+    """Yield where the quote stands: every exact place, then layout, then confusable."""
+    ordered = list(spans)
+    for match, fold in (
+        (Match.EXACT, None),
+        (Match.LAYOUT, Fold.LAYOUT),
+        (Match.LAYOUT, Fold.JOINED),
+        (Match.CONFUSABLE, Fold.CONFUSABLE),
+    ):
+        for span in ordered:
+            text = pages[span.page].text
+            for start, end in find(entity.quote, text, span.start, span.end, fold):
+                yield match, Span(span.page, start, end)
+
+
+def _over_pages(
+    entity: FoundEntity,
+    here: Sequence[Span],
+    own: Sequence[Span],
+    context: Sequence[Span],
+    pages: Mapping[int, PageText],
+    taken: set[Claim],
+) -> Alignment | None:
+    """Find a quote that begins at the end of its page and runs over to the next one."""
+    if not here or len(entity.quote.split()) < 2:
+        return None
+    first = here[-1]
+    following = [s for s in sorted([*own, *context]) if s.page > first.page]
+    if not following:
+        return None
+    second = following[0]
+    head, tail = pages[first.page].text, pages[second.page].text
+    for end in _trimmed_ends(head, max(first.start, first.end - _REACH), first.end):
+        start = max(first.start, end - _REACH)
+        for begin in _trimmed_starts(tail, second.start, min(second.end, second.start + _REACH)):
+            stop = min(second.end, begin + _REACH)
+            joined = head[start:end] + "\n" + tail[begin:stop]
+            edge = end - start
+            for at, to in find(entity.quote, joined, 0, len(joined), Fold.LAYOUT):
+                if not at < edge < to - 1:
+                    continue
+                one = Span(first.page, start + at, end)
+                other = Span(second.page, begin, begin + to - edge - 1)
+                if _claim(entity, one) not in taken:
+                    found = _aligned(Match.LAYOUT, (one, other), pages)
+                    return replace(found, score=found.score * _OVER_PAGES)
+    return None
+
+
+def _trimmed_ends(text: str, start: int, end: int) -> Iterator[int]:
+    """Yield ends of a page's text without its last lines, none to four of them left out."""
+    for _ in range(_EDGE_LINES + 1):
+        end = start + len(text[start:end].rstrip())
+        if end <= start:
+            return
+        yield end
+        end = max(start, text.rfind("\n", start, end))
+
+
+def _trimmed_starts(text: str, start: int, end: int) -> Iterator[int]:
+    """Yield beginnings of a page's text without its first lines, none to four of them left out."""
+    for _ in range(_EDGE_LINES + 1):
+        start = end - len(text[start:end].lstrip())
+        if start >= end:
+            return
+        yield start
+        at = text.find("\n", start, end)
+        if at < 0:
+            return
+        start = at + 1
+
+
+def _aligned(match: Match, spans: tuple[Span, ...], pages: Mapping[int, PageText]) -> Alignment:
+    return Alignment(
+        outcome=Outcome.ALIGNED,
+        match=match,
+        spans=spans,
+        text="\n".join(pages[s.page].text[s.start : s.end] for s in spans),
+        score=_SCORE[match],
+    )
+
+
+def _claim(entity: FoundEntity, span: Span) -> Claim:
+    return (entity.category, entity.name.casefold(), span)
+
+
+def _length(aligned: Aligned) -> int:
+    return sum(len(span) for span in aligned.alignment.spans)
+
+
+def _double(one: Aligned, other: Aligned) -> bool:
+    return (
+        one.batch_index != other.batch_index
+        and one.entity.category == other.entity.category
+        and any(a.overlap(b) for a in one.alignment.spans for b in other.alignment.spans)
+    )
+
+
+def _place(aligned: Aligned) -> tuple[int, bool, int, int]:
+    span = aligned.alignment.span
+    if span is None:
+        return (aligned.entity.page, True, 0, aligned.batch_index)
+    return (span.page, False, span.start, aligned.batch_index)

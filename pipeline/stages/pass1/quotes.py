@@ -1,0 +1,157 @@
+"""Finding a quote in a page's text, literally or but for what layout and scanners do to text.
+
+Imports nothing of the project; pure. Whatever the tolerance, the numbers of what is found are the
+numbers of the quote, and a quote never begins or ends inside a number or a word.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from enum import Enum
+from functools import lru_cache
+
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
+_QUOTES = {ord("‘"): "'", ord("’"): "'", ord("“"): '"', ord("”"): '"', ord("µ"): "μ"}
+_VARIANTS = _DASHES | _QUOTES
+_DROPPED = {0xAD, 0x200B, 0x200C, 0x200D, 0xFEFF}
+_CONFUSABLE = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "5": "s", "8": "b"})
+_NUMBER = re.compile(r"\d+(?:[.,/]\d+)*")
+_LEAST_INSIDE = 4
+"""A quote shorter than this is not accepted as a part of a longer word."""
+
+
+class Fold(Enum):
+    """What is looked through."""
+
+    LAYOUT = "layout"
+    """White space, case, typographic variants, and a hyphen kept before a line break."""
+    JOINED = "joined"
+    """As `LAYOUT`, with words that a hyphen divided at a line break put together again."""
+    CONFUSABLE = "confusable"
+    """As `JOINED`, with letters that a scanner mistakes for each other written alike."""
+
+
+def find(
+    quote: str, text: str, start: int, end: int, fold: Fold | None
+) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each place of `quote` in `text[start:end]`; None folds nothing."""
+    if not quote.strip():
+        return
+    if fold is None:
+        at = text.find(quote, start, end)
+        while at >= 0:
+            if stands_alone(text, at, at + len(quote)):
+                yield at, at + len(quote)
+            at = text.find(quote, at + 1, end)
+        return
+    needle, _ = _folded(quote, fold)
+    hay, origin = _folded(text[start:end], fold)
+    at = hay.find(needle) if needle else -1
+    while at >= 0:
+        begin, stop = start + origin[at], start + origin[at + len(needle) - 1] + 1
+        same = same_numbers(quote, text[begin:stop], loose=fold is Fold.CONFUSABLE)
+        if same and stands_alone(text, begin, stop):
+            yield begin, stop
+        at = hay.find(needle, at + 1)
+
+
+def stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether `text[start:end]` cuts no number, and no word but a long one, into two."""
+    if start >= end:
+        return False
+    left, right = text[max(0, start - 2) : start], text[end : end + 2]
+    first, last = text[start], text[end - 1]
+    if first.isdigit() and re.search(r"\d$|\d[.,]$", left):
+        return False
+    if last.isdigit() and re.match(r"\d|[.,]\d", right):
+        return False
+    cuts_left = first.isalpha() and left[-1:].isalpha()
+    cuts_right = last.isalpha() and right[:1].isalpha()
+    return not (cuts_left or cuts_right) or end - start >= _LEAST_INSIDE
+
+
+def same_numbers(quote: str, found: str, *, loose: bool = False) -> bool:
+    """Whether both hold the same numbers in the same order.
+
+    `loose` lets a digit stand for a letter inside a word that the quote writes without digits
+    (`1isinopril`), never the other way round and never in a word of less than five letters.
+    """
+    if not loose:
+        return _NUMBER.findall(quote) == _NUMBER.findall(found)
+    wanted, given = quote.split(), found.split()
+    if len(wanted) != len(given):
+        return _NUMBER.findall(quote) == _NUMBER.findall(found)
+    return all(
+        _NUMBER.findall(one) == _NUMBER.findall(other)
+        or (
+            not any(c.isdigit() for c in one)
+            and sum(c.isalpha() for c in one) >= 5
+            and sum(c.isdigit() for c in other) * 3 <= len(other)
+        )
+        for one, other in zip(wanted, given, strict=True)
+    )
+
+
+@lru_cache(maxsize=256)
+def _folded(text: str, fold: Fold) -> tuple[str, tuple[int, ...]]:
+    """Return the folded text and, for each of its characters, the offset that it came from."""
+    out: list[str] = []
+    origin: list[int] = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char.isspace():
+            out.append(" ")
+            origin.append(at)
+            while at < len(text) and text[at].isspace():
+                at += 1
+            continue
+        if ord(char) in _DROPPED:
+            at += 1
+            continue
+        char = char.translate(_VARIANTS)
+        if char == "-" and "\n" in (gap := _gap(text, at + 1)):
+            divided = out and out[-1].isalpha() and text[at + 1 + len(gap) :][:1].isalpha()
+            if fold is Fold.LAYOUT or not divided:
+                out.append("-")
+                origin.append(at)
+            at += 1 + len(gap)
+            continue
+        for piece in unicodedata.normalize("NFKC", char).casefold():
+            out.append(piece)
+            origin.append(at)
+        at += 1
+    while out and out[0] == " ":
+        del out[0], origin[0]
+    while out and out[-1] == " ":
+        del out[-1], origin[-1]
+    if fold is Fold.CONFUSABLE:
+        return _alike(out, origin)
+    return "".join(out), tuple(origin)
+
+
+def _gap(text: str, at: int) -> str:
+    end = at
+    while end < len(text) and text[end].isspace():
+        end += 1
+    return text[at:end]
+
+
+def _alike(chars: list[str], origin: list[int]) -> tuple[str, tuple[int, ...]]:
+    """Write confusable letters alike; `rn` and `vv` become one character."""
+    out: list[str] = []
+    places: list[int] = []
+    at = 0
+    while at < len(chars):
+        pair = "".join(chars[at : at + 2])
+        if pair in ("rn", "vv"):
+            out.append("m" if pair == "rn" else "w")
+            places.append(origin[at])
+            at += 2
+            continue
+        out.append(chars[at].translate(_CONFUSABLE))
+        places.append(origin[at])
+        at += 1
+    return "".join(out), tuple(places)
