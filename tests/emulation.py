@@ -1,0 +1,62 @@
+"""Requests and providers for tests that speak to the emulator through the real client."""
+
+from __future__ import annotations
+
+import secrets
+
+from pydantic import BaseModel
+
+from pipeline.provider.base import Request
+from pipeline.provider.gemini import GeminiProvider
+from pipeline.provider.prompts import (
+    PROMPT_VERSION,
+    estimate_tokens,
+    render_discovery,
+    render_entities,
+)
+from pipeline.provider.schemas import DiscoveryReply, EntityReply
+from pipeline.types import PageSlice
+
+MODEL = "gemini-3.5-flash-lite"
+TEXT = "Medications: lisinopril 20 mg by mouth daily.\nAllergies: NKDA."
+
+
+def entities_request(
+    *,
+    token: str = "",
+    page: int = 1,
+    text: str = TEXT,
+    deadline_s: float = 30.0,
+    max_output_tokens: int = 8_192,
+    schema: type[BaseModel] = EntityReply,
+) -> Request:
+    """Ask for the entities of one page."""
+    token = token or secrets.token_hex(16)
+    prompt = render_entities(token, [PageSlice(page=page, start=0, text=text)], include_zones=False)
+    return _request(token, prompt, schema, deadline_s, max_output_tokens)
+
+
+def discovery_request(*, token: str = "", page: int = 1, text: str = TEXT) -> Request:
+    """Ask for the encounters of one page."""
+    token = token or secrets.token_hex(16)
+    prompt = render_discovery(token, [PageSlice(page=page, start=0, text=text)])
+    return _request(token, prompt, DiscoveryReply, 30.0, 8_192)
+
+
+def _request(
+    token: str, prompt: str, schema: type[BaseModel], deadline_s: float, max_output_tokens: int
+) -> Request:
+    return Request(
+        item_token=token,
+        prompt=prompt,
+        schema=schema,
+        max_output_tokens=max_output_tokens,
+        deadline_s=deadline_s,
+        prompt_version=PROMPT_VERSION,
+        estimated_input_tokens=estimate_tokens(prompt),
+    )
+
+
+def gemini(url: str, *, api_key: str = "test-key") -> GeminiProvider:
+    """Make a provider that asks the emulator at `url`."""
+    return GeminiProvider(api_key=api_key, model=MODEL, base_url=url)
