@@ -6,6 +6,7 @@ place is never given twice to the same mention, and text of another encounter is
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -79,8 +80,6 @@ Claim = tuple[str, str, Span]
 _SCORE = {Match.EXACT: 1.0, Match.LAYOUT: 0.95, Match.CONFUSABLE: 0.8}
 _RELOCATED = 0.9
 _OVER_PAGES = 0.95
-_REACH = 2_600
-"""Characters of a page's end or beginning in which a quote over two pages is sought."""
 _EDGE_LINES = 4
 """Running headers and footers that may stand between the two halves of a quote."""
 
@@ -101,6 +100,8 @@ def align(
     """
     found = _at_hint(entity, own, pages, taken)
     if found is None:
+        if _hinted(entity, context, pages):
+            return Alignment(outcome=Outcome.CONTEXT)
         here = [span for span in sorted(own) if span.page == entity.page]
         elsewhere = sorted(
             (span for span in own if span.page != entity.page),
@@ -158,29 +159,38 @@ def merge(batches: Sequence[Sequence[Aligned]]) -> tuple[Aligned, ...]:
     one; the longer wins, then the earlier batch. Unaligned ones come last on their page.
     """
     kept = [aligned for batch in batches for aligned in batch if aligned.alignment.kept]
-    ranked = sorted(kept, key=lambda a: (-_length(a), a.batch_index))
-    won: list[Aligned] = []
-    for aligned in ranked:
-        if not any(_double(aligned, other) for other in won):
-            won.append(aligned)
-    chosen = {id(aligned) for aligned in won}
-    return tuple(sorted((a for a in kept if id(a) in chosen), key=_place))
+    won: defaultdict[int, list[Aligned]] = defaultdict(list)
+    doubles: set[int] = set()
+    for aligned in sorted(kept, key=lambda a: (-_length(a), a.batch_index)):
+        on = {span.page for span in aligned.alignment.spans}
+        if any(_double(aligned, other) for page in on for other in won[page]):
+            doubles.add(id(aligned))
+            continue
+        for page in on:
+            won[page].append(aligned)
+    return tuple(sorted((a for a in kept if id(a) not in doubles), key=_place))
 
 
 def _at_hint(
     entity: FoundEntity, own: Sequence[Span], pages: Mapping[int, PageText], taken: set[Claim]
 ) -> Alignment | None:
-    page = pages.get(entity.page)
-    if entity.start is None or page is None:
-        return None
-    span = Span(entity.page, entity.start, entity.start + len(entity.quote))
-    inside = any(span.overlap(s) == len(span) for s in own)
-    exact = page.text.startswith(entity.quote, entity.start)
-    if not inside or not exact or not stands_alone(page.text, span.start, span.end):
-        return None
-    if not entity.quote.strip() or _claim(entity, span) in taken:
+    span = _hinted(entity, own, pages)
+    if span is None or _claim(entity, span) in taken:
         return None
     return _aligned(Match.EXACT, (span,), pages)
+
+
+def _hinted(
+    entity: FoundEntity, inside: Sequence[Span], pages: Mapping[int, PageText]
+) -> Span | None:
+    """Return the span at the hint where the quote stands there literally, inside `inside`."""
+    page = pages.get(entity.page)
+    if entity.start is None or page is None or not entity.quote.strip():
+        return None
+    span = Span(entity.page, entity.start, entity.start + len(entity.quote))
+    exact = page.text.startswith(entity.quote, entity.start)
+    within = any(span.overlap(s) == len(span) for s in inside)
+    return span if exact and within and stands_alone(page.text, span.start, span.end) else None
 
 
 def _in_order(
@@ -224,15 +234,15 @@ def _over_pages(
     if not here or len(entity.quote.split()) < 2:
         return None
     first = here[-1]
-    following = [s for s in sorted([*own, *context]) if s.page > first.page]
-    if not following:
+    second = next((s for s in sorted([*own, *context]) if s.page > first.page), None)
+    if second is None or not _next_page(first.page, second.page, pages):
         return None
-    second = following[0]
     head, tail = pages[first.page].text, pages[second.page].text
-    for end in _trimmed_ends(head, max(first.start, first.end - _REACH), first.end):
-        start = max(first.start, end - _REACH)
-        for begin in _trimmed_starts(tail, second.start, min(second.end, second.start + _REACH)):
-            stop = min(second.end, begin + _REACH)
+    reach = 2 * len(entity.quote) + 20
+    for end in _trimmed_ends(head, first.start, first.end):
+        start = max(first.start, end - reach)
+        for begin in _trimmed_starts(tail, second.start, second.end):
+            stop = min(second.end, begin + reach)
             joined = head[start:end] + "\n" + tail[begin:stop]
             edge = end - start
             for at, to in find(entity.quote, joined, 0, len(joined), Fold.LAYOUT):
@@ -244,6 +254,11 @@ def _over_pages(
                     found = _aligned(Match.LAYOUT, (one, other), pages)
                     return replace(found, score=found.score * _OVER_PAGES)
     return None
+
+
+def _next_page(page: int, later: int, pages: Mapping[int, PageText]) -> bool:
+    between = range(page + 1, min(later, page + 10))
+    return later <= page + 10 and all(n in pages and pages[n].is_blank for n in between)
 
 
 def _trimmed_ends(text: str, start: int, end: int) -> Iterator[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
 from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
@@ -17,6 +18,7 @@ _QUOTES = {ord("‘"): "'", ord("’"): "'", ord("“"): '"', ord("”"): '"', o
 _VARIANTS = _DASHES | _QUOTES
 _DROPPED = {0xAD, 0x200B, 0x200C, 0x200D, 0xFEFF}
 _CONFUSABLE = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "5": "s", "8": "b"})
+_PAIRS = {"rn": "m", "vv": "w"}
 _NUMBER = re.compile(r"\d+(?:[.,/]\d+)*")
 _LEAST_INSIDE = 4
 """A quote shorter than this is not accepted as a part of a longer word."""
@@ -46,11 +48,11 @@ def find(
                 yield at, at + len(quote)
             at = text.find(quote, at + 1, end)
         return
-    needle, _ = _folded(quote, fold)
-    hay, origin = _folded(text[start:end], fold)
+    needle = _fold(quote, fold)[0]
+    hay, begins, ends = _folded(text[start:end], fold)
     at = hay.find(needle) if needle else -1
     while at >= 0:
-        begin, stop = start + origin[at], start + origin[at + len(needle) - 1] + 1
+        begin, stop = start + begins[at], start + ends[at + len(needle) - 1]
         same = same_numbers(quote, text[begin:stop], loose=fold is Fold.CONFUSABLE)
         if same and stands_alone(text, begin, stop):
             yield begin, stop
@@ -63,12 +65,14 @@ def stands_alone(text: str, start: int, end: int) -> bool:
         return False
     left, right = text[max(0, start - 2) : start], text[end : end + 2]
     first, last = text[start], text[end - 1]
-    if first.isdigit() and re.search(r"\d$|\d[.,]$", left):
+    if (first.isdigit() and re.search(r"\d[.,]?$", left)) or (
+        first in ".," and left[-1:].isdigit()
+    ):
         return False
-    if last.isdigit() and re.match(r"\d|[.,]\d", right):
+    if (last.isdigit() and re.match(r"[.,]?\d", right)) or (last in ".," and right[:1].isdigit()):
         return False
-    cuts_left = first.isalpha() and left[-1:].isalpha()
-    cuts_right = last.isalpha() and right[:1].isalpha()
+    cuts_left = first.isalnum() and left[-1:].isalnum()
+    cuts_right = last.isalnum() and right[:1].isalnum()
     return not (cuts_left or cuts_right) or end - start >= _LEAST_INSIDE
 
 
@@ -94,42 +98,47 @@ def same_numbers(quote: str, found: str, *, loose: bool = False) -> bool:
     )
 
 
-@lru_cache(maxsize=256)
-def _folded(text: str, fold: Fold) -> tuple[str, tuple[int, ...]]:
-    """Return the folded text and, for each of its characters, the offset that it came from."""
+@lru_cache(maxsize=48)
+def _folded(text: str, fold: Fold) -> tuple[str, array[int], array[int]]:
+    return _fold(text, fold)
+
+
+def _fold(text: str, fold: Fold) -> tuple[str, array[int], array[int]]:
+    """Return the folded text and, for each of its characters, where it came from and ends."""
     out: list[str] = []
-    origin: list[int] = []
+    begins, ends = array("L"), array("L")
+
+    def put(piece: str, begin: int, end: int) -> None:
+        out.append(piece)
+        begins.append(begin)
+        ends.append(end)
+
     at = 0
     while at < len(text):
         char = text[at]
         if char.isspace():
-            out.append(" ")
-            origin.append(at)
-            while at < len(text) and text[at].isspace():
-                at += 1
+            gap = _gap(text, at)
+            if out and at + len(gap) < len(text):
+                put(" ", at, at + len(gap))
+            at += len(gap)
             continue
         if ord(char) in _DROPPED:
             at += 1
             continue
         char = char.translate(_VARIANTS)
-        if char == "-" and "\n" in (gap := _gap(text, at + 1)):
+        gap = _gap(text, at + 1) if char == "-" else ""
+        if "\n" in gap:
             divided = out and out[-1].isalpha() and text[at + 1 + len(gap) :][:1].isalpha()
             if fold is Fold.LAYOUT or not divided:
-                out.append("-")
-                origin.append(at)
+                put("-", at, at + 1)
             at += 1 + len(gap)
             continue
         for piece in unicodedata.normalize("NFKC", char).casefold():
-            out.append(piece)
-            origin.append(at)
+            put(piece, at, at + 1)
         at += 1
-    while out and out[0] == " ":
-        del out[0], origin[0]
-    while out and out[-1] == " ":
-        del out[-1], origin[-1]
     if fold is Fold.CONFUSABLE:
-        return _alike(out, origin)
-    return "".join(out), tuple(origin)
+        return _alike(out, begins, ends)
+    return "".join(out), begins, ends
 
 
 def _gap(text: str, at: int) -> str:
@@ -139,19 +148,18 @@ def _gap(text: str, at: int) -> str:
     return text[at:end]
 
 
-def _alike(chars: list[str], origin: list[int]) -> tuple[str, tuple[int, ...]]:
+def _alike(
+    chars: list[str], begins: array[int], ends: array[int]
+) -> tuple[str, array[int], array[int]]:
     """Write confusable letters alike; `rn` and `vv` become one character."""
     out: list[str] = []
-    places: list[int] = []
+    firsts, lasts = array("L"), array("L")
     at = 0
     while at < len(chars):
-        pair = "".join(chars[at : at + 2])
-        if pair in ("rn", "vv"):
-            out.append("m" if pair == "rn" else "w")
-            places.append(origin[at])
-            at += 2
-            continue
-        out.append(chars[at].translate(_CONFUSABLE))
-        places.append(origin[at])
-        at += 1
-    return "".join(out), tuple(places)
+        pair = _PAIRS.get("".join(chars[at : at + 2]))
+        width = 2 if pair else 1
+        out.append(pair or chars[at].translate(_CONFUSABLE))
+        firsts.append(begins[at])
+        lasts.append(ends[at + width - 1])
+        at += width
+    return "".join(out), firsts, lasts
