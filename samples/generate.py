@@ -9,7 +9,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from samples import check, lab_record, long_record, traps_record, truth, visits_record
+from samples import (
+    check,
+    lab_record,
+    long_record,
+    scan_record,
+    traps_record,
+    truth,
+    visits_record,
+)
 from samples.layout import Book
 
 TEXT_RECORDS: dict[str, Callable[[], Book]] = {
@@ -18,32 +26,44 @@ TEXT_RECORDS: dict[str, Callable[[], Book]] = {
     "long_72p": long_record.build,
     "traps_10p": traps_record.build,
 }
+SCAN = "scan_5p"
 
 
 def text_record(name: str) -> tuple[bytes, truth.Record]:
     """Build the text record `name`; raise ValueError where print and truth differ."""
-    book = TEXT_RECORDS[name]()
-    pdf, record = book.pdf(), book.record(f"{name}.pdf")
-    wrong = check.stands_on_its_page(record, check.page_texts(pdf))
-    wrong += check.unmarked_measures(book)
-    if wrong:
-        raise ValueError(f"{name}: " + "; ".join(wrong[:20]))
+    pdf, record, _ = _checked(name, TEXT_RECORDS[name]())
     return pdf, record
 
 
+def scanned_record() -> tuple[bytes, truth.Record]:
+    """Build the scan; its truth is that of the clean print, with the clean text."""
+    clean, record, texts = _checked(SCAN, scan_record.build())
+    changes = {
+        "text_layer": False,
+        "rotated_pages": scan_record.rotations(),
+        "page_texts": texts,
+    }
+    return scan_record.scan(clean), record.model_copy(update=changes)
+
+
+def _checked(name: str, book: Book) -> tuple[bytes, truth.Record, list[str]]:
+    pdf, record = book.pdf(), book.record(f"{name}.pdf")
+    texts = check.page_texts(pdf)
+    wrong = check.stands_on_its_page(record, texts) + check.unmarked_measures(book)
+    if wrong:
+        raise ValueError(f"{name}: " + "; ".join(wrong[:20]))
+    return pdf, record, texts
+
+
 def write(name: str, pdf: bytes, record: truth.Record) -> None:
-    """Write one record and its truth."""
+    """Write one record and its truth, and say what it holds."""
     (truth.HERE / f"{name}.pdf").write_bytes(pdf)
-    (truth.HERE / f"{name}.truth.json").write_text(
-        record.model_dump_json(indent=1, exclude_none=False) + "\n", "utf-8"
-    )
-    found = sum(len(e.entities) for e in record.encounters)
+    (truth.HERE / f"{name}.truth.json").write_text(truth.dump(record), "utf-8")
+    found = sum(len(encounter.entities) for encounter in record.encounters)
     print(
         f"{name}: {record.pages} pages, {len(record.encounters)} encounters, "
         f"{found} entities, {len(pdf) / 1024:.0f} KiB"
     )
-    for e in record.encounters:
-        print(f"  {e.index} {e.type} {e.date_start} pages {e.pages}: {len(e.entities)}")
 
 
 def main(names: list[str]) -> None:
@@ -51,6 +71,8 @@ def main(names: list[str]) -> None:
     for name in TEXT_RECORDS:
         if not names or name in names:
             write(name, *text_record(name))
+    if not names or SCAN in names:
+        write(SCAN, *scanned_record())
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen import canvas
 
 from samples import truth
-from samples.markup import Mention, Piece, strip, tokens
+from samples.markup import Mention, Piece, read, tokens
 
 WIDTH, HEIGHT = letter
 TOP, BOTTOM = HEIGHT - 66, 62.0
@@ -227,7 +227,7 @@ class Book:
             found: list[Mention] = []
             for column, (label, value) in enumerate(pairs[at : at + columns]):
                 x = self.style.left + column * step
-                text, mentions = strip(value)
+                text, mentions = read(value)
                 if label:
                     segments.append(Segment(x, label, self.style.bold, self.style.size))
                     x += stringWidth(label + " ", self.style.bold, self.style.size)
@@ -287,7 +287,7 @@ class Book:
         segments: list[Segment] = []
         found = list(mentions)
         for cell, share in zip(cells, widths, strict=True):
-            text, marked = strip(cell)
+            text, marked = read(cell)
             found += marked
             if text:
                 segments.append(Segment(x, text, font, self.style.size - 0.4))

@@ -109,7 +109,7 @@ def tokens(text: str) -> list[list[Piece]]:
     return words
 
 
-def strip(text: str) -> tuple[str, list[Mention]]:
+def read(text: str) -> tuple[str, list[Mention]]:
     """Return what `text` prints and the entities in it."""
     words = tokens(text)
     printed = " ".join("".join(piece.text for piece in word) for word in words)

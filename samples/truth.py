@@ -7,6 +7,7 @@ Imports pydantic only. Pages are 1-based, dates ISO 8601, quotes verbatim from t
 from __future__ import annotations
 
 import datetime as dt
+import json
 from pathlib import Path
 from typing import Literal
 
@@ -114,3 +115,14 @@ class Record(_Truth):
 def load(name: str) -> Record:
     """Read the truth of the sample `name` (without suffix); raise on any deviation."""
     return Record.model_validate_json((HERE / f"{name}.truth.json").read_text("utf-8"))
+
+
+def dump(record: Record) -> str:
+    """Return `record` as the text of its file: what is not stated is left out of entities."""
+    content = record.model_dump(mode="json")
+    for encounter in content["encounters"]:
+        encounter["entities"] = [
+            {key: value for key, value in entity.items() if value is not None}
+            for entity in encounter["entities"]
+        ]
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
