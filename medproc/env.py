@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationError
 from pydantic.config import JsonDict
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -105,8 +105,8 @@ class Environment(BaseSettings):
     REDIS_URL: Annotated[str, _url_of("redis", "rediss", "unix"), Masked] | None = _variable(
         2, hint="redis://host:6379/0, rediss:// or unix://; unset for the embedded Valkey."
     )
-    SECRET_KEY: Annotated[str, Masked] | None = _variable(
-        3, hint="At least 50 random characters, kept secret.", min_length=32
+    SECRET_KEY: Annotated[str, StringConstraints(min_length=32), Masked] | None = _variable(
+        3, hint="At least 50 random characters, kept secret."
     )
     DEBUG: bool = _variable(4, False, hint="true or false; true only on a developer's machine.")
     ALLOWED_HOSTS: HostList = _variable(
@@ -124,8 +124,8 @@ class Environment(BaseSettings):
     MEDPROC_PROVIDER: Literal["local", "gemini"] | None = _variable(
         8, hint="local or gemini; gemini needs GEMINI_API_KEY or an emulator in GEMINI_BASE_URL."
     )
-    GEMINI_API_KEY: Annotated[str, Masked] | None = _variable(
-        9, hint="The key as the service gave it, without spaces.", pattern=r"^\S+$"
+    GEMINI_API_KEY: Annotated[str, StringConstraints(pattern=r"^\S+$"), Masked] | None = _variable(
+        9, hint="The key as the service gave it, without spaces."
     )
     GEMINI_BASE_URL: Annotated[str, _url_of("http", "https")] | None = _variable(
         10, hint="An http(s) URL, such as that printed by `manage.py gemini_emulator`."

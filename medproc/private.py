@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def kept_text(path: Path, draw: Callable[[], str]) -> str:
         return path.read_text("utf-8")
     except FileNotFoundError:
         pass
-    candidate = path.with_name(f".{path.name}.{os.getpid()}")
+    candidate = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     descriptor = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import redis
 from django.conf import settings
-from pytest_django.plugin import DjangoDbBlocker
+from pytest_django import DjangoDbBlocker
 
 from medproc import embedded
 from medproc.embedded import Places

@@ -1,0 +1,222 @@
+"""The typed environment: defaults, bounds, and mistakes said without quoting them."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import settings
+
+from medproc import env
+
+EMULATOR = {
+    "MEDPROC_PROVIDER": "gemini",
+    "GEMINI_API_KEY": "k",
+    "GEMINI_BASE_URL": "http://127.0.0.1:9",
+}
+REAL_SERVICE = {"GEMINI_API_KEY": "k"}
+
+WRONG = {
+    "DATABASE_URL": "mysql://root:hunter2@db/x",
+    "REDIS_URL": "http://:hunter2@redis",
+    "SECRET_KEY": "hunter2",
+    "DEBUG": "hunter2",
+    "ALLOWED_HOSTS": " , ",
+    "MEDPROC_PROVIDER": "hunter2",
+    "GEMINI_API_KEY": "hunter2 hunter2",
+    "GEMINI_BASE_URL": "ftp://hunter2",
+    "GEMINI_RPM": "0",
+    "GEMINI_TPM": "hunter2",
+    "GEMINI_RPD": "-1",
+    "WORKER_CONCURRENCY": "65",
+    "WORKER_ID": "hunter2/hunter2",
+    "PASS05_CHUNK_PAGES": "1",
+    "PASS1_CONCURRENCY_LIMIT": "0",
+    "PASS1_ENCOUNTER_LIMIT": "0",
+    "PAGES_CONCURRENCY": "0",
+    "PASS1_MAX_RETRIES": "0",
+    "PASS1_BATCH_MIN_PAGES": "0",
+    "PASS1_BATCH_MAX_PAGES": "0",
+    "PASS1_BATCH_HARD_CEILING": "1001",
+    "PASS1_BATCH_MAX_TOKENS": "10",
+    "PASS1_DISABLE_ZONES": "hunter2",
+    "PASS_INPUT": "hunter2",
+    "CALL_DEADLINE_S": "120000",
+    "STEP_DEADLINE_MIN_S": "0",
+    "LEASE_S": "0.5",
+    "HEARTBEAT_S": "-1",
+    "RECONCILE_S": "0",
+    "RATE_LIMIT_BUDGET": "0",
+    "RETRY_DELAY_S": "-1",
+    "MAX_UPLOAD_MB": "0",
+    "MAX_PAGES": "0",
+    "OCR_MIN_CONFIDENCE": "101",
+    "PAYLOAD_RETENTION_DAYS": "0",
+    "TIME_SCALE": "2",
+}
+
+CONFLICTS = [
+    ("PASS1_BATCH_MIN_PAGES", {"PASS1_BATCH_MIN_PAGES": "11"}),
+    ("PASS1_BATCH_MAX_PAGES", {"PASS1_BATCH_MAX_PAGES": "51"}),
+    ("HEARTBEAT_S", {"HEARTBEAT_S": "30"}),
+    ("STEP_DEADLINE_MIN_S", {"STEP_DEADLINE_MIN_S": "60"}),
+    ("CALL_DEADLINE_S", {**REAL_SERVICE, "CALL_DEADLINE_S": "9.9"}),
+    ("TIME_SCALE", {**REAL_SERVICE, "TIME_SCALE": "0.5"}),
+    ("MEDPROC_PROVIDER", {"MEDPROC_PROVIDER": "gemini"}),
+    ("SECRET_KEY", {"DATABASE_URL": "postgresql://db/x"}),
+    ("CSRF_TRUSTED_ORIGINS", {"CSRF_TRUSTED_ORIGINS": "medproc.example.org"}),
+]
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in env.Environment.model_fields:
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def _set(monkeypatch: pytest.MonkeyPatch, values: dict[str, str]) -> None:
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_an_empty_environment_is_right_and_has_the_documented_defaults() -> None:
+    environment, problems = env.load()
+
+    assert problems == ()
+    assert environment.provider == "local"
+    assert environment.DEBUG is False
+    assert (environment.WORKER_CONCURRENCY, environment.PASS1_CONCURRENCY_LIMIT) == (3, 30)
+    assert environment.PASS1_ENCOUNTER_LIMIT == 120
+    assert (
+        environment.PASS1_BATCH_MIN_PAGES,
+        environment.PASS1_BATCH_MAX_PAGES,
+        environment.PASS1_BATCH_HARD_CEILING,
+        environment.PASS1_BATCH_MAX_TOKENS,
+    ) == (3, 10, 50, 24_000)
+    assert (environment.PASS05_CHUNK_PAGES, environment.PASS1_MAX_RETRIES) == (50, 3)
+    assert (environment.GEMINI_RPM, environment.GEMINI_TPM) == (300, 1_000_000)
+    assert (environment.CALL_DEADLINE_S, environment.STEP_DEADLINE_MIN_S) == (120, 300)
+    assert (environment.LEASE_S, environment.HEARTBEAT_S, environment.RECONCILE_S) == (60, 15, 15)
+    assert (environment.RATE_LIMIT_BUDGET, environment.RETRY_DELAY_S) == (20, 300)
+    assert (environment.OCR_MIN_CONFIDENCE, environment.PAYLOAD_RETENTION_DAYS) == (40, 30)
+
+
+@pytest.mark.parametrize("variable", WRONG)
+def test_a_wrong_value_is_one_problem_with_id_and_hint_that_quotes_nothing(
+    variable: str, bare_environment: pytest.MonkeyPatch
+) -> None:
+    bare_environment.setenv(variable, WRONG[variable])
+
+    environment, problems = env.load()
+
+    (problem,) = problems
+    assert problem.variable == variable
+    assert problem.message.startswith(f"{variable}: ")
+    assert problem.id.startswith("medproc.E0")
+    assert problem.hint
+    assert "hunter2" not in repr(problem)
+    default = env.Environment.model_fields[variable].get_default(call_default_factory=True)
+    assert getattr(environment, variable) == default
+
+
+def test_every_wrong_value_is_reported_at_once(bare_environment: pytest.MonkeyPatch) -> None:
+    _set(bare_environment, WRONG)
+
+    _, problems = env.load()
+
+    assert {problem.variable for problem in problems} == set(WRONG)
+
+
+@pytest.mark.parametrize(("variable", "values"), CONFLICTS)
+def test_values_that_contradict_each_other_are_one_problem(
+    variable: str, values: dict[str, str], bare_environment: pytest.MonkeyPatch
+) -> None:
+    _set(bare_environment, values)
+
+    _, problems = env.load()
+
+    assert [problem.variable for problem in problems] == [variable]
+
+
+def test_each_variable_has_a_check_of_its_own() -> None:
+    extras = [field.json_schema_extra for field in env.Environment.model_fields.values()]
+
+    ids = [extra["id"] for extra in extras if isinstance(extra, dict)]
+
+    assert len(set(ids)) == len(env.Environment.model_fields)
+
+
+@pytest.mark.parametrize("seconds", ["0.3", "60"])
+def test_an_emulator_may_have_any_call_deadline(
+    seconds: str, bare_environment: pytest.MonkeyPatch
+) -> None:
+    _set(bare_environment, {**EMULATOR, "CALL_DEADLINE_S": seconds, "TIME_SCALE": "0.02"})
+
+    environment, problems = env.load()
+
+    assert problems == ()
+    assert float(seconds) == environment.CALL_DEADLINE_S
+
+
+@pytest.mark.parametrize(
+    ("values", "provider"),
+    [
+        ({}, "local"),
+        (REAL_SERVICE, "gemini"),
+        ({**REAL_SERVICE, "MEDPROC_PROVIDER": "local"}, "local"),
+    ],
+)
+def test_a_key_makes_the_provider_gemini_unless_one_is_named(
+    values: dict[str, str], provider: str, bare_environment: pytest.MonkeyPatch
+) -> None:
+    _set(bare_environment, values)
+
+    environment, problems = env.load()
+
+    assert problems == ()
+    assert environment.provider == provider
+
+
+def test_an_empty_variable_counts_as_unset(bare_environment: pytest.MonkeyPatch) -> None:
+    _set(bare_environment, {"DATABASE_URL": "", "GEMINI_RPD": "", "WORKER_CONCURRENCY": ""})
+
+    environment, problems = env.load()
+
+    assert problems == ()
+    assert environment.DATABASE_URL is None
+    assert environment.WORKER_CONCURRENCY == 3
+
+
+def test_lists_are_separated_by_commas(bare_environment: pytest.MonkeyPatch) -> None:
+    bare_environment.setenv("ALLOWED_HOSTS", "a.example.org, localhost ,")
+
+    environment, _ = env.load()
+
+    assert environment.ALLOWED_HOSTS == ("a.example.org", "localhost")
+    assert environment.public_hosts == ("a.example.org",)
+
+
+def test_secrets_are_masked_in_the_repr_and_whole_as_text(
+    bare_environment: pytest.MonkeyPatch,
+) -> None:
+    _set(
+        bare_environment,
+        {
+            "DATABASE_URL": "postgresql://u:hunter2@db/x",
+            "REDIS_URL": "redis://:hunter2@redis",
+            "SECRET_KEY": "hunter2" * 8,
+            "GEMINI_API_KEY": "hunter2",
+        },
+    )
+
+    environment, problems = env.load()
+
+    assert problems == ()
+    assert "hunter2" not in repr(environment)
+    assert environment.GEMINI_API_KEY is not None
+    assert str(environment.GEMINI_API_KEY) == "hunter2"
+
+
+def test_each_variable_is_a_setting_of_the_same_name() -> None:
+    missing = [name for name in env.Environment.model_fields if not hasattr(settings, name)]
+
+    assert missing == []

@@ -1,0 +1,36 @@
+"""The lock files: hashed, without an index, complete."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+
+
+def _names(text: str) -> set[str]:
+    return set(re.findall(r"^([a-z0-9.-]+)==", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_versions_and_hashes_and_no_place(lock: str) -> None:
+    lines = (ROOT / lock).read_text("utf-8").splitlines()[1:]
+
+    allowed = re.compile(r"[a-z0-9.-]+==\S+( ; .+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
+    assert [line for line in lines if not allowed.fullmatch(line)] == []
+
+
+def test_the_locks_hold_every_declared_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    runtime = project["project"]["dependencies"]
+    development = project["dependency-groups"]["dev"]
+
+    def declared(requirements: list[str]) -> set[str]:
+        return {re.split(r"[<>=\[]", item)[0] for item in requirements}
+
+    assert declared(runtime) <= _names((ROOT / LOCKS[0]).read_text("utf-8"))
+    assert declared(runtime + development) <= _names((ROOT / LOCKS[1]).read_text("utf-8"))
