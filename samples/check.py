@@ -11,12 +11,15 @@ from pathlib import Path
 import pypdfium2
 
 from samples import truth
-from samples.layout import Book
+from samples.layout import Book, Line
 
 _MEASURE = re.compile(
     r"(?<![\w.])\d[\d.,/]*\s?(?:mg|mcg|ug|g|mEq|mL|units?|mmHg|bpm|°F|%|lb|kg|ng|IU|mmol|K/uL)"
     r"(?![\w-])"
 )
+
+
+_TERMS = {"medication", "condition", "symptom", "allergy", "immunization", "procedure"}
 
 
 def page_texts(pdf: bytes | Path) -> list[str]:
@@ -43,14 +46,37 @@ def stands_on_its_page(record: truth.Record, texts: list[str]) -> list[str]:
     return missing
 
 
+def unmarked_terms(book: Book) -> list[str]:
+    """Return lines with a term that is an entity elsewhere in the record but not there."""
+    lines = [
+        (number, line)
+        for number, sheet in enumerate(book.sheets, 1)
+        for line in sheet.lines
+        if line.encounter and not sheet.unsupported
+    ]
+    named = {m.name for _, line in lines for m in line.mentions if m.category in _TERMS}
+    if not named:
+        return []
+    longest_first = sorted(map(re.escape, named), key=len, reverse=True)
+    term = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])", re.IGNORECASE)
+    return [f"page {number}: {line.text}" for number, line in lines if term.search(_rest(line))]
+
+
+def _rest(line: Line) -> str:
+    """Return what the entities of a line, and the reactions of its allergies, leave of it."""
+    rest = line.text
+    for mention in sorted(line.mentions, key=lambda m: -len(m.quote)):
+        rest = rest.replace(mention.quote, " ", 1)
+        if reaction := mention.attributes.get("reaction"):
+            rest = rest.replace(reaction, " ", 1)
+    return rest
+
+
 def unmarked_measures(book: Book) -> list[str]:
     """Return printed measures that no entity covers: the truth must hold every one."""
     found = []
     for number, sheet in enumerate(book.sheets, 1):
         for line in sheet.lines:
-            rest = line.text
-            for mention in line.mentions:
-                rest = rest.replace(mention.quote, " ", 1)
-            if line.encounter and not sheet.unsupported and _MEASURE.search(rest):
+            if line.encounter and not sheet.unsupported and _MEASURE.search(_rest(line)):
                 found.append(f"page {number}: {line.text}")
     return found

@@ -268,7 +268,7 @@ def _procedure(book: Book, rng: random.Random) -> None:
     book.para(
         "The scope passed to the cecum. {c|Diverticulosis} of the sigmoid. One flat polyp of the "
         "ascending colon was removed whole. No {c-|colon cancer}, no {c-|colitis}. "
-        "{c|Internal hemorrhoids}, not bleeding."
+        "{c|Internal hemorrhoids}, not {s-|bleeding}."
     )
     book.heading("BACKGROUND")
     book.fill(51, notes.visit_blocks(book, rng, 0.6))
@@ -283,8 +283,8 @@ def _therapy(book: Book, rng: random.Random) -> None:
     )  # fmt: skip
     book.heading("REFERRAL")
     book.para(
-        "Referred by Dr. Lindgren on 05/30/2024 for {c|osteoarthritis} and weakness after the stay "
-        "of 02/06/2024 to 02/25/2024."
+        "Referred by Dr. Lindgren on 05/30/2024 for {c|osteoarthritis} and {s|weakness} after the "
+        "stay of 02/06/2024 to 02/25/2024."
     )
     book.fill(64, notes.therapy_blocks(book, rng))
     _end(book, 64)

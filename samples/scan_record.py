@@ -135,7 +135,7 @@ def _clinic(book: Book) -> None:
         "{s|Wheezing} about twice a week, at night. No {s-|fever}."
     )
     book.heading("ALLERGIES")
-    book.para("{a|Penicillin} (hives)")
+    book.para("{a|Penicillin|reaction=hives} (hives)")
     book.heading("MEDICATIONS")
     tables.medicines(
         book,

@@ -127,9 +127,9 @@ def _three_notes(book: Book) -> None:
     book.heading("ASSESSMENT AND PLAN")
     book.items(
         "{c|Hypertension}, above goal. Start {m|amlodipine;5 mg;by mouth;once daily}.",
-        "{s|Dyspnea on exertion}: rule out {c?|heart failure}; echocardiogram ordered. There is "
-        "no evidence of {c-|deep vein thrombosis}.",
-        "If {s?|fever} develops she will call. Mammogram of 11/14/2021 was read as normal; "
+        "{s|Dyspnea on exertion}: rule out {c?|heart failure}; {p?|echocardiogram} ordered. There "
+        "is no evidence of {c-|deep vein thrombosis}.",
+        "If {s?|fever} develops she will call. {p~|Mammogram} of 11/14/2021 was read as normal; "
         "the next was due 11/14/2022.",
         mark="1.",
     )
@@ -176,7 +176,7 @@ def _same_day_clinic(book: Book) -> None:
     book.items(
         "{c|Urinary tract infection}. Culture of 03/14/2023 grew gram negative rods. Start "
         "{m|trimethoprim-sulfamethoxazole;160 mg;PO;twice daily} for five days.",
-        "{s|Cough}: chest x-ray today at Pinnacle Ford Imaging to exclude {c?|pneumonia}.",
+        "{s|Cough}: {p?|chest x-ray} today at Pinnacle Ford Imaging to exclude {c?|pneumonia}.",
         mark="1.",
     )
     book.para("Electronically signed by Leopold Nkemelu, MD on 03/19/2023 at 07:14.")
@@ -229,12 +229,12 @@ def _return_visit(book: Book) -> None:
     book.para(
         "On day three of the antibiotic she developed an itchy {s|rash} on the trunk and stopped "
         "it on 03/20/2023. There is no further {s-|dysuria}. No {s-|shortness of breath} at rest, "
-        "no {s-|throat swelling}. Colonoscopy 05/05/2015: normal."
+        "no {s-|throat swelling}. {p~|Colonoscopy} 05/05/2015: normal."
     )
     book.heading("ALLERGIES")
     book.table(
         ("Allergen", "Reaction", "Noted"),
-        [("{a|Sulfa antibiotics}", "{s|rash}", "03/31/2023")],
+        [("{a|Sulfa antibiotics|reaction=rash}", "rash", "03/31/2023")],
         (0.4, 0.35, 0.25),
     )
     book.heading("RESULTS REVIEWED")
@@ -333,7 +333,7 @@ def _stay(book: Book) -> None:
     book.para(
         "{c|Acute decompensated heart failure}. She presented on 06/29/2023 with "
         "{s|orthopnea} and {s|leg swelling} after she ran out of her diuretic on 06/20/2023. "
-        "An outpatient echocardiogram of 04/12/2023 had shown a reduced ejection fraction."
+        "An outpatient {p~|echocardiogram} of 04/12/2023 had shown a reduced ejection fraction."
     )
     book.heading("HOSPITAL COURSE")
     book.para(
@@ -342,7 +342,7 @@ def _stay(book: Book) -> None:
         "07/01/2023: walking without {s-|dyspnea}; no {c-|arrhythmia} on telemetry."
     )
     book.heading("ALLERGIES")
-    book.para("{a|Sulfa antibiotics} (skin rash, noted 03/31/2023).")
+    book.para("{a|Sulfa antibiotics|reaction=skin rash} (skin rash, noted 03/31/2023).")
     book.heading("VITAL SIGNS AT DISCHARGE")
     book.para("{v|BP;118/70;mmHg}, {v|HR;68;bpm}, {v|RR;16}, {v|SpO2;96%}, {v|Weight;166;lb}.")
     book.heading("DISCHARGE MEDICATIONS")

@@ -60,6 +60,7 @@ class Entity(_Truth):
     dose: str | None = None
     route: str | None = None
     frequency: str | None = None
+    reaction: str | None = None
     assertion: Assertion = "present"
 
 

@@ -61,7 +61,7 @@ def emergency_visit(book: Book) -> None:
         "{c|COPD}, {c|gout}. {p~|Appendectomy} in 1974."
     )
     book.heading("ALLERGIES")
-    book.para("{a|Penicillin} - hives.  {a|Codeine} - vomiting.")
+    book.para("{a|Penicillin|reaction=hives} - hives.  {a|Codeine|reaction=vomiting} - vomiting.")
     book.new_page()
     book.heading("HOME MEDICATIONS (per wife's list)")
     book.items(
@@ -85,7 +85,7 @@ def emergency_visit(book: Book) -> None:
     book.para("Alert, anxious, skin warm and dry. No {s-|jaundice}.")
     book.para("Cardiac: rapid irregular rhythm, no {c-|murmur}, no rub.")
     book.para("Lungs: scattered expiratory {s|wheezing}, no {s-|crackles}.")
-    book.para("Abdomen: soft, no tenderness. Legs: no {s-|edema}, no calf tenderness.")
+    book.para("Abdomen: soft, no {s-|tenderness}. Legs: no {s-|edema}, no {s-|calf tenderness}.")
     book.para("Neuro: no {s-|focal weakness}. Speech clear.")
     book.heading("SERIAL VITAL SIGNS 05/02/2024")
     tables.vitals_grid(
@@ -223,7 +223,7 @@ def stay(book: Book) -> None:
         "not tender. Oriented, no {s-|confusion}."
     )
     book.heading("ALLERGIES")
-    book.para("{a|PENICILLIN} (hives), {a|CODEINE} (vomiting)")
+    book.para("{a|PENICILLIN|reaction=hives} (hives), {a|CODEINE|reaction=vomiting} (vomiting)")
     book.heading("ADMISSION ASSESSMENT")
     book.items(
         "{c|Acute decompensated heart failure}, new. {m|Furosemide;40 mg;IV;BID}.",
@@ -260,7 +260,7 @@ def stay(book: Book) -> None:
     book.para(
         "Subjective: slept in the chair. {s|Shortness of breath} improving. No {s-|chest pain}. "
         "Objective: {v|BP;134/82;mmHg}, {v|HR;96;bpm}, {v|SpO2;94%} on two liters, "
-        "{v|weight;221;lb}. Crackles at both bases. "
+        "{v|weight;221;lb}. {s|Crackles} at both bases. "
         "{p|Transthoracic echocardiogram}: ejection fraction about one third, moderate {c|mitral "
         "regurgitation}."
     )
@@ -337,7 +337,7 @@ def stay(book: Book) -> None:
     book.heading("HOSPITAL COURSE")
     book.para(
         "He was admitted to telemetry and given {m|furosemide;40 mg;IV;BID}, doubled the next "
-        "day. He lost eighteen pounds. The echocardiogram of 06/18/2024 showed a dilated left "
+        "day. He lost eighteen pounds. The {p|echocardiogram} of 06/18/2024 showed a dilated left "
         "ventricle. {p|Thoracentesis} on 06/20/2024 gave a transudate. On 06/21/2024 his former "
         "tablet was replaced by {m|sacubitril-valsartan;24 mg;PO;BID}. He had no {c-|ventricular "
         "tachycardia} on telemetry. Oxygen was off from 06/20/2024. His kidney values improved "

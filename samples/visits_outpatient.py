@@ -92,8 +92,8 @@ def office_visit(book: Book) -> None:
     book.table(
         ("Allergen", "Reaction", "Severity"),
         [
-            ("{a|Penicillin}", "{s|hives}", "moderate"),
-            ("{a|Codeine}", "{s|vomiting}", "mild"),
+            ("{a|Penicillin|reaction=hives}", "hives", "moderate"),
+            ("{a|Codeine|reaction=vomiting}", "vomiting", "mild"),
         ],
         (0.4, 0.36, 0.24),
     )
@@ -148,7 +148,7 @@ def office_visit(book: Book) -> None:
     book.para("HEENT: moist mucous membranes, no {s-|jaundice}.")
     book.para("Neck: supple. No {s-|lymphadenopathy}. Jugular veins flat at 45 degrees.")
     book.para("Heart: irregular rhythm, rate in the eighties, no {c-|murmur}.")
-    book.para("Lungs: distant breath sounds, no {s-|wheezing}, no crackles.")
+    book.para("Lungs: distant breath sounds, no {s-|wheezing}, no {s-|crackles}.")
     book.para("Abdomen: soft, non-tender, no {s-|hepatomegaly}.")
     book.para("Extremities: trace {s|edema} at the ankles, pulses intact, no {c-|ulcer}.")
     book.para("Feet: monofilament absent at both great toes; nails thick; skin whole.")
@@ -183,8 +183,8 @@ def office_visit(book: Book) -> None:
     book.heading("ASSESSMENT AND PLAN")
     book.items(
         "{c|Atrial fibrillation}, new. CHA2DS2-VASc score 3. Start {m|apixaban;5 mg;PO;BID} and "
-        "{m|metoprolol succinate;25 mg;PO;daily}. Stop {m-|aspirin}. Echocardiogram ordered. "
-        "Bleeding risk and what to do about a missed dose were discussed.",
+        "{m|metoprolol succinate;25 mg;PO;daily}. Stop {m-|aspirin}. {p?|Echocardiogram} ordered. "
+        "The risk of {s?|bleeding} and what to do about a missed dose were discussed.",
         "{s|Shortness of breath}, probably from the rhythm; {c?|heart failure} to be excluded. "
         "BNP with the next draw.",
         "{c|Type 2 diabetes}, not at goal. Add {m|empagliflozin;10 mg;PO;every morning}; reduce "
@@ -200,7 +200,7 @@ def office_visit(book: Book) -> None:
         ("Order", "Priority", "To be done"),
         [
             ("{p?|Transthoracic echocardiogram}", "routine", "within two weeks"),
-            ("{p?|Holter monitor}, 48 hours", "routine", "after the echocardiogram"),
+            ("{p?|Holter monitor}, 48 hours", "routine", "after the {p?|echocardiogram}"),
             ("BNP, basic metabolic panel", "routine", "03/18/2024"),
             ("Referral to cardiology", "routine", "Brackenfold Heart Associates"),
             ("Referral to ophthalmology", "routine", "yearly retinal examination"),
@@ -291,7 +291,9 @@ def cardiology_consult(book: Book) -> None:
     )
     book.para("{m~|Lisinopril;20 mg} was replaced on June 21, 2024. No longer takes {m-|aspirin}.")
     book.heading("ALLERGIES")
-    book.para("{a|Penicillin} (hives). {a|Codeine} (upset stomach).")
+    book.para(
+        "{a|Penicillin|reaction=hives} (hives). {a|Codeine|reaction=upset stomach} (upset stomach)."
+    )
     book.heading("EXAMINATION")
     book.para(
         "{v|Blood pressure;108/66;mmHg}, {v|pulse;74;bpm}, {v|respirations;16}, "
