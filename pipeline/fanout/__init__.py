@@ -1,8 +1,9 @@
 """The concurrency engine: groups of items become calls in threads, and events for one owner.
 
-Layer 2: pure Python, no Django, no provider. `events` holds the values, `core` the scheduler,
-`threads` the executor, `run` the driver. Promises: separate limits for groups and calls, retries
-that hold no slot, largest first, and no deadlock at limits of 1 (`spec.md` points 1 to 9 and 26).
+Layer 2: pure Python, no Django, no provider. `events` holds the values, `line` the order,
+`core` the scheduler, `threads` the executor, `run` the driver, `simulated` their stand-ins.
+Promises: separate limits for groups and calls, retries that hold no slot, largest first, no
+deadlock at limits of 1 (`spec.md` points 1 to 9 and 26).
 """
 
 from __future__ import annotations

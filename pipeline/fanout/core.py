@@ -1,8 +1,8 @@
 """The scheduler of a fan-out: decides, from `now` and what is reported, what starts and what ends.
 
-Sans-IO and deterministic: imports `events` only, reads no clock, starts no thread. Promises: both
-limits hold, a waiting retry holds nothing, every item ends in exactly one of Succeeded, Failed,
-Replaced and Returned, and nothing a late reply says changes an item.
+Sans-IO and deterministic: imports `events` and `line` only, reads no clock, starts no thread.
+Promises: both limits hold, a waiting retry holds nothing, every item ends in exactly one of
+Succeeded, Failed, Replaced and Returned, and nothing a late reply says changes an item.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import heapq
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias
 
 from .events import (
@@ -41,46 +40,13 @@ from .events import (
     Succeeded,
     Tick,
 )
+from .line import Entry, Group, Line
 
 Decide: TypeAlias = Callable[[Item[K, G], int, BaseException, float], Decision[K, G]]
 Admit: TypeAlias = Callable[[Item[K, G], float], float | None]
 
 MIN_HOLD_S = 0.001
 """A gate that answers 0 s is asked again this much later, so that it cannot make the run spin."""
-
-_Rank: TypeAlias = tuple[float, int, int]
-"""(-size, group order, item order): the least starts first, so the largest does."""
-
-
-class _State(Enum):
-    READY = "ready"
-    WAITING = "waiting"
-    IN_FLIGHT = "in flight"
-    SETTLED = "settled"
-
-
-@dataclass(slots=True, eq=False)
-class _Group(Generic[K, G]):
-    key: G
-    order: int
-    unsettled: int = 0
-    in_flight: int = 0
-    is_open: bool = False
-    ready: list[tuple[_Rank, _Entry[K, G]]] = field(default_factory=list)
-    failed: list[tuple[int, K]] = field(default_factory=list)
-
-
-@dataclass(slots=True, eq=False)
-class _Entry(Generic[K, G]):
-    item: Item[K, G]
-    group: _Group[K, G]
-    order: int
-    ready_since: float
-    state: _State = _State.READY
-
-    @property
-    def rank(self) -> _Rank:
-        return (-self.item.size, self.group.order, self.order)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -108,31 +74,27 @@ class Scheduler(Generic[K, G, R]):
         admit: Admit[K, G] | None = None,
     ) -> None:
         self.events: deque[Event[K, G, R]] = deque()
-        self.done = False
+        self._done = False
         self._decide = decide
         self._admit = admit
         self._limits = limits
         self._deadline = None if limits.run_deadline_s is None else now + limits.run_deadline_s
-        self._groups: dict[G, _Group[K, G]] = {}
-        self._entries: dict[K, _Entry[K, G]] = {}
-        self._by_order: list[_Group[K, G]] = []
-        self._heads: dict[bool, list[_Rank]] = {True: [], False: []}
-        self._timers: list[tuple[float, int, _Entry[K, G]]] = []
+        self._line: Line[K, G] = Line(limits.groups)
+        self._entries: dict[K, Entry[K, G]] = {}
+        self._timers: list[tuple[float, int, Entry[K, G]]] = []
         # Every call has the same deadline, so the first in the dict is the first to be overdue.
-        self._in_flight: dict[int, tuple[Call[K, G], _Entry[K, G]]] = {}
+        self._in_flight: dict[int, tuple[Call[K, G], Entry[K, G]]] = {}
         self._written_off: dict[int, Call[K, G]] = {}
         self._calls_made = 0
-        self._groups_open = 0
-        self._ready = 0
         self._unsettled = 0
         self._held_until = now
         self._stop_reason: str | None = None
         self._drain_until = now
         for key in groups:
-            self._group(key)
+            self._line.group(key)
         for item in items:
             self._add(item, now)
-        for group in self._groups.values():
+        for group in self._line.groups:
             self._settle_if_complete(group)
 
     @property
@@ -144,15 +106,15 @@ class Scheduler(Generic[K, G, R]):
         """Return the next call to begin, or None when nothing may start now."""
         if self._stop_reason is not None or now < self._held_until:
             return None
-        group = self._next_group()
-        if group is None:
+        entry = self._first_in_line()
+        if entry is None:
             return None
         if self._admit is not None:
-            hold_s = self._admit(group.ready[0][1].item, now)
+            hold_s = self._admit(entry.item, now)
             if hold_s is not None:
                 self._held_until = now + max(hold_s, MIN_HOLD_S)
                 return None
-        return self._start(group, now)
+        return self._start(entry, now)
 
     def succeed(self, call_no: int, result: R, *, duration_s: float) -> None:
         """Record that a call returned."""
@@ -185,7 +147,7 @@ class Scheduler(Generic[K, G, R]):
         """Do what time alone brings: retries fall due, calls are written off, a drain ends."""
         while self._timers and self._timers[0][0] <= now:
             due, _, entry = heapq.heappop(self._timers)
-            self._make_ready(entry, due)
+            self._line.push(entry, due)
         while (overdue := self._first_in_flight()) is not None:
             if now < overdue.started_at + self._limits.call_deadline_s:
                 break
@@ -215,7 +177,7 @@ class Scheduler(Generic[K, G, R]):
         else:
             if self._timers:
                 wakes.append(self._timers[0][0])
-            if self._next_group() is not None:
+            if self._first_in_line() is not None:
                 wakes.append(self._held_until)
         return min(wakes, default=None)
 
@@ -223,9 +185,9 @@ class Scheduler(Generic[K, G, R]):
         """Count what the run holds now."""
         return Tick(
             in_flight=len(self._in_flight),
-            ready=self._ready,
-            waiting=self._unsettled - self._ready - len(self._in_flight),
-            groups_open=self._groups_open,
+            ready=self._line.ready,
+            waiting=self._unsettled - self._line.ready - len(self._in_flight),
+            groups_open=self._line.groups_open,
             written_off=len(self._written_off),
             unsettled=self._unsettled,
         )
@@ -235,62 +197,21 @@ class Scheduler(Generic[K, G, R]):
         for call, _ in self._in_flight.values():
             call.cancel.set()
 
-    def _group(self, key: G) -> _Group[K, G]:
-        if key not in self._groups:
-            self._groups[key] = _Group(key=key, order=len(self._by_order))
-            self._by_order.append(self._groups[key])
-        return self._groups[key]
-
     def _add(self, item: Item[K, G], now: float) -> None:
         if item.key in self._entries:
             raise ValueError("two items of a fan-out have the same key")
-        group = self._group(item.group)
-        entry = _Entry(item=item, group=group, order=len(self._entries), ready_since=now)
+        group = self._line.group(item.group)
+        entry = Entry(item=item, group=group, order=len(self._entries), ready_since=now)
         self._entries[item.key] = entry
         group.unsettled += 1
         self._unsettled += 1
-        self._make_ready(entry, now)
+        self._line.push(entry, now)
 
-    def _make_ready(self, entry: _Entry[K, G], since: float) -> None:
-        entry.state = _State.READY
-        entry.ready_since = since
-        self._ready += 1
-        heapq.heappush(entry.group.ready, (entry.rank, entry))
-        self._push_head(entry.group)
+    def _first_in_line(self) -> Entry[K, G] | None:
+        return None if len(self._in_flight) >= self._limits.calls else self._line.first()
 
-    def _push_head(self, group: _Group[K, G]) -> None:
-        if group.ready:
-            heapq.heappush(self._heads[group.is_open], group.ready[0][0])
-
-    def _peek(self, *, is_open: bool) -> _Rank | None:
-        # Heads are pushed freely and dropped here, when they no longer are their group's first.
-        heads = self._heads[is_open]
-        while heads:
-            rank = heads[0]
-            group = self._by_order[rank[1]]
-            if group.is_open == is_open and group.ready and group.ready[0][0] == rank:
-                return rank
-            heapq.heappop(heads)
-        return None
-
-    def _next_group(self) -> _Group[K, G] | None:
-        if len(self._in_flight) >= self._limits.calls:
-            return None
-        heads = [self._peek(is_open=True)]
-        if self._groups_open < self._limits.groups:
-            heads.append(self._peek(is_open=False))
-        first = min((head for head in heads if head is not None), default=None)
-        return None if first is None else self._by_order[first[1]]
-
-    def _start(self, group: _Group[K, G], now: float) -> Call[K, G]:
-        _, entry = heapq.heappop(group.ready)
-        self._ready -= 1
-        if not group.is_open:
-            group.is_open = True
-            self._groups_open += 1
-        self._push_head(group)
-        group.in_flight += 1
-        entry.state = _State.IN_FLIGHT
+    def _start(self, entry: Entry[K, G], now: float) -> Call[K, G]:
+        self._line.take(entry)
         self._calls_made += 1
         call = Call(
             call_no=self._calls_made,
@@ -313,17 +234,10 @@ class Scheduler(Generic[K, G, R]):
     def _first_in_flight(self) -> Call[K, G] | None:
         return next((call for call, _ in self._in_flight.values()), None)
 
-    def _land(self, call_no: int) -> tuple[Call[K, G], _Entry[K, G]]:
+    def _land(self, call_no: int) -> tuple[Call[K, G], Entry[K, G]]:
         call, entry = self._in_flight.pop(call_no)
-        entry.group.in_flight -= 1
-        entry.state = _State.WAITING
-        self._close_if_idle(entry.group)
+        self._line.land(entry)
         return call, entry
-
-    def _close_if_idle(self, group: _Group[K, G]) -> None:
-        if group.is_open and not group.in_flight and not group.ready:
-            group.is_open = False
-            self._groups_open -= 1
 
     def _is_late(
         self, call_no: int, result: R | None, error: BaseException | None, duration_s: float
@@ -358,7 +272,7 @@ class Scheduler(Generic[K, G, R]):
     def _note_failure(
         self,
         call: Call[K, G],
-        entry: _Entry[K, G],
+        entry: Entry[K, G],
         error: BaseException,
         decision: Decision[K, G],
         duration_s: float,
@@ -377,7 +291,7 @@ class Scheduler(Generic[K, G, R]):
         )
 
     def _apply(
-        self, entry: _Entry[K, G], decision: Decision[K, G], error: BaseException, now: float
+        self, entry: Entry[K, G], decision: Decision[K, G], error: BaseException, now: float
     ) -> None:
         match decision:
             case Retry():
@@ -398,7 +312,7 @@ class Scheduler(Generic[K, G, R]):
             case Replace():
                 self._replace(entry, decision.items, now)
 
-    def _replace(self, entry: _Entry[K, G], items: tuple[Item[K, G], ...], now: float) -> None:
+    def _replace(self, entry: Entry[K, G], items: tuple[Item[K, G], ...], now: float) -> None:
         if not items or any(item.group != entry.item.group for item in items):
             raise ValueError("an item is replaced by at least one item, all of its own group")
         self.events.append(Replaced(key=entry.item.key, items=items))
@@ -406,13 +320,13 @@ class Scheduler(Generic[K, G, R]):
             self._add(item, now)
         self._settle(entry)
 
-    def _settle(self, entry: _Entry[K, G]) -> None:
-        entry.state = _State.SETTLED
+    def _settle(self, entry: Entry[K, G]) -> None:
+        entry.settled = True
         entry.group.unsettled -= 1
         self._unsettled -= 1
         self._settle_if_complete(entry.group)
 
-    def _settle_if_complete(self, group: _Group[K, G]) -> None:
+    def _settle_if_complete(self, group: Group[K, G]) -> None:
         if group.unsettled == 0:
             failed = tuple(key for _, key in sorted(group.failed, key=lambda pair: pair[0]))
             self.events.append(GroupSettled(group=group.key, failed_keys=failed))
@@ -427,20 +341,20 @@ class Scheduler(Generic[K, G, R]):
             self.stop("written_off", now=now)
 
     def _end_if_over(self, now: float) -> None:
-        if self.done:
+        if self._done:
             return
         if self._stop_reason is None:
             if self._unsettled == 0:
-                self.done = True
+                self._done = True
                 self.events.append(Finished())
             return
         if self._in_flight and now < self._drain_until:
             return
-        self.done = True
+        self._done = True
         self.abandon()
         cut = {entry.item.key: call.call_no for call, entry in self._in_flight.values()}
         self._in_flight.clear()
         for key, entry in self._entries.items():
-            if entry.state is not _State.SETTLED:
+            if not entry.settled:
                 self.events.append(Returned(key=key, call_no=cut.get(key)))
         self.events.append(Stopped(reason=self._stop_reason, returned=self._unsettled))

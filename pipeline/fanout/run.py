@@ -59,6 +59,7 @@ class FanOut(Generic[K, G, R]):
             admit=admit,
         )
         self._last_tick = self._clock.monotonic()
+        self._begun = False
 
     def __enter__(self) -> Self:
         return self
@@ -77,7 +78,13 @@ class FanOut(Generic[K, G, R]):
         return self._scheduler.stop_reason
 
     def events(self) -> Iterator[Event[K, G, R]]:
-        """Yield what happens, ending with Finished or Stopped; run it once, in one thread."""
+        """Yield what happens, ending with Finished or Stopped; once, and in one thread.
+
+        Raises RuntimeError when it is asked for a second time.
+        """
+        if self._begun:
+            raise RuntimeError("a fan-out runs once")
+        self._begun = True
         try:
             while True:
                 self.dispatch()
@@ -109,7 +116,9 @@ class FanOut(Generic[K, G, R]):
     def stop(self, reason: str, *, grace_s: float | None = None) -> None:
         """Ask the run to drain, from any thread or a signal handler.
 
-        The first reason stands; a later stop can only shorten the grace. `grace_s` in seconds,
+        It is seen at once, but for a signal that comes in the instant before the owner begins to
+        wait: Python runs its handler after that wait, so at the next tick at the latest. The
+        first reason stands; a later stop can only shorten the grace. `grace_s` in seconds,
         default that of the limits.
         """
         self._executor.post(StopRequest(reason=reason, grace_s=grace_s))

@@ -136,15 +136,19 @@ class ThreadExecutor(Generic[K, G, R]):
 
     def _run(self, call: Call[K, G]) -> Outcome[R]:
         began = self._clock.monotonic()
-        result: R | None = None
-        error: BaseException | None = None
         try:
             result = self._call(call.item, call.attempt, call.cancel)
         except BaseException as exc:  # noqa: BLE001 - a lost outcome would leak its slot for ever
-            error = exc
-        return Outcome(
-            call_no=call.call_no,
-            result=result,
-            error=error,
-            duration_s=self._clock.monotonic() - began,
-        )
+            return self._outcome(call, began, error=exc)
+        return self._outcome(call, began, result=result)
+
+    def _outcome(
+        self,
+        call: Call[K, G],
+        began: float,
+        *,
+        result: R | None = None,
+        error: BaseException | None = None,
+    ) -> Outcome[R]:
+        duration_s = self._clock.monotonic() - began
+        return Outcome(call_no=call.call_no, result=result, error=error, duration_s=duration_s)

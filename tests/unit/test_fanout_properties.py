@@ -181,7 +181,8 @@ class Observer:
                 for item in event.items:
                     self.items[item.key] = item
                     self.order[item.key] = len(self.order)
-                    self.ready_at[item.key] = now
+                    # Ready at once, without a timer, so before whatever else lands at this moment.
+                    self.ready_at[item.key] = 0.0
             case _:
                 pass
 

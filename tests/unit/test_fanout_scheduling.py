@@ -479,6 +479,14 @@ def test_what_a_policy_raises_reaches_the_owner() -> None:
         run.play()
 
 
+def test_a_run_cannot_be_iterated_twice() -> None:
+    run: FanOut[str, str, str] = FanOut([], call=lambda *_: "", decide=lambda *_: Fail())
+    list(run.events())
+
+    with pytest.raises(RuntimeError, match="once"):
+        list(run.events())
+
+
 def test_two_items_with_one_key_are_refused() -> None:
     item = Item(key="a0", group="a", size=1)
 

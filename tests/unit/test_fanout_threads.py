@@ -156,7 +156,7 @@ def test_a_signal_handler_stops_a_run_that_waits() -> None:
         cut.set()
         return "too late"
 
-    run = fan_out(call, 2, Limits(calls=1, tick_s=60, grace_s=0))
+    run = fan_out(call, 2, Limits(calls=1, tick_s=0.05, grace_s=0))
     before = signal.signal(signal.SIGUSR1, lambda *_: run.stop("sigterm"))
     try:
         with run:
