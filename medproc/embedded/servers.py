@@ -16,7 +16,9 @@ from pathlib import Path
 from medproc import private
 from medproc.embedded import postgres, valkey
 from medproc.embedded.places import Places, ServerUser, server_user
-from medproc.embedded.processes import exclusive
+from medproc.embedded.processes import command_line, exclusive
+
+_PREFIX = "medproc-throw-away-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +84,18 @@ def status(places: Places) -> tuple[ServerStatus, ServerStatus]:
 
 
 def throw_away_places() -> Places:
-    """Make a fresh folder for a pair of servers that nobody will miss."""
+    """Make a fresh folder for a pair of servers that nobody will miss.
+
+    Pairs whose process was killed before it could throw them away are swept first.
+    """
     user = server_user()
-    base = Path(tempfile.mkdtemp(prefix="medproc-", dir=_short_temporary_folder(user)))
-    return Places(base=base, sockets=base / "run")
+    folder = _short_temporary_folder(user)
+    for left in folder.glob(f"{_PREFIX}*"):
+        if left.stat().st_uid == os.geteuid() and not _owner_lives(left):
+            throw_away(_at(left))
+    base = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
+    (base / "owner").write_text(str(os.getpid()), "utf-8")
+    return _at(base)
 
 
 def throw_away(places: Places) -> None:
@@ -110,9 +120,22 @@ def _make_base(places: Places, user: ServerUser) -> None:
     private.folder(places.base, mode=0o711 if user.changes else 0o700)
 
 
-def _short_temporary_folder(user: ServerUser) -> str:
+def _at(base: Path) -> Places:
+    return Places(base=base, sockets=base / "run")
+
+
+def _owner_lives(base: Path) -> bool:
+    try:
+        owner = int((base / "owner").read_text("utf-8"))
+    except (OSError, ValueError):
+        # It is being made or thrown away at this moment.
+        return True
+    return bool(command_line(owner))
+
+
+def _short_temporary_folder(user: ServerUser) -> Path:
     """Give a temporary folder that the server's user can pass and whose sockets stay short."""
     ours = Path(tempfile.gettempdir())
     passable = all(folder.stat().st_mode & 0o001 for folder in (ours, *ours.parents))
     short = len(os.fsencode(ours)) <= 60
-    return str(ours) if short and (passable or not user.changes) else "/tmp"  # noqa: S108 - mkdtemp
+    return ours if short and (passable or not user.changes) else Path("/tmp")  # noqa: S108 - mkdtemp
