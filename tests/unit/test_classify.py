@@ -1,0 +1,230 @@
+"""Named tables: what the SDK and its transport raise, and the code that it must become."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+from google.genai import errors as sdk
+
+from pipeline.errors import CallError, ErrorCode
+from pipeline.provider import classify as subject
+from pipeline.provider.classify import Border, classify
+from pipeline.provider.emulator import bodies
+
+PHI = "Mrs Eleanor Rigby, MRN 123456"
+RPC = "type.googleapis.com/google.rpc."
+MINUTE = "GenerateRequestsPerMinutePerProjectPerModel"
+TOKENS = "GenerateContentPaidTierInputTokensPerModelPerMinute"
+DAY = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
+SPEND = "SpendLimitPerProjectPer10Minutes"
+
+
+def info(reason: str, **metadata: str) -> dict[str, Any]:
+    return {"@type": RPC + "ErrorInfo", "reason": reason, "metadata": metadata}
+
+
+def violations(*quota_ids: str) -> dict[str, Any]:
+    return {"@type": RPC + "QuotaFailure", "violations": [{"quotaId": q} for q in quota_ids]}
+
+
+def retry_info(delay: object) -> dict[str, Any]:
+    return {"@type": RPC + "RetryInfo", "retryDelay": delay}
+
+
+def api_error(
+    status: int,
+    message: str = "",
+    *details: object,
+    name: str = "SOME_STATUS",
+    headers: dict[str, str] | None = None,
+) -> sdk.APIError:
+    """Raise an error as the SDK does, from a response with this body."""
+    body = bodies.error(status, name, message, details)
+    response = httpx2.Response(
+        status, content=body, headers=headers, request=httpx2.Request("POST", "http://x")
+    )
+    with pytest.raises(sdk.APIError) as raised:
+        sdk.APIError.raise_for_response(response)
+    return raised.value
+
+
+class Case(NamedTuple):
+    name: str
+    error: Exception
+    code: ErrorCode
+
+
+SERVICE = [
+    Case("minute quota", api_error(429, "", violations(MINUTE)), ErrorCode.RATE_LIMIT),
+    Case("token quota", api_error(429, "", violations(TOKENS)), ErrorCode.RATE_LIMIT),
+    Case("bare 429 is not a day", api_error(429, "exhausted"), ErrorCode.RATE_LIMIT),
+    Case("reason alone", api_error(429, "", info("RATE_LIMIT_EXCEEDED")), ErrorCode.RATE_LIMIT),
+    Case("day quota", api_error(429, "", violations(DAY)), ErrorCode.QUOTA_EXHAUSTED),
+    Case(
+        "minute, then day", api_error(429, "", violations(MINUTE, DAY)), ErrorCode.QUOTA_EXHAUSTED
+    ),
+    Case(
+        "day, then minute", api_error(429, "", violations(DAY, MINUTE)), ErrorCode.QUOTA_EXHAUSTED
+    ),
+    Case(
+        "day with a hint of 5 s",
+        api_error(429, "", violations(DAY), retry_info("5s")),
+        ErrorCode.QUOTA_EXHAUSTED,
+    ),
+    Case(
+        "rate limit reason with a day violation",
+        api_error(429, "", info("RATE_LIMIT_EXCEEDED"), violations(DAY)),
+        ErrorCode.QUOTA_EXHAUSTED,
+    ),
+    Case(
+        "day quota named by ErrorInfo",
+        api_error(429, "", info("RATE_LIMIT_EXCEEDED", quota_limit="RequestsPerDayPerProject")),
+        ErrorCode.QUOTA_EXHAUSTED,
+    ),
+    Case("spend quota", api_error(429, "", violations(SPEND)), ErrorCode.QUOTA_EXHAUSTED),
+    Case("spend cap in words", api_error(429, "spending cap reached"), ErrorCode.QUOTA_EXHAUSTED),
+    Case("bad key is a 400", api_error(400, "", info("API_KEY_INVALID")), ErrorCode.API_AUTH),
+    Case("bad key in words", api_error(400, "API key not valid."), ErrorCode.API_AUTH),
+    Case("expired key in words", api_error(400, "API key expired."), ErrorCode.API_AUTH),
+    Case("service disabled", api_error(403, "", info("SERVICE_DISABLED")), ErrorCode.API_AUTH),
+    Case("bare 403", api_error(403), ErrorCode.API_AUTH),
+    Case("401", api_error(401), ErrorCode.API_AUTH),
+    Case(
+        "token count",
+        api_error(
+            400, "The input token count (9) exceeds the maximum number of tokens allowed (8)."
+        ),
+        ErrorCode.CONTEXT_TOO_LARGE,
+    ),
+    Case("payload too large", api_error(413), ErrorCode.CONTEXT_TOO_LARGE),
+    Case("no pages", api_error(400, "The document has no pages."), ErrorCode.INPUT_INVALID),
+    Case("too many states", api_error(400, "too many states for serving"), ErrorCode.API_4XX),
+    Case("bare 400", api_error(400), ErrorCode.API_4XX),
+    Case("deadline below 10 s", api_error(400, "deadline 1s is too short"), ErrorCode.API_4XX),
+    Case("404", api_error(404), ErrorCode.API_4XX),
+    Case("408", api_error(408), ErrorCode.API_TIMEOUT),
+    Case("499", api_error(499), ErrorCode.API_TIMEOUT),
+    Case("500", api_error(500), ErrorCode.API_5XX),
+    Case("503 overloaded", api_error(503, "The model is overloaded."), ErrorCode.API_5XX),
+    Case("503 deadline", api_error(503, "Deadline expired before …"), ErrorCode.API_TIMEOUT),
+    Case("504", api_error(504), ErrorCode.API_TIMEOUT),
+    Case("redirect", sdk.APIError(302, {}), ErrorCode.API_4XX),
+    Case(
+        "HTML body", sdk.ServerError(502, {"message": "<html>", "status": "Bad"}), ErrorCode.API_5XX
+    ),
+    Case("list body", sdk.ClientError(429, [{"error": {}}]), ErrorCode.RATE_LIMIT),
+    Case("odd details", api_error(429, "", "text", 7, {"violations": "x"}), ErrorCode.RATE_LIMIT),
+]
+
+TRANSPORT = [
+    Case("connect timeout", httpx2.ConnectTimeout("x"), ErrorCode.API_TIMEOUT),
+    Case("read timeout", httpx2.ReadTimeout("x"), ErrorCode.API_TIMEOUT),
+    Case("write timeout", httpx2.WriteTimeout("x"), ErrorCode.API_TIMEOUT),
+    Case("pool timeout", httpx2.PoolTimeout("x"), ErrorCode.API_TIMEOUT),
+    Case("refused", httpx2.ConnectError("x"), ErrorCode.API_5XX),
+    Case("reset", httpx2.ReadError("x"), ErrorCode.API_5XX),
+    Case("cut", httpx2.RemoteProtocolError("x"), ErrorCode.API_5XX),
+    Case("proxy", httpx2.ProxyError("x"), ErrorCode.API_5XX),
+    Case("bad gzip", httpx2.DecodingError("x"), ErrorCode.API_5XX),
+    Case("bad URL", httpx2.UnsupportedProtocol("x"), ErrorCode.API_4XX),
+    Case("not JSON", json.JSONDecodeError("x", PHI, 0), ErrorCode.PARSE_JSON),
+    Case("not UTF-8", UnicodeDecodeError("utf-8", b"x", 0, 1, PHI), ErrorCode.PARSE_JSON),
+    Case("socket timeout", TimeoutError(PHI), ErrorCode.API_TIMEOUT),
+    Case("socket error", ConnectionResetError(PHI), ErrorCode.API_5XX),
+    Case("anything else", KeyError(PHI), ErrorCode.INTERNAL_ERROR),
+]
+
+
+@pytest.mark.parametrize("case", [*SERVICE, *TRANSPORT], ids=lambda case: case.name)
+def test_each_error_becomes_its_code(case: Case) -> None:
+    assert classify(case.error).code is case.code
+
+
+@pytest.mark.parametrize(
+    ("details", "message", "headers", "seconds"),
+    [
+        ([retry_info("45.837906927s")], "", {}, 45.837906927),
+        ([retry_info("53s")], "", {}, 53.0),
+        ([retry_info({"seconds": "7", "nanos": 500_000_000})], "", {}, 7.5),
+        ([], "Please retry in 12.25s.", {}, 12.25),
+        ([], "", {"retry-after": "30"}, 30.0),
+        ([retry_info("2s")], "Please retry in 9s.", {"retry-after": "30"}, 2.0),
+        ([retry_info("soon")], "", {}, None),
+        ([], "", {"retry-after": "Fri, 31 Dec 2027 23:59:59 GMT"}, None),
+        ([], "", {}, None),
+    ],
+)
+def test_the_hint_is_read_from_the_body_then_a_header_then_the_words(
+    details: list[object], message: str, headers: dict[str, str], seconds: float | None
+) -> None:
+    error = api_error(429, message, *details, headers=headers)
+
+    assert classify(error).call.retry_after_s == seconds
+
+
+@pytest.mark.parametrize(
+    ("quota_ids", "kept"),
+    [((MINUTE,), MINUTE), ((MINUTE, DAY), DAY), ((TOKENS, MINUTE), TOKENS), ((), "")],
+)
+def test_the_quota_that_decided_is_kept(quota_ids: tuple[str, ...], kept: str) -> None:
+    error = api_error(429, "", violations(*quota_ids))
+
+    assert classify(error).call.quota_id == kept
+
+
+@pytest.mark.parametrize("kind", [httpx2.RemoteProtocolError, httpx2.ReadError])
+def test_a_connection_lost_after_a_minute_is_a_timeout(kind: type[httpx2.TransportError]) -> None:
+    assert classify(kind("x"), elapsed_s=60.0).code is ErrorCode.API_TIMEOUT
+    assert classify(kind("x"), elapsed_s=5.0).code is ErrorCode.API_5XX
+
+
+def test_the_message_names_status_reason_quota_and_hint() -> None:
+    error = api_error(429, PHI, violations(MINUTE), retry_info("45.8s"), name="EXHAUSTED")
+
+    assert str(classify(error)) == f"HTTP 429 EXHAUSTED {MINUTE} retry in 45.8 s"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        api_error(400, PHI, info(PHI), name=PHI),
+        api_error(429, PHI, violations(PHI)),
+        sdk.ServerError(502, {"message": PHI, "status": PHI}),
+        httpx2.ReadError(PHI),
+        json.JSONDecodeError(PHI, PHI, 0),
+        ValueError(PHI),
+    ],
+)
+def test_nothing_that_a_library_or_the_service_says_passes_the_border(error: Exception) -> None:
+    border = Border()
+
+    with border:
+        raise error
+    with pytest.raises(CallError) as raised:
+        raise border.error
+
+    seen = traceback.format_exception(raised.value)
+    assert "Rigby" not in "".join(seen) + repr(raised.value.call)
+    assert raised.value.__cause__ is None
+    assert raised.value.__context__ is None
+
+
+def test_the_border_lets_pass_what_is_not_an_error_of_the_call() -> None:
+    with pytest.raises(KeyboardInterrupt), Border():
+        raise KeyboardInterrupt
+
+
+def test_an_error_that_has_a_code_already_keeps_it() -> None:
+    error = CallError("x", code=ErrorCode.REPLY_MISMATCH)
+
+    assert classify(error) is error
+
+
+def test_every_reason_and_status_of_the_tables_has_a_code() -> None:
+    codes = {*subject.REASONS.values(), *subject.STATUSES.values(), *subject.TRANSPORT.values()}
+
+    assert codes <= set(ErrorCode)
