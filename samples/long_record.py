@@ -95,12 +95,8 @@ def _visit(
         "" if style is SERIF else f"Patient: {PATIENT.name}    Page {{page}} of {{total}}"
     )
     book.heading("ALLERGIES")
-    if type_ == "telehealth":
-        book.para("No known drug allergies were on file before the stay; none added.")
-        book.nkda()
-    else:
-        book.para("NKDA")
-        book.nkda()
+    book.para("No known drug allergies" if type_ == "telehealth" else "NKDA")
+    book.nkda()
     book.heading("HISTORY")
     opening = {KIDNEY: phrases.KIDNEY, f"{HOSPITAL} Emergency Department": phrases.EMERGENCY}
     book.fill(last_page, notes.visit_blocks(book, rng, 0.3, opening.get(facility, ())))

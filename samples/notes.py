@@ -180,7 +180,7 @@ def visit_blocks(
             yield partial(book.para, pool.pop())
         if turn % 2 == 0:
             yield partial(_section, book, "VITAL SIGNS", vitals_line(rng, 0.9))
-            yield partial(_section, book, "PHYSICAL EXAM", rng.choice(phrases.EXAM[2:]))
+            yield partial(_section, book, "PHYSICAL EXAM", rng.choice(phrases.OFFICE_EXAM))
             yield partial(home_medicines, book, rng)
         else:
             yield partial(home_readings, book, rng)
@@ -219,4 +219,4 @@ def _results(book: Book, rng: random.Random, progress: float, turn: int) -> None
 
 def _plan(book: Book, rng: random.Random) -> None:
     book.heading("ASSESSMENT AND PLAN")
-    book.items(*rng.sample(phrases.PLAN[4:], 3), mark="1.")
+    book.items(*rng.sample(phrases.OFFICE_PLAN, 4), mark="1.")

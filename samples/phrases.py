@@ -302,3 +302,50 @@ KIDNEY = (
         "is mild. {c-|Hyperkalemia} has not recurred since the stay."
     ),
 )
+
+OFFICE_EXAM = (
+    (
+        "Well dressed, walks in with a short step. Heart irregular, rate controlled, soft "
+        "systolic {c|murmur}. Lungs clear, no {s-|wheezing}, no {s-|crackles}. Abdomen soft, no "
+        "{s-|tenderness}. Ankles without {s-|edema}."
+    ),
+    (
+        "Alert, oriented, good humor. No {s-|jaundice}, no {s-|rash}. Lungs clear. Heart "
+        "irregular. Trace {s|edema} at the ankles. Right knee with crepitus and full extension. "
+        "Feet: skin whole, no {c-|ulcer}."
+    ),
+    (
+        "Comfortable at rest. Moist mucous membranes. Chest clear on both sides. Heart sounds "
+        "irregular without {c-|gallop}. Gait slow but steady, no {s-|tremor}. Strength equal on "
+        "both sides."
+    ),
+)
+
+OFFICE_PLAN = (
+    (
+        "{c|Type 2 diabetes}: near goal for her age. Same tablets, repeat the long-term value in "
+        "three months, yearly eye examination."
+    ),
+    (
+        "{c|Hypertension}: controlled on the present tablets. Home readings twice a week, seated, "
+        "after five minutes of rest."
+    ),
+    (
+        "{c|Atrial fibrillation}: rate controlled, no {s-|bleeding}. Continue the blood thinner; "
+        "dose is right for age and kidneys."
+    ),
+    ("{c|Chronic kidney disease}: stable. No {m-|ibuprofen}. Recheck before any contrast study."),
+    (
+        "{c|Osteoporosis}: weekly tablet with a full glass of water, upright for half an hour. "
+        "Bone density next year."
+    ),
+    ("{c|Hyperlipidemia}: tolerates the tablet without {s-|muscle pain}. No change."),
+    (
+        "{c|Osteoarthritis}: heat, exercises, a cane for long walks. Injection if the {s|knee "
+        "pain} gets worse."
+    ),
+    (
+        "{c|Anemia}: mild and unchanged, no {s-|melena}. Iron stores to be looked at with the "
+        "next draw."
+    ),
+)
