@@ -122,8 +122,10 @@ def _laboratory(
     for name, panel in panels.items():
         book.heading(name)
         tables.labs(book, notes.results(rng, panel, settled), "flag-last")
+    aliquot = 1
     while book.page < last_page:
-        book.heading(f"REPEAT ANALYSIS, ALIQUOT {book.page}")
+        aliquot += 1
+        book.heading(f"REPEAT ANALYSIS, ALIQUOT {aliquot}")
         tables.labs(book, notes.results(rng, notes.CHEMISTRY, settled), "flag-last")
     book.para("Verified by the laboratory. Results relate only to the specimen received.")
     _end(book, last_page)
