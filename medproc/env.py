@@ -11,6 +11,7 @@ import os
 import re
 import socket
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -190,6 +191,12 @@ class Environment(BaseSettings):
         hint="Factor of every backoff, lease and deadline, up to 1; below 1 only for rehearsals.",
         gt=0,
         le=1,
+    )
+    GEMINI_PRICE_INPUT_USD_PER_M: Decimal = _variable(
+        40, Decimal("0.10"), hint="US dollars per million input tokens; your contract says.", ge=0
+    )
+    GEMINI_PRICE_OUTPUT_USD_PER_M: Decimal = _variable(
+        41, Decimal("0.40"), hint="US dollars per million output tokens, thinking included.", ge=0
     )
 
     @property

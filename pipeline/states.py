@@ -79,9 +79,9 @@ class WorkStatus(TextChoices):
     """A batch, a chunk or an encounter result."""
 
     PENDING = "pending"
-    """No call of it is in flight."""
+    """Not begun, or given back."""
     PROCESSING = "processing"
-    """A call of it is in flight, or one of its batches is being worked on."""
+    """Begun: a call of it is in flight, or its retry waits."""
     SUCCEEDED = "succeeded"
     FAILED = "failed"
 

@@ -19,14 +19,14 @@ from pipeline.models.discovery import (
 )
 from pipeline.models.documents import Page, PageSource, Patient, ProcessedDocument, ShellFile
 from pipeline.models.encounters import Encounter
-from pipeline.models.entities import Alignment, Batch, EncounterResult, Entity, EntityMetrics
+from pipeline.models.entities import AlignmentKind, Batch, EncounterResult, Entity, EntityMetrics
 from pipeline.models.jobs import Job
 from pipeline.models.sessions import Session, Summary
 
 __all__ = [
     "OUTCOME_LATE",
     "OUTCOME_OK",
-    "Alignment",
+    "AlignmentKind",
     "Batch",
     "CascadeChain",
     "Chunk",

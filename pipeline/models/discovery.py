@@ -142,6 +142,8 @@ class PendingStatus(models.TextChoices):
     """It is a part of an encounter that began in an earlier chunk."""
     HELD = "held"
     """It names another patient; kept for review, never published."""
+    DROPPED = "dropped"
+    """Another chunk reports it, or nothing of it is left; the log says why."""
 
 
 class PendingEncounter(models.Model):

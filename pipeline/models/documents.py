@@ -5,17 +5,23 @@ Bottom of the models: imports `fields` and `states` only.
 
 from __future__ import annotations
 
+import secrets
+
 from django.db import models
 
 from pipeline.models import fields
 from pipeline.states import ShellFileStatus
 
 
+def _new_pseudonym() -> str:
+    return f"P-{secrets.token_hex(5).upper()}"
+
+
 class Patient(models.Model):
     """Whose record it is, under a pseudonym; holds digests of identifiers, never a name."""
 
     id = fields.uuid_pk()
-    pseudonym = fields.text(unique=True)
+    pseudonym = models.TextField(unique=True, default=_new_pseudonym, editable=False)
     reference = fields.text(null=True, unique=True)
     """The caller's own reference (`process --patient REF`)."""
     identity_digests = models.JSONField(default=dict, db_default={})
@@ -80,6 +86,8 @@ class PageSource(models.TextChoices):
     TEXT_LAYER = "text_layer"
     OCR = "ocr"
     BLANK = "blank"
+    DAMAGED = "damaged"
+    """The page could not be read; its text is empty and a warning says so."""
 
 
 class Page(models.Model):

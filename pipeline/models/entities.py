@@ -170,13 +170,13 @@ class Batch(CallWork):
         return f"batch {self.batch_index} of encounter {self.healthcare_encounter_id}"
 
 
-class Alignment(models.TextChoices):
+class AlignmentKind(models.TextChoices):
     """How an entity's quote was found on its page."""
 
     EXACT = "exact"
-    NORMALIZED = "normalized"
-    """After folding white space, line breaks and hyphens."""
-    FUZZY = "fuzzy"
+    LAYOUT = "layout"
+    """But for white space, line breaks, hyphens and case."""
+    CONFUSABLE = "confusable"
     """But for characters that OCR confuses; every digit is equal."""
     RELOCATED = "relocated"
     """On another page of the batch than the one named."""
@@ -209,7 +209,7 @@ class Entity(models.Model):
     page_end = models.IntegerField(null=True, blank=True)
     """Only where the quote runs over to the next page; `char_end` then counts there."""
     quote = models.TextField()
-    alignment = models.TextField(choices=Alignment.choices)
+    alignment = models.TextField(choices=AlignmentKind.choices)
     accepted = fields.flag()
     """Aligned; whoever counts results counts these."""
     value = fields.text(null=True)
@@ -245,12 +245,12 @@ class Entity(models.Model):
             models.UniqueConstraint(
                 fields=["healthcare_encounter", "entity_index"], name="idx_pass1_entity_unique"
             ),
-            fields.one_of("pass1_entity_alignment_check", "alignment", Alignment),
+            fields.one_of("pass1_entity_alignment_check", "alignment", AlignmentKind),
             models.CheckConstraint(
                 name="pass1_entity_span_check",
                 condition=Q(page_number__gte=1)
                 & (
-                    Q(alignment=Alignment.UNALIGNED, accepted=False)
+                    Q(alignment=AlignmentKind.UNALIGNED, accepted=False)
                     | Q(char_start__gte=0, char_end__gt=0)
                 ),
             ),

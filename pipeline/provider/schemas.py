@@ -7,9 +7,9 @@ provider's constrained decoder.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 SCHEMA_VERSION = "1"
 
@@ -67,6 +67,14 @@ Line = Annotated[int, Field(ge=1, le=100_000)]
 
 class _Reply(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, str_strip_whitespace=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:
+        # PostgreSQL refuses NUL, and UTF-8 has no lone surrogates; models write both.
+        if isinstance(value, str):
+            return value.replace("\x00", "").encode("utf-8", "replace").decode()
+        return value
 
 
 class LineSpan(_Reply):

@@ -6,7 +6,7 @@ Imports models and states. Lock order everywhere: job → encounter → batch, i
 
 from __future__ import annotations
 
-from pipeline.transitions.flush import Flush, write
+from pipeline.transitions.flush import ENCOUNTER_COLUMNS, Flush, row_of, write
 from pipeline.transitions.leases import Lease, claim, fenced, heartbeat
 from pipeline.transitions.steps import (
     Failure,
@@ -18,6 +18,7 @@ from pipeline.transitions.steps import (
 )
 
 __all__ = [
+    "ENCOUNTER_COLUMNS",
     "Failure",
     "Flush",
     "Lease",
@@ -28,6 +29,7 @@ __all__ = [
     "fenced",
     "give_back",
     "heartbeat",
+    "row_of",
     "settle_discovery",
     "write",
 ]

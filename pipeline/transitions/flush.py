@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from django.db import connection
@@ -40,7 +41,7 @@ _COLUMNS: dict[type[CallWork], tuple[str, ...]] = {
     Batch: (*_SHARED, "entities_detected", "zones_detected"),
     Chunk: (*_SHARED, "encounters_detected", "error_details"),
 }
-_ENCOUNTER_COLUMNS = (
+ENCOUNTER_COLUMNS = (
     "status",
     "batches_succeeded",
     "batches_failed",
@@ -72,12 +73,21 @@ class Flush:
     calls: list[Row] = field(default_factory=list)
     payloads: list[Row] = field(default_factory=list)
     encounters: list[Row] = field(default_factory=list)
-    """State of encounter results: `id` and `_ENCOUNTER_COLUMNS`."""
+    """State of encounter results: `id` and `ENCOUNTER_COLUMNS`."""
     entities: list[Row] = field(default_factory=list)
     """Entities of encounters that are published by this flush."""
 
     def __bool__(self) -> bool:
         return bool(self.items or self.calls or self.payloads or self.encounters or self.entities)
+
+
+def row_of(row: CallWork) -> Row:
+    """Return the state of a batch or chunk as a row of a flush."""
+    state: Row = {"id": str(row.pk)}
+    for column in _COLUMNS[type(row)]:
+        value = getattr(row, column)
+        state[column] = value.isoformat() if isinstance(value, datetime) else value
+    return state
 
 
 def write(lease: Lease, flush: Flush) -> None:
@@ -129,7 +139,7 @@ WITH items AS (
 ), encounters AS (
   SELECT * FROM jsonb_populate_recordset(NULL::pass1_encounter_results, %(encounters)s::jsonb)
 ), moved_encounters AS (
-  UPDATE pass1_encounter_results e SET {_assignments(_ENCOUNTER_COLUMNS)},
+  UPDATE pass1_encounter_results e SET {_assignments(ENCOUNTER_COLUMNS)},
     updated_at = clock_timestamp()
   FROM encounters r WHERE e.id = r.id AND (e.status <> 'succeeded' OR r.status = 'succeeded')
   RETURNING e.healthcare_encounter_id, e.status

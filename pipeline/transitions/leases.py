@@ -14,6 +14,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 
+from medproc.timing import scaled
 from pipeline.errors import LeaseLostError
 from pipeline.states import WORKFLOW_STEP, Step
 
@@ -87,9 +88,9 @@ def claim(step: Step, worker_id: str) -> Lease | None:
             _CLAIM,
             {
                 "worker": worker_id,
-                "lease": settings.LEASE_S * settings.TIME_SCALE,
+                "lease": scaled(settings.LEASE_S),
                 "step": step.value,
-                "ageing": AGEING_S * settings.TIME_SCALE,
+                "ageing": scaled(AGEING_S),
             },
         )
         row = cursor.fetchone()
@@ -141,7 +142,7 @@ def heartbeat(lease: Lease) -> None:
             " lease_expires_at = clock_timestamp() + make_interval(secs => %s)"
             " WHERE id = %s AND lease_gen = %s AND status = 'processing'"
             " AND lease_expires_at > clock_timestamp()",
-            [settings.LEASE_S * settings.TIME_SCALE, lease.job_id, lease.gen],
+            [scaled(settings.LEASE_S), lease.job_id, lease.gen],
         )
         if cursor.rowcount != 1:
             raise LeaseLostError("the lease of this step ran out; nothing more is written")

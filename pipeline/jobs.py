@@ -1,0 +1,112 @@
+"""The RQ entry points, and the order of the passes, readable on one screen.
+
+Imports stages, transitions and queues. An entry is a wake-up, not an order: whoever is woken claims
+the best waiting row of the pass, and the row alone says what is due.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import OperationalError, connection
+
+from pipeline.errors import ErrorCode, LeaseLostError, PipelineError
+from pipeline.outcome import Stage, StepResult
+from pipeline.queues import enqueue_step
+from pipeline.scrub import scrubbed
+from pipeline.stages import pages
+from pipeline.stages.pass05 import stage as pass05
+from pipeline.stages.pass1 import stage as pass1
+from pipeline.states import Step
+from pipeline.transitions import (
+    Failure,
+    Lease,
+    claim,
+    complete_step,
+    fail_step,
+    fenced,
+    give_back,
+)
+from pipeline.worker_identity import worker_identity
+
+logger = logging.getLogger(__name__)
+
+PASSES: dict[Step, Stage] = {
+    Step.PAGES: pages.run,
+    Step.PASS05: pass05.run,
+    Step.PASS1: pass1.run,
+}
+"""The passes in the order in which a record walks through them."""
+
+
+def run_step(step: str) -> None:
+    """Claim the best waiting job of a pass, run its step, and write how it ended."""
+    lease = claim(Step(step), worker_identity())
+    if lease is None:
+        return
+    _log("step_started", lease)
+    try:
+        _end(lease, _run(lease))
+    except LeaseLostError:
+        _log("lease_lost", lease)
+
+
+def next_step(step: Step) -> Step | None:
+    """Return the pass that follows, or None after the last."""
+    order = list(PASSES)
+    following = order[order.index(step) + 1 :]
+    return following[0] if following else None
+
+
+def _run(lease: Lease) -> StepResult:
+    try:
+        return PASSES[lease.step](lease)
+    except LeaseLostError:
+        raise
+    except PipelineError as error:
+        return StepResult(failure=Failure(code=error.code, message=error.message))
+    except OperationalError:
+        # Tried again from what is committed; the connection may be what was broken.
+        connection.close()
+        return StepResult(given_back="database_away")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the job must end as failed
+        logger.error(
+            "step failed: %s",
+            scrubbed(error),
+            extra={"action": "step_crashed", **lease.log_context()},
+        )
+        return StepResult(
+            failure=Failure(
+                code=ErrorCode.INTERNAL_ERROR, message=f"unexpected {type(error).__name__}"
+            )
+        )
+
+
+def _end(lease: Lease, result: StepResult) -> None:
+    with fenced(lease):
+        result.publish()
+        if result.given_back is not None:
+            _wake(lease, lease.step, give_back(lease))
+        elif result.failure is not None:
+            fail_step(lease, result.failure)
+        else:
+            following = next_step(lease.step)
+            dispatch_no = complete_step(lease, following)
+            if following is not None and dispatch_no is not None:
+                _wake(lease, following, dispatch_no)
+    _log("step_ended", lease, outcome=_outcome(result))
+
+
+def _wake(lease: Lease, step: Step, dispatch_no: int) -> None:
+    enqueue_step(lease.job_id, step.value, dispatch_no)
+
+
+def _outcome(result: StepResult) -> str:
+    if result.given_back is not None:
+        return f"given back ({result.given_back})"
+    return result.failure.code if result.failure else "completed"
+
+
+def _log(action: str, lease: Lease, **extra: str) -> None:
+    words = " ".join(f"{k}={v}" for k, v in {**lease.log_context(), **extra}.items())
+    logger.info("%s %s", action, words, extra={"action": action, **lease.log_context()})

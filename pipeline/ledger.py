@@ -1,0 +1,193 @@
+"""What each call was and what it did to its row: `provider_calls`, payloads, histories.
+
+Imports `fanout` events, models' constants and the provider's values; writes nothing itself. One
+row per call, whatever the pass; messages are ours and free of PHI, raw replies go to
+`provider_payloads` alone.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.utils import timezone
+
+from pipeline import fanout
+from pipeline.errors import CallError, CallFacts, ErrorCode, PipelineError
+from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Batch
+from pipeline.pricing import cost_usd
+from pipeline.provider.base import Provider, Request
+from pipeline.provider.schemas import SCHEMA_VERSION
+from pipeline.transitions import Flush, Lease
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a call thread hands to the owner: the checked output and the facts of the call."""
+
+    output: dict[str, Any] = field(repr=False)
+    counts: dict[str, int]
+    facts: CallFacts
+
+
+@dataclass(frozen=True)
+class _Asked:
+    prompt_version: str
+    prompt_sha256: str
+
+
+@dataclass
+class Ledger:
+    """Turns the events of one step into rows of calls."""
+
+    lease: Lease
+    provider: Provider
+    _asked: dict[UUID, _Asked] = field(default_factory=dict)
+    _waits_ms: dict[int, int] = field(default_factory=dict)
+
+    def asked(self, key: UUID, request: Request) -> None:
+        """Note which prompt a call carries. Runs in a call thread."""
+        digest = sha256(request.prompt.encode()).hexdigest()
+        self._asked[key] = _Asked(request.prompt_version, digest)
+
+    def started(self, event: fanout.Started[UUID]) -> None:
+        """Note how long a call waited for its slot."""
+        self._waits_ms[event.call_no] = int(event.queue_wait_s * 1000)
+
+    def succeeded(self, row: Any, event: fanout.Succeeded[UUID, Answer], flush: Flush) -> None:
+        """Record the reply that a row is built from."""
+        self._add(row, event, event.result.facts, flush, outcome=OUTCOME_OK, accepted=True)
+        row.attempt_count += 1
+        row.had_transient_failure = bool(row.transient_error_history)
+        row.error_code = row.error_message = row.error_context = None
+
+    def failed(
+        self, row: Any, event: fanout.AttemptFailed[UUID], error: CallError, flush: Flush
+    ) -> None:
+        """Record a failed call, and add it to the row's history."""
+        self._add(row, event, error.call, flush, outcome=error.code, message=error.message)
+        row.transient_error_history = [
+            *(row.transient_error_history or []),
+            {
+                "attempt": row.attempt_count + row.rate_limit_waits + 1,
+                "error_code": error.code,
+                "error_message": error.message,
+                "timestamp": timezone.now().isoformat(),
+                "retry_delay_ms": None
+                if event.retry_in_s is None
+                else int(event.retry_in_s * 1000),
+            },
+        ]
+        if event.spends_attempt:
+            row.attempt_count += 1
+        else:
+            row.rate_limit_waits += 1
+
+    def gave_up(self, row: Any, error: BaseException) -> None:
+        """Fill the error columns of a row that has failed for good (`spec.md` point 20)."""
+        history = row.transient_error_history or []
+        last = history[-1] if history else {}
+        if isinstance(error, fanout.DeadlineExceeded):
+            row.error_code = ErrorCode.DEADLINE_EXCEEDED
+            row.error_message = (
+                f"the next retry was due in {error.delay_s:.1f} s,"
+                f" but the step had {error.remaining_s:.1f} s left"
+            )
+        elif isinstance(error, PipelineError):
+            row.error_code, row.error_message = error.code, error.message
+        else:
+            row.error_code = ErrorCode.INTERNAL_ERROR
+            row.error_message = f"unexpected {type(error).__name__}"
+        row.error_context = {
+            "final_underlying_error": last.get("error_code", row.error_code),
+            "final_underlying_message": last.get("error_message", row.error_message),
+            "attempt_history": history,
+        }
+        if hasattr(row, "error_details"):
+            row.error_details = row.error_context
+        row.had_transient_failure = len(history) > 1
+
+    def late(self, row: Any, event: fanout.LateReply[UUID, Answer], flush: Flush) -> None:
+        """Record the tokens of a reply that came after its call was written off."""
+        if event.result is not None:
+            facts = event.result.facts
+        elif isinstance(event.error, CallError):
+            facts = event.error.call
+        else:
+            return
+        self._add(row, event, facts, flush, outcome=OUTCOME_LATE, message="came too late")
+
+    def _add(
+        self,
+        row: Any,
+        event: fanout.Succeeded[UUID, Answer]
+        | fanout.AttemptFailed[UUID]
+        | fanout.LateReply[UUID, Answer],
+        facts: CallFacts,
+        flush: Flush,
+        *,
+        outcome: str,
+        accepted: bool = False,
+        message: str | None = None,
+    ) -> None:
+        call_id = uuid4()
+        asked = self._asked.get(row.id)
+        is_batch = isinstance(row, Batch)
+        flush.calls.append(
+            {
+                "id": str(call_id),
+                "processing_session_id": str(self.lease.session_id),
+                "step": self.lease.step.value,
+                "batch_id": str(row.id) if is_batch else None,
+                "chunk_id": None if is_batch else str(row.id),
+                "attempt": row.attempt_count + row.rate_limit_waits + 1,
+                "outcome": outcome,
+                "accepted": accepted,
+                "message": message,
+                "provider": self.provider.name,
+                "model": self.provider.model,
+                "model_version": facts.model_version or None,
+                "response_id": facts.response_id or None,
+                "prompt_version": asked.prompt_version if asked else "",
+                "schema_version": SCHEMA_VERSION,
+                "http_status": facts.http_status,
+                "finish_reason": facts.finish_reason or None,
+                "quota_id": facts.quota_id or None,
+                "retry_after_ms": _ms(facts.retry_after_s),
+                "queue_wait_ms": self._waits_ms.pop(event.call_no, 0),
+                "duration_ms": int(event.duration_s * 1000),
+                "input_tokens": facts.input_tokens,
+                "output_tokens": facts.output_tokens,
+                "thinking_tokens": facts.thinking_tokens,
+                "cached_tokens": facts.cached_tokens,
+                "cost_usd": str(cost_usd(self.provider.name, facts)),
+                "lease_gen": self.lease.gen,
+                "started_at": _before(event.duration_s).isoformat(),
+            }
+        )
+        row.ai_model_used = facts.model_version or self.provider.model
+        row.input_tokens = (row.input_tokens or 0) + facts.input_tokens
+        row.output_tokens = (row.output_tokens or 0) + facts.output_tokens
+        if facts.raw_reply:
+            flush.payloads.append(
+                {
+                    "call_id": str(call_id),
+                    "page_range_start": row.page_range_start,
+                    "page_range_end": row.page_range_end,
+                    "prompt_sha256": asked.prompt_sha256 if asked else "",
+                    "reply": "\\x"
+                    + zlib.compress(facts.raw_reply.encode("utf-8", "replace")).hex(),
+                }
+            )
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else int(seconds * 1000)
+
+
+def _before(seconds: float) -> datetime:
+    return timezone.now() - timedelta(seconds=seconds)

@@ -1,0 +1,292 @@
+"""The owner of a provider step: the one thread that decides, and that touches the database.
+
+Imports `fanout`, `transitions`, `ledger`, `retry_policy`. It turns the fan-out's events into the
+state of batches or chunks and writes that in flushes: dispatch first, write second. A success is
+committed within a second; while PostgreSQL is away results wait in memory as long as the lease
+lives.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from threading import Event as Cancel
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+from django.utils import timezone
+from pydantic import BaseModel
+
+from medproc.timing import scaled
+from pipeline import fanout, retry_policy, transitions
+from pipeline.errors import CallError, ErrorCode, LeaseLostError, PipelineError
+from pipeline.ledger import Answer, Ledger
+from pipeline.models import Batch, Chunk
+from pipeline.provider.base import Provider, Request
+from pipeline.states import WorkStatus
+from pipeline.stopping import grace_left, on_stop
+from pipeline.transitions import Flush, Lease, row_of
+
+logger = logging.getLogger(__name__)
+
+FLUSH_S = 0.5
+"""Seconds between flushes: half of what `design.md` §3 allows until a success is committed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """A reply that fits: what is stored on the row until it is published, and its counts."""
+
+    output: dict[str, Any] = field(repr=False)
+    counts: dict[str, int]
+    """Columns of the row, as `entities_detected`."""
+
+
+class Work(Protocol):
+    """What a pass tells the owner about its batches or chunks."""
+
+    @property
+    def rows(self) -> Sequence[Batch] | Sequence[Chunk]:
+        """The rows that still need a call."""
+        ...
+
+    @property
+    def known(self) -> Sequence[Batch] | Sequence[Chunk]:
+        """Rows that succeeded in an earlier run and are not published yet."""
+        ...
+
+    def group_of(self, row: Any) -> Hashable:
+        """Return what settles together with this row."""
+        ...
+
+    def size_of(self, row: Any) -> int:
+        """Return how long its call will take, in any unit; the largest goes first."""
+        ...
+
+    def request(self, row: Any) -> Request:
+        """Render its request. Runs in a call thread; touches no database."""
+        ...
+
+    def accept(self, row: Any, output: BaseModel) -> Accepted:
+        """Check a reply against its pages. Runs in a call thread; raises ReplyError."""
+        ...
+
+    def started(self, row: Any, flush: Flush) -> None:
+        """Add what changes when a call of this row begins."""
+        ...
+
+    def settled(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
+        """Add what changes when the last row of a group has ended; may publish it.
+
+        Returns the ids of the rows that it changed.
+        """
+        ...
+
+
+def run(lease: Lease, work: Work, provider: Provider, *, deadline_s: float) -> str | None:
+    """Call the provider for every row and record all that happens.
+
+    Returns None when each row has ended, or the reason why some were given back (`sigterm`,
+    `written_off`). Raises LeaseLostError, with nothing more written, when the job is not ours any
+    longer.
+    """
+    return _Owner(lease, work, provider).run(deadline_s)
+
+
+def step_deadline_s(calls: int) -> float:
+    """Return how long a step of that many calls may take, in seconds of this process's clock.
+
+    The larger of STEP_DEADLINE_MIN_S and the calls at half the quota plus the longest retry chain
+    (`spec.md` point 26).
+    """
+    attempts = settings.PASS1_MAX_RETRIES
+    chain = attempts * settings.CALL_DEADLINE_S + sum(
+        retry_policy.backoff_s(n) for n in range(1, attempts)
+    )
+    planned = calls / (settings.GEMINI_RPM / 2) * 60
+    return scaled(max(settings.STEP_DEADLINE_MIN_S, planned + chain))
+
+
+class _Owner:
+    def __init__(self, lease: Lease, work: Work, provider: Provider) -> None:
+        self._lease = lease
+        self._work = work
+        self._provider = provider
+        self._rows = {row.id: row for row in (*work.known, *work.rows)}
+        self._model = type(work.rows[0]) if work.rows else Batch
+        self._ledger = Ledger(lease, provider)
+        self._flush = Flush(work=self._model)
+        self._dirty: set[UUID] = set()
+        self._flushed_at = self._beat_at = time.monotonic()
+        self._random = random.Random()
+
+    def run(self, deadline_s: float) -> str | None:
+        limits = fanout.Limits(
+            groups=settings.PASS1_ENCOUNTER_LIMIT,
+            calls=settings.PASS1_CONCURRENCY_LIMIT,
+            call_deadline_s=scaled(settings.CALL_DEADLINE_S),
+            tick_s=min(FLUSH_S, scaled(settings.HEARTBEAT_S)) / 2,
+            run_deadline_s=deadline_s,
+        )
+        items = [
+            fanout.Item(
+                key=row.id,
+                group=self._work.group_of(row),
+                size=self._work.size_of(row),
+                attempts=row.attempt_count,
+                waits=row.rate_limit_waits,
+            )
+            for row in self._work.rows
+        ]
+        reason: str | None = None
+        with fanout.FanOut(items, call=self._call, decide=self._decide, limits=limits) as run:
+            forget = on_stop(lambda: run.stop("sigterm", grace_s=grace_left()))
+            try:
+                for event in run.events():
+                    if isinstance(event, fanout.Stopped):
+                        reason = event.reason
+                    self._record(event)
+                    self._keep_up()
+            finally:
+                forget()
+        self._write()
+        if self._flush:
+            raise OperationalError("the last flush of the step could not be written")
+        return reason
+
+    def _call(self, item: fanout.Item[UUID, Hashable], attempt: int, cancel: Cancel) -> Answer:
+        row = self._rows[item.key]
+        request = self._work.request(row)
+        self._ledger.asked(row.id, request)
+        reply = self._provider.generate(request)
+        try:
+            accepted = self._work.accept(row, reply.output)
+        except PipelineError as error:
+            raise CallError(error.message, code=error.code, facts=reply.facts) from None
+        return Answer(output=accepted.output, counts=accepted.counts, facts=reply.facts)
+
+    def _decide(
+        self, item: fanout.Item[UUID, Hashable], attempt: int, error: BaseException, now: float
+    ) -> fanout.Decision[UUID, Hashable]:
+        failed = as_call_error(error)
+        row = self._rows[item.key]
+        verdict = retry_policy.decide(
+            failed.code,
+            attempts=item.attempts,
+            waits=item.waits,
+            max_attempts=row.max_attempts,
+            hint_s=failed.call.retry_after_s,
+            rng=self._random,
+            limits=retry_policy.RetryLimits(
+                max_waits=settings.RATE_LIMIT_BUDGET, scale=settings.TIME_SCALE
+            ),
+        )
+        if verdict.delay_s is None:
+            return fanout.Fail(
+                error=PipelineError(verdict.message or failed.message, code=verdict.code),
+                spends_attempt=verdict.spends_attempt,
+            )
+        return fanout.Retry(delay_s=verdict.delay_s, spends_attempt=verdict.spends_attempt)
+
+    def _record(self, event: fanout.Event[UUID, Hashable, Answer]) -> None:
+        match event:
+            case fanout.Started():
+                row = self._touch(event.key)
+                if row.status != WorkStatus.PROCESSING:
+                    row.started_at = timezone.now()
+                row.status = WorkStatus.PROCESSING
+                self._ledger.started(event)
+                self._work.started(row, self._flush)
+            case fanout.AttemptFailed():
+                self._ledger.failed(
+                    self._touch(event.key), event, as_call_error(event.error), self._flush
+                )
+            case fanout.Succeeded():
+                row = self._touch(event.key)
+                self._ledger.succeeded(row, event, self._flush)
+                _end(row, WorkStatus.SUCCEEDED)
+                row.output = event.result.output
+                for column, count in event.result.counts.items():
+                    setattr(row, column, count)
+            case fanout.Failed():
+                row = self._touch(event.key)
+                self._ledger.gave_up(row, event.error)
+                _end(row, WorkStatus.FAILED)
+            case fanout.LateReply():
+                self._ledger.late(self._rows[event.key], event, self._flush)
+            case fanout.Returned():
+                self._touch(event.key).status = WorkStatus.PENDING
+            case fanout.GroupSettled():
+                self._dirty.update(self._work.settled(event.group, self._flush))
+            case _:
+                return
+
+    def _touch(self, key: UUID) -> Any:
+        self._dirty.add(key)
+        return self._rows[key]
+
+    def _keep_up(self) -> None:
+        now = time.monotonic()
+        if now - self._flushed_at >= FLUSH_S:
+            self._write()
+        if now - self._beat_at >= scaled(settings.HEARTBEAT_S):
+            self._beat(now)
+
+    def _write(self) -> None:
+        self._flushed_at = time.monotonic()
+        self._flush.items = [row_of(self._rows[key]) for key in sorted(self._dirty)]
+        try:
+            transitions.write(self._lease, self._flush)
+        except (OperationalError, InterfaceError) as error:
+            self._database_away(error)
+            return
+        self._flush = Flush(work=self._model)
+        self._dirty.clear()
+
+    def _beat(self, now: float) -> None:
+        try:
+            transitions.heartbeat(self._lease)
+        except (OperationalError, InterfaceError) as error:
+            self._database_away(error)
+        else:
+            self._beat_at = now
+
+    def _database_away(self, error: Exception) -> None:
+        # A flush is idempotent, so what is not known to be committed is simply written again.
+        connection.close()
+        logger.warning(
+            "PostgreSQL is away (%s); results are kept in memory",
+            type(error).__name__,
+            extra={"action": "database_away", **self._lease.log_context()},
+        )
+        if time.monotonic() - self._beat_at > scaled(settings.LEASE_S):
+            raise LeaseLostError("the lease could not be renewed in time; stopping") from None
+
+
+def as_call_error(error: BaseException) -> CallError:
+    """Return what a call ended with as a CallError; its message is ours, never a library's."""
+    match error:
+        case CallError():
+            return error
+        case fanout.CallTimedOut():
+            return CallError(
+                f"no answer within {error.deadline_s:.1f} s; the call was written off",
+                code=ErrorCode.API_TIMEOUT,
+            )
+        case PipelineError():
+            return CallError(error.message, code=error.code)
+        case _:
+            return CallError(
+                f"unexpected {type(error).__name__} in a call", code=ErrorCode.INTERNAL_ERROR
+            )
+
+
+def _end(row: Any, status: WorkStatus) -> None:
+    row.status = status
+    row.completed_at = timezone.now()
+    row.duration_ms = int((row.completed_at - row.started_at).total_seconds() * 1000)

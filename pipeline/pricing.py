@@ -1,0 +1,24 @@
+"""What a call costs. Imports Django's settings and `errors`; prices are settings, since providers
+change them without notice.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.conf import settings
+
+from pipeline.errors import CallFacts
+
+_MILLION = Decimal(1_000_000)
+
+
+def cost_usd(provider: str, facts: CallFacts) -> Decimal:
+    """Return the price of one call in US dollars; thinking is billed as output."""
+    if provider == "local":
+        return Decimal(0)
+    spent = (
+        facts.input_tokens * settings.GEMINI_PRICE_INPUT_USD_PER_M
+        + (facts.output_tokens + facts.thinking_tokens) * settings.GEMINI_PRICE_OUTPUT_USD_PER_M
+    )
+    return Decimal(spent / _MILLION).quantize(Decimal("0.000001"))

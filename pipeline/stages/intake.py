@@ -1,0 +1,128 @@
+"""Intake: a file becomes a record with a job, or is refused with one clear line.
+
+Imports models, storage and the reader's sniffing. What the file is, its content decides, never
+its name. The bytes are in the store before any row exists, and the rows appear together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from pipeline import reader, storage
+from pipeline.errors import ErrorCode, InputError
+from pipeline.models import Job, Patient, Session, ShellFile, Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """What somebody hands in."""
+
+    path: Path
+    filename: str | None = None
+    patient_reference: str | None = None
+    priority: int = 0
+    idempotency_key: str | None = None
+    user_agent: str | None = None
+    ip_address: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received:
+    """A record that is in the database and due."""
+
+    shell_file_id: UUID
+    job_id: UUID
+    dispatch_no: int
+
+
+def receive(submission: Submission) -> Received:
+    """Store a file and create its record, session, report card and job, all or none.
+
+    A repeated submission with the same idempotency key is the same record. Raises InputError
+    (INPUT_INVALID, INPUT_TOO_LARGE) where the bytes cannot be a record, with nothing stored.
+    """
+    if submission.idempotency_key is not None:
+        known = (
+            Job.objects.filter(shell_file__idempotency_key=submission.idempotency_key)
+            .order_by("-created_at")
+            .first()
+        )
+        if known is not None:
+            return Received(
+                shell_file_id=known.shell_file_id, job_id=known.id, dispatch_no=known.dispatch_no
+            )
+    media_type = _checked(submission.path)
+    with submission.path.open("rb") as source:
+        stored = storage.store(source)
+    with transaction.atomic():
+        patient = _patient(submission.patient_reference)
+        shell_file = ShellFile.objects.create(
+            patient=patient,
+            sha256=stored.sha256,
+            size_bytes=stored.size_bytes,
+            media_type=media_type,
+            storage_key=stored.key,
+            original_filename=submission.filename,
+            idempotency_key=submission.idempotency_key,
+        )
+        Session.objects.create(
+            patient=patient,
+            shell_file=shell_file,
+            ai_model_name=settings.GEMINI_MODEL
+            if settings.MEDPROC_PROVIDER == "gemini"
+            else "local-rules",
+            processing_mode=settings.PASS_INPUT,
+            model_config=_configuration(),
+        )
+        Summary.objects.create(
+            profile=patient,
+            shell_file=shell_file,
+            user_agent=submission.user_agent,
+            ip_address=submission.ip_address,
+        )
+        job = Job.objects.create(shell_file=shell_file, priority=submission.priority)
+    return Received(shell_file_id=shell_file.id, job_id=job.id, dispatch_no=0)
+
+
+def _checked(path: Path) -> str:
+    size = path.stat().st_size
+    if size == 0:
+        raise InputError("The file is empty; send it again.", code=ErrorCode.INPUT_INVALID)
+    if size > settings.MAX_UPLOAD_MB * 1024 * 1024:
+        raise InputError(
+            f"The file is larger than {settings.MAX_UPLOAD_MB} MB; split it,"
+            " or raise MAX_UPLOAD_MB.",
+            code=ErrorCode.INPUT_TOO_LARGE,
+        )
+    media_type = reader.sniff(path)
+    if media_type is None:
+        raise InputError(
+            "The file is not a PDF, TIFF, PNG or JPEG; send one of these.",
+            code=ErrorCode.INPUT_INVALID,
+        )
+    return media_type.value
+
+
+def _patient(reference: str | None) -> Patient:
+    if reference is None:
+        return Patient.objects.create()
+    patient, _ = Patient.objects.get_or_create(reference=reference)
+    return patient
+
+
+def _configuration() -> dict[str, object]:
+    return {
+        "provider": settings.MEDPROC_PROVIDER,
+        "concurrency_limit": settings.PASS1_CONCURRENCY_LIMIT,
+        "encounter_limit": settings.PASS1_ENCOUNTER_LIMIT,
+        "max_retries": settings.PASS1_MAX_RETRIES,
+        "batch_min_pages": settings.PASS1_BATCH_MIN_PAGES,
+        "batch_max_pages": settings.PASS1_BATCH_MAX_PAGES,
+        "batch_hard_ceiling": settings.PASS1_BATCH_HARD_CEILING,
+        "include_zones_in_prompt": not settings.PASS1_DISABLE_ZONES,
+    }

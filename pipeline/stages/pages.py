@@ -1,0 +1,161 @@
+"""Pages: a record's text, page by page, by text layer or OCR.
+
+Imports models, transitions, storage and the reader. The reader works in a killable child; pages
+are written in chunks that survive a crash, and a file that cannot be read fails at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+
+from medproc.timing import scaled
+from pipeline import reader, storage
+from pipeline.errors import ErrorCode, PipelineError
+from pipeline.models import Page, PageSource, Session, ShellFile, Summary
+from pipeline.outcome import StepResult
+from pipeline.stopping import stop_requested
+from pipeline.transitions import Failure, Lease, fenced, heartbeat
+from pipeline.warnings import warn
+
+CHUNK_PAGES = 50
+"""Pages that are read and written together; a crash repeats at most these (`design.md` §4)."""
+
+
+def run(lease: Lease) -> StepResult:
+    """Read every page that is not yet in the database."""
+    shell_file = ShellFile.objects.get(id=lease.shell_file_id)
+    try:
+        with storage.local_path(shell_file.storage_key) as path:
+            return _read(lease, shell_file, str(path))
+    except reader.InputRefused as refused:
+        return StepResult(failure=Failure(code=ErrorCode(refused.code), message=refused.message))
+    except FileNotFoundError:
+        raise PipelineError(
+            "the stored file of this record is gone", code=ErrorCode.INPUT_INVALID
+        ) from None
+
+
+def limits() -> reader.Limits:
+    """Return the reader's limits with this installation's settings in place."""
+    return replace(
+        reader.Limits(),
+        max_bytes=settings.MAX_UPLOAD_MB * 1024 * 1024,
+        max_pages=settings.MAX_PAGES,
+    )
+
+
+def _read(lease: Lease, shell_file: ShellFile, path: str) -> StepResult:
+    beat = _Heartbeat(lease)
+    count = reader.probe(path, limits()).page_count
+    for first in range(shell_file.pages_read + 1, count + 1, CHUNK_PAGES):
+        last = min(first + CHUNK_PAGES - 1, count)
+        pages: list[Page] = []
+        for page in _watched(reader.read_pages(path, first, last, limits()), beat):
+            pages.append(_row(shell_file, page))
+            if stop_requested():
+                return StepResult(given_back="sigterm")
+        with fenced(lease):
+            Page.objects.bulk_create(pages)
+            ShellFile.objects.filter(id=shell_file.id).update(page_count=count, pages_read=last)
+    return _judge(lease)
+
+
+def _judge(lease: Lease) -> StepResult:
+    poor, with_ocr, hidden, damaged = [], 0, [], []
+    pages = Page.objects.filter(shell_file_id=lease.shell_file_id).order_by("page_number")
+    readable = 0
+    for number, source, confidence, found in pages.values_list(
+        "page_number", "source", "ocr_confidence", "warnings"
+    ):
+        if source == PageSource.DAMAGED:
+            damaged.append(number)
+        if "hidden_text" in found:
+            hidden.append(number)
+        if source == PageSource.OCR and confidence is not None:
+            with_ocr += 1
+            if confidence < settings.OCR_MIN_CONFIDENCE:
+                poor.append(number)
+        if source in (PageSource.OCR, PageSource.TEXT_LAYER):
+            readable += 1
+    if poor and len(poor) == readable:
+        return StepResult(
+            failure=Failure(
+                code=ErrorCode.OCR_QUALITY_LOW,
+                message=f"mean word confidence is below {settings.OCR_MIN_CONFIDENCE}"
+                f" on every page ({len(poor)})",
+            )
+        )
+
+    def publish() -> None:
+        if poor:
+            warn(
+                lease.shell_file_id,
+                ErrorCode.OCR_QUALITY_LOW,
+                "These pages were read with low confidence; review them.",
+                poor,
+            )
+        if damaged:
+            warn(
+                lease.shell_file_id,
+                ErrorCode.INPUT_INVALID,
+                "These pages are damaged and could not be read.",
+                damaged,
+            )
+        if hidden:
+            warn(
+                lease.shell_file_id,
+                ErrorCode.INPUT_INVALID,
+                "These pages hold text that their image does not show; it was left out.",
+                hidden,
+            )
+        if poor or damaged or hidden:
+            Session.objects.filter(id=lease.session_id).update(requires_human_review=True)
+            Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
+                manual_review_required=True
+            )
+
+    return StepResult(publish=publish)
+
+
+def _row(shell_file: ShellFile, page: reader.PageRead) -> Page:
+    return Page(
+        shell_file=shell_file,
+        page_number=page.number,
+        text=page.text,
+        source=page.source,
+        ocr_confidence=page.ocr_confidence,
+        is_blank=page.is_blank,
+        width=page.width,
+        height=page.height,
+        rotation=page.rotation,
+        words=[
+            [w.start, w.end, *(round(v, 5) for v in (w.x0, w.y0, w.x1, w.y1)), w.confidence]
+            for w in page.words
+        ]
+        or None,
+        warnings=list(page.warnings),
+    )
+
+
+class _Heartbeat:
+    """Renews the lease between two pages, since this step has no fan-out whose ticks do it."""
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+        self._last = time.monotonic()
+
+    def __call__(self) -> None:
+        if time.monotonic() - self._last >= scaled(settings.HEARTBEAT_S):
+            heartbeat(self._lease)
+            self._last = time.monotonic()
+
+
+def _watched(pages: Iterator[reader.PageRead], beat: Any) -> Iterator[reader.PageRead]:
+    for page in pages:
+        beat()
+        yield page

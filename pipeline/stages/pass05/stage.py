@@ -1,0 +1,162 @@
+"""Pass 0.5, the stage: chunks of pages are searched in parallel, then joined and published.
+
+Imports models, the owner, `reconcile` and `store`. Chunks use the same fan-out, retries, stored
+replies and resume as batches; one that fails for good fails the pass, which publishes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, cast
+from uuid import UUID
+
+from django.conf import settings
+from pydantic import BaseModel
+
+from medproc.timing import scaled
+from pipeline import owner, selectors
+from pipeline.errors import ErrorCode
+from pipeline.models import Chunk
+from pipeline.outcome import StepResult
+from pipeline.owner import Accepted
+from pipeline.provider.base import Request
+from pipeline.provider.factory import provider_for
+from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_discovery
+from pipeline.provider.schemas import DiscoveryReply
+from pipeline.stages.pass05 import store
+from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
+from pipeline.states import WorkStatus
+from pipeline.transitions import Failure, Flush, Lease
+from pipeline.types import PageSlice, PageText
+
+MAX_OUTPUT_TOKENS = 16_384
+"""Room for some two hundred encounters; a reply that fills it is in a loop (facts of the API)."""
+
+
+def run(lease: Lease) -> StepResult:
+    """Find the encounters of a record; go on with the stored plan where a worker left off."""
+    pages = selectors.page_texts(lease.shell_file_id)
+    session, chunks = store.plan(lease, pages, settings.PASS05_CHUNK_PAGES)
+    work = _Chunks(pages, chunks)
+    stopped = owner.run(
+        lease,
+        work,
+        provider_for(settings),
+        deadline_s=owner.step_deadline_s(len(work.rows)),
+    )
+    if stopped is not None:
+        return StepResult(given_back=stopped)
+    failed = [chunk for chunk in chunks if chunk.status == WorkStatus.FAILED]
+    if failed:
+        return StepResult(
+            failure=_failure(failed, len(chunks)),
+            publish=lambda: store.fail(lease, session, chunks),
+        )
+    reports = [report(chunk, DiscoveryReply.model_validate(chunk.output)) for chunk in chunks]
+    unsupported = sorted({page for found in reports for page in found.unsupported_pages})
+    written = [number for number, page in pages.items() if not page.is_blank]
+    if written and set(unsupported) >= set(written):
+        return StepResult(
+            failure=Failure(
+                code=ErrorCode.LANGUAGE_UNSUPPORTED,
+                message=f"no page is in a language that the engine reads ({len(written)} pages)",
+            ),
+            publish=lambda: store.fail(lease, session, chunks),
+        )
+    found = reconcile(reports, pages, known=store.known_digests(lease), key=store.digest_key())
+    languages = [DiscoveryReply.model_validate(chunk.output).language for chunk in chunks]
+    return StepResult(
+        publish=lambda: store.publish(
+            lease,
+            session,
+            chunks,
+            reports,
+            found,
+            pages,
+            language=max(languages, key=languages.count) if languages else None,
+            unsupported=unsupported,
+        )
+    )
+
+
+def report(chunk: Chunk, reply: DiscoveryReply) -> ChunkReport:
+    """Return a chunk's reply in the form that is reconciled."""
+    return ChunkReport(
+        chunk_index=chunk.chunk_index,
+        first_page=chunk.page_range_start,
+        last_page=chunk.page_range_end,
+        context_page=chunk.context_page,
+        encounters=tuple(reply.encounters),
+        unsupported_pages=tuple(reply.unsupported_pages),
+    )
+
+
+class _Chunks:
+    """What the owner needs to know of chunks."""
+
+    def __init__(self, pages: dict[int, PageText], chunks: Sequence[Chunk]) -> None:
+        self._pages = pages
+        self.rows: Sequence[Chunk] = [chunk for chunk in chunks if chunk.status != WorkStatus.SUCCEEDED]
+        self.known: Sequence[Chunk] = ()
+
+    def group_of(self, row: Chunk) -> Hashable:
+        return cast(UUID, row.id)
+
+    def size_of(self, row: Chunk) -> int:
+        return sum(len(s.text) for s in self._slices(row))
+
+    def request(self, row: Chunk) -> Request:
+        prompt = render_discovery(row.id.hex, self._slices(row))
+        return Request(
+            item_token=row.id.hex,
+            prompt=prompt,
+            schema=DiscoveryReply,
+            max_output_tokens=MAX_OUTPUT_TOKENS,
+            deadline_s=scaled(settings.CALL_DEADLINE_S),
+            prompt_version=PROMPT_VERSION,
+            estimated_input_tokens=estimate_tokens(prompt),
+        )
+
+    def accept(self, row: Chunk, output: BaseModel) -> Accepted:
+        reply = cast(DiscoveryReply, output)
+        check(report(row, reply), self._pages)
+        return Accepted(
+            output=reply.model_dump(mode="json"),
+            counts={"encounters_detected": len(reply.encounters)},
+        )
+
+    def started(self, row: Chunk, flush: Flush) -> None:
+        return
+
+    def settled(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
+        return ()
+
+    def _slices(self, row: Chunk) -> list[PageSlice]:
+        numbers = range(row.page_range_start, row.page_range_end + 1)
+        slices = [PageSlice(page=n, start=0, text=self._pages[n].text) for n in numbers]
+        if row.context_page is not None:
+            text = self._pages[row.context_page].text
+            slices.insert(0, PageSlice(page=row.context_page, start=0, text=text, context=True))
+        return slices
+
+
+def _failure(failed: Sequence[Chunk], total: int) -> Failure:
+    first = min(failed, key=lambda chunk: chunk.page_range_start)
+    context: dict[str, Any] = first.error_context or {}
+    return Failure(
+        code=ErrorCode(first.error_code or ErrorCode.INTERNAL_ERROR),
+        message=f"{len(failed)} of {total} chunks failed; the first holds pages"
+        f" {first.page_range_start}-{first.page_range_end}: {first.error_message}",
+        underlying=ErrorCode(context.get("final_underlying_error", ErrorCode.INTERNAL_ERROR)),
+        attempt_history=context.get("attempt_history", []),
+        drill_down=[
+            {
+                "chunk_index": chunk.chunk_index,
+                "pages": [chunk.page_range_start, chunk.page_range_end],
+                "error_code": chunk.error_code,
+                "underlying_error": (chunk.error_context or {}).get("final_underlying_error"),
+                "attempts": chunk.attempt_count,
+            }
+            for chunk in sorted(failed, key=lambda chunk: chunk.page_range_start)
+        ],
+    )

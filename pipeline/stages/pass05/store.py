@@ -1,0 +1,380 @@
+"""Pass 0.5, its rows: the stored plan, and the one publication of all that was found.
+
+Imports models and transitions. `plan` runs in a fenced transaction of its own; `publish` and
+`fail` are called inside the fence that ends the step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.utils import timezone
+
+from pipeline import selectors
+from pipeline.errors import ErrorCode
+from pipeline.identity import digests
+from pipeline.models import (
+    CascadeChain,
+    Chunk,
+    DiscoveryMetrics,
+    DiscoverySession,
+    Encounter,
+    PageAssignment,
+    Patient,
+    PendingEncounter,
+    PendingStatus,
+    ReconciliationEntry,
+    Session,
+    ShellFile,
+    Summary,
+)
+from pipeline.provider.schemas import FoundEncounter
+from pipeline.stages.pass05 import outcome
+from pipeline.stages.pass05.claims import spans_from_lines
+from pipeline.stages.pass05.facts import iso_date
+from pipeline.states import Step, WorkStatus
+from pipeline.transitions import Lease, begin_discovery, fenced, settle_discovery
+from pipeline.types import PageText
+from pipeline.warnings import warn
+
+HELD = "patient_mismatch"
+"""Reason of text that is kept back because it names another patient."""
+
+
+def plan(
+    lease: Lease, pages: Mapping[int, PageText], chunk_pages: int
+) -> tuple[DiscoverySession, list[Chunk]]:
+    """Return the record's discovery session and chunks, made before the first call.
+
+    A plan that is stored is never made again, whatever the settings say by then. Chunks without
+    any text are left out; a record without text has no chunk.
+    """
+    with fenced(lease):
+        session, made = DiscoverySession.objects.get_or_create(
+            shell_file_id=lease.shell_file_id,
+            defaults={
+                "processing_session_id": lease.session_id,
+                "total_pages": len(pages),
+                "total_chunks": 0,
+            },
+        )
+        if made:
+            chunks = [
+                Chunk(
+                    discovery_session=session,
+                    processing_session_id=lease.session_id,
+                    chunk_index=index,
+                    page_range_start=first,
+                    page_range_end=last,
+                    context_page=first - 1 if first > 1 else None,
+                    max_attempts=settings.PASS1_MAX_RETRIES,
+                )
+                for index, (first, last) in enumerate(_ranges(pages, chunk_pages))
+            ]
+            Chunk.objects.bulk_create(chunks)
+            DiscoverySession.objects.filter(id=session.id).update(total_chunks=len(chunks))
+            session.total_chunks = len(chunks)
+        begin_discovery(lease, session.id)
+    return session, list(session.chunks.order_by("chunk_index"))
+
+
+def digest_key() -> bytes:
+    """Return the key under which identifiers are digested; it changes with SECRET_KEY."""
+    return hashlib.sha256(b"medproc.identity:" + settings.SECRET_KEY.encode()).digest()
+
+
+def known_digests(lease: Lease) -> dict[str, str] | None:
+    """Return the digests of the identifiers that this patient's earlier records carried."""
+    patient = Patient.objects.get(shell_files=lease.shell_file_id)
+    return patient.identity_digests or None
+
+
+def fail(lease: Lease, session: DiscoverySession, chunks: Sequence[Chunk]) -> None:
+    """Record the totals of a pass that publishes nothing."""
+    failed = [chunk for chunk in chunks if chunk.status == WorkStatus.FAILED]
+    settle_discovery(
+        lease,
+        session.id,
+        ok=False,
+        error_code=failed[0].error_code if failed else ErrorCode.LANGUAGE_UNSUPPORTED,
+        error_message=f"{len(failed)} of {len(chunks)} chunks failed" if failed else None,
+        **_chunk_totals(chunks),
+    )
+    _write_metrics(
+        lease,
+        chunks,
+        error_code=failed[0].error_code if failed else ErrorCode.LANGUAGE_UNSUPPORTED,
+        error_summary=f"{len(failed)} of {len(chunks)} chunks failed",
+    )
+
+
+def publish(
+    lease: Lease,
+    session: DiscoverySession,
+    chunks: Sequence[Chunk],
+    reports: Sequence[outcome.ChunkReport],
+    found: outcome.Reconciliation,
+    pages: Mapping[int, PageText],
+    *,
+    language: str | None,
+    unsupported: Sequence[int],
+) -> None:
+    """Write every row of the pass: encounters, assignments, sightings, chains, decisions."""
+    shell_file = ShellFile.objects.select_related("patient").get(id=lease.shell_file_id)
+    encounters = _encounters(shell_file, found)
+    Encounter.objects.bulk_create(encounters.values())
+    chains = _chains(session, found, encounters)
+    CascadeChain.objects.bulk_create(chains.values())
+    PendingEncounter.objects.bulk_create(
+        _sightings(session, chunks, reports, found, pages, encounters, chains)
+    )
+    held = {e.key for e in found.encounters if e.mismatch}
+    PageAssignment.objects.bulk_create(
+        PageAssignment(
+            discovery_session=session,
+            healthcare_encounter=encounters.get(a.encounter) if a.encounter else None,
+            page_number=a.span.page,
+            start_offset=a.span.start,
+            end_offset=a.span.end,
+            reason=HELD if a.encounter in held else a.reason,
+        )
+        for a in found.assignments
+    )
+    ReconciliationEntry.objects.bulk_create(
+        ReconciliationEntry(
+            discovery_session=session,
+            decision_index=index,
+            rule=d.rule,
+            subjects=list(d.subjects),
+            outcome=d.outcome,
+            reason=d.reason,
+        )
+        for index, d in enumerate(found.decisions)
+    )
+    Chunk.objects.filter(discovery_session=session).update(output=None)
+    settle_discovery(
+        lease,
+        session.id,
+        ok=True,
+        encounters_found=len(encounters),
+        encounters_held=len(held),
+        **_chunk_totals(chunks),
+    )
+    _write_metrics(
+        lease,
+        chunks,
+        encounters_detected=len(encounters),
+        encounters_held=len(held),
+        pages_total=len(pages),
+        pages_unassigned=_pages_unassigned(found, pages),
+        characters_total=sum(len(a.span) for a in found.assignments),
+        characters_assigned=sum(len(a.span) for a in found.assignments if a.encounter),
+        encounter_types_found=sorted({e.encounter_type for e in encounters.values()}),
+    )
+    _say(lease, shell_file, found, encounters, language=language, unsupported=unsupported)
+
+
+def _ranges(pages: Mapping[int, PageText], size: int) -> list[tuple[int, int]]:
+    ranges = []
+    for first in range(1, len(pages) + 1, size):
+        last = min(first + size - 1, len(pages))
+        if any(pages[n].text.strip() for n in range(first, last + 1)):
+            ranges.append((first, last))
+    return ranges
+
+
+def _encounters(shell_file: ShellFile, found: outcome.Reconciliation) -> dict[str, Encounter]:
+    published = [e for e in found.encounters if not e.mismatch]
+    return {
+        e.key: Encounter(
+            shell_file=shell_file,
+            patient=shell_file.patient,
+            encounter_index=index,
+            encounter_type=e.encounter_type,
+            facility_name=e.facility,
+            clinician_name=e.clinician,
+            encounter_date_start=e.date_start,
+            encounter_date_end=e.date_end,
+            page_start=e.pages[0],
+            page_end=e.pages[-1],
+            page_count=len(e.pages),
+            character_count=sum(len(span) for span in e.spans),
+        )
+        for index, e in enumerate(published, start=1)
+    }
+
+
+def _chains(
+    session: DiscoverySession,
+    found: outcome.Reconciliation,
+    encounters: Mapping[str, Encounter],
+) -> dict[str, CascadeChain]:
+    return {
+        chain.encounter: CascadeChain(
+            discovery_session=session,
+            healthcare_encounter=encounters.get(chain.encounter),
+            chunk_first=chain.members[0].chunk_index,
+            chunk_last=chain.members[-1].chunk_index,
+            links=[
+                {
+                    "chunk": edge.earlier.chunk_index,
+                    "next_chunk": edge.later.chunk_index,
+                    "rule": edge.rule,
+                    "overlap": edge.overlap,
+                }
+                for edge in chain.edges
+            ],
+        )
+        for chain in found.chains
+    }
+
+
+def _sightings(
+    session: DiscoverySession,
+    chunks: Sequence[Chunk],
+    reports: Sequence[outcome.ChunkReport],
+    found: outcome.Reconciliation,
+    pages: Mapping[int, PageText],
+    encounters: Mapping[str, Encounter],
+    chains: Mapping[str, CascadeChain],
+) -> list[PendingEncounter]:
+    by_member = {member: e for e in found.encounters for member in e.members}
+    chunk_ids: dict[int, UUID] = {chunk.chunk_index: chunk.id for chunk in chunks}
+    rows = []
+    for report in reports:
+        for index, seen in enumerate(report.encounters):
+            member = outcome.Member(chunk_index=report.chunk_index, encounter_index=index)
+            e = by_member.get(member)
+            rows.append(
+                PendingEncounter(
+                    id=uuid4(),
+                    discovery_session=session,
+                    chunk_id=chunk_ids[report.chunk_index],
+                    local_index=index,
+                    status=_sighting_status(e, member),
+                    cascade_chain=chains.get(e.key) if e else None,
+                    healthcare_encounter=encounters.get(e.key) if e else None,
+                    error_code=ErrorCode.PATIENT_MISMATCH if e and e.mismatch else None,
+                    **_as_seen(seen, pages),
+                )
+            )
+    return rows
+
+
+def _sighting_status(e: outcome.Encounter | None, member: outcome.Member) -> PendingStatus:
+    if e is None:
+        return PendingStatus.DROPPED
+    if e.mismatch:
+        return PendingStatus.HELD
+    return PendingStatus.PUBLISHED if member == e.members[0] else PendingStatus.JOINED
+
+
+def _as_seen(seen: FoundEncounter, pages: Mapping[int, PageText]) -> dict[str, Any]:
+    return {
+        "encounter_type": seen.encounter_type,
+        "facility_name": seen.facility,
+        "clinician_name": seen.clinician,
+        "encounter_date_start": iso_date(seen.date_start),
+        "encounter_date_end": iso_date(seen.date_end),
+        "patient_name": seen.patient_name,
+        "patient_birth_date": iso_date(seen.patient_birth_date),
+        "patient_identifier": seen.patient_identifier,
+        "spans": [[s.page, s.start, s.end] for s in spans_from_lines(seen.spans, pages)],
+        "open_at_start": seen.open_at_start,
+        "open_at_end": seen.open_at_end,
+        "split_rule": seen.rule or None,
+    }
+
+
+def _pages_unassigned(found: outcome.Reconciliation, pages: Mapping[int, PageText]) -> int:
+    assigned = {a.span.page for a in found.assignments if a.encounter}
+    return sum(1 for n, page in pages.items() if n not in assigned and page.text.strip())
+
+
+def _chunk_totals(chunks: Sequence[Chunk]) -> dict[str, int]:
+    return {
+        "chunks_succeeded": sum(c.status == WorkStatus.SUCCEEDED for c in chunks),
+        "chunks_failed": sum(c.status == WorkStatus.FAILED for c in chunks),
+        "total_input_tokens": sum(c.input_tokens or 0 for c in chunks),
+        "total_output_tokens": sum(c.output_tokens or 0 for c in chunks),
+    }
+
+
+def _write_metrics(lease: Lease, chunks: Sequence[Chunk], **figures: Any) -> None:
+    summary = Summary.objects.get(shell_file_id=lease.shell_file_id)
+    started = [c.started_at for c in chunks if c.started_at]
+    took = timezone.now() - min(started) if started else timedelta()
+    ocr_pages = selectors.ocr_page_count(lease.shell_file_id)
+    totals = selectors.call_totals(lease.session_id, Step.PASS05)
+    metrics, _ = DiscoveryMetrics.objects.update_or_create(
+        shell_file_id=lease.shell_file_id,
+        defaults={
+            "profile_id": summary.profile_id,
+            "processing_session_id": lease.session_id,
+            "chunks_total": len(chunks),
+            "chunks_succeeded": sum(c.status == WorkStatus.SUCCEEDED for c in chunks),
+            "total_retries_used": sum(max(0, c.attempt_count - 1) for c in chunks),
+            "processing_time_ms": int(took.total_seconds() * 1000),
+            "ai_model_used": next((c.ai_model_used for c in chunks if c.ai_model_used), None),
+            "ocr_model_used": selectors.OCR_MODEL if ocr_pages else None,
+            "ocr_pages_processed": ocr_pages,
+            "input_tokens": totals["input_tokens"],
+            "output_tokens": totals["output_tokens"],
+            "total_tokens": totals["input_tokens"] + totals["output_tokens"],
+            "user_agent": summary.user_agent,
+            "ip_address": summary.ip_address,
+            **figures,
+        },
+    )
+    Summary.objects.filter(id=summary.id).update(pass05_metrics=metrics)
+
+
+def _say(
+    lease: Lease,
+    shell_file: ShellFile,
+    found: outcome.Reconciliation,
+    encounters: Mapping[str, Encounter],
+    *,
+    language: str | None,
+    unsupported: Sequence[int],
+) -> None:
+    ShellFile.objects.filter(id=lease.shell_file_id).update(language=language)
+    if found.patient is not None and not shell_file.patient.identity_digests:
+        Patient.objects.filter(id=shell_file.patient_id).update(
+            identity_digests=digests(found.patient, digest_key())
+        )
+    review = False
+    held = sorted({p for e in found.encounters if e.mismatch for p in e.pages})
+    if held:
+        review = True
+        warn(
+            lease.shell_file_id,
+            ErrorCode.PATIENT_MISMATCH,
+            "These pages name another patient; they are held for review and not published.",
+            held,
+        )
+    if unsupported:
+        review = True
+        warn(
+            lease.shell_file_id,
+            ErrorCode.LANGUAGE_UNSUPPORTED,
+            "These pages are in a language that the engine does not read.",
+            unsupported,
+        )
+    if not encounters:
+        review = True
+        warn(
+            lease.shell_file_id,
+            ErrorCode.NO_ENTITIES_FOUND,
+            "No healthcare encounter was found in this record.",
+        )
+    if review:
+        Session.objects.filter(id=lease.session_id).update(requires_human_review=True)
+        Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
+            manual_review_required=True
+        )

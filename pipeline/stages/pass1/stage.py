@@ -1,0 +1,166 @@
+"""Pass 1, the stage: every encounter's batches in parallel, each encounter all or nothing.
+
+Imports models, the owner, `planner`, `store`, `encounter`. An encounter is published in the flush
+that its last batch settles in; a failed one stops nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import cast
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+from pydantic import BaseModel
+
+from medproc.timing import scaled
+from pipeline import owner, selectors
+from pipeline.errors import ErrorCode
+from pipeline.models import Batch, EncounterResult
+from pipeline.outcome import StepResult
+from pipeline.owner import Accepted
+from pipeline.provider.base import Request
+from pipeline.provider.factory import provider_for
+from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_entities
+from pipeline.provider.schemas import EntityReply
+from pipeline.stages.pass1 import store
+from pipeline.stages.pass1.encounter import EncounterText, entity_rows
+from pipeline.states import WorkStatus
+from pipeline.transitions import Failure, Flush, Lease
+from pipeline.types import PageText
+
+MAX_OUTPUT_TOKENS = 32_768
+"""Half of what the model can write; a ten-page batch of tables needs some 12,000."""
+
+
+def run(lease: Lease) -> StepResult:
+    """Detect the entities of every encounter that is not published yet."""
+    pages = selectors.page_texts(lease.shell_file_id)
+    spans = selectors.spans_by_encounter(lease.shell_file_id)
+    plan = store.plan(lease, spans, pages)
+    work = _Batches(lease, pages, plan)
+    stopped = owner.run(
+        lease,
+        work,
+        provider_for(settings),
+        deadline_s=owner.step_deadline_s(len(work.rows)),
+    )
+    if stopped is not None:
+        return StepResult(given_back=stopped)
+    failed = [r for r in plan.results if r.status == WorkStatus.FAILED]
+    return StepResult(
+        failure=_failure(plan, failed) if failed else None,
+        publish=lambda: store.publish_totals(lease, plan),
+    )
+
+
+class _Batches:
+    """What the owner needs to know of batches and their encounters."""
+
+    def __init__(self, lease: Lease, pages: Mapping[int, PageText], plan: store.Plan) -> None:
+        self._lease = lease
+        self._pages = pages
+        self._plan = plan
+        self._results = {result.id: result for result in plan.results}
+        self._texts = {
+            result.id: EncounterText.of(plan.batches[result.id], pages) for result in plan.results
+        }
+        open_batches = [
+            batch
+            for result in plan.results
+            if result.status != WorkStatus.SUCCEEDED
+            for batch in plan.batches[result.id]
+        ]
+        self.rows: Sequence[Batch] = [b for b in open_batches if b.status != WorkStatus.SUCCEEDED]
+        self.known: Sequence[Batch] = [b for b in open_batches if b.status == WorkStatus.SUCCEEDED]
+
+    def group_of(self, row: Batch) -> Hashable:
+        return row.pass1_encounter_result_id
+
+    def size_of(self, row: Batch) -> int:
+        return int(row.estimated_input_tokens)
+
+    def request(self, row: Batch) -> Request:
+        text = self._texts[row.pass1_encounter_result_id]
+        prompt = render_entities(
+            row.id.hex,
+            text.slices(row.batch_index),
+            include_zones=not settings.PASS1_DISABLE_ZONES,
+        )
+        return Request(
+            item_token=row.id.hex,
+            prompt=prompt,
+            schema=EntityReply,
+            max_output_tokens=MAX_OUTPUT_TOKENS,
+            deadline_s=scaled(settings.CALL_DEADLINE_S),
+            prompt_version=PROMPT_VERSION,
+            estimated_input_tokens=estimate_tokens(prompt),
+        )
+
+    def accept(self, row: Batch, output: BaseModel) -> Accepted:
+        reply = cast(EntityReply, output)
+        return Accepted(
+            output=reply.model_dump(mode="json", exclude_defaults=True),
+            counts={
+                "entities_detected": len(reply.entities),
+                "zones_detected": len(reply.zones),
+            },
+        )
+
+    def started(self, row: Batch, flush: Flush) -> None:
+        result = self._results[row.pass1_encounter_result_id]
+        if result.status == WorkStatus.PROCESSING:
+            return
+        result.status = WorkStatus.PROCESSING
+        result.started_at = result.started_at or timezone.now()
+        flush.encounters.append(store.result_row(result))
+
+    def settled(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
+        result = self._results[cast(UUID, group)]
+        batches = self._plan.batches[result.id]
+        failed = [b for b in batches if b.status == WorkStatus.FAILED]
+        store.add_up(result, batches)
+        if failed:
+            store.mark_failed(result, batches, failed)
+            flush.encounters.append(store.result_row(result))
+            return ()
+        replies = [EntityReply.model_validate(b.output) for b in batches]
+        text = self._texts[result.id]
+        entities = entity_rows(self._lease, result, batches, replies, text, self._pages)
+        store.mark_succeeded(result, replies, entities)
+        flush.encounters.append(store.result_row(result))
+        flush.entities.extend(entities)
+        for batch in batches:
+            batch.output = None
+        return [batch.id for batch in batches]
+
+
+def _failure(plan: store.Plan, failed: Sequence[EncounterResult]) -> Failure:
+    broken = sorted(
+        (b for r in failed for b in plan.batches[r.id] if b.status == WorkStatus.FAILED),
+        key=lambda b: (b.page_range_start, b.batch_index),
+    )
+    first = broken[0]
+    context = first.error_context or {}
+    return Failure(
+        code=ErrorCode(first.error_code or ErrorCode.INTERNAL_ERROR),
+        message=f"Pass 1 failed: {len(failed)} of {len(plan.results)} encounters;"
+        f" the first is batch {first.batch_index}, pages"
+        f" {first.page_range_start}-{first.page_range_end}: {first.error_message}",
+        encounter_id=first.healthcare_encounter_id,
+        batch_index=first.batch_index,
+        underlying=ErrorCode(context.get("final_underlying_error", ErrorCode.INTERNAL_ERROR)),
+        attempt_history=context.get("attempt_history", []),
+        drill_down=[
+            {
+                "encounter_id": str(b.healthcare_encounter_id),
+                "batch_index": b.batch_index,
+                "pages": [b.page_range_start, b.page_range_end],
+                "error_code": b.error_code,
+                "underlying_error": (b.error_context or {}).get("final_underlying_error"),
+                "attempts": b.attempt_count,
+            }
+            for b in broken
+        ],
+    )

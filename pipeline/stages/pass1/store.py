@@ -1,0 +1,258 @@
+"""Pass 1, its rows: the stored plan, the state of each encounter, and the record's totals.
+
+Imports models, transitions and `planner`. `plan` runs in a fenced transaction of its own;
+`publish_totals` is called inside the fence that ends the step; the rest only fills values in.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Avg, Count
+from django.utils import timezone
+
+from pipeline import selectors
+from pipeline.errors import ErrorCode
+from pipeline.models import (
+    Batch,
+    Encounter,
+    EncounterResult,
+    Entity,
+    EntityMetrics,
+    Session,
+    Summary,
+)
+from pipeline.provider.prompts import estimate_tokens
+from pipeline.provider.schemas import EntityReply
+from pipeline.stages.pass1.planner import Bounds
+from pipeline.stages.pass1.planner import plan as plan_batches
+from pipeline.states import Step, WorkStatus
+from pipeline.transitions import ENCOUNTER_COLUMNS, Lease, fenced
+from pipeline.types import PageText, Span, slices
+from pipeline.warnings import warn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The stored plan of a record: its encounters in page order, each with its batches."""
+
+    results: list[EncounterResult]
+    batches: dict[UUID, list[Batch]]
+    """By encounter result, in batch order."""
+
+
+def plan(lease: Lease, spans: Mapping[UUID, Sequence[Span]], pages: Mapping[int, PageText]) -> Plan:
+    """Return the record's plan, made and stored before the first call.
+
+    An encounter that has a plan keeps it, whatever the settings say by then.
+    """
+    known = set(
+        EncounterResult.objects.filter(shell_file_id=lease.shell_file_id).values_list(
+            "healthcare_encounter_id", flat=True
+        )
+    )
+    missing = [
+        e for e in Encounter.objects.filter(shell_file_id=lease.shell_file_id) if e.id not in known
+    ]
+    if missing:
+        _store_plan(lease, missing, spans, pages)
+    results = list(
+        EncounterResult.objects.filter(shell_file_id=lease.shell_file_id).order_by(
+            "healthcare_encounter__encounter_index"
+        )
+    )
+    batches: dict[UUID, list[Batch]] = defaultdict(list)
+    for batch in Batch.objects.filter(processing_session_id=lease.session_id).order_by(
+        "batch_index"
+    ):
+        batches[batch.pass1_encounter_result_id].append(batch)
+    return Plan(results=results, batches=batches)
+
+
+def result_row(result: EncounterResult) -> dict[str, Any]:
+    """Return the state of an encounter as a row of a flush."""
+    row: dict[str, Any] = {"id": str(result.id)}
+    for column in ENCOUNTER_COLUMNS:
+        value = getattr(result, column)
+        row[column] = value.isoformat() if hasattr(value, "isoformat") else value
+    return row
+
+
+def add_up(result: EncounterResult, batches: Sequence[Batch]) -> None:
+    """Fill the totals of an encounter from its batches (`spec.md` point 21)."""
+    result.batches_succeeded = sum(b.status == WorkStatus.SUCCEEDED for b in batches)
+    result.batches_failed = sum(b.status == WorkStatus.FAILED for b in batches)
+    result.total_retries_used = sum(max(0, b.attempt_count - 1) for b in batches)
+    result.total_input_tokens = sum(b.input_tokens or 0 for b in batches)
+    result.total_output_tokens = sum(b.output_tokens or 0 for b in batches)
+    result.total_zones_detected = sum(b.zones_detected or 0 for b in batches)
+    result.completed_at = timezone.now()
+    began = result.started_at or result.completed_at
+    result.total_duration_ms = int((result.completed_at - began).total_seconds() * 1000)
+
+
+def mark_failed(result: EncounterResult, batches: Sequence[Batch], failed: Sequence[Batch]) -> None:
+    """Fail an encounter as a whole, naming the failed and the succeeded (point 10)."""
+    first = failed[0]
+    succeeded = [str(b.batch_index) for b in batches if b.status == WorkStatus.SUCCEEDED]
+    names = "; ".join(
+        f"batch {b.batch_index} (pages {b.page_range_start}-{b.page_range_end}):"
+        f" {(b.error_context or {}).get('final_underlying_error', b.error_code)}"
+        for b in failed
+    )
+    result.status = WorkStatus.FAILED
+    result.failure_batch_index = first.batch_index
+    result.error_code = first.error_code
+    result.error_summary = (
+        f"{len(failed)} of {len(batches)} batches failed: {names}."
+        f" Succeeded: {', '.join(succeeded) or 'none'}."
+    )
+
+
+def mark_succeeded(
+    result: EncounterResult, replies: Sequence[EntityReply], entities: Sequence[dict[str, Any]]
+) -> None:
+    """Complete an encounter with what is published of it."""
+    result.status = WorkStatus.SUCCEEDED
+    result.failure_batch_index = None
+    result.error_code = result.error_summary = None
+    result.total_entities_detected = sum(row["accepted"] for row in entities)
+    said = {reply.no_known_allergies for reply in replies}
+    result.no_known_allergies = True if True in said else (False if False in said else None)
+    result.zones = [
+        [z.zone_type, z.page_start, z.page_end] for reply in replies for z in reply.zones
+    ]
+    result.warnings = []
+    if not result.total_entities_detected:
+        result.warnings.append({"code": ErrorCode.NO_ENTITIES_FOUND.value})
+    if unsupported := sorted({p for reply in replies for p in reply.unsupported_pages}):
+        result.warnings.append({"code": ErrorCode.LANGUAGE_UNSUPPORTED.value, "pages": unsupported})
+
+
+def publish_totals(lease: Lease, plan: Plan) -> None:
+    """Write the pass's metrics and the report card of the record."""
+    summary = Summary.objects.get(shell_file_id=lease.shell_file_id)
+    accepted = Entity.objects.filter(shell_file_id=lease.shell_file_id, accepted=True)
+    found = accepted.aggregate(count=Count("id"), confidence=Avg("confidence"))
+    batches = [batch for group in plan.batches.values() for batch in group]
+    failed = [r for r in plan.results if r.status == WorkStatus.FAILED]
+    totals = selectors.call_totals(lease.session_id, Step.PASS1)
+    started = [r.started_at for r in plan.results if r.started_at]
+    took = timezone.now() - min(started) if started else timedelta()
+    ocr_pages = selectors.ocr_page_count(lease.shell_file_id)
+    metrics, _ = EntityMetrics.objects.update_or_create(
+        shell_file_id=lease.shell_file_id,
+        defaults={
+            "profile_id": summary.profile_id,
+            "processing_session_id": lease.session_id,
+            "entities_detected": found["count"],
+            "processing_time_ms": int(took.total_seconds() * 1000),
+            "ai_model_used": next((b.ai_model_used for b in batches if b.ai_model_used), None),
+            "ocr_model_used": selectors.OCR_MODEL if ocr_pages else None,
+            "ocr_pages_processed": ocr_pages,
+            "entity_types_found": sorted(
+                accepted.order_by().values_list("category", flat=True).distinct()
+            ),
+            "encounters_total": len(plan.results),
+            "encounters_succeeded": sum(r.status == WorkStatus.SUCCEEDED for r in plan.results),
+            "encounters_failed": len(failed),
+            "batches_total": len(batches),
+            "batches_succeeded": sum(b.status == WorkStatus.SUCCEEDED for b in batches),
+            "total_retries_used": sum(max(0, b.attempt_count - 1) for b in batches),
+            "input_tokens": totals["input_tokens"],
+            "output_tokens": totals["output_tokens"],
+            "total_tokens": totals["input_tokens"] + totals["output_tokens"],
+            "confidence": found["confidence"],
+            "failure_encounter_id": failed[0].healthcare_encounter_id if failed else None,
+            "error_code": failed[0].error_code if failed else None,
+            "error_summary": failed[0].error_summary if failed else None,
+            "user_agent": summary.user_agent,
+            "ip_address": summary.ip_address,
+        },
+    )
+    Entity.objects.filter(shell_file_id=lease.shell_file_id, pass1_metrics=None).update(
+        pass1_metrics=metrics
+    )
+    _review(lease, plan)
+    Summary.objects.filter(id=summary.id).update(
+        pass1_metrics=metrics, entities_extracted_total=found["count"]
+    )
+
+
+def _store_plan(
+    lease: Lease,
+    encounters: Sequence[Encounter],
+    spans: Mapping[UUID, Sequence[Span]],
+    pages: Mapping[int, PageText],
+) -> None:
+    bounds = Bounds(
+        min_pages=settings.PASS1_BATCH_MIN_PAGES,
+        max_pages=settings.PASS1_BATCH_MAX_PAGES,
+        hard_ceiling=settings.PASS1_BATCH_HARD_CEILING,
+        max_tokens=settings.PASS1_BATCH_MAX_TOKENS,
+    )
+    results, batches = [], []
+    for encounter in encounters:
+        planned = plan_batches(spans.get(encounter.id, ()), pages, bounds)
+        result = EncounterResult(
+            shell_file_id=lease.shell_file_id,
+            healthcare_encounter=encounter,
+            processing_session_id=lease.session_id,
+            patient_id=encounter.patient_id,
+            page_count=encounter.page_count,
+            batching_used=len(planned) > 1,
+            batches_total=len(planned),
+        )
+        results.append(result)
+        batches += [
+            Batch(
+                healthcare_encounter=encounter,
+                pass1_encounter_result=result,
+                processing_session_id=lease.session_id,
+                batch_index=batch.index,
+                page_range_start=batch.first_page,
+                page_range_end=batch.last_page,
+                spans=[[s.page, s.start, s.end] for s in batch.spans],
+                max_attempts=settings.PASS1_MAX_RETRIES,
+                estimated_input_tokens=sum(
+                    estimate_tokens(part.text) for part in slices(batch.spans, dict(pages))
+                ),
+            )
+            for batch in planned
+        ]
+    with fenced(lease):
+        EncounterResult.objects.bulk_create(results)
+        Batch.objects.bulk_create(batches)
+
+
+def _review(lease: Lease, plan: Plan) -> None:
+    flagged = (
+        Entity.objects.filter(shell_file_id=lease.shell_file_id).exclude(review_flags=[]).exists()
+    )
+    empty = [r for r in plan.results if r.warnings]
+    if empty:
+        pages = sorted(
+            {
+                page
+                for r in empty
+                for b in plan.batches[r.id]
+                for page in range(b.page_range_start, b.page_range_end + 1)
+            }
+        )
+        warn(
+            lease.shell_file_id,
+            ErrorCode.NO_ENTITIES_FOUND,
+            "An encounter on these pages has no entity, or pages that could not be read.",
+            pages,
+        )
+    if flagged or empty:
+        Session.objects.filter(id=lease.session_id).update(requires_human_review=True)
+        Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
+            manual_review_required=True
+        )
