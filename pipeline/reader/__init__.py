@@ -9,15 +9,36 @@ from __future__ import annotations
 
 from .process import probe, read_pages, render_page
 from .sniff import sniff
-from .types import InputRefused, Limits, MediaType, PageRead, PageSource, Probe, RefusalCode, Word
+from .types import (
+    HIDDEN_TEXT,
+    PARTLY_DAMAGED,
+    RENDERED_SMALLER,
+    REPAIRED,
+    TEXT_LAYER_REJECTED,
+    InputRefused,
+    Limits,
+    MediaType,
+    PageRead,
+    PageSource,
+    Probe,
+    ReaderError,
+    RefusalCode,
+    Word,
+)
 
 __all__ = [
+    "HIDDEN_TEXT",
+    "PARTLY_DAMAGED",
+    "RENDERED_SMALLER",
+    "REPAIRED",
+    "TEXT_LAYER_REJECTED",
     "InputRefused",
     "Limits",
     "MediaType",
     "PageRead",
     "PageSource",
     "Probe",
+    "ReaderError",
     "RefusalCode",
     "Word",
     "probe",

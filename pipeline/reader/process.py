@@ -1,27 +1,76 @@
-"""The parent's side of the reader."""
+"""The parent's side of the reader: each request is answered by a killable child process.
+
+Imports the standard library and the reader's own plain modules only. Promises that whatever a
+file does to the child, the caller gets pages, an `InputRefused`, or a `ReaderError` if the fault is
+ours.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from .types import Limits, PageRead, Probe
+from . import refusals, wire
+from .types import Limits, MediaType, PageRead, Probe, ReaderError
+from .watch import KilledFromOutsideError, WatchedChild
 
 
 def probe(path: str | Path, limits: Limits | None = None) -> Probe:
-    """Return the media type and page count of the file; raise `InputRefused`."""
-    raise NotImplementedError
+    """Return media type and page count of the file at `path`; raise `InputRefused`."""
+    for kind, body in _ask(path, limits or Limits(), verb="probe"):
+        if kind == "opened":
+            return Probe(media_type=MediaType(body["media_type"]), page_count=body["page_count"])
+    raise ReaderError
 
 
 def read_pages(
     path: str | Path, first: int, last: int, limits: Limits | None = None
 ) -> Iterator[PageRead]:
-    """Yield pages `first` to `last` (1-based, inclusive) in order; raise `InputRefused`."""
-    raise NotImplementedError
+    """Yield pages `first` to `last` (1-based, inclusive, cut at the file's last page) in order.
+
+    Raises `InputRefused` at the page that is too costly or ends the child, and after the last page
+    if these were all pages of the file and none could be read. The child dies with the thread that
+    iterates and when the iterator is closed.
+    """
+    limits = limits or Limits()
+    count = readable = 0
+    for kind, body in _ask(path, limits, verb="read", first=first, last=last):
+        if kind == "opened":
+            count = body["page_count"]
+        if kind == "page":
+            page = wire.unpack_page(body)
+            readable += page.damage is None
+            yield page
+    if first == 1 and last >= count and not readable:
+        raise refusals.every_page_damaged()
 
 
 def render_page(
     path: str | Path, number: int, dpi: int = 100, limits: Limits | None = None
 ) -> bytes:
-    """Return page `number` (1-based) as PNG at `dpi`; raise `InputRefused`."""
-    raise NotImplementedError
+    """Return page `number` (1-based) as PNG at `dpi`, the boxes of `Word` fit it."""
+    for kind, body in _ask(path, limits or Limits(), verb="render", first=number, dpi=dpi):
+        if kind == "png":
+            return base64.b64decode(body)
+    raise ReaderError
+
+
+def _ask(path: str | Path, limits: Limits, **question: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the messages of a child; one that was killed from outside is replaced once."""
+    where = Path(path).resolve()
+    asked_again = False
+    while True:
+        child = WatchedChild(where, limits, question)
+        try:
+            yield from child.messages()
+        except KilledFromOutsideError:
+            if asked_again:
+                raise refusals.too_much_memory(child.page, limits.memory_bytes) from None
+            asked_again = True
+            question = {**question, "first": child.page} if child.page else question
+            continue
+        finally:
+            child.end()
+        return

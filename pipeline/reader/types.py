@@ -43,6 +43,10 @@ class InputRefused(Exception):  # noqa: N818 - a verdict on the input, not a fau
         self.message = message
 
 
+class ReaderError(RuntimeError):
+    """The reader itself is at fault (installation, bug); the input has not been judged."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """What one file may cost; figures measured on `facts/clinical.md`'s odd and hostile files."""

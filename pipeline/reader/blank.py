@@ -1,0 +1,37 @@
+"""Whether a page image holds nothing but paper.
+
+Imports Pillow; runs in the child only.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from PIL import Image
+
+#: Grey levels (0–255) by which empty paper varies once its grain is averaged away.
+PAPER = 12
+#: Share of each side left out: the shadow of a scanner's lid.
+EDGE = 0.03
+
+
+def is_uniform(image: Image.Image) -> bool:
+    """Return whether `image` (mode L) shows no mark of the size of a character."""
+    width, height = image.size
+    inner = image.crop(
+        (
+            int(width * EDGE),
+            int(height * EDGE),
+            max(int(width * EDGE) + 1, int(width * (1 - EDGE))),
+            max(int(height * EDGE) + 1, int(height * (1 - EDGE))),
+        )
+    )
+    # A full stop of 10 pt type covers a tenth of a cell of 1/20 inch: 25 grey levels.
+    cell = max(1, max(inner.size) // 220)
+    return spread(inner.reduce(cell)) < PAPER
+
+
+def spread(image: Image.Image) -> int:
+    """Return the grey levels (0–255) between the darkest and lightest pixel of a mode L image."""
+    darkest, lightest = cast("tuple[int, int]", image.getextrema())
+    return lightest - darkest

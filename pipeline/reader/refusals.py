@@ -1,0 +1,116 @@
+"""The sentences with which an input is refused; none carries a name or content of the file.
+
+Imports `reader.types` only, so that parent and child say the same thing.
+"""
+
+from __future__ import annotations
+
+from .types import InputRefused
+
+
+def empty() -> InputRefused:
+    """Refuse a file of no bytes."""
+    return InputRefused("INPUT_INVALID", "The file is empty; upload it again.")
+
+
+def unknown_type() -> InputRefused:
+    """Refuse what is neither PDF, TIFF, PNG nor JPEG."""
+    return InputRefused(
+        "INPUT_INVALID",
+        "The file is neither PDF, TIFF, PNG nor JPEG by its content; convert it to one of these.",
+    )
+
+
+def broken() -> InputRefused:
+    """Refuse a file that no library opens, even after repair."""
+    return InputRefused(
+        "INPUT_INVALID", "The file is damaged and cannot be repaired; export or scan it again."
+    )
+
+
+def no_pages() -> InputRefused:
+    """Refuse a file that opens and has no page."""
+    return InputRefused("INPUT_INVALID", "The file has no pages; export it again.")
+
+
+def every_page_damaged() -> InputRefused:
+    """Refuse a file of which not one page could be read."""
+    return InputRefused(
+        "INPUT_INVALID", "Not one page of the file can be read; export or scan it again."
+    )
+
+
+def page_crashed(number: int) -> InputRefused:
+    """Refuse a file whose page (1-based; 0 is the opening) ended the reader."""
+    what = f"Page {number} of the file" if number else "The file"
+    return InputRefused(
+        "INPUT_INVALID",
+        f"{what} is damaged so that reading it ends the reader; export or scan it again.",
+    )
+
+
+def encrypted() -> InputRefused:
+    """Refuse a file that asks for a password to be read."""
+    return InputRefused(
+        "INPUT_ENCRYPTED", "The file asks for a password; remove the password and upload it again."
+    )
+
+
+def too_many_bytes(size: int, limit: int) -> InputRefused:
+    """Refuse by size in bytes."""
+    return InputRefused(
+        "INPUT_TOO_LARGE",
+        f"The file has {size:,} bytes, {limit:,} are allowed; split it.",
+    )
+
+
+def too_many_pages(count: int, limit: int) -> InputRefused:
+    """Refuse by the number of pages."""
+    return InputRefused(
+        "INPUT_TOO_LARGE", f"The file has {count:,} pages, {limit:,} are allowed; split it."
+    )
+
+
+def too_many_pixels(number: int, limit: int) -> InputRefused:
+    """Refuse by the pixels of one page (1-based)."""
+    return InputRefused(
+        "INPUT_TOO_LARGE",
+        f"Page {number} is too large for {limit:,} pixels; scan it at a lower resolution.",
+    )
+
+
+def too_many_characters(number: int, limit: int) -> InputRefused:
+    """Refuse by the characters of one page (1-based)."""
+    return InputRefused(
+        "INPUT_TOO_LARGE",
+        f"Page {number} has more than {limit:,} characters; print it to a new PDF.",
+    )
+
+
+def too_slow(number: int, seconds: float) -> InputRefused:
+    """Refuse a file whose page (1-based; 0 is the opening) takes too long."""
+    what = f"Page {number} of the file" if number else "Opening the file"
+    return InputRefused(
+        "INPUT_TOO_LARGE", f"{what} takes more than {seconds:g} s; print it to a new PDF."
+    )
+
+
+def too_much_memory(number: int, limit: int) -> InputRefused:
+    """Refuse a file whose page (1-based; 0 is the opening) needs too much memory."""
+    what = f"Page {number} of the file" if number else "Opening the file"
+    return InputRefused(
+        "INPUT_TOO_LARGE",
+        f"{what} needs more than {limit // 1_000_000:,} MB; print it to a new PDF.",
+    )
+
+
+def page_damaged(number: int) -> InputRefused:
+    """Refuse to show a page (1-based) that cannot be decoded."""
+    return InputRefused(
+        "INPUT_INVALID", f"Page {number} of the file cannot be decoded; scan it again."
+    )
+
+
+def page_missing(number: int, count: int) -> InputRefused:
+    """Refuse to show a page (1-based) that the file has not."""
+    return InputRefused("INPUT_INVALID", f"The file has {count:,} pages, and no page {number:,}.")

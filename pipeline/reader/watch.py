@@ -1,0 +1,146 @@
+"""One child process under watch: started clean, held to its deadlines, its death explained.
+
+Imports the standard library and the reader's plain values only; starts no thread and never forks
+the caller's memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any, cast
+
+from . import refusals, wire
+from .types import InputRefused, Limits, ReaderError
+
+_PROJECT = Path(__file__).resolve().parents[2]
+#: Seconds that a child may take to start on a busy host, before its first deadline begins.
+_START_SECONDS = 10.0
+#: Signals by which native libraries end themselves when refused memory: PDFium traps, C++ aborts.
+_OUT_OF_MEMORY = {signal.SIGABRT, signal.SIGTRAP, signal.SIGILL}
+#: Signals that come from elsewhere: the host's memory killer, an operator.
+_FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM}
+#: Times a wall deadline is granted again while the child had less than half of it as processor
+#: time: a crowded host is not the file's fault.
+_PATIENCE = 3
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class KilledFromOutsideError(Exception):
+    """The child was killed, and not by us; that says little about the file."""
+
+
+class WatchedChild:
+    """A running child; `messages` yields what it says, `end` leaves nothing of it."""
+
+    def __init__(self, path: Path, limits: Limits, question: Mapping[str, Any]) -> None:
+        #: The page (1-based) that the child works on; 0 while it opens the file.
+        self.page = 0
+        self._first = int(question.get("first", 0))
+        self._limits = limits
+        self._buffer = bytearray()
+        self._timed_out = False
+        # Of our environment, which holds keys, a parser of hostile files gets nothing.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pipeline.reader.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={"PYTHONPATH": str(_PROJECT), "OMP_THREAD_LIMIT": "1", "LC_ALL": "C.UTF-8"},
+            start_new_session=True,
+        )
+        request = {**question, "path": str(path), "limits": asdict(limits), "parent": os.getpid()}
+        stdin = cast("IO[bytes]", self._process.stdin)
+        with suppress(BrokenPipeError):
+            stdin.write(json.dumps(request).encode() + b"\n")
+            stdin.flush()
+        with suppress(BrokenPipeError):
+            stdin.close()
+
+    def messages(self) -> Iterator[tuple[str, Any]]:
+        """Yield (kind, body) until the child is done; raise what its refusal or death means."""
+        seconds = self._limits.seconds_to_open + _START_SECONDS
+        while True:
+            line = self._line(seconds)
+            if line is None:
+                raise self._obituary(seconds)
+            kind, body = wire.decode(line)
+            if kind == "done":
+                return
+            if kind == "refused":
+                raise InputRefused(*body)
+            if kind == "fault":
+                message = f"The reader's child failed with {body}."
+                raise ReaderError(message)
+            self.page = body["number"] + 1 if kind == "page" else self._first
+            seconds = self._limits.seconds_per_page
+            yield kind, body
+
+    def end(self) -> None:
+        """Kill the child if it still runs, and reap it."""
+        if self._process.poll() is None:
+            self._process.kill()
+        cast("IO[bytes]", self._process.stdout).close()
+        self._process.wait()
+
+    def _line(self, seconds: float) -> bytes | None:
+        """Return the child's next line; None if it died, or was killed for taking too long."""
+        stdout = cast("IO[bytes]", self._process.stdout)
+        deadline, granted = time.monotonic() + seconds, 1
+        before = self._processor_seconds()
+        with selectors.DefaultSelector() as ready:
+            ready.register(stdout, selectors.EVENT_READ)
+            while b"\n" not in self._buffer:
+                if not ready.select(max(0.0, deadline - time.monotonic())):
+                    used = self._processor_seconds() - before
+                    if used < 0.5 * seconds and granted < _PATIENCE:
+                        deadline, granted = time.monotonic() + seconds, granted + 1
+                        continue
+                    self._timed_out = True
+                    return None
+                chunk = os.read(stdout.fileno(), 1 << 20)
+                if not chunk:
+                    return None
+                self._buffer += chunk
+                if len(self._buffer) > wire.MAX_MESSAGE_BYTES:
+                    self._timed_out = True
+                    return None
+        line, _, rest = bytes(self._buffer).partition(b"\n")
+        self._buffer = bytearray(rest)
+        return line
+
+    def _processor_seconds(self) -> float:
+        """Return the child's processor time; what cannot be known counts as a full deadline."""
+        try:
+            stat = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii")
+            user, system = stat.rpartition(")")[2].split()[11:13]
+        except (OSError, ValueError):
+            return float("inf") if self._buffer else 0.0
+        return (int(user) + int(system)) / _TICKS
+
+    def _obituary(self, seconds: float) -> Exception:
+        """Say what the child's end means for the file."""
+        if self._timed_out:
+            self._process.kill()
+        _, status, usage = os.wait4(self._process.pid, 0)
+        self._process.returncode = code = os.waitstatus_to_exitcode(status)
+        if self._timed_out or code == -signal.SIGXCPU:
+            return refusals.too_slow(self.page, seconds)
+        if code >= 0:
+            return ReaderError(f"The reader's child left with status {code}.")
+        if -code in _FROM_OUTSIDE:
+            return KilledFromOutsideError()
+        peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        if -code in _OUT_OF_MEMORY or peak > 0.7 * self._limits.memory_bytes:
+            return refusals.too_much_memory(self.page, self._limits.memory_bytes)
+        return refusals.page_crashed(self.page)

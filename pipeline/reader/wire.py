@@ -1,0 +1,60 @@
+"""The lines of JSON that the child writes and the parent reads.
+
+Imports `reader.types` only. One message a line; a page's words travel as short arrays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .types import InputRefused, PageRead, Word
+
+#: Bytes of one message above which the child is not believed; a rendered page is the largest.
+MAX_MESSAGE_BYTES = 96 * 1024 * 1024
+
+
+def encode(kind: str, body: object) -> bytes:
+    """Return one message as a line."""
+    return json.dumps([kind, body], ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes) -> tuple[str, Any]:
+    """Return kind and body of one message."""
+    kind, body = json.loads(line)
+    return str(kind), body
+
+
+def pack_page(page: PageRead) -> dict[str, object]:
+    """Return `page` as JSON values."""
+    return {
+        "number": page.number,
+        "text": page.text,
+        "source": page.source,
+        "width": page.width,
+        "height": page.height,
+        "rotation": page.rotation,
+        "words": [
+            (word.start, word.end, word.x0, word.y0, word.x1, word.y1, word.confidence)
+            for word in page.words
+        ],
+        "ocr_confidence": page.ocr_confidence,
+        "is_blank": page.is_blank,
+        "warnings": page.warnings,
+        "damage": page.damage,
+    }
+
+
+def unpack_page(body: Mapping[str, Any]) -> PageRead:
+    """Return the page of `pack_page`."""
+    words = tuple(
+        Word(start=start, end=end, x0=x0, y0=y0, x1=x1, y1=y1, confidence=confidence)
+        for start, end, x0, y0, x1, y1, confidence in body["words"]
+    )
+    return PageRead(**{**body, "words": words, "warnings": tuple(body["warnings"])})
+
+
+def pack_refusal(refusal: InputRefused) -> list[str]:
+    """Return `refusal` as JSON values."""
+    return [refusal.code, refusal.message]
