@@ -60,6 +60,11 @@ class Work(Protocol):
         """Rows that succeeded in an earlier run and are not published yet."""
         ...
 
+    @property
+    def groups(self) -> Sequence[Hashable]:
+        """What must settle, in order; one whose rows have all succeeded settles at once."""
+        ...
+
     def group_of(self, row: Any) -> Hashable:
         """Return what settles together with this row."""
         ...
@@ -144,7 +149,13 @@ class _Owner:
             for row in self._work.rows
         ]
         reason: str | None = None
-        with fanout.FanOut(items, call=self._call, decide=self._decide, limits=limits) as run:
+        with fanout.FanOut(
+            items,
+            call=self._call,
+            decide=self._decide,
+            groups=self._work.groups,
+            limits=limits,
+        ) as run:
             forget = on_stop(lambda: run.stop("sigterm", grace_s=grace_left()))
             try:
                 for event in run.events():

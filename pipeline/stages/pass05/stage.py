@@ -98,6 +98,7 @@ class _Chunks:
         self._pages = pages
         self.rows: Sequence[Chunk] = [chunk for chunk in chunks if chunk.status != WorkStatus.SUCCEEDED]
         self.known: Sequence[Chunk] = ()
+        self.groups: Sequence[Hashable] = [chunk.id for chunk in self.rows]
 
     def group_of(self, row: Chunk) -> Hashable:
         return cast(UUID, row.id)

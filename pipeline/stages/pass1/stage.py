@@ -66,12 +66,9 @@ class _Batches:
         self._texts = {
             result.id: EncounterText.of(plan.batches[result.id], pages) for result in plan.results
         }
-        open_batches = [
-            batch
-            for result in plan.results
-            if result.status != WorkStatus.SUCCEEDED
-            for batch in plan.batches[result.id]
-        ]
+        open_results = [r for r in plan.results if r.status != WorkStatus.SUCCEEDED]
+        open_batches = [b for r in open_results for b in plan.batches[r.id]]
+        self.groups: Sequence[Hashable] = [r.id for r in open_results]
         self.rows: Sequence[Batch] = [b for b in open_batches if b.status != WorkStatus.SUCCEEDED]
         self.known: Sequence[Batch] = [b for b in open_batches if b.status == WorkStatus.SUCCEEDED]
 
