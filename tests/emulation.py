@@ -57,6 +57,6 @@ def _request(
     )
 
 
-def gemini(url: str, *, api_key: str = "test-key") -> GeminiProvider:
+def gemini(url: str, *, api_key: str = "test-key", least_wait_s: float = 10.0) -> GeminiProvider:
     """Make a provider that asks the emulator at `url`."""
-    return GeminiProvider(api_key=api_key, model=MODEL, base_url=url)
+    return GeminiProvider(api_key=api_key, model=MODEL, base_url=url, least_wait_s=least_wait_s)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
-from pipeline.provider.prompts import Question
+from pipeline.provider.prompts import Question, render_discovery, render_entities
+from pipeline.types import PageSlice
 
 Source = Literal["local", "minimal"]
 """`minimal` finds nothing and costs nothing: for measuring what stands around the model."""
@@ -25,6 +27,13 @@ class Answers:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._known: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def warm(self) -> None:
+        """Load the engine's word lists, which would else delay the first answers."""
+        if self._source == "local":
+            page = PageSlice(page=1, start=0, text="Assessment: asthma.")
+            for render in (render_discovery, partial(render_entities, include_zones=False)):
+                _local(render("0" * 32, [page]), {})
 
     def to(self, prompt: str, question: Question | None, schema: Mapping[str, Any]) -> str:
         """Return the reply's text; `{}` for a prompt that is not one of ours."""

@@ -7,12 +7,15 @@ thread for each would blur them. It can also do what a failing service does: han
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http import HTTPStatus
+
+logger = logging.getLogger(__name__)
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -109,46 +112,54 @@ class _Connection(asyncio.Protocol):
         del self._buffer[: start + length]
         request = HttpRequest(method=method, path=path, headers=headers, body=body)
         self._task = asyncio.get_running_loop().create_task(self._serve(request))
+        self._task.add_done_callback(self._ended)
 
     async def _serve(self, request: HttpRequest) -> None:
         answer = await self._handler(request)
-        delivered = not self._gone
-        if delivered:
-            delivered = await self._deliver(answer)
-        answer.sent(delivered)
+        await self._deliver(answer)
         self._task = None
         if request.headers.get("connection", "").lower() == "close":
             self._transport.close()
         self._next_request()
 
-    async def _deliver(self, answer: HttpAnswer) -> bool:
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Answer a fault of our own with 500, so that no client waits for it for ever."""
+        if not task.cancelled() and (exc := task.exception()) is not None:
+            logger.error("the emulator itself failed: %s", type(exc).__name__)
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    async def _deliver(self, answer: HttpAnswer) -> None:
+        """Send an answer; `sent` comes first, so that who has read it finds it in the log."""
         whole = _head(answer) + answer.body
+        if self._gone or answer.delivery is Delivery.HANG:
+            answer.sent(False)
+            return
         match answer.delivery:
-            case Delivery.WHOLE:
-                self._transport.write(whole)
-                return True
-            case Delivery.HANG:
-                return False
+            case Delivery.TRICKLE:
+                await self._trickle(whole, answer)
             case Delivery.RESET:
+                answer.sent(False)
                 raw: socket.socket = self._transport.get_extra_info("socket")
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self._transport.abort()
-                return False
             case Delivery.CUT:
+                answer.sent(False)
                 self._transport.write(whole[: len(whole) - max(1, len(answer.body) // 2)])
                 self._transport.close()
-                return False
-            case Delivery.TRICKLE:
-                return await self._trickle(whole, answer.pace_s)
+            case _:
+                answer.sent(True)
+                self._transport.write(whole)
 
-    async def _trickle(self, whole: bytes, pace_s: float) -> bool:
-        step = max(1, len(whole) // 20)
+    async def _trickle(self, whole: bytes, answer: HttpAnswer) -> None:
+        step = len(whole) // 20 + 1
         for at in range(0, len(whole), step):
             if self._gone:
-                return False
+                answer.sent(False)
+                return
+            if at + step >= len(whole):
+                answer.sent(True)
             self._transport.write(whole[at : at + step])
-            await asyncio.sleep(pace_s)
-        return True
+            await asyncio.sleep(answer.pace_s)
 
     def _refuse(self, status: HTTPStatus) -> None:
         self._transport.write(_head(HttpAnswer(status=status)))

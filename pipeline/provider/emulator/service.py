@@ -86,6 +86,7 @@ class Service:
         self._answers = Answers(options.answers)
         # One thread: the engine is bound by the interpreter's lock, the loop must not wait for it.
         self._thinker = ThreadPoolExecutor(max_workers=1)
+        self._thinker.submit(self._answers.warm)
         self._number = 0
         self._first_call: float | None = None
         self._items: dict[str, int] = {}
@@ -390,7 +391,7 @@ def _capped(draft: Draft, most: int) -> Draft:
     """Cut the text at the output cap, as the service does."""
     if draft.text is None or draft.full_output or estimate_tokens(draft.text) <= most:
         return draft
-    return replace(draft, text=draft.text[: most * 4], finish_reason="MAX_TOKENS")
+    return replace(draft, text=draft.text[: most * 4 - 1], finish_reason="MAX_TOKENS")
 
 
 def _output_tokens(draft: Draft, most: int) -> int:

@@ -1,0 +1,259 @@
+"""The provider through the real google-genai client, over HTTP, against the emulator."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from pipeline.errors import CallError, ErrorCode
+from pipeline.provider.base import Provider, Reply, Request
+from pipeline.provider.emulator import Emulator
+from pipeline.provider.gemini import THINKING, GeminiProvider
+from pipeline.provider.schemas import DiscoveryReply, EntityReply
+from tests.emulation import MODEL, TEXT, discovery_request, entities_request, gemini
+
+FAULT_CODES = {
+    "429": ErrorCode.RATE_LIMIT,
+    "429-bare": ErrorCode.RATE_LIMIT,
+    "429-tokens": ErrorCode.RATE_LIMIT,
+    "429-reason": ErrorCode.RATE_LIMIT,
+    "429-day": ErrorCode.QUOTA_EXHAUSTED,
+    "429-mixed": ErrorCode.QUOTA_EXHAUSTED,
+    "429-spend": ErrorCode.QUOTA_EXHAUSTED,
+    "400-key": ErrorCode.API_AUTH,
+    "400-tokens": ErrorCode.CONTEXT_TOO_LARGE,
+    "400-bare": ErrorCode.API_4XX,
+    "400-pages": ErrorCode.INPUT_INVALID,
+    "400-deadline": ErrorCode.API_4XX,
+    "403": ErrorCode.API_AUTH,
+    "404": ErrorCode.API_4XX,
+    "499": ErrorCode.API_TIMEOUT,
+    "500": ErrorCode.API_5XX,
+    "502": ErrorCode.API_5XX,
+    "503": ErrorCode.API_5XX,
+    "503-deadline": ErrorCode.API_TIMEOUT,
+    "504": ErrorCode.API_TIMEOUT,
+    "reset": ErrorCode.API_5XX,
+    "cut": ErrorCode.API_5XX,
+    "bad-json": ErrorCode.PARSE_JSON,
+    "html": ErrorCode.PARSE_JSON,
+    "bare-list": ErrorCode.PARSE_SCHEMA,
+    "wrong-shape": ErrorCode.PARSE_SCHEMA,
+    "wrong-token": ErrorCode.REPLY_MISMATCH,
+    "truncated": ErrorCode.OUTPUT_TRUNCATED,
+    "truncated-empty": ErrorCode.OUTPUT_TRUNCATED,
+    "loop": ErrorCode.OUTPUT_TRUNCATED,
+    "empty": ErrorCode.EMPTY_RESPONSE,
+    "empty-object": ErrorCode.EMPTY_RESPONSE,
+    "empty-body": ErrorCode.EMPTY_RESPONSE,
+    "blocked": ErrorCode.CONTENT_BLOCKED,
+    "finish": ErrorCode.CONTENT_BLOCKED,
+}
+BILLED = {
+    "bad-json", "bare-list", "wrong-shape", "wrong-token", "truncated", "truncated-empty", "loop",
+    "empty", "blocked", "finish",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[Emulator]:
+    """Give one emulator whose fault is chosen by the page that is asked for."""
+    rules: list[dict[str, Any]] = [
+        {"fault": name, "page": page} for page, name in enumerate(FAULT_CODES, start=100)
+    ]
+    rules += [
+        {"fault": "fenced", "page": 90},
+        {"fault": "trickle", "page": 91, "delay_s": 0.001},
+        {"fault": "trickle", "page": 92, "delay_s": 0.1},
+        {"fault": "hang", "page": 93},
+    ]
+    with Emulator(faults=rules) as running:
+        yield running
+
+
+@pytest.fixture
+def provider(emulator: Emulator) -> Iterator[GeminiProvider]:
+    made = gemini(emulator.url)
+    yield made
+    made.close()
+
+
+def failure(provider: Provider, request: Request) -> CallError:
+    with pytest.raises(CallError) as raised:
+        provider.generate(request)
+    return raised.value
+
+
+def test_a_page_is_answered_with_what_the_engine_finds(provider: GeminiProvider) -> None:
+    request = entities_request()
+
+    reply = provider.generate(request)
+
+    assert isinstance(reply.output, EntityReply)
+    assert reply.output.item_token == request.item_token
+    assert "lisinopril" in {entity.name for entity in reply.output.entities}
+    assert reply.facts.http_status == 200
+    assert reply.facts.finish_reason == "STOP"
+    assert reply.facts.model_version == MODEL
+    assert reply.facts.response_id
+    assert reply.facts.input_tokens == request.estimated_input_tokens
+    assert reply.facts.output_tokens > 0
+
+
+def test_discovery_is_answered_too(provider: GeminiProvider) -> None:
+    reply = provider.generate(discovery_request())
+
+    assert isinstance(reply.output, DiscoveryReply)
+
+
+def test_fields_that_only_an_engine_of_ours_can_know_do_not_come_back(
+    provider: GeminiProvider,
+) -> None:
+    reply = provider.generate(entities_request())
+
+    assert isinstance(reply.output, EntityReply)
+    assert reply.output.entities
+    assert all(entity.start is None and entity.rule == "" for entity in reply.output.entities)
+
+
+@pytest.mark.parametrize(("name", "code"), FAULT_CODES.items())
+def test_each_fault_ends_in_its_code(provider: GeminiProvider, name: str, code: ErrorCode) -> None:
+    page = 100 + list(FAULT_CODES).index(name)
+
+    error = failure(provider, entities_request(page=page))
+
+    assert error.code is code
+    assert (error.call.input_tokens > 0) == (name in BILLED)
+    assert error.__context__ is None
+    assert error.__cause__ is None
+
+
+def test_a_fenced_reply_is_read(provider: GeminiProvider) -> None:
+    reply = provider.generate(entities_request(page=90))
+
+    assert reply.facts.raw_reply.startswith("```json")
+
+
+def test_a_body_in_small_pieces_is_read(provider: GeminiProvider) -> None:
+    assert isinstance(provider.generate(entities_request(page=91)), Reply)
+
+
+@pytest.mark.parametrize("page", [92, 93], ids=["trickle", "hang"])
+def test_a_call_ends_at_its_deadline_whatever_still_comes(emulator: Emulator, page: int) -> None:
+    provider = gemini(emulator.url, least_wait_s=0.3)
+
+    error = failure(provider, entities_request(page=page, deadline_s=0.3))
+
+    assert error.code is ErrorCode.API_TIMEOUT
+    assert error.call.http_status is None
+
+
+def test_a_hint_with_a_fraction_reaches_the_caller(provider: GeminiProvider) -> None:
+    error = failure(provider, entities_request(page=100))
+
+    assert error.call.retry_after_s == pytest.approx(1.837906927)
+    assert error.call.quota_id == "GenerateRequestsPerMinutePerProjectPerModel"
+    assert error.call.http_status == 429
+
+
+def test_nothing_of_the_document_is_in_an_error(provider: GeminiProvider) -> None:
+    pages = range(100, 100 + len(FAULT_CODES))
+    requests = [entities_request(page=page, text=f"{TEXT}\nEleanor Rigby") for page in pages]
+
+    errors = [failure(provider, request) for request in requests]
+
+    told = [
+        "".join(traceback.format_exception(e)) + repr(e.call) + repr(e.call.log_context())
+        for e in errors
+    ]
+    assert not [text for text in told if "Rigby" in text or "lisinopril" in text]
+
+
+def test_a_wrong_key_is_told(emulator: Emulator) -> None:
+    provider = gemini(emulator.url, api_key="invalid-key")
+
+    assert failure(provider, entities_request()).code is ErrorCode.API_AUTH
+
+
+def test_no_server_at_all_is_an_outage() -> None:
+    with Emulator(answers="minimal") as emulator:
+        provider = gemini(emulator.url)
+
+    assert failure(provider, entities_request()).code is ErrorCode.API_5XX
+
+
+def test_one_failed_call_is_one_request(emulator: Emulator, provider: GeminiProvider) -> None:
+    page = 100 + list(FAULT_CODES).index("503")
+    request = entities_request(page=page)
+
+    failure(provider, request)
+
+    seen = [line for line in emulator.log() if line.item_token == request.item_token]
+    assert len(seen) == 1
+
+
+def test_a_deadline_below_ten_seconds_is_never_sent(provider: GeminiProvider) -> None:
+    reply = provider.generate(entities_request(deadline_s=0.3))
+
+    assert isinstance(reply, Reply)
+
+
+def test_output_is_capped(provider: GeminiProvider) -> None:
+    error = failure(provider, entities_request(max_output_tokens=8))
+
+    assert error.code is ErrorCode.OUTPUT_TRUNCATED
+    assert error.call.output_tokens == 8
+
+
+def test_ninety_threads_share_one_client_without_an_error(provider: GeminiProvider) -> None:
+    requests = [entities_request(page=1 + n % 50, text="NKDA") for n in range(270)]
+
+    with ThreadPoolExecutor(90) as pool:
+        replies = list(pool.map(provider.generate, requests))
+
+    tokens = [r.output.item_token for r in replies if isinstance(r.output, EntityReply)]
+    assert tokens == [request.item_token for request in requests]
+
+
+def test_a_closed_provider_has_no_client(emulator: Emulator) -> None:
+    provider = gemini(emulator.url)
+    provider.generate(entities_request())
+
+    provider.close()
+
+    assert provider._client is None
+
+
+def test_a_key_is_not_shown(emulator: Emulator) -> None:
+    provider = gemini(emulator.url, api_key="very-secret")
+
+    assert "very-secret" not in repr(provider)
+
+
+@pytest.mark.parametrize(
+    ("model", "thinking"),
+    [
+        ("gemini-3.5-flash-lite", {"thinking_level": "MINIMAL"}),
+        ("gemini-2.5-flash", {"thinking_budget": 0}),
+        ("gemini-2.5-pro", {"thinking_budget": 128}),
+        ("gemini-3-pro-preview", {"thinking_level": "LOW"}),
+    ],
+)
+def test_a_model_thinks_as_little_as_it_can(model: str, thinking: dict[str, object]) -> None:
+    provider = GeminiProvider(api_key="k", model=model)
+
+    assert provider._thinking in [least for _, least in THINKING]
+    assert provider._thinking.model_dump(exclude_none=True, mode="json") == thinking
+
+
+@pytest.mark.live
+def test_the_real_service_takes_the_schemas_and_echoes_the_token(live_key: str) -> None:
+    provider = GeminiProvider(api_key=live_key, model=MODEL)
+
+    replies = [provider.generate(request) for request in (entities_request(), discovery_request())]
+
+    assert all(reply.facts.input_tokens > 0 for reply in replies)
