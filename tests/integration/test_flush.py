@@ -1,0 +1,191 @@
+"""The flush: one fence, one statement, nothing twice, and nothing visible of half an encounter."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from pipeline.errors import LeaseLostError
+from pipeline.models import Batch, Encounter, EncounterResult, Entity, Job, ProviderCall
+from pipeline.stages.pass1 import store
+from pipeline.states import JobStatus, Step, WorkStatus
+from pipeline.transitions import Flush, Lease, claim, row_of, write
+from tests.rows import a_job, an_encounter
+
+
+def a_call(lease: Lease, batch: Batch, *, accepted: bool = True) -> dict[str, Any]:
+    return {
+        "id": str(uuid4()),
+        "processing_session_id": str(lease.session_id),
+        "step": Step.PASS1.value,
+        "batch_id": str(batch.id),
+        "attempt": 1,
+        "outcome": "OK",
+        "accepted": accepted,
+        "provider": "local",
+        "model": "m",
+        "prompt_version": "1",
+        "schema_version": "1",
+        "queue_wait_ms": 0,
+        "duration_ms": 5,
+        "input_tokens": 1,
+        "output_tokens": 1,
+        "thinking_tokens": 0,
+        "cached_tokens": 0,
+        "cost_usd": "0",
+        "lease_gen": lease.gen,
+        "started_at": timezone.now().isoformat(),
+    }
+
+
+def a_payload(call: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "call_id": call["id"],
+        "page_range_start": 1,
+        "page_range_end": 1,
+        "prompt_sha256": "0" * 64,
+        "reply": "\\x0102",
+    }
+
+
+def an_entity(lease: Lease, result: EncounterResult) -> dict[str, Any]:
+    return {
+        "id": str(uuid4()),
+        "shell_file_id": str(lease.shell_file_id),
+        "healthcare_encounter_id": str(result.healthcare_encounter_id),
+        "processing_session_id": str(lease.session_id),
+        "patient_id": str(result.patient_id),
+        "entity_index": 0,
+        "category": "lab",
+        "name": "glucose",
+        "page_number": 1,
+        "char_start": 0,
+        "char_end": 7,
+        "quote": "glucose",
+        "alignment": "exact",
+        "accepted": True,
+        "engine": "m",
+        "strength": 1.0,
+        "confidence": 1.0,
+        "review_flags": [],
+    }
+
+
+def succeed(batch: Batch) -> None:
+    batch.status = WorkStatus.SUCCEEDED
+    batch.started_at = batch.completed_at = timezone.now()
+    batch.attempt_count = 1
+
+
+def claimed() -> tuple[Job, Lease, EncounterResult, list[Batch]]:
+    job = a_job()
+    result, batches = an_encounter(job, batches=2)
+    lease = claim(Step.PASS1, "w")
+    assert lease is not None
+    return job, lease, result, batches
+
+
+@pytest.mark.django_db
+def test_a_flush_is_two_statements_whatever_it_holds() -> None:
+    _, lease, result, batches = claimed()
+    for batch in batches:
+        succeed(batch)
+    store.add_up(result, batches)
+    store.mark_succeeded(result, [], [])
+    calls = [a_call(lease, batch) for batch in batches]
+    flush = Flush(
+        work=Batch,
+        items=[row_of(batch) for batch in batches],
+        calls=calls,
+        payloads=[a_payload(call) for call in calls],
+        encounters=[store.result_row(result)],
+        entities=[an_entity(lease, result)],
+    )
+
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        write(lease, flush)
+
+    said = [q["sql"] for q in queries if not q["sql"].startswith(("SAVEPOINT", "RELEASE"))]
+    assert len(said) == 2
+    assert Entity.objects.count() == 1
+    encounter = Encounter.objects.get(id=result.healthcare_encounter_id)
+    assert encounter.entities_published_at is not None
+
+
+@pytest.mark.django_db
+def test_a_flush_of_unknown_outcome_can_be_written_again() -> None:
+    _, lease, _, batches = claimed()
+    succeed(batches[0])
+    call = a_call(lease, batches[0])
+    flush = Flush(work=Batch, items=[row_of(batches[0])], calls=[call], payloads=[a_payload(call)])
+
+    write(lease, flush)
+    write(lease, flush)
+
+    assert ProviderCall.objects.count() == 1
+    assert Batch.objects.get(id=batches[0].id).status == WorkStatus.SUCCEEDED
+
+
+@pytest.mark.django_db
+def test_a_second_accepted_reply_of_a_batch_is_refused() -> None:
+    _, lease, _, batches = claimed()
+    write(lease, Flush(work=Batch, calls=[a_call(lease, batches[0])]))
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        write(lease, Flush(work=Batch, calls=[a_call(lease, batches[0])]))
+
+
+@pytest.mark.django_db
+def test_a_succeeded_batch_is_never_taken_back() -> None:
+    _, lease, _, batches = claimed()
+    succeed(batches[0])
+    write(lease, Flush(work=Batch, items=[row_of(batches[0])]))
+
+    batches[0].status = WorkStatus.PENDING
+    write(lease, Flush(work=Batch, items=[row_of(batches[0])]))
+
+    assert Batch.objects.get(id=batches[0].id).status == WorkStatus.SUCCEEDED
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_an_encounter_cannot_succeed_with_a_batch_missing() -> None:
+    _, lease, result, batches = claimed()
+    succeed(batches[0])
+    succeed(batches[1])
+    store.add_up(result, batches)
+    store.mark_succeeded(result, [], [])
+    flush = Flush(
+        work=Batch,
+        items=[row_of(batches[0])],
+        encounters=[store.result_row(result)],
+        entities=[an_entity(lease, result)],
+    )
+
+    with pytest.raises(IntegrityError):
+        write(lease, flush)
+
+    assert Entity.objects.count() == 0
+    assert EncounterResult.objects.get(id=result.id).status == WorkStatus.PENDING
+
+
+@pytest.mark.django_db
+def test_nothing_of_a_flush_is_written_once_the_lease_is_gone() -> None:
+    job, lease, _, batches = claimed()
+    Job.objects.filter(id=job.id).update(status=JobStatus.PENDING, worker_id=None)
+    succeed(batches[0])
+
+    with pytest.raises(LeaseLostError):
+        write(
+            lease,
+            Flush(work=Batch, items=[row_of(batches[0])], calls=[a_call(lease, batches[0])]),
+        )
+
+    assert Batch.objects.get(id=batches[0].id).status == WorkStatus.PENDING
+    assert not ProviderCall.objects.exists()

@@ -1,0 +1,72 @@
+"""Factories of rows, for tests that need a state rather than the way to it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from pipeline.models import (
+    Batch,
+    Encounter,
+    EncounterResult,
+    Job,
+    Patient,
+    Session,
+    ShellFile,
+    Summary,
+)
+from pipeline.states import Step
+
+
+def a_job(*, step: Step = Step.PASS1, **columns: Any) -> Job:
+    """Insert a record with session, report card and a waiting job."""
+    patient = Patient.objects.create()
+    shell_file = ShellFile.objects.create(
+        patient=patient,
+        sha256="0" * 64,
+        size_bytes=1,
+        media_type="application/pdf",
+        storage_key="records/none",
+    )
+    Session.objects.create(patient=patient, shell_file=shell_file)
+    Summary.objects.create(profile=patient, shell_file=shell_file)
+    return Job.objects.create(shell_file=shell_file, current_step=step, **columns)
+
+
+def an_encounter(
+    job: Job, *, batches: int = 1, index: int = 1
+) -> tuple[EncounterResult, list[Batch]]:
+    """Insert an encounter with its result and planned batches of one page each."""
+    shell_file = ShellFile.objects.get(id=job.shell_file_id)
+    session_id: UUID = Session.objects.get(shell_file=shell_file).id
+    encounter = Encounter.objects.create(
+        shell_file=shell_file,
+        patient_id=shell_file.patient_id,
+        encounter_index=index,
+        encounter_type="office_visit",
+        page_start=1,
+        page_end=batches,
+        page_count=batches,
+        character_count=10 * batches,
+    )
+    result = EncounterResult.objects.create(
+        shell_file=shell_file,
+        healthcare_encounter=encounter,
+        processing_session_id=session_id,
+        patient_id=shell_file.patient_id,
+        page_count=batches,
+        batches_total=batches,
+    )
+    made = [
+        Batch.objects.create(
+            healthcare_encounter=encounter,
+            pass1_encounter_result=result,
+            processing_session_id=session_id,
+            batch_index=n,
+            page_range_start=n + 1,
+            page_range_end=n + 1,
+            spans=[[n + 1, 0, 10]],
+        )
+        for n in range(batches)
+    ]
+    return result, made
