@@ -7,6 +7,7 @@ Ctrl-C, one SIGTERM, or the death of a child ends them all; servers that ran bef
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import secrets
 import signal
@@ -25,8 +26,9 @@ import django
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
+from django.db import OperationalError
 
-from medproc import embedded, private
+from medproc import absence, embedded, private
 from medproc.env import PROJECT_ROOT
 
 GRACE_S = 30.0
@@ -61,23 +63,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.chdir(PROJECT_ROOT)
     stopping = _stop_on_signals()
     try:
+        if options.verb == "up":
+            _refuse_taken(options.port)
         django.setup()
-        call_command("check")
+        call_command("check", stdout=io.StringIO())
         with _servers():
             call_command("migrate", verbosity=0, interactive=False)
             if options.verb == "up":
                 return up(port=options.port, stopping=stopping)
             return demo(options.files, stopping=stopping)
-    except (embedded.EmbeddedError, ChildDiedError, OSError) as error:
+    except (embedded.EmbeddedError, ChildDiedError, OSError, SystemCheckError) as error:
         _say(str(error), stream=sys.stderr)
-    except SystemCheckError as error:
-        _say(str(error), stream=sys.stderr)
+    except OperationalError as error:
+        line = absence.explain(error)
+        if line is None:
+            raise
+        _say(line, stream=sys.stderr)
     return 1
 
 
 def up(*, port: int, stopping: threading.Event) -> int:
     """Run console and workers until a signal; print where to go and how to log in."""
-    _refuse_taken(port)
     with _children() as children:
         _start(children, "workers", "rqworker-pool")
         # DEBUG is off, so Django would not serve the admin's stylesheets without --insecure.
@@ -87,7 +93,8 @@ def up(*, port: int, stopping: threading.Event) -> int:
         _say(f"Console: http://127.0.0.1:{port}/admin/")
         for line in _demo_login():
             _say(line)
-        _say(f"Logs: {children[0].log.parent}")
+        for child in children:
+            _say(f"The {child.name}: process {child.process.pid}, log {child.log}")
         _say("Ctrl-C stops everything.")
         while not stopping.wait(POLL_S):
             _raise_if_died(children)

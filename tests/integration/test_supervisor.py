@@ -1,0 +1,123 @@
+"""`make up`: everything comes up together and goes down together."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from medproc import embedded, supervisor
+from medproc.embedded import places, processes
+from medproc.env import PROJECT_ROOT, Environment
+
+pytestmark = pytest.mark.xdist_group("supervisor")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def _get(url: str) -> str:
+    with urlopen(url) as page:  # noqa: S310 - a loopback address of our own
+        text: str = page.read().decode()
+    return text
+
+
+class _Up:
+    """A running `make up` with a data folder of its own."""
+
+    def __init__(self, data_dir: Path) -> None:
+        names = {*Environment.model_fields, "DJANGO_SETTINGS_MODULE"}
+        environment = {name: value for name, value in os.environ.items() if name not in names}
+        self.port = _free_port()
+        self.data_dir = data_dir
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "medproc.supervisor", "up", "--port", str(self.port)],
+            cwd=PROJECT_ROOT,
+            env={
+                **environment,
+                "MEDPROC_DATA_DIR": str(data_dir),
+                "WORKER_CONCURRENCY": "1",
+                "PAGES_CONCURRENCY": "1",
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def read_until(self, words: str) -> str:
+        assert self.process.stdout is not None
+        seen = ""
+        for line in self.process.stdout:
+            seen += line
+            if words in line:
+                return seen
+        raise AssertionError(f"ended with {self.process.wait()} before {words!r}: {seen}")
+
+
+def _children(seen: str) -> list[int]:
+    return [int(number) for number in re.findall(r": process (\d+), log ", seen)]
+
+
+@pytest.fixture
+def everything(tmp_path: Path) -> Iterator[_Up]:
+    started = _Up(tmp_path / "var")
+    yield started
+    if started.process.poll() is None:
+        started.process.terminate()
+    started.process.communicate(timeout=60)
+    found = places.places_of(tmp_path / "var")
+    embedded.down(found)
+    shutil.rmtree(found.base, ignore_errors=True)
+
+
+def test_up_serves_the_console_and_one_interrupt_ends_it_all(everything: _Up) -> None:
+    seen = everything.read_until("Ctrl-C stops everything")
+    children = _children(seen)
+    console = f"http://127.0.0.1:{everything.port}"
+    text = _get(f"{console}/admin/")
+    _get(f"{console}/static/admin/css/base.css")
+
+    everything.process.send_signal(signal.SIGINT)
+
+    assert everything.process.wait(timeout=60) == 0
+    assert f"{console}/admin/" in seen
+    password = (everything.data_dir / "demo-password").read_text("utf-8")
+    assert re.search(rf"Log in as demo with the password {re.escape(password)}$", seen, re.M)
+    assert 'name="password"' in text
+    assert len(children) == 2
+    assert [pid for pid in children if processes.command_line(pid)] == []
+    servers = embedded.status(places.places_of(everything.data_dir))
+    assert [server.pid for server in servers] == [None, None]
+
+
+def test_the_death_of_a_child_is_said_and_ends_the_rest(everything: _Up) -> None:
+    children = _children(everything.read_until("Ctrl-C stops everything"))
+
+    os.kill(children[-1], signal.SIGKILL)
+
+    everything.read_until("ended with exit code -9; see ")
+    assert everything.process.wait(timeout=60) == 1
+    assert [pid for pid in children if processes.command_line(pid)] == []
+
+
+def test_a_taken_port_is_said_before_anything_starts() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        with pytest.raises(OSError, match=f"^Port {port} is taken; choose another"):
+            supervisor._refuse_taken(port)
