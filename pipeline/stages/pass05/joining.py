@@ -72,7 +72,7 @@ class Joins:
         done: list[list[Part]] = []
         for group in self.groups():
             for other in done:
-                if {p.chunk for p in other} & {p.chunk for p in group}:
+                if _dated(other) & _dated(group):
                     continue
                 if agreement(joint_facts(other), joint_facts(group)).same_encounter:
                     self._join(other[-1], group[0], Rule.JOIN_SAME_ENCOUNTER, 0)
@@ -151,6 +151,11 @@ class Joins:
                 reason=reason,
             )
         )
+
+
+def _dated(group: Sequence[Part]) -> set[int]:
+    """Return the chunks that knew the date of a group: what they keep apart stays apart."""
+    return {part.chunk for part in group if part.facts.date_start is not None}
 
 
 def joint_facts(group: Sequence[Part]) -> Facts:

@@ -1,0 +1,102 @@
+"""Dates as records print them, read to ISO days.
+
+Imports nothing of the project; pure. A date that does not exist (02/29/2001) is no date: it never
+raises and never decides anything. Ambiguous figures are read month first, as in the United States.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan january",
+            "feb february",
+            "mar march",
+            "apr april",
+            "may",
+            "jun june",
+            "jul july",
+            "aug august",
+            "sep sept september",
+            "oct october",
+            "nov november",
+            "dec december",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+_N = r"[0-9OoIl|]"
+_DATE = re.compile(
+    rf"(?P<ymd>(?:19|20){_N}{{2}}\s?[-/.]\s?{_N}{{1,2}}\s?[-/.]\s?{_N}{{1,2}})"
+    rf"|(?P<mdy>{_N}{{1,2}}\s?[-/.]\s?{_N}{{1,2}}\s?[-/.]\s?(?:{_N}{{4}}|{_N}{{2}}))"
+    rf"|(?P<words>(?P<m>[A-Za-z]{{3,9}})\.?[\s-]\s?(?P<d>{_N}{{1,2}})(?:st|nd|rd|th)?,?[\s-]\s?"
+    rf"(?P<y>{_N}{{4}}))"
+    rf"|(?P<words2>(?P<d2>{_N}{{1,2}})(?:st|nd|rd|th)?[\s-]?(?P<m2>[A-Za-z]{{3,9}})\.?,?[\s-]?\s?"
+    rf"(?P<y2>{_N}{{4}}|{_N}{{2}}))"
+)
+_TIME = re.compile(r"\s*,?\s*(?:at\s+)?(\d{1,2}:\d{2}(?::\d{2})?\s*(?:[AaPp]\.?[Mm]\.?)?)")
+_FIGURES = str.maketrans({"O": "0", "o": "0", "I": "1", "l": "1", "|": "1"})
+_CENTURY_PIVOT = 69
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A date at its place."""
+
+    day: date | None
+    """None where the figures name no day that exists."""
+    time: str
+    """The time of day as printed, without blanks; empty where none follows."""
+    start: int
+    end: int
+
+
+def date_at(text: str, at: int = 0, *, past: bool = False) -> Printed | None:
+    """Read the date that stands at `at`, blanks and a weekday before it aside.
+
+    `past` reads two-digit years as the last hundred years before 2030, for birth dates.
+    """
+    lead = re.compile(r"\s*(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?", re.I).match(
+        text, at
+    )
+    begin = lead.end() if lead else at
+    m = _DATE.match(text, begin)
+    if m is None or text[m.end() : m.end() + 1].isdigit():
+        return None
+    time = _TIME.match(text, m.end())
+    return Printed(
+        _day(m, past=past),
+        re.sub(r"\s", "", time[1]).lower() if time else "",
+        begin,
+        time.end() if time else m.end(),
+    )
+
+
+def _day(m: re.Match[str], *, past: bool) -> date | None:
+    if m["ymd"]:
+        year, month, day = _figures(m["ymd"])
+    elif m["mdy"]:
+        month, day, year = _figures(m["mdy"])
+        if month > 12 >= day:
+            month, day = day, month
+    else:
+        word, first, last = (m["m"], m["d"], m["y"]) if m["words"] else (m["m2"], m["d2"], m["y2"])
+        month = _MONTHS.get(word.casefold(), 0)
+        day, year = _figures(first)[0], _figures(last)[0]
+    if year < 100:
+        year += 1900 if year > (29 if past else _CENTURY_PIVOT) else 2000
+    try:
+        found = date(year, month, day)
+    except ValueError:
+        return None
+    return found if 1850 <= found.year <= 2100 else None
+
+
+def _figures(text: str) -> list[int]:
+    return [int(n) for n in re.findall(r"\d+", text.translate(_FIGURES))]
