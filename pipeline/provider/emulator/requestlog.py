@@ -32,8 +32,10 @@ class LogLine:
     response_id: str
     input_tokens: int
     output_tokens: int
+    drawn_s: float
+    """The latency that was drawn or given for it; 0 for a fault that is told at once."""
     latency_s: float
-    """From arrival to the answer."""
+    """From arrival to the answer, as measured."""
     delivered: bool
     """The client was still there and the whole answer was sent."""
 

@@ -162,6 +162,7 @@ class Service:
         draft = _capped(draft, asked.max_output_tokens)
         if rule is None or rule.fault != "trickle":
             latency += draft.extra_delay_s + (setting.delay_s or 0.0)
+        asked.line = replace(asked.line, drawn_s=latency)
         if asked.server_timeout_s is not None and latency > asked.server_timeout_s:
             late = FAULTS["504"].change(draft, setting)
             await _until(asked.arrived + asked.server_timeout_s)
@@ -214,6 +215,7 @@ class Service:
                 response_id=_response_id(self._options.seed, self._number),
                 input_tokens=0,
                 output_tokens=0,
+                drawn_s=0.0,
                 latency_s=0.0,
                 delivered=False,
             ),

@@ -1,0 +1,323 @@
+"""The emulator as a server: routes, headers, quotas over all clients, its log and its command."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.core.management import CommandError, call_command
+from google import genai
+from google.genai import types as wire
+
+from pipeline.errors import CallError, ErrorCode
+from pipeline.provider.emulator import Emulator, LogLine, read_log
+from tests.emulation import MODEL, discovery_request, entities_request, gemini
+
+ROOT = Path(__file__).parents[2]
+GENERATE = f"/v1beta/models/{MODEL}:generateContent"
+
+
+class Client:
+    """A plain HTTP client on one connection."""
+
+    def __init__(self, url: str) -> None:
+        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+
+    def post(
+        self, path: str, body: object, headers: dict[str, str] | None = None
+    ) -> tuple[int, Any]:
+        sent = body if isinstance(body, str) else json.dumps(body)
+        sent_headers = {"x-goog-api-key": "k"} if headers is None else headers
+        self.connection.request("POST", path, sent, sent_headers)
+        response = self.connection.getresponse()
+        return response.status, json.loads(response.read())
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[Emulator]:
+    with Emulator(answers="minimal") as running:
+        yield running
+
+
+@pytest.fixture
+def client(emulator: Emulator) -> Iterator[Client]:
+    made = Client(emulator.url)
+    yield made
+    made.connection.close()
+
+
+def contents(text: str) -> dict[str, Any]:
+    return {"contents": [{"role": "user", "parts": [{"text": text}]}]}
+
+
+def latencies(lines: list[LogLine]) -> dict[int, float]:
+    return {line.pages[0]: line.drawn_s for line in lines}
+
+
+def test_it_listens_on_loopback_only(emulator: Emulator) -> None:
+    assert urlsplit(emulator.url).hostname == "127.0.0.1"
+
+
+def test_a_connection_serves_many_calls(client: Client) -> None:
+    client.post(GENERATE, contents("one"))
+    socket = client.connection.sock
+
+    statuses = [client.post(GENERATE, contents(str(n)))[0] for n in range(20)]
+
+    assert statuses == [200] * 20
+    assert client.connection.sock is socket
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta"])
+def test_a_reply_has_usage_version_and_id(client: Client, version: str) -> None:
+    status, body = client.post(f"/{version}/models/{MODEL}:generateContent", contents("x" * 400))
+
+    assert status == 200
+    assert body["candidates"][0]["finishReason"] == "STOP"
+    assert body["usageMetadata"]["promptTokenCount"] == 101
+    assert body["usageMetadata"]["totalTokenCount"] >= 102
+    assert body["modelVersion"] == MODEL
+    assert body["responseId"]
+
+
+REFUSALS: dict[str, tuple[str, object, dict[str, str], int, str]] = {
+    "no key": (GENERATE, contents("x"), {}, 403, "PERMISSION_DENIED"),
+    "bad key": (GENERATE, contents("x"), {"x-goog-api-key": "invalid"}, 400, "INVALID_ARGUMENT"),
+    "not JSON": (GENERATE, "{", {"x-goog-api-key": "k"}, 400, "INVALID_ARGUMENT"),
+    "short deadline": (
+        GENERATE,
+        contents("x"),
+        {"x-goog-api-key": "k", "X-Server-Timeout": "9"},
+        400,
+        "INVALID_ARGUMENT",
+    ),
+    "too many tokens": (
+        GENERATE,
+        contents("x" * 4_300_000),
+        {"x-goog-api-key": "k"},
+        400,
+        "INVALID_ARGUMENT",
+    ),
+    "unknown model": (
+        "/v1beta/models/other-model:generateContent",
+        contents("x"),
+        {"x-goog-api-key": "k"},
+        404,
+        "NOT_FOUND",
+    ),
+    "unknown verb": (
+        f"/v1beta/models/{MODEL}:sing",
+        contents("x"),
+        {"x-goog-api-key": "k"},
+        404,
+        "NOT_FOUND",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers", "status", "name"), REFUSALS.values(), ids=REFUSALS.keys()
+)
+def test_what_the_service_refuses_is_refused_alike(
+    client: Client, path: str, body: object, headers: dict[str, str], status: int, name: str
+) -> None:
+    seen, error = client.post(path, body, headers)
+
+    assert seen == status
+    assert error["error"]["code"] == status
+    assert error["error"]["status"] == name
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"generationConfig": {"maxOutputTokens": 5}},
+        {"generation_config": {"max_output_tokens": 5}},
+        {"generationConfig": {"max_output_tokens": 5}},
+    ],
+)
+def test_names_are_taken_in_either_case(client: Client, config: dict[str, Any]) -> None:
+    prompt = entities_request().prompt
+
+    _, body = client.post(GENERATE, {**contents(prompt), **config})
+
+    assert body["candidates"][0]["finishReason"] == "MAX_TOKENS"
+
+
+def test_tokens_are_counted_through_the_sdk(emulator: Emulator) -> None:
+    client = genai.Client(api_key="k", http_options=wire.HttpOptions(base_url=emulator.url))
+
+    counted = client.models.count_tokens(model=MODEL, contents="x" * 4_000)
+    card = client.models.get(model=MODEL)
+    client.close()
+
+    assert counted.total_tokens == 1_001
+    assert card.input_token_limit == 1_048_576
+
+
+def test_the_minutes_quota_counts_over_all_clients() -> None:
+    with Emulator(answers="minimal", rpm=5) as emulator:
+        providers = [gemini(emulator.url) for _ in range(2)]
+        for n in range(5):
+            providers[n % 2].generate(entities_request())
+
+        with pytest.raises(CallError) as raised:
+            providers[1].generate(entities_request())
+
+        outcomes = [line.outcome for line in emulator.log()]
+    assert raised.value.code is ErrorCode.RATE_LIMIT
+    assert raised.value.call.quota_id == "GenerateRequestsPerMinutePerProjectPerModel"
+    assert raised.value.call.retry_after_s is not None
+    assert 50 < raised.value.call.retry_after_s <= 60
+    assert outcomes == ["ok"] * 5 + ["limit-rpm"]
+
+
+def test_the_log_says_what_was_asked_and_how_it_ended() -> None:
+    rules = [{"fault": "503", "attempt": 1, "kind": "entities"}]
+    with Emulator(answers="minimal", faults=rules) as emulator:
+        provider = gemini(emulator.url)
+        entities, discovery = entities_request(page=7), discovery_request(page=2)
+        with pytest.raises(CallError):
+            provider.generate(entities)
+        provider.generate(entities)
+        provider.generate(discovery)
+
+        lines = emulator.log()
+
+    seen = [(x.number, x.item_token, x.kind, x.attempt, x.pages, x.outcome) for x in lines]
+    assert seen == [
+        (1, entities.item_token, "entities", 1, [7], "503"),
+        (2, entities.item_token, "entities", 2, [7], "ok"),
+        (3, discovery.item_token, "discovery", 1, [2], "ok"),
+    ]
+    assert [line.status for line in lines] == [503, 200, 200]
+    assert all(line.delivered for line in lines)
+    assert [line.input_tokens > 0 for line in lines] == [False, True, True]
+
+
+def test_no_text_of_a_document_is_in_the_log() -> None:
+    with Emulator() as emulator:
+        gemini(emulator.url).generate(
+            entities_request(text="Eleanor Rigby takes lisinopril 20 mg.")
+        )
+
+        logged = repr(emulator.log())
+
+    assert "Rigby" not in logged
+    assert "lisinopril" not in logged
+
+
+def test_an_answer_to_a_client_that_left_is_logged_as_not_delivered() -> None:
+    with Emulator(answers="minimal", latency="1.5/call") as emulator:
+        provider = gemini(emulator.url, least_wait_s=0.1)
+        with pytest.raises(CallError):
+            provider.generate(entities_request(deadline_s=0.1))
+
+        gemini(emulator.url).generate(entities_request())
+        first = emulator.log()[0]
+
+    assert first.outcome == "ok"
+    assert not first.delivered
+
+
+def test_two_runs_with_one_seed_meet_the_same_latencies_in_any_order() -> None:
+    def run(pages: list[int], seed: int) -> dict[int, float]:
+        with Emulator(answers="minimal", latency="lognormal:0.01,0.8", seed=seed) as emulator:
+            provider = gemini(emulator.url)
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(provider.generate, [entities_request(page=p) for p in pages]))
+            return latencies(emulator.log())
+
+    first, second, other = run([1, 2, 3, 4], 1), run([4, 2, 1, 3], 1), run([1, 2, 3, 4], 2)
+
+    assert second == first
+    assert other != first
+    assert len(set(first.values())) == 4
+
+
+def test_a_place_can_have_a_latency_of_its_own() -> None:
+    with Emulator(answers="minimal", latency_map={"entities 2": 0.3}) as emulator:
+        provider = gemini(emulator.url)
+        for request in (entities_request(page=1), entities_request(page=2)):
+            provider.generate(request)
+
+        lines = emulator.log()
+
+    assert latencies(lines) == {1: 0.0, 2: 0.3}
+    assert lines[1].latency_s >= 0.3
+
+
+def test_a_hundred_connections_at_once_are_all_answered(emulator: Emulator) -> None:
+    def ask(_: int) -> list[int]:
+        client = Client(emulator.url)
+        statuses = [client.post(GENERATE, contents("x"))[0] for _ in range(5)]
+        client.connection.close()
+        return statuses
+
+    with ThreadPoolExecutor(100) as pool:
+        statuses = [status for seen in pool.map(ask, range(100)) for status in seen]
+
+    assert statuses == [200] * 500
+
+
+def command(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "gemini_emulator", *arguments],
+        cwd=ROOT,
+        env=os.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_the_command_prints_its_address_serves_and_leaves_a_whole_log(tmp_path: Path) -> None:
+    script, log = tmp_path / "faults.toml", tmp_path / "calls.jsonl"
+    script.write_text('[[fault]]\nfault = "503"\nnumber = 1\n')
+    process = command(
+        "--port", "0", "--answers", "minimal", "--faults", str(script), "--log", str(log)
+    )
+    assert process.stdout is not None
+    provider = gemini(process.stdout.readline().strip())
+
+    with pytest.raises(CallError):
+        provider.generate(entities_request())
+    provider.generate(entities_request())
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+
+    assert process.returncode == 0
+    assert [line.outcome for line in read_log(log)] == ["503", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "says"),
+    [
+        (["--faults"], '[[fault]]\nfault = "418"\n', "no such fault: 418"),
+        (["--faults"], "[[fault]\n", "line 1"),
+        (["--faults"], None, "No such file"),
+        (["--latency-map"], "[1]", "write an object"),
+        (["--latency", "fast", "--faults"], "", "not a latency"),
+    ],
+)
+def test_a_wrong_option_is_told_in_one_line(
+    tmp_path: Path, options: list[str], text: str | None, says: str
+) -> None:
+    path = tmp_path / "given.toml"
+    if text is not None:
+        path.write_text(text)
+
+    with pytest.raises(CommandError, match=says) as raised:
+        call_command("gemini_emulator", *options, str(path))
+
+    assert "\n" not in str(raised.value)
