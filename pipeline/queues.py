@@ -67,15 +67,10 @@ class StepEntry(Job):
         Being JSON is not enough: a writer of Redis could name any importable function.
         """
         try:
-            return (
-                self.func_name == self.entry_point
-                and self.instance is None
-                and len(self.args) == 1
-                and self.args[0] in QUEUES
-                and not self.kwargs
-            )
+            call = [self.func_name, self.instance, self.args, self.kwargs]
         except DeserializationError:
             return False
+        return call in [[self.entry_point, None, [step], {}] for step in QUEUES]
 
     def perform(self) -> Any:
         """Run the step; raises InvalidJobOperation for an entry that is not ours."""
@@ -119,13 +114,14 @@ def enqueue_step(
     queue = Step(step).value
     entry = entry_id(job_id, queue, dispatch_no)
 
-    def push() -> None:
-        _push(queue, entry)
+    def send() -> None:
+        push(queue, entry)
 
-    transaction.on_commit(push, using=using, robust=True)
+    transaction.on_commit(send, using=using, robust=True)
 
 
-def _push(queue: str, entry: str) -> None:
+def push(queue: str, entry: str) -> None:
+    """Put a wake-up into its queue now; a Redis that is away is logged, never raised."""
     try:
         StepQueue(queue, connection=producer()).enqueue_many(
             [

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -27,10 +28,11 @@ from rq.exceptions import DequeueTimeout
 from rq.executions import Execution
 from rq.job import Job
 from rq.timeouts import BaseDeathPenalty, HorseMonitorTimeoutException
-from rq.utils import import_attribute, now
+from rq.utils import import_attribute
 from rq.worker import WorkerStatus
 from rq.worker_registration import register
 
+from medproc.timing import scaled
 from pipeline.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.scrub import scrubbed
 from pipeline.stopping import grace_s, request_stop
@@ -44,6 +46,8 @@ MONITORING_INTERVAL_S = 10
 """A busy worker's heartbeat in Redis; an idle one's is every second."""
 GRACE_MARGIN_S = 5.0
 """What the horse has beyond the step's own grace, to write its last flush."""
+DUPLICATE_S = 1.0
+"""A terminal's Ctrl-C may come twice: from the terminal, and from a supervisor under it."""
 FLUSH_S = 0.005
 REDIS_WAIT_MAX_S = 2.0
 
@@ -97,7 +101,9 @@ class Worker(RQWorker):
         )
         self.pool_pid: int | None = None
         """The pool that started this worker; when it is gone, the worker leaves too."""
+        self._stopped_at = 0.0
         self._kill_at: float | None = None
+        self._drained = True
         self._horse_end: _HorseEnd | None = None
 
     @classmethod
@@ -106,15 +112,17 @@ class Worker(RQWorker):
         connection = worker_connection()
         return cls([cls.queue_class(name, connection=connection) for name in queues])
 
-    def run(self, *, burst: bool = False) -> None:
+    def run(self, *, burst: bool = False) -> int:
         """Work until told to stop, or in a burst until the queues are empty.
 
-        Raises RedisError where Redis is away at the start.
+        Returns the exit code: 1 when a horse outlived its grace and was killed, else 0. Raises
+        RedisError where Redis is away at the start.
         """
         logger.info("worker %s: waits for %s", self.name, ", ".join(self.queue_names()))
         # RQ's own lines say the same with more words; its warnings and errors stay.
         self.work(burst=burst, logging_level="WARNING")
         logger.info("worker %s: leaves", self.name)
+        return 0 if self._drained else 1
 
     # Signals
 
@@ -123,18 +131,20 @@ class Worker(RQWorker):
         self._stop_requested = True
         if os.getpid() != self.pid:
             return  # a horse that has not yet set up its own handlers; it looks at the flag there
-        self._shutdown_requested_date = now()
-        self._kill_at = time.monotonic() + grace_s() + GRACE_MARGIN_S
+        self._stopped_at = time.monotonic()
+        self._kill_at = self._stopped_at + grace_s() + scaled(GRACE_MARGIN_S)
         signal.signal(signal.SIGINT, self.request_force_stop)
         signal.signal(signal.SIGTERM, self.request_force_stop)
         self._drain_horse()
 
     def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
-        """Kill the horse and leave with exit code 1; a repetition within a second is ignored."""
-        try:
-            super().request_force_stop(signum, frame)
-        except SystemExit:
-            raise SystemExit(1) from None
+        """Kill the horse with its children and leave with exit code 1."""
+        if self.pool_pid is None and time.monotonic() - self._stopped_at < DUPLICATE_S:
+            return
+        if self._horse_pid:
+            self.kill_horse()
+            self.wait_for_horse()
+        raise SystemExit(1)
 
     def setup_work_horse_signals(self) -> None:
         """Have SIGTERM set the stop flag; Ctrl-C is the parent's to pass on."""
@@ -145,10 +155,8 @@ class Worker(RQWorker):
 
     def _drain_horse(self) -> None:
         if self._horse_pid:
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(self._horse_pid, signal.SIGTERM)
-            except ProcessLookupError:
-                return
 
     # The parent
 
@@ -182,7 +190,8 @@ class Worker(RQWorker):
     def run_maintenance_tasks(self) -> None:
         """Clean RQ's registries; another time, when Redis is away."""
         try:
-            super().run_maintenance_tasks()
+            unannotated: Any = super()
+            unannotated.run_maintenance_tasks()
         except REDIS_AWAY:
             logger.debug("worker %s: no maintenance, Redis is away", self.name)
 
@@ -244,6 +253,9 @@ class Worker(RQWorker):
         # Else the horse would print the parent's buffer once more.
         sys.stdout.flush()
         super().fork_work_horse(job, queue)
+        # As the horse does itself; whoever is first. Else a kill could take this process's group.
+        with suppress(OSError):
+            os.setpgid(self._horse_pid, self._horse_pid)
         if self._stop_requested:
             self._drain_horse()
 
@@ -260,6 +272,7 @@ class Worker(RQWorker):
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
                 logger.warning("worker %s: the horse outlived its grace", self.name)
                 self._kill_at = None
+                self._drained = False
                 self.kill_horse()
             if time.monotonic() >= due:
                 raise HorseMonitorTimeoutException
@@ -270,7 +283,8 @@ class Worker(RQWorker):
     def teardown(self) -> None:
         """Unregister, if Redis is there."""
         try:
-            super().teardown()
+            unannotated: Any = super()
+            unannotated.teardown()
         except REDIS_AWAY as error:
             logger.warning("worker %s: leaves: %s", self.name, type(error).__name__)
 

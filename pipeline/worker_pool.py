@@ -29,6 +29,7 @@ BACKOFF_BASE_S = 0.1
 BACKOFF_CAP_S = 30.0
 STEADY_S = 10.0
 """A worker that lived this long has started well; its next death waits for no backoff."""
+LOOK_S = 1.0
 DUPLICATE_S = 1.0
 """A terminal's Ctrl-C reaches the pool from the terminal and from its supervisor."""
 
@@ -63,7 +64,7 @@ class WorkerPool:
         self._pid = os.getpid()
         self._stops = 0
         self._stopped_at = 0.0
-        self._killed = False
+        self._exit_code = 0
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_w, False)
 
@@ -87,13 +88,12 @@ class WorkerPool:
             if connection.wait([*sentinels, self._wake_r], self._timeout()) and self._woken():
                 self._pass_on()
         logger.info("pool %s: all workers have left", self._pid)
-        return 1 if self._killed else 0
+        return self._exit_code
 
     def _fill(self) -> None:
         for seat in self.seats:
             if seat.process is None and not seat.done and time.monotonic() >= seat.due_at:
                 seat.started_at = time.monotonic()
-                # A group of its own: a terminal's Ctrl-C comes once, through the pool.
                 sys.stdout.flush()
                 seat.process = get_context("fork").Process(target=self._work, args=(seat.queues,))
                 seat.process.start()
@@ -107,7 +107,8 @@ class WorkerPool:
             seat.process.close()
             seat.process = None
             if self._stops:
-                self._killed = self._killed or code not in (0, -signal.SIGTERM)
+                # Before its own handlers are set, a worker ends by the signal itself.
+                self._exit_code |= code not in (0, -signal.SIGTERM)
             elif self.burst and code == 0:
                 seat.done = True
             else:
@@ -121,21 +122,29 @@ class WorkerPool:
         """Tell whether nothing is left; a step may have woken a pass whose worker had left."""
         if not self.burst or any(not seat.done for seat in self.seats):
             return False
-        waiting = [queue for seat in self.seats for queue in seat.queues]
-        if not any(queue_depths(dict.fromkeys(waiting)).values()):
+        queues = {queue for seat in self.seats for queue in seat.queues}
+        try:
+            waiting = any(queue_depths(queues).values())
+        except RedisError as error:
+            logger.error("pool %s: Redis does not answer: %s", self._pid, type(error).__name__)
+            self._exit_code = 1
             return True
+        finally:
+            forget_connections()
         for seat in self.seats:
-            seat.done = False
-        return False
+            seat.done = not waiting
+        return not waiting
 
-    def _timeout(self) -> float | None:
-        """Seconds until a seat is due; None when only a death or a signal can change anything."""
-        if self._stops:
-            return None
+    def _timeout(self) -> float:
+        """Give the seconds until the next look: when a seat is due, or a second.
+
+        A horse that outlives its worker keeps the worker's sentinel open, so that a death may
+        have to be seen by looking.
+        """
         due = [s.due_at for s in self.seats if s.process is None and not s.done]
-        if not due:
-            return None
-        return max(0.0, min(due) - time.monotonic())
+        if self._stops or not due:
+            return LOOK_S
+        return min(LOOK_S, max(0.0, min(due) - time.monotonic()))
 
     def _on_signal(self, signum: int, frame: FrameType | None) -> None:
         if os.getpid() != self._pid:
@@ -165,16 +174,17 @@ class WorkerPool:
         """Be a worker; runs in the child."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        # A group of its own: a terminal's Ctrl-C comes once, through the pool.
         os.setpgid(0, 0)
         os.close(self._wake_r)
         os.close(self._wake_w)
         try:
             worker = self.worker_class.on(queues)
             worker.pool_pid = self._pid
-            worker.run(burst=self.burst)
+            sys.exit(worker.run(burst=self.burst))
         except RedisError as error:
             logger.error("worker %s: Redis does not answer: %s", os.getpid(), type(error).__name__)
-            raise SystemExit(1) from None
+            sys.exit(1)
 
 
 def redis_answers() -> bool:
@@ -184,4 +194,9 @@ def redis_answers() -> bool:
     except RedisError:
         return False
     finally:
-        producer().connection_pool.disconnect()
+        forget_connections()
+
+
+def forget_connections() -> None:
+    """Close what a fork would share."""
+    producer().connection_pool.disconnect()

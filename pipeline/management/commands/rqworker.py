@@ -5,6 +5,7 @@ It has no option for a serializer, a job class or a scheduler: entries are JSON 
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -33,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError(REDIS_AWAY)
         warm()
         try:
-            Worker.on(names).run(burst=burst)
+            sys.exit(Worker.on(names).run(burst=burst))
         except RedisError:
             raise CommandError(REDIS_AWAY) from None
 

@@ -1,0 +1,105 @@
+"""Steps that behave well and badly, run by real workers in place of `pipeline.jobs`.
+
+`STEP_DOES` names the behaviour, `STEP_SEEN` the file that it reports to, one JSON object a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import rq
+from django.db import connection
+
+from pipeline.errors import ErrorCode, PipelineError
+from pipeline.queues import QUEUES, entry_id, push
+from pipeline.stopping import grace_left, on_stop, stop_requested
+from pipeline.worker_identity import worker_identity
+
+PATIENT = "Jane Doe, born 1961-02-03"
+
+
+def run_step(step: str) -> None:
+    """Report the start of the step and do what `STEP_DOES` says."""
+    seen(event="began", step=step, pid=os.getpid(), identity=worker_identity())
+    BEHAVIOURS[os.environ["STEP_DOES"]]()
+
+
+def seen(**facts: Any) -> None:
+    """Append to the report, in one write."""
+    with Path(os.environ["STEP_SEEN"]).open("a") as report:
+        report.write(json.dumps({"at": time.time(), **facts}) + "\n")
+
+
+def drain() -> None:
+    """Work until told to stop, as an owner thread that waits for its calls does."""
+    woken = threading.Event()
+    on_stop(woken.set)
+    woken.wait()
+    seen(event="drained", stop_requested=stop_requested(), grace_left=grace_left())
+
+
+def ignore_stop() -> None:
+    """Hang, whatever is asked."""
+    threading.Event().wait()
+
+
+def leave_a_thread() -> None:
+    """Return while a non-daemon thread hangs in a call."""
+    threading.Thread(target=threading.Event().wait).start()
+    seen(event="returned")
+
+
+def fail() -> None:
+    """Raise with a document's text in the message and in the cause."""
+    try:
+        json.loads(PATIENT)
+    except ValueError as error:
+        raise PipelineError(PATIENT, code=ErrorCode.DB_ERROR) from error
+
+
+def report_alarms() -> None:
+    """Report whether an alarm is armed while the step runs."""
+    seen(event="alarm", left=signal.getitimer(signal.ITIMER_REAL)[0])
+
+
+def report_connections() -> None:
+    """Report which connections the horse talks on."""
+    entry = rq.get_current_job()
+    assert entry is not None
+    report_backend("database")
+    seen(event="redis", name=entry.connection.client_getname())
+
+
+def report_backend(event: str) -> None:
+    """Report the server process behind this process's database connection."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        seen(event=event, backend=cursor.fetchone()[0])
+
+
+def wake_next() -> None:
+    """Wake the next pass, as a step that has completed does."""
+    entry = rq.get_current_job()
+    assert entry is not None
+    after = QUEUES[QUEUES.index(entry.origin) + 1 :]
+    if after:
+        push(after[0], entry_id(uuid4(), after[0], 1))
+
+
+BEHAVIOURS = {
+    "wake_next": wake_next,
+    "nothing": lambda: None,
+    "drain": drain,
+    "ignore_stop": ignore_stop,
+    "leave_a_thread": leave_a_thread,
+    "fail": fail,
+    "report_alarms": report_alarms,
+    "report_connections": report_connections,
+}

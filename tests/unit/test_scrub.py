@@ -1,0 +1,71 @@
+"""What is said of an exception: types, code and places, and no value."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pipeline.errors import ErrorCode, PipelineError
+from pipeline.scrub import scrubbed
+
+PATIENT = "Jane Doe"
+
+
+def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
+    with pytest.raises(type(error)) as caught:
+        raise error from cause
+    return caught.value
+
+
+def test_a_message_is_never_said() -> None:
+    said = scrubbed(raised(ValueError(PATIENT), KeyError(PATIENT)))
+
+    assert "Jane" not in said
+    assert said.startswith("ValueError from KeyError at ")
+
+
+def test_the_code_of_the_taxonomy_is_said() -> None:
+    said = scrubbed(raised(PipelineError(PATIENT, code=ErrorCode.DB_ERROR)))
+
+    assert said.startswith("PipelineError [DB_ERROR] at ")
+
+
+def test_an_implicit_context_is_said_unless_it_was_suppressed() -> None:
+    def fail() -> None:
+        raise RuntimeError(PATIENT)
+
+    with pytest.raises(RuntimeError) as kept:
+        try:
+            json.loads(PATIENT)
+        except ValueError:
+            fail()
+    with pytest.raises(RuntimeError) as hidden:
+        try:
+            json.loads(PATIENT)
+        except ValueError:
+            raise RuntimeError(PATIENT) from None
+
+    assert scrubbed(kept.value).startswith("RuntimeError from JSONDecodeError at ")
+    assert scrubbed(hidden.value).startswith("RuntimeError at ")
+
+
+def test_the_innermost_places_come_first_and_are_few() -> None:
+    def fall(depth: int) -> None:
+        if depth:
+            fall(depth - 1)
+        raise ValueError(PATIENT)
+
+    with pytest.raises(ValueError, match=PATIENT) as caught:
+        fall(50)
+
+    said = scrubbed(caught.value)
+    assert said.count("fall:") == 6
+    assert "\n" not in said
+
+
+def test_causes_in_a_circle_end() -> None:
+    first, second = ValueError(PATIENT), KeyError(PATIENT)
+    first.__cause__, second.__cause__ = second, first
+
+    assert scrubbed(first).startswith("ValueError from KeyError from ValueError at ")
