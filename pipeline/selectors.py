@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 from uuid import UUID
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
-from pipeline.models import Page, PageAssignment, PageSource, ProviderCall
-from pipeline.states import Step
+from pipeline.models import (
+    Batch,
+    Chunk,
+    Encounter,
+    EncounterResult,
+    Entity,
+    Job,
+    Page,
+    PageAssignment,
+    PageSource,
+    ProviderCall,
+)
+from pipeline.states import JOB_TERMINAL, WORK_TERMINAL, JobStatus, Step, WorkStatus
 from pipeline.types import PageText, Span
 
 OCR_MODEL = "tesseract-5.5 tessdata_fast eng"
@@ -85,3 +98,109 @@ def call_totals(session_id: UUID, step: Step | None = None) -> CallTotals:
             cost_usd=Sum("cost_usd", default=0),
         ),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a record is, by its newest job; names no file and quotes nothing."""
+
+    shell_file_id: UUID
+    job_id: UUID
+    status: JobStatus
+    step: Step
+    pages_read: int
+    page_count: int | None
+    chunks_done: int
+    chunks_total: int
+    batches_done: int
+    batches_total: int
+    encounters: int
+    entities: int
+    """Of encounters that are published."""
+    error_code: str | None
+    underlying_error: str | None
+    last_error: str | None
+    parked_until: datetime | None
+    park_reason: str | None
+    warnings: tuple[dict[str, Any], ...]
+    started_at: datetime | None
+    completed_at: datetime | None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing more happens to the record by itself."""
+        return self.status in JOB_TERMINAL
+
+
+def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
+    """Return the progress of records, by id; five statements, however many there are."""
+    jobs = (
+        Job.objects.filter(shell_file_id__in=shell_file_ids)
+        .select_related("shell_file")
+        .order_by("shell_file_id", "-created_at")
+        .distinct("shell_file_id")
+        .defer("shell_file__original_filename")
+    )
+    chunks = _ended(
+        Chunk.objects.filter(discovery_session__shell_file_id__in=shell_file_ids),
+        "discovery_session__shell_file_id",
+    )
+    batches = _ended(
+        Batch.objects.filter(pass1_encounter_result__shell_file_id__in=shell_file_ids),
+        "pass1_encounter_result__shell_file_id",
+    )
+    encounters = _per_record(
+        Encounter.objects.filter(shell_file_id__in=shell_file_ids), Count("id")
+    )
+    entities = _per_record(
+        EncounterResult.objects.filter(
+            shell_file_id__in=shell_file_ids, status=WorkStatus.SUCCEEDED
+        ),
+        Sum("total_entities_detected"),
+    )
+    return {
+        job.shell_file_id: Progress(
+            shell_file_id=job.shell_file_id,
+            job_id=job.id,
+            status=JobStatus(job.status),
+            step=Step(job.current_step),
+            pages_read=job.shell_file.pages_read,
+            page_count=job.shell_file.page_count,
+            chunks_done=chunks.get(job.shell_file_id, (0, 0))[0],
+            chunks_total=chunks.get(job.shell_file_id, (0, 0))[1],
+            batches_done=batches.get(job.shell_file_id, (0, 0))[0],
+            batches_total=batches.get(job.shell_file_id, (0, 0))[1],
+            encounters=encounters.get(job.shell_file_id, 0),
+            entities=entities.get(job.shell_file_id, 0),
+            error_code=job.error_code,
+            underlying_error=(job.error_details or {}).get("underlying_error"),
+            last_error=job.last_error,
+            parked_until=job.parked_until,
+            park_reason=job.park_reason,
+            warnings=tuple(job.shell_file.warnings),
+            started_at=job.started_at,
+            completed_at=job.completed_at,
+        )
+        for job in jobs
+    }
+
+
+def entities_to_review(shell_file_ids: Collection[UUID]) -> dict[UUID, int]:
+    """Return how many entities of each record carry a review flag."""
+    return _per_record(
+        Entity.objects.filter(shell_file_id__in=shell_file_ids).exclude(review_flags=[]),
+        Count("id"),
+    )
+
+
+def _ended(rows: QuerySet[Any], record: str) -> dict[UUID, tuple[int, int]]:
+    counted = (
+        rows.order_by()
+        .values_list(record)
+        .annotate(ended=Count("id", filter=Q(status__in=WORK_TERMINAL)), total=Count("id"))
+    )
+    return {shell_file_id: (ended, total) for shell_file_id, ended, total in counted}
+
+
+def _per_record(rows: QuerySet[Any], figure: Count | Sum) -> dict[UUID, int]:
+    return dict(rows.order_by().values_list("shell_file_id").annotate(figure=figure))
