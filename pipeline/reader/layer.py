@@ -183,8 +183,10 @@ class _Sight:
 
     def _patch(self, token: Token) -> Image.Image:
         width, height = self._shown.size
-        # The loose box reaches into the lines above and below, whose ink is not this word's.
-        inset = 0.2 * (token.y1 - token.y0)
+        # The loose box reaches into the lines above and below, whose ink is not this word's; only a
+        # rule or a full stop has its ink at the very edge.
+        letters = any(char.isalnum() for char in token.text)
+        inset = 0.2 * (token.y1 - token.y0) if letters else 0.0
         left, top = int(max(0.0, token.x0) * width), int(max(0.0, token.y0 + inset) * height)
         right = max(left + 1, min(width, round(token.x1 * width)))
         bottom = max(top + 1, min(height, round((token.y1 - inset) * height)))

@@ -22,7 +22,7 @@ from .blank import is_uniform
 from .layer import Layer, read_layer
 from .ocr import READ, Ocr, Reading, page_from_image
 from .plausible import plausible
-from .rows import compose, merge_rows
+from .rows import compose, merge_rows, reading_turn
 from .types import (
     HIDDEN_TEXT,
     PARTLY_DAMAGED,
@@ -226,7 +226,8 @@ class _PageReader:
         return self._from_image(image, reading)
 
     def _from_layer(self, layer: Layer) -> PageRead:
-        text, words = compose(merge_rows(layer.lines))
+        turn = reading_turn(layer.lines)
+        text, words = compose(layer.lines if turn else merge_rows(layer.lines))
         width, height = self._page.get_size()
         return PageRead(
             number=self._number,
@@ -234,6 +235,7 @@ class _PageReader:
             source="text_layer",
             width=width,
             height=height,
+            rotation=turn,
             words=words,
             warnings=tuple(self._warnings),
         )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import unicodedata
 
-#: Letters that make up at least half of any Latin text; shifted text has about a third.
+#: Letters that make up at least half of any Latin text, and vowels a fifth; shifted text has fewer.
 _FREQUENT = frozenset("etaoinshrdlu")
+_VOWELS = frozenset("aeiou")
 #: Latin letters below which their frequencies say nothing.
 _ENOUGH_LETTERS = 80
 
@@ -30,4 +31,6 @@ def plausible(text: str) -> bool:
     latin = [char for char in text.lower() if "a" <= char <= "z"]
     if len(latin) < _ENOUGH_LETTERS or len(latin) < 0.3 * spoken:
         return True
-    return sum(char in _FREQUENT for char in latin) >= 0.5 * len(latin)
+    frequent = sum(char in _FREQUENT for char in latin)
+    vowels = sum(char in _VOWELS for char in latin)
+    return frequent >= 0.5 * len(latin) and vowels >= 0.2 * len(latin)

@@ -8,7 +8,8 @@ ours.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ from .watch import KilledFromOutsideError, WatchedChild
 
 def probe(path: str | Path, limits: Limits | None = None) -> Probe:
     """Return media type and page count of the file at `path`; raise `InputRefused`."""
-    for kind, body in _ask(path, limits or Limits(), verb="probe"):
-        if kind == "opened":
-            return Probe(media_type=MediaType(body["media_type"]), page_count=body["page_count"])
+    with closing(_ask(path, limits or Limits(), verb="probe")) as answers:
+        for kind, body in answers:
+            if kind == "opened":
+                media_type = MediaType(body["media_type"])
+                return Probe(media_type=media_type, page_count=body["page_count"])
     raise ReaderError
 
 
@@ -34,15 +37,19 @@ def read_pages(
     if these were all pages of the file and none could be read. The child dies with the thread that
     iterates and when the iterator is closed.
     """
+    if first < 1:
+        message = "Pages count from 1."
+        raise ValueError(message)
     limits = limits or Limits()
     count = readable = 0
-    for kind, body in _ask(path, limits, verb="read", first=first, last=last):
-        if kind == "opened":
-            count = body["page_count"]
-        if kind == "page":
-            page = wire.unpack_page(body)
-            readable += page.damage is None
-            yield page
+    with closing(_ask(path, limits, verb="read", first=first, last=last)) as answers:
+        for kind, body in answers:
+            if kind == "opened":
+                count = body["page_count"]
+            if kind == "page":
+                page = wire.unpack_page(body)
+                readable += page.damage is None
+                yield page
     if first == 1 and last >= count and not readable:
         raise refusals.every_page_damaged()
 
@@ -51,13 +58,17 @@ def render_page(
     path: str | Path, number: int, dpi: int = 100, limits: Limits | None = None
 ) -> bytes:
     """Return page `number` (1-based) as PNG at `dpi`, the boxes of `Word` fit it."""
-    for kind, body in _ask(path, limits or Limits(), verb="render", first=number, dpi=dpi):
-        if kind == "png":
-            return base64.b64decode(body)
+    question = {"verb": "render", "first": number, "dpi": dpi}
+    with closing(_ask(path, limits or Limits(), **question)) as answers:
+        for kind, body in answers:
+            if kind == "png":
+                return base64.b64decode(body)
     raise ReaderError
 
 
-def _ask(path: str | Path, limits: Limits, **question: Any) -> Iterator[tuple[str, Any]]:
+def _ask(
+    path: str | Path, limits: Limits, **question: Any
+) -> Generator[tuple[str, Any], None, None]:
     """Yield the messages of a child; one that was killed from outside is replaced once."""
     where = Path(path).resolve()
     asked_again = False

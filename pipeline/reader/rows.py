@@ -88,6 +88,19 @@ def merge_rows(fragments: Sequence[Sequence[Token]]) -> list[list[Token]]:
     return [merged[i] for i in sorted(merged)]
 
 
+def reading_turn(lines: Sequence[Sequence[Token]]) -> int:
+    """Return the clockwise turn in degrees (0, 90, 180, 270) that lets printed text read upright."""
+    long = [token for line in lines for token in line if len(token.text) > 3]
+    if not long:
+        return 0
+    tall = sum(token.y1 - token.y0 > token.x1 - token.x0 for token in long)
+    if 2 * tall > len(long):
+        return 270 if lines[0][0].x0 > lines[-1][0].x0 else 90
+    several = [line for line in lines if len(line) > 1]
+    backward = sum(line[0].x0 > line[-1].x0 for line in several)
+    return 180 if 2 * backward > len(several) else 0
+
+
 def _span(line: Sequence[Token]) -> tuple[float, float, float, float]:
     return (
         min(token.x0 for token in line),

@@ -1,0 +1,124 @@
+"""The reader's plain values: media types, messages, refusals, blank paper."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+
+import pipeline.reader
+from pipeline.reader import InputRefused, Limits, MediaType, PageRead, Word, refusals, sniff, wire
+from pipeline.reader.blank import is_uniform
+from tests import hostile
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (b"%PDF-1.4", MediaType.PDF),
+        (b"\r\n" * 500 + b"%PDF-1.4", MediaType.PDF),
+        (b"\r\n" * 600 + b"%PDF-1.4", None),
+        (b"\x89PNG\r\n\x1a\n", MediaType.PNG),
+        (b"\xff\xd8\xff\xe0", MediaType.JPEG),
+        (b"II*\x00", MediaType.TIFF),
+        (b"MM\x00*", MediaType.TIFF),
+        (b"", None),
+        (b"PK\x03\x04", None),
+    ],
+)
+def test_a_file_is_what_its_first_bytes_say(
+    tmp_path: Path, head: bytes, expected: MediaType | None
+) -> None:
+    path = tmp_path / "named.png"
+    path.write_bytes(head)
+
+    assert sniff(path) is expected
+
+
+def test_a_page_comes_over_the_wire_as_it_was() -> None:
+    page = PageRead(
+        number=3,
+        text="Glucose 110",
+        source="ocr",
+        width=612.0,
+        height=792.0,
+        rotation=90,
+        words=(Word(start=8, end=11, x0=0.1, y0=0.2, x1=0.3, y1=0.4, confidence=30.0),),
+        ocr_confidence=71.5,
+        warnings=("rendered_smaller",),
+    )
+
+    kind, body = wire.decode(wire.encode("page", wire.pack_page(page)))
+
+    assert (kind, wire.unpack_page(body)) == ("page", page)
+
+
+def test_a_refusal_says_in_one_line_what_to_do() -> None:
+    messages = [
+        refusals.empty(),
+        refusals.unknown_type(),
+        refusals.broken(),
+        refusals.encrypted(),
+        refusals.too_many_bytes(2, 1),
+        refusals.too_many_pages(2, 1),
+        refusals.too_many_pixels(2, 1),
+        refusals.too_slow(0, 10.0),
+        refusals.too_much_memory(4, 800_000_000),
+        refusals.page_crashed(4),
+    ]
+
+    for refusal in messages:
+        assert isinstance(refusal, InputRefused)
+        assert "\n" not in refusal.message
+        assert refusal.message.endswith(".")
+        assert ";" in refusal.message or "damaged" in refusal.message
+
+
+def test_limits_cannot_be_changed_by_the_file_that_they_bind() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Limits().max_pages = 1  # type: ignore[misc]
+
+
+def test_paper_with_grain_and_a_shadow_at_its_edge_is_uniform() -> None:
+    sheet = Image.effect_noise((850, 1100), 20).point(lambda level: 215 + level // 8)
+    ImageDraw.Draw(sheet).rectangle((0, 0, 12, 1100), fill=40)
+
+    assert is_uniform(sheet)
+
+
+def test_one_typed_character_makes_a_page_not_blank() -> None:
+    sheet = Image.new("L", (1700, 2200), 255)
+    ImageDraw.Draw(sheet).text((800, 1100), "x", fill=0)
+
+    assert not is_uniform(sheet)
+
+
+def test_a_scan_is_not_uniform() -> None:
+    assert not is_uniform(hostile.scan())
+
+
+def test_what_the_reader_exports_exists() -> None:
+    assert all(hasattr(pipeline.reader, name) for name in pipeline.reader.__all__)
+
+
+def test_the_reader_imports_neither_django_nor_the_rest_of_the_project() -> None:
+    folder = Path(pipeline.reader.__file__).parent
+    imported = {
+        (node.level, node.module or "")
+        for path in folder.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+    } | {
+        (0, alias.name)
+        for path in folder.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+
+    foreign = {"django", "pipeline", "medproc", "observability"}
+    assert not [name for level, name in imported if level == 0 and name.split(".")[0] in foreign]
+    assert all(level <= 1 for level, _ in imported)
