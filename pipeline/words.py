@@ -1,0 +1,110 @@
+"""The words that people read, the same on every page, command line and in every document.
+
+Imports `states`. A status is shown as a word and a shape, since colour alone says nothing to some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from pipeline.states import Step
+
+
+class Word(StrEnum):
+    """What stands for a status, whatever the table."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    PARKED = "parked"
+    FAILED = "failed"
+    DEAD = "dead"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+    """The record does not need it, or this installation does not run it."""
+
+
+WORDS: dict[str, Word] = {
+    "initiated": Word.WAITING,
+    "pending": Word.WAITING,
+    "processing": Word.RUNNING,
+    "parked": Word.PARKED,
+    "completed": Word.DONE,
+    "succeeded": Word.DONE,
+    "failed": Word.FAILED,
+    "dead": Word.DEAD,
+    "cancelled": Word.CANCELLED,
+    "skipped": Word.SKIPPED,
+}
+"""The word for each value of a status column."""
+
+SHAPES: dict[Word, str] = {
+    Word.RUNNING: "●",
+    Word.WAITING: "◌",
+    Word.PARKED: "‖",
+    Word.FAILED: "✕",
+    Word.DEAD: "☠",
+    Word.DONE: "✓",
+    Word.CANCELLED: "–",
+    Word.SKIPPED: "·",
+}
+COLOURS: dict[Word, str] = {
+    Word.RUNNING: "cyan",
+    Word.WAITING: "yellow",
+    Word.PARKED: "magenta",
+    Word.FAILED: "bold red",
+    Word.DEAD: "bold red",
+    Word.DONE: "green",
+    Word.CANCELLED: "dim",
+    Word.SKIPPED: "dim",
+}
+"""Styles of `rich`, for terminals."""
+
+PASS_TITLES: dict[Step, str] = {
+    Step.PAGES: "Pages",
+    Step.PASS05: "Pass 0.5",
+    Step.PASS1: "Pass 1",
+    Step.PASS1_5: "Pass 1.5",
+    Step.PASS2: "Pass 2",
+    Step.PASS3: "Pass 3",
+}
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 batch`, `12 batches`, `1,709 entities`."""
+    if number == 1:
+        return f"1 {noun}"
+    if noun.endswith("y"):
+        return f"{number:,} {noun[:-1]}ies"
+    return f"{number:,} {noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return `1–3, 7` for 1, 2, 3 and 7."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
+
+
+def pages(numbers: Iterable[int]) -> str:
+    """Return `page 4` or `pages 1–3, 7`."""
+    found = sorted(set(numbers))
+    return f"{'page' if len(found) == 1 else 'pages'} {ranges(found)}"
+
+
+def duration(seconds: float) -> str:
+    """Return `0.4 s`, `12 s`, `4 min`, `2 h 5 min`."""
+    if seconds < 9.95:
+        return f"{max(0.0, seconds):.1f} s"
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
