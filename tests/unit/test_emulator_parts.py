@@ -223,6 +223,17 @@ def test_an_answer_has_no_field_that_the_schema_does_not_name() -> None:
     assert not names & {"start", "rule"}
 
 
+def test_the_same_pages_are_answered_from_memory_with_each_token_of_its_own() -> None:
+    answers = Answers("local")
+    requests = [entities_request(), entities_request(), entities_request(text="NKDA")]
+
+    replies = [json.loads(answers.to(r.prompt, read_prompt(r.prompt), {})) for r in requests]
+
+    assert [reply["item_token"] for reply in replies] == [r.item_token for r in requests]
+    assert replies[0]["entities"] == replies[1]["entities"] != replies[2]["entities"]
+    assert len(answers._known) == 2
+
+
 def test_the_schema_holds_no_bound_and_resolves() -> None:
     text = json.dumps(wire_schema(EntityReply))
 

@@ -6,6 +6,7 @@ schema does not name; neither does this.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -18,15 +19,15 @@ from pipeline.types import PageSlice
 Source = Literal["local", "minimal"]
 """`minimal` finds nothing and costs nothing: for measuring what stands around the model."""
 
-CACHED = 256
+CACHED = 1_000
 
 
 class Answers:
-    """Answers prompts; remembers the last ones, since a retry asks the same again."""
+    """Answers prompts; remembers the last ones, since retries and repeated records ask the same."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._known: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     def warm(self) -> None:
         """Load the engine's word lists, which would else delay the first answers."""
@@ -41,12 +42,16 @@ class Answers:
             return "{}"
         if self._source == "minimal":
             return json.dumps({"item_token": question.item_token, "language": "en"})
-        key = (prompt, json.dumps(schema, sort_keys=True))
+        token = question.item_token
+        # Pages and schema without the token: only the echo of it differs between two that agree.
+        asked = prompt.replace(token, "") + json.dumps(schema, sort_keys=True)
+        key = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
         if key not in self._known:
-            self._known[key] = _local(prompt, schema)
+            self._known[key] = token, _local(prompt, schema)
             while len(self._known) > CACHED:
                 self._known.popitem(last=False)
-        return self._known[key]
+        first_token, text = self._known[key]
+        return text.replace(first_token, token)
 
 
 def _local(prompt: str, schema: Mapping[str, Any]) -> str:

@@ -186,7 +186,9 @@ class Service:
         attempt = self._attempts[token] = self._attempts.get(token, 0) + 1
         config = _config(content)
         # Without the token, which is random: the same pages meet the same luck in every run.
-        digest = hashlib.sha256(prompt.replace(token, "").encode()).hexdigest()[:16]
+        digest = hashlib.sha256(
+            prompt.replace(token, "").encode("utf-8", "surrogatepass")
+        ).hexdigest()[:16]
         timeout = request.headers.get("x-server-timeout", "")
         thinking = config.get("thinkingconfig", {})
         return _Asked(
