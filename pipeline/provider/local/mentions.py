@@ -1,41 +1,145 @@
 """Terms of the lexicon in running text and lists, each with its assertion.
 
-May import `reading`, `lexicon`, `medications` and `found`.
+May import `reading`, `lexicon`, `medications`, `allergies`, `morphology`, `guards` and `found`.
 """
 
 from __future__ import annotations
 
+import re
+
+from pipeline.provider.local.allergies import Allergens, as_allergy
 from pipeline.provider.local.found import Found, own_words
-from pipeline.provider.local.lexicon import Match, lexicon
+from pipeline.provider.local.guards import is_ruled_out
+from pipeline.provider.local.immunizations import as_immunization
+from pipeline.provider.local.lexicon import Match, Term, lexicon
+from pipeline.provider.local.lexicon_files import words
+from pipeline.provider.local.medications import described, medication
+from pipeline.provider.local.morphology import category_of
 from pipeline.provider.local.reading import Reading
+from pipeline.provider.local.tokens import is_word
+
+_STAGE = re.compile(
+    r",?[ \n]+(?:stage|grade|class|type|NYHA(?:[ ]class)?)[ ]+(?:[IVX]{1,4}|\d)[A-Ca-c]?(?![\w])",
+    re.I,
+)
+_INHERENTLY_NEGATED = frozenset({"NAD"})
+_STRENGTH = {"word": 0.92, "abbreviation": 0.88, "class": 0.85, "allergen": 0.85, "bare": 0.8}
 
 
 def read_mentions(reading: Reading) -> None:
     """Add every known term that no earlier rule has claimed."""
-    for match in lexicon().find(reading.tokens):
-        if reading.is_claimed(match.start, match.end) or reading.zones.in_heading(match.start):
+    allergens = Allergens(reading)
+    matches = [
+        match
+        for match in lexicon().find(reading.tokens)
+        if not reading.is_claimed(match.start, match.end) and not _in_plain_heading(reading, match)
+    ]
+    starts = [m.start for m in matches if m.reading("medication")]
+    for match in matches:
+        if reading.is_claimed(match.start, match.end):
             continue
-        found = _plain(reading, match)
+        following = next((s for s in starts if s > match.start), len(reading.text))
+        found = _read(reading, match, allergens, following)
         if found is not None:
             reading.add(found)
 
 
-def _plain(reading: Reading, match: Match) -> Found | None:
-    term = match.terms[0]
-    if term.kind == "bare":
+def read_by_ending(reading: Reading) -> None:
+    """Add words that only their ending gives away."""
+    allergens = Allergens(reading)
+    for index, token in enumerate(reading.tokens):
+        category = category_of(token.text) if is_word(token) else None
+        if category is None or reading.is_claimed(token.start, token.end):
+            continue
+        if reading.zones.in_heading(token.start):
+            continue
+        if lexicon().lookup(token.text):
+            continue
+        match = Match(
+            index, index + 1, token.start, token.end, (Term(category, token.norm, "ending"),)
+        )
+        found: Found | None
+        if allergens.speaks_at(match.start) and category == "medication":
+            found = as_allergy(reading, match, allergens)
+        elif category == "medication":
+            found = described(
+                reading,
+                token.start,
+                token.end,
+                len(reading.text),
+                rule="med.ending.v1",
+                strength=0.6,
+            )
+        else:
+            found = _finding(reading, match, match.terms[0], rule=f"{category}.ending.v1")
+        if found is not None:
+            reading.add(found)
+
+
+def _in_plain_heading(reading: Reading, match: Match) -> bool:
+    """Tell a section's heading from a problem that stands as one."""
+    zone = reading.zones.at(match.start)
+    return zone is not None and match.start < zone.body and match.end <= zone.body
+
+
+def _read(reading: Reading, match: Match, allergens: Allergens, following: int) -> Found | None:
+    if allergens.speaks_at(match.start) and match.reading("medication", "allergy"):
+        return as_allergy(reading, match, allergens)
+    term = next((t for t in match.terms if t.category != "allergy"), None)
+    if term is None or is_ruled_out(reading, match, term):
         return None
+    if term.category == "medication":
+        return medication(reading, match, following)
+    if term.category == "immunization":
+        return as_immunization(reading, match, term)
+    return _finding(reading, match, term, rule=f"{term.category}.{term.kind}.v1")
+
+
+def _finding(reading: Reading, match: Match, term: Term, *, rule: str) -> Found:
+    start, end = match.start, match.end
+    if term.category in ("condition", "symptom") and term.kind != "abbreviation":
+        start = _with_modifiers(reading, match)
+    if term.category == "condition":
+        stage = _STAGE.match(reading.text, end)
+        end = stage.end() if stage else end
     said = reading.judge(match.start, match.end)
+    negated = True if term.name == "no acute distress" else said.negated
     return Found(
         category=term.category,
-        start=match.start,
-        end=match.end,
+        start=start,
+        end=end,
         head_end=match.end,
-        name=own_words(reading.text[match.start : match.end]),
-        rule=f"{term.category}.{term.kind}.v1",
-        strength=0.9,
-        negated=said.negated,
+        name=own_words(reading.text[start:end]),
+        rule=rule,
+        strength=_STRENGTH.get(term.kind, 0.7),
+        negated=negated,
         historical=said.historical,
         hypothetical=said.hypothetical,
         family=said.family,
         zone=reading.zones.type_at(match.start),
     )
+
+
+def _with_modifiers(reading: Reading, match: Match) -> int:
+    """Return where the mention begins once the words that belong to its name are counted."""
+    start = match.start
+    known = words("modifiers.txt")
+    at = match.first - 1
+    while at >= 0 and match.first - at <= 4:
+        token = reading.tokens[at]
+        gap = reading.text[token.end : start]
+        if (
+            not is_word(token)
+            or gap not in (" ", "\n", "-", "  ")
+            or token.text.lower() not in known
+        ):
+            break
+        if token.text.lower() == "on" and reading.tokens[at - 1].text.lower() != "acute":
+            break
+        if reading.is_claimed(token.start, token.end) or reading.zones.in_heading(token.start):
+            break
+        if reading.assertions.sentence_at(token.start).end <= match.start:
+            break
+        start = token.start
+        at -= 1
+    return start

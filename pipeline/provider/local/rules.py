@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pipeline.provider.local.mentions import read_mentions
+from pipeline.provider.local.labs import read_labs
+from pipeline.provider.local.medications import read_unknown_drugs
+from pipeline.provider.local.mentions import read_by_ending, read_mentions
 from pipeline.provider.local.reading import Reading
+from pipeline.provider.local.slash_lists import read_slash_lists
+from pipeline.provider.local.vitals import read_vitals
 
-RULES: tuple[Callable[[Reading], None], ...] = (read_mentions,)
+RULES: tuple[Callable[[Reading], None], ...] = (
+    read_vitals,
+    read_labs,
+    read_slash_lists,
+    read_mentions,
+    read_unknown_drugs,
+    read_by_ending,
+)

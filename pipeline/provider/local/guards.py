@@ -1,0 +1,116 @@
+"""When a known word is not what the lexicon says: names of clinics, plain English, headings.
+
+May import `reading` and `lexicon`. One table: word, and what must not (or must) stand around it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from pipeline.provider.local.lexicon import Match, Term
+from pipeline.provider.local.reading import Reading
+
+_PLACE = re.compile(
+    r"[ ]+(?:clinic|center|centre|institute|foundation|unit|ward|hospital|program|associates|department|specialists?|group|service|registry|society|medication|medications|pills?|education|screening|prevention|awareness|management|risk|precautions|resistance)\b",
+    re.I,
+)
+_NOT_BEHIND: dict[str, str] = {
+    "discharge": r"[ ]+(?:to|home|on|from|the|date|planning|plan|summary|instructions?|medications?|diagnos\w+|in|today|when|if|once|papers|criteria|with|after|tomorrow|condition|disposition)\b|[ ]*[:/]",
+    "frequency": r"[ ]*(?::|of|indication|route|\d)",
+    "stress": r"[ ]+(?:test|echo\w*|fracture|incontinence|urinary|imaging|mri|relief|ulcer|dose)\b",
+    "contraction": r"[ ]+alkalosis",
+    "fall": r"[ ]+(?:of|asleep|in|off|back|risk|precautions|semester|20\d\d)\b",
+    "guarding": r"[ ]+against",
+    "pressure": r"(?!)",
+    "urgency": r"(?!)",
+    "delivery": r"[ ]+(?:of[ ](?:care|the[ ]medic)|room|date|system)",
+    "surgery": r"[ ]+(?:clinic|center|department|consult|service|team|was[ ]consulted|resident)\b",
+    "culture": r"(?!)",
+    "ct": r"[ ]+surg",
+    "pe": r"[ ]*[:?]|[ ]+(?:tube|tubes)\b",
+    "ms": r"[ ]*(?:contin|\.|[A-Z][a-z])",
+    "as": r"[ ]+(?:needed|tolerated|a|the|per|directed|above|well|far)\b",
+    "ra": r"(?!)",
+    "or": r"",
+    "hot": r"[ ]+(?:pack|water|shower|tub|bath|compress\w*|food|tea)",
+    "sick": r"[ ]+(?:contacts?|leave|visit|day|cell|sinus|child|mother|father|family)\b",
+    "numb": r"(?!)",
+    "mole": r"[ ]+(?:fraction|s?/L)",
+    "corn": r"[ ]+(?:syrup|starch)",
+    "faint": r"[ ]+(?:pulse|murmur|opacity)",
+    "weak": r"[ ]+(?:positive|signal)",
+    "reflux": r"[ ]+(?:into|of[ ]contrast)",
+    "catching": r"[ ]+(?:up|a)\b",
+    "locking": r"[ ]+(?:plate|screws?)",
+    "pale": r"[ ]+yellow",
+    "mono": r"[ ]*(?:\d|%)",
+    "lesion": r"(?!)",
+    "drainage": r"[ ]+(?:catheter|tube|bag|system)",
+    "echo": r"[ ]+(?:time|train)",
+    "control": r"",
+    "bypass": r"[ ]+(?:machine|time|the)\b",
+    "anger": r"(?!)",
+    "guilt": r"(?!)",
+    "panic": r"[ ]+(?:value|level)",
+    "restless": r"(?!)",
+    "cold": r"[ ]+(?:pack|compress\w*|water|chain)",
+}
+_NOT_BEFORE: dict[str, str] = {
+    "frequency": r"\b(?:respiratory|heart|dosing|high|low|radio|visit)[ ]+$",
+    "discharge": r"\b(?:hospital|for|at|upon|on|after|before|prior[ ]to|the|to|ready[ ]for|of|post|date[ ]of|until|since|following|patient|plan[ ]to|pending|medical|anticipated|will|can|please|day[ ]of|time[ ]of)[ ]+$|^[ ]*$|[:.][ ]*$",
+    "stress": r"\b(?:exercise|nuclear|dobutamine|cardiac)[ ]+$",
+    "as": r"[a-z][ ]+$",
+    "ra": r"(?:%|on|\d)[ ]*$",
+    "ca": r"\b(?:serum|ionized)[ ]+$",
+    "fall": r"\b(?:the|last|this|in|could|may)[ ]+$",
+    "us": r"\b(?:to|with|by|call|contact|tell|let|give|told|see)[ ]+$",
+    "urgency": r"\b(?:without|of|no[ ]surgical|hypertensive)[ ]+$(?<!without )",
+    "hot": r"\bif[ ]+$",
+    "surgery": r"\b(?:consult|general)[ ]+$",
+    "infusion": r"\b(?:mg|mcg|units)\b.{0,20}$|\b(?:saline|dopamine|insulin|heparin)[ ]+$",
+    "disease": r"\b(?:history[ ]of[ ]present|burden[ ]of)[ ]+$",
+    "illness": r"\b(?:present|of[ ]this|history[ ]of)[ ]+$",
+    "pain": r"(?!)",
+    "ablation": r"(?!)",
+    "injury": r"(?!)",
+    "echo": r"(?!)",
+    "sensitivity": r"(?!)",
+    "tired": r"(?!)",
+    "ventilation": r"(?!)",
+    "complication": r"(?!)",
+    "delivery": r"\b(?:drug|oxygen|medication|care|home)[ ]+$",
+}
+
+
+def is_ruled_out(reading: Reading, match: Match, term: Term) -> bool:
+    """Tell whether the words around a match show that it is no entity."""
+    text = reading.text
+    word = text[match.start : match.end].lower()
+    if term.category in ("condition", "symptom") and _PLACE.match(text, match.end):
+        return True
+    behind, before = _patterns(word) if word.isascii() else (None, None)
+    if behind is not None and behind.match(text, match.end):
+        return True
+    line = text.rfind("\n", 0, match.start) + 1
+    if before is not None and before.search(text[max(line, match.start - 40) : match.start]):
+        return True
+    if term.kind == "abbreviation" and len(word) <= 3 and _is_label(text, match):
+        return True
+    return term.category == "symptom" and word == "ha" and not text[match.start].isupper()
+
+
+@cache
+def _patterns(word: str) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
+    key = word if word in _NOT_BEHIND or word in _NOT_BEFORE else word.rstrip("s")
+    behind, before = _NOT_BEHIND.get(key), _NOT_BEFORE.get(key)
+    return (
+        re.compile(behind, re.I) if behind else None,
+        re.compile(before, re.I) if before else None,
+    )
+
+
+def _is_label(text: str, match: Match) -> bool:
+    """Tell `PE:` at the beginning of a line from a mention."""
+    line = text.rfind("\n", 0, match.start) + 1
+    return not text[line : match.start].strip() and text[match.end : match.end + 1] == ":"
