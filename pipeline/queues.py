@@ -24,6 +24,7 @@ from rq import Queue
 from rq.exceptions import DeserializationError, InvalidJobOperation
 from rq.job import Job
 from rq.serializers import JSONSerializer, resolve_serializer
+from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from pipeline.states import Step
 
@@ -148,6 +149,22 @@ def queue_depths(queues: Iterable[str] = QUEUES) -> dict[str, int]:
         for name in names:
             pipe.llen(f"{Queue.redis_queue_namespace_prefix}{name}")
         return dict(zip(names, pipe.execute(), strict=True))
+
+
+def queues_served() -> frozenset[str]:
+    """Return the queues that a live worker listens to; raises RedisError where Redis is away.
+
+    A worker that was killed stays registered; its own key runs out, so that is what counts.
+    """
+    with producer().pipeline(transaction=False) as pipe:
+        for name in QUEUES:
+            pipe.smembers(WORKERS_BY_QUEUE_KEY % name)
+        registered = dict(zip(QUEUES, pipe.execute(), strict=True))
+        keys = sorted(set().union(*registered.values()))
+        for key in keys:
+            pipe.exists(key)
+        alive = {key for key, there in zip(keys, pipe.execute(), strict=True) if there}
+    return frozenset(name for name, workers in registered.items() if workers & alive)
 
 
 @cache
