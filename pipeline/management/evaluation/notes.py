@@ -1,0 +1,98 @@
+"""Scores of the engine on labelled notes: drugs, findings, procedures, negation.
+
+May import `provider.local`, `gold` and `scores`. Negation is judged on the labelled spans, so that
+it does not depend on what the lexicon knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from pipeline.management.evaluation.gold import GoldNote
+from pipeline.management.evaluation.scores import Bounds, Score, overlapping
+from pipeline.provider.local.document import compose
+from pipeline.provider.local.engine import detect
+from pipeline.provider.local.reading import Reading
+from pipeline.provider.prompts import Question
+from pipeline.types import PageSlice
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "drug": ("medication", "allergy"),
+    "finding": ("condition", "symptom"),
+    "procedure": ("procedure",),
+}
+"""Kind of label → our categories; a drug that one is allergic to is labelled as a drug."""
+
+LABELS = {"drug": "drugs", "finding": "conditions and symptoms", "procedure": "procedures"}
+Misses = Callable[[str, str, str], None]
+"""Called with note, measure and the words around a miss."""
+
+
+def score_notes(
+    data: str, notes: Iterable[GoldNote], misses: Misses | None = None
+) -> Iterator[Score]:
+    """Yield the scores over all notes and over each half of them.
+
+    The rules were tuned on every other note by name; the others are the held-out half.
+    """
+    totals: dict[tuple[str, str], Score] = {}
+    for index, note in enumerate(sorted(notes, key=lambda n: n.name)):
+        half = "held out" if index % 2 else "tuned"
+        tell = misses if half == "tuned" else None
+        for score in (*_mentions(data, note, tell), *_negation(data, note, tell)):
+            for part in ("all", half):
+                key = (score.measure, part)
+                mine = replace(score, part=part)
+                totals[key] = totals[key] + mine if key in totals else mine
+    order = [*LABELS.values(), "negation on labelled spans"]
+    yield from sorted(
+        totals.values(),
+        key=lambda s: (order.index(s.measure), ("all", "tuned", "held out").index(s.part)),
+    )
+
+
+def found_spans(text: str) -> dict[str, list[Bounds]]:
+    """Return what the engine finds in `text`, by kind of label."""
+    question = Question(
+        kind="entities",
+        item_token="0" * 8,
+        include_zones=False,
+        slices=(PageSlice(page=1, start=0, text=text),),
+    )
+    found: dict[str, list[Bounds]] = {kind: [] for kind in KINDS}
+    for entity in detect(question).entities:
+        for kind, categories in KINDS.items():
+            if entity.category in categories and entity.start is not None:
+                found[kind].append((entity.start, entity.start + len(entity.quote)))
+    return found
+
+
+def _mentions(data: str, note: GoldNote, misses: Misses | None) -> Iterator[Score]:
+    found = found_spans(note.text)
+    for kind, label in LABELS.items():
+        gold = sorted({(s.start, s.end) for s in note.spans if s.kind == kind})
+        matched, false, missed = overlapping(gold, found[kind])
+        if misses is not None:
+            for what, spans in (("false", false), ("missed", missed)):
+                for start, end in spans:
+                    words = f"{note.text[max(0, start - 25) : start]}[{note.text[start:end]}]"
+                    misses(note.name, f"{label}: {what}", words + note.text[end : end + 15])
+        yield Score(data=data, part="all", measure=label, tp=matched, fp=len(false), fn=len(missed))
+
+
+def _negation(data: str, note: GoldNote, misses: Misses | None) -> Iterator[Score]:
+    judged = [s for s in note.spans if s.negated is not None and s.kind == "finding"]
+    if not judged:
+        return
+    reading = Reading.of(compose((PageSlice(page=1, start=0, text=note.text),)))
+    tp = fp = fn = 0
+    for span in judged:
+        said = reading.judge(span.start, span.end).negated is True
+        tp += said and span.negated is True
+        fp += said and not span.negated
+        fn += not said and span.negated is True
+        if misses is not None and said != span.negated:
+            words = note.text[max(0, span.start - 70) : span.end + 20]
+            misses(note.name, "negation: " + ("false" if said else "missed"), words)
+    yield Score(data=data, part="all", measure="negation on labelled spans", tp=tp, fp=fp, fn=fn)
