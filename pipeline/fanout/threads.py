@@ -131,8 +131,6 @@ class ThreadExecutor(Generic[K, G, R]):
     def _serve(self) -> None:
         while (call := self._calls.get()) is not None:
             self._inbox.put(self._run(call))
-            # An idle thread must not keep the text of its last call alive.
-            del call
 
     def _run(self, call: Call[K, G]) -> Outcome[R]:
         began = self._clock.monotonic()

@@ -55,10 +55,11 @@ class Run:
     groups: Iterable[str] = ()
     sizes: Mapping[str, float] = field(default_factory=dict)
     stop_at: tuple[float, str] | None = None
+    clock: SimulatedClock = field(default_factory=SimulatedClock)
     log: list[tuple[float, Event[str, str, str]]] = field(default_factory=list)
 
     def play(self, on_event: Callable[[FanOut[str, str, str], Any], None] | None = None) -> Run:
-        clock = SimulatedClock()
+        clock = self.clock
         begun: dict[str, int] = {}
 
         def step(item: Item[str, str]) -> Step:
@@ -212,6 +213,14 @@ def test_a_failed_item_leaves_its_siblings_and_other_groups_alone() -> None:
     ]
 
 
+def test_the_failed_items_of_a_group_are_named_in_the_order_given() -> None:
+    steps: Steps = {"a0": [(3.0, BROKEN)], "a1": [(1.0, BROKEN)], "a2": [(2.0, BROKEN)]}
+
+    run = Run(steps, decide=lambda *_: Fail()).play()
+
+    assert run.of(GroupSettled) == [GroupSettled(group="a", failed_keys=("a0", "a1", "a2"))]
+
+
 def test_a_policy_may_name_the_error_that_an_item_fails_with() -> None:
     exhausted = ValueError("exhausted")
 
@@ -335,6 +344,12 @@ def test_a_gate_that_says_wait_holds_neither_a_slot_nor_a_place() -> None:
     assert [event.queue_wait_s for event in run.of(Started)] == [3, 4]
 
 
+def test_a_gate_is_asked_again_when_it_said_and_not_at_the_next_tick() -> None:
+    run = Run({"a0": [(1, None)]}, admit=lambda item, now: 2.5 if now < 2.5 else None).play()
+
+    assert run.when(Started) == [(2.5, "a0")]
+
+
 def test_a_gate_that_says_zero_seconds_cannot_make_the_run_spin() -> None:
     asked: list[float] = []
 
@@ -393,6 +408,20 @@ def test_a_failure_during_a_drain_is_not_retried_but_a_final_one_is_final() -> N
     ]
     assert run.of(Failed) == [Failed(key="b0", error=final)]
     assert run.of(Returned) == [Returned(key="a0", call_no=None)]
+
+
+def test_a_reply_to_a_call_cut_off_by_a_stop_comes_too_late_to_count() -> None:
+    def write_slowly(run: FanOut[str, str, str], event: object) -> None:
+        if isinstance(event, Returned):
+            clock.now += 10
+
+    clock = SimulatedClock()
+    steps: Steps = {"a0": [(6.0, None)], "b0": [(6.0, BROKEN)]}
+    limits = Limits(grace_s=1, tick_s=1000)
+
+    run = Run(steps, limits=limits, stop_at=(2, "lease lost"), clock=clock).play(write_slowly)
+
+    assert [type(event) for _, event in run.log[-3:]] == [Returned, Returned, Stopped]
 
 
 def test_the_first_reason_stands_and_a_second_stop_can_only_shorten_the_grace() -> None:
