@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from pipeline.identity import compare
 from pipeline.provider.local.headers import Head, read_head
-from pipeline.provider.local.labels import fields_of
+from pipeline.provider.local.labels import Weight, fields_of
 from pipeline.provider.local.language import languages
 from pipeline.provider.local.stays import Open, judge, who
 from pipeline.provider.local.titles import (
@@ -28,9 +28,10 @@ from pipeline.provider.prompts import Question
 from pipeline.provider.schemas import DiscoveryReply, FoundEncounter, LineSpan
 from pipeline.types import PageSlice
 
-_REACH = 3
+_REACH = 5
 """Lines between two parts of one head: a subtitle, an address."""
 _MAX_HEAD = 14
+_PREAMBLE = 4
 _COVER = re.compile(
     r"(?i)fax cover|cover sheet|facsimile|release of information|records? requested|"
     r"request for (?:medical )?records|number of pages|pages including cover|"
@@ -57,6 +58,8 @@ class _Found:
     from_before: bool
     """Nothing of this chunk shows where it began."""
     lines: list[_Line] = field(default_factory=list, repr=False)
+    headed: int = 0
+    """How many of its lines, blank ones aside, stand up to the end of its last head."""
 
 
 def discover(question: Question) -> DiscoveryReply:
@@ -114,7 +117,9 @@ class _Reader:
             head = read_head([line.text for line in lines[start:end]])
             above = lines[at:start]
             head.facility = head.facility or house
-            if not head.complete:
+            if not head.who and head.day is None:
+                continue
+            if not head.complete and not self._next_specimen(head):
                 self._continue(above)
                 self._adopt(head, lines[start:end])
             elif at == 0 and all(line.running or not line.text.strip() for line in above):
@@ -124,6 +129,15 @@ class _Reader:
                 self._begin(head, lines[start:end])
             at = end
         self._continue(lines[at:])
+
+    def _next_specimen(self, head: Head) -> bool:
+        """Whether a bare `Collected:` line begins the next report of a series."""
+        dated = head.opens and head.weight is Weight.SPECIMEN
+        reports = ("laboratory", "imaging", "pathology")
+        current = self.current
+        if not dated or current is None or current.open.type not in reports:
+            return False
+        return sum(bool(line.text.strip()) for line in current.lines) > current.headed + 2
 
     def _continue(self, lines: list[_Line]) -> None:
         """Give lines without a head of their own to the encounter that is open."""
@@ -143,11 +157,13 @@ class _Reader:
             self._open(Open(head), self._closed or "start")
         else:
             self.current.open.take_patient(head)
-        self._give(lines)
+        self._give(lines, head=True)
 
     def _begin(self, head: Head, lines: list[_Line]) -> None:
         """Hold a complete head against the open encounter and the earlier ones of this chunk."""
         rule = judge(self.current.open, head) if self.current else self._closed or "start"
+        if rule == "head" and self._is_preamble():
+            rule = ""
         if rule:
             same = next(
                 (f for f in self.found if f is not self.current and f.open.is_same(head)), None
@@ -158,20 +174,34 @@ class _Reader:
                 same.open.take(head)
             else:
                 self._waiting.clear()
-                self._open(Open(head), rule, whole=True)
+                opened = Open(head)
+                if self.current is not None and head.lone:
+                    opened.inherit(self.current.open)
+                self._open(opened, rule, whole=True)
         elif self.current is not None:
             self.current.open.take(head)
-        self._give(lines)
+        self._give(lines, head=True)
+
+    def _is_preamble(self) -> bool:
+        """Whether the open encounter is but a line or two at the very top of the record."""
+        current = self.current
+        if current is None or len(self.found) > 1 or self._slices[0].page > 1:
+            return False
+        filled = [line for line in current.lines if line.text.strip()]
+        return len(filled) <= _PREAMBLE and {line.page for line in filled} == {1}
 
     def _open(self, opened: Open, rule: str, *, whole: bool = False) -> None:
         self.current = _Found(opened, rule, from_before=not self.found and not whole)
         self.found.append(self.current)
         self._closed = ""
 
-    def _give(self, lines: list[_Line]) -> None:
+    def _give(self, lines: list[_Line], *, head: bool = False) -> None:
         if self.current is not None:
             self.current.lines += [*self._waiting, *lines]
             self._waiting.clear()
+            if head:
+                filled = (line for line in self.current.lines if line.text.strip())
+                self.current.headed = sum(1 for _ in filled)
 
     def _close(self, why: str) -> None:
         self.current = None
@@ -292,7 +322,7 @@ def _report(found: _Found, *, started_before: bool, is_last: bool) -> FoundEncou
         patient_name=head.name,
         patient_birth_date=head.born,
         patient_identifier=head.number,
-        rule=f"split.{found.rule}",
+        rule="continues" if found.from_before and started_before else f"split.{found.rule}",
     )
 
 

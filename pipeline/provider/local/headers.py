@@ -29,6 +29,7 @@ _BY_LABEL: tuple[tuple[EncounterType, re.Pattern[str]], ...] = (
     ("consultation", re.compile(r"consult")),
     ("office_visit", re.compile(r"service|dos|visit|encounter|seen|appointment")),
 )
+_DATED = re.compile(r"\d{4}(?:\s+\d{1,2}:\d{2})?")
 
 
 @dataclass(kw_only=True)
@@ -47,17 +48,28 @@ class Head:
     time: str = ""
     weight: Weight | None = None
     label: str = ""
+    opens: bool = False
+    """The date's label is the first word of its line."""
     admitted: date | None = None
     discharged: date | None = None
+
+    @property
+    def who(self) -> bool:
+        """Whether it names a patient in any way."""
+        return self.name is not None or self.number is not None or self.born is not None
+
+    @property
+    def lone(self) -> bool:
+        """Whether it is a date alone, in the middle of a document that said the rest before."""
+        return not (self.who or self.titled or self.letterhead)
 
     @property
     def complete(self) -> bool:
         """Whether it can begin a document of its own, not only repeat whose page this is."""
         about = self.day is not None or self.admitted is not None
-        who = self.name is not None or self.number is not None or self.born is not None
-        return (about and (who or self.titled or self.letterhead)) or (
-            who and (self.titled or self.letterhead)
-        )
+        headed = self.titled or self.letterhead
+        alone = self.opens and self.weight is not None and self.weight >= Weight.SERVICE
+        return alone or (about and (self.who or headed)) or (self.who and headed)
 
     @property
     def encounter_type(self) -> EncounterType:
@@ -85,8 +97,8 @@ def read_head(lines: Sequence[str]) -> Head:
             continue
         for found in fields:
             _read_field(head, found)
-        rest = line
-        kind = title_of(re.split(r"\d{4}(?:\s+\d{1,2}:\d{2})?", rest)[-1])
+        behind = _DATED.split(line)
+        kind = title_of(behind[-1]) if len(behind) > 1 else None
         if kind is not None and head.kind is None:
             head.kind, head.titled = kind, True
     return head
@@ -113,7 +125,7 @@ def _read_field(head: Head, found: Field) -> None:
     if found.role == "date" and found.day is not None:
         if head.weight is None or found.weight > head.weight:
             head.day, head.time, head.weight = found.day, found.time, found.weight
-            head.label = found.label
+            head.label, head.opens = found.label, found.opens
     elif found.role == "admitted" and found.day is not None:
         head.admitted = head.admitted or found.day
     elif found.role == "discharged" and found.day is not None:

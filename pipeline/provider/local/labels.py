@@ -7,10 +7,11 @@ May import `dates`; pure. Labels are known through a scanner's slips; a date tha
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from difflib import get_close_matches
 from enum import IntEnum
+from itertools import chain
 
 from pipeline.provider.local.dates import date_at
 
@@ -22,8 +23,11 @@ class Weight(IntEnum):
     """`Date:` in a head."""
     SPECIMEN = 2
     """Collected, examined: the encounter of a report, cited in a note."""
-    SERVICE = 3
-    ENCOUNTER = 4
+    EVENT = 3
+    """An arrival, an operation: the encounter's own in a head, cited elsewhere."""
+    SERVICE = 4
+    """The date of service; decides wherever it opens a line."""
+    ENCOUNTER = 5
     """Names the encounter itself: two documents with the same one belong together."""
 
 
@@ -40,14 +44,20 @@ _SERVICE: dict[str, Weight] = {
     ),
     **dict.fromkeys(
         _labels(
-            "date of service, dos, service date, visit date, date of visit, visit date/time,"
-            "date/time of visit, date seen, session date, appointment date, arrival, arrival date,"
-            "arrived, ed arrival, arrival date/time, date of arrival, procedure date,"
-            "date of procedure, date of operation, operation date, surgery date, date of surgery,"
+            "date of service, dos, service date, service date/time, date/time of service,"
+            "visit date, date of visit, visit date/time, date/time of visit, date seen"
+        ),
+        Weight.SERVICE,
+    ),
+    **dict.fromkeys(
+        _labels(
+            "session date, appointment date, arrival, arrival date, arrived, ed arrival,"
+            "arrival date/time, date of arrival, procedure date, date of procedure,"
+            "date of operation, operation date, surgery date, date of surgery,"
             "date of consultation, consultation date, consult date, date of evaluation,"
             "evaluation date, date of contact, date administered"
         ),
-        Weight.SERVICE,
+        Weight.EVENT,
     ),
     **dict.fromkeys(
         _labels(
@@ -74,11 +84,11 @@ _ROLES: dict[str, list[str]] = {
     "number": _labels(
         "mrn, medical record number, medical record no., medical record no, medical record #,"
         "med rec no, patient id, chart no., chart no, chart number, patient number, patient no.,"
-        "hospital number, unit number, mr #, mrn #"
+        "hospital number, unit number, clinic number, pid, mr #, mrn #"
     ),
     "name": _labels("patient, patient name, name, name of patient, patient's name"),
     "facility": _labels(
-        "facility, facility name, hospital, clinic, practice, site, service location,"
+        "facility, facility name, hospital, clinic name, service location,"
         "location of service, performing facility, performing laboratory, performing lab"
     ),
     "clinician": _labels(
@@ -115,7 +125,7 @@ _ROLE: dict[str, str] = {
     **{_fold(label): "date" for label in _SERVICE},
     **{_fold(label): role for role, labels in _ROLES.items() for label in labels},
 }
-_WEIGHT = {_fold(label): weight for label, weight in _SERVICE.items()}
+_PLAIN = {_fold(label): label for label in [*_SERVICE, *chain(*_ROLES.values())]}
 _LABEL = re.compile(
     r"(?<![a-z0-9'-])(?P<label>"
     + "|".join(re.escape(label) for label in sorted(_ROLE, key=len, reverse=True))
@@ -139,6 +149,8 @@ class Field:
     day: date | None = None
     time: str = ""
     weight: Weight = Weight.BARE
+    opens: bool = False
+    """Its label is the first word of the line."""
 
 
 def fields_of(line: str) -> list[Field]:
@@ -160,13 +172,13 @@ def fields_of(line: str) -> list[Field]:
         marks.append((m.start(), m.end(), label, _ROLE.get(label, "other"), True))
     marks.sort()
     found = []
-    for index, (_, end, label, role, _) in enumerate(marks):
+    for index, (start, end, label, role, _) in enumerate(marks):
         stop = marks[index + 1][0] if index + 1 < len(marks) else len(line)
-        gap = _GAP.search(line, end + 1, stop)
-        value = line[end : gap.start() if gap else stop]
-        made = _field(role, label, value)
+        begin = end + len(line[end:stop]) - len(line[end:stop].lstrip())
+        gap = _GAP.search(line, begin, stop)
+        made = _field(role, _PLAIN.get(label, label), line[begin : gap.start() if gap else stop])
         if made is not None:
-            found.append(made)
+            found.append(replace(made, opens=not line[:start].strip()))
     return found
 
 
@@ -176,7 +188,7 @@ def _field(role: str, label: str, value: str) -> Field | None:
         printed = date_at(value, past=role == "born")
         if printed is None:
             return Field("other", label, text)
-        weight = _WEIGHT.get(label, Weight.BARE)
+        weight = _SERVICE.get(label, Weight.BARE)
         return Field(role, label, text, printed.day, printed.time, weight)
     if role == "number":
         m = _NUMBER.match(value)

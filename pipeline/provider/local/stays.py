@@ -49,19 +49,26 @@ class Open:
         """Whose it is, as far as stated."""
         return who(self.head)
 
+    def inherit(self, before: Open) -> None:
+        """Take what the document's own head said: a bare date in it begins no other document."""
+        for name in ("name", "born", "number", "facility", "clinician"):
+            setattr(self.head, name, getattr(before.head, name))
+        if self.type == "other" or before.type in ("laboratory", "imaging", "pathology"):
+            self.type = before.type
+
     def take_patient(self, head: Head) -> None:
-        """Add what a running head says of the patient, and of who writes for which house."""
+        """Add what an incomplete head says of the patient and of who writes."""
         mine = self.head
         mine.name = mine.name or head.name
         mine.born = mine.born or head.born
         mine.number = mine.number or head.number
         mine.clinician = mine.clinician or head.clinician
-        mine.facility = mine.facility or head.facility
 
     def take(self, head: Head) -> None:
         """Add what a head of the same encounter states."""
         mine = self.head
         self.take_patient(head)
+        mine.facility = mine.facility or head.facility
         mine.discharged = mine.discharged or head.discharged
         if self.type == "inpatient" or mine.day is None:
             mine.admitted = mine.admitted or head.admitted
@@ -105,7 +112,8 @@ def judge(known: Open, head: Head) -> str:
     if mine.admitted and head.admitted:
         return "" if mine.admitted == head.admitted else "service_date"
     if known.day is None:
-        return "head" if (head.day or head.admitted) and (head.letterhead or head.titled) else ""
+        dated = head.day or head.admitted
+        return "head" if dated and (head.letterhead or head.titled) else ""
     if _in_stay(known, head):
         return ""
     if head.admitted and known.type != "inpatient":
@@ -152,8 +160,7 @@ def _other_day(known: Open, head: Head) -> bool:
     if head.day == known.head.day:
         return False
     cited = head.weight is not None and head.weight <= Weight.SPECIMEN
-    lone = not (head.titled or head.letterhead or head.name or head.number)
-    return not (cited and lone and known.type not in ("laboratory", "imaging", "pathology"))
+    return not (cited and head.lone and known.type not in ("laboratory", "imaging", "pathology"))
 
 
 def _other_kind(known: Open, head: Head) -> bool:

@@ -7,6 +7,8 @@ an encounter is for `headers` and `discovery` to say.
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Literal
 
 from pipeline.provider.schemas import EncounterType
@@ -26,8 +28,9 @@ _NOT_FACILITY = re.compile(
     r"tests?|testing|administration|findings|data|results?|values?|panel|consultation|consult|"
     r"evaluation|log|plan|reviewed|reconciliation|instructions|discharge|current|home|"
     r"administered|information|number|copy|phone|tel|fax|referral|past|"
-    r"course|maintenance|decision|making|problems?|diagnos[ei]s|orders?|education|director|device|"
-    r"insurance|equipment|family history|allergies|medications?|questionnaire|form|consent|policy)\b"
+    r"course|maintenance|decision|making|problems?|diagnos[ei]s|orders?|education|director|"
+    r"device|insurance|equipment|family history|allergies|medications?|questionnaire|form|consent|"
+    r"policy|therapy for)\b"
 )
 _SUBUNIT = re.compile(
     r"(?i)^(?:department|division|section|office|unit|ward|service)\b|"
@@ -39,7 +42,7 @@ _ADDRESS = re.compile(
     r"\b[A-Z]{2}\s+\d{5}\b"
 )
 _PAGE = re.compile(
-    r"(?i)\bpage:?\s*\d+(?:\s*(?:of|/)\s*\d+)?\s*$|^\W*(?:page\s*)?\d+\s*(?:of\s*\d+)?\W*$"
+    r"(?i)\bpage:?\s*\d+(?:\s*(?:[o0]?f|/)\s*\d+)?\W*$|^\W*(?:page\s*)?\d+\s*(?:of\s*\d+)?\W*$"
 )
 
 _TITLES: tuple[tuple[Kind, str], ...] = (
@@ -118,6 +121,13 @@ _TITLES: tuple[tuple[Kind, str], ...] = (
         ),
     ),
 )
+_VOCABULARY = re.findall(
+    r"\w+",
+    "laboratory radiology imaging pathology emergency department discharge summary operative "
+    "procedure consultation inpatient outpatient progress visit office report clinic telehealth "
+    "immunization surgical",
+)
+_WHOLE_WORDS = frozenset(["patient", "patients", "images", "vision", "reports", "visits"])
 _TITLE = tuple((kind, re.compile(rf"(?i)\b(?:{words})")) for kind, words in _TITLES)
 
 
@@ -139,12 +149,10 @@ def names_place(text: str) -> bool:
 
 def facility_of(line: str) -> str | None:
     """Return the facility that a letterhead line names."""
-    line = line.strip().strip("*_= ")
-    name, dash, rest = (
-        re.split(r"(\s[-–—|]\s)", line, maxsplit=1)
-        if re.search(r"\s[-–—|]\s", line)
-        else (line, "", "")
-    )
+    line = _bare(line)
+    name, dash, rest = line, "", ""
+    if (m := re.search(r"\s[-–—|]\s", line)) is not None:
+        name, dash, rest = line[: m.start()], m[0], line[m.end() :]
     if dash and title_of(rest) and not re.search(r"(?i)department$", rest):
         line = name
     if not 4 < len(line) <= 80 or ":" in line or line.endswith((".", ",", ";")):
@@ -170,7 +178,7 @@ def running_facility(line: str) -> str | None:
 
 def title_of(line: str) -> Kind | None:
     """Return the kind of document that a title line names."""
-    line = _repaired(line.strip())
+    line = _repaired(_bare(line))
     if not 4 < len(line) <= 80 or line.endswith((".", ",")):
         return None
     if re.match(r"(?i)(?:reason|indication|referral|plan|see|history of)\b", line):
@@ -181,7 +189,25 @@ def title_of(line: str) -> Kind | None:
     for kind, pattern in _TITLE:
         if pattern.search(line):
             return kind
+    if len(words) <= 5 and len(line) <= 50 and ":" not in line:
+        mended = re.sub(r"[^\W\d_]{5,}", lambda m: _nearest(m[0]), line)
+        return title_of(mended) if mended != line else None
     return None
+
+
+@lru_cache(maxsize=4096)
+def _nearest(word: str) -> str:
+    """Return the word of a title that a scanner may have printed `word` for."""
+    if word.casefold() in _WHOLE_WORDS:
+        return word
+    close = get_close_matches(word.casefold(), _VOCABULARY, n=1, cutoff=0.75)
+    return close[0].title() if close else word
+
+
+def _bare(line: str) -> str:
+    """Leave out the rules, specks and stars around a line that stands alone."""
+    line = re.sub(r"(?:\s+[^\w\s)]{1,3})+\s*$", "", line.strip())
+    return line.lstrip("*_=|~.,;:'`-–—•· ").rstrip("*_=|~ ")
 
 
 def _repaired(line: str) -> str:
