@@ -1,0 +1,175 @@
+"""`manage.py process FILE…`: submit records and follow them to their end.
+
+May import services, selectors, `following` and `showing`. One file that cannot be submitted is said
+in one line and stops no other. Exits 0 only when every record completed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TextIO
+from uuid import UUID
+
+from django.core.management.base import BaseCommand
+from rich.console import Console
+
+from pipeline import selectors
+from pipeline.errors import ErrorCode, PipelineError
+from pipeline.management.following import View, follow
+from pipeline.management.showing import Lines, Result, Screen, print_lines, printable, results
+from pipeline.selectors import Progress
+from pipeline.services import record_submit
+from pipeline.stages.intake import Submission
+
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended."""
+
+
+class Command(BaseCommand):
+    """Submit files and follow them."""
+
+    help = (
+        "Submit records (PDF, TIFF, PNG, JPEG) and follow them until each has ended. Exits 0 only"
+        " when every record completed; with --no-wait, when every file was submitted."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the contract of `design.md` §11."""
+        parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+        parser.add_argument(
+            "--patient",
+            metavar="REF",
+            help="your reference of the patient whose records these are; default: a new pseudonym",
+        )
+        parser.add_argument(
+            "--priority",
+            type=_priority,
+            default=0,
+            metavar="N",
+            help="-100 to 100; higher goes first (default 0)",
+        )
+        parser.add_argument(
+            "--force",
+            action="store_true",
+            help="extract anew; today every submission is, since no earlier extraction is reused",
+        )
+        parser.add_argument(
+            "--no-wait",
+            action="store_true",
+            help="submit and leave; the records go on by themselves",
+        )
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            help="print one JSON object a line, in order of the files",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Exit 1 where a file was refused or a record has not completed, 130 after Ctrl-C."""
+        _write_anything(sys.stdout, sys.stderr)
+        found = [
+            self._submit(path, options["patient"], options["priority"]) for path in options["files"]
+        ]
+        names = {r.shell_file_id: r.name for r in found if r.shell_file_id}
+        if options["no_wait"]:
+            self._show(found, as_json=options["json"])
+            sys.exit(0 if len(names) == len(found) else 1)
+        try:
+            progress = self._follow(names, quiet=options["json"]) if names else {}
+        except KeyboardInterrupt:
+            self.stderr.write("Stopped waiting; the records go on in the background.")
+            for shell_file_id in names:
+                self.stderr.write(f"  manage.py explain {shell_file_id}")
+            sys.exit(INTERRUPTED)
+        found = _with_progress(found, progress)
+        self._show(found, as_json=options["json"])
+        sys.exit(0 if all(result.status == "completed" for result in found) else 1)
+
+    def _submit(self, path: Path, patient: str | None, priority: int) -> Result:
+        # A name need not be UTF-8 on disk; the database and the terminal want it so.
+        filename = os.fsencode(path.name).decode("utf-8", "replace")
+        name = printable(filename) or printable(str(path))
+        try:
+            received = record_submit(
+                Submission(
+                    path=_regular(path),
+                    filename=filename,
+                    patient_reference=patient,
+                    priority=priority,
+                )
+            )
+        except PipelineError as error:
+            self.stderr.write(f"{name}: {error.message} ({error.code})")
+            return Result(name=name, error_code=error.code, refusal=error.message)
+        except OSError as error:
+            refusal = error.strerror or "It cannot be read"
+            self.stderr.write(f"{name}: {refusal}")
+            return Result(name=name, error_code=ErrorCode.INPUT_INVALID, refusal=refusal)
+        return Result(name=name, shell_file_id=received.shell_file_id)
+
+    def _follow(self, names: Mapping[UUID, str], *, quiet: bool) -> dict[UUID, Progress]:
+        if (self.stderr if quiet else self.stdout).isatty():
+            with Screen(Console(file=sys.stderr if quiet else sys.stdout), names) as screen:
+                return follow(names, screen)
+        view: View = _Silent(self.stderr.write) if quiet else Lines(self.stdout.write, names)
+        return follow(names, view)
+
+    def _show(self, found: Sequence[Result], *, as_json: bool) -> None:
+        if as_json:
+            for result in found:
+                self.stdout.write(json.dumps(result.as_json()))
+            return
+        print_lines(self.stdout, ["", *results(found)])
+
+
+class _Silent(Lines):
+    """Says only what concerns nobody's record: for `--json`, whose output is for programs."""
+
+    def __init__(self, write: Any) -> None:
+        super().__init__(write, {})
+
+    def update(self, found: Mapping[UUID, Progress]) -> None:
+        """Show nothing."""
+
+
+def _regular(path: Path) -> Path:
+    # A pipe or a device would be waited for without end.
+    if path.is_dir():
+        raise IsADirectoryError(None, "A folder; name the files in it")
+    if path.exists() and not path.is_file():
+        raise OSError(None, "Not a regular file")
+    return path
+
+
+def _with_progress(found: Sequence[Result], progress: Mapping[UUID, Progress]) -> list[Result]:
+    to_review = selectors.entities_to_review(progress)
+    return [
+        replace(
+            result,
+            progress=progress[result.shell_file_id],
+            to_review=to_review.get(result.shell_file_id, 0),
+        )
+        if result.shell_file_id
+        else result
+        for result in found
+    ]
+
+
+def _priority(text: str) -> int:
+    number = int(text)
+    if not -100 <= number <= 100:
+        raise argparse.ArgumentTypeError("a priority is from -100 to 100")
+    return number
+
+
+def _write_anything(*streams: TextIO) -> None:
+    # A terminal that is not UTF-8 shows what it cannot write as an escape instead of failing.
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,310 @@
+"""What `process` shows: lines where nobody watches, a live table on a terminal, and the results.
+
+Imports selectors' values and `words`. File names are those that the person typed; they are shown
+with what a terminal could misread taken out, and never logged.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.core.management.base import OutputWrapper
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.errors import ERRORS, ErrorCode
+from pipeline.selectors import Progress
+from pipeline.states import JobStatus, Step
+from pipeline.words import (
+    COLOURS,
+    PASS_TITLES,
+    SHAPES,
+    WORDS,
+    Word,
+    counted,
+    duration,
+    pages,
+)
+
+REMIND_S = 10.0
+"""Seconds after which a line is written though neither pass nor status has changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """How one file ended, for the table and for `--json`."""
+
+    name: str
+    shell_file_id: UUID | None = None
+    progress: Progress | None = None
+    error_code: ErrorCode | None = None
+    """Why nothing was submitted."""
+    refusal: str = ""
+    """The same in words."""
+    to_review: int = 0
+    """Entities with a review flag."""
+
+    @property
+    def status(self) -> str:
+        """The word of `--json`: completed, failed, parked, cancelled or running."""
+        if self.shell_file_id is None:
+            return JobStatus.FAILED.value
+        if self.progress is None:
+            return "running"
+        match self.progress.status:
+            case JobStatus.DEAD:
+                return JobStatus.FAILED.value
+            case JobStatus.PENDING | JobStatus.PROCESSING:
+                return "running"
+            case status:
+                return status.value
+
+    @property
+    def word(self) -> Word:
+        """The word of the table."""
+        if self.progress is not None:
+            return WORDS[self.progress.status]
+        return Word.FAILED if self.shell_file_id is None else Word.WAITING
+
+    @property
+    def code(self) -> str | None:
+        """The code of the record's failure, or of its refusal."""
+        return self.progress.error_code if self.progress else self.error_code
+
+    def as_json(self) -> dict[str, str | int | None]:
+        """Return the object that `--json` prints (`design.md` §11)."""
+        return {
+            "shell_file_id": str(self.shell_file_id) if self.shell_file_id else None,
+            "status": self.status,
+            "encounters": self.progress.encounters if self.progress else 0,
+            "entities": self.progress.entities if self.progress else 0,
+            "error_code": self.code,
+        }
+
+
+def printable(name: str) -> str:
+    """Return a file's name without characters that steer a terminal or cannot be written."""
+    return "".join(c if c.isprintable() else "�" for c in name)
+
+
+def doing(progress: Progress) -> str:
+    """Return where a record stands, in words: `Pass 1: 18/42 batches, 4 encounters`."""
+    word = WORDS[progress.status]
+    title = PASS_TITLES[progress.step]
+    match progress.status:
+        case JobStatus.COMPLETED:
+            found = f"{counted(progress.encounters, 'encounter')}"
+            return f"{found}, {counted(progress.entities, 'entity')}"
+        case JobStatus.PENDING:
+            return f"waits for {title}"
+        case JobStatus.PARKED:
+            return f"{word} before {title}: {progress.park_reason}"
+        case JobStatus.PROCESSING:
+            return f"{title}: {_counts(progress)}" if _counts(progress) else title
+        case _:
+            return f"{title}: {progress.error_code}" if progress.error_code else title
+
+
+def _counts(progress: Progress) -> str:
+    match progress.step:
+        case Step.PAGES:
+            total = "" if progress.page_count is None else f"/{progress.page_count}"
+            return f"{progress.pages_read}{total} pages read" if total else "reading"
+        case Step.PASS05 if progress.chunks_total:
+            return f"{progress.chunks_done}/{progress.chunks_total} chunks searched"
+        case Step.PASS1 if progress.batches_total:
+            return (
+                f"{progress.batches_done}/{progress.batches_total} batches,"
+                f" {counted(progress.encounters, 'encounter')},"
+                f" {counted(progress.entities, 'entity')} so far"
+            )
+        case _:
+            return ""
+
+
+def _chip(progress: Progress) -> str:
+    word = WORDS[progress.status]
+    return f"{SHAPES[word]} {word}"
+
+
+@dataclass
+class Lines:
+    """One line for each change of a record; for logs, pipes and scripts."""
+
+    write: Callable[[str], object]
+    names: Mapping[UUID, str]
+    _began: float = field(default_factory=time.monotonic)
+    _shown: dict[UUID, tuple[Step, JobStatus]] = field(default_factory=dict)
+    _written: dict[UUID, tuple[float, str]] = field(default_factory=dict)
+    _said: set[str] = field(default_factory=set)
+
+    def update(self, found: Mapping[UUID, Progress]) -> None:
+        """Write a line for each record whose pass or status has changed, or that moves slowly."""
+        now = time.monotonic()
+        for shell_file_id in self.names:
+            progress = found[shell_file_id]
+            place = (progress.step, progress.status)
+            words = f"{_chip(progress)}  {doing(progress)}"
+            wrote_at, last = self._written.get(shell_file_id, (0.0, ""))
+            changed = self._shown.get(shell_file_id) != place
+            if changed or (words != last and now - wrote_at >= REMIND_S):
+                self._shown[shell_file_id] = place
+                self._written[shell_file_id] = (now, words)
+                self.write(f"{now - self._began:6.1f} s  {self.names[shell_file_id]}  {words}")
+
+    def say(self, line: str) -> None:
+        """Write a line once."""
+        if line not in self._said:
+            self._said.add(line)
+            self.write(line)
+
+
+class Screen:
+    """A table that is drawn anew in place, with the records that move on top."""
+
+    def __init__(self, console: Console, names: Mapping[UUID, str]) -> None:
+        self._names = names
+        self._console = console
+        self._began = time.monotonic()
+        self._note = ""
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+
+    def __enter__(self) -> Screen:
+        self._live.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._live.stop()
+
+    def update(self, found: Mapping[UUID, Progress]) -> None:
+        """Draw the table."""
+        self._live.update(self._table(found), refresh=True)
+
+    def say(self, line: str) -> None:
+        """Show a line under the table, in place of the one before."""
+        self._note = line
+
+    def _table(self, found: Mapping[UUID, Progress]) -> Table:
+        table = Table(box=None, pad_edge=False, show_header=False, expand=False)
+        table.add_column(no_wrap=True, overflow="ellipsis", max_width=40)
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        table.add_column(no_wrap=True, justify="right")
+        rows = sorted(found.values(), key=lambda p: _ORDER[WORDS[p.status]])
+        room = max(3, self._console.size.height - 4)
+        for progress in rows[:room]:
+            word = WORDS[progress.status]
+            table.add_row(
+                Text(self._names[progress.shell_file_id]),
+                Text(_chip(progress), style=COLOURS[word]),
+                Text(doing(progress)),
+                Text(_took(progress, time.monotonic() - self._began), style="dim"),
+            )
+        done = sum(p.is_terminal for p in rows)
+        more = f", {len(rows) - room} not shown" if len(rows) > room else ""
+        table.caption = Text(f"{done} of {len(rows)} ended{more}", style="dim")
+        if self._note:
+            table.caption.append(f"\n{self._note}", style="yellow")
+        table.caption_justify = "left"
+        return table
+
+
+_ORDER = {
+    word: at
+    for at, word in enumerate(
+        (
+            Word.RUNNING,
+            Word.FAILED,
+            Word.DEAD,
+            Word.PARKED,
+            Word.CANCELLED,
+            Word.WAITING,
+            Word.DONE,
+            Word.SKIPPED,
+        )
+    )
+}
+
+
+def _took(progress: Progress, watched_s: float) -> str:
+    if progress.started_at is None:
+        return ""
+    if progress.completed_at is None:
+        return duration(watched_s)
+    return duration((progress.completed_at - progress.started_at).total_seconds())
+
+
+def results(found: Sequence[Result]) -> list[Text]:
+    """Return the table of results, a line of warnings and one of advice under what needs it."""
+    head = ("file", "pages", "encounters", "entities", "warnings", "status")
+    cells = [_cells(result) for result in found]
+    widths = [max(len(row[at]) for row in (head, *cells)) for at in range(len(head))]
+    lines = [_row(head, widths, style="bold")]
+    for result, row in zip(found, cells, strict=True):
+        lines.append(_row(row, widths, last=COLOURS[result.word]))
+        lines += [Text(f"    {line}", style="dim") for line in _remarks(result)]
+    return lines
+
+
+def print_lines(stream: OutputWrapper, lines: Sequence[Text | str]) -> None:
+    """Write lines, coloured where the stream is a terminal."""
+    console = Console(file=sys.stdout, soft_wrap=True, highlight=False)
+    for line in lines:
+        if stream.isatty():
+            with console.capture() as captured:
+                console.print(line, end="", markup=False)
+            stream.write(captured.get())
+        else:
+            stream.write(str(line))
+
+
+def _cells(result: Result) -> tuple[str, ...]:
+    p = result.progress
+    warnings = len(p.warnings) + (result.to_review > 0) if p else 0
+    status = f"{SHAPES[result.word]} {result.word}"
+    return (
+        result.name,
+        str(p.page_count or p.pages_read) if p else "",
+        f"{p.encounters:,}" if p else "",
+        f"{p.entities:,}" if p else "",
+        str(warnings) if warnings else "",
+        f"{status} {result.code}" if result.code else status,
+    )
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], *, style: str = "", last: str = "") -> Text:
+    left = {0, len(cells) - 1}
+    padded = [
+        cell.ljust(width) if at in left else cell.rjust(width)
+        for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    line = Text("  ".join(padded[:-1]) + "  ", style=style)
+    line.append(padded[-1].rstrip(), style=last or style)
+    return line
+
+
+def _remarks(result: Result) -> list[str]:
+    found = []
+    p = result.progress
+    for warning in p.warnings if p else ():
+        where = f"{pages(warning['pages'])}: " if warning.get("pages") else ""
+        found.append(f"! {where}{warning['message']}")
+    if result.to_review:
+        found.append(f"! {counted(result.to_review, 'entity')} to review.")
+    if result.refusal:
+        found.append(f"→ {result.refusal}")
+    code = (p.underlying_error or p.error_code) if p else None
+    if code:
+        found.append(f"→ {ERRORS[ErrorCode(code)].advice}")
+    elif result.word is Word.PARKED and p:
+        until = f" until {p.parked_until:%Y-%m-%d %H:%M} UTC" if p.parked_until else ""
+        found.append(f"→ Parked{until}: {p.park_reason}")
+    if result.shell_file_id and result.word is not Word.DONE:
+        found.append(f"→ manage.py explain {result.shell_file_id}")
+    return found
