@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,15 @@ from typing import Any
 
 from pipeline.provider.emulator import bodies
 from pipeline.provider.emulator.answers import Answers, Source
+from pipeline.provider.emulator.asking import (
+    Refused,
+    check_deadline,
+    check_key,
+    config_of,
+    read_json,
+    text_of,
+    thinks,
+)
 from pipeline.provider.emulator.faults import FAULTS, Draft, Setting
 from pipeline.provider.emulator.http import Delivery, HttpAnswer, HttpRequest
 from pipeline.provider.emulator.latency import Latency
@@ -29,7 +37,6 @@ from pipeline.provider.prompts import Question, estimate_tokens, read_prompt
 
 INPUT_TOKEN_LIMIT = 1_048_576
 OUTPUT_TOKEN_LIMIT = 65_536
-SHORTEST_DEADLINE_S = 10
 _ROUTE = re.compile(r"^/(?:v1|v1beta)/models/(gemini-[\w.-]+)(?::(\w+))?(?:\?.*)?$")
 
 
@@ -66,13 +73,6 @@ class _Asked:
     seed: str = ""
 
 
-class _Refused(Exception):  # noqa: N818 - it is an answer, not a fault of ours
-    def __init__(self, status: int, name: str, message: str, *details: object) -> None:
-        super().__init__(message)
-        self.status = status
-        self.body = bodies.error(status, name, message, details)
-
-
 class Service:
     """Answers requests; see `Options`."""
 
@@ -96,16 +96,16 @@ class Service:
         """Answer one request."""
         route = _ROUTE.match(request.path)
         try:
-            _check_key(request)
+            check_key(request)
             if route is None:
-                raise _Refused(404, "NOT_FOUND", "Requested entity was not found.")
+                raise Refused(404, "NOT_FOUND", "Requested entity was not found.")
             model, verb = route.groups()
             if request.method == "GET" and verb is None:
                 return HttpAnswer(status=200, body=_model_card(model))
             if request.method != "POST" or verb not in {"generateContent", "countTokens"}:
-                raise _Refused(404, "NOT_FOUND", "Requested entity was not found.")
-            content = _read_json(request.body)
-        except _Refused as refused:
+                raise Refused(404, "NOT_FOUND", "Requested entity was not found.")
+            content = read_json(request.body)
+        except Refused as refused:
             return HttpAnswer(status=refused.status, body=refused.body)
         if verb == "countTokens":
             return HttpAnswer(status=200, body=_token_count(content))
@@ -121,15 +121,15 @@ class Service:
     ) -> HttpAnswer:
         asked = self._read(model, request, content)
         try:
-            _check_deadline(request)
+            check_deadline(request)
             if asked.input_tokens > INPUT_TOKEN_LIMIT:
-                raise _Refused(
+                raise Refused(
                     400,
                     "INVALID_ARGUMENT",
                     f"The input token count ({asked.input_tokens}) exceeds the maximum number of "
                     f"tokens allowed ({INPUT_TOKEN_LIMIT}).",
                 )
-        except _Refused as refused:
+        except Refused as refused:
             draft = Draft(model=model, item_token="", status=refused.status, body=refused.body)
             return self._finish(asked, draft, "bad-request")
         rule = self._script.choose(self._call_of(asked))
@@ -172,7 +172,7 @@ class Service:
         return self._finish(asked, draft, outcome, pace_s=setting.delay_s)
 
     def _read(self, model: str, request: HttpRequest, content: Mapping[str, Any]) -> _Asked:
-        prompt = _text_of(content)
+        prompt = text_of(content)
         try:
             question = read_prompt(prompt)
         except ValueError:
@@ -184,7 +184,7 @@ class Service:
         self._first_call = now if self._first_call is None else self._first_call
         item = self._items.setdefault(token, len(self._items) + 1)
         attempt = self._attempts[token] = self._attempts.get(token, 0) + 1
-        config = _config(content)
+        config = config_of(content)
         # Without the token, which is random: the same pages meet the same luck in every run.
         digest = hashlib.sha256(
             prompt.replace(token, "").encode("utf-8", "surrogatepass")
@@ -196,7 +196,7 @@ class Service:
             prompt=prompt,
             schema=config.get("responsejsonschema") or {},
             max_output_tokens=int(config.get("maxoutputtokens") or OUTPUT_TOKEN_LIMIT),
-            thinks=bool(thinking) and _thinks(thinking),
+            thinks=bool(thinking) and thinks(thinking),
             server_timeout_s=float(timeout) if timeout.isdigit() else None,
             question=question,
             input_tokens=estimate_tokens(prompt),
@@ -302,71 +302,8 @@ async def _until(due: float) -> None:
         await asyncio.sleep(wait)
 
 
-def _check_key(request: HttpRequest) -> None:
-    key = request.headers.get("x-goog-api-key", "")
-    if not key:
-        raise _Refused(
-            403,
-            "PERMISSION_DENIED",
-            "Method doesn't allow unregistered callers (callers without established identity).",
-        )
-    if key.startswith("invalid"):
-        raise _Refused(
-            400,
-            "INVALID_ARGUMENT",
-            "API key not valid. Please pass a valid API key.",
-            bodies.error_info("API_KEY_INVALID"),
-        )
-
-
-def _check_deadline(request: HttpRequest) -> None:
-    asked = request.headers.get("x-server-timeout", "")
-    if asked.isdigit() and int(asked) < SHORTEST_DEADLINE_S:
-        raise _Refused(
-            400,
-            "INVALID_ARGUMENT",
-            f"Manually set deadline {asked}s is too short. "
-            f"Minimum allowed deadline is {SHORTEST_DEADLINE_S}s.",
-        )
-
-
-def _read_json(body: bytes) -> Mapping[str, Any]:
-    try:
-        content = json.loads(body)
-    except ValueError:
-        content = None
-    if not isinstance(content, dict):
-        raise _Refused(400, "INVALID_ARGUMENT", "Invalid JSON payload received.")
-    return content
-
-
-def _plain(name: str) -> str:
-    """The API takes `maxOutputTokens`, `max_output_tokens` and mixtures."""
-    return name.replace("_", "").lower()
-
-
-def _config(content: Mapping[str, Any]) -> dict[str, Any]:
-    for name, value in content.items():
-        if _plain(name) == "generationconfig" and isinstance(value, dict):
-            return {_plain(k): v for k, v in value.items()}
-    return {}
-
-
-def _thinks(thinking: Mapping[str, Any]) -> bool:
-    plain = {_plain(k): v for k, v in thinking.items()}
-    level = str(plain.get("thinkinglevel", "")).upper()
-    return level not in {"", "MINIMAL"} or bool(plain.get("thinkingbudget"))
-
-
-def _text_of(content: Mapping[str, Any]) -> str:
-    inner = content.get("generateContentRequest", content)
-    contents = inner.get("contents") or []
-    parts = [p for c in contents if isinstance(c, dict) for p in c.get("parts") or []]
-    return "\n".join(p["text"] for p in parts if isinstance(p, dict) and "text" in p)
-
-
 def _token_count(content: Mapping[str, Any]) -> bytes:
-    tokens = estimate_tokens(_text_of(content))
+    tokens = estimate_tokens(text_of(content))
     return bodies.encode(
         {
             "totalTokens": tokens,
