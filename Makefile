@@ -28,8 +28,8 @@ up: $(VENV)/runtime.stamp ## console, workers and embedded servers in the foregr
 	@$(RUN) -m medproc.supervisor up --port $(PORT)
 
 test: $(VENV)/dev.stamp ## the whole suite; what measures time runs alone, afterwards
-	$(RUN) -m pytest -n 2 --dist loadgroup -m "not perf and not live"
-	$(RUN) -m pytest -m "perf or live" -rs || { code=$$?; [ $$code -eq 5 ] || exit $$code; }
+	$(RUN) -m pytest -n 2 --dist loadgroup -m "not perf" -rs
+	$(RUN) -m pytest -m perf -rs || { code=$$?; [ $$code -eq 5 ] || exit $$code; }
 
 check: $(VENV)/dev.stamp ## lint, types, import contracts, migrations, deploy check
 	$(VENV)/bin/ruff check .

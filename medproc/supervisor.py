@@ -111,9 +111,11 @@ def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
         if record is not None and not stopping.is_set():
             _say(f"\nmanage.py explain {record}\n")
             code = _run_beside(children, stopping, "explain", record) or code
-    if not stopping.is_set():
+    if stopping.is_set():
+        return 130
+    if code == 0:
         _say("\nThe console with these records: make up")
-    return 130 if stopping.is_set() else code
+    return code
 
 
 @contextmanager

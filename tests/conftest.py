@@ -61,6 +61,7 @@ def _isolate_environment(places: Places) -> None:
 
 if settings.configured:
     raise pytest.UsageError("unset DJANGO_SETTINGS_MODULE: the suite sets the environment first")
+_NAMED_HERE = _BASE_VARIABLE not in os.environ
 _PLACES = _places()
 _isolate_environment(_PLACES)
 
@@ -74,8 +75,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the servers when the controller, or the only process, ends."""
-    if not hasattr(config, "workerinput"):
+    """Stop the servers when the process that named them ends: the controller, or the only one."""
+    if _NAMED_HERE:
         embedded.throw_away(_PLACES)
 
 

@@ -11,6 +11,7 @@ import pwd
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from medproc import private
 from medproc.embedded.errors import EmbeddedError
@@ -66,11 +67,11 @@ class Places:
 
     @property
     def database_url(self) -> str:
-        return f"postgresql://medproc@/medproc?host={self.sockets}"
+        return f"postgresql://medproc@/medproc?host={quote(str(self.sockets))}"
 
     @property
     def redis_url(self) -> str:
-        return f"unix://{self.valkey_socket}?db=0"
+        return f"unix://{quote(str(self.valkey_socket))}?db=0"
 
 
 def server_user() -> ServerUser:

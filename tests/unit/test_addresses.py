@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django_rq.connection_utils import get_redis_connection
 from redis.retry import Retry
 
 from medproc import addresses
+from medproc.embedded import Places
 
 
 @pytest.mark.parametrize(
@@ -57,3 +59,14 @@ def test_the_queues_client_reaches_the_url_and_retries(url: str, expected: dict[
 def test_a_tls_url_gives_a_tls_client() -> None:
     assert addresses.redis_kwargs("rediss://cache")["ssl"] is True
     assert addresses.queue_settings("rediss://cache")["SSL"] is True
+
+
+def test_a_folder_of_any_name_survives_its_way_through_the_urls() -> None:
+    odd = Path("/srv/Dr. Who & Co/100% #1?/a+b")
+    found = Places(base=odd, sockets=odd)
+
+    database = addresses.database_settings(found.database_url)
+    cache = addresses.redis_kwargs(found.redis_url)
+
+    assert database["HOST"] == str(odd)
+    assert cache["unix_socket_path"] == str(odd / "valkey.sock")
