@@ -54,18 +54,31 @@ class Reading:
         """Return all tokens in reading order."""
         return [token for line in self.lines for token in line]
 
+
+@dataclass(frozen=True, kw_only=True)
+class _Attempt:
+    """The page read one way up: lines in pixels of `image`, which was turned and straightened."""
+
+    lines: list[list[Token]]
+    turn: int
+    angle: float
+    image: Image.Image
+
+    @property
+    def confidences(self) -> list[float]:
+        return [token.confidence or 0.0 for line in self.lines for token in line]
+
     @property
     def score(self) -> float:
-        """Return the summed confidence of the words that count as read."""
-        confidences = (token.confidence or 0.0 for token in self.tokens)
-        return sum(confidence for confidence in confidences if confidence >= READ)
+        return sum(confidence for confidence in self.confidences if confidence >= READ)
 
     @property
     def reads_well(self) -> bool:
         """Return whether most words count as read, so that the page is the right way up."""
-        tokens = self.tokens
-        read = sum((token.confidence or 0.0) >= READ for token in tokens)
-        return len(tokens) >= 3 and read >= 0.5 * len(tokens)
+        confidences = self.confidences
+        read = sum(confidence >= READ for confidence in confidences)
+        few = len(confidences) < 3
+        return bool(confidences) and read >= (1.0 if few else 0.5) * len(confidences)
 
 
 class Ocr:
@@ -76,28 +89,37 @@ class Ocr:
         self._engines: dict[int, PyTessBaseAPI] = {}
 
     def read(self, image: Image.Image) -> Reading:
-        """Read `image` (mode L) the way up that it reads best.
+        """Read `image` (mode L) the way up that it reads best, and its numbers twice."""
+        best = self._best_way_up(image)
+        lines = [self._doubt(best.image, line) for line in best.lines]
+        placed = tuple(
+            tuple(_place(token, best.image.size, best.angle, best.turn) for token in line)
+            for line in merge_rows(lines)
+        )
+        return Reading(lines=placed, rotation=best.turn)
+
+    def _best_way_up(self, image: Image.Image) -> _Attempt:
+        """Read the page until it reads well.
 
         1. A page whose columns are more striped than its rows lies on its side: ask first.
         2. A page that reads badly is asked for its orientation, then tried every way.
         """
         asked = _lies_sideways(image)
         turn = self._orientation(image) if asked else 0
-        best = self._read_turned(image, turn)
+        best = self._attempt(image, turn)
         if best.reads_well:
             return best
         tried = {turn}
-        turns = [0, 90, 270, 180] if asked else [self._orientation(image), 180, 90, 270]
-        for turn in turns:
+        for turn in [0, 90, 270, 180] if asked else [self._orientation(image), 180, 90, 270]:
             if turn in tried:
                 continue
             tried.add(turn)
-            best = max(best, self._read_turned(image, turn), key=lambda reading: reading.score)
+            best = max(best, self._attempt(image, turn), key=lambda attempt: attempt.score)
             if best.reads_well:
                 break
         return best
 
-    def _read_turned(self, image: Image.Image, turn: int) -> Reading:
+    def _attempt(self, image: Image.Image, turn: int) -> _Attempt:
         upright = image.rotate(-turn, expand=True) if turn else image
         factor = max(1.0, max(upright.size) / LONGEST)
         if factor > 1.0:
@@ -108,15 +130,9 @@ class Ocr:
         noisy = _noise(upright) >= NOISE
         cleaned = upright.filter(ImageFilter.MedianFilter(3)) if noisy else upright
         angle = _skew(cleaned)
-        prepared = _turned(cleaned, angle)
-        again = _turned(upright, angle) if noisy else prepared
-        lines = self._lines(prepared, PSM.SINGLE_COLUMN)
-        read = [self._doubt(again, line) for line in lines]
-        placed = tuple(
-            tuple(_place(token, prepared.size, angle, turn) for token in line)
-            for line in merge_rows(read)
-        )
-        return Reading(lines=placed, rotation=turn)
+        lines = self._lines(_turned(cleaned, angle), PSM.SINGLE_COLUMN)
+        # The second reading sees the specks that the first did not, so that they err apart.
+        return _Attempt(lines=lines, turn=turn, angle=angle, image=_turned(upright, angle))
 
     def _lines(self, image: Image.Image, mode: int) -> list[list[Token]]:
         engine = self._engine(mode)

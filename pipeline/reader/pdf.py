@@ -22,7 +22,7 @@ from .blank import is_uniform
 from .layer import Layer, read_layer
 from .ocr import READ, Ocr, Reading, page_from_image
 from .plausible import plausible
-from .rows import compose, merge_rows, reading_turn
+from .rows import compose, reading_order, reading_turn
 from .types import (
     HIDDEN_TEXT,
     PARTLY_DAMAGED,
@@ -227,7 +227,7 @@ class _PageReader:
 
     def _from_layer(self, layer: Layer) -> PageRead:
         turn = reading_turn(layer.lines)
-        text, words = compose(layer.lines if turn else merge_rows(layer.lines))
+        text, words = compose(reading_order(layer.lines, turn))
         width, height = self._page.get_size()
         return PageRead(
             number=self._number,

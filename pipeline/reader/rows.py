@@ -89,16 +89,35 @@ def merge_rows(fragments: Sequence[Sequence[Token]]) -> list[list[Token]]:
 
 
 def reading_turn(lines: Sequence[Sequence[Token]]) -> int:
-    """Return the clockwise turn in degrees (0, 90, 180, 270) that lets printed text read upright."""
+    """Return the clockwise turn in degrees (0, 90, 180, 270) that printed text needs."""
     long = [token for line in lines for token in line if len(token.text) > 3]
-    if not long:
+    if not long or _right_to_left(long):
         return 0
     tall = sum(token.y1 - token.y0 > token.x1 - token.x0 for token in long)
-    if 2 * tall > len(long):
-        return 270 if lines[0][0].x0 > lines[-1][0].x0 else 90
     several = [line for line in lines if len(line) > 1]
+    if 2 * tall > len(long):
+        down = sum(line[0].y0 < line[-1].y0 for line in several)
+        return 270 if 2 * down >= len(several) else 90
     backward = sum(line[0].x0 > line[-1].x0 for line in several)
     return 180 if 2 * backward > len(several) else 0
+
+
+def reading_order(lines: Sequence[Sequence[Token]], turn: int) -> list[list[Token]]:
+    """Return the lines of a text layer in the order in which a reader of the page takes them.
+
+    PDFium gives the lines of a page that is displayed on its side from the last to the first.
+    """
+    if turn == 0:
+        return merge_rows(lines)
+    if turn == 180:
+        return [list(line) for line in lines]
+    across = sorted(lines, key=lambda line: line[0].x0, reverse=turn == 270)
+    return [list(line) for line in across]
+
+
+def _right_to_left(tokens: Sequence[Token]) -> bool:
+    from_right = sum(unicodedata.bidirectional(token.text[0]) in {"R", "AL"} for token in tokens)
+    return 2 * from_right > len(tokens)
 
 
 def _span(line: Sequence[Token]) -> tuple[float, float, float, float]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.reader.plausible import plausible
-from pipeline.reader.rows import Token, clean, compose, merge_rows, reading_turn
+from pipeline.reader.rows import Token, clean, compose, merge_rows, reading_order, reading_turn
 
 
 def line(text: str, x: float, y: float) -> list[Token]:
@@ -101,13 +101,22 @@ def test_the_output_of_a_font_without_a_map_is_not_plausible() -> None:
     assert not plausible(shifted)
 
 
-def test_text_that_runs_down_the_page_needs_a_turn() -> None:
+def test_text_that_runs_down_the_page_needs_a_turn_and_its_lines_an_order() -> None:
     down = [
-        [Token(text="patient", x0=0.8 - 0.1 * row, y0=0.1, x1=0.82 - 0.1 * row, y1=0.3)]
+        [
+            Token(text="patient", x0=0.8 - 0.1 * row, y0=0.1, x1=0.82 - 0.1 * row, y1=0.3),
+            Token(text=f"is{row}", x0=0.8 - 0.1 * row, y0=0.4, x1=0.82 - 0.1 * row, y1=0.5),
+        ]
         for row in range(3)
     ]
+    upright = line("the patient is well", 0.1, 0.1)
 
     assert reading_turn(down) == 270
-    assert reading_turn(down[::-1]) == 90
-    assert reading_turn([line("the patient is well", 0.1, 0.1)]) == 0
-    assert reading_turn([line("the patient is well", 0.1, 0.1)[::-1]]) == 180
+    assert reading_order(down[::-1], 270) == down
+    assert reading_turn([row[::-1] for row in down]) == 90
+    assert reading_turn([upright]) == 0
+    assert reading_turn([upright[::-1]]) == 180
+
+
+def test_arabic_is_not_upside_down() -> None:
+    assert reading_turn([line("مرحبا يا حبيبي العزيز", 0.1, 0.1)[::-1]]) == 0
