@@ -1,8 +1,8 @@
 """The RQ worker: one forked horse per step, JSON entries only, a drain at the first SIGTERM.
 
-Imports `queues.py`, `stopping.py`, `worker_identity.py` and `scrub.py`; the step is imported by
-its dotted name. The parent has one thread, no database connection and no provider client, so a
-fork shares nothing; it survives a Redis that is away; no signal interrupts a step but SIGKILL.
+Imports `queues.py`, the provider's factory and what lies below; the step by its dotted name. The
+parent has one thread, no database connection and no provider client, so a fork shares nothing; it
+survives a Redis that is away; nothing interrupts a step but SIGKILL.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
+from django.conf import settings
 from django.db import connections
+from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.retry import Retry
 from rq import Queue
 from rq import Worker as RQWorker
 from rq.exceptions import DequeueTimeout
@@ -33,6 +36,7 @@ from rq.worker import WorkerStatus
 from rq.worker_registration import register
 
 from medproc.timing import scaled
+from pipeline.provider import factory
 from pipeline.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.scrub import scrubbed
 from pipeline.stopping import grace_s, request_stop
@@ -82,7 +86,7 @@ class Worker(RQWorker):
     dequeue_timeout = 1
     """Seconds in one blocking pop. A signal never interrupts it, since that could lose an entry
     that Redis has already handed over; so this is how long an idle worker takes to leave."""
-    connection_timeout = 5
+    connection_timeout = 3
 
     def __init__(
         self, queues: Any, name: str | None = None, *, serializer: Any = None, **kwargs: Any
@@ -281,7 +285,8 @@ class Worker(RQWorker):
         return end.pid, end.status, end.usage
 
     def teardown(self) -> None:
-        """Unregister, if Redis is there."""
+        """Unregister, if Redis is there; who leaves does not wait for one that hangs."""
+        self.connection.set_retry(Retry(NoBackoff(), 0))
         try:
             unannotated: Any = super()
             unannotated.teardown()
@@ -365,6 +370,7 @@ def warm() -> None:
     Opens no connection and makes no client: a forked copy of either answers two processes.
     """
     import_attribute(StepEntry.entry_point)
+    factory.warm(settings)
     gc.collect()
     gc.freeze()
 

@@ -27,7 +27,9 @@ PATIENT = "Jane Doe, born 1961-02-03"
 
 def run_step(step: str) -> None:
     """Report the start of the step and do what `STEP_DOES` says."""
-    seen(event="began", step=step, pid=os.getpid(), identity=worker_identity())
+    entry = rq.get_current_job()
+    assert entry is not None
+    seen(event="began", step=step, entry=entry.id, pid=os.getpid(), identity=worker_identity())
     BEHAVIOURS[os.environ["STEP_DOES"]]()
 
 

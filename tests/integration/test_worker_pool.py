@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command, get_commands
 from rq.utils import as_text
 
 from pipeline import queues
-from pipeline.queues import StepEntry, entry_id
+from pipeline.queues import StepEntry, entry_id, queue_depths
 from pipeline.worker_pool import BACKOFF_CAP_S, STEADY_S, Seat
 from tests.workers import WorkerCommand, is_alive, until
 
@@ -26,8 +26,10 @@ def _steps_are_fixtures(redis_db: redis.Redis, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(StepEntry, "entry_point", "tests.fixtures_jobs.run_step")
 
 
-def wake(step: str) -> None:
-    queues.push(step, entry_id(uuid4(), step, 1))
+def wake(step: str) -> str:
+    entry = entry_id(uuid4(), step, 1)
+    queues.push(step, entry)
+    return entry
 
 
 def registered(client: Any, queue: str) -> dict[str, int]:
@@ -135,6 +137,26 @@ def test_the_second_signal_kills_every_horse(start_worker: StartWorker) -> None:
     until(ended_or_told_again)
 
     assert pool.finish() == 1
+
+
+def test_a_storm_of_restarts_loses_no_entry_and_doubles_none(start_worker: StartWorker) -> None:
+    steps = ("pass05", "pass1", "pages")
+    entries = [wake(steps[number % 3]) for number in range(60)]
+    began: list[str] = []
+
+    def waiting() -> bool:
+        return any(queue_depths(steps).values())
+
+    def entries_of_a_short_life() -> list[str]:
+        pool = start_worker("nothing", "rqworker-pool", "--queues", *steps, "--workers", "2")
+        until(lambda: len(pool.seen("began")) >= 8 or not waiting())
+        assert pool.stop() == 0
+        return [report["entry"] for report in pool.seen("began")]
+
+    while waiting():
+        began += entries_of_a_short_life()
+
+    assert sorted(began) == sorted(entries)
 
 
 def test_workers_leave_when_their_pool_is_killed(

@@ -32,19 +32,21 @@ def test_the_code_of_the_taxonomy_is_said() -> None:
 
 
 def test_an_implicit_context_is_said_unless_it_was_suppressed() -> None:
-    def fail() -> None:
-        raise RuntimeError(PATIENT)
+    def fail(suppressed: bool) -> None:
+        try:
+            json.loads(PATIENT)
+        except ValueError:
+            if suppressed:
+                raise RuntimeError(PATIENT) from None
+            again(RuntimeError(PATIENT))
+
+    def again(error: Exception) -> None:
+        raise error
 
     with pytest.raises(RuntimeError) as kept:
-        try:
-            json.loads(PATIENT)
-        except ValueError:
-            fail()
+        fail(suppressed=False)
     with pytest.raises(RuntimeError) as hidden:
-        try:
-            json.loads(PATIENT)
-        except ValueError:
-            raise RuntimeError(PATIENT) from None
+        fail(suppressed=True)
 
     assert scrubbed(kept.value).startswith("RuntimeError from JSONDecodeError at ")
     assert scrubbed(hidden.value).startswith("RuntimeError at ")
