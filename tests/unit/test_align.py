@@ -183,9 +183,7 @@ def test_a_quote_on_another_own_page_is_relocated_and_marked() -> None:
 def test_a_quote_that_only_context_shows_is_dropped() -> None:
     pages = paged("warfarin 5 mg", "nothing")
 
-    found = align(
-        entity("warfarin 5 mg"), [pages[2].whole], pages, set(), context=[pages[1].whole]
-    )
+    found = align(entity("warfarin 5 mg"), [pages[2].whole], pages, set(), context=[pages[1].whole])
 
     assert (found.outcome, found.kept) == (Outcome.CONTEXT, False)
 
@@ -242,7 +240,9 @@ def test_merging_keeps_two_categories_at_one_place() -> None:
 
 
 @given(
-    words=st.lists(st.sampled_from("ab 12 1.5 O0 l1 rn cde - fgh".split()), min_size=1, max_size=6),
+    words=st.lists(
+        st.sampled_from(["ab", "12", "1.5", "O0", "l1", "rn", "cde", "fgh"]), min_size=1, max_size=6
+    ),
     gaps=st.lists(st.sampled_from([" ", "  ", "\n", "\t"]), min_size=6, max_size=6),
 )
 def test_any_text_of_a_page_is_found_again_whatever_its_spacing(
@@ -250,10 +250,8 @@ def test_any_text_of_a_page_is_found_again_whatever_its_spacing(
 ) -> None:
     text = "start " + "".join(w + g for w, g in zip(words, gaps, strict=False)) + "end"
     quote = " ".join(words)
-    if not any(c.isalnum() for c in quote):
-        return
 
     found = place(quote, text)
 
-    assert found.outcome in (Outcome.ALIGNED,) or "-" in words
-    assert "".join(found.text.split()) in ("".join(quote.split()), "")
+    assert found.outcome is Outcome.ALIGNED
+    assert found.text.split() == quote.split()

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
-_EDGE_LINES = 4
+_EDGE_LINES = 3
 _PAGE_NUMBER = re.compile(
     r"(?i)^\W*(?:page\s*)?#(?:\s*(?:of|/)\s*#)?\W*$|\bpage\s+#(?:\s+of\s+#)?$"
 )
@@ -53,13 +53,17 @@ class Safety(IntEnum):
 
 
 def running_lines(texts: Sequence[str]) -> frozenset[str]:
-    """Return the lines, digits masked, that stand at the top or foot of several pages."""
-    counts: Counter[str] = Counter()
+    """Return the lines, digits masked, that stand at one place of half of the pages or more.
+
+    A place is the first, second … line from the top or from the foot.
+    """
+    counts: Counter[tuple[int, str]] = Counter()
     for text in texts:
         lines = [_mask(line) for line in text.split("\n") if line.strip()]
-        counts.update(set(lines[:_EDGE_LINES] + lines[-_EDGE_LINES:]))
-    enough = max(2, len(texts) // 3)
-    return frozenset(line for line, seen in counts.items() if seen >= enough)
+        counts.update((place, line) for place, line in enumerate(lines[:_EDGE_LINES]))
+        counts.update((~place, line) for place, line in enumerate(lines[::-1][:_EDGE_LINES]))
+    enough = max(2, (len(texts) + 1) // 2)
+    return frozenset(line for (_, line), seen in counts.items() if seen >= enough)
 
 
 def is_heading(line: str) -> bool:
@@ -138,11 +142,12 @@ def _sentence_goes_on(last: str, first: str) -> bool:
 
 def _body(text: str, running: frozenset[str]) -> list[str]:
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    while lines and _is_running(lines[-1], running):
-        lines.pop()
-    while lines and _is_running(lines[0], running):
-        lines.pop(0)
-    return lines
+    first, last = 0, len(lines)
+    while last > max(0, len(lines) - _EDGE_LINES) and _is_running(lines[last - 1], running):
+        last -= 1
+    while first < min(last, _EDGE_LINES) and _is_running(lines[first], running):
+        first += 1
+    return lines[first:last] or lines
 
 
 def _is_running(line: str, running: frozenset[str]) -> bool:
