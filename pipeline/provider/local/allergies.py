@@ -33,8 +33,11 @@ _DASH = re.compile(
     r"([A-Za-z][^.;,\n()|]{1,60})"
 )
 _CELL = re.compile(
-    r"[ ]+(?![-–(])([A-Za-z][A-Za-z/ ]{2,40}?)(?=[ ]+(?:mild|moderate|severe|unknown|high|low)\b|[ ]{2,}|$|\n)",
+    r"[ ]+(?![-–(])([A-Za-z][A-Za-z/ ]{2,40}?)(?=[ ]+(?:mild|moderate|severe|unknown|high|low)\b|[ ]+\d|[ ]{2,}|$|\n)",
     re.I,
+)
+_NOTED = re.compile(
+    r",?[ ]+(?:noted|since|in|on|dated|per|approximately)[ ]+(?=[\d(A-Z])|,?[ ]+\d|[;,][ ]+(?:mild|moderate|severe)"
 )
 _HEADER = re.compile(r"\b(?:allergen|substance|agent|drug|medication)\b.*\breactions?\b", re.I)
 _REACH = 900
@@ -95,7 +98,7 @@ def as_allergy(reading: Reading, match: Match, allergens: Allergens) -> Found:
     for pattern in (_PAREN, _DASH, *((_CELL,) if allergens.in_table(match.start) else ())):
         m = pattern.match(reading.text, match.end, limit)
         if m is not None and not re.match(r"(?:allerg|intoleran|no\b|unknown)", m[1], re.I):
-            end, reaction = m.end(), own_words(m[1])
+            end, reaction = m.end(), own_words(_NOTED.split(m[1])[0])
             break
     said = reading.judge(match.start, match.end)
     return Found(

@@ -59,8 +59,8 @@ class Assertions:
         index = bisect.bisect_right(self._starts, offset) - 1
         return self._sentences[index] if index >= 0 else Sentence(0, len(self._text))
 
-    def judge(self, start: int, end: int) -> Assertion:
-        """Judge the mention at `text[start:end]`."""
+    def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:
+        """Judge the mention at `text[start:end]`; `lasting` for a disease that is never over."""
         sentence = self.sentence_at(start)
         cues = self._cues(sentence)
         first, last = start - sentence.start, end - sentence.start
@@ -69,8 +69,10 @@ class Assertions:
         negated = _negated(kinds)
         family = Kind.FAMILY in kinds or Kind.FAMILY_POST in kinds
         historical: bool | None = None
-        if kinds & {Kind.PAST, Kind.PAST_POST} or zone in _PAST_ZONES:
+        if kinds & {Kind.PAST, Kind.PAST_POST}:
             historical = True
+        elif Kind.HISTORY in kinds or zone in _PAST_ZONES:
+            historical = None if lasting else True
         elif Kind.PRESENT in kinds or zone in _PRESENT_ZONES:
             historical = False
         hypothetical: bool | None = None
@@ -129,7 +131,7 @@ def _affirmed(
     kinds: set[Kind], zone: ZoneType | None, cues: Sequence[Cue], first: int, last: int
 ) -> bool | None:
     """Return False where the sentence states the mention, None where it does not tell."""
-    if kinds & {Kind.AFFIRM, Kind.PAST, Kind.PRESENT}:
+    if kinds & {Kind.AFFIRM, Kind.PAST, Kind.HISTORY, Kind.PRESENT}:
         return False
     if any(cue.kind is Kind.AFFIRM and cue.start >= last for cue in cues):
         return False

@@ -25,6 +25,8 @@ class Kind(Enum):
     ADJACENT_NOT = auto()
     """`non-`, which negates the very next word."""
     PAST = auto()
+    HISTORY = auto()
+    """`history of`: over for an acute disease, known for a chronic one."""
     PAST_POST = auto()
     POSSIBLE = auto()
     POSSIBLE_POST = auto()

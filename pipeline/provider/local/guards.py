@@ -15,6 +15,10 @@ _PLACE = re.compile(
     r"[ ]+(?:clinic|center|centre|institute|foundation|unit|ward|hospital|program|associates|department|specialists?|group|service|registry|society|medication|medications|pills?|education|screening|prevention|awareness|management|risk|precautions|resistance)\b",
     re.I,
 )
+_SUSCEPTIBILITY = re.compile(
+    r"[ ]+(?:[<>≤≥=]*[ ]?[\d./]+[ ]+)?(?:susceptible|resistant|intermediate|sensitive|[SRI](?=[ ]*$|\n))",
+    re.I | re.M,
+)
 _NOT_BEHIND: dict[str, str] = {
     "discharge": r"[ ]+(?:to|home|on|from|the|date|planning|plan|summary|instructions?|medications?|diagnos\w+|in|today|when|if|once|papers|criteria|with|after|tomorrow|condition|disposition)\b|[ ]*[:/]",
     "frequency": r"[ ]*(?::|of|indication|route|\d)",
@@ -87,6 +91,8 @@ def is_ruled_out(reading: Reading, match: Match, term: Term) -> bool:
     """Tell whether the words around a match show that it is no entity."""
     text = reading.text
     word = text[match.start : match.end].lower()
+    if term.category == "medication" and _SUSCEPTIBILITY.match(text, match.end):
+        return True
     if term.category in ("condition", "symptom") and _PLACE.match(text, match.end):
         return True
     behind, before = _patterns(word) if word.isascii() else (None, None)

@@ -7,23 +7,70 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from functools import cache
 
 from pipeline.provider.local.found import Found, own_words
+from pipeline.provider.local.layout import bullet_end
 from pipeline.provider.local.lexicon import Match, Term
+from pipeline.provider.local.lexicon_files import concepts
 from pipeline.provider.local.reading import Reading
 
 _GENERAL = "vaccine"
-_DATE = re.compile(r"(?<!\d)(?:(\d{1,2})/(\d{1,2})/(\d{4})|(\d{4})-(\d{2})-(\d{2}))(?!\d)")
-_REACH = 40
+_DATE = re.compile(
+    r"[ ,:;(–-]*(?:(?:given|administered|received|vaccine|dose|on|date|series|booster|completed|today|last|in|was|is)[ ,:]+){0,4}"
+    r"(?<!\d)(?:(\d{1,2})/(\d{1,2})/(\d{4})|(\d{4})-(\d{2})-(\d{2}))(?!\d)",
+    re.I,
+)
+
+
+def read_immunization_rows(reading: Reading) -> None:
+    """Add the rows of a list of immunizations that name the disease only (`Zoster 10/11/2022`)."""
+    for line in reading.lines:
+        start = line.start + bullet_end(line.text)
+        if reading.zones.type_at(start) != "immunizations" or reading.zones.in_heading(start):
+            continue
+        words = line.text[start - line.start :]
+        m = _targets().match(words)
+        if m is None or reading.is_claimed(start, line.end):
+            continue
+        name = re.split(r"[ ]+(?=\d{1,2}/|\d{4}\b|-|–|\(|given\b|on\b)|[.:;|]", words, maxsplit=1)[
+            0
+        ]
+        end = start + len(name.rstrip(" ,"))
+        date_at = _DATE.match(reading.text, end, line.end)
+        given = _iso(date_at) if date_at else None
+        said = reading.judge(start, end)
+        reading.add(
+            Found(
+                category="immunization",
+                start=start,
+                end=date_at.end() if date_at and given else end,
+                head_end=end,
+                name=own_words(reading.text[start:end]),
+                rule="immunization.row.v1",
+                strength=0.85,
+                date=given,
+                negated=said.negated,
+                zone="immunizations",
+            )
+        )
+
+
+@cache
+def _targets() -> re.Pattern[str]:
+    names = sorted(
+        (v for variants in concepts("immunization_targets.txt") for v in variants),
+        key=len,
+        reverse=True,
+    )
+    return re.compile(rf"(?:{'|'.join(re.escape(name) for name in names)})(?!\w)", re.I)
 
 
 def as_immunization(reading: Reading, match: Match, term: Term) -> Found | None:
     """Return the vaccine at `match`; the word alone, without a disease, is none."""
     if term.name == _GENERAL:
         return None
-    limit = reading.text.find("\n", match.end)
-    limit = min(match.end + _REACH, limit if limit >= 0 else len(reading.text))
-    m = _DATE.search(reading.text, match.end, limit)
+    m = _DATE.match(reading.text, match.end)
     given = _iso(m) if m else None
     said = reading.judge(match.start, match.end)
     return Found(

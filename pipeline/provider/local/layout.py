@@ -18,6 +18,11 @@ _STOP = re.compile(
     r"[.!?](?=[\"')\]]*(?:[ ]+[\"'(]?[A-Z0-9#*+-]|[ ]{2,}|\n|$))"
     r"|[!?](?=[A-Z])|;"
 )
+_ROW = re.compile(
+    r"[ ]*[A-Za-z][\w/-]*(?:[ ][\w/()-]+){0,3}[ ]\d[\d,./-]*[ ]?(?:mg|mcg|units?|mEq|mL|g|puffs?|tab(?:let)?s?|cap(?:sule)?s?|drops?|sprays?|%)(?!\w)",
+    re.I,
+)
+"""A row of a table of medicines; it never goes on with the row before."""
 _ENDED = ".:;?!"
 _MIN_WIDTH = 60
 _FULL = 0.72
@@ -94,6 +99,8 @@ def _continues(previous: str, line: str, width: int) -> bool:
     tail = previous.rstrip()
     head = line.lstrip()
     if tail.endswith(tuple(_ENDED)) or _BULLET.match(line):
+        return False
+    if _ROW.match(previous) and _ROW.match(line):
         return False
     if head[0].islower() or head[0] in ",)(/&":
         return not _LABEL.match(line)

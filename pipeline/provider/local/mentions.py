@@ -6,13 +6,15 @@ May import `reading`, `lexicon`, `medications`, `allergies`, `morphology`, `guar
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from functools import cache
 
 from pipeline.provider.local.allergies import Allergens, as_allergy
 from pipeline.provider.local.found import Found, own_words
 from pipeline.provider.local.guards import is_ruled_out
 from pipeline.provider.local.immunizations import as_immunization
 from pipeline.provider.local.lexicon import Match, Term, lexicon
-from pipeline.provider.local.lexicon_files import words
+from pipeline.provider.local.lexicon_files import concepts, words
 from pipeline.provider.local.medications import described, medication
 from pipeline.provider.local.morphology import category_of
 from pipeline.provider.local.reading import Reading
@@ -22,7 +24,6 @@ _STAGE = re.compile(
     r",?[ \n]+(?:stage|grade|class|type|NYHA(?:[ ]class)?)[ ]+(?:[IVX]{1,4}|\d)[A-Ca-c]?(?![\w])",
     re.I,
 )
-_INHERENTLY_NEGATED = frozenset({"NAD"})
 _STRENGTH = {"word": 0.92, "abbreviation": 0.88, "class": 0.85, "allergen": 0.85, "bare": 0.8}
 
 
@@ -38,7 +39,8 @@ def read_mentions(reading: Reading) -> None:
     for match in matches:
         if reading.is_claimed(match.start, match.end):
             continue
-        following = next((s for s in starts if s > match.start), len(reading.text))
+        after = bisect_right(starts, match.start)
+        following = starts[after] if after < len(starts) else len(reading.text)
         found = _read(reading, match, allergens, following)
         if found is not None:
             reading.add(found)
@@ -79,7 +81,9 @@ def read_by_ending(reading: Reading) -> None:
 def _in_plain_heading(reading: Reading, match: Match) -> bool:
     """Tell a section's heading from a problem that stands as one."""
     zone = reading.zones.at(match.start)
-    return zone is not None and match.start < zone.body and match.end <= zone.body
+    if zone is None or match.end > zone.body:
+        return False
+    return not (zone.zone == "imaging" and match.reading("procedure"))
 
 
 def _read(reading: Reading, match: Match, allergens: Allergens, following: int) -> Found | None:
@@ -102,7 +106,8 @@ def _finding(reading: Reading, match: Match, term: Term, *, rule: str) -> Found:
     if term.category == "condition":
         stage = _STAGE.match(reading.text, end)
         end = stage.end() if stage else end
-    said = reading.judge(match.start, match.end)
+    lasting = term.category == "condition" and _is_chronic(reading.text[start:end], term.name)
+    said = reading.judge(match.start, match.end, lasting=lasting)
     negated = True if term.name == "no acute distress" else said.negated
     return Found(
         category=term.category,
@@ -118,6 +123,16 @@ def _finding(reading: Reading, match: Match, term: Term, *, rule: str) -> Found:
         family=said.family,
         zone=reading.zones.type_at(match.start),
     )
+
+
+def _is_chronic(printed: str, name: str) -> bool:
+    words = f"{own_words(printed)} {name}".lower()
+    return any(chronic in words for chronic in _chronic())
+
+
+@cache
+def _chronic() -> tuple[str, ...]:
+    return tuple(variant.lower() for variants in concepts("chronic.txt") for variant in variants)
 
 
 def _with_modifiers(reading: Reading, match: Match) -> int:

@@ -72,9 +72,9 @@ class Reading:
         """Return the index of the first token that begins at or behind `offset`."""
         return bisect_left(self._token_starts, offset)
 
-    def judge(self, start: int, end: int) -> Assertion:
-        """Judge the mention at `text[start:end]`."""
-        return self.assertions.judge(start, end)
+    def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:
+        """Judge the mention at `text[start:end]`; `lasting` for a disease that is never over."""
+        return self.assertions.judge(start, end, lasting=lasting)
 
     def page_end(self, offset: int) -> int:
         """Return where the page of `offset` ends in the text."""

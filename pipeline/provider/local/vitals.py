@@ -136,7 +136,7 @@ _HEAD = re.compile(
     re.I,
 )
 _ROW_LABEL = re.compile(
-    r"[ ]*(?:(?:\d{1,2}/\d{1,2}/\d{2,4}|\d{4}-\d{2}-\d{2}|\d{1,2}/\d{1,2}(?=[ ]+\d{1,2}:)|\d{1,2}-[A-Za-z]{3}(?:-\d{2,4})?|[A-Za-z]{3,9}[ ]\d{1,2}(?:,[ ]\d{4})?"
+    r"[ ]*(?:(?:\d{1,2}/\d{1,2}/\d{2,4}|\d{4}-\d{2}-\d{2}|\d{1,2}/\d{1,2}(?=[ ]+\d{1,2}:)|\d{1,2}-[A-Za-z]{3}(?:-\d{2,4})?|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?[ ]\d{1,2}(?:,?[ ]\d{4})?(?!/)"
     r"|\d{1,2}:\d{2}(?::\d{2})?(?:[ ]?[AaPp]\.?[Mm]\.?)?|\d{4}(?=[ ]+\d{2,3}/\d{2,3})|Day[ ]\d+|\(?[A-Za-z][A-Za-z-]*\)?:?)[ ]*)*"
 )
 _CELL = re.compile(
@@ -160,6 +160,7 @@ def read_vitals(reading: Reading) -> None:
 
 def _add_inline(reading: Reading, vital: _Vital, m: re.Match[str]) -> None:
     start, end = m.start("name"), m.end("unit") if m["unit"] else m.end("value")
+    end -= bool(m["unit"]) and m["unit"].endswith(".")
     if reading.is_claimed(start, end) or not _plausible(vital, m["value"]):
         return
     unit = m["unit"]
@@ -221,7 +222,7 @@ def _found(
         head_end=span[1],
         name=name.rstrip(".: "),
         value=own_words(value).rstrip("%"),
-        unit=own_words(unit) if unit else None,
+        unit=own_words(unit).rstrip(".") if unit else None,
         rule=f"vital.{vital.key.lower().replace(' ', '-')}.v1",
         strength=0.95,
         historical=True if said.historical else None,

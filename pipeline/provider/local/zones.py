@@ -18,7 +18,12 @@ from pipeline.provider.schemas import ZoneType
 
 _ORGAN = "organ"
 """The list's word for a heading inside an examination or a review of systems."""
+_UNKNOWN = "unknown"
+"""A line that looks like a heading and is in no list."""
 _MAX_HEADING_WORDS = 8
+_MIN_CAPITALS = 5
+_Heading = tuple[int, int, str, str]
+"""Start, end of the heading, kind, words as printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,38 +63,75 @@ class Zones:
 
 def zones_of(text: str, lines: list[Line]) -> Zones:
     """Find the sections of a document's text."""
-    found: list[tuple[int, int, ZoneType, str]] = []
+    found: list[_Heading] = []
     for line in lines:
         found.extend(_headings(line))
     zones: list[Zone] = []
+    found = _followed(found)
     for index, (start, body, zone, heading) in enumerate(found):
         end = found[index + 1][0] if index + 1 < len(found) else len(text)
-        zones.append(Zone(start, end, body, zone, heading))
+        zones.append(Zone(start, end, body, cast(ZoneType, zone), heading))
     return Zones(zones)
 
 
-def _headings(line: Line) -> list[tuple[int, int, ZoneType, str]]:
+def _followed(found: list[_Heading]) -> list[_Heading]:
+    """Keep an organ's heading where it ends vital signs, and an unknown one where it must."""
+    kept: list[_Heading] = []
+    for start, body, kind, words in found:
+        current = kept[-1][2] if kept else None
+        if kind == _ORGAN:
+            if current == "vitals":
+                kept.append((start, start, "physical_exam", words))
+        elif kind == _UNKNOWN:
+            if current in ("allergies", "family_history"):
+                kept.append((start, body, "other", words))
+        else:
+            kept.append((start, body, kind, words))
+    return kept
+
+
+def _headings(line: Line) -> list[_Heading]:
     if not line.text.strip():
         return []
-    found: list[tuple[int, int, ZoneType, str]] = []
+    found: list[_Heading] = []
     begin = bullet_end(line.text)
     whole = line.text[begin:].strip().rstrip(":").strip()
     words = re.sub(r"\s+", " ", re.sub(r"\(.*?\)", "", whole)).strip().lower()
     table = _table()
     if words in table and len(words.split()) <= _MAX_HEADING_WORDS and _stands_alone(whole, line):
-        if table[words] != _ORGAN:
-            zone = cast(ZoneType, table[words])
-            found.append((line.start + begin, line.end, zone, whole))
+        found.append((line.start + begin, line.end, table[words], whole))
         return found
+    kind = _longer_heading(whole, words)
+    if kind is not None:
+        return [(line.start + begin, line.end, kind, whole)]
     for m in _pattern().finditer(line.text):
         kind = table.get(re.sub(r"\s+", " ", m["name"]).lower())
-        if kind is None or kind == _ORGAN:
+        if kind is None:
             continue
         if m.start("name") > begin and not _opens(line.text, m.start("name"), m["name"]):
             continue
         at = line.start + m.start("name")
-        found.append((at, line.start + m.end(), cast(ZoneType, kind), m["name"]))
+        found.append((at, line.start + m.end(), kind, m["name"]))
     return found
+
+
+def _longer_heading(whole: str, words: str) -> str | None:
+    """Read a line in capitals (`ADMISSION LABORATORY DATA 06/17/2024`) by its last known words."""
+    letters = re.sub(
+        r"[^A-Za-z]", "", re.sub(r"\(.*?\)|\b(?:per|drawn|collected|on|at)\b.*", "", whole)
+    )
+    if not letters.isupper() or len(letters) < _MIN_CAPITALS or "," in whole or whole.endswith("."):
+        return None
+    parts = re.sub(r"[^a-z/& ]", " ", words).split()
+    if not parts or len(parts) > _MAX_HEADING_WORDS:
+        return None
+    table = _table()
+    for size in range(min(4, len(parts)), 0, -1):
+        for at in (len(parts) - size, 0):
+            kind = table.get(" ".join(parts[at : at + size]))
+            if kind is not None and kind != _ORGAN and len(" ".join(parts[at : at + size])) > 2:
+                return kind
+    return _UNKNOWN
 
 
 def _stands_alone(words: str, line: Line) -> bool:
