@@ -50,8 +50,9 @@ MONITORING_INTERVAL_S = 10
 """A busy worker's heartbeat in Redis; an idle one's is every second."""
 GRACE_MARGIN_S = 5.0
 """What the horse has beyond the step's own grace, to write its last flush."""
-DUPLICATE_S = 1.0
-"""A terminal's Ctrl-C may come twice: from the terminal, and from a supervisor under it."""
+DUPLICATE_S = 0.5
+"""One stop may come twice: from the terminal or systemd, which tell every process, and from a
+supervisor that passes it on. Less than the pool's own, so that its second stop is heard."""
 FLUSH_S = 0.005
 REDIS_WAIT_MAX_S = 2.0
 
@@ -143,7 +144,7 @@ class Worker(RQWorker):
 
     def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
         """Kill the horse with its children and leave with exit code 1."""
-        if self.pool_pid is None and time.monotonic() - self._stopped_at < DUPLICATE_S:
+        if time.monotonic() - self._stopped_at < DUPLICATE_S:
             return
         if self._horse_pid:
             self.kill_horse()

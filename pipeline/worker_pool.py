@@ -31,7 +31,7 @@ STEADY_S = 10.0
 """A worker that lived this long has started well; its next death waits for no backoff."""
 LOOK_S = 1.0
 DUPLICATE_S = 1.0
-"""A terminal's Ctrl-C reaches the pool from the terminal and from its supervisor."""
+"""One stop may come twice: from the terminal, and from a supervisor that passes it on."""
 
 
 @dataclass

@@ -123,6 +123,21 @@ def test_the_first_signal_drains_every_worker(start_worker: StartWorker) -> None
     assert len(pool.seen("drained")) == 2
 
 
+def test_one_stop_that_reaches_pool_and_worker_drains_all_the_same(
+    start_worker: StartWorker, redis_db: redis.Redis
+) -> None:
+    wake("pass1")
+    pool = start_worker("drain", "rqworker-pool", "--queues", "pass1", "--workers", "1")
+    pool.wait_for("began")
+    (worker,) = registered(redis_db, "pass1").values()
+
+    os.kill(worker, signal.SIGTERM)
+    exit_code = pool.stop(signal.SIGTERM)
+
+    assert exit_code == 0
+    assert len(pool.seen("drained")) == 1
+
+
 def test_the_second_signal_kills_every_horse(start_worker: StartWorker) -> None:
     wake("pass1")
     wake("pass1")
