@@ -130,7 +130,7 @@ class Ocr:
         noisy = _noise(upright) >= NOISE
         cleaned = upright.filter(ImageFilter.MedianFilter(3)) if noisy else upright
         angle = _skew(cleaned)
-        lines = self._lines(_turned(cleaned, angle), PSM.SINGLE_COLUMN)
+        lines = self._lines(_turned(cleaned, angle), PSM.AUTO)
         # The second reading sees the specks that the first did not, so that they err apart.
         return _Attempt(lines=lines, turn=turn, angle=angle, image=_turned(upright, angle))
 

@@ -28,6 +28,8 @@ ROWS = (
     "Potassium 5.3 mmol/L 3.5-5.1 H",
     "Hemoglobin 12.9 g/dL 13.5-17.5 L",
 )
+#: Prose enough for a column to be seen as one.
+FILLER = ("and the pain has not come back", "since the last visit in the spring") * 6
 
 
 def write(folder: Path, content: bytes) -> Path:
@@ -120,6 +122,17 @@ def test_a_scanned_image_is_read_with_confidences(tmp_path: Path, kind: str) -> 
     assert page.ocr_confidence > 70
     assert all(word.confidence is not None for word in page.words)
     assert (page.width, page.height) == (1700, 2200)
+
+
+def test_two_columns_of_a_scan_are_read_one_after_the_other(tmp_path: Path) -> None:
+    left = ("The patient reports that the cough", "has settled and that she sleeps", *FILLER)
+    right = ("She takes metformin twice daily", "with food and without side effects", *FILLER)
+    sheet = hostile.scan(left, size=28)
+    sheet.paste(hostile.scan(right, size=28).crop((100, 0, 900, 2200)), (900, 0))
+
+    page = read_one(tmp_path, hostile.encoded(sheet, "PNG"))
+
+    assert page.text.splitlines()[:2] == list(left[:2])
 
 
 def test_each_tiff_frame_is_a_page(tmp_path: Path) -> None:
