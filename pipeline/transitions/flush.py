@@ -104,10 +104,16 @@ def write(lease: Lease, flush: Flush) -> None:
                 "items": _json(flush.items),
                 "calls": _json(flush.calls),
                 "payloads": _json(flush.payloads),
-                "encounters": _json(flush.encounters),
+                "encounters": _json(_newest(flush.encounters)),
                 "entities": _json(flush.entities),
             },
         )
+
+
+def _newest(rows: list[Row]) -> list[Row]:
+    # An encounter can begin and settle within one flush; of two source rows for one target,
+    # UPDATE … FROM takes either.
+    return list({row["id"]: row for row in rows}.values())
 
 
 def _json(rows: list[Row]) -> str:
