@@ -16,7 +16,7 @@ AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
 	DATABASE_URL=postgresql://medproc@db.internal/medproc REDIS_URL=rediss://redis.internal:6379/0 \
 	ALLOWED_HOSTS=medproc.example.org CSRF_TRUSTED_ORIGINS=https://medproc.example.org
 
-.PHONY: help demo up test check eval bench chaos lock clean
+.PHONY: help demo up test check eval bench lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -39,15 +39,13 @@ check: $(VENV)/dev.stamp ## lint, types, import contracts, migrations, deploy ch
 	$(AS_PRODUCTION) $(RUN) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(AS_PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
 
-eval: $(VENV)/dev.stamp ## extraction quality on labelled notes: make eval DATA=folder
-	@test -n "$(DATA)" || { echo "make eval needs DATA=folder with labelled notes" >&2; exit 2; }
-	$(RUN) -m bench.eval "$(DATA)"
+eval: $(VENV)/runtime.stamp ## extraction quality on labelled notes: make eval DATA=folder
+	@$(RUN) manage.py evaluate $(if $(DATA),"$(DATA)")
 
-bench: $(VENV)/dev.stamp ## benchmarks
-	$(RUN) -m bench
-
-chaos: $(VENV)/dev.stamp ## the long kill loop
-	$(RUN) -m bench.chaos
+bench: $(VENV)/dev.stamp ## every benchmark of bench/, one after the other
+	@for part in bench/[a-z]*.py; do \
+	  echo "== $$part"; $(RUN) "$$part" || exit 1; \
+	done
 
 lock: ## resolve the dependencies anew (needs uv)
 	@for part in "requirements.lock" "requirements-dev.lock --group dev -c requirements.lock"; do \

@@ -15,6 +15,7 @@ from medproc import addresses, embedded, env, private
 
 ENVIRONMENT, ENVIRONMENT_PROBLEMS = env.load()
 
+BASE_DIR = env.PROJECT_ROOT
 DEBUG = ENVIRONMENT.DEBUG
 ALLOWED_HOSTS = list(ENVIRONMENT.ALLOWED_HOSTS)
 CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.CSRF_TRUSTED_ORIGINS)
@@ -134,8 +135,6 @@ STORAGES = {
 
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
 RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}
-RQ_SHOW_ADMIN_LINK = False
-# Serialised arguments are ids, and RQ would print even those with each job.
 RQ = {"COMMIT_MODE": "on_db_commit", "DEFAULT_RESULT_TTL": 0}
 
 AUTH_PASSWORD_VALIDATORS = [
