@@ -77,9 +77,11 @@ def _open(path: Path, limits: Limits) -> tuple[Any, MediaType]:
     if media_type is MediaType.PDF:
         from .pdf import PdfFile
 
+        _forbid_writing()
         return PdfFile(path, limits), media_type
     from .images import ImageFileReader
 
+    _forbid_writing()
     return ImageFileReader(path, media_type, limits), media_type
 
 
@@ -89,7 +91,7 @@ def _read(file: Any, number: int, ocr: Any, limits: Limits) -> PageRead:
 
     try:
         page: PageRead = file.read(number, ocr)
-    except (InputRefused, OcrUnavailableError):
+    except (InputRefused, OcrUnavailableError, ImportError):
         raise
     except MemoryError:
         raise refusals.too_much_memory(number, limits.memory_bytes) from None
@@ -146,9 +148,13 @@ def _die_with_parent(parent: int) -> None:
 
 def _bound(limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump is a copy of the patient's pages
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     with suppress(ValueError, OSError):  # macOS refuses a limit on address space
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+
+
+def _forbid_writing() -> None:
+    """Let this process write no file from here on; until here it may keep its compiled modules."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
 def _allow_seconds(seconds: float) -> None:

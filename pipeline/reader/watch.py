@@ -32,11 +32,25 @@ _FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM}
 #: Times a wall deadline is granted again while the child had less than half of it as processor
 #: time: a crowded host is not the file's fault.
 _PATIENCE = 3
+#: Of our environment, which holds keys, a parser of hostile files gets only these.
+_KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class KilledFromOutsideError(Exception):
     """The child was killed, and not by us; that says little about the file."""
+
+
+def _environment() -> dict[str, str]:
+    """Return what the child needs to find its libraries, and one thread for Tesseract."""
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    paths = [str(_PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        **kept,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "OMP_THREAD_LIMIT": "1",
+        "LC_ALL": "C.UTF-8",
+    }
 
 
 class WatchedChild:
@@ -49,14 +63,13 @@ class WatchedChild:
         self._limits = limits
         self._buffer = bytearray()
         self._timed_out = False
-        # Of our environment, which holds keys, a parser of hostile files gets nothing.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pipeline.reader.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            env={"PYTHONPATH": str(_PROJECT), "OMP_THREAD_LIMIT": "1", "LC_ALL": "C.UTF-8"},
+            env=_environment(),
             start_new_session=True,
         )
         request = {**question, "path": str(path), "limits": asdict(limits), "parent": os.getpid()}

@@ -182,6 +182,18 @@ def test_a_missing_file_is_our_fault_and_not_the_records(tmp_path: Path) -> None
     assert "WHITE" not in str(fault.value)
 
 
+def test_the_child_gets_no_key_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "secret-of-the-worker")
+    pages = read_pages(write(tmp_path, hostile.note_pdf(400)), 1, 400, LIMITS)
+    next(pages)
+
+    environment = Path(f"/proc/{children()[0]}/environ").read_bytes()
+
+    pages.close()  # type: ignore[attr-defined]
+    assert environment
+    assert b"secret-of-the-worker" not in environment
+
+
 def test_the_child_dies_with_its_parent(tmp_path: Path) -> None:
     path = write(tmp_path, hostile.note_pdf(2000))
     script = textwrap.dedent(
