@@ -11,13 +11,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.table import Table
 
 from pipeline.management.evaluation import Score, evaluate
 
+_SAMPLES = Path(__file__).resolve().parents[3] / "samples"
 _WIDTH = 110
 """Columns of the table where the output is no terminal."""
 
@@ -38,7 +38,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Score every data set in the folder and print one table."""
-        folder = Path(options["data"] or Path(settings.BASE_DIR) / "samples")
+        folder = Path(options["data"] or _SAMPLES)
         if not folder.is_dir():
             raise CommandError(f"There is no folder {folder}.")
         scores = evaluate(folder, self._tell if options["misses"] else None)
@@ -50,8 +50,11 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps([score.as_json() for score in scores], indent=2))
         else:
-            console = Console(file=self.stdout, width=None if self.stdout.isatty() else _WIDTH)
-            console.print(_table(scores))
+            terminal = self.stdout.isatty()
+            console = Console(width=None if terminal else _WIDTH, force_terminal=terminal)
+            with console.capture() as capture:
+                console.print(_table(scores))
+            self.stdout.write(capture.get())
 
     def _tell(self, note: str, measure: str, words: str) -> None:
         self.stdout.write(f"{note} | {measure} | {' '.join(words.split())}")

@@ -13,9 +13,12 @@ from pipeline.provider.local.lexicon import Match
 from pipeline.provider.local.reading import Reading
 
 _NONE_KNOWN = re.compile(
-    r"\b(?:NKDA|NKA|NKFA|NDA(?=\b[^a-z]*$)|no[ ]+(?:known[ ]+|reported[ ]+|history[ ]+of[ ]+|documented[ ]+|significant[ ]+)*"
-    r"(?:(?:drug|medication|medicine|food|environmental|latex|seasonal|or|and|other|,|/)[ ,/]*)*allerg(?:ies|y|ic[ ]reactions?)(?![ ]+to)"
-    r"|(?:denies|without|no)[ ]+(?:any[ ]+|known[ ]+)*(?:(?:drug|medication|food|or|and)[ ]+)*allerg(?:ies|y)\b(?![ ]+to)|not[ ]+allergic[ ]+to[ ]+any)",
+    r"\b(?:NKDA|NKA|NKFA|NDA(?=\b[^a-z]*$)|no[ ]+(?:known[ ]+|reported[ ]+|history[ ]+of[ ]+"
+    r"|documented[ ]+|significant[ ]+)*"
+    r"(?:(?:drug|medication|medicine|food|environmental|latex|seasonal|or|and|other|,"
+    r"|/)[ ,/]*)*allerg(?:ies|y|ic[ ]reactions?)(?![ ]+to)"
+    r"|(?:denies|without|no)[ ]+(?:any[ ]+|known[ ]+)*(?:(?:drug|medication|food|or"
+    r"|and)[ ]+)*allerg(?:ies|y)\b(?![ ]+to)|not[ ]+allergic[ ]+to[ ]+any)",
     re.I,
 )
 _NONE_IN_SECTION = re.compile(
@@ -23,21 +26,30 @@ _NONE_IN_SECTION = re.compile(
     re.I,
 )
 _TO = re.compile(
-    r"\b(?:allerg(?:ic(?:[ ]reactions?)?|y|ies)|intoleran(?:t|ce)|anaphyla(?:xis|ctic)|adverse[ ]reactions?|hypersensitivity|sensitive|sensitivity)[ ]+(?:to|from)\b(?![ ]+(?:light|sound|touch|cold|heat|pain))",
+    (
+        r"\b(?:allerg(?:ic(?:[ ]reactions?)?|y|ies)|intoleran(?:t|ce)|anaphyla(?:xis|ctic)"
+        r"|adverse[ ]reactions?|hypersensitivity|sensitive|sensitivity)[ ]+(?:to"
+        r"|from)\b(?![ ]+(?:light|sound|touch|cold|heat|pain))"
+    ),
     re.I,
 )
 _BEHIND = re.compile(r"[ ]+(?:allerg(?:y|ies|ic)|intolerance|hypersensitivity|anaphylaxis)\b", re.I)
 _PAREN = re.compile(r"[ ]*\(([^)\n]{2,60})\)")
 _DASH = re.compile(
-    r"(?:[ ]*(?:-{1,2}|–|—|:|->|→|=)[ ]*|,?[ ]*(?:which[ ])?(?:causes|caused|causing|leads[ ]to|gives[ ](?:him|her)|resulting[ ]in|reaction[ ]?:?|with)[ ]+)"
+    r"(?:[ ]*(?:-{1,2}|–|—|:|->|→|=)[ ]*|,?[ ]*(?:which[ ])?(?:causes|caused|causing|leads[ ]to"
+    r"|gives[ ](?:him|her)|resulting[ ]in|reaction[ ]?:?|with)[ ]+)"
     r"([A-Za-z][^.;,\n()|]{1,60})"
 )
 _CELL = re.compile(
-    r"[ ]+(?![-–(])([A-Za-z][A-Za-z/ ]{2,40}?)(?=[ ]+(?:mild|moderate|severe|unknown|high|low)\b|[ ]+\d|[ ]{2,}|$|\n)",
+    (
+        r"[ ]+(?![-–(])([A-Za-z][A-Za-z/ ]{2,40}?)(?=[ ]+(?:mild|moderate|severe|unknown|high"
+        r"|low)\b|[ ]+\d|[ ]{2,}|$|\n)"
+    ),
     re.I,
 )
 _NOTED = re.compile(
-    r",?[ ]+(?:noted|since|in|on|dated|per|approximately)[ ]+(?=[\d(A-Z])|,?[ ]+\d|[;,][ ]+(?:mild|moderate|severe)"
+    r",?[ ]+(?:noted|since|in|on|dated|per|approximately)[ ]+(?=[\d(A-Z])|,?[ ]+\d"
+    r"|[;,][ ]+(?:mild|moderate|severe)"
 )
 _HEADER = re.compile(r"\b(?:allergen|substance|agent|drug|medication)\b.*\breactions?\b", re.I)
 _REACH = 900

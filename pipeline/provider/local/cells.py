@@ -13,26 +13,40 @@ from pipeline.provider.local.analytes import Analyte
 _NUM = r"\d[\d,]*(?:\.\d+)?|\.\d+"
 _SIGN = r"(?:[<>≤≥]=?|less than|greater than)"
 _UNIT = (
-    r"(?:[x×*]?[ ]?10(?:\^|E|\*)?[ ]?[36912]{1,2}[ ]?/[ ]?[µuμ]?L|[KM]/[µuμ]L|[KM]/mm3|thou/[µum]?L|mill?/[µum]?L|cells?/[µuμm]L|cells/mm3|/[µuμ]L|/mm3|/cumm"
-    r"|mL/min(?:/1\.73[ ]?(?:m2|m²|m\^2|sq\.?[ ]?m))?|mg/g(?:[ ]?(?:creat(?:inine)?|Cr))?|mg/mmol|[µuμm]g/mg(?:[ ]creat(?:inine)?)?|mcg/mg(?:[ ]creat)?"
-    r"|m?Osm(?:ol)?/kg|m?Osm|mm/hr?|mm[ ]?Hg|[µuμmnpf]?(?:mol|g|Eq|IU|U|kat)/(?:dL|mL|L|hr?|24[ ]?hr?s?|day|d|g)|mcg/(?:dL|mL|L)|k?I?U/(?:mL|L)|[mµuμk]?I?U/m?L|GPL|MPL|APL"
-    r"|copies/mL|IU/mL|log[ ]?(?:copies|IU)/mL|/[ ]?(?:hpf|lpf|HPF|LPF)|per[ ](?:hpf|lpf)|CFU/mL|cfu/mL|%(?:[ ]of[ ]total)?|fL|pg|ng|mg|sec(?:onds)?|s|ratio|index|S/CO|EU/dL|E\.U\./dL|titer|units?|mEq|mmol|g|°C|mm|U)"
+    r"(?:[x×*]?[ ]?10(?:\^|E|\*)?[ ]?[36912]{1,2}[ ]?/[ ]?[µuμ]?L|[KM]/[µuμ]L|[KM]/mm3"
+    r"|thou/[µum]?L|mill?/[µum]?L|cells?/[µuμm]L|cells/mm3|/[µuμ]L|/mm3|/cumm"
+    r"|mL/min(?:/1\.73[ ]?(?:m2|m²|m\^2|sq\.?[ ]?m))?|mg/g(?:[ ]?(?:creat(?:inine)?|Cr))?"
+    r"|mg/mmol|[µuμm]g/mg(?:[ ]creat(?:inine)?)?|mcg/mg(?:[ ]creat)?"
+    r"|m?Osm(?:ol)?/kg|m?Osm|mm/hr?|mm[ ]?Hg|[µuμmnpf]?(?:mol|g|Eq|IU|U|kat)/(?:dL|mL|L|hr?"
+    r"|24[ ]?hr?s?|day|d|g)|mcg/(?:dL|mL|L)|k?I?U/(?:mL|L)|[mµuμk]?I?U/m?L|GPL|MPL|APL"
+    r"|copies/mL|IU/mL|log[ ]?(?:copies|IU)/mL|/[ ]?(?:hpf|lpf|HPF|LPF)|per[ ](?:hpf|lpf)"
+    r"|CFU/mL|cfu/mL|%(?:[ ]of[ ]total)?|fL|pg|ng|mg|sec(?:onds)?|s|ratio|index|S/CO|EU/dL"
+    r"|E\.U\./dL|titer|units?|mEq|mmol|g|°C|mm|U)"
 )
 _QUAL = (
-    r"(?:non-?reactive|reactive|not[ ]detected|none[ ](?:seen|detected|found)|detected|negative|positive|neg|pos|trace|none|few|rare|occasional|moderate|many|small|large|normal|abnormal"
-    r"|yellow|amber|straw|colorless|pale[ ]yellow|dark[ ]yellow|light[ ]yellow|clear|cloudy|hazy|sl(?:ightly|ighty)?[ ](?:cloudy|hazy)|turbid|pending|immune|non-?immune|equivocal|indeterminate|borderline"
-    r"|[1-4]\+|no[ ]growth(?:[ ](?:at|after|x)[ ]\d+[ ](?:days|hours))?|within[ ]normal[ ]limits|WNL|unremarkable|(?:A|B|AB|O)[ ]?(?:positive|negative|pos|neg|\+)|present|absent|intact|heterogeneous|low|high)"
+    r"(?:non-?reactive|reactive|not[ ]detected|none[ ](?:seen|detected|found)|detected|negative"
+    r"|positive|neg|pos|trace|none|few|rare|occasional|moderate|many|small|large|normal"
+    r"|abnormal"
+    r"|yellow|amber|straw|colorless|pale[ ]yellow|dark[ ]yellow|light[ ]yellow|clear|cloudy"
+    r"|hazy|sl(?:ightly|ighty)?[ ](?:cloudy|hazy)|turbid|pending|immune|non-?immune|equivocal"
+    r"|indeterminate|borderline"
+    r"|[1-4]\+|no[ ]growth(?:[ ](?:at|after|x)[ ]\d+[ ](?:days|hours))?"
+    r"|within[ ]normal[ ]limits|WNL|unremarkable|(?:A|B|AB|O)[ ]?(?:positive|negative|pos|neg"
+    r"|\+)|present|absent|intact|heterogeneous|low|high)"
 )
 _CELL = re.compile(
     r"[ |\t]*(?:"
     rf"(?P<paren_flag>\((?:H|L|HH|LL|A|AA|N|C|high|low|critical|abnormal|normal|elevated)\))"
-    rf"|(?P<paren_range>[\[(](?:ref(?:erence)?\.?(?:[ ](?:range|interval))?:?[ ]*|normal:?[ ]*|nl:?[ ]*|range:?[ ]*)?(?P<inner>(?:{_NUM})[ ]?(?:-|–|to)[ ]?(?:{_NUM})|{_SIGN}[ ]?(?:{_NUM})|{_QUAL})(?:[ ]?{_UNIT})?[\])])"
+    rf"|(?P<paren_range>[\[(](?:ref(?:erence)?\.?(?:[ ](?:range|interval))?:?[ ]*|normal:?[ ]*"
+    rf"|nl:?[ ]*|range:?[ ]*)?(?P<inner>(?:{_NUM})[ ]?(?:-|–|to)[ ]?(?:{_NUM})"
+    rf"|{_SIGN}[ ]?(?:{_NUM})|{_QUAL})(?:[ ]?{_UNIT})?[\])])"
     rf"|(?P<paren>\([^)\n]{{1,14}}\))"
     rf"|(?P<range>(?:{_NUM})[ ]?(?:-|–|to)[ ]?(?:{_NUM})(?![\w/:.,-]*\d))"
     rf"|(?P<titer>1[ ]?:[ ]?\d{{2,5}})(?![\d:])"
     rf"|(?P<comparison>{_SIGN}[ ]?(?:{_NUM}))(?![\d:])"
     rf"|(?P<number>-?(?:{_NUM}))(?![\d:/-])(?=[ |\t%*]|$|(?:{_UNIT})(?!\w)|[HL](?!\w))"
-    rf"|(?P<flag>(?:HH|LL|H|L|AA|A|C|\*{{1,2}}|HIGH|LOW|High|Low|ABN|Abn|Abnormal|ABNORMAL|CRIT|Critical|CRITICAL|Normal)(?![\w/.,]))"
+    rf"|(?P<flag>(?:HH|LL|H|L|AA|A|C|\*{{1,2}}|HIGH|LOW|High|Low|ABN|Abn|Abnormal|ABNORMAL|CRIT"
+    rf"|Critical|CRITICAL|Normal)(?![\w/.,]))"
     rf"|(?P<unit>{_UNIT}(?![\w/^]))"
     rf"|(?P<qual>(?i:{_QUAL})(?!\w))"
     r")"
@@ -41,14 +55,21 @@ _HEADERS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "name",
         re.compile(
-            r"\b(?:test(?:[ ]name)?s?|component|analyte|name|procedure|assay|lab|parameter|determination|exam)\b",
+            (
+                r"\b(?:test(?:[ ]name)?s?|component|analyte|name|procedure|assay|lab|parameter"
+                r"|determination|exam)\b"
+            ),
             re.I,
         ),
     ),
     (
         "range",
         re.compile(
-            r"\b(?:ref(?:erence)?\.?(?:[ ](?:range|interval|values?|limits?))?s?|normal(?:[ ](?:range|values?))?|(?<!reference )range|expected|biological[ ]reference|interval)\b\.?",
+            (
+                r"\b(?:ref(?:erence)?\.?(?:[ ](?:range|interval|values?|limits?))?s?"
+                r"|normal(?:[ ](?:range|values?))?|(?<!reference )range|expected"
+                r"|biological[ ]reference|interval)\b\.?"
+            ),
             re.I,
         ),
     ),
@@ -144,22 +165,34 @@ def _value_and_range(
 
 
 _LINK = (
-    r"(?:[ \n]*(?:,?[ ]*(?:level|levels|count|value|result|today|now|currently|most[ ]recent(?:ly)?|of|is|was|were|at|to|has|been|remains?|remained"
-    r"|stable|elevated|decreased|low|high|normal|up|down|improved|increased|rose|fell|returned|came[ ]back|back|from|resulted|found|be|just|about|approximately|on|in|the|\d{1,2}/\d{1,2}(?:/\d{2,4})?(?![\d/]))"
+    r"(?:[ \n]*(?:,?[ ]*(?:level|levels|count|value|result|today|now|currently"
+    r"|most[ ]recent(?:ly)?|of|is|was|were|at|to|has|been|remains?|remained"
+    r"|stable|elevated|decreased|low|high|normal|up|down|improved|increased|rose|fell|returned"
+    r"|came[ ]back|back|from|resulted|found|be|just|about|approximately|on|in|the"
+    r"|\d{1,2}/\d{1,2}(?:/\d{2,4})?(?![\d/]))"
     r"(?![\w/])|:|=|[ ]-(?=[ ]))){0,6}[ \n]*"
 )
 _INLINE_NUMBER = re.compile(
-    rf"(?:[ ]*\((?!\d)[^)\n]{{1,16}}\))?{_LINK}(?P<value>(?:{_SIGN}[ ]?)?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:[kK](?!\w))?)(?![\d/]|[.,]\d|:\d|-\d|[ ]?(?:x/|times|years|days|weeks|hours|months|yo\b|am\b|pm\b|tab|pill|mg[ ]|mg\b(?!/)|mcg\b(?!/)|g\b(?!/)|mL\b(?!/)|IV|PO|units\b|packets?))"
+    rf"(?:[ ]*\((?!\d)[^)\n]{{1,16}}\))?{_LINK}(?P<value>(?:{_SIGN}[ ]?)?(?:\d[\d,]*(?:\.\d+)?"
+    rf"|\.\d+)(?:[kK](?!\w))?)(?![\d/]|[.,]\d|:\d|-\d|[ ]?(?:x/|times|years|days|weeks|hours"
+    rf"|months|yo\b|am\b|pm\b|tab|pill|mg[ ]|mg\b(?!/)|mcg\b(?!/)|g\b(?!/)|mL\b(?!/)|IV|PO"
+    rf"|units\b|packets?))"
     rf"(?:[ ]?(?P<unit>{_UNIT})(?![\w/]))?"
     r"(?:[ ]?\(?(?P<flag>H|L|HH|LL)(?![\w/'])\)?)?"
-    rf"(?:[ ]?[\[(](?:ref(?:erence)?\.?(?:[ ](?:range|interval))?:?[ ]*|normal:?[ ]*|nl:?[ ]*|range:?[ ]*)?(?P<range>(?:{_NUM})[ ]?(?:-|–|to)[ ]?(?:{_NUM})|{_SIGN}[ ]?(?:{_NUM}))(?:[ ]?{_UNIT})?[\])])?",
+    rf"(?:[ ]?[\[(](?:ref(?:erence)?\.?(?:[ ](?:range|interval))?:?[ ]*|normal:?[ ]*|nl:?[ ]*"
+    rf"|range:?[ ]*)?(?P<range>(?:{_NUM})[ ]?(?:-|–|to)[ ]?(?:{_NUM})"
+    rf"|{_SIGN}[ ]?(?:{_NUM}))(?:[ ]?{_UNIT})?[\])])?",
     re.I,
 )
 _INLINE_PAIR = re.compile(
     r"[ ]*(?::|of|was|is|=)?[ ]*(?P<value>\d{1,2}(?:\.\d)?[ ]?/[ ]?\d{1,2}(?:\.\d)?)(?![\d/])"
 )
 _INLINE_QUAL = re.compile(
-    r"(?:[ \n]*(?:test|screen|result|level|titer|today|(?:is|was|were|came[ ]back|returned|:)))*[ \n]*(?P<value>non-?reactive|reactive|not[ ]detected|negative|positive|trace|1:\d{2,5})(?!\w)",
+    (
+        r"(?:[ \n]*(?:test|screen|result|level|titer|today|(?:is|was|were|came[ ]back|returned"
+        r"|:)))*[ \n]*(?P<value>non-?reactive|reactive|not[ ]detected|negative|positive|trace"
+        r"|1:\d{2,5})(?!\w)"
+    ),
     re.I,
 )
 _QUALITATIVE_HIGH = 10

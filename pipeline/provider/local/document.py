@@ -17,7 +17,8 @@ from pipeline.types import PageSlice
 _PREFIX = re.compile(r"^([A-Za-z]{2,12}|\d{1,3}|[>|#]+)([:|>.)]?)[ \t]")
 _PERSON = re.compile(
     r"\b(?:Dr|DR|Mr|Mrs|Ms|Miss|Prof)\.?[ ][A-Z][\w'’-]+(?:[ ][A-Z][\w'’-]+)?"
-    r"|\b[A-Z][\w'’-]+,?[ ](?:[A-Z]\.?[ ])?[A-Z][\w'’-]+,[ ]*(?:MD|M\.D\.|DO|RN|NP|PA|PA-C|PharmD)\b"
+    r"|\b[A-Z][\w'’-]+,?[ ](?:[A-Z]\.?[ ])?[A-Z][\w'’-]+,[ ]*(?:MD|M\.D\.|DO|RN|NP|PA|PA-C"
+    r"|PharmD)\b"
 )
 _NAMED = re.compile(
     r"(?im)\b(?:patient(?:[ ]name)?|name|provider|physician|attending|signature|signed[ ]by|author"

@@ -12,34 +12,39 @@ from pipeline.provider.local.lexicon import Match, Term
 from pipeline.provider.local.reading import Reading
 
 _PLACE = re.compile(
-    r"[ ]+(?:clinic|center|centre|institute|foundation|unit|ward|hospital|program|associates|department|specialists?|group|service|registry|society|medication|medications|pills?|education|screening|prevention|awareness|management|risk|precautions|resistance)\b",
+    (
+        r"[ ]+(?:clinic|center|centre|institute|foundation|unit|ward|hospital|program|associates"
+        r"|department|specialists?|group|service|registry|society|medication|medications|pills?"
+        r"|education|screening|prevention|awareness|management|risk|precautions|resistance)\b"
+    ),
     re.I,
 )
 _SUSCEPTIBILITY = re.compile(
-    r"[ ]+(?:[<>≤≥=]*[ ]?[\d./]+[ ]+)?(?:susceptible|resistant|intermediate|sensitive|[SRI](?=[ ]*$|\n))",
+    (
+        r"[ ]+(?:[<>≤≥=]*[ ]?[\d./]+[ ]+)?(?:susceptible|resistant|intermediate|sensitive"
+        r"|[SRI](?=[ ]*$|\n))"
+    ),
     re.I | re.M,
 )
 _NOT_BEHIND: dict[str, str] = {
-    "discharge": r"[ ]+(?:to|home|on|from|the|date|planning|plan|summary|instructions?|medications?|diagnos\w+|in|today|when|if|once|papers|criteria|with|after|tomorrow|condition|disposition)\b|[ ]*[:/]",
+    "discharge": (
+        r"[ ]+(?:to|home|on|from|the|date|planning|plan|summary|instructions?|medications?"
+        r"|diagnos\w+|in|today|when|if|once|papers|criteria|with|after|tomorrow|condition"
+        r"|disposition)\b|[ ]*[:/]"
+    ),
     "frequency": r"[ ]*(?::|of|indication|route|\d)",
     "stress": r"[ ]+(?:test|echo\w*|fracture|incontinence|urinary|imaging|mri|relief|ulcer|dose)\b",
     "contraction": r"[ ]+alkalosis",
     "fall": r"[ ]+(?:of|asleep|in|off|back|risk|precautions|semester|20\d\d)\b",
     "guarding": r"[ ]+against",
-    "pressure": r"(?!)",
-    "urgency": r"(?!)",
     "delivery": r"[ ]+(?:of[ ](?:care|the[ ]medic)|room|date|system)",
     "surgery": r"[ ]+(?:clinic|center|department|consult|service|team|was[ ]consulted|resident)\b",
-    "culture": r"(?!)",
     "ct": r"[ ]+surg",
     "pe": r"[ ]*[:?]|[ ]+(?:tube|tubes)\b",
     "ms": r"[ ]*(?:contin|\.|[A-Z][a-z])",
     "as": r"[ ]+(?:needed|tolerated|a|the|per|directed|above|well|far)\b",
-    "ra": r"(?!)",
-    "or": r"",
     "hot": r"[ ]+(?:pack|water|shower|tub|bath|compress\w*|food|tea)",
     "sick": r"[ ]+(?:contacts?|leave|visit|day|cell|sinus|child|mother|father|family)\b",
-    "numb": r"(?!)",
     "mole": r"[ ]+(?:fraction|s?/L)",
     "corn": r"[ ]+(?:syrup|starch)",
     "faint": r"[ ]+(?:pulse|murmur|opacity)",
@@ -49,20 +54,18 @@ _NOT_BEHIND: dict[str, str] = {
     "locking": r"[ ]+(?:plate|screws?)",
     "pale": r"[ ]+yellow",
     "mono": r"[ ]*(?:\d|%)",
-    "lesion": r"(?!)",
     "drainage": r"[ ]+(?:catheter|tube|bag|system)",
     "echo": r"[ ]+(?:time|train)",
-    "control": r"",
     "bypass": r"[ ]+(?:machine|time|the)\b",
-    "anger": r"(?!)",
-    "guilt": r"(?!)",
     "panic": r"[ ]+(?:value|level)",
-    "restless": r"(?!)",
     "cold": r"[ ]+(?:pack|compress\w*|water|chain)",
 }
 _NOT_BEFORE: dict[str, str] = {
     "frequency": r"\b(?:respiratory|heart|dosing|high|low|radio|visit)[ ]+$",
-    "discharge": r"\b(?:hospital|for|at|upon|on|after|before|prior[ ]to|the|to|ready[ ]for|of|post|date[ ]of|until|since|following|patient|plan[ ]to|pending|medical|anticipated|will|can|please|day[ ]of|time[ ]of)[ ]+$|^[ ]*$|[:.][ ]*$",
+    "discharge": (
+        r"\b(?:hospital|for|at|upon|on|after|before|to|the|of|post|until|since|following|patient"
+        r"|pending|medical|anticipated|will|can|please)[ ]+$|^[ ]*$|[:.][ ]*$"
+    ),
     "stress": r"\b(?:exercise|nuclear|dobutamine|cardiac)[ ]+$",
     "as": r"[a-z][ ]+$",
     "ra": r"(?:%|on|\d)[ ]*$",
@@ -75,14 +78,6 @@ _NOT_BEFORE: dict[str, str] = {
     "infusion": r"\b(?:mg|mcg|units)\b.{0,20}$|\b(?:saline|dopamine|insulin|heparin)[ ]+$",
     "disease": r"\b(?:history[ ]of[ ]present|burden[ ]of)[ ]+$",
     "illness": r"\b(?:present|of[ ]this|history[ ]of)[ ]+$",
-    "pain": r"(?!)",
-    "ablation": r"(?!)",
-    "injury": r"(?!)",
-    "echo": r"(?!)",
-    "sensitivity": r"(?!)",
-    "tired": r"(?!)",
-    "ventilation": r"(?!)",
-    "complication": r"(?!)",
     "delivery": r"\b(?:drug|oxygen|medication|care|home)[ ]+$",
 }
 

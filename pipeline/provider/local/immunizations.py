@@ -17,7 +17,8 @@ from pipeline.provider.local.reading import Reading
 
 _GENERAL = "vaccine"
 _DATE = re.compile(
-    r"[ ,:;(–-]*(?:(?:given|administered|received|vaccine|dose|on|date|series|booster|completed|today|last|in|was|is)[ ,:]+){0,4}"
+    r"[ ,:;(–-]*(?:(?:given|administered|received|vaccine|dose|on|date|series|booster|completed"
+    r"|today|last|in|was|is)[ ,:]+){0,4}"
     r"(?<!\d)(?:(\d{1,2})/(\d{1,2})/(\d{4})|(\d{4})-(\d{2})-(\d{2}))(?!\d)",
     re.I,
 )

@@ -17,8 +17,10 @@ from pipeline.provider.local.reading import Reading
 _MAX_NAME_WORDS = 8
 _SPECIMEN = re.compile(r"[ ]+(?:urine|serum|plasma|blood|csf|whole blood)(?![\w,])", re.I)
 _NOT_A_NAME = re.compile(
-    r"\b(?:page|phone|fax|tel|date|time|dob|mrn|street|road|suite|accession|collected|reported|received"
-    r"|specimen|account|id|room|clia|age|sex|born|npi|zip|box|visit|tablets?|mg|mcg|units|daily|bid|po)\b|\d{3}-\d{4}",
+    r"\b(?:page|phone|fax|tel|date|time|dob|mrn|street|road|suite|accession|collected|reported"
+    r"|received"
+    r"|specimen|account|id|room|clia|age|sex|born|npi|zip|box|visit|tablets?|mg|mcg|units|daily"
+    r"|bid|po)\b|\d{3}-\d{4}",
     re.I,
 )
 

@@ -19,7 +19,10 @@ _STOP = re.compile(
     r"|[!?](?=[A-Z])|;"
 )
 _ROW = re.compile(
-    r"[ ]*[A-Za-z][\w/-]*(?:[ ][\w/()-]+){0,3}[ ]\d[\d,./-]*[ ]?(?:mg|mcg|units?|mEq|mL|g|puffs?|tab(?:let)?s?|cap(?:sule)?s?|drops?|sprays?|%)(?!\w)",
+    (
+        r"[ ]*[A-Za-z][\w/-]*(?:[ ][\w/()-]+){0,3}[ ]\d[\d,./-]*[ ]?(?:mg|mcg|units?|mEq|mL|g"
+        r"|puffs?|tab(?:let)?s?|cap(?:sule)?s?|drops?|sprays?|%)(?!\w)"
+    ),
     re.I,
 )
 """A row of a table of medicines; it never goes on with the row before."""

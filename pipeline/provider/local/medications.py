@@ -16,7 +16,8 @@ from pipeline.provider.local.sig import dose_before, read_sig, salt_end
 
 _STOPPED = re.compile(
     r"\b(?:stop(?:ped|ping)?|discontinu(?:e|ed|ing)|d/c'?d?|hold(?:ing)?|held|avoid(?:ed|ing)?"
-    r"|never[ ]take|do[ ]not[ ](?:take|use|restart|give)|no[ ]longer[ ](?:taking|on|takes)|off[ ]of|no[ ]more"
+    r"|never[ ]take|do[ ]not[ ](?:take|use|restart|give)|no[ ]longer[ ](?:taking|on|takes)"
+    r"|off[ ]of|no[ ]more"
     r"|come[ ]off|taken[ ]off|quit)\b(?![^.;\n]{0,60}\b(?:start|begin|continue)\b)",
     re.I,
 )

@@ -17,28 +17,42 @@ _ENDINGS: tuple[tuple[Category, int, re.Pattern[str]], ...] = (
         "procedure",
         7,
         re.compile(
-            r"(?:ectomy|ectomies|otomy|otomies|ostomy|plasty|plasties|scopy|scopies|pexy|centesis|desis|rrhaphy|lysis(?<!dialysis)(?<!nalysis)(?<!paralysis)(?<!hemolysis)(?<!molysis)(?<!omyolysis)|tripsy|graphy)$"
+            r"(?:ectomy|ectomies|otomy|otomies|ostomy|plasty|plasties|scopy|scopies|pexy"
+            r"|centesis|desis|rrhaphy"
+            r"|lysis(?<!dialysis)(?<!nalysis)(?<!paralysis)(?<!hemolysis)(?<!molysis)(?<!omyolysis)"
+            r"|tripsy|graphy)$"
         ),
     ),
     (
         "symptom",
         7,
         re.compile(
-            r"(?:algia|algias|dynia|pnea|pnoea|rrhea|rrhoea|phagia|phasia|uria|phonia|opsia|esthesia|esthesias|orexia|ptysis|emesis|kinesia|praxia|crackles?|megaly)$"
+            r"(?:algia|algias|dynia|pnea|pnoea|rrhea|rrhoea|phagia|phasia|uria|phonia|opsia"
+            r"|esthesia|esthesias|orexia|ptysis|emesis|kinesia|praxia|crackles?|megaly)$"
         ),
     ),
     (
         "condition",
         6,
         re.compile(
-            r"(?:itis|itides|osis|oses|oma|omas|omata|emia|emias|aemia|pathy|pathies|plegia|paresis|penia|rrhagia|ectasis|ectasia|malacia|sclerosis|trophy|plasia|cytosis|philia|lithiasis|thorax|cele|stenosis|edema|ptosis|ismus|phobia|mania|iasis|sepsis|toxicity|spasm|blastoma|carcinoma|sarcoma|aneurysm|fibrosis|necrosis|embolism|thrombosis|cardia|rrhythmia|plakia|chezia|ruria)$"
+            r"(?:itis|itides|osis|oses|oma|omas|omata|emia|emias|aemia|pathy|pathies|plegia"
+            r"|paresis|penia|rrhagia|ectasis|ectasia|malacia|sclerosis|trophy|plasia|cytosis"
+            r"|philia|lithiasis|thorax|cele|stenosis|edema|ptosis|ismus|phobia|mania|iasis"
+            r"|sepsis|toxicity|spasm|blastoma|carcinoma|sarcoma|aneurysm|fibrosis|necrosis"
+            r"|embolism|thrombosis|cardia|rrhythmia|plakia|chezia|ruria)$"
         ),
     ),
     (
         "medication",
         7,
         re.compile(
-            r"(?:[a-z]{3}(?:umab|ximab|zumab|limab)|tinib|ciclib|rafenib|parib|azole|prazole|pril|sartan|olol|statin|cillin|mycin|micin|floxacin|oxacin|cycline|tidine|dipine|gliptin|gliflozin|triptan|setron|gepant|xaban|parin|glutide|oxetine|azepam|azolam|caine|barbital|navir|tegravir|buvir|asvir|ciclovir|cyclovir|sone|solone|lukast|terol|tropium|profen|coxib|thiazide|semide|fibrate|glitazone|dronate|relin|rubicin|taxel|platin|trexate|dazole|conazole|fungin|penem|cef[a-z]+|mustine|bactam|curium|curonium|flurane|peridone|piprazole|tadine|trexed)$"
+            r"(?:[a-z]{3}(?:umab|ximab|zumab|limab)|tinib|ciclib|rafenib|parib|azole|prazole"
+            r"|pril|sartan|olol|statin|cillin|mycin|micin|floxacin|oxacin|cycline|tidine|dipine"
+            r"|gliptin|gliflozin|triptan|setron|gepant|xaban|parin|glutide|oxetine|azepam"
+            r"|azolam|caine|barbital|navir|tegravir|buvir|asvir|ciclovir|cyclovir|sone|solone"
+            r"|lukast|terol|tropium|profen|coxib|thiazide|semide|fibrate|glitazone|dronate"
+            r"|relin|rubicin|taxel|platin|trexate|dazole|conazole|fungin|penem|cef[a-z]+"
+            r"|mustine|bactam|curium|curonium|flurane|peridone|piprazole|tadine|trexed)$"
         ),
     ),
 )

@@ -26,13 +26,21 @@ class _Vital:
     letter: str = ""
     """A single letter that means it beside other vital signs only."""
 
+    @property
+    def pattern(self) -> str:
+        """All names as one expression; the letter only in upper case."""
+        return f"{self.names}|(?-i:{self.letter})" if self.letter else self.names
+
 
 _INT = r"\d{2,3}"
 _DECIMAL = r"\d{1,3}(?:\.\d{1,2})?"
 _VITALS: tuple[_Vital, ...] = (
     _Vital(
         "BP",
-        r"(?:orthostatic[ ]|home[ ]|sitting[ ]|standing[ ]|supine[ ])?(?:blood[ ]pressures?|B/?P)(?:[ ]?-?[ ]?[RL](?![\w]))?",
+        (
+            r"(?:orthostatic[ ]|home[ ]|sitting[ ]|standing[ ]|supine[ ])?(?:blood[ ]pressures?"
+            r"|B/?P)(?:[ ]?-?[ ]?[RL](?![\w]))?"
+        ),
         r"\d{2,3}[ ]?/[ ]?\d{2,3}(?!/|\d)",
         r"mm[ ]?Hg",
         40,
@@ -51,7 +59,10 @@ _VITALS: tuple[_Vital, ...] = (
         "RR",
         r"respiratory[ ]rate|respirations?|resp(?:[ ]?rate|s)?\.?|RR",
         r"\d{1,2}(?![./\d])",
-        r"bpm|breaths?[ ](?:per|a)[ ]minute|breaths/min(?:ute)?|br/min|/[ ]?min(?:ute)?|per[ ]minute",
+        (
+            r"bpm|breaths?[ ](?:per|a)[ ]minute|breaths/min(?:ute)?|br/min|/[ ]?min(?:ute)?"
+            r"|per[ ]minute"
+        ),
         4,
         90,
         "R",
@@ -60,14 +71,20 @@ _VITALS: tuple[_Vital, ...] = (
         "Temp",
         r"temperature|temp\.?|Tmax|Tm|Tc(?:urrent)?|tympanic[ ]temp|oral[ ]temp",
         r"\d{2,3}(?:\.\d{1,2})?",
-        r"°[ ]?[FC](?![a-z])|º[ ]?[FC](?![a-z])|degrees?(?:[ ](?:F|C|Fahrenheit|Celsius))?(?![a-z])|[FC](?![\w])|oF|°",
+        (
+            r"°[ ]?[FC](?![a-z])|º[ ]?[FC](?![a-z])|degrees?(?:[ ](?:F|C|Fahrenheit"
+            r"|Celsius))?(?![a-z])|[FC](?![\w])|oF|°"
+        ),
         25,
         112,
         "T",
     ),
     _Vital(
         "SpO2",
-        r"SpO2|SaO2(?=[: ])|O2[ ]?sats?(?:uration)?|oxygen[ ]sat(?:uration)?s?|O2[ ]?%|sats?|pulse[ ]ox(?:imetry)?|POx|sat(?:uration)?s?(?=[: ])",
+        (
+            r"SpO2|SaO2(?=[: ])|O2[ ]?sats?(?:uration)?|oxygen[ ]sat(?:uration)?s?|O2[ ]?%|sats?"
+            r"|pulse[ ]ox(?:imetry)?|POx|sat(?:uration)?s?(?=[: ])"
+        ),
         r"\d{2,3}(?![./\d])",
         r"%|percent",
         30,
@@ -75,7 +92,10 @@ _VITALS: tuple[_Vital, ...] = (
     ),
     _Vital(
         "weight",
-        r"(?:admit|admission|discharge|dry|current|birth|daily|body|actual|today's)?[ ]?weight|wt\.?",
+        (
+            r"(?:admit|admission|discharge|dry|current|birth|daily|body|actual|today's)?[ ]?weight"
+            r"|wt\.?"
+        ),
         r"\d{1,3}(?:,\d{3})?(?:\.\d{1,3})?",
         r"kgs?|kilograms?|lbs?\.?|pounds|grams|g(?![a-z/])|oz",
         0.2,
@@ -84,7 +104,10 @@ _VITALS: tuple[_Vital, ...] = (
     _Vital(
         "height",
         r"height|ht\.?|body[ ]length",
-        r"\d['’][ ]?\d{1,2}(?:\.\d)?[\"”]?|\d[ ]?(?:ft|feet|foot)\.?[ ]?\d{1,2}(?:\.\d)?(?=[ ]?in)|\d{1,3}(?:\.\d{1,2})?",
+        (
+            r"\d['’][ ]?\d{1,2}(?:\.\d)?[\"”]?|\d[ ]?(?:ft|feet"
+            r"|foot)\.?[ ]?\d{1,2}(?:\.\d)?(?=[ ]?in)|\d{1,3}(?:\.\d{1,2})?"
+        ),
         r"cm|in(?:ches)?\.?(?![a-z])|meters?|m(?![a-z/])|ft|feet",
         0.3,
         272,
@@ -104,16 +127,19 @@ _VITALS: tuple[_Vital, ...] = (
 )
 _FILLER = (
     r"(?:[ \n]*\((?P<paren>[^)\n]{1,16})\))?[ \n]*"
-    r"(?:(?:[:=]|-(?![0-9])|–|is|was|were|of|at|in|to|now|today|currently|current|noted|measured|reading|readings|down|up|around|about"
-    r"|approximately|on|admission|arrival|discharge|sitting|standing|lying|supine|left|right|arm|oral|axillary|rectal|tympanic|home|initial|repeat|max"
-    r"|has|been|with|a|reached|rose|fell|recorded|triage|this|morning|last|and|only)(?![\w])[ \n]*){0,4}"
+    r"(?:(?:[:=]|-(?![0-9])|–|is|was|were|of|at|in|to|now|today|currently|current|noted"
+    r"|measured|reading|readings|down|up|around|about"
+    r"|approximately|on|admission|arrival|discharge|sitting|standing|lying|supine|left|right"
+    r"|arm|oral|axillary|rectal|tympanic|home|initial|repeat|max"
+    r"|has|been|with|a|reached|rose|fell|recorded|triage|this|morning|last|and"
+    r"|only)(?![\w])[ \n]*){0,4}"
 )
 _PAIN_ONLY = re.compile(r"score|level|scale|rating|intensity", re.I)
 _INLINE = tuple(
     (
         vital,
         re.compile(
-            rf"(?<![\w/])(?P<name>{vital.names}{'|(?-i:' + vital.letter + ')' if vital.letter else ''})(?![\w])"
+            rf"(?<![\w/])(?P<name>{vital.pattern})(?![\w])"
             rf"{_FILLER}(?P<value>{vital.value})(?:[ ]?(?P<unit>{vital.unit}))?",
             re.I,
         ),
@@ -121,23 +147,27 @@ _INLINE = tuple(
     for vital in _VITALS
 )
 _BARE_SPO2 = re.compile(
-    r"(?<![\w./])(?P<value>\d{2,3})[ ]?(?P<unit>%)[ ]*(?:on[ ]|with[ ])?(?:RA\b|room[ ]air|\d+(?:\.\d)?[ ]?L(?:iters)?(?:/min)?\b[ ]?(?:NC|O2|nasal)?)",
+    (
+        r"(?<![\w./])(?P<value>\d{2,3})[ ]?(?P<unit>%)[ ]*(?:on[ ]|with[ ])?(?:RA\b|room[ ]air"
+        r"|\d+(?:\.\d)?[ ]?L(?:iters)?(?:/min)?\b[ ]?(?:NC|O2|nasal)?)"
+    ),
     re.I,
 )
 _BARE_BP = re.compile(r"(?<![\w./])(?P<value>\d{2,3}/\d{2,3})[ ]?(?P<unit>mm[ ]?Hg)", re.I)
 _HEAD = re.compile(
     r"(?<![\w/])(?P<name>"
-    + "|".join(
-        f"(?P<v{i}>{v.names}{'|(?-i:' + v.letter + ')' if v.letter else ''})"
-        for i, v in enumerate(_VITALS)
-    )
-    + r"|(?P<other>time|date(?:/time)?|day|visit|position|site|initials|by|O2|source|note|comment|glucose|intake|output|I/O|GCS|hour))"
+    + "|".join(f"(?P<v{i}>{v.pattern})" for i, v in enumerate(_VITALS))
+    + r"|(?P<other>time|date(?:/time)?|day|visit|position|site|initials|by|O2|source|note|comment"
+    r"|glucose|intake|output|I/O|GCS|hour))"
     r"(?![\w])(?:[ ]*\((?P<unit>[^)\n]{1,12})\))?",
     re.I,
 )
 _ROW_LABEL = re.compile(
-    r"[ ]*(?:(?:\d{1,2}/\d{1,2}/\d{2,4}|\d{4}-\d{2}-\d{2}|\d{1,2}/\d{1,2}(?=[ ]+\d{1,2}:)|\d{1,2}-[A-Za-z]{3}(?:-\d{2,4})?|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?[ ]\d{1,2}(?:,?[ ]\d{4})?(?!/)"
-    r"|\d{1,2}:\d{2}(?::\d{2})?(?:[ ]?[AaPp]\.?[Mm]\.?)?|\d{4}(?=[ ]+\d{2,3}/\d{2,3})|Day[ ]\d+|\(?[A-Za-z][A-Za-z-]*\)?:?)[ ]*)*"
+    r"[ ]*(?:(?:\d{1,2}/\d{1,2}/\d{2,4}|\d{4}-\d{2}-\d{2}|\d{1,2}/\d{1,2}(?=[ ]+\d{1,2}:)"
+    r"|\d{1,2}-[A-Za-z]{3}(?:-\d{2,4})?|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov"
+    r"|Dec)[a-z]{0,6}\.?[ ]\d{1,2}(?:,?[ ]\d{4})?(?!/)"
+    r"|\d{1,2}:\d{2}(?::\d{2})?(?:[ ]?[AaPp]\.?[Mm]\.?)?|\d{4}(?=[ ]+\d{2,3}/\d{2,3})|Day[ ]\d+"
+    r"|\(?[A-Za-z][A-Za-z-]*\)?:?)[ ]*)*"
 )
 _CELL = re.compile(
     r"(?<!\S)(?:\d{2,3}/\d{2,3}|\d{1,3}(?:\.\d{1,2})?%?|\d{1,2}/10|--?|—|–|n/?a)(?=\s|$)", re.I
