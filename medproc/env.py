@@ -199,6 +199,10 @@ class Environment(BaseSettings):
         41, Decimal("0.40"), hint="US dollars per million output tokens, thinking included.", ge=0
     )
 
+    STOP_GRACE_S: float = _variable(
+        42, 30.0, hint="Seconds that a step has between SIGTERM and its end.", gt=0, le=3600
+    )
+
     @property
     def provider(self) -> Literal["local", "gemini"]:
         """The provider named, else gemini where there is a key, else local."""

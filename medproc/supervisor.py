@@ -31,7 +31,7 @@ from django.db import OperationalError
 from medproc import absence, embedded, private
 from medproc.env import PROJECT_ROOT
 
-GRACE_S = 30.0
+GRACE_S = 40.0
 """Seconds that children have between SIGTERM and SIGKILL."""
 POLL_S = 0.1
 DEMO_USER = "demo"

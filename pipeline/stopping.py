@@ -17,9 +17,6 @@ from django.conf import settings
 
 from medproc.timing import scaled
 
-DEFAULT_GRACE_S = 30.0
-"""Between the first SIGTERM and the end, as orchestrators have it; `STOP_GRACE_S` overrides."""
-
 
 class StopFlag:
     """Whether this process should drain, and whom to wake when it should."""
@@ -79,7 +76,7 @@ class StopFlag:
 
 def grace_s() -> float:
     """Give the seconds that a step has between the first SIGTERM and its end."""
-    return scaled(float(getattr(settings, "STOP_GRACE_S", DEFAULT_GRACE_S)))
+    return scaled(settings.STOP_GRACE_S)
 
 
 STOP = StopFlag()
