@@ -78,7 +78,9 @@ _A, _N = Budget.ATTEMPT, Budget.NONE
 
 ERRORS: dict[ErrorCode, ErrorFacts] = {
     ErrorCode.RATE_LIMIT: ErrorFacts(
-        True, Budget.RATE_LIMIT, "The quota per minute is used up; the work goes on by itself."
+        True,
+        Budget.RATE_LIMIT,
+        "The quota per minute binds; running work waits by itself, failed work needs a retry.",
     ),
     ErrorCode.QUOTA_EXHAUSTED: ErrorFacts(
         False, Budget.PARK, "A day or spend quota is used up; wait for its reset or raise it."

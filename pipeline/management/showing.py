@@ -121,8 +121,7 @@ def _counts(progress: Progress) -> str:
         case Step.PASS1 if progress.batches_total:
             return (
                 f"{progress.batches_done}/{progress.batches_total} batches,"
-                f" {counted(progress.encounters, 'encounter')},"
-                f" {counted(progress.entities, 'entity')} so far"
+                f" {counted(progress.entities, 'entity')}"
             )
         case _:
             return ""
@@ -193,7 +192,7 @@ class Screen:
     def _table(self, found: Mapping[UUID, Progress]) -> Table:
         table = Table(box=None, pad_edge=False, show_header=False, expand=False)
         table.add_column(no_wrap=True, overflow="ellipsis", max_width=40)
-        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True, min_width=11)
         table.add_column(no_wrap=True, overflow="ellipsis")
         table.add_column(no_wrap=True, justify="right")
         rows = sorted(found.values(), key=lambda p: _ORDER[WORDS[p.status]])

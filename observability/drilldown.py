@@ -1,0 +1,41 @@
+"""The drill-down: from any id to what happened, why, what is lost and what to do.
+
+Imports lookup, rows, tree and answers. Reads only, a constant number of statements, no PHI.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.utils import timezone
+
+from observability.answers import node_answer, record_answer
+from observability.lookup import locate
+from observability.nodes import DrillDown
+from observability.rows import rows_of
+from observability.tree import tree
+
+
+def drill_down(text: str) -> DrillDown:
+    """Explain the record that an id, or a unique prefix of one, belongs to.
+
+    The id may be that of a record, job, session, encounter, batch, chunk, call, entity or of a
+    sighting of an encounter. Raises `lookup.IdError` for one that is unknown or ambiguous.
+    """
+    located = locate(text)
+    rows = rows_of(located.shell_file_id)
+    root = tree(rows)
+    whole = record_answer(rows, root)
+    found = DrillDown(
+        asked=str(located.id),
+        asked_kind=located.kind,
+        focus=str(located.node_id),
+        answer=whole,
+        record_answer=whole,
+        root=root,
+        taken_at=timezone.now(),
+    )
+    path = found.path()
+    if len(path) == 1:
+        return found
+    return replace(found, answer=node_answer(path))

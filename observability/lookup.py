@@ -1,0 +1,119 @@
+"""From any id, or the beginning of one, to the record that it belongs to. One statement.
+
+Imports the pipeline's models; reads ids only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import CharField, F, Model, QuerySet, UUIDField, Value
+from django.db.models.functions import Cast
+
+from pipeline.models import (
+    Batch,
+    Chunk,
+    DiscoverySession,
+    Encounter,
+    EncounterResult,
+    Entity,
+    Job,
+    PendingEncounter,
+    ProviderCall,
+    Session,
+    ShellFile,
+    ZoneResult,
+)
+
+SHORTEST = 6
+"""Hexadecimal digits that a prefix must have."""
+SHOWN = 10
+"""How many candidates an ambiguous prefix names."""
+
+
+class IdError(Exception):
+    """The id names nothing, or several things; the message says which."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """What an id stands for."""
+
+    kind: str
+    id: UUID
+    node_id: UUID
+    """The node of the drill-down that stands for it; an entity's is its encounter's."""
+    shell_file_id: UUID
+
+
+@dataclass(frozen=True)
+class _Place:
+    kind: str
+    model: type[Model]
+    record: str
+    node: str
+
+
+_PLACES = (
+    _Place("record", ShellFile, "id", "id"),
+    _Place("job", Job, "shell_file_id", "shell_file_id"),
+    _Place("session", Session, "shell_file_id", "shell_file_id"),
+    _Place("discovery", DiscoverySession, "shell_file_id", "shell_file_id"),
+    _Place("chunk", Chunk, "discovery_session__shell_file_id", "id"),
+    _Place("sighting", PendingEncounter, "discovery_session__shell_file_id", "chunk_id"),
+    _Place("encounter", Encounter, "shell_file_id", "id"),
+    _Place("encounter result", EncounterResult, "shell_file_id", "healthcare_encounter_id"),
+    _Place("batch", Batch, "pass1_encounter_result__shell_file_id", "id"),
+    _Place("entity", Entity, "shell_file_id", "healthcare_encounter_id"),
+    _Place("zone", ZoneResult, "healthcare_encounter__shell_file_id", "id"),
+    _Place("call", ProviderCall, "processing_session__shell_file_id", "id"),
+)
+
+
+def locate(text: str) -> Located:
+    """Find what an id, or a unique prefix of at least six digits, stands for. Raises IdError."""
+    first, last = _bounds(text)
+    found = _candidates(first, last)
+    if not found:
+        raise IdError(f"Nothing here has the id {text}.")
+    if len(found) > 1:
+        names = ", ".join(f"{each.kind} {each.id}" for each in found[:SHOWN])
+        more = ", …" if len(found) > SHOWN else ""
+        raise IdError(f"{text} is the beginning of several ids: {names}{more}.")
+    return found[0]
+
+
+def _bounds(text: str) -> tuple[UUID, UUID]:
+    digits = text.strip().lower().replace("-", "")
+    if not re.fullmatch(r"[0-9a-f]{1,32}", digits):
+        raise IdError("An id is hexadecimal, as 0b02ca07-dce8-4ca2-9850-8a2edbe5b7e8.")
+    if len(digits) < SHORTEST:
+        raise IdError(f"Give at least {SHORTEST} digits of the id.")
+    # A range of keys, unlike a pattern over their text, is read from the primary key's index.
+    return UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+
+
+def _candidates(first: UUID, last: UUID) -> list[Located]:
+    parts = [_rows(place, first, last) for place in _PLACES]
+    rows = parts[0].union(*parts[1:], all=True)[: SHOWN + 1]
+    return [
+        Located(kind=kind, id=own, node_id=node, shell_file_id=record)
+        for kind, own, node, record in rows
+    ]
+
+
+def _rows(place: _Place, first: UUID, last: UUID) -> QuerySet[Model, tuple[str, UUID, UUID, UUID]]:
+    rows: QuerySet[Model, tuple[str, UUID, UUID, UUID]] = (
+        place.model._default_manager.filter(pk__gte=first, pk__lte=last)
+        .annotate(
+            found_kind=Cast(Value(place.kind), CharField()),
+            found_id=F("pk"),
+            found_node=Cast(F(place.node), UUIDField()),
+            found_record=Cast(F(place.record), UUIDField()),
+        )
+        .values_list("found_kind", "found_id", "found_node", "found_record")
+        .order_by()
+    )
+    return rows

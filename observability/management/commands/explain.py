@@ -1,0 +1,68 @@
+"""`manage.py explain ID`: the drill-down as a tree, from any id.
+
+May import the drill-down and its rendering. The first line is the answer; no file name, no name and
+no document text is ever shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.json import DjangoJSONEncoder
+from rich.console import Console
+
+from observability.drilldown import drill_down
+from observability.lookup import SHORTEST, IdError
+from observability.nodes import DrillDown
+from observability.rendering import as_lines, as_tree, outline
+
+
+class Command(BaseCommand):
+    """Explain what became of a record."""
+
+    help = (
+        "Say what became of a record, and why, from any id: record (shell file), job, session,"
+        " encounter, batch, chunk, call or entity."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the id and the form of the answer."""
+        parser.add_argument(
+            "id", metavar="ID", help=f"an id, or its first {SHORTEST} or more hexadecimal digits"
+        )
+        parser.add_argument("--all", action="store_true", help="fold nothing")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Raise CommandError, which is one line and exit code 1, for an id that names nothing."""
+        try:
+            found = drill_down(options["id"])
+        except IdError as error:
+            raise CommandError(str(error)) from None
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        if options["json"]:
+            self.stdout.write(json.dumps(found.as_json(), cls=DjangoJSONEncoder))
+        else:
+            self._print(found, everything=options["all"])
+
+    def _print(self, found: DrillDown, *, everything: bool) -> None:
+        rows = outline(found, everything=everything)
+        if not self.stdout.isatty():
+            self.stdout.write(found.answer)
+            if found.answer != found.record_answer:
+                self.stdout.write(found.record_answer)
+            self.stdout.write("")
+            for line in as_lines(rows):
+                self.stdout.write(line)
+            return
+        console = Console(file=sys.stdout, highlight=False)
+        console.print(found.answer, style="bold", markup=False)
+        if found.answer != found.record_answer:
+            console.print(found.record_answer, markup=False)
+        console.print()
+        console.print(as_tree(rows), soft_wrap=True)

@@ -1,0 +1,116 @@
+"""Everything that a drill-down of one record reads: ten statements, however large the record.
+
+Imports the pipeline's models. Columns that hold document text, model output, names or file names
+are not asked for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Count
+
+from pipeline.models import (
+    Batch,
+    Chunk,
+    DiscoverySession,
+    Encounter,
+    EncounterResult,
+    Job,
+    Page,
+    ProviderCall,
+    Session,
+    ShellFile,
+    Summary,
+    ZoneResult,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordRows:
+    """The rows of one record, without PHI."""
+
+    shell_file: ShellFile
+    pseudonym: str
+    job: Job
+    session: Session
+    summary: Summary
+    discovery: DiscoverySession | None
+    pages_by_source: Mapping[str, int]
+    chunks: Sequence[Chunk]
+    encounters: Sequence[Encounter]
+    """In the order of the pages."""
+    results: Mapping[UUID, EncounterResult]
+    """By encounter."""
+    batches: Sequence[Batch]
+    zones: Sequence[ZoneResult]
+    calls: Sequence[ProviderCall]
+    """In the order in which they were started."""
+
+    def calls_of(self) -> dict[UUID, list[ProviderCall]]:
+        """Return the calls of each batch and chunk, by its id."""
+        found: defaultdict[UUID, list[ProviderCall]] = defaultdict(list)
+        for call in self.calls:
+            if owner := call.batch_id or call.chunk_id:
+                found[owner].append(call)
+        return dict(found)
+
+
+def rows_of(shell_file_id: UUID) -> RecordRows:
+    """Read the rows of a record and of its newest job."""
+    shell_file = (
+        ShellFile.objects.select_related("patient", "session", "summary")
+        .defer("original_filename", "patient__reference", "patient__identity_digests")
+        .get(id=shell_file_id)
+    )
+    job = Job.objects.filter(shell_file_id=shell_file_id).latest("created_at")
+    discovery = DiscoverySession.objects.filter(shell_file_id=shell_file_id).first()
+    pages = Page.objects.filter(shell_file_id=shell_file_id).order_by().values_list("source")
+    return RecordRows(
+        shell_file=shell_file,
+        pseudonym=shell_file.patient.pseudonym,
+        job=job,
+        session=shell_file.session,
+        summary=shell_file.summary,
+        discovery=discovery,
+        pages_by_source=dict(pages.annotate(number=Count("id"))),
+        chunks=list(
+            Chunk.objects.filter(discovery_session__shell_file_id=shell_file_id)
+            .defer("output")
+            .order_by("chunk_index")
+        ),
+        encounters=list(
+            Encounter.objects.filter(shell_file_id=shell_file_id)
+            .only(
+                "encounter_index",
+                "encounter_type",
+                "page_start",
+                "page_end",
+                "page_count",
+                "entities_published_at",
+            )
+            .order_by("encounter_index")
+        ),
+        results={
+            result.healthcare_encounter_id: result
+            for result in EncounterResult.objects.filter(shell_file_id=shell_file_id)
+        },
+        batches=list(
+            Batch.objects.filter(pass1_encounter_result__shell_file_id=shell_file_id)
+            .defer("output", "spans")
+            .order_by("page_range_start", "batch_index")
+        ),
+        zones=list(
+            ZoneResult.objects.filter(healthcare_encounter__shell_file_id=shell_file_id)
+            .defer("output")
+            .order_by("zone_index")
+        ),
+        calls=list(
+            ProviderCall.objects.filter(processing_session_id=shell_file.session.id).order_by(
+                "started_at", "attempt"
+            )
+        ),
+    )

@@ -1,0 +1,94 @@
+"""Records that have really run: submitted, stepped through in this process, and as they ended.
+
+Rows come from the pipeline itself, never from a fixture written by hand. A record that fails meets
+its faults at the emulator, through the real client. Needs `db`, `cloned_db` or `module_db`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.test import override_settings
+
+from medproc.env import PROJECT_ROOT
+from pipeline import jobs
+from pipeline.models import Job, ShellFile
+from pipeline.provider.emulator import Emulator
+from pipeline.provider.factory import warm
+from pipeline.services import record_submit
+from pipeline.stages.intake import Received, Submission
+from pipeline.states import JobStatus
+
+SAMPLES = PROJECT_ROOT / "samples"
+LAB = SAMPLES / "lab_5p_8enc.pdf"
+"""5 pages, 8 encounters, none longer than two pages: one batch each."""
+VISITS = SAMPLES / "visits_20p_4enc.pdf"
+SCAN = SAMPLES / "scan_5p.pdf"
+LONG = SAMPLES / "long_72p.pdf"
+"""72 pages, 12 encounters, one of them with 30 pages in several batches."""
+TRAPS = SAMPLES / "traps_10p.pdf"
+
+OUTAGE: tuple[Mapping[str, Any], ...] = (
+    {"fault": "503", "kind": "entities", "page": "1-4"},
+    {"fault": "500", "kind": "entities", "page": 5, "attempt": 1},
+)
+"""On `LAB`: seven batches fail for good with API_5XX, the one of page 5 after a second try not."""
+ONE_BROKEN_BATCH: tuple[Mapping[str, Any], ...] = (
+    {"fault": "bad-json", "kind": "entities", "page": 1},
+)
+"""On `VISITS`: the first batch of the first encounter fails for good with PARSE_JSON."""
+
+
+def submit(path: Path, **options: Any) -> Received:
+    """Submit a file as `process` does."""
+    return record_submit(Submission(path=path, filename=path.name, **options))
+
+
+def run_record(received: Received) -> ShellFile:
+    """Run the steps of a record in this process until its job waits for none; give its record."""
+    for step in jobs.PASSES:
+        job = Job.objects.get(id=received.job_id)
+        if job.status == JobStatus.PENDING and job.current_step == step:
+            jobs.run_step(step.value)
+    return ShellFile.objects.get(id=received.shell_file_id)
+
+
+def completed_record(path: Path = LAB, **options: Any) -> ShellFile:
+    """Run a file through the local engine."""
+    return run_record(submit(path, **options))
+
+
+@contextmanager
+def through_emulator(
+    faults: Sequence[Mapping[str, Any]] = (), **options: Any
+) -> Iterator[Emulator]:
+    """Have steps of this process ask an emulator that plays `faults`."""
+    with (
+        Emulator(faults=faults, **options) as emulator,
+        override_settings(MEDPROC_PROVIDER="gemini", GEMINI_BASE_URL=emulator.url),
+    ):
+        # As a worker does before it forks; the import alone can outlast a lease of the tests.
+        warm(settings)
+        yield emulator
+
+
+def failed_record(
+    path: Path = LAB, faults: Sequence[Mapping[str, Any]] = OUTAGE, **options: Any
+) -> ShellFile:
+    """Run a file through an emulator that plays `faults`."""
+    received = submit(path, **options)
+    with through_emulator(faults):
+        return run_record(received)
+
+
+def rows(sql: str, *parameters: str) -> list[dict[str, Any]]:
+    """Give the rows of a query, by column."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
