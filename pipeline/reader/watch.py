@@ -144,7 +144,8 @@ class WatchedChild:
     def _obituary(self, seconds: float) -> Exception:
         """Say what the child's end means for the file."""
         if self._timed_out:
-            self._process.kill()
+            # Popen.kill polls first and would reap a child that has just died, with its usage.
+            os.kill(self._process.pid, signal.SIGKILL)
         _, status, usage = os.wait4(self._process.pid, 0)
         self._process.returncode = code = os.waitstatus_to_exitcode(status)
         if self._timed_out or code == -signal.SIGXCPU:
