@@ -13,6 +13,7 @@ from django.db import OperationalError, connection
 from pipeline.errors import ErrorCode, LeaseLostError, PipelineError
 from pipeline.outcome import Stage, StepResult
 from pipeline.queues import enqueue_step
+from pipeline.rollup import roll_up
 from pipeline.scrub import scrubbed
 from pipeline.stages import pages
 from pipeline.stages.pass05 import stage as pass05
@@ -85,6 +86,7 @@ def _run(lease: Lease) -> StepResult:
 def _end(lease: Lease, result: StepResult) -> None:
     with fenced(lease):
         result.publish()
+        roll_up(lease, f"{lease.step}: {_outcome(result)}")
         if result.given_back is not None:
             _wake(lease, lease.step, give_back(lease))
         elif result.failure is not None:

@@ -16,7 +16,7 @@ from django.conf import settings
 from medproc.timing import scaled
 from pipeline import reader, storage
 from pipeline.errors import ErrorCode, PipelineError
-from pipeline.models import Page, PageSource, Session, ShellFile, Summary
+from pipeline.models import Job, Page, PageSource, Session, ShellFile, Summary
 from pipeline.outcome import StepResult
 from pipeline.stopping import stop_requested
 from pipeline.transitions import Failure, Lease, fenced, heartbeat
@@ -24,6 +24,10 @@ from pipeline.warnings import warn
 
 CHUNK_PAGES = 50
 """Pages that are read and written together; a crash repeats at most these (`design.md` §4)."""
+
+SIZE_BOUNDS = (50, 500)
+"""Pages up to which a record is small, and medium. One chunk of discovery is 50 pages; a record of
+500 keeps thirty calls busy for minutes."""
 
 
 def run(lease: Lease) -> StepResult:
@@ -38,6 +42,11 @@ def run(lease: Lease) -> StepResult:
         raise PipelineError(
             "the stored file of this record is gone", code=ErrorCode.INPUT_INVALID
         ) from None
+
+
+def size_class(page_count: int) -> int:
+    """Return 0, 1 or 2 for a small, medium or large record; smaller ones are claimed first."""
+    return sum(page_count > bound for bound in SIZE_BOUNDS)
 
 
 def limits() -> reader.Limits:
@@ -68,10 +77,11 @@ def _read(lease: Lease, shell_file: ShellFile, path: str) -> StepResult:
 def _judge(lease: Lease) -> StepResult:
     poor, with_ocr, hidden, damaged = [], 0, [], []
     pages = Page.objects.filter(shell_file_id=lease.shell_file_id).order_by("page_number")
-    readable = 0
+    readable = total = 0
     for number, source, confidence, found in pages.values_list(
         "page_number", "source", "ocr_confidence", "warnings"
     ):
+        total += 1
         if source == PageSource.DAMAGED:
             damaged.append(number)
         if "hidden_text" in found:
@@ -92,6 +102,7 @@ def _judge(lease: Lease) -> StepResult:
         )
 
     def publish() -> None:
+        Job.objects.filter(id=lease.job_id).update(size_class=size_class(total))
         if poor:
             warn(
                 lease.shell_file_id,

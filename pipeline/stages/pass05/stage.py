@@ -96,7 +96,9 @@ class _Chunks:
 
     def __init__(self, pages: dict[int, PageText], chunks: Sequence[Chunk]) -> None:
         self._pages = pages
-        self.rows: Sequence[Chunk] = [chunk for chunk in chunks if chunk.status != WorkStatus.SUCCEEDED]
+        self.rows: Sequence[Chunk] = [
+            chunk for chunk in chunks if chunk.status != WorkStatus.SUCCEEDED
+        ]
         self.known: Sequence[Chunk] = ()
         self.groups: Sequence[Hashable] = [chunk.id for chunk in self.rows]
 

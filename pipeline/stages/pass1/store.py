@@ -25,11 +25,13 @@ from pipeline.models import (
     EncounterResult,
     Entity,
     EntityMetrics,
+    ProcessedDocument,
     Session,
+    ShellFile,
     Summary,
 )
-from pipeline.provider.prompts import estimate_tokens
-from pipeline.provider.schemas import EntityReply
+from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens
+from pipeline.provider.schemas import SCHEMA_VERSION, EntityReply
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
 from pipeline.states import Step, WorkStatus
@@ -180,6 +182,8 @@ def publish_totals(lease: Lease, plan: Plan) -> None:
         pass1_metrics=metrics
     )
     _review(lease, plan)
+    if not failed:
+        _remember(lease, batches)
     Summary.objects.filter(id=summary.id).update(
         pass1_metrics=metrics, entities_extracted_total=found["count"]
     )
@@ -229,6 +233,27 @@ def _store_plan(
     with fenced(lease):
         EncounterResult.objects.bulk_create(results)
         Batch.objects.bulk_create(batches)
+
+
+def _remember(lease: Lease, batches: Sequence[Batch]) -> None:
+    """Note under which conditions these bytes were extracted (`spec.md` point 39)."""
+    sha256 = ShellFile.objects.values_list("sha256", flat=True).get(id=lease.shell_file_id)
+    versions = {b.ai_model_used for b in batches if b.ai_model_used}
+    ProcessedDocument.objects.bulk_create(
+        [
+            ProcessedDocument(
+                document_hash=sha256,
+                engine=settings.MEDPROC_PROVIDER,
+                model_version=",".join(sorted(versions)),
+                prompt_version=PROMPT_VERSION,
+                schema_version=SCHEMA_VERSION,
+                zones=not settings.PASS1_DISABLE_ZONES,
+                input_mode=settings.PASS_INPUT,
+                shell_file_id=lease.shell_file_id,
+            )
+        ],
+        ignore_conflicts=True,
+    )
 
 
 def _review(lease: Lease, plan: Plan) -> None:
