@@ -1,7 +1,8 @@
 """Scores of the engine on whole sample records against their truth, attribute by attribute.
 
-May import `provider.local`, `reader`, `types` and `scores`. A number that differs is counted apart
-from one that was not found: a wrong number is worse than none.
+May import `provider.local`, `reader`, `types` and `scores`. A number that differs, or that no truth
+holds, is counted apart from one that was not found: a wrong number is worse than none. A mention
+without a number (`his inhaler`) that the truth leaves out is no false medication.
 """
 
 from __future__ import annotations
@@ -115,7 +116,9 @@ def _compare(
                 f"p{entity['page']} {expected} not {said}: {entity['quote']} @ {entity['line']}",
             )
     for extra in free:
-        counts[extra.category, "extra"] += 1
+        number = _NUMBER.get(extra.category)
+        invented = number is not None and getattr(extra, number) is not None
+        counts[extra.category, "invented" if invented else "extra"] += 1
         if misses is not None:
             line = _line(pages[extra.page], extra.start or 0)
             misses(
@@ -182,17 +185,23 @@ def _as_scores(name: str, counts: Counter[tuple[str, str]]) -> Iterator[Score]:
             part="all",
             measure=measure,
             tp=right,
-            fp=wrong + counts[category, "extra"],
+            fp=wrong + counts[category, "invented" if category in _NUMBER else "extra"],
             fn=missed + wrong,
         )
-    lies = sum(count for (_, what), count in counts.items() if what == "wrong number")
+    lies = sum(count for (_, what), count in counts.items() if what in ("wrong number", "invented"))
+    wrong_numbers = sum(count for (_, what), count in counts.items() if what == "wrong number")
     numbers = sum(
         count
         for (category, what), count in counts.items()
         if category in _NUMBER and what in ("right", "wrong", "wrong number")
     )
     yield Score(
-        data=name, part="all", measure="numbers not wrong", tp=numbers - lies, fp=lies, fn=0
+        data=name,
+        part="all",
+        measure="numbers not wrong",
+        tp=numbers - wrong_numbers,
+        fp=lies,
+        fn=0,
     )
     yield Score(
         data=name,

@@ -65,8 +65,7 @@ class Allergens:
         self._tables: dict[int, bool] = {}
         for m in _NONE_KNOWN.finditer(reading.text):
             self._none_at(m.start())
-            if m.group().isupper():
-                reading.claim(m.start(), m.end())
+            reading.claim(m.start(), m.end())
         for zone in reading.zones.all:
             if zone.zone == "allergies":
                 if _NONE_IN_SECTION.match(reading.text, zone.body, zone.end):

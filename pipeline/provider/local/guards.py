@@ -27,6 +27,7 @@ _SUSCEPTIBILITY = re.compile(
     re.I | re.M,
 )
 _NOT_BEHIND: dict[str, str] = {
+    "ed": r"[ ]+[A-Za-z]",
     "discharge": (
         r"[ ]+(?:to|home|on|from|the|date|planning|plan|summary|instructions?|medications?"
         r"|diagnos\w+|in|today|when|if|once|papers|criteria|with|after|tomorrow|condition"
@@ -61,6 +62,7 @@ _NOT_BEHIND: dict[str, str] = {
     "cold": r"[ ]+(?:pack|compress\w*|water|chain)",
 }
 _NOT_BEFORE: dict[str, str] = {
+    "ed": r"\b(?:the|in|to|from|this|our|at|via|outside)[ ]+$",
     "frequency": r"\b(?:respiratory|heart|dosing|high|low|radio|visit)[ ]+$",
     "discharge": (
         r"\b(?:hospital|for|at|upon|on|after|before|to|the|of|post|until|since|following|patient"
@@ -95,6 +97,8 @@ def is_ruled_out(reading: Reading, match: Match, term: Term) -> bool:
         return True
     line = text.rfind("\n", 0, match.start) + 1
     if before is not None and before.search(text[max(line, match.start - 40) : match.start]):
+        return True
+    if word in ("cta", "ctab") and reading.zones.type_at(match.start) == "physical_exam":
         return True
     if term.kind == "abbreviation" and len(word) <= 3 and _is_label(text, match):
         return True

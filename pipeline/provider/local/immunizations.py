@@ -17,7 +17,8 @@ from pipeline.provider.local.reading import Reading
 
 _GENERAL = "vaccine"
 _DATE = re.compile(
-    r"[ ,:;(–-]*(?:(?:given|administered|received|vaccine|dose|on|date|series|booster|completed"
+    r"(?:[ ]*\([^)\n]{1,20}\))?[ ,:;(–-]*"
+    r"(?:(?:given|administered|received|vaccine|dose|on|date|series|booster|completed"
     r"|today|last|in|was|is)[ ,:]+){0,4}"
     r"(?<!\d)(?:(\d{1,2})/(\d{1,2})/(\d{4})|(\d{4})-(\d{2})-(\d{2}))(?!\d)",
     re.I,
@@ -65,6 +66,13 @@ def _targets() -> re.Pattern[str]:
         reverse=True,
     )
     return re.compile(rf"(?:{'|'.join(re.escape(name) for name in names)})(?!\w)", re.I)
+
+
+def is_vaccine_target(reading: Reading, match: Match) -> bool:
+    """Tell a disease that a list of immunizations names for its vaccine."""
+    if reading.zones.type_at(match.start) != "immunizations":
+        return False
+    return _targets().fullmatch(reading.text[match.start : match.end]) is not None
 
 
 def as_immunization(reading: Reading, match: Match, term: Term) -> Found | None:

@@ -12,9 +12,12 @@ from pipeline.provider.local.analytes import Analyte, find_analytes, known_name
 from pipeline.provider.local.cells import Cells, columns_of, inline_value, read_cells
 from pipeline.provider.local.found import Found, own_words
 from pipeline.provider.local.layout import Line, bullet_end
+from pipeline.provider.local.lexicon import lexicon
 from pipeline.provider.local.reading import Reading
+from pipeline.provider.local.tokens import tokenize
 
 _MAX_NAME_WORDS = 8
+_ZONES_OF_TABLES = (None, "labs", "other", "header", "procedures", "imaging")
 _SPECIMEN = re.compile(r"[ ]+(?:urine|serum|plasma|blood|csf|whole blood)(?![\w,])", re.I)
 _NOT_A_NAME = re.compile(
     r"\b(?:page|phone|fax|tel|date|time|dob|mrn|street|road|suite|accession|collected|reported"
@@ -56,7 +59,7 @@ def _read_row(reading: Reading, line: Line, order: tuple[str, ...]) -> None:
     if not name or len(name.split()) > _MAX_NAME_WORDS:
         return
     sure = bool(cells.unit or cells.reference_range or cells.flag)
-    if not known and (not order or not sure or _NOT_A_NAME.search(name) or not name[0].isalpha()):
+    if not known and not (order and sure and _may_be_analyte(reading, line, name)):
         return
     if known and not (sure or order or reading.zones.type_at(line.start) == "labs"):
         return
@@ -77,6 +80,15 @@ def _read_row(reading: Reading, line: Line, order: tuple[str, ...]) -> None:
             zone=reading.zones.type_at(start),
         )
     )
+
+
+def _may_be_analyte(reading: Reading, line: Line, name: str) -> bool:
+    """Tell an analyte that no list holds from a line of text that happens to have the shape."""
+    if _NOT_A_NAME.search(name) or not name[0].isalpha() or ":" in name:
+        return False
+    if reading.zones.type_at(line.start) not in _ZONES_OF_TABLES:
+        return False
+    return not any(m.reading("medication") for m in lexicon().find(tokenize(name)))
 
 
 def _cells_behind(

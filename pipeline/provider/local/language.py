@@ -20,6 +20,8 @@ from pipeline.types import PageSlice
 
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = "en"
+_RECORD = "record"
+"""The list's word for English words of tables and forms, which have no function words."""
 _MIN_LETTERS = 8
 """Letters below which a page says nothing of its language."""
 _MIN_FOREIGN = 4
@@ -86,8 +88,11 @@ def language_of(text: str) -> str:
     words = [word.lower() for word in _WORD.findall(text)]
     counts = {code: sum(word in known for word in words) for code, known in _function_words()}
     english = counts.pop(_ENGLISH)
+    record = counts.pop(_RECORD)
     other = max(counts.values())
     if english >= _CLEAR_COUNT and english >= _CLEAR_SHARE * len(words) and english > other:
+        return _ENGLISH
+    if record >= _CLEAR_COUNT and record >= _CLEAR_SHARE * len(words) and record > 2 * other:
         return _ENGLISH
     if len(words) < _MIN_WORDS and other <= max(2, english):
         return _ENGLISH

@@ -26,6 +26,7 @@ _ROW = re.compile(
     re.I,
 )
 """A row of a table of medicines; it never goes on with the row before."""
+_AMOUNT = re.compile(r"\d[\d,./-]*[ ]?(?:mg|mcg|units?|mEq|mL|puffs?)(?!\w)", re.I)
 _ENDED = ".:;?!"
 _MIN_WIDTH = 60
 _FULL = 0.72
@@ -103,6 +104,8 @@ def _continues(previous: str, line: str, width: int) -> bool:
     head = line.lstrip()
     if tail.endswith(tuple(_ENDED)) or _BULLET.match(line):
         return False
+    if _AMOUNT.match(head):
+        return True
     if _ROW.match(previous) and _ROW.match(line):
         return False
     if head[0].islower() or head[0] in ",)(/&":

@@ -6,7 +6,7 @@ May import `reading`, `lexicon`, `sig`, `morphology` and `found`.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from pipeline.provider.local.found import Found, own_words
 from pipeline.provider.local.lexicon import Match, lexicon
@@ -15,10 +15,10 @@ from pipeline.provider.local.reading import Reading
 from pipeline.provider.local.sig import dose_before, read_sig, salt_end
 
 _STOPPED = re.compile(
-    r"\b(?:stop(?:ped|ping)?|discontinu(?:e|ed|ing)|d/c'?d?|hold(?:ing)?|held|avoid(?:ed|ing)?"
-    r"|never[ ]take|do[ ]not[ ](?:take|use|restart|give)|no[ ]longer[ ](?:taking|on|takes)"
-    r"|off[ ]of|no[ ]more"
-    r"|come[ ]off|taken[ ]off|quit)\b(?![^.;\n]{0,60}\b(?:start|begin|continue)\b)",
+    r"(?<!was )(?<!were )(?<!been )\b(?:stop(?:ped|ping)?|discontinu(?:e|ed|ing)|d/c'?d?"
+    r"|hold(?:ing)?|held|avoid(?:ed|ing)?|never[ ]take|do[ ]not[ ](?:take|use|restart|give)"
+    r"|no[ ]longer[ ](?:taking|on|takes)|off[ ]of|no[ ]more|come[ ]off|taken[ ]off|quit)\b"
+    r"(?![^.;]*\b(?:start|begin|continue|started|takes|taking)\b)",
     re.I,
 )
 _STOPPED_BEHIND = re.compile(
@@ -47,7 +47,7 @@ def medication(reading: Reading, match: Match, next_start: int) -> Found | None:
         next_start,
         rule="med.sig.v1" if term.kind != "class" else "med.class.v1",
         strength=0.95 if term.kind == "word" else 0.85,
-        needs_dose=term.kind == "bare",
+        needs_dose=term.kind == "bare" and reading.zones.type_at(match.start) != "medications",
     )
 
 
@@ -127,6 +127,7 @@ def read_unknown_drugs(reading: Reading) -> None:
                 reading.add(found)
 
 
+@lru_cache(maxsize=4_096)
 def misspelt(word: str) -> str | None:
     """Return the drug that `word` is most likely meant to be; None for another word."""
     low = word.lower()

@@ -12,7 +12,7 @@ from functools import cache
 from pipeline.provider.local.allergies import Allergens, as_allergy
 from pipeline.provider.local.found import Found, own_words
 from pipeline.provider.local.guards import is_ruled_out
-from pipeline.provider.local.immunizations import as_immunization
+from pipeline.provider.local.immunizations import as_immunization, is_vaccine_target
 from pipeline.provider.local.lexicon import Match, Term, lexicon
 from pipeline.provider.local.lexicon_files import concepts, words
 from pipeline.provider.local.medications import described, medication
@@ -95,6 +95,8 @@ def _read(reading: Reading, match: Match, allergens: Allergens, following: int) 
     if term.category == "medication":
         return medication(reading, match, following)
     if term.category == "immunization":
+        return as_immunization(reading, match, term)
+    if is_vaccine_target(reading, match):
         return as_immunization(reading, match, term)
     return _finding(reading, match, term, rule=f"{term.category}.{term.kind}.v1")
 

@@ -48,7 +48,7 @@ _ROUTE = re.compile(
     r"|intravitreal(?:ly)?)(?!\w)",
     re.I,
 )
-_WEEKDAY = r"(?:mon|tues?|wednes|thurs?|fri|satur|sun)days?"
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days"
 _COUNT = r"(?:\d+(?:[ ]?(?:-|–|to)[ ]?\d+)?|two|three|four|five|six|eight|twelve|few)"
 _FREQUENCY = re.compile(
     r"(?<!\w)(?:"
@@ -56,7 +56,7 @@ _FREQUENCY = re.compile(
     r"|×))[ ]?(?:(?:a|per|each|every)[ ](?:day|week|month|night)|daily|nightly|weekly|monthly"
     r"|/[ ]?day)"
     rf"|every[ ](?:other[ ])?(?:{_COUNT}[ ]?-?)?(?:hours?|hrs?|minutes?|mins?|days?|weeks?|wks?"
-    rf"|months?|mornings?|evenings?|nights?|bedtime|am|pm|{_WEEKDAY})"
+    rf"|months?|mornings?|evenings?|nights?|bedtime|am|pm|{_WEEKDAY}?)"
     r"|q\.?[ ]?\d{1,2}(?:[ ]?(?:-|–|to)[ ]?\d{1,2})?[ ]?(?:hours?|hourly|hrs?|h|minutes?|mins?"
     r"|days?|d|weeks?|wks?|w|months?)?"
     r"|q\.?[ ]?(?:a\.?m\.?|p\.?m\.?|h\.?s\.?|day|daily|week|weekly|wk|month|monthly|shift"
@@ -82,7 +82,7 @@ _BETWEEN = re.compile(
     r"|injection|injections|patch|drip|infusion|bolus|powder|syrup|elixir|liquid|pen|flexpen"
     r"|solostar|kwikpen|packet|spray|drops"
     r"|to|of|at|a|an|take|takes|taking|took|dose|dosed|dosing|given|gave|use|apply|inject"
-    r"|inhale|increased|decreased|reduced|started|by|in|the|total|for[ ]total|and"
+    r"|inhale|increased|decreased|reduced|by|in|the|total|for[ ]total|and"
     r"|strength|sig|level|therapy|on|mg)(?!\w)",
     re.I,
 )

@@ -85,6 +85,8 @@ def _followed(found: list[_Heading]) -> list[_Heading]:
         elif kind == _UNKNOWN:
             if current in ("allergies", "family_history"):
                 kept.append((start, body, "other", words))
+        elif current == "allergies" and words.lower() in ("medication", "drug"):
+            continue
         else:
             kept.append((start, body, kind, words))
     return kept
