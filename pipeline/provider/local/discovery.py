@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from pipeline.identity import compare
 from pipeline.provider.local.headers import Head, read_head
@@ -92,6 +93,8 @@ class _Reader:
         self._waiting: list[_Line] = []
         """Lines of pages in another language, which may stand inside an encounter."""
         self._closed = ""
+        self._running = Head()
+        """What the running header of the page states."""
         self.found: list[_Found] = []
         self.current: _Found | None = None
 
@@ -111,18 +114,26 @@ class _Reader:
                 self._page(lines)
 
     def _page(self, lines: list[_Line]) -> None:
+        top = list(takewhile(lambda line: line.running or not line.text.strip(), lines))
+        self._running = read_head([line.text for line in top])
+        self._running.facility = _house(lines)
+        heads = [
+            (start, end, read_head([x.text for x in lines[start:end]]))
+            for start, end in _heads(lines)
+        ]
+        begins = bool(heads) and heads[0][0] == len(top) and heads[0][2].complete
+        if not begins and self._is_other_patient(self._running):
+            self._open(Open(self._running), "patient")
         at = 0
-        house = _house(lines)
-        for start, end in _heads(lines):
-            head = read_head([line.text for line in lines[start:end]])
+        for start, end, head in heads:
             above = lines[at:start]
-            head.facility = head.facility or house
+            head.facility = head.facility or self._running.facility
             if not head.who and head.day is None:
                 continue
-            if not head.complete and not self._next_specimen(head):
+            if not head.complete and not self._next_specimen(head, above):
                 self._continue(above)
                 self._adopt(head, lines[start:end])
-            elif at == 0 and all(line.running or not line.text.strip() for line in above):
+            elif at == 0 and start == len(top):
                 self._begin(head, lines[:end])
             else:
                 self._continue(above)
@@ -130,14 +141,21 @@ class _Reader:
             at = end
         self._continue(lines[at:])
 
-    def _next_specimen(self, head: Head) -> bool:
+    def _is_other_patient(self, head: Head) -> bool:
+        """Whether a running header names somebody else than the open encounter does."""
+        if self.current is None or not (head.name or who(head).stated > 1):
+            return False
+        return compare(self.current.open.patient, who(head)).disagrees
+
+    def _next_specimen(self, head: Head, above: list[_Line]) -> bool:
         """Whether a bare `Collected:` line begins the next report of a series."""
         dated = head.opens and head.weight is Weight.SPECIMEN
         reports = ("laboratory", "imaging", "pathology")
         current = self.current
         if not dated or current is None or current.open.type not in reports:
             return False
-        return sum(bool(line.text.strip()) for line in current.lines) > current.headed + 2
+        filled = sum(bool(line.text.strip()) for line in (*current.lines, *above))
+        return filled > current.headed + 2
 
     def _continue(self, lines: list[_Line]) -> None:
         """Give lines without a head of their own to the encounter that is open."""
@@ -146,22 +164,24 @@ class _Reader:
         if self.current is None:
             if all(line.running or not line.text.strip() for line in lines):
                 return
-            self._open(Open(Head(facility=_house(lines))), self._closed or "start")
+            self._open(Open(self._running), self._why())
         self._give(lines)
 
     def _adopt(self, head: Head, lines: list[_Line]) -> None:
         """Take an incomplete head, such as a running one, into the encounter that is open."""
-        if self.current is not None and compare(self.current.open.patient, who(head)).disagrees:
+        current = self.current
+        named = who(head).stated > 1 or lines[0].number <= 3
+        if current and named and compare(current.open.patient, who(head)).disagrees:
             self._open(Open(head), "patient")
-        elif self.current is None:
-            self._open(Open(head), self._closed or "start")
+        elif current is None:
+            self._open(Open(head), self._why())
         else:
-            self.current.open.take_patient(head)
+            current.open.take_patient(head)
         self._give(lines, head=True)
 
     def _begin(self, head: Head, lines: list[_Line]) -> None:
         """Hold a complete head against the open encounter and the earlier ones of this chunk."""
-        rule = judge(self.current.open, head) if self.current else self._closed or "start"
+        rule = judge(self.current.open, head) if self.current else self._why()
         if rule == "head" and self._is_preamble():
             rule = ""
         if rule:
@@ -181,6 +201,11 @@ class _Reader:
         elif self.current is not None:
             self.current.open.take(head)
         self._give(lines, head=True)
+
+    def _why(self) -> str:
+        """Return the rule of an encounter that begins with nothing open before it."""
+        begins = not self._slices or self._slices[0].page == 1
+        return self._closed or ("start" if begins else "head")
 
     def _is_preamble(self) -> bool:
         """Whether the open encounter is but a line or two at the very top of the record."""
@@ -258,6 +283,8 @@ def _may_stand_between(line: _Line) -> bool:
     text = line.text.strip()
     if line.running or not text or is_address(text):
         return True
+    if any(c.isdigit() for c in text) and not fields_of(text):
+        return False
     return len(text) <= 70 and not text.endswith(".") and not text.isupper()
 
 

@@ -37,6 +37,8 @@ class Head:
     """What the head of a document states; None where it does not say."""
 
     name: str | None = field(default=None, repr=False)
+    name_label: str = ""
+    """`Name:` alone may be a drug's or a relative's; it counts beside a number or birth date."""
     born: str | None = field(default=None, repr=False)
     number: str | None = field(default=None, repr=False)
     facility: str | None = field(default=None, repr=False)
@@ -101,6 +103,8 @@ def read_head(lines: Sequence[str]) -> Head:
         kind = title_of(behind[-1]) if len(behind) > 1 else None
         if kind is not None and head.kind is None:
             head.kind, head.titled = kind, True
+    if head.name_label == "name" and head.born is None and head.number is None:
+        head.name = None
     return head
 
 
@@ -135,7 +139,8 @@ def _read_field(head: Head, found: Field) -> None:
     elif found.role == "number":
         head.number = head.number or found.text
     elif found.role == "name":
-        head.name = head.name or found.text
+        if head.name is None or (head.name_label == "name" and found.label != "name"):
+            head.name, head.name_label = found.text, found.label
     elif found.role == "facility":
         if not head.letterhead:
             head.facility = found.text

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from difflib import get_close_matches
 from enum import IntEnum
+from functools import lru_cache
 from itertools import chain
 
 from pipeline.provider.local.dates import date_at
@@ -125,6 +126,16 @@ _ROLE: dict[str, str] = {
     **{_fold(label): "date" for label in _SERVICE},
     **{_fold(label): role for role, labels in _ROLES.items() for label in labels},
 }
+_OTHERS = frozenset(
+    _fold(word)
+    for word in _labels(
+        "last, next, previous, prev, prior, former, earlier, initial, first, mother, mother's,"
+        "father, father's, spouse, infant, baby, child, newborn, contact, insured, guarantor,"
+        "subscriber, guardian, maiden, middle, nurse, drug, medication, test, vaccine, product,"
+        "file, user, physician, doctor"
+    )
+)
+"""A label behind one of these is another visit's, person's or thing's."""
 _PLAIN = {_fold(label): label for label in [*_SERVICE, *chain(*_ROLES.values())]}
 _LABEL = re.compile(
     r"(?<![a-z0-9'-])(?P<label>"
@@ -132,9 +143,8 @@ _LABEL = re.compile(
     + r")(?![a-z0-9])(?P<mark>\s*[:;]|\s*#:?|\s+)"
 )
 _COLON = re.compile(r"(?:^|(?<=\s))(?P<label>[A-Za-z0-9][A-Za-z0-9 ./'|-]{2,28}?)\s?[:;](?=\s|$)")
-_CITED = re.compile(r"(?:last|next|previous|prior|former|earlier|initial|first)\s*$")
 _GAP = re.compile(r"\s{3,}|\t|\s\|\s")
-_SENTENCE = re.compile(r"\b(?:the|and|was|is|were|has|had|with|for|from|to|on|in|at|by)\b")
+_PARTICLES = frozenset(_labels("de, la, del, da, di, van, von, der, den, bin, al, y"))
 _PERSON = re.compile(r"[A-Z][\w'’-]+,\s?[A-Z][\w'’-]*")
 _NUMBER = re.compile(r"[#:\s]*([A-Za-z]{0,4}-?\d[\w/-]*)")
 
@@ -161,15 +171,16 @@ def fields_of(line: str) -> list[Field]:
         colon = m["mark"].strip() != ""
         if not colon and not _colonless(line, m):
             continue
-        role = "other" if _CITED.search(folded[: m.start()]) else _ROLE[m["label"]]
+        role = "other" if _of_another(folded[: m.start()]) else _ROLE[m["label"]]
         marks.append((m.start(), m.end(), m["label"], role, colon))
     for m in _COLON.finditer(line):
-        if any(start < m.end() and m.start() < end for start, end, *_ in marks):
+        label, words = _mended(_fold(m["label"].strip()))
+        begin = [w.start() for w in re.finditer(r"\S+", m["label"])][-words] + m.start()
+        over = [mark for mark in marks if mark[0] < m.end() and begin < mark[1]]
+        if over and (label not in _ROLE or any(mark[3] != "other" for mark in over)):
             continue
-        words = _fold(m["label"].strip())
-        close = get_close_matches(words, _ROLE, n=1, cutoff=0.86) if len(words) > 4 else []
-        label = close[0] if close else words
-        marks.append((m.start(), m.end(), label, _ROLE.get(label, "other"), True))
+        marks = [mark for mark in marks if mark not in over]
+        marks.append((begin, m.end(), label, _ROLE.get(label, "other"), True))
     marks.sort()
     found = []
     for index, (start, end, label, role, _) in enumerate(marks):
@@ -180,6 +191,28 @@ def fields_of(line: str) -> list[Field]:
         if made is not None:
             found.append(replace(made, opens=not line[:start].strip()))
     return found
+
+
+@lru_cache(maxsize=4096)
+def _mended(words: str) -> tuple[str, int]:
+    """Return the known label that a scanner may have printed as the last of `words`.
+
+    The number says how many words that are; what is no label stays as it is, as one.
+    """
+    tail = words.split()[-4:]
+    for at in range(len(tail)):
+        part = " ".join(tail[at:])
+        close = get_close_matches(part, _ROLE, n=1, cutoff=0.86) if len(part) > 4 else []
+        if close:
+            cited = at > 0 and tail[at - 1] in _OTHERS
+            return ("" if cited else close[0]), len(tail) - at
+    return words, len(words.split())
+
+
+def _of_another(before: str) -> bool:
+    """Whether the word before a label gives it to another visit or person."""
+    words = before.split()
+    return bool(words) and words[-1].rstrip(".,:") in _OTHERS
 
 
 def _field(role: str, label: str, value: str) -> Field | None:
@@ -196,12 +229,18 @@ def _field(role: str, label: str, value: str) -> Field | None:
     if role == "name":
         text = re.split(r"\s\(|\s\d|\s(?:age|sex|client)\b", text, flags=re.I)[0].strip(" ,")
         whole = not text.endswith(".") or re.search(r"\b[A-Z]\.$", text) is not None
-        named = 2 <= len(text) <= 60 and text[0].isalpha() and whole
-        sentence = _SENTENCE.search(text) or len(text.split()) > 7
-        return Field(role, label, text) if named and not sentence else None
+        return Field(role, label, text) if whole and _is_person(text) else None
     if role in ("facility", "clinician"):
         return Field(role, label, text) if 2 < len(text) <= 90 and text[0].isalpha() else None
     return Field("other", label, text)
+
+
+def _is_person(text: str) -> bool:
+    """Whether a value has the form of a person's name: two to six capitalised words."""
+    words = re.findall(r"[^\W\d_][\w'’.-]*", text)
+    if not 2 <= len(words) <= 6 or len(text) > 60 or re.search(r"\d", text[:1]):
+        return False
+    return all(word[0].isupper() or word.casefold() in _PARTICLES for word in words)
 
 
 def _colonless(line: str, m: re.Match[str]) -> bool:

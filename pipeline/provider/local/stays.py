@@ -16,8 +16,8 @@ from pipeline.provider.local.headers import Head
 from pipeline.provider.local.labels import Weight
 from pipeline.provider.schemas import EncounterType
 
-_OPEN_STAY = timedelta(days=60)
-"""How far notes of a stay may lie behind its admission where no discharge is stated."""
+_OPEN_STAY = timedelta(days=10)
+"""How far a stay's next dated note may lie behind the last where no discharge is stated."""
 _NEXT_NOTE = timedelta(days=3)
 """How far apart two notes of a stay may lie where no admission is stated."""
 _BEDSIDE = frozenset({"note", "inpatient", "procedure", "consultation", None})
@@ -76,7 +76,8 @@ class Open:
             mine.day, mine.time, mine.weight = head.day, head.time, head.weight
         if self.type == "other":
             self.type = head.encounter_type
-        self.last_day = head.day or head.admitted or self.last_day
+        days = [day for day in (self.last_day, head.day, head.admitted) if day]
+        self.last_day = max(days, default=None)
         self.encounters |= {_encounter_mark(head)} - {None}
 
     def is_same(self, head: Head) -> bool:
@@ -146,7 +147,11 @@ def _in_stay(known: Open, head: Head) -> bool:
         return True
     admitted, discharged = known.head.admitted, known.head.discharged
     if admitted is not None:
-        last = discharged + timedelta(days=1) if discharged else admitted + _OPEN_STAY
+        last = (
+            discharged + timedelta(days=1)
+            if discharged
+            else (known.last_day or admitted) + _OPEN_STAY
+        )
         hospital = discharged is not None or head.kind is not None
         return hospital and admitted <= head.day <= last
     if known.last_day is None:
@@ -158,6 +163,8 @@ def _other_day(known: Open, head: Head) -> bool:
     if head.day is None or known.day is None or head.day == known.day:
         return False
     if head.day == known.head.day:
+        return False
+    if head.weight is Weight.BARE and not (head.titled or head.letterhead):
         return False
     cited = head.weight is not None and head.weight <= Weight.SPECIMEN
     return not (cited and head.lone and known.type not in ("laboratory", "imaging", "pathology"))

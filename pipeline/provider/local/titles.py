@@ -115,7 +115,8 @@ _TITLES: tuple[tuple[Kind, str], ...] = (
     (
         "note",
         (
-            r"(?:progress|soap|physician|nursing|intake|chart|clinical|provider|triage|reconciliation|"
+            r"(?:progress|soap|physician|nursing|intake|chart|clinical|provider|triage"
+            r"|reconciliation|"
             r"pharmacy|visit|encounter|social work|nutrition|dietitian|case management)\b.{0,20}"
             r"\b(?:notes?|summary|flowsheet)|history (?:and|&) physical|\bh\s?&\s?p\b"
         ),
