@@ -88,9 +88,10 @@ def _encrypted(*, user: str, owner: str) -> bytes:
     return buffer.getvalue()
 
 
-def _truncated_pdf() -> bytes:
-    whole = note_pdf(2)
-    return whole[: whole.rindex(b"xref\n")]
+def truncated_pdf(pages: int, share: float) -> bytes:
+    """Return the first `share` (0–1) of a text PDF, as a broken upload leaves it."""
+    whole = note_pdf(pages)
+    return whole[: int(share * len(whole))]
 
 
 def scan(text: Sequence[str] = NOTE, *, size: int = 34) -> Image.Image:
@@ -247,7 +248,7 @@ HOSTILE: tuple[Hostile, ...] = (
     Hostile(
         name="owner_password.pdf", build=lambda: _encrypted(user="", owner="secret"), ends="read"
     ),
-    Hostile(name="truncated.pdf", build=_truncated_pdf, ends="read"),
+    Hostile(name="truncated.pdf", build=lambda: truncated_pdf(2, 0.9), ends="read"),
     Hostile(name="truncated.tiff", build=_truncated_tiff, ends="read"),
     Hostile(name="bomb.png", build=_png_bomb, ends="INPUT_TOO_LARGE"),
     Hostile(name="bomb.tiff", build=_tiff_bomb, ends="INPUT_TOO_LARGE"),

@@ -43,6 +43,8 @@ IMAGE_SHARE = 0.2
 STAMP_CHARACTERS = 300
 #: Operators that show text, an image or a form.
 _SHOWS = re.compile(rb"(?<![A-Za-z])(Tj|TJ|Do|BI)(?![A-Za-z])")
+#: Bytes at the end of a file among which its end mark stands, a fax server's junk after it.
+_TAIL_BYTES = 4096
 _PASSWORD = 4
 
 
@@ -58,7 +60,8 @@ class PdfFile:
         self._limits = limits
         self._repaired: pdfium.PdfDocument | None = None
         self._repair_tried = False
-        self.was_repaired = False
+        #: Whether the file breaks off, or had to be rebuilt; some of it may be lost.
+        self.was_repaired = _breaks_off(path)
         self._document = self._open()
         self.page_count = self._count()
 
@@ -140,7 +143,7 @@ class PdfFile:
         return image.convert("RGB")
 
     def _has_content(self, number: int) -> bool:
-        """Return whether the page has content that was to show something."""
+        """Return whether the page has, or has lost, content that was to show something."""
         import pikepdf
 
         try:
@@ -148,7 +151,10 @@ class PdfFile:
                 page = file.pages[number - 1]
                 page.contents_coalesce()
                 contents = page.obj.get("/Contents")
-                return contents is not None and bool(_SHOWS.search(contents.read_bytes()))
+                if contents is None:
+                    # Where a file breaks off, its pages stand and their content is gone.
+                    return self.was_repaired or bool(file.get_warnings())
+                return bool(_SHOWS.search(contents.read_bytes()))
         except MemoryError:
             raise
         except Exception:  # noqa: BLE001 - content that cannot be decoded is content
@@ -162,6 +168,13 @@ class PdfFile:
             if repaired is None or number > len(repaired):
                 raise
             return _flattened(repaired, number - 1), True
+
+
+def _breaks_off(path: Path) -> bool:
+    """Return whether the end that every whole PDF has is missing."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        return b"%%EOF" not in file.read()
 
 
 def _flattened(document: pdfium.PdfDocument, index: int) -> pdfium.PdfPage:

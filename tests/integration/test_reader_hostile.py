@@ -15,6 +15,7 @@ import pytest
 
 from pipeline.reader import (
     HIDDEN_TEXT,
+    REPAIRED,
     InputRefused,
     Limits,
     MediaType,
@@ -84,6 +85,14 @@ def test_a_damaged_page_leaves_its_neighbours_readable(tmp_path: Path) -> None:
     assert [page.source for page in pages] == ["text_layer", "damaged", "text_layer"]
     assert pages[1].damage is not None
     assert not pages[1].is_blank
+
+
+def test_a_page_whose_content_is_cut_off_is_damaged_and_never_blank(tmp_path: Path) -> None:
+    pages = read(write(tmp_path, hostile.truncated_pdf(10, 0.65)))
+
+    assert [page.number for page in pages] == list(range(1, 11))
+    assert {page.source for page in pages} == {"text_layer", "damaged"}
+    assert all(REPAIRED in page.warnings for page in pages if page.damage is None)
 
 
 def test_the_lost_rest_of_a_tiff_is_a_damaged_page(tmp_path: Path) -> None:
