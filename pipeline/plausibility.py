@@ -14,62 +14,82 @@ from pipeline.provider.schemas import FoundEntity
 IMPLAUSIBLE = "implausible_value"
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_FACTOR = 6.0
-"""How far beyond its own reference range a value is doubted; enzymes in acute disease go further,
-and a reviewer then confirms what is right: a flag is cheap, a wrong number is not."""
+_LOST_POINT = 6.0
+"""A whole number this far above a range that has decimals may have lost its point: the smallest
+such slip of a value inside `4.0-5.6` is 40, seven times the upper bound."""
+_FAR_OFF = 50.0
+"""How far beyond its range any value is doubted; enzymes in acute disease go some twenty times."""
 
-_LIMITS: tuple[tuple[str, float, float], ...] = (
+_VITALS = (
     (r"blood pressure|\bbp\b", 20, 300),
-    (r"heart rate|pulse\b|\bhr\b", 20, 300),
+    (r"heart rate|pulse(?! ox)\b|\bhr\b", 20, 300),
     (r"respirat|\brr\b", 4, 80),
     (r"temp", 25, 115),
-    (r"spo2|o2 sat|saturation|pulse ox", 40, 100),
+    (r"spo2|\bo2\b|saturation|pulse ox", 40, 100),
     (r"\bbmi\b|body mass", 8, 100),
     (r"\bpain", 0, 10),
-    (r"a1c|glycated", 3, 20),
-    (r"potassium|\bk\b", 1.2, 10),
-    (r"sodium|\bna\b", 90, 200),
-    (r"chloride|\bcl\b", 60, 150),
-    (r"bicarbonate|\bco2\b|\bhco3\b", 4, 60),
-    (r"creatinine", 0.1, 25),
-    (r"urea nitrogen|\bbun\b", 1, 250),
-    (r"calcium", 2, 20),
-    (r"magnesium", 0.3, 10),
-    (r"phosph(ate|orus)", 0.3, 20),
-    (r"albumin", 0.5, 8),
-    (r"hemoglobin|\bhgb\b|\bhb\b", 2, 25),
-    (r"hematocrit|\bhct\b", 6, 75),
-    (r"platelet|\bplt\b", 1, 3000),
-    (r"\bwbc\b|white (blood )?cell|leukocyte", 0.1, 500),
-    (r"\brbc\b|red (blood )?cell", 0.5, 10),
-    (r"\bmcv\b", 40, 160),
-    (r"\binr\b", 0.5, 20),
-    (r"\btsh\b", 0.001, 300),
-    (r"glucose", 10, 1800),
-    (r"\bph\b", 4, 9),
 )
-"""Bounds of survival in the usual units of the United States; wide on purpose."""
-_COMPILED = tuple((re.compile(pattern, re.I), low, high) for pattern, low, high in _LIMITS)
+_LABS = (
+    (r"(hemoglobin|hgb|hb) ?a1c|a1c|glycated hemoglobin", 3, 20),
+    (r"potassium|k", 1.2, 10),
+    (r"sodium|na", 90, 200),
+    (r"chloride|cl", 60, 150),
+    (r"bicarbonate|co2|carbon dioxide|hco3", 4, 60),
+    (r"creatinine|creat|cr", 0.1, 25),
+    (r"(blood )?urea nitrogen|bun", 1, 250),
+    (r"(total )?calcium|ca", 2, 20),
+    (r"magnesium|mg", 0.3, 10),
+    (r"phosphorus|phosphate", 0.3, 20),
+    (r"albumin", 0.5, 8),
+    (r"hemoglobin|hgb|hb", 2, 25),
+    (r"hematocrit|hct", 6, 75),
+    (r"platelets?( count)?|plt", 1, 3_000_000),
+    (r"wbc( count)?|white blood cells?( count)?", 0.1, 500_000),
+    (r"rbc( count)?|red blood cells?( count)?", 0.5, 10_000_000),
+    (r"mcv", 40, 160),
+    (r"inr", 0.5, 20),
+    (r"tsh", 0.001, 300),
+    (r"glucose|blood sugar", 10, 1_800),
+    (r"(arterial )?ph", 6.5, 8),
+)
+"""Bounds of survival in the usual units of the United States; wide on purpose. Counts of cells are
+printed per microlitre or in thousands, so their upper bounds hold for both."""
+_SPECIMEN = re.compile(r"^(serum|plasma|blood|whole blood|venous) |,? (serum|plasma|blood)$")
+_COMPILED = {
+    "vital": tuple((re.compile(p), low, high) for p, low, high in _VITALS),
+    "lab": tuple((re.compile(f"(?:{p})$"), low, high) for p, low, high in _LABS),
+}
 
 
 def doubts(entity: FoundEntity) -> Iterator[str]:
     """Yield the reasons why a person should look at this entity's number."""
     if entity.category not in ("vital", "lab") or entity.value is None:
         return
-    numbers = [float(n.replace(",", ".")) for n in _NUMBER.findall(entity.value)]
+    numbers = [float(n.replace(",", ".")) for n in _NUMBER.findall(_plain(entity.value))]
     if numbers and (_outside_life(entity, numbers) or _far_off_range(entity, numbers)):
         yield IMPLAUSIBLE
 
 
+def _plain(text: str) -> str:
+    """Return a number's text without the commas that part thousands."""
+    return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+
+
 def _outside_life(entity: FoundEntity, numbers: list[float]) -> bool:
-    for pattern, low, high in _COMPILED:
-        if pattern.search(entity.name):
+    name = _SPECIMEN.sub("", entity.name.lower().strip())
+    for pattern, low, high in _COMPILED[entity.category]:
+        found = pattern.match(name) if entity.category == "lab" else pattern.search(name)
+        if found:
             return any(not low <= n <= high for n in numbers)
     return False
 
 
 def _far_off_range(entity: FoundEntity, numbers: list[float]) -> bool:
-    bounds = [float(n.replace(",", ".")) for n in _NUMBER.findall(entity.reference_range or "")]
+    printed = _NUMBER.findall(_plain(entity.reference_range or ""))
+    bounds = [float(n.replace(",", ".")) for n in printed]
     if entity.category != "lab" or not bounds or max(bounds) <= 0:
         return False
-    return any(n > max(bounds) * _FACTOR or 0 < n < min(bounds) / _FACTOR for n in numbers)
+    in_decimals = any("." in n or "," in n for n in printed)
+    whole = "." not in (entity.value or "")
+    factor = _LOST_POINT if in_decimals and whole else _FAR_OFF
+    return any(n > max(bounds) * factor for n in numbers)

@@ -1,0 +1,64 @@
+"""Which numbers are sent to a person, and which are believed."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.plausibility import doubts
+from pipeline.provider.schemas import FoundEntity
+
+
+def found(category: str, name: str, value: str, reference_range: str | None = None) -> list[str]:
+    entity = FoundEntity.model_validate(
+        {
+            "category": category,
+            "page": 1,
+            "quote": "as printed",
+            "name": name,
+            "value": value,
+            "reference_range": reference_range,
+        }
+    )
+    return list(doubts(entity))
+
+
+@pytest.mark.parametrize(
+    ("category", "name", "value", "reference_range"),
+    [
+        ("lab", "Hemoglobin A1c", "72", "4.0-5.6"),
+        ("lab", "HbA1c", "72", None),
+        ("lab", "Potassium", "41", "3.5-5.1"),
+        ("lab", "Potassium, Serum", "41", None),
+        ("lab", "Bilirubin, total", "12", "0.2-1.2"),
+        ("vital", "SpO2", "8", None),
+        ("vital", "BP", "1180/76", None),
+        ("vital", "Temperature", "986", None),
+    ],
+)
+def test_a_number_that_no_living_patient_shows_is_doubted(
+    category: str, name: str, value: str, reference_range: str | None
+) -> None:
+    assert found(category, name, value, reference_range) == ["implausible_value"]
+
+
+@pytest.mark.parametrize(
+    ("category", "name", "value", "reference_range"),
+    [
+        ("lab", "Hemoglobin A1c", "7.2", "4.0-5.6"),
+        ("lab", "Thyroid peroxidase antibody", "214", "<34"),
+        ("lab", "Transferrin saturation", "6", "15-55"),
+        ("lab", "WBC, urine", "50", "0-5"),
+        ("lab", "Microalbumin, urine", "62.5", None),
+        ("lab", "Albumin/Creatinine ratio", "71", "0-29"),
+        ("lab", "Platelet count", "212,000", "150,000-400,000"),
+        ("lab", "Troponin", "0.42", "<0.04"),
+        ("lab", "Influenza A antigen", "negative", None),
+        ("vital", "BP", "118/76", None),
+        ("vital", "Temperature", "98.6", None),
+        ("medication", "lisinopril", "9999", None),
+    ],
+)
+def test_a_number_that_disease_explains_is_believed(
+    category: str, name: str, value: str, reference_range: str | None
+) -> None:
+    assert found(category, name, value, reference_range) == []
