@@ -107,7 +107,8 @@ def _pass_ms(rows: RecordRows, step: Step, calls: Sequence[ProviderCall]) -> int
     if step is Step.PAGES:
         began = rows.summary.processing_started_at
         at: str | None = next(
-            (e["at"] for e in rows.summary.business_events if e["event"] == "pages_completed"), None
+            (e["at"] for e in rows.summary.business_events if e["event"] == "pages: completed"),
+            None,
         )
         return _ms_between(began, at)
     if not calls:

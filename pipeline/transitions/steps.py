@@ -27,7 +27,6 @@ from pipeline.states import (
     WorkStatus,
 )
 from pipeline.transitions.leases import Lease
-from pipeline.transitions.report_card import add_up
 
 _REACHED: dict[Step, SummaryStatus] = {
     Step.PASS1: SummaryStatus.PASS1_ONLY,
@@ -58,7 +57,6 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
     Returns the dispatch number of the wake-up that is due, or None where the job is complete.
     """
     step = lease.step
-    add_up(lease, f"{step.value}_completed")
     ShellFile.objects.filter(id=lease.shell_file_id).update(
         status=COMPLETES[step], updated_at=ClockTimestamp()
     )
@@ -96,7 +94,6 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
 def fail_step(lease: Lease, failure: Failure) -> None:
     """Fail the job; the record keeps the status of its last completed pass."""
     step = lease.step
-    add_up(lease, f"{step.value}_failed")
     changes: dict[str, Any] = {
         "session_status": SessionStatus.FAILED,
         "failure_pass": step,

@@ -1,0 +1,11 @@
+"""The admin of every table: read-only, without PHI, fast at millions of rows.
+
+Modules by subject; `base` holds what they share. Nothing here changes a row: the operator's verbs
+are services, and the passes write their own results.
+"""
+
+from __future__ import annotations
+
+from observability.admin import calls, clinical, discovery, documents, entities, jobs
+
+__all__ = ["calls", "clinical", "discovery", "documents", "entities", "jobs"]

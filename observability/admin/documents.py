@@ -1,0 +1,66 @@
+"""Patients, records, pages, cached extractions. Never a name, a file name or a page's text."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from observability.admin.base import ReadOnlyAdmin
+from pipeline.models import Page, Patient, ProcessedDocument, ShellFile
+
+
+@admin.register(Patient)
+class PatientAdmin(ReadOnlyAdmin):
+    """Pseudonyms."""
+
+    phi = ("reference", "identity_digests")
+    list_display = ("pseudonym", "id", "created_at")
+    ordering = ("-created_at",)
+
+
+@admin.register(ShellFile)
+class ShellFileAdmin(ReadOnlyAdmin):
+    """Records, by the last pass that is complete."""
+
+    phi = ("original_filename",)
+    heavy = ("warnings",)
+    list_display = (
+        "id",
+        "status",
+        "patient",
+        "page_count",
+        "media_type",
+        "size_bytes",
+        "created_at",
+    )
+    list_filter = ("status",)
+    list_select_related = ("patient",)
+    id_fields = ("pk", "patient_id")
+    ordering = ("-created_at", "-id")
+
+
+@admin.register(Page)
+class PageAdmin(ReadOnlyAdmin):
+    """Pages as they were read, without their text."""
+
+    phi = ("text", "words")
+    list_display = ("shell_file_id", "page_number", "source", "ocr_confidence", "is_blank")
+    list_filter = ("source",)
+    id_fields = ("shell_file_id",)
+    search_help_text = "The exact id of a record"
+    ordering = ("-id",)
+
+
+@admin.register(ProcessedDocument)
+class ProcessedDocumentAdmin(ReadOnlyAdmin):
+    """Cache keys of completed extractions."""
+
+    list_display = (
+        "id",
+        "shell_file_id",
+        "engine",
+        "model_version",
+        "prompt_version",
+        "created_at",
+    )
+    id_fields = ("pk", "shell_file_id")
+    ordering = ("-created_at",)

@@ -1,0 +1,54 @@
+"""Jobs, sessions and report cards: what is due, how far each record came, and why it failed."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from observability.admin.base import ReadOnlyAdmin
+from pipeline.models import Job, Session, Summary
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnlyAdmin):
+    """The queue as it stands in the database."""
+
+    heavy = ("error_details",)
+    list_display = (
+        "id", "status", "current_step", "error_code", "priority", "retry_count", "crash_count",
+        "heartbeat_at", "created_at",
+    )  # fmt: skip
+    list_filter = ("status", "current_step")
+    id_fields = ("pk", "shell_file_id")
+    search_help_text = "The exact id of a job or of a record"
+    ordering = ("-created_at",)
+
+
+@admin.register(Session)
+class SessionAdmin(ReadOnlyAdmin):
+    """The AI session of each record, pass by pass."""
+
+    heavy = ("error_context", "model_config")
+    list_display = (
+        "id", "shell_file_id", "session_status", "pass05_status", "pass1_status",
+        "pass1_5_status", "pass2_status", "pass3_status", "failure_pass", "error_code",
+    )  # fmt: skip
+    list_filter = ("session_status", "pass05_status", "pass1_status")
+    id_fields = ("pk", "shell_file_id")
+    search_help_text = "The exact id of a session or of a record"
+    ordering = ("-created_at",)
+
+
+@admin.register(Summary)
+class SummaryAdmin(ReadOnlyAdmin):
+    """The report card of each record."""
+
+    heavy = ("error_drill_down", "business_events")
+    list_display = (
+        "shell_file_id", "processing_status", "failure_stage", "error_code",
+        "entities_extracted_total", "total_tokens_used", "total_cost_usd",
+        "total_processing_time_ms", "manual_review_required",
+    )  # fmt: skip
+    list_filter = ("processing_status", "manual_review_required")
+    id_fields = ("pk", "shell_file_id")
+    search_help_text = "The exact id of a summary or of a record"
+    ordering = ("-created_at",)

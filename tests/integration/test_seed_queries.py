@@ -1,0 +1,342 @@
+"""The SQL of the source document's sections 7.1 to 7.4 and 9.1 to 9.3, but for the ids, and right.
+
+One record has completed through the local engine, one has failed in an outage (seven batches), one
+by a single broken batch; all by really running. The statements are the contract: none is adapted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import transaction
+
+from pipeline.models import Batch, Encounter, EncounterResult, Entity, ShellFile
+from tests import records
+from tests.records import rows
+
+SUMMARY = """
+SELECT
+  processing_status,
+  failure_stage,
+  error_code,
+  overall_success
+FROM ai_processing_summary
+WHERE shell_file_id = %s;
+"""
+
+FAILED_ENCOUNTERS = """
+SELECT
+  healthcare_encounter_id,
+  status,
+  batches_total,
+  batches_succeeded,
+  batches_failed,
+  failure_batch_index,
+  error_code,
+  error_summary
+FROM pass1_encounter_results
+WHERE shell_file_id = %s AND status = 'failed';
+"""
+
+FAILED_BATCHES = """
+SELECT
+  batch_index,
+  page_range_start,
+  page_range_end,
+  attempt_count,
+  error_code,
+  error_message,
+  error_context
+FROM pass1_batch_results
+WHERE healthcare_encounter_id = %s AND status = 'failed';
+"""
+
+FULL_PATH = """
+SELECT
+  'shell_file' as level,
+  s.id::text as id,
+  aps.processing_status as status,
+  aps.failure_stage as detail,
+  aps.error_code
+FROM shell_files s
+JOIN ai_processing_summary aps ON aps.shell_file_id = s.id
+WHERE s.id = %s
+
+UNION ALL
+
+SELECT
+  'encounter' as level,
+  per.healthcare_encounter_id::text as id,
+  per.status,
+  format('batches: %%s/%%s succeeded', per.batches_succeeded, per.batches_total) as detail,
+  per.error_code
+FROM pass1_encounter_results per
+WHERE per.shell_file_id = %s
+
+UNION ALL
+
+SELECT
+  'batch' as level,
+  format('batch_%%s', pbr.batch_index) as id,
+  pbr.status,
+  format('pages %%s-%%s, %%s attempts', pbr.page_range_start, pbr.page_range_end, pbr.attempt_count) as detail,
+  pbr.error_code
+FROM pass1_batch_results pbr
+JOIN pass1_encounter_results per ON per.id = pbr.pass1_encounter_result_id
+WHERE per.shell_file_id = %s
+
+ORDER BY level, id;
+"""  # noqa: E501 - as the source has it
+
+TRANSIENT = """
+SELECT
+  healthcare_encounter_id,
+  batch_index,
+  attempt_count,
+  transient_error_history
+FROM pass1_batch_results
+WHERE had_transient_failure = TRUE
+  AND status = 'succeeded';
+"""
+
+STALE_WHERE = """status = 'processing'
+  AND started_at < NOW() - INTERVAL '10 minutes'"""
+
+STALE_CANDIDATES = f"""
+SELECT id, healthcare_encounter_id, batch_index
+FROM pass1_batch_results
+WHERE {STALE_WHERE};
+"""  # noqa: S608 - a constant
+
+STALE_RESET = f"""
+UPDATE pass1_batch_results
+SET
+  status = 'pending',
+  attempt_count = attempt_count  -- Don't reset attempt count
+WHERE {STALE_WHERE}
+RETURNING id, healthcare_encounter_id, batch_index;
+"""  # noqa: S608 - a constant
+
+OUTAGE = """
+WITH batch_errors AS (
+  SELECT
+    error_context->>'final_underlying_error' as root_cause,
+    COUNT(*) as failed_count
+  FROM pass1_batch_results pbr
+  JOIN pass1_encounter_results per ON per.id = pbr.pass1_encounter_result_id
+  WHERE per.shell_file_id = %s
+    AND pbr.status = 'failed'
+  GROUP BY error_context->>'final_underlying_error'
+)
+SELECT
+  root_cause,
+  failed_count,
+  CASE
+    WHEN failed_count > 5 AND root_cause IN ('API_5XX', 'API_TIMEOUT', 'RATE_LIMIT')
+    THEN 'LIKELY_OUTAGE'
+    ELSE 'INDIVIDUAL_FAILURES'
+  END as assessment
+FROM batch_errors;
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The records of this module."""
+
+    completed: str
+    outage: str
+    broken: str
+
+
+@pytest.fixture(scope="module")
+def ran(module_db: str, servers: Any) -> Iterator[Ran]:
+    """Give one completed record and two failed ones, in a database of their own."""
+    return Ran(
+        completed=str(records.completed_record().id),
+        outage=str(records.failed_record(records.LAB, records.OUTAGE).id),
+        broken=str(records.failed_record(records.VISITS, records.ONE_BROKEN_BATCH).id),
+    )
+
+
+def _ask(sql: str, *ids: str) -> list[dict[str, Any]]:
+    return rows(sql, *ids)
+
+
+def test_7_1_says_why_a_shell_file_failed(ran: Ran) -> None:
+    completed, failed = _ask(SUMMARY, ran.completed), _ask(SUMMARY, ran.outage)
+
+    assert completed == [
+        {
+            "processing_status": "pass1_only",
+            "failure_stage": None,
+            "error_code": None,
+            "overall_success": True,
+        }
+    ]
+    assert failed == [
+        {
+            "processing_status": "failed",
+            "failure_stage": "pass1",
+            "error_code": "MAX_RETRIES_EXCEEDED",
+            "overall_success": False,
+        }
+    ]
+
+
+def test_7_2_names_the_encounters_that_failed(ran: Ran) -> None:
+    in_outage, broken = _ask(FAILED_ENCOUNTERS, ran.outage), _ask(FAILED_ENCOUNTERS, ran.broken)
+
+    assert _ask(FAILED_ENCOUNTERS, ran.completed) == []
+    assert len(in_outage) == 7
+    assert {row["batches_failed"] for row in in_outage} == {1}
+    first = Encounter.objects.get(shell_file_id=ran.broken, encounter_index=1)
+    assert len(broken) == 1
+    assert broken[0]["healthcare_encounter_id"] == first.id
+    assert broken[0]["failure_batch_index"] == 0
+    assert broken[0]["error_code"] == "MAX_RETRIES_EXCEEDED"
+    assert (
+        broken[0]["batches_failed"] + broken[0]["batches_succeeded"] == broken[0]["batches_total"]
+    )
+    assert "PARSE_JSON" in broken[0]["error_summary"]
+
+
+def test_7_3_says_what_happened_to_the_failed_batch(ran: Ran) -> None:
+    encounter = _ask(FAILED_ENCOUNTERS, ran.broken)[0]["healthcare_encounter_id"]
+
+    found = _ask(FAILED_BATCHES, str(encounter))
+
+    assert len(found) == 1
+    batch = found[0]
+    assert (batch["batch_index"], batch["page_range_start"]) == (0, 1)
+    assert batch["attempt_count"] == 3
+    assert batch["error_code"] == "MAX_RETRIES_EXCEEDED"
+    context = _json(batch["error_context"])
+    assert context["final_underlying_error"] == "PARSE_JSON"
+    assert context["final_underlying_message"]
+    assert [entry["attempt"] for entry in context["attempt_history"]] == [1, 2, 3]
+    assert set(context["attempt_history"][0]) == {
+        "attempt", "error_code", "error_message", "timestamp", "retry_delay_ms",
+    }  # fmt: skip
+    assert context["attempt_history"][-1]["retry_delay_ms"] is None
+
+
+def test_7_4_shows_the_full_path_level_by_level(ran: Ran) -> None:
+    path = _ask(FULL_PATH, ran.outage, ran.outage, ran.outage)
+
+    levels = [row["level"] for row in path]
+    assert Counter(levels) == {"batch": 8, "encounter": 8, "shell_file": 1}
+    assert levels == sorted(levels)
+    file = path[-1]
+    assert (file["id"], file["status"], file["detail"]) == (ran.outage, "failed", "pass1")
+    by_level = {
+        level: Counter((row["status"], row["error_code"]) for row in path if row["level"] == level)
+        for level in ("encounter", "batch")
+    }
+    expected = {("failed", "MAX_RETRIES_EXCEEDED"): 7, ("succeeded", None): 1}
+    assert by_level == {"encounter": expected, "batch": expected}
+    details = {row["detail"] for row in path}
+    assert {"batches: 0/1 succeeded", "batches: 1/1 succeeded"} <= details
+    assert {"pages 1-1, 3 attempts", "pages 5-5, 2 attempts"} <= details
+
+
+def test_7_4_shows_a_completed_record_too(ran: Ran) -> None:
+    path = _ask(FULL_PATH, ran.completed, ran.completed, ran.completed)
+
+    assert {row["status"] for row in path} == {"succeeded", "pass1_only"}
+    assert {row["error_code"] for row in path} == {None}
+
+
+def test_9_1_finds_the_batch_that_failed_first_and_succeeded_then(ran: Ran) -> None:
+    found = _ask(TRANSIENT)
+
+    assert len(found) == 1
+    last = Encounter.objects.get(shell_file_id=ran.outage, encounter_index=8)
+    assert found[0]["healthcare_encounter_id"] == last.id
+    assert found[0]["attempt_count"] == 2
+    history = _json(found[0]["transient_error_history"])
+    assert [(entry["attempt"], entry["error_code"]) for entry in history] == [(1, "API_5XX")]
+
+
+def test_9_2_finds_only_batches_that_are_processing_for_ten_minutes(ran: Ran) -> None:
+    batches = list(Batch.objects.filter(pass1_encounter_result__shell_file_id=ran.broken)[:3])
+    with transaction.atomic():
+        # What a killed worker leaves behind; a real one would take ten minutes to come of age.
+        _set_back(batches[0].id, minutes=11)
+        _set_back(batches[1].id, minutes=9)
+
+        candidates = _ask(STALE_CANDIDATES)
+        reset = _ask(STALE_RESET)
+        after = Batch.objects.get(id=batches[0].id)
+        transaction.set_rollback(True)
+
+    assert [row["id"] for row in candidates] == [batches[0].id]
+    assert reset == candidates
+    assert (after.status, after.attempt_count) == ("pending", batches[0].attempt_count)
+    assert Batch.objects.get(id=batches[0].id).status == batches[0].status
+    assert _ask(STALE_CANDIDATES) == []
+
+
+def test_9_3_tells_an_outage_from_single_failures(ran: Ran) -> None:
+    assert _ask(OUTAGE, ran.completed) == []
+    assert _ask(OUTAGE, ran.outage) == [
+        {"root_cause": "API_5XX", "failed_count": 7, "assessment": "LIKELY_OUTAGE"}
+    ]
+    assert _ask(OUTAGE, ran.broken) == [
+        {"root_cause": "PARSE_JSON", "failed_count": 1, "assessment": "INDIVIDUAL_FAILURES"}
+    ]
+
+
+def test_an_ended_step_leaves_no_encounter_half_way(ran: Ran) -> None:
+    ended = EncounterResult.objects.values_list("status", flat=True)
+    published = set(
+        Encounter.objects.exclude(entities_published_at=None).values_list("id", flat=True)
+    )
+    succeeded = set(
+        EncounterResult.objects.filter(status="succeeded").values_list(
+            "healthcare_encounter_id", flat=True
+        )
+    )
+
+    assert set(ended) == {"succeeded", "failed"}
+    assert published == succeeded
+    visible = set(Entity.objects.values_list("healthcare_encounter_id", flat=True))
+    assert visible <= published
+
+
+def test_failures_go_upwards_to_the_job(ran: Ran) -> None:
+    file = ShellFile.objects.get(id=ran.broken)
+    job = file.jobs.get()
+    first = Encounter.objects.get(shell_file=file, encounter_index=1)
+
+    assert file.status == "pass05_complete"
+    assert (job.status, job.error_code) == ("failed", "MAX_RETRIES_EXCEEDED")
+    assert job.error_details["stage"] == "pass1"
+    assert job.error_details["underlying_error"] == "PARSE_JSON"
+    assert UUID(job.error_details["failure_encounter_id"]) == first.id
+    assert job.error_details["failure_batch_index"] == 0
+    assert file.summary.failure_encounter_id == first.id
+    assert file.summary.total_tokens_used > 0
+    assert file.summary.total_cost_usd > 0
+    assert [event["event"] for event in file.summary.business_events] == [
+        "pages: completed", "pass05: completed", "pass1: MAX_RETRIES_EXCEEDED",
+    ]  # fmt: skip
+
+
+def _set_back(batch_id: UUID, *, minutes: int) -> None:
+    rows(
+        "UPDATE pass1_batch_results SET status = 'processing',"
+        " started_at = NOW() - make_interval(mins => %s::integer) WHERE id = %s RETURNING 1",
+        str(minutes),
+        str(batch_id),
+    )
+
+
+def _json(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
