@@ -106,6 +106,12 @@ def test_layout_and_scanner_slips_are_looked_through(quote: str, text: str, matc
     assert 0 < found.score < 1
 
 
+def test_a_row_of_figures_is_found_below_another() -> None:
+    found = place("14:00 103/61 112", "08:00 96/61 90\n14:00 103/61 112\n20:00 98/56 106")
+
+    assert found.span == Span(1, 15, 31)
+
+
 def test_the_stored_text_is_whole_where_a_pair_of_letters_was_folded() -> None:
     found = place("in the arm", "pain in the arrn today")
 

@@ -239,13 +239,19 @@ def _over_pages(
         return None
     head, tail = pages[first.page].text, pages[second.page].text
     reach = 2 * len(entity.quote) + 20
+    begin_word, end_word = (entity.quote.casefold().split()[at] for at in (0, -1))
+    if (
+        begin_word not in head[first.start : first.end].casefold()
+        or end_word not in tail[second.start : second.end].casefold()
+    ):
+        return None
     for end in _trimmed_ends(head, first.start, first.end):
         start = max(first.start, end - reach)
         for begin in _trimmed_starts(tail, second.start, second.end):
             stop = min(second.end, begin + reach)
             joined = head[start:end] + "\n" + tail[begin:stop]
             edge = end - start
-            for at, to in find(entity.quote, joined, 0, len(joined), Fold.LAYOUT):
+            for at, to in find(entity.quote, joined, 0, len(joined), Fold.LAYOUT, once=True):
                 if not at < edge < to - 1:
                     continue
                 one = Span(first.page, start + at, end)

@@ -35,6 +35,8 @@ _HANGING = re.compile(
     r"(?i)(?:[,;:/(&–—-]|\b(?:a|an|the|and|or|of|to|in|on|at|by|for|with|from|that|which|who|is|"
     r"was|were|are|has|had|have|no|not|his|her|their|dr\.|mr\.|mrs\.|ms\.|vs\.|approx\.|e\.g\.))$"
 )
+_INITIAL = re.compile(r"\b[A-Z]\.$")
+_DATED = re.compile(r"\s\d{1,4}[/-]\d{1,2}[/-]\d{2,4}\b|\s\d{1,2}:\d{2}\b")
 _FUNCTION_WORD = re.compile(
     r"(?i)\b(?:the|and|was|were|is|are|has|had|with|that|which|she|he|patient|this|been|will)\b"
 )
@@ -73,7 +75,8 @@ def is_heading(line: str) -> bool:
         return False
     if _SECTION_WORDS.match(line) or _CAPS_LABEL.match(line):
         return True
-    if len(line) > 70:
+    line = _DATED.sub("", line).strip(" -–—")
+    if not 2 < len(line) <= 70:
         return False
     letters = [c for c in line if c.isalpha()]
     if len(letters) < 4 or sum(c.isdigit() for c in line) > 4:
@@ -129,7 +132,7 @@ def section_open_after(text: str, running: Iterable[str], *, was_open: bool) -> 
 
 
 def _sentence_goes_on(last: str, first: str) -> bool:
-    if _HANGING.search(last):
+    if _HANGING.search(last) or (_INITIAL.search(last) and first[0].isupper()):
         return True
     if last.endswith((".", "!", "?", ")", '"', "”")) or is_heading(first) or _FIELD.match(first):
         return False

@@ -36,9 +36,12 @@ class Fold(Enum):
 
 
 def find(
-    quote: str, text: str, start: int, end: int, fold: Fold | None
+    quote: str, text: str, start: int, end: int, fold: Fold | None, *, once: bool = False
 ) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each place of `quote` in `text[start:end]`; None folds nothing."""
+    """Yield start and end of each place of `quote` in `text[start:end]`; None folds nothing.
+
+    `once` says that this text will not be searched again, so it is not worth remembering.
+    """
     if not quote.strip():
         return
     if fold is None:
@@ -49,7 +52,7 @@ def find(
             at = text.find(quote, at + 1, end)
         return
     needle = _fold(quote, fold)[0]
-    hay, begins, ends = _folded(text[start:end], fold)
+    hay, begins, ends = (_fold if once else _folded)(text[start:end], fold)
     at = hay.find(needle) if needle else -1
     while at >= 0:
         begin, stop = start + begins[at], start + ends[at + len(needle) - 1]
@@ -65,7 +68,7 @@ def stands_alone(text: str, start: int, end: int) -> bool:
         return False
     left, right = text[max(0, start - 2) : start], text[end : end + 2]
     first, last = text[start], text[end - 1]
-    if (first.isdigit() and re.search(r"\d[.,]?$", left)) or (
+    if (first.isdigit() and re.search(r"\d[.,]?\Z", left)) or (
         first in ".," and left[-1:].isdigit()
     ):
         return False
@@ -98,7 +101,7 @@ def same_numbers(quote: str, found: str, *, loose: bool = False) -> bool:
     )
 
 
-@lru_cache(maxsize=48)
+@lru_cache(maxsize=128)
 def _folded(text: str, fold: Fold) -> tuple[str, array[int], array[int]]:
     return _fold(text, fold)
 
@@ -106,7 +109,7 @@ def _folded(text: str, fold: Fold) -> tuple[str, array[int], array[int]]:
 def _fold(text: str, fold: Fold) -> tuple[str, array[int], array[int]]:
     """Return the folded text and, for each of its characters, where it came from and ends."""
     out: list[str] = []
-    begins, ends = array("L"), array("L")
+    begins, ends = array("I"), array("I")
 
     def put(piece: str, begin: int, end: int) -> None:
         out.append(piece)
@@ -153,7 +156,7 @@ def _alike(
 ) -> tuple[str, array[int], array[int]]:
     """Write confusable letters alike; `rn` and `vv` become one character."""
     out: list[str] = []
-    firsts, lasts = array("L"), array("L")
+    firsts, lasts = array("I"), array("I")
     at = 0
     while at < len(chars):
         pair = _PAIRS.get("".join(chars[at : at + 2]))
