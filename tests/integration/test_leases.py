@@ -214,6 +214,7 @@ def test_a_failed_step_leaves_the_record_at_its_last_completed_pass() -> None:
 
     job.refresh_from_db()
     assert (job.status, job.error_code) == (JobStatus.FAILED, "MAX_RETRIES_EXCEEDED")
+    assert job.error_details is not None
     assert job.error_details["underlying_error"] == "API_5XX"
     assert job.error_details["stage"] == "pass1"
     assert job.shell_file.status == "pass05_complete"
