@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 from django.utils import timezone
 
 from pipeline import fanout
-from pipeline.errors import CallError, CallFacts, ErrorCode, PipelineError
+from pipeline.errors import Budget, CallError, CallFacts, ErrorCode, PipelineError
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Batch
 from pipeline.pricing import cost_usd
 from pipeline.provider.base import Provider, Request
@@ -48,6 +48,8 @@ class Ledger:
     provider: Provider
     _asked: dict[UUID, _Asked] = field(default_factory=dict)
     _waits_ms: dict[int, int] = field(default_factory=dict)
+    _written_off: dict[int, int] = field(default_factory=dict)
+    """Number of the attempt that a written-off call was, for its late reply."""
 
     def asked(self, key: UUID, request: Request) -> None:
         """Note which prompt a call carries. Runs in a call thread."""
@@ -70,10 +72,12 @@ class Ledger:
     ) -> None:
         """Record a failed call, and add it to the row's history."""
         self._add(row, event, error.call, flush, outcome=error.code, message=error.message)
+        if isinstance(event.error, fanout.CallTimedOut):
+            self._written_off[event.call_no] = _number(row)
         row.transient_error_history = [
             *(row.transient_error_history or []),
             {
-                "attempt": row.attempt_count + row.rate_limit_waits + 1,
+                "attempt": _number(row),
                 "error_code": error.code,
                 "error_message": error.message,
                 "timestamp": timezone.now().isoformat(),
@@ -84,7 +88,7 @@ class Ledger:
         ]
         if event.spends_attempt:
             row.attempt_count += 1
-        else:
+        elif error.facts.budget is Budget.RATE_LIMIT:
             row.rate_limit_waits += 1
 
     def gave_up(self, row: Any, error: BaseException) -> None:
@@ -119,7 +123,15 @@ class Ledger:
             facts = event.error.call
         else:
             return
-        self._add(row, event, facts, flush, outcome=OUTCOME_LATE, message="came too late")
+        self._add(
+            row,
+            event,
+            facts,
+            flush,
+            outcome=OUTCOME_LATE,
+            message="came too late",
+            number=self._written_off.pop(event.call_no, None),
+        )
 
     def _add(
         self,
@@ -133,6 +145,7 @@ class Ledger:
         outcome: str,
         accepted: bool = False,
         message: str | None = None,
+        number: int | None = None,
     ) -> None:
         call_id = uuid4()
         asked = self._asked.get(row.id)
@@ -144,7 +157,7 @@ class Ledger:
                 "step": self.lease.step.value,
                 "batch_id": str(row.id) if is_batch else None,
                 "chunk_id": None if is_batch else str(row.id),
-                "attempt": row.attempt_count + row.rate_limit_waits + 1,
+                "attempt": number or _number(row),
                 "outcome": outcome,
                 "accepted": accepted,
                 "message": message,
@@ -183,6 +196,11 @@ class Ledger:
                     + zlib.compress(facts.raw_reply.encode("utf-8", "replace")).hex(),
                 }
             )
+
+
+def _number(row: Any) -> int:
+    """Return the 1-based number of the row's next call, limited calls included."""
+    return int(row.attempt_count + row.rate_limit_waits + 1)
 
 
 def _ms(seconds: float | None) -> int | None:

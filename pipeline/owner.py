@@ -28,6 +28,7 @@ from pipeline.errors import CallError, ErrorCode, LeaseLostError, PipelineError
 from pipeline.ledger import Answer, Ledger
 from pipeline.models import Batch, Chunk
 from pipeline.provider.base import Provider, Request
+from pipeline.scrub import scrubbed
 from pipeline.states import WorkStatus
 from pipeline.stopping import grace_left, on_stop
 from pipeline.transitions import Flush, Lease, row_of
@@ -185,6 +186,12 @@ class _Owner:
         self, item: fanout.Item[UUID, Hashable], attempt: int, error: BaseException, now: float
     ) -> fanout.Decision[UUID, Hashable]:
         failed = as_call_error(error)
+        if failed.code is ErrorCode.INTERNAL_ERROR:
+            logger.error(
+                "call failed: %s",
+                scrubbed(error),
+                extra={"action": "call_crashed", **self._lease.log_context()},
+            )
         row = self._rows[item.key]
         verdict = retry_policy.decide(
             failed.code,
@@ -229,7 +236,7 @@ class _Owner:
                 self._ledger.gave_up(row, event.error)
                 _end(row, WorkStatus.FAILED)
             case fanout.LateReply():
-                self._ledger.late(self._rows[event.key], event, self._flush)
+                self._ledger.late(self._touch(event.key), event, self._flush)
             case fanout.Returned():
                 self._touch(event.key).status = WorkStatus.PENDING
             case fanout.GroupSettled():

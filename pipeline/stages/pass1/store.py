@@ -91,8 +91,7 @@ def add_up(result: EncounterResult, batches: Sequence[Batch]) -> None:
     result.batches_succeeded = sum(b.status == WorkStatus.SUCCEEDED for b in batches)
     result.batches_failed = sum(b.status == WorkStatus.FAILED for b in batches)
     result.total_retries_used = sum(max(0, b.attempt_count - 1) for b in batches)
-    result.total_input_tokens = sum(b.input_tokens or 0 for b in batches)
-    result.total_output_tokens = sum(b.output_tokens or 0 for b in batches)
+    result.total_input_tokens, result.total_output_tokens = _tokens(batches)
     result.total_zones_detected = sum(b.zones_detected or 0 for b in batches)
     result.completed_at = timezone.now()
     began = result.started_at or result.completed_at
@@ -139,6 +138,7 @@ def mark_succeeded(
 
 def publish_totals(lease: Lease, plan: Plan) -> None:
     """Write the pass's metrics and the report card of the record."""
+    _add_late_tokens(plan)
     summary = Summary.objects.get(shell_file_id=lease.shell_file_id)
     accepted = Entity.objects.filter(shell_file_id=lease.shell_file_id, accepted=True)
     found = accepted.aggregate(count=Count("id"), confidence=Avg("confidence"))
@@ -254,6 +254,24 @@ def _remember(lease: Lease, batches: Sequence[Batch]) -> None:
         ],
         ignore_conflicts=True,
     )
+
+
+def _tokens(batches: Sequence[Batch]) -> tuple[int, int]:
+    return (
+        sum(b.input_tokens or 0 for b in batches),
+        sum(b.output_tokens or 0 for b in batches),
+    )
+
+
+def _add_late_tokens(plan: Plan) -> None:
+    """Count what replies cost that came when their encounter had settled already."""
+    for result in plan.results:
+        tokens = _tokens(plan.batches.get(result.id, ()))
+        if tokens != (result.total_input_tokens, result.total_output_tokens):
+            result.total_input_tokens, result.total_output_tokens = tokens
+            EncounterResult.objects.filter(id=result.id).update(
+                total_input_tokens=tokens[0], total_output_tokens=tokens[1]
+            )
 
 
 def _review(lease: Lease, plan: Plan) -> None:
