@@ -204,6 +204,7 @@ def _add_inline(reading: Reading, vital: _Vital, m: re.Match[str]) -> None:
     if (
         vital.key in ("height", "weight", "HR")
         and not unit
+        and m["value"].replace(",", "").replace(".", "").isdigit()
         and not _beside_vitals(reading, start, m.end("value"))
     ):
         return

@@ -1,0 +1,138 @@
+"""Allergies, the statement that there are none, vaccines, and terms of the lexicon."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.provider.local.lexicon import lexicon
+from pipeline.provider.local.morphology import category_of
+from pipeline.types import PageSlice
+from tests.unit.test_local_provider import ask, page
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Allergies: NKDA",
+        "ALLERGIES\nNo known drug allergies.\n",
+        "Allergies: None",
+        "He has no known drug or food allergies.",
+        "She denies any drug allergies.",
+    ],
+)
+def test_no_known_allergies_is_a_statement_and_no_entity(text: str) -> None:
+    reply = ask(page(text))
+
+    assert reply.no_known_allergies is True
+    assert reply.entities == []
+
+
+def test_silence_about_allergies_is_not_said_to_be_none() -> None:
+    assert ask(page("Takes aspirin.")).no_known_allergies is None
+
+
+def test_a_statement_on_a_context_page_is_not_this_batchs() -> None:
+    reply = ask(PageSlice(page=1, start=0, text="NKDA", context=True), page("No cough.", 2))
+
+    assert reply.no_known_allergies is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Allergies: Penicillin (hives), sulfa - rash.",
+            [("Penicillin", "hives"), ("sulfa", "rash")],
+        ),
+        (
+            "ALLERGIES\nAllergen Reaction Severity\nPenicillin hives moderate\n",
+            [("Penicillin", "hives")],
+        ),
+        (
+            "ALLERGIES\nSulfa antibiotics (skin rash, noted 03/31/2023).",
+            [("Sulfa antibiotics", "skin rash")],
+        ),
+        ("She is allergic to shellfish.", [("shellfish", None)]),
+        ("Reports a penicillin allergy.", [("penicillin", None)]),
+        ("All: lisinopril.", [("lisinopril", None)]),
+        ("PENICILLIN (hives), latex\n", []),
+    ],
+)
+def test_an_allergy_carries_its_reaction(text: str, expected: list[tuple[str, str | None]]) -> None:
+    entities = ask(page(text)).entities
+
+    assert [(e.name, e.reaction) for e in entities if e.category == "allergy"] == expected
+
+
+def test_a_medicine_outside_the_section_of_allergies_is_a_medicine() -> None:
+    text = (
+        "ALLERGIES\nPenicillin (hives)\n"
+        "ADMISSION ASSESSMENT\n1. Atrial fibrillation. Apixaban 5 mg PO BID.\n"
+    )
+
+    categories = {e.name: e.category for e in ask(page(text)).entities}
+
+    assert categories == {
+        "Penicillin": "allergy",
+        "Atrial fibrillation": "condition",
+        "Apixaban": "medication",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "date"),
+    [
+        ("Influenza vaccine given 04/05/2023.", "Influenza vaccine", "2023-04-05"),
+        ("IMMUNIZATIONS\nZoster recombinant 02/29/2001\n", "Zoster recombinant", None),
+        ("IMMUNIZATIONS\nTdap 2017-07-08\n", "Tdap", "2017-07-08"),
+        ("She received her flu shot.", "flu shot", None),
+    ],
+)
+def test_a_vaccine_carries_a_date_that_exists(text: str, name: str, date: str | None) -> None:
+    (vaccine,) = ask(page(text)).entities
+
+    assert (vaccine.category, vaccine.name, vaccine.date) == ("immunization", name, date)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Acute on chronic systolic heart failure", ["Acute on chronic systolic heart failure"]),
+        ("Chronic kidney disease, stage 3", ["Chronic kidney disease, stage 3"]),
+        ("HTN, DM2, s/p CABG, UTI", ["HTN", "DM2", "CABG", "UTI"]),
+        ("Crohns disease and Crohn's disease", ["Crohns disease", "Crohn's disease"]),
+        ("She was seen at the Diabetes Clinic", []),
+        ("PE: lungs clear", []),
+        ("discharge to home", []),
+        ("vaginal discharge", ["vaginal discharge"]),
+        ("as needed, AS is severe", ["AS"]),
+        ("n/v/d since Monday", ["nausea", "vomiting", "diarrhea"]),
+        ("pyomyositis after colonoscopy", ["pyomyositis", "colonoscopy"]),
+    ],
+)
+def test_terms_are_found_with_the_words_that_belong_to_them(text: str, names: list[str]) -> None:
+    assert [e.name for e in ask(page(text)).entities] == names
+
+
+def test_the_lexicon_is_broad_and_reads_the_longest_term() -> None:
+    terms = lexicon()
+
+    assert terms.size > 7_000
+    assert terms.lookup("x-ray") == terms.lookup("X ray") != ()
+    assert terms.lookup("os") == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "category"),
+    [
+        ("pancreatolithiasis", "condition"),
+        ("cystourethroscopy", "procedure"),
+        ("mastalgia", "symptom"),
+        ("zorelumab", "medication"),
+        ("diagnosis", None),
+        ("coma", None),
+        ("sympathy", None),
+    ],
+)
+def test_an_ending_tells_what_a_word_is(word: str, category: str | None) -> None:
+    assert category_of(word) == category

@@ -1,0 +1,139 @@
+"""Negation, history, hypothesis and family, phrase by phrase."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.provider.local.assertions import Assertion
+from pipeline.provider.local.document import compose
+from pipeline.provider.local.reading import Reading
+from pipeline.types import PageSlice
+
+
+def judge(text: str, mention: str) -> Assertion:
+    reading = Reading.of(compose([PageSlice(page=1, start=0, text=text)]))
+    start = text.index(mention)
+    return reading.judge(start, start + len(mention))
+
+
+NEGATED = [
+    ("Denies fever, chills, or cough.", "fever"),
+    ("Denies fever, chills, or cough.", "chills"),
+    ("Denies fever, chills, or cough.", "cough"),
+    ("He denies chest pain,\nnausea and vomiting.", "vomiting"),
+    ("No evidence of pneumonia.", "pneumonia"),
+    ("No signs or symptoms of infection.", "infection"),
+    ("There is not any lymphadenopathy.", "lymphadenopathy"),
+    ("There are no wheezes, rales, nor rhonchi.", "rhonchi"),
+    ("Lungs clear without wheezing.", "wheezing"),
+    ("Pneumonia was ruled out.", "Pneumonia"),
+    ("Myocardial infarction has been ruled out by enzymes.", "Myocardial infarction"),
+    ("DVT was considered and excluded.", "DVT"),
+    ("Ultrasound for DVT is negative.", "DVT"),
+    ("Chest x-ray: no pneumothorax.", "pneumothorax"),
+    ("Fever: no. Cough: yes.", "Fever"),
+    ("Negative for hematuria and dysuria.", "dysuria"),
+    ("No history of diabetes.", "diabetes"),
+    ("The patient did not have any seizures.", "seizures"),
+    ("She has never had asthma.", "asthma"),
+    ("Abdomen is non-tender.", "tender"),
+    ("CV: No m/r/g.", "m/r/g"),
+    ("Constitutional: Denies fevers or weight loss.", "weight loss"),
+    ("Neither edema nor cyanosis was seen.", "cyanosis"),
+    ("Glomerulonephritis is unlikely.", "Glomerulonephritis"),
+]
+NOT_NEGATED = [
+    ("No increase in pain.", "pain"),
+    ("Not only cough but fever.", "cough"),
+    ("No fever but has cough.", "cough"),
+    ("Denies fever; reports headache.", "headache"),
+    ("No fever, she complains of cough.", "cough"),
+    ("Denies chest pain. Endorses fatigue.", "fatigue"),
+    ("No wheezing and there are crackles at both bases.", "crackles"),
+    ("Pneumonia cannot be excluded.", "Pneumonia"),
+    ("Not without pneumonia.", "pneumonia"),
+    ("No acute distress, however rash is present.", "rash"),
+    ("Positive for cough. Negative for fever.", "cough"),
+    ("Umbilical hernia was seen, however the ultrasound was negative.", "Umbilical hernia"),
+    ("Gram negative bacteremia.", "bacteremia"),
+    ("No murmur.\nEdema of both legs.", "Edema"),
+]
+
+
+@pytest.mark.parametrize(("text", "mention"), NEGATED)
+def test_a_negated_mention_is_said_to_be_negated(text: str, mention: str) -> None:
+    said = judge(text, mention)
+
+    assert said.negated is True
+    assert said.hypothetical is not True
+
+
+@pytest.mark.parametrize(("text", "mention"), NOT_NEGATED)
+def test_a_cue_that_does_not_reach_a_mention_leaves_it_alone(text: str, mention: str) -> None:
+    said = judge(text, mention)
+
+    assert said.negated is not True
+
+
+@pytest.mark.parametrize(
+    ("text", "mention"),
+    [
+        ("History of pneumonia.", "pneumonia"),
+        ("S/p appendectomy in 1999.", "appendectomy"),
+        ("She had pneumonia two years ago.", "pneumonia"),
+        ("PAST MEDICAL HISTORY\nPneumonia\n", "Pneumonia"),
+        ("Previous stroke.", "stroke"),
+        ("Delirium, resolved", "Delirium"),
+    ],
+)
+def test_what_is_over_is_historical(text: str, mention: str) -> None:
+    assert judge(text, mention).historical is True
+
+
+def test_a_lasting_disease_in_a_history_is_not_said_to_be_over() -> None:
+    text = "PAST MEDICAL HISTORY\nHypertension\n"
+    reading = Reading.of(compose([PageSlice(page=1, start=0, text=text)]))
+    start = text.index("Hypertension")
+
+    said = reading.judge(start, start + 12, lasting=True)
+
+    assert said.historical is None
+    assert said.negated is False
+
+
+@pytest.mark.parametrize(
+    ("text", "mention"),
+    [
+        ("Possible pneumonia.", "pneumonia"),
+        ("Ultrasound to r/o DVT.", "DVT"),
+        ("Return for fever or bleeding.", "bleeding"),
+        ("If seizures recur, call the clinic.", "seizures"),
+        ("Pneumonia cannot be excluded.", "Pneumonia"),
+        ("Concern for appendicitis.", "appendicitis"),
+        ("I considered pulmonary embolism.", "pulmonary embolism"),
+    ],
+)
+def test_what_is_only_thought_of_is_hypothetical(text: str, mention: str) -> None:
+    assert judge(text, mention).hypothetical is True
+
+
+@pytest.mark.parametrize(
+    ("text", "mention"),
+    [
+        ("Mother had breast cancer.", "breast cancer"),
+        ("Father died at 58 of myocardial infarction.", "myocardial infarction"),
+        ("FAMILY HISTORY\nDiabetes.\n", "Diabetes"),
+        ("Family history of colon cancer.", "colon cancer"),
+        ("Diabetes in her mother.", "Diabetes"),
+    ],
+)
+def test_a_relatives_disease_is_the_familys(text: str, mention: str) -> None:
+    assert judge(text, mention).family is True
+
+
+def test_what_a_relative_reports_is_the_patients() -> None:
+    assert judge("Her mother reports fever at home.", "fever").family is not True
+
+
+def test_what_nothing_decides_is_none_and_not_false() -> None:
+    assert judge("Abdominal pain", "Abdominal pain") == Assertion(None, None, None, None)
