@@ -296,6 +296,11 @@ def _conflicts(env: Environment) -> list[Problem]:
             "is gemini, but GEMINI_API_KEY is not set",
         ),
         (
+            "PASS_INPUT",
+            env.PASS_INPUT == "pdf",
+            "is pdf, which this version does not send yet",
+        ),
+        (
             "SECRET_KEY",
             env.SECRET_KEY is None and env.DATABASE_URL is not None and not env.DEBUG,
             "is not set, and DATABASE_URL says that this is not a try-out",

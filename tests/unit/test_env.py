@@ -51,6 +51,9 @@ WRONG = {
     "OCR_MIN_CONFIDENCE": "101",
     "PAYLOAD_RETENTION_DAYS": "0",
     "TIME_SCALE": "2",
+    "GEMINI_PRICE_INPUT_USD_PER_M": "-1",
+    "GEMINI_PRICE_OUTPUT_USD_PER_M": "hunter2",
+    "STOP_GRACE_S": "0",
 }
 
 CONFLICTS = [
@@ -61,6 +64,7 @@ CONFLICTS = [
     ("CALL_DEADLINE_S", {**REAL_SERVICE, "CALL_DEADLINE_S": "9.9"}),
     ("TIME_SCALE", {**REAL_SERVICE, "TIME_SCALE": "0.5"}),
     ("MEDPROC_PROVIDER", {"MEDPROC_PROVIDER": "gemini"}),
+    ("PASS_INPUT", {"PASS_INPUT": "pdf"}),
     ("SECRET_KEY", {"DATABASE_URL": "postgresql://db/x"}),
     ("CSRF_TRUSTED_ORIGINS", {"CSRF_TRUSTED_ORIGINS": "medproc.example.org"}),
 ]
