@@ -1,7 +1,7 @@
-"""A process that forks worker commands whose steps are those of `fixtures_jobs`.
+"""A process that forks worker commands whose steps are those of `fixtures_jobs`, or another's.
 
-`python -m tests.worker_process` reads orders from stdin, one JSON object a line, so that a test
-does not pay for Django's start each time. Its end of file kills nothing and ends it.
+`python -m tests.worker_process [ENTRY_POINT]` reads orders from stdin, one JSON object a line, so
+that a test does not pay for Django's start each time. Its end of file kills nothing and ends it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main() -> None:
     from pipeline.queues import StepEntry
     from pipeline.worker import warm
 
-    StepEntry.entry_point = "tests.fixtures_jobs.run_step"
+    StepEntry.entry_point = sys.argv[1] if sys.argv[1:] else "tests.fixtures_jobs.run_step"
     warm()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
@@ -57,6 +57,8 @@ def _command(order: dict[str, Any], folder: Path) -> int:
     from django.db import connection
 
     settings.STOP_GRACE_S = order["grace_s"]
+    for name, value in order["settings"].items():
+        setattr(settings, name, value)
     connection.settings_dict["NAME"] = order["database"]
     if order["parent_queries"]:
         from tests.fixtures_jobs import report_backend

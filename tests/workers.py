@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,11 +96,14 @@ class WorkerCommand:
 
 
 class Nursery:
-    """Starts worker commands by forking from one process that has Django set up."""
+    """Starts worker commands by forking from one process that has Django set up.
 
-    def __init__(self) -> None:
+    Their steps are those of `fixtures_jobs`, unless another entry point is named.
+    """
+
+    def __init__(self, *entry_point: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "tests.worker_process"],
+            [sys.executable, "-W", "error", "-m", "tests.worker_process", *entry_point],
             cwd=PROJECT_ROOT,
             stdin=subprocess.PIPE,
             text=True,
@@ -113,8 +116,9 @@ class Nursery:
         *arguments: str,
         grace_s: float = 600.0,
         parent_queries: bool = False,
+        settings: Mapping[str, Any] | None = None,
     ) -> WorkerCommand:
-        """Start a command whose steps do as `fixtures_jobs.BEHAVIOURS[does]`."""
+        """Start a command whose steps do as `fixtures_jobs.BEHAVIOURS[does]`, if they are ours."""
         order = {
             "folder": str(folder),
             "does": does,
@@ -122,6 +126,7 @@ class Nursery:
             "grace_s": grace_s,
             "database": connection.settings_dict["NAME"],
             "parent_queries": parent_queries,
+            "settings": dict(settings or {}),
         }
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order) + "\n")

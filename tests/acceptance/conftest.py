@@ -1,0 +1,71 @@
+"""Fixtures of the acceptance tests: the product through its real parts.
+
+Real PostgreSQL and Redis, the real `rqworker-pool` with its forked horses, and the real
+google-genai client against the emulator. A module starts its pools itself and shares them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from medproc.embedded import Places
+from pipeline.queues import RUN_STEP
+from tests.workers import Nursery, WorkerCommand
+
+StartPool = Callable[..., WorkerCommand]
+
+
+@pytest.fixture(scope="session")
+def step_nursery(servers: Places) -> Iterator[Nursery]:
+    """Give the process that pools with the real steps are forked from."""
+    nursery = Nursery(RUN_STEP)
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture(scope="module")
+def module_redis(servers: Places) -> Iterator[Any]:
+    """Give this worker's Redis database, empty when the module begins and ends."""
+    client = redis.Redis.from_url(os.environ["REDIS_URL"])
+    client.flushdb()
+    yield client
+    client.flushdb()
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def start_pool(
+    step_nursery: Nursery,
+    module_db: str,
+    module_redis: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[StartPool]:
+    """Give a way to start `rqworker-pool` on the module's database, with settings of its own.
+
+    `start_pool(LEASE_S=600, grace_s=60)`: the lease is long, so that a busy machine loses none.
+    """
+    started: list[WorkerCommand] = []
+
+    def start(*arguments: str, grace_s: float = 600.0, **settings: Any) -> WorkerCommand:
+        started.append(
+            step_nursery.start(
+                tmp_path_factory.mktemp("pool"),
+                "",
+                "rqworker-pool",
+                *arguments,
+                grace_s=grace_s,
+                settings={"LEASE_S": 2400, **settings},
+            )
+        )
+        return started[-1]
+
+    yield start
+    for pool in started:
+        pool.send()
+    for pool in started:
+        pool.finish()
