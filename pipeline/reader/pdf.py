@@ -45,6 +45,8 @@ STAMP_CHARACTERS = 300
 _SHOWS = re.compile(rb"(?<![A-Za-z])(Tj|TJ|Do|BI)(?![A-Za-z])")
 #: Bytes at the end of a file among which its end mark stands, a fax server's junk after it.
 _TAIL_BYTES = 4096
+#: What qpdf says when it has to search the file for its objects.
+_LOST = "reconstruct"
 _PASSWORD = 4
 
 
@@ -153,7 +155,9 @@ class PdfFile:
                 contents = page.obj.get("/Contents")
                 if contents is None:
                     # Where a file breaks off, its pages stand and their content is gone.
-                    return self.was_repaired or bool(file.get_warnings())
+                    return self.was_repaired or any(
+                        _LOST in str(said) for said in file.get_warnings()
+                    )
                 return bool(_SHOWS.search(contents.read_bytes()))
         except MemoryError:
             raise
