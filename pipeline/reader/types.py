@@ -49,7 +49,7 @@ class ReaderError(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one file may cost; figures measured on `facts/clinical.md`'s odd and hostile files."""
+    """What one file may cost; figures measured on 40 odd, broken and hostile files."""
 
     #: Size of the file in bytes.
     max_bytes: int = 512 * 1024 * 1024
