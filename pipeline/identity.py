@@ -24,6 +24,7 @@ _SUFFIXES = {"jr": "jr", "junior": "jr", "sr": "sr", "senior": "sr", "ii": "2", 
 _SUFFIXES |= {"iv": "4", "2nd": "2", "3rd": "3"}
 _NOBODY = frozenset(["unknown", "unidentified", "anonymous", "redacted", "none", "withheld"])
 _CONFUSABLE = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "5": "s", "8": "b"})
+_LOOK_ALIKE = str.maketrans({"c": "e", "f": "t", "h": "b", "v": "u", "q": "g", "r": "n"})
 _DIGITS = str.maketrans({"O": "0", "Q": "0", "I": "1", "L": "1", "|": "1"})
 
 
@@ -73,20 +74,23 @@ class Identity:
 
 class _Name(Enum):
     SAME = 1
-    INITIAL = 2
+    SLIP = 2
+    """But for what a scanner does to a letter inside a word."""
+    INITIAL = 3
     """Same family name; one side prints only an initial of the given name."""
-    FAMILY_CHANGED = 3
-    CLOSE = 4
+    FAMILY_CHANGED = 4
+    CLOSE = 5
     """One letter apart in a way that a scanner does not explain: twins, or a slip."""
-    DIFFERENT = 5
-    UNKNOWN = 6
+    DIFFERENT = 6
+    UNKNOWN = 7
 
 
 class _Part(Enum):
     SAME = 1
-    CLOSE = 2
-    DIFFERENT = 3
-    UNKNOWN = 4
+    SLIP = 2
+    CLOSE = 3
+    DIFFERENT = 4
+    UNKNOWN = 5
 
 
 @dataclass(frozen=True)
@@ -219,25 +223,25 @@ def _decide(name: _Name, born: _Part, number: _Part) -> Verdict:
 
 def _outcome(name: _Name, born: _Part, number: _Part) -> Agreement:
     yes, no, open_ = Agreement.AGREE, Agreement.DISAGREE, Agreement.UNKNOWN
-    if name is _Name.DIFFERENT:
+    same_number, same_born = number is _Part.SAME, born is _Part.SAME
+    if name is _Name.DIFFERENT or born is _Part.DIFFERENT:
         return no
-    if born is _Part.DIFFERENT:
-        return no
-    if born is _Part.CLOSE:
-        certain = name is _Name.SAME and number is _Part.SAME
-        return yes if certain else (open_ if name is _Name.UNKNOWN and number is _Part.SAME else no)
-    if name in (_Name.CLOSE, _Name.FAMILY_CHANGED):
-        return yes if born is _Part.SAME and number is _Part.SAME else no
     if name is _Name.UNKNOWN:
-        if number is _Part.SAME:
-            return yes
-        return open_
-    if number is _Part.SAME:
+        return open_ if born is _Part.CLOSE or not same_number else yes
+    if born is _Part.CLOSE:
+        return yes if name in (_Name.SAME, _Name.SLIP) and same_number else no
+    if name in (_Name.CLOSE, _Name.FAMILY_CHANGED):
+        return yes if same_born and same_number else no
+    if same_number:
         return yes
-    if born is _Part.SAME:
-        return yes if name is _Name.SAME or number is not _Part.DIFFERENT else open_
-    if number in (_Part.DIFFERENT, _Part.CLOSE):
+    if number is _Part.DIFFERENT:
+        if same_born:
+            return {_Name.SAME: yes, _Name.INITIAL: open_}.get(name, no)
         return no
+    if same_born:
+        return yes
+    if number is _Part.CLOSE:
+        return open_ if name is _Name.SAME else no
     return yes if name is _Name.SAME else open_
 
 
@@ -307,16 +311,17 @@ def _reading(a: _Parsed, b: _Parsed) -> _Name:
     if family is _Part.DIFFERENT and _married(a.family, b.family):
         family = _Part.SAME
     if not a.given or not b.given:
-        return _Name.INITIAL if family is _Part.SAME else _Name.DIFFERENT
+        return _Name.INITIAL if family in (_Part.SAME, _Part.SLIP) else _Name.DIFFERENT
     given = _words(a.given[0], b.given[0])
     if len(a.given[0]) == 1 or len(b.given[0]) == 1:
         initial = _fold(a.given[0][0]) == _fold(b.given[0][0])
-        return _Name.INITIAL if initial and family is _Part.SAME else _Name.DIFFERENT
+        near = family in (_Part.SAME, _Part.SLIP)
+        return _Name.INITIAL if initial and near else _Name.DIFFERENT
     if _Part.DIFFERENT in (family, given):
-        return _Name.FAMILY_CHANGED if given is _Part.SAME else _Name.DIFFERENT
+        return _Name.FAMILY_CHANGED if given in (_Part.SAME, _Part.SLIP) else _Name.DIFFERENT
     if _Part.CLOSE in (family, given) or _middles_conflict(a.given[1:], b.given[1:]):
         return _Name.CLOSE
-    return _Name.SAME
+    return _Name.SLIP if _Part.SLIP in (family, given) else _Name.SAME
 
 
 def _married(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
@@ -334,9 +339,26 @@ def _middles_conflict(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 def _words(a: str, b: str) -> _Part:
     if _fold(a) == _fold(b):
         return _Part.SAME
+    if _slip(a, b):
+        return _Part.SLIP
     if min(len(a), len(b)) >= 4 and SequenceMatcher(None, a, b, autojunk=False).ratio() >= 0.8:
         return _Part.CLOSE
     return _Part.DIFFERENT
+
+
+def _slip(a: str, b: str) -> bool:
+    """Whether two words differ in one letter inside, or in look-alikes only.
+
+    The first and the last letter count: they tell Jayden from Kayden and Daniel from Daniela.
+    """
+    if _fold(a).translate(_LOOK_ALIKE) == _fold(b).translate(_LOOK_ALIKE):
+        return a[:1] == b[:1]
+    short, long = sorted((a, b), key=len)
+    if len(long) < 5 or len(long) - len(short) > 1 or a[0] != b[0] or a[-1] != b[-1]:
+        return False
+    if len(short) < len(long):
+        return any(long[:at] + long[at + 1 :] == short for at in range(1, len(long) - 1))
+    return len(long) >= 7 and sum(x != y for x, y in zip(a, b, strict=True)) == 1
 
 
 def _fold(word: str) -> str:
@@ -377,4 +399,8 @@ def _number(text: str | None) -> str | None:
 def _identifiers(a: str | None, b: str | None) -> _Part:
     if a is None or b is None:
         return _Part.UNKNOWN
-    return _Part.SAME if a == b else _Part.DIFFERENT
+    if a == b:
+        return _Part.SAME
+    if len(a) == len(b) and sum(x != y for x, y in zip(a, b, strict=True)) == 1:
+        return _Part.CLOSE
+    return _Part.DIFFERENT

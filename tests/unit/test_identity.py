@@ -50,7 +50,26 @@ _TABLE = [
     (JANE, person("Janet Doe", "1950-03-14", "00481516"), AGREE),
     (JANE, person("Jane Miller", "1950-03-14", "00481516"), AGREE),
     (JANE, person("Jane Miller", "1950-03-14"), DISAGREE),
+    (person("Valtierra, Ottoline R."), person("Valtiera, Ottolinc R."), UNKNOWN),
+    (
+        person("Valtierra, Ottoline", "1952-04-30"),
+        person("Valtiera, Ottoline", "1952-04-30"),
+        AGREE,
+    ),
+    (
+        person("Valtierra, Ottoline", None, "77"),
+        person("Valtiera, Ottoline", None, "123456"),
+        UNKNOWN,
+    ),
+    (JANE, person("Jane Doe", None, "00481576"), UNKNOWN),
     # two people
+    (person("Daniel Okonkwo"), person("Daniela Okonkwo"), DISAGREE),
+    (
+        person("Marian Okonkwo", "2001-05-05", "5001"),
+        person("Marion Okonkwo", "2001-05-05", "7002"),
+        DISAGREE,
+    ),
+    (person("Jane Okonkwo", None, "4812"), person("Jane Okonkvo", None, "5779"), DISAGREE),
     (JANE, person("John Doe", "1950-03-14", "00481516"), DISAGREE),
     (JANE, person("Jane Doe", "1978-11-02"), DISAGREE),
     (JANE, person("Jane Doe", None, "99999999"), DISAGREE),

@@ -125,8 +125,13 @@ class _Reader:
         if not begins and self._is_other_patient(self._running):
             self._open(Open(self._running), "patient")
         at = 0
-        for start, end, head in heads:
+        for place, (start, end, head) in enumerate(heads):
             above = lines[at:start]
+            if at == 0 and start == len(top) and not head.complete:
+                follows = heads[place + 1] if place + 1 < len(heads) else None
+                if follows and follows[0] == end and follows[2].complete:
+                    top = lines[:end]
+                    continue
             head.facility = head.facility or self._running.facility
             if not head.who and head.day is None:
                 continue

@@ -42,7 +42,7 @@ _ADDRESS = re.compile(
     r"\b[A-Z]{2}\s+\d{5}\b"
 )
 _PAGE = re.compile(
-    r"(?i)\bpage:?\s*\d+(?:\s*(?:[o0]?f|/)\s*\d+)?\W*$|^\W*(?:page\s*)?\d+\s*(?:of\s*\d+)?\W*$"
+    r"(?i)\bpag[ec]:?\s*[\doil]+(?:\s*(?:[o0]?[ft]|/)\s*[\doil]+)?\W*$|^\W*(?:page\s*)?\d+\s*(?:of\s*\d+)?\W*$"
 )
 
 _TITLES: tuple[tuple[Kind, str], ...] = (
