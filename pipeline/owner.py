@@ -134,7 +134,10 @@ class _Owner:
     def run(self, deadline_s: float) -> str | None:
         limits = fanout.Limits(
             groups=settings.PASS1_ENCOUNTER_LIMIT,
-            calls=settings.PASS1_CONCURRENCY_LIMIT,
+            calls=min(
+                settings.PASS1_CONCURRENCY_LIMIT,
+                self._provider.max_calls or settings.PASS1_CONCURRENCY_LIMIT,
+            ),
             call_deadline_s=scaled(settings.CALL_DEADLINE_S),
             tick_s=min(FLUSH_S, scaled(settings.HEARTBEAT_S)) / 2,
             run_deadline_s=deadline_s,

@@ -44,6 +44,8 @@ class Provider(Protocol):
     name: str
     """`local` or `gemini`; goes into `provider_calls`."""
     model: str
+    max_calls: int | None
+    """How many calls at once it gains from; None: as many as it is given."""
 
     def generate(self, request: Request) -> Reply:
         """Answer one request, or raise `CallError` with a code of the taxonomy."""

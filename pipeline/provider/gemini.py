@@ -53,6 +53,7 @@ class GeminiProvider:
     """Answers requests with Gemini; safe for many threads and for processes forked later."""
 
     name = "gemini"
+    max_calls: int | None = None
 
     def __init__(
         self,

@@ -92,6 +92,13 @@ def _judge(lease: Lease) -> StepResult:
                 poor.append(number)
         if source in (PageSource.OCR, PageSource.TEXT_LAYER):
             readable += 1
+    if damaged and len(damaged) == total:
+        return StepResult(
+            failure=Failure(
+                code=ErrorCode.INPUT_INVALID,
+                message=f"not one of its {total} pages can be read; send the file again",
+            )
+        )
     if poor and len(poor) == readable:
         return StepResult(
             failure=Failure(

@@ -25,6 +25,8 @@ class LocalProvider:
 
     name = "local"
     model = f"local-rules-{ENGINE_VERSION}"
+    max_calls: int | None = 2
+    """It computes and never waits: more threads would only hold more pages in memory."""
 
     def generate(self, request: Request) -> Reply:
         """Answer one request.
