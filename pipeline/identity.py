@@ -284,12 +284,20 @@ def _names(a: _Parsed | None, b: _Parsed | None) -> _Name:
     if a.suffix and b.suffix and a.suffix != b.suffix:
         return _Name.DIFFERENT
     as_printed = _reading(a, b)
+    if as_printed.value > _Name.SLIP.value and _same_words(a, b):
+        as_printed = _Name.SLIP
     if a.ordered and b.ordered:
         return as_printed
     best = min((_reading(x, y) for x in _orders(a) for y in _orders(b)), key=lambda n: n.value)
     if not a.ordered and not b.ordered and best.value < as_printed.value:
         best = max(best, _Name.INITIAL, key=lambda n: n.value)
     return min(best, as_printed, key=lambda n: n.value)
+
+
+def _same_words(a: _Parsed, b: _Parsed) -> bool:
+    """Whether both have three or more words and the same: a speck became a comma."""
+    one, other = (sorted(_fold(w) for w in (*n.given, *n.family)) for n in (a, b))
+    return len(one) > 2 and one == other
 
 
 def _orders(name: _Parsed) -> list[_Parsed]:

@@ -62,6 +62,7 @@ _TABLE = [
         UNKNOWN,
     ),
     (JANE, person("Jane Doe", None, "00481576"), UNKNOWN),
+    (person("Okafor-Lind, Desmond A.", "1957-11-02"), person("Desmond A, Okafor-Lind"), UNKNOWN),
     # two people
     (person("Daniel Okonkwo"), person("Daniela Okonkwo"), DISAGREE),
     (

@@ -31,7 +31,7 @@ _MONTHS = {
     )
     for name in names.split()
 }
-_N = r"[0-9OoIl|]"
+_N = r"[0-9OoIl|BS]"
 _DATE = re.compile(
     rf"(?P<ymd>(?:19|20){_N}{{2}}\s?[-/.]\s?{_N}{{1,2}}\s?[-/.]\s?{_N}{{1,2}})"
     rf"|(?P<mdy>{_N}{{1,2}}\s?[-/.]\s?{_N}{{1,2}}\s?[-/.]\s?(?:{_N}{{4}}|{_N}{{2}}))"
@@ -41,7 +41,7 @@ _DATE = re.compile(
     rf"(?P<y2>{_N}{{4}}|{_N}{{2}}))"
 )
 _TIME = re.compile(r"\s*,?\s*(?:at\s+)?(\d{1,2}:\d{2}(?::\d{2})?\s*(?:[AaPp]\.?[Mm]\.?)?)")
-_FIGURES = str.maketrans({"O": "0", "o": "0", "I": "1", "l": "1", "|": "1"})
+_FIGURES = str.maketrans({"O": "0", "o": "0", "I": "1", "l": "1", "|": "1", "B": "8", "S": "5"})
 _CENTURY_PIVOT = 69
 
 

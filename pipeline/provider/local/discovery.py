@@ -33,6 +33,8 @@ _REACH = 5
 """Lines between two parts of one head: a subtitle, an address."""
 _MAX_HEAD = 14
 _PREAMBLE = 4
+_LETTERHEAD = 3
+"""Lines of a letterhead that a scanner has made unreadable."""
 _COVER = re.compile(
     r"(?i)fax cover|cover sheet|facsimile|release of information|records? requested|"
     r"request for (?:medical )?records|number of pages|pages including cover|"
@@ -138,7 +140,7 @@ class _Reader:
             if not head.complete and not self._next_specimen(head, above):
                 self._continue(above)
                 self._adopt(head, lines[start:end])
-            elif at == 0 and start == len(top):
+            elif at == 0 and _is_letterhead(lines[len(top) : start]):
                 self._begin(head, lines[:end])
             else:
                 self._continue(above)
@@ -291,6 +293,11 @@ def _may_stand_between(line: _Line) -> bool:
     if any(c.isdigit() for c in text) and not fields_of(text):
         return False
     return len(text) <= 70 and not text.endswith(".") and not text.isupper()
+
+
+def _is_letterhead(lines: list[_Line]) -> bool:
+    """Whether what stands between a page's running header and its first head is part of it."""
+    return len(lines) <= _LETTERHEAD and all(_may_stand_between(line) for line in lines)
 
 
 def _shows_head(lines: list[_Line]) -> bool:

@@ -227,7 +227,7 @@ def _field(role: str, label: str, value: str) -> Field | None:
         m = _NUMBER.match(value)
         return Field(role, label, m[1]) if m else None
     if role == "name":
-        text = re.split(r"\s\(|\s\d|\s(?:age|sex|client)\b", text, flags=re.I)[0].strip(" ,")
+        text = re.split(r"\s\(|\s\d|\s(?:age|sex|client|page)\b", text, flags=re.I)[0].strip(" ,")
         whole = not text.endswith(".") or re.search(r"\b[A-Z]\.$", text) is not None
         return Field(role, label, text) if whole and _is_person(text) else None
     if role in ("facility", "clinician"):

@@ -128,6 +128,11 @@ _VOCABULARY = re.findall(
     "procedure consultation inpatient outpatient progress visit office report clinic telehealth "
     "immunization surgical",
 )
+_PLACES = re.findall(
+    r"\w+",
+    "hospital clinic medical center laboratory diagnostics imaging radiology medicine associates "
+    "practice institute physicians memorial rehabilitation",
+)
 _WHOLE_WORDS = frozenset(["patient", "patients", "images", "vision", "reports", "visits"])
 _TITLE = tuple((kind, re.compile(rf"(?i)\b(?:{words})")) for kind, words in _TITLES)
 
@@ -158,7 +163,7 @@ def facility_of(line: str) -> str | None:
         line = name
     if not 4 < len(line) <= 80 or ":" in line or line.endswith((".", ",", ";")):
         return None
-    if sum(c.isdigit() for c in line) > 2 or not _FACILITY_WORD.search(line):
+    if sum(c.isdigit() for c in line) > 2 or not _names_house(line):
         return None
     if _NOT_FACILITY.search(line) or _SUBUNIT.search(line) or len(line.split()) < 2:
         return None
@@ -166,6 +171,13 @@ def facility_of(line: str) -> str | None:
     if not words or any(w[0].islower() for w in words):
         return None
     return line
+
+
+def _names_house(line: str) -> bool:
+    if _FACILITY_WORD.search(line):
+        return True
+    words = re.findall(r"[^\W\d_]{5,}", _repaired(line))
+    return len(line) <= 60 and any(get_close_matches(w.casefold(), _PLACES, 1, 0.8) for w in words)
 
 
 def running_facility(line: str) -> str | None:
@@ -222,4 +234,4 @@ def _repaired(line: str) -> str:
         swap = {"0": "O" if upper else "o", "1": "I" if upper else "l", "|": "I", "5": "S"}
         return "".join(swap.get(c, c) for c in text)
 
-    return re.sub(r"[\w|]+", word, line)
+    return re.sub(r"[\w|]+", word, re.sub(r"(?<=[A-Za-z])[.|_,](?=[A-Za-z])", "", line))
