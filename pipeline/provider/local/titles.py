@@ -163,12 +163,12 @@ def facility_of(line: str) -> str | None:
         line = name
     if not 4 < len(line) <= 80 or ":" in line or line.endswith((".", ",", ";")):
         return None
-    if sum(c.isdigit() for c in line) > 2 or not _names_house(line):
-        return None
-    if _NOT_FACILITY.search(line) or _SUBUNIT.search(line) or len(line.split()) < 2:
+    if sum(c.isdigit() for c in line) > 2 or len(line.split()) < 2:
         return None
     words = [w for w in re.findall(r"[^\W\d_][\w'’.]*", line) if len(w) > 3]
     if not words or any(w[0].islower() for w in words):
+        return None
+    if _NOT_FACILITY.search(line) or _SUBUNIT.search(line) or not _names_house(line):
         return None
     return line
 
@@ -177,7 +177,12 @@ def _names_house(line: str) -> bool:
     if _FACILITY_WORD.search(line):
         return True
     words = re.findall(r"[^\W\d_]{5,}", _repaired(line))
-    return len(line) <= 60 and any(get_close_matches(w.casefold(), _PLACES, 1, 0.8) for w in words)
+    return len(line) <= 60 and any(_is_place(word.casefold()) for word in words)
+
+
+@lru_cache(maxsize=4096)
+def _is_place(word: str) -> bool:
+    return bool(get_close_matches(word, _PLACES, 1, 0.8))
 
 
 def running_facility(line: str) -> str | None:
