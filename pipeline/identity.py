@@ -248,7 +248,8 @@ def _outcome(name: _Name, born: _Part, number: _Part) -> Agreement:
 def _parse_name(name: str | None) -> _Parsed | None:
     if not name:
         return None
-    plain = unicodedata.normalize("NFKD", name)
+    plain = re.sub(r"(?<=[^\W\d_]{2})[._|](?=[^\W\d_])", "", name)
+    plain = unicodedata.normalize("NFKD", plain)
     plain = "".join(c for c in plain if not unicodedata.combining(c)).casefold()
     plain = re.sub(r"[’'`.]", lambda m: " " if m[0] == "." else "", plain)
     head, comma, tail = plain.partition(",")
@@ -321,6 +322,8 @@ def _reading(a: _Parsed, b: _Parsed) -> _Name:
     if not a.given or not b.given:
         return _Name.INITIAL if family in (_Part.SAME, _Part.SLIP) else _Name.DIFFERENT
     given = _words(a.given[0], b.given[0])
+    if family is _Part.CLOSE and given is _Part.SAME and len(a.given[0]) > 3:
+        family = _family_slip("".join(a.family), "".join(b.family))
     if len(a.given[0]) == 1 or len(b.given[0]) == 1:
         initial = _fold(a.given[0][0]) == _fold(b.given[0][0])
         near = family in (_Part.SAME, _Part.SLIP)
@@ -330,6 +333,12 @@ def _reading(a: _Parsed, b: _Parsed) -> _Name:
     if _Part.CLOSE in (family, given) or _middles_conflict(a.given[1:], b.given[1:]):
         return _Name.CLOSE
     return _Name.SLIP if _Part.SLIP in (family, given) else _Name.SAME
+
+
+def _family_slip(a: str, b: str) -> _Part:
+    """Judge a family name beside an equal given name: its last letter may be misread as well."""
+    near = len(a) == len(b) > 5 and a[:-1] == b[:-1]
+    return _Part.SLIP if near else _Part.CLOSE
 
 
 def _married(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
@@ -409,6 +418,9 @@ def _identifiers(a: str | None, b: str | None) -> _Part:
         return _Part.UNKNOWN
     if a == b:
         return _Part.SAME
-    if len(a) == len(b) and sum(x != y for x, y in zip(a, b, strict=True)) == 1:
-        return _Part.CLOSE
+    short, long = sorted((a, b), key=len)
+    if len(long) >= 5 and len(long) - len(short) <= 1:
+        lost = any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
+        wrong = len(long) == len(short) and sum(map(str.__ne__, a, b)) == 1
+        return _Part.CLOSE if lost or wrong else _Part.DIFFERENT
     return _Part.DIFFERENT

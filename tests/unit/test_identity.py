@@ -62,6 +62,9 @@ _TABLE = [
         UNKNOWN,
     ),
     (JANE, person("Jane Doe", None, "00481576"), UNKNOWN),
+    (JANE, person("Jane Doe", None, "48516"), UNKNOWN),
+    (person("Valtierra, Ottoline"), person("Valtierro, Ot.toline"), UNKNOWN),
+    (person("Doe, J.A.", "1950-03-14"), JANE, AGREE),
     (person("Okafor-Lind, Desmond A.", "1957-11-02"), person("Desmond A, Okafor-Lind"), UNKNOWN),
     # two people
     (person("Daniel Okonkwo"), person("Daniela Okonkwo"), DISAGREE),
