@@ -25,6 +25,8 @@ _NONE_IN_SECTION = re.compile(
     r"\s*(?:none(?:[ ]known)?|no[ ]known|nil|denies(?:[ ]any)?|negative|n/a|no)[ ]*(?:[.,;\n]|$)",
     re.I,
 )
+_OTHER_KIND = re.compile(r"\b(?:food|environmental|latex|seasonal)\b", re.I)
+_DRUG_KIND = re.compile(r"\b(?:drug|medication|medicine)\b", re.I)
 _TO = re.compile(
     (
         r"\b(?:allerg(?:ic(?:[ ]reactions?)?|y|ies)|intoleran(?:t|ce)|anaphyla(?:xis|ctic)"
@@ -64,7 +66,8 @@ class Allergens:
         self._reading = reading
         self._tables: dict[int, bool] = {}
         for m in _NONE_KNOWN.finditer(reading.text):
-            self._none_at(m.start())
+            if not _OTHER_KIND.search(m.group()) or _DRUG_KIND.search(m.group()):
+                self._none_at(m.start())
             reading.claim(m.start(), m.end())
         for zone in reading.zones.all:
             if zone.zone == "allergies":
@@ -108,7 +111,9 @@ def as_allergy(reading: Reading, match: Match, allergens: Allergens) -> Found:
     limit = len(reading.text) if limit < 0 else limit
     for pattern in (_PAREN, _DASH, *((_CELL,) if allergens.in_table(match.start) else ())):
         m = pattern.match(reading.text, match.end, limit)
-        if m is not None and not re.match(r"(?:allerg|intoleran|no\b|unknown)", m[1], re.I):
+        if m is not None and not re.match(
+            r"(?:allerg|intoleran|no\b|unknown|e\.g|i\.e|such|includ)", m[1], re.I
+        ):
             end, reaction = m.end(), own_words(_NOTED.split(m[1])[0])
             break
     said = reading.judge(match.start, match.end)

@@ -38,6 +38,8 @@ class Cue(NamedTuple):
 
 _POST_REACH = 60
 """Characters between a mention and a cue behind it (`… was ruled out`)."""
+_MAX_CUES = 40
+"""Cues before and behind a mention that are looked at."""
 _NEAR_REACH = 34
 """Characters that a bare `not` reaches."""
 _PAST_ZONES: frozenset[ZoneType] = frozenset({"past_medical_history"})
@@ -62,8 +64,8 @@ class Assertions:
     def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:
         """Judge the mention at `text[start:end]`; `lasting` for a disease that is never over."""
         sentence = self.sentence_at(start)
-        cues = self._cues(sentence)
         first, last = start - sentence.start, end - sentence.start
+        cues = _near(self._cues(sentence), first)
         kinds = {cue.kind for cue in _in_scope(cues, first, last)}
         zone = self._zones.type_at(start)
         negated = _negated(kinds)
@@ -95,6 +97,12 @@ class Assertions:
             if name is not None:
                 found.append(Cue(m.start(), m.end(), Kind[name]))
         return tuple(found)
+
+
+def _near(cues: tuple[Cue, ...], first: int) -> tuple[Cue, ...]:
+    """Return the cues around `first`; a list without end must not cost the square of its length."""
+    at = bisect.bisect_left(cues, first, key=lambda cue: cue.start)
+    return cues[max(0, at - _MAX_CUES) : at + _MAX_CUES]
 
 
 def _in_scope(cues: Sequence[Cue], first: int, last: int) -> list[Cue]:

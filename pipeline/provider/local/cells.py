@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pipeline.provider.local.analytes import Analyte
 
-_NUM = r"\d[\d,]*(?:\.\d+)?|\.\d+"
+_NUM = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
 _SIGN = r"(?:[<>≤≥]=?|less than|greater than)"
 _UNIT = (
     r"(?:[x×*]?[ ]?10(?:\^|E|\*)?[ ]?[36912]{1,2}[ ]?/[ ]?[µuμ]?L|[KM]/[µuμ]L|[KM]/mm3"
@@ -173,8 +173,8 @@ _LINK = (
     r"(?![\w/])|:|=|[ ]-(?=[ ]))){0,6}[ \n]*"
 )
 _INLINE_NUMBER = re.compile(
-    rf"(?:[ ]*\((?!\d)[^)\n]{{1,16}}\))?{_LINK}(?P<value>(?:{_SIGN}[ ]?)?(?:\d[\d,]*(?:\.\d+)?"
-    rf"|\.\d+)(?:[kK](?!\w))?)(?![\d/]|[.,]\d|:\d|-\d|[ ]?(?:x/|times|years|days|weeks|hours"
+    rf"(?:[ ]*\((?!\d)[^)\n]{{1,16}}\))?{_LINK}(?P<value>[1-4]\+(?!\d)|(?:{_SIGN}[ ]?)?"
+    rf"(?:{_NUM})(?:[kK](?!\w))?)(?![\d/]|[.,]\d|:\d|-\d|[ ]?(?:x/|times|years|days|weeks|hours"
     rf"|months|yo\b|am\b|pm\b|tab|pill|mg[ ]|mg\b(?!/)|mcg\b(?!/)|g\b(?!/)|mL\b(?!/)|IV|PO"
     rf"|units\b|packets?))"
     rf"(?:[ ]?(?P<unit>{_UNIT})(?![\w/]))?"

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pipeline.provider.local.layout import lines_of
 from pipeline.types import PageSlice
 
 _PREFIX = re.compile(r"^([A-Za-z]{2,12}|\d{1,3}|[>|#]+)([:|>.)]?)[ \t]")
@@ -121,7 +122,7 @@ def _readable(raw: str, pieces: Sequence[Piece]) -> str:
 
 def _blank_prefixes(raw: str, piece: Piece, chars: list[str]) -> None:
     """Blank a word with a colon, or a quote sign, that opens most lines of the page."""
-    lines = [(m.start(), m.group()) for m in re.finditer(r"[^\n]*\S[^\n]*", piece.slice.text)]
+    lines = [(line.start, line.text) for line in lines_of(piece.slice.text) if line.text.strip()]
     found = [
         (at, m) for at, line in lines if (m := _PREFIX.match(line)) and (m[2] or m[1][0] in ">|#")
     ]

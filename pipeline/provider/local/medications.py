@@ -28,7 +28,8 @@ _STOPPED_BEHIND = re.compile(
 )
 _STOP_HEADING = re.compile(r"^(?:stop|discontinu|held|hold|avoid)", re.I)
 _SIG_ONLY = re.compile(
-    r"(?<![\w-])([A-Za-z][A-Za-z-]{4,})[ ]+(?=\d[\d,.]*[ ]?(?:mg|mcg|units|mEq|puffs?)(?![\w/]))"
+    r"(?<![\w-])([A-Za-z][A-Za-z-]{4,})[ ]+(?=\(?\d[\d,.]*[ ]?"
+    r"(?:mg|mcg|[µμ]g|units|mEq|puffs?)(?:/kg)?(?![\w/]))"
 )
 _UNKNOWN = re.compile(r"(?<![\w-])[A-Za-z][A-Za-z-]{4,}(?![\w-])")
 _LONG_NAME = 9

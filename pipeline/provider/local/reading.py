@@ -6,7 +6,7 @@ text that a rule has claimed is not read again by a later one.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from pipeline.provider.local.assertions import Assertion, Assertions
@@ -30,7 +30,8 @@ class Reading:
     assertions: Assertions
     found: list[Found] = field(default_factory=list, repr=False)
     no_known_allergies: bool | None = None
-    _claims: list[tuple[int, int]] = field(default_factory=list)
+    _claimed: bytearray = field(repr=False)
+    """One byte a character; 1 where a rule has read it."""
     _token_starts: list[int] = field(default_factory=list, repr=False)
 
     @classmethod
@@ -48,6 +49,7 @@ class Reading:
             tokens=tokens,
             zones=zones,
             assertions=Assertions(document.text, sentences, zones),
+            _claimed=bytearray(len(document.text)),
             _token_starts=[token.start for token in tokens],
         )
 
@@ -58,15 +60,11 @@ class Reading:
 
     def claim(self, start: int, end: int) -> None:
         """Keep later rules away from `text[start:end]`."""
-        at = bisect_left(self._claims, (start, end))
-        self._claims.insert(at, (start, end))
+        self._claimed[start:end] = b"\1" * (end - start)
 
     def is_claimed(self, start: int, end: int) -> bool:
         """Tell whether any of `text[start:end]` is claimed."""
-        at = bisect_right(self._claims, (start, len(self.text) + 1))
-        return any(
-            first < end and start < last for first, last in self._claims[max(0, at - 2) : at + 1]
-        )
+        return self._claimed.find(1, start, end) >= 0
 
     def token_at(self, offset: int) -> int:
         """Return the index of the first token that begins at or behind `offset`."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_NUMBER = r"(?:\d[\d,]*(?:\.\d+)?|\.\d+|½|one[- ]half|half|one|two|three|four)"
+_NUMBER = (
+    r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+|½|one[- ]half|half|one|two|three|four)"
+)
 _UNIT = (
     r"(?:(?:mg|mcg|µg|μg|ug|g|units?|mEq|mmol|mL)/(?:kg|m2|m²)(?:/(?:day|dose|hr?|min|d))?"
     r"|(?:mg|mcg|µg|μg|ug|g|units?|mEq|mL|cc|mL|L)/(?:hr?|hour|min|day|actuation|dose|puff"
@@ -59,8 +61,8 @@ _FREQUENCY = re.compile(
     rf"|months?|mornings?|evenings?|nights?|bedtime|am|pm|{_WEEKDAY}?)"
     r"|q\.?[ ]?\d{1,2}(?:[ ]?(?:-|–|to)[ ]?\d{1,2})?[ ]?(?:hours?|hourly|hrs?|h|minutes?|mins?"
     r"|days?|d|weeks?|wks?|w|months?)?"
-    r"|q\.?[ ]?(?:a\.?m\.?|p\.?m\.?|h\.?s\.?|day|daily|week|weekly|wk|month|monthly|shift"
-    r"|other[ ]day|o\.?d\.?|d\.?|h|noon|ac|mon|evening|morning|night)"
+    r"|q\.?[ ]?(?:a\.m\.|p\.m\.|h\.s\.|am|pm|hs|day|daily|week|weekly|wk|month|monthly|shift"
+    r"|other[ ]day|o\.d\.|od|d|h|noon|ac|mon|evening|morning|night)"
     r"|b\.i\.d\.|t\.i\.d\.|q\.i\.d\.|bid|tid|qid|qud|QD|QHS|QAM|QPM|QOD|QDAY"
     r"|once[ ](?:daily|nightly|weekly|monthly|only)|daily|nightly|weekly|biweekly|monthly"
     r"|hourly|yearly"
@@ -68,7 +70,7 @@ _FREQUENCY = re.compile(
     r"|afternoon)(?:s)?|before[ ]bed(?:time)?|each[ ](?:morning|evening|night|day)"
     r"|(?:with|before|after)[ ](?:meals|breakfast|lunch|dinner|supper|food|each[ ]meal)"
     r"|AC(?:[ ]&[ ]HS)?|HS|AM|PM"
-    r"|as[ ]needed|p\.?r\.?n\.?|(?:per|a)[ ](?:day|week|month)|once|continuous(?:ly)?|x[ ]?1"
+    r"|as[ ]needed|p\.r\.n\.|prn|(?:per|a)[ ](?:day|week|month)|once|continuous(?:ly)?|x[ ]?1"
     r"|×[ ]?1|stat|ad[ ]lib"
     rf"|on[ ]{_WEEKDAY}(?:,?[ ](?:and[ ])?{_WEEKDAY})*|{_WEEKDAY}(?:,?[ ](?:and[ ])?{_WEEKDAY})+"
     r")(?![\w])",
@@ -125,6 +127,8 @@ def read_sig(text: str, start: int, limit: int) -> Sig:
     between = 0
     while at < limit and between <= _MAX_BETWEEN:
         gap = _GAP.match(text, at, limit)
+        if gap and "(" in gap.group() and dose and frequency:
+            break
         at = gap.end() if gap else at
         if m := DOSE.match(text, at, limit):
             dose = dose or m[1]

@@ -148,7 +148,7 @@ _INLINE = tuple(
 )
 _BARE_SPO2 = re.compile(
     (
-        r"(?<![\w./])(?P<value>\d{2,3})[ ]?(?P<unit>%)[ ]*(?:on[ ]|with[ ])?(?:RA\b|room[ ]air"
+        r"(?<![\w./-])(?P<value>\d{2,3})[ ]?(?P<unit>%)[ ]*(?:on[ ]|with[ ])?(?:RA\b|room[ ]air"
         r"|\d+(?:\.\d)?[ ]?L(?:iters)?(?:/min)?\b[ ]?(?:NC|O2|nasal)?)"
     ),
     re.I,

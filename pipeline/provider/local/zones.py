@@ -21,6 +21,8 @@ _ORGAN = "organ"
 _UNKNOWN = "unknown"
 """A line that looks like a heading and is in no list."""
 _MAX_HEADING_WORDS = 8
+_MAX_HEADING = 120
+"""Characters of a line beyond which it is no heading."""
 _MIN_CAPITALS = 5
 _Heading = tuple[int, int, str, str]
 """Start, end of the heading, kind, words as printed."""
@@ -97,15 +99,16 @@ def _headings(line: Line) -> list[_Heading]:
         return []
     found: list[_Heading] = []
     begin = bullet_end(line.text)
-    whole = line.text[begin:].strip().rstrip(":").strip()
-    words = re.sub(r"\s+", " ", re.sub(r"\(.*?\)", "", whole)).strip().lower()
     table = _table()
-    if words in table and len(words.split()) <= _MAX_HEADING_WORDS and _stands_alone(whole, line):
-        found.append((line.start + begin, line.end, table[words], whole))
-        return found
-    kind = _longer_heading(whole, words)
-    if kind is not None:
-        return [(line.start + begin, line.end, kind, whole)]
+    whole = line.text[begin:].strip().rstrip(":").strip()
+    if len(whole) <= _MAX_HEADING:
+        words = re.sub(r"\s+", " ", re.sub(r"\([^)]*\)", "", whole)).strip().lower()
+        known = words in table and len(words.split()) <= _MAX_HEADING_WORDS
+        if known and _stands_alone(whole, line):
+            return [(line.start + begin, line.end, table[words], whole)]
+        longer = _longer_heading(whole, words)
+        if longer is not None:
+            return [(line.start + begin, line.end, longer, whole)]
     for m in _pattern().finditer(line.text):
         kind = table.get(re.sub(r"\s+", " ", m["name"]).lower())
         if kind is None:
