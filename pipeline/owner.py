@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.utils import timezone
 from pydantic import BaseModel
 
@@ -89,7 +89,8 @@ class Work(Protocol):
     def settled(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
         """Add what changes when the last row of a group has ended; may publish it.
 
-        Returns the ids of the rows that it changed.
+        Returns the ids of the rows that are published by it: their output is cleared with the
+        flush that makes it visible.
         """
         ...
 
@@ -128,6 +129,7 @@ class _Owner:
         self._ledger = Ledger(lease, provider)
         self._flush = Flush(work=self._model)
         self._dirty: set[UUID] = set()
+        self._published: set[UUID] = set()
         self._flushed_at = self._beat_at = time.monotonic()
         self._random = random.Random()
 
@@ -243,7 +245,7 @@ class _Owner:
             case fanout.Returned():
                 self._touch(event.key).status = WorkStatus.PENDING
             case fanout.GroupSettled():
-                self._dirty.update(self._work.settled(event.group, self._flush))
+                self._published.update(self._work.settled(event.group, self._flush))
             case _:
                 return
 
@@ -260,14 +262,43 @@ class _Owner:
 
     def _write(self) -> None:
         self._flushed_at = time.monotonic()
-        self._flush.items = [row_of(self._rows[key]) for key in sorted(self._dirty)]
+        self._flush.items = [
+            {**row_of(self._rows[key]), "output": None}
+            if key in self._published
+            else row_of(self._rows[key])
+            for key in sorted(self._dirty | self._published)
+        ]
         try:
             transitions.write(self._lease, self._flush)
         except (OperationalError, InterfaceError) as error:
             self._database_away(error)
             return
+        except DatabaseError as error:
+            self._keep_replies()
+            logger.error(
+                "a publication was refused: %s",
+                scrubbed(error),
+                extra={"action": "publication_refused", **self._lease.log_context()},
+            )
+            raise PipelineError(
+                "the database refused a result; the replies are kept", code=ErrorCode.DB_ERROR
+            ) from None
+        for key in self._published:
+            self._rows[key].output = None
         self._flush = Flush(work=self._model)
         self._dirty.clear()
+        self._published.clear()
+
+    def _keep_replies(self) -> None:
+        """Store what was answered without what could not be published of it.
+
+        The next run of the step publishes it without a call (`spec.md` point 27).
+        """
+        flush = self._flush
+        flush.items = [row_of(self._rows[key]) for key in sorted(self._dirty)]
+        flush.entities = []
+        flush.encounters = [r for r in flush.encounters if r["status"] != WorkStatus.SUCCEEDED]
+        transitions.write(self._lease, flush)
 
     def _beat(self, now: float) -> None:
         try:

@@ -35,6 +35,8 @@ _REACHED: dict[Step, SummaryStatus] = {
     Step.PASS3: SummaryStatus.COMPLETE_PIPELINE,
 }
 """How far a record came, by its last step."""
+_NO_FAILURE: dict[str, Any] = {"failure_encounter": None, "error_code": None}
+"""A record that is complete shows no failure of an earlier run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,20 +76,25 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         changes[f"{left.value}_status"] = PassStatus.SKIPPED
     session.update(
         **changes,
+        **_NO_FAILURE,
+        failure_pass=None,
+        error_message=None,
+        error_context=None,
         session_status=SessionStatus.COMPLETED,
         processing_completed_at=ClockTimestamp(),
         total_processing_time=ClockTimestamp() - F("processing_started_at"),
     )
     Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
+        **_NO_FAILURE,
+        failure_stage=None,
+        failure_batch_index=None,
+        error_drill_down=None,
         processing_status=_REACHED[step],
         overall_success=True,
         processing_completed_at=ClockTimestamp(),
     )
-    _leave(
-        lease,
-        status=JobStatus.COMPLETED,
-        completed_at=ClockTimestamp(),
-    )
+    # `last_error` and `error_details` stay: they say what an earlier run met.
+    _leave(lease, status=JobStatus.COMPLETED, error_code=None, completed_at=ClockTimestamp())
     return None
 
 

@@ -128,8 +128,6 @@ class _Batches:
         store.mark_succeeded(result, replies, entities)
         flush.encounters.append(store.result_row(result))
         flush.entities.extend(entities)
-        for batch in batches:
-            batch.output = None
         return [batch.id for batch in batches]
 
 

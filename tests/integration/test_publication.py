@@ -1,0 +1,47 @@
+"""A publication that the database refuses: replies are kept, and published later without a call."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+
+from pipeline import jobs
+from pipeline.models import Batch, Encounter, Entity, Job, ProviderCall, Summary
+from pipeline.states import JobStatus, WorkStatus
+from tests import records
+
+
+@pytest.mark.usefixtures("cloned_db", "redis_db")
+def test_a_refused_publication_keeps_the_replies_and_is_repeated_without_a_call() -> None:
+    received = records.submit(records.LAB)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "ALTER TABLE pass1_entity_detections ADD CONSTRAINT refused CHECK (false) NOT VALID"
+        )
+
+    records.run_record(received)
+
+    job = Job.objects.get(id=received.job_id)
+    assert (job.status, job.error_code) == (JobStatus.FAILED, "DB_ERROR")
+    assert not Entity.objects.exists()
+    kept = Batch.objects.filter(status=WorkStatus.SUCCEEDED, output__isnull=False)
+    assert kept.exists()
+    asked_once = set(kept.values_list("id", flat=True))
+
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE pass1_entity_detections DROP CONSTRAINT refused")
+    Job.objects.filter(id=job.id).update(status=JobStatus.PENDING)
+    jobs.run_step("pass1")
+
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == (JobStatus.COMPLETED, None)
+    summary = Summary.objects.get(shell_file_id=received.shell_file_id)
+    assert (summary.overall_success, summary.error_code, summary.failure_stage) == (
+        True,
+        None,
+        None,
+    )
+    assert Encounter.objects.filter(entities_published_at__isnull=True).count() == 0
+    assert not Batch.objects.filter(output__isnull=False).exists()
+    for batch_id in asked_once:
+        assert ProviderCall.objects.filter(batch_id=batch_id).count() == 1
