@@ -1,0 +1,100 @@
+"""Memory of the processes that work on a 1,000-page text record.
+
+Run `python bench/memory.py [pages]`. Starts its own PostgreSQL, Valkey and emulator; the record is
+worked on in a process of its own, as a horse of the pool would. Exits 1 when 200 MB are passed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from medproc.embedded import throw_away_servers  # noqa: E402 - after the path is set
+
+BOUND_MB = 200
+
+WORKER = """
+import sys
+from pathlib import Path
+
+import django
+
+django.setup()
+
+from django.conf import settings
+
+from pipeline import jobs, services
+from pipeline.models import Batch, Entity, Job
+from pipeline.provider.factory import warm
+from pipeline.stages.intake import Submission
+
+
+def megabytes(field):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) // 1024 for line in status if line.startswith(field))
+
+
+warm(settings)
+received = services.record_submit(Submission(path=Path(sys.argv[1])))
+for step in ("pages", "pass05", "pass1"):
+    jobs.run_step(step)
+    print(f"  {step:8} now {megabytes('VmRSS'):4} MB, peak {megabytes('VmHWM'):4} MB")
+job = Job.objects.get(id=received.job_id)
+print(f"  job {job.status}, {Batch.objects.count()} batches, {Entity.objects.count()} entities")
+sys.exit(0 if job.status == "completed" and megabytes("VmHWM") < int(sys.argv[2]) else 1)
+"""
+
+
+def main() -> int:
+    """Work on one record with each provider, print the peaks, and return the exit code."""
+    from samples.bulk import make_text_record
+
+    pages = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
+    with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "medproc.settings",
+            "DATABASE_URL": places.database_url,
+            "REDIS_URL": places.redis_url,
+            "MEDPROC_DATA_DIR": folder,
+            "PYTHONPATH": str(ROOT),
+        }
+        migrate = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity", "0"]
+        subprocess.run(migrate, env=environment, check=True)
+        record = Path(folder) / "record.pdf"
+        record.write_bytes(make_text_record(pages, pages // 5, 1))
+        failed = _run("local engine", record, {**environment, "MEDPROC_PROVIDER": "local"})
+        os.environ["DJANGO_SETTINGS_MODULE"] = "medproc.settings"
+        from pipeline.provider.emulator import Emulator
+
+        with Emulator() as emulator:
+            gemini = {
+                **environment,
+                "MEDPROC_PROVIDER": "gemini",
+                "GEMINI_BASE_URL": emulator.url,
+            }
+            failed |= _run("Gemini client and emulator", record, gemini)
+    return failed
+
+
+def _run(name: str, record: Path, environment: dict[str, str]) -> int:
+    print(f"{name}, bound {BOUND_MB} MB")
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER, str(record), str(BOUND_MB)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    print(done.stdout, end="")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
