@@ -322,6 +322,14 @@ MRN: 55-1200 _ Date 0f Service: 01/02/2O24 . Cliniclan: Ines Vander, MD
     assert encounter.patient_birth_date == "1950-03-14"
 
 
+def test_a_letterhead_below_other_text_begins_a_document_even_where_its_date_is_lost() -> None:
+    spoilt = VISIT.replace("Date of Service: 01/02/2024", "D#te of S: O#/%2/2024")
+
+    first, second = seen(f"{VISIT}\n{BODY}\n{spoilt}\n{BODY}")
+
+    assert (first.date_start, second.date_start) == ("2024-01-02", None)
+
+
 _LINES = st.sampled_from(
     [
         *VISIT.split("\n"),

@@ -33,6 +33,8 @@ _REACH = 5
 """Lines between two parts of one head: a subtitle, an address."""
 _MAX_HEAD = 14
 _PREAMBLE = 4
+_STREET = re.compile(r"\d{1,5}\W+[A-Z][a-z]+\s[^\d:]{4,50}$")
+"""A street and town that lost the word by which an address is known."""
 _LETTERHEAD = 3
 """Lines of a letterhead that a scanner has made unreadable."""
 _COVER = re.compile(
@@ -144,7 +146,7 @@ class _Reader:
                 self._begin(head, lines[:end])
             else:
                 self._continue(above)
-                self._begin(head, lines[start:end])
+                self._begin(head, lines[start:end], inside=True)
             at = end
         self._continue(lines[at:])
 
@@ -186,11 +188,16 @@ class _Reader:
             current.open.take_patient(head)
         self._give(lines, head=True)
 
-    def _begin(self, head: Head, lines: list[_Line]) -> None:
-        """Hold a complete head against the open encounter and the earlier ones of this chunk."""
+    def _begin(self, head: Head, lines: list[_Line], *, inside: bool = False) -> None:
+        """Hold a complete head against the open encounter and the earlier ones of this chunk.
+
+        `inside` says that it stands below other text of its page.
+        """
         rule = judge(self.current.open, head) if self.current else self._why()
         if rule == "head" and self._is_preamble():
             rule = ""
+        if not rule and inside and head.letterhead and not (head.day or head.admitted):
+            rule = "letterhead"
         if rule:
             same = next(
                 (f for f in self.found if f is not self.current and f.open.is_same(head)), None
@@ -291,7 +298,7 @@ def _may_stand_between(line: _Line) -> bool:
     if line.running or not text or is_address(text):
         return True
     if any(c.isdigit() for c in text) and not fields_of(text):
-        return False
+        return bool(_STREET.match(text))
     return len(text) <= 70 and not text.endswith(".") and not text.isupper()
 
 

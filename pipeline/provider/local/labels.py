@@ -140,7 +140,7 @@ _PLAIN = {_fold(label): label for label in [*_SERVICE, *chain(*_ROLES.values())]
 _LABEL = re.compile(
     r"(?<![a-z0-9'-])(?P<label>"
     + "|".join(re.escape(label) for label in sorted(_ROLE, key=len, reverse=True))
-    + r")(?![a-z0-9])(?P<mark>\s*[:;]|\s*#:?|\s+)"
+    + r")(?![a-z0-9])(?P<mark>\s*[:;]|\s*#:?|\.?\s+)"
 )
 _COLON = re.compile(r"(?:^|(?<=\s))(?P<label>[A-Za-z0-9][A-Za-z0-9 ./'|-]{2,28}?)\s?[:;](?=\s|$)")
 _GAP = re.compile(r"\s{3,}|\t|\s\|\s")
@@ -168,7 +168,7 @@ def fields_of(line: str) -> list[Field]:
     folded = _fold(line)
     marks: list[tuple[int, int, str, str, bool]] = []
     for m in _LABEL.finditer(folded):
-        colon = m["mark"].strip() != ""
+        colon = m["mark"].strip(" .\t") != ""
         if not colon and not _colonless(line, m):
             continue
         role = "other" if _of_another(folded[: m.start()]) else _ROLE[m["label"]]
