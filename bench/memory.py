@@ -7,6 +7,7 @@ worked on in a process of its own, as a horse of the pool would. Exits 1 when 20
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,7 @@ def main() -> int:
             "DATABASE_URL": places.database_url,
             "REDIS_URL": places.redis_url,
             "MEDPROC_DATA_DIR": folder,
+            "SECRET_KEY": secrets.token_urlsafe(64),
             "PYTHONPATH": str(ROOT),
         }
         migrate = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity", "0"]
