@@ -155,6 +155,29 @@ def test_values_in_running_text_are_read(text: str, expected: list[tuple[str, st
 
 
 @pytest.mark.parametrize(
+    ("row", "value", "unit"),
+    [
+        ("Creatinine 0.88 mg/dL . 0.57-1.00", "0.88", "mg/dL"),
+        ("BUN 14 mg/dL - 8-27", "14", "mg/dL"),
+        ("TSH 5.92 H mlU/L 0.45-4.50", "5.92", "mlU/L"),
+        ("Calcium 9.6 mo/dL 8.7-10.3", "9.6", "mo/dL"),
+    ],
+)
+def test_a_scanners_dust_between_cells_changes_no_number(row: str, value: str, unit: str) -> None:
+    (lab,) = found(f"TEST RESULT FLAG . UNITS REFERENCE\n{row}\n", "lab")
+
+    assert (lab.value, lab.unit) == (value, unit)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Temp 98:2 °F", "Temp 101:2 F", "Temp 98;2 °F", "Sodium 135-145", "Potassium 4:2 mmol/L"],
+)
+def test_a_number_that_cannot_be_read_whole_is_not_read_in_part(text: str) -> None:
+    assert ask(page(f"TEST RESULT UNITS REFERENCE\n{text}\n")).entities == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "potassium chloride 20 mEq PO daily",

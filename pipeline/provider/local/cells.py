@@ -34,8 +34,10 @@ _QUAL = (
     r"|within[ ]normal[ ]limits|WNL|unremarkable|(?:A|B|AB|O)[ ]?(?:positive|negative|pos|neg"
     r"|\+)|present|absent|intact|heterogeneous|low|high)"
 )
+_SPECK = r"(?:[ |\t]|(?<![^ |\t])[.,·•_—–~`'‘’-](?![^ |\t]))*"
+"""What stands between cells: blanks, rules, and single marks as a scanner's dust leaves them."""
 _CELL = re.compile(
-    r"[ |\t]*(?:"
+    rf"{_SPECK}(?:"
     rf"(?P<paren_flag>\((?:H|L|HH|LL|A|AA|N|C|high|low|critical|abnormal|normal|elevated)\))"
     rf"|(?P<paren_range>[\[(](?:ref(?:erence)?\.?(?:[ ](?:range|interval))?:?[ ]*|normal:?[ ]*"
     rf"|nl:?[ ]*|range:?[ ]*)?(?P<inner>(?:{_NUM})[ ]?(?:-|–|to)[ ]?(?:{_NUM})"
@@ -47,7 +49,7 @@ _CELL = re.compile(
     rf"|(?P<number>-?(?:{_NUM}))(?![\d:/-])(?=[ |\t%*]|$|(?:{_UNIT})(?!\w)|[HL](?!\w))"
     rf"|(?P<flag>(?:HH|LL|H|L|AA|A|C|\*{{1,2}}|HIGH|LOW|High|Low|ABN|Abn|Abnormal|ABNORMAL|CRIT"
     rf"|Critical|CRITICAL|Normal)(?![\w/.,]))"
-    rf"|(?P<unit>{_UNIT}(?![\w/^]))"
+    rf"|(?P<unit>(?:{_UNIT}|[A-Za-zµμ]{{1,5}}/[A-Za-z]{{1,4}})(?![\w/^]))"
     rf"|(?P<qual>(?i:{_QUAL})(?!\w))"
     r")"
 )
@@ -130,7 +132,8 @@ def read_cells(text: str, start: int, order: tuple[str, ...]) -> Cells | None:
         elif kind != "paren":
             measures.append((kind, words))
         at = m.end()
-    value, second = _value_and_range(measures, order)
+    counted = unit is not None and unit.lower().endswith(("hpf", "lpf"))
+    value, second = _value_and_range(measures, order, counted=counted)
     if value is None:
         return None
     return Cells(
@@ -143,11 +146,16 @@ def read_cells(text: str, start: int, order: tuple[str, ...]) -> Cells | None:
 
 
 def _value_and_range(
-    measures: list[tuple[str, str]], order: tuple[str, ...]
+    measures: list[tuple[str, str]], order: tuple[str, ...], *, counted: bool
 ) -> tuple[str | None, str | None]:
-    """Tell the value from the range among up to two measures."""
+    """Tell the value from the range among up to two measures.
+
+    A range alone is a value only where cells are `counted` (`0-5 /HPF`): elsewhere the value has
+    been lost.
+    """
     if len(measures) == 1:
-        return measures[0][1], None
+        kind, words = measures[0]
+        return (None if kind == "range" and not counted else words), None
     if len(measures) != 2:
         return None, None
     (first_kind, first), (second_kind, second) = measures
@@ -174,7 +182,7 @@ _LINK = (
 )
 _INLINE_NUMBER = re.compile(
     rf"(?:[ ]*\((?!\d)[^)\n]{{1,16}}\))?{_LINK}(?P<value>[1-4]\+(?!\d)|(?:{_SIGN}[ ]?)?"
-    rf"(?:{_NUM})(?:[kK](?!\w))?)(?![\d/]|[.,]\d|:\d|-\d|[ ]?(?:x/|times|years|days|weeks|hours"
+    rf"(?:{_NUM})(?:[kK](?!\w))?)(?![\d/]|[.,]\d|[:;]\d|-\d|[ ]?(?:x/|times|years|days|weeks|hours"
     rf"|months|yo\b|am\b|pm\b|tab|pill|mg[ ]|mg\b(?!/)|mcg\b(?!/)|g\b(?!/)|mL\b(?!/)|IV|PO"
     rf"|units\b|packets?))"
     rf"(?:[ ]?(?P<unit>{_UNIT})(?![\w/]))?"

@@ -59,7 +59,8 @@ def _read_row(reading: Reading, line: Line, order: tuple[str, ...]) -> None:
     if not name or len(name.split()) > _MAX_NAME_WORDS:
         return
     sure = bool(cells.unit or cells.reference_range or cells.flag)
-    if not known and not (order and sure and _may_be_analyte(reading, line, name)):
+    shaped = bool(cells.unit and cells.reference_range) or (bool(order) and sure)
+    if not known and not (shaped and _may_be_analyte(reading, line, name)):
         return
     if known and not (sure or order or reading.zones.type_at(line.start) == "labs"):
         return

@@ -88,7 +88,7 @@ _BETWEEN = re.compile(
     r"|strength|sig|level|therapy|on|mg)(?!\w)",
     re.I,
 )
-_GAP = re.compile(r"[ \n,;:()\[\]@|=–-]*")
+_GAP = re.compile(r"(?:[ \n,;:()\[\]@|=_—–-]|(?<= )[^\x00-\x7f](?= ))*")
 _SALT = re.compile(
     r"[ \n]+(succ(?:inate)?|tart(?:rate)?|HCl|hydrochloride|sodium|potassium|besylate|maleate"
     r"|mesylate"

@@ -140,7 +140,7 @@ _INLINE = tuple(
         vital,
         re.compile(
             rf"(?<![\w/])(?P<name>{vital.pattern})(?![\w])"
-            rf"{_FILLER}(?P<value>{vital.value})(?:[ ]?(?P<unit>{vital.unit}))?",
+            rf"{_FILLER}(?P<value>{vital.value})(?![:;,.]?\d)(?:[ ]?(?P<unit>{vital.unit}))?",
             re.I,
         ),
     )
