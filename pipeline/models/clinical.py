@@ -9,44 +9,11 @@ from django.db import models
 from django.db.models import Q
 
 from pipeline.models import fields
-from pipeline.models.documents import Patient, ShellFile
+from pipeline.models.documents import ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.sessions import Session
-from pipeline.models.work import CallWork
+from pipeline.models.work import CallWork, PassMetrics
 from pipeline.states import WorkStatus
-
-
-class PassMetrics(models.Model):
-    """The columns that the totals of Pass 2 and Pass 3 share with those of Pass 1."""
-
-    id = fields.uuid_pk()
-    profile = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="+")
-    processing_session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
-    processing_time_ms = fields.count()
-    processing_time_minutes = models.GeneratedField(
-        expression=models.F("processing_time_ms") / models.Value(60000.0),
-        output_field=models.FloatField(),
-        db_persist=True,
-    )
-    ai_model_used = fields.text(null=True)
-    encounters_total = fields.count()
-    encounters_succeeded = fields.count()
-    encounters_failed = fields.count()
-    total_retries_used = fields.count()
-    input_tokens = fields.count()
-    output_tokens = fields.count()
-    total_tokens = fields.count()
-    failure_encounter = models.ForeignKey(
-        Encounter, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-    error_code = fields.text(null=True)
-    error_summary = fields.text(null=True)
-    user_agent = fields.text(null=True)
-    ip_address = models.GenericIPAddressField(null=True, blank=True)
-    created_at = fields.created_at()
-
-    class Meta:
-        abstract = True
 
 
 class ClinicalMetrics(PassMetrics):
@@ -54,6 +21,12 @@ class ClinicalMetrics(PassMetrics):
 
     shell_file = models.OneToOneField(
         ShellFile, on_delete=models.CASCADE, related_name="clinical_metrics"
+    )
+    encounters_total = fields.count()
+    encounters_succeeded = fields.count()
+    encounters_failed = fields.count()
+    failure_encounter = models.ForeignKey(
+        Encounter, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     entities_enriched = fields.count()
     zones_total = fields.count()
@@ -108,6 +81,12 @@ class NarrativeMetrics(PassMetrics):
 
     shell_file = models.OneToOneField(
         ShellFile, on_delete=models.CASCADE, related_name="narrative_metrics"
+    )
+    encounters_total = fields.count()
+    encounters_succeeded = fields.count()
+    encounters_failed = fields.count()
+    failure_encounter = models.ForeignKey(
+        Encounter, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     narratives_written = fields.count()
 

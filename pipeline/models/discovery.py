@@ -10,10 +10,10 @@ from django.db import models
 from django.db.models import Q
 
 from pipeline.models import fields
-from pipeline.models.documents import Patient, ShellFile
+from pipeline.models.documents import ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.sessions import Session
-from pipeline.models.work import CallWork
+from pipeline.models.work import CallWork, PassMetrics
 from pipeline.states import PassStatus, WorkStatus
 
 
@@ -263,15 +263,12 @@ class ReconciliationEntry(models.Model):
         return f"decision {self.decision_index}: {self.rule}"
 
 
-class DiscoveryMetrics(models.Model):
+class DiscoveryMetrics(PassMetrics):
     """What Pass 0.5 found and cost, for one record."""
 
-    id = fields.uuid_pk()
-    profile = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="+")
     shell_file = models.OneToOneField(
         ShellFile, on_delete=models.CASCADE, related_name="discovery_metrics"
     )
-    processing_session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
     encounters_detected = fields.count()
     encounters_held = fields.count()
     pages_total = fields.count()
@@ -280,25 +277,9 @@ class DiscoveryMetrics(models.Model):
     characters_assigned = fields.count()
     chunks_total = fields.count()
     chunks_succeeded = fields.count()
-    total_retries_used = fields.count()
     encounter_types_found = models.JSONField(default=list, db_default=[])
-    processing_time_ms = fields.count()
-    processing_time_minutes = models.GeneratedField(
-        expression=models.F("processing_time_ms") / models.Value(60000.0),
-        output_field=models.FloatField(),
-        db_persist=True,
-    )
-    ai_model_used = fields.text(null=True)
     ocr_model_used = fields.text(null=True)
     ocr_pages_processed = fields.count()
-    input_tokens = fields.count()
-    output_tokens = fields.count()
-    total_tokens = fields.count()
-    error_code = fields.text(null=True)
-    error_summary = fields.text(null=True)
-    user_agent = fields.text(null=True)
-    ip_address = models.GenericIPAddressField(null=True, blank=True)
-    created_at = fields.created_at()
 
     class Meta:
         db_table = "pass05_encounter_metrics"

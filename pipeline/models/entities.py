@@ -14,7 +14,7 @@ from pipeline.models import fields
 from pipeline.models.documents import Patient, ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.sessions import Session
-from pipeline.models.work import CallWork
+from pipeline.models.work import CallWork, PassMetrics
 from pipeline.states import WorkStatus
 
 
@@ -264,23 +264,13 @@ class Entity(models.Model):
         return f"{self.category} on page {self.page_number}"
 
 
-class EntityMetrics(models.Model):
+class EntityMetrics(PassMetrics):
     """What Pass 1 found and cost, for one record."""
 
-    id = fields.uuid_pk()
-    profile = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="+")
     shell_file = models.OneToOneField(
         ShellFile, on_delete=models.CASCADE, related_name="entity_metrics"
     )
-    processing_session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
     entities_detected = fields.count()
-    processing_time_ms = fields.count()
-    processing_time_minutes = models.GeneratedField(
-        expression=models.F("processing_time_ms") / models.Value(60000.0),
-        output_field=models.FloatField(),
-        db_persist=True,
-    )
-    ai_model_used = fields.text(null=True)
     ocr_model_used = fields.text(null=True)
     ocr_pages_processed = fields.count()
     entity_types_found = ArrayField(models.TextField(), default=list, db_default=[])
@@ -289,20 +279,11 @@ class EntityMetrics(models.Model):
     encounters_failed = fields.count()
     batches_total = fields.count()
     batches_succeeded = fields.count()
-    total_retries_used = fields.count()
-    input_tokens = fields.count()
-    output_tokens = fields.count()
-    total_tokens = fields.count()
     confidence = models.FloatField(null=True, blank=True)
     """Mean over the accepted entities of alignment × OCR × strength; None without entities."""
     failure_encounter = models.ForeignKey(
         Encounter, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    error_code = fields.text(null=True)
-    error_summary = fields.text(null=True)
-    user_agent = fields.text(null=True)
-    ip_address = models.GenericIPAddressField(null=True, blank=True)
-    created_at = fields.created_at()
 
     class Meta:
         db_table = "pass1_entity_metrics"

@@ -1,7 +1,8 @@
-"""The shape of anything that is one or more calls to the provider: chunk, batch, zone.
+"""The shapes that passes share: a unit of work that is called for, and the totals of a pass.
 
-Imports `fields`, `states`, `sessions`. The columns are those of `pass1_batch_results`
-(`seeds`, section 4.1), so that fan-out, flush and drill-down treat all passes alike.
+Imports `fields`, `states`, `documents`, `sessions`. The columns of a unit are those of
+`pass1_batch_results` (`seeds`, section 4.1), so that fan-out, flush and drill-down treat all
+passes alike.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from django.db import models
 
 from pipeline.models import fields
+from pipeline.models.documents import Patient
+from pipeline.models.sessions import Session
 from pipeline.states import WorkStatus
 
 
@@ -35,6 +38,33 @@ class CallWork(models.Model):
     """List of {attempt, error_code, error_message, timestamp, retry_delay_ms}."""
     output = models.JSONField(null=True, blank=True)
     """The validated reply, from its success until it is published. PHI."""
+    created_at = fields.created_at()
+
+    class Meta:
+        abstract = True
+
+
+class PassMetrics(models.Model):
+    """What one pass cost for one record; the columns that every pass has."""
+
+    id = fields.uuid_pk()
+    profile = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="+")
+    processing_session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
+    processing_time_ms = fields.count()
+    processing_time_minutes = models.GeneratedField(
+        expression=models.F("processing_time_ms") / models.Value(60000.0),
+        output_field=models.FloatField(),
+        db_persist=True,
+    )
+    ai_model_used = fields.text(null=True)
+    total_retries_used = fields.count()
+    input_tokens = fields.count()
+    output_tokens = fields.count()
+    total_tokens = fields.count()
+    error_code = fields.text(null=True)
+    error_summary = fields.text(null=True)
+    user_agent = fields.text(null=True)
+    ip_address = models.GenericIPAddressField(null=True, blank=True)
     created_at = fields.created_at()
 
     class Meta:
