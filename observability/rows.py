@@ -1,4 +1,4 @@
-"""Everything that a drill-down of one record reads: ten statements, however large the record.
+"""Everything that a drill-down of one record reads: ten statements, however large it is.
 
 Imports the pipeline's models. Columns that hold document text, model output, names or file names
 are not asked for.

@@ -11,6 +11,7 @@ from typing import Any, TypedDict, cast
 from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet, Sum
+from django.utils import timezone
 
 from pipeline.models import (
     Batch,
@@ -125,6 +126,8 @@ class Progress:
     warnings: tuple[dict[str, Any], ...]
     started_at: datetime | None
     completed_at: datetime | None
+    is_held: bool
+    """A worker holds the job's lease, and lives by its heartbeat."""
 
     @property
     def is_terminal(self) -> bool:
@@ -180,6 +183,7 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
             warnings=tuple(job.shell_file.warnings),
             started_at=job.started_at,
             completed_at=job.completed_at,
+            is_held=job.lease_expires_at is not None and job.lease_expires_at > timezone.now(),
         )
         for job in jobs
     }

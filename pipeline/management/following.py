@@ -111,6 +111,8 @@ class _Crew:
         return alone_s < scaled(PATIENCE_S)
 
     def _works(self, waiting: Sequence[Progress]) -> bool:
+        if any(progress.is_held for progress in waiting):
+            return True
         try:
             served = queues_served()
         except (RedisError, OSError):

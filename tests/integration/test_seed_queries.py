@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -156,7 +155,7 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(module_db: str, servers: Any) -> Iterator[Ran]:
+def ran(module_db: str, servers: Any) -> Ran:
     """Give one completed record and two failed ones, in a database of their own."""
     return Ran(
         completed=str(records.completed_record().id),
@@ -317,6 +316,7 @@ def test_failures_go_upwards_to_the_job(ran: Ran) -> None:
 
     assert file.status == "pass05_complete"
     assert (job.status, job.error_code) == ("failed", "MAX_RETRIES_EXCEEDED")
+    assert job.error_details is not None
     assert job.error_details["stage"] == "pass1"
     assert job.error_details["underlying_error"] == "PARSE_JSON"
     assert UUID(job.error_details["failure_encounter_id"]) == first.id
