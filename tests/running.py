@@ -6,11 +6,13 @@ pipeline's own selectors, since these are under test as well.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.db import connection
+
 from pipeline.models import Encounter, Entity, Job, Page, PageAssignment, ShellFile
+from pipeline.queues import enqueue_step
 from pipeline.stages.intake import Received
 from pipeline.states import JOB_TERMINAL
 from tests.workers import until
@@ -24,11 +26,24 @@ def ended(*received: Received) -> list[Job]:
     return [jobs[each] for each in ids]
 
 
-def free_port() -> int:
-    """Give a port of this machine that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def take_over(job_id: UUID) -> None:
+    """Do to a job whose worker is gone what the reconciler does once its lease has expired."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE job_queue SET lease_expires_at = clock_timestamp() - interval '1 second'"
+            " WHERE id = %s AND status = 'processing'",
+            [job_id],
+        )
+        cursor.execute(
+            "UPDATE job_queue SET status = 'pending', lease_gen = lease_gen + 1,"
+            " crash_count = crash_count + 1, dispatch_no = dispatch_no + 1, worker_id = NULL,"
+            " lease_expires_at = NULL, available_at = clock_timestamp()"
+            " WHERE id = %s AND status = 'processing' AND lease_expires_at < clock_timestamp()"
+            " RETURNING current_step, dispatch_no",
+            [job_id],
+        )
+        step, dispatch_no = cursor.fetchone()
+    enqueue_step(job_id, step, dispatch_no)
 
 
 def encounter_pages(record: ShellFile) -> list[tuple[str, list[int]]]:

@@ -39,6 +39,14 @@ def is_alive(pid: int) -> bool:
     return False
 
 
+def children(pid: int) -> list[int]:
+    """Give the children of a process, oldest first."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        return [int(c) for task in tasks for c in (task / "children").read_text().split()]
+    return []
+
+
 @dataclass(frozen=True)
 class WorkerCommand:
     """A worker command in a process of its own, and what its steps reported."""
@@ -82,9 +90,18 @@ class WorkerCommand:
         log = self.folder / "log.txt"
         return log.read_text() if log.exists() else ""
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the command's process is gone."""
+        return bool(self._noted("exit"))
+
+    def horses(self) -> list[int]:
+        """Give the horses of a pool's workers that run now."""
+        return [horse for worker in children(self.pid) for horse in children(worker)]
+
     def kill(self) -> None:
         """End what is left of the command, its horses included."""
-        if not self._noted("exit"):
+        if not self.has_ended:
             self.stop(signal.SIGKILL)
         for began in self.seen("began"):
             with suppress(ProcessLookupError):

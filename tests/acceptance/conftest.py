@@ -65,7 +65,8 @@ def start_pool(
         return started[-1]
 
     yield start
-    for pool in started:
+    left = [pool for pool in started if not pool.has_ended]
+    for pool in left:
         pool.send()
-    for pool in started:
+    for pool in left:
         pool.finish()

@@ -76,11 +76,11 @@ class Ran:
         self.log = log
         self.pool = pool
 
-    def batches(self, name: str) -> list[Batch]:
+    def batches(self, name: str) -> list[Any]:
         rows = Batch.objects.filter(pass1_encounter_result__shell_file=self.files[name])
         return list(rows.order_by("page_range_start"))
 
-    def batch(self, name: str, page: int) -> Batch:
+    def batch(self, name: str, page: int) -> Any:
         (batch,) = [b for b in self.batches(name) if b.page_range_start == page]
         return batch
 
@@ -124,7 +124,7 @@ def work_of(call: ProviderCall) -> UUID:
 def test_a_record_whose_faults_all_pass_completes(ran: Ran) -> None:
     record = ran.files[MENDED]
 
-    job = Job.objects.get(shell_file=record)
+    job: Any = Job.objects.get(shell_file=record)
 
     assert (job.status, job.last_error, job.error_code) == ("completed", None, None)
     assert record.status == "pass1_complete"
@@ -173,7 +173,8 @@ def test_a_batch_without_failures_has_no_history(ran: Ran) -> None:
 
 
 def test_a_chunk_that_succeeds_after_a_failure_keeps_its_history(ran: Ran) -> None:
-    chunk = Chunk.objects.get(discovery_session__shell_file=ran.files[MENDED], page_range_start=9)
+    chunks = Chunk.objects.filter(discovery_session__shell_file=ran.files[MENDED])
+    chunk: Any = chunks.get(page_range_start=9)
 
     assert (chunk.status, chunk.attempt_count) == ("succeeded", 2)
     assert [entry["error_code"] for entry in chunk.transient_error_history] == ["API_5XX"]
@@ -249,7 +250,7 @@ def test_a_failed_encounter_names_how_many_of_its_batches_failed_and_which(ran: 
 def test_the_record_fails_as_a_whole_and_keeps_its_last_completed_pass(ran: Ran) -> None:
     record = ran.files[BROKEN]
     first = ran.batch(BROKEN, 13)
-    job = Job.objects.get(shell_file=record)
+    job: Any = Job.objects.get(shell_file=record)
     session = Session.objects.get(shell_file=record)
     summary = Summary.objects.get(shell_file=record)
 
@@ -283,7 +284,7 @@ def test_the_totals_of_a_failed_pass_count_what_succeeded(ran: Ran) -> None:
 
 def test_a_chunk_that_fails_for_good_publishes_nothing_of_its_pass(ran: Ran) -> None:
     record = ran.files[UNSEEN]
-    job = Job.objects.get(shell_file=record)
+    job: Any = Job.objects.get(shell_file=record)
     session = record.discovery_session
     failed = Chunk.objects.get(discovery_session=session, page_range_start=17)
 
@@ -303,7 +304,7 @@ def test_a_chunk_that_fails_for_good_publishes_nothing_of_its_pass(ran: Ran) -> 
 
 
 def test_the_chunks_that_succeeded_keep_their_replies_for_a_retry(ran: Ran) -> None:
-    chunks = Chunk.objects.filter(
+    chunks: Any = Chunk.objects.filter(
         discovery_session__shell_file=ran.files[UNSEEN], status="succeeded"
     )
 

@@ -1,0 +1,290 @@
+"""Workers stopped, killed and overtaken in the middle of a record: nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
+
+from pipeline.models import Batch, Chunk, Encounter, Entity, Job, Page, ProviderCall, ShellFile
+from pipeline.provider.emulator import Emulator
+from pipeline.provider.local import LocalProvider
+from pipeline.queues import queue_depths
+from pipeline.stages.intake import Received
+from pipeline.stages.pass1.stage import _Batches
+from pipeline.states import Step
+from pipeline.transitions import Flush, Lease, claim, row_of, write
+from tests import records
+from tests.running import astray, ended, take_over
+from tests.short_records import short_record
+from tests.workers import WorkerCommand, until
+
+pytestmark = pytest.mark.xdist_group("acceptance-crashes")
+
+Start = Callable[..., WorkerCommand]
+CALLS = 2
+"""Calls in flight: the most that a kill may cost."""
+SLOW_PAGE = 12
+"""The batch that begins on this page takes longer than any test waits."""
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[Emulator]:
+    """Give a service that takes 0.3 s for a call, so that a step can be met in its middle."""
+    with Emulator(latency="0.3/call", latency_map={f"entities {SLOW_PAGE}": 25.0}) as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def start(start_pool: Start, emulator: Emulator, module_redis: Any) -> Iterator[Start]:
+    """Give a way to start pools that are gone, with their horses, when the test ends."""
+    module_redis.flushdb()
+    started: list[WorkerCommand] = []
+
+    def start(*arguments: str, **settings: Any) -> WorkerCommand:
+        started.append(
+            start_pool(
+                *arguments,
+                MEDPROC_PROVIDER="gemini",
+                GEMINI_BASE_URL=emulator.url,
+                PASS05_CHUNK_PAGES=1,
+                PASS1_BATCH_MIN_PAGES=1,
+                PASS1_BATCH_MAX_PAGES=1,
+                PASS1_BATCH_HARD_CEILING=1,
+                PASS1_CONCURRENCY_LIMIT=CALLS,
+                **settings,
+            )
+        )
+        return started[-1]
+
+    yield start
+    for pool in started:
+        for horse in pool.horses():
+            os.kill(horse, signal.SIGKILL)
+        pool.stop()
+    # The next wake-up would find what a test has left in line.
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE job_queue SET status = 'cancelled' WHERE completed_at IS NULL")
+
+
+def submitted(folder: Path, visits: int, pages: int = 1) -> Received:
+    return records.submit(short_record(folder / "record.pdf", visits, pages=pages))
+
+
+def batches(received: Received, **columns: Any) -> list[Any]:
+    rows = Batch.objects.filter(
+        pass1_encounter_result__shell_file_id=received.shell_file_id, **columns
+    )
+    return list(rows.order_by("page_range_start"))
+
+
+def chunks(received: Received, **columns: Any) -> list[Any]:
+    rows = Chunk.objects.filter(discovery_session__shell_file_id=received.shell_file_id, **columns)
+    return list(rows.order_by("chunk_index"))
+
+
+def job_of(received: Received) -> Any:
+    return Job.objects.get(id=received.job_id)
+
+
+def asked(emulator: Emulator, rows: list[Any]) -> Counter[str]:
+    """Count the calls that the service has seen of each of these rows."""
+    tokens = {row.id.hex for row in rows}
+    return Counter(line.item_token for line in emulator.log() if line.item_token in tokens)
+
+
+def assert_whole(received: Received) -> None:
+    """Check that a record has completed with each batch built from one accepted reply."""
+    assert [job.last_error for job in ended(received)] == [None]
+    record = ShellFile.objects.get(id=received.shell_file_id)
+    assert record.status == "pass1_complete"
+    assert not astray(record)
+    accepted = ProviderCall.objects.filter(processing_session__shell_file=record, accepted=True)
+    found = Counter(call.batch_id or call.chunk_id for call in accepted)
+    assert found == Counter(row.id for row in (*batches(received), *chunks(received)))
+    assert not Encounter.objects.filter(shell_file=record, entities_published_at=None).exists()
+
+
+def the_horse(pool: WorkerCommand) -> int:
+    (horse,) = until(pool.horses)
+    return horse
+
+
+@pytest.mark.parametrize(("step", "rows_of"), [("pass1", batches), ("pass05", chunks)])
+def test_a_step_that_is_told_to_stop_drains_and_is_resumed_elsewhere(
+    start: Start,
+    emulator: Emulator,
+    tmp_path: Path,
+    step: str,
+    rows_of: Callable[..., list[Any]],
+) -> None:
+    received = submitted(tmp_path, SLOW_PAGE - 2)
+    pool = start()
+    until(lambda: job_of(received).current_step == step and rows_of(received, status="succeeded"))
+
+    exit_code = pool.stop()
+
+    assert exit_code == 0
+    job = job_of(received)
+    assert (job.status, job.current_step, job.worker_id) == ("pending", step, None)
+    assert (job.retry_count, job.crash_count) == (0, 0)
+    done, left = rows_of(received, status="succeeded"), rows_of(received, status="pending")
+    assert done
+    assert left
+    assert len(done) + len(left) == len(rows_of(received))
+    assert {row.attempt_count for row in left} == {0}
+    assert queue_depths([step]) == {step: 1}
+
+    start()
+
+    assert_whole(received)
+    assert set(asked(emulator, rows_of(received)).values()) == {1}
+
+
+def test_a_killed_horse_costs_no_result_that_was_committed(
+    start: Start, emulator: Emulator, tmp_path: Path
+) -> None:
+    received = submitted(tmp_path, 8)
+    pool = start()
+    until(lambda: len(batches(received, status="succeeded")) >= 3)
+
+    os.kill(the_horse(pool), signal.SIGKILL)
+    until(lambda: not pool.horses())
+    kept = batches(received, status="succeeded")
+    published = set(Entity.objects.filter(shell_file_id=received.shell_file_id).values_list("id"))
+    take_over(received.job_id)
+
+    assert_whole(received)
+    calls = asked(emulator, batches(received))
+    assert {calls[batch.id.hex] for batch in kept} == {1}
+    # A second's successes that were not yet committed, and what was in flight, are asked again.
+    assert sum(calls.values()) - len(calls) <= CALLS + CALLS * 4
+    assert published <= set(
+        Entity.objects.filter(shell_file_id=received.shell_file_id).values_list("id")
+    )
+    assert {batch.attempt_count for batch in batches(received)} == {1}
+
+
+def test_pages_that_were_committed_are_not_read_again_after_a_kill(
+    start: Start, tmp_path: Path
+) -> None:
+    received = submitted(tmp_path, 400)
+    pool = start("--queues", "pages", "--workers", "1")
+    until(lambda: ShellFile.objects.get(id=received.shell_file_id).pages_read)
+
+    os.kill(the_horse(pool), signal.SIGKILL)
+    until(lambda: not pool.horses())
+    pages = Page.objects.filter(shell_file_id=received.shell_file_id)
+    kept = set(pages.values_list("id", flat=True))
+    assert job_of(received).current_step == "pages"
+    take_over(received.job_id)
+    until(lambda: job_of(received).current_step == "pass05")
+
+    assert kept <= set(pages.values_list("id", flat=True))
+    assert list(pages.order_by("id").values_list("page_number", flat=True)) == [*range(1, 401)]
+
+
+def test_an_encounter_whose_batches_have_all_succeeded_is_published_without_a_call(
+    start: Start, emulator: Emulator, tmp_path: Path
+) -> None:
+    received = submitted(tmp_path, SLOW_PAGE // 2, pages=2)
+    pool = start()
+    until(lambda: len(batches(received, status="succeeded")) == SLOW_PAGE - 1)
+    os.kill(the_horse(pool), signal.SIGKILL)
+    until(lambda: not pool.horses())
+    take_over_unheard(received)
+    lease = claim(Step.PASS1, "between-success-and-publication")
+    assert lease is not None
+    succeed_without_publishing(lease, batches(received)[-1])
+    before = asked(emulator, batches(received))
+
+    take_over(received.job_id)
+
+    assert [job.last_error for job in ended(received)] == [None]
+    assert asked(emulator, batches(received)) == before
+    last = batches(received)[-1]
+    entities = Entity.objects.filter(healthcare_encounter_id=last.healthcare_encounter_id)
+    assert {entity.page_number for entity in entities} == {SLOW_PAGE - 1, SLOW_PAGE}
+    assert not astray(ShellFile.objects.get(id=received.shell_file_id))
+
+
+def take_over_unheard(received: Received) -> None:
+    """Return a job to the line without waking anybody."""
+    with transaction.atomic():
+        take_over(received.job_id)
+        transaction.get_connection().run_on_commit.clear()
+
+
+def succeed_without_publishing(lease: Lease, batch: Any) -> None:
+    """Commit the success of a batch as the owner does, and die before its encounter's turn."""
+    from pipeline import selectors
+    from pipeline.stages.pass1 import store
+
+    pages = selectors.page_texts(lease.shell_file_id)
+    plan = store.plan(lease, {}, pages)
+    work = _Batches(lease, pages, plan)
+    row = next(row for row in work.rows if row.id == batch.id)
+    reply = LocalProvider().generate(work.request(row))
+    accepted = work.accept(row, reply.output)
+    row.status, row.attempt_count, row.output = "succeeded", 1, accepted.output
+    row.completed_at = timezone.now()
+    write(lease, Flush(work=Batch, items=[row_of(row)]))
+
+
+def test_what_a_horse_writes_after_its_lease_was_taken_is_refused(
+    start: Start, emulator: Emulator, tmp_path: Path
+) -> None:
+    received = submitted(tmp_path, 8)
+    pool = start()
+    until(lambda: len(batches(received, status="succeeded")) >= 2)
+    orphan = the_horse(pool)
+    until(lambda: stopped_outside_a_transaction(orphan, received))
+
+    take_over(received.job_id)
+    ended(received)
+    before = state_of(received)
+    os.kill(orphan, signal.SIGCONT)
+
+    until(lambda: "lease_lost" in pool.printed())
+    until(lambda: orphan not in pool.horses())
+    assert state_of(received) == before
+    assert_whole(received)
+
+
+def stopped_outside_a_transaction(horse: int, received: Received) -> bool:
+    """Stop a process where it holds no lock, as a machine that sleeps would at most times."""
+    os.kill(horse, signal.SIGSTOP)
+    try:
+        with transaction.atomic():
+            Job.objects.select_for_update(nowait=True).get(id=received.job_id)
+            return True
+    except OperationalError:
+        os.kill(horse, signal.SIGCONT)
+        return False
+
+
+def state_of(received: Received) -> list[Any]:
+    """Give all rows that a step of Pass 1 writes, as they stand."""
+    found: list[Any] = []
+    with connection.cursor() as cursor:
+        for table in (
+            "job_queue",
+            "pass1_batch_results",
+            "pass1_encounter_results",
+            "pass1_entity_detections",
+            "pass1_entity_metrics",
+            "provider_calls",
+            "ai_processing_sessions",
+            "ai_processing_summary",
+            "shell_files",
+        ):
+            cursor.execute(f"SELECT to_jsonb(t) FROM {table} t ORDER BY t.id")  # noqa: S608
+            found += cursor.fetchall()
+    return found
