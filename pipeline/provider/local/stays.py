@@ -23,11 +23,17 @@ _NEXT_NOTE = timedelta(days=3)
 _BEDSIDE = frozenset({"note", "inpatient", "procedure", "consultation", None})
 """Kinds of document that a stay holds; a laboratory's or radiologist's report is its own."""
 _VISITS = frozenset(
-    {
-        "office_visit", "emergency", "inpatient", "outpatient", "consultation", "telehealth",
-        "procedure", "other",
-    }
-)  # fmt: skip
+    [
+        "office_visit",
+        "emergency",
+        "inpatient",
+        "outpatient",
+        "consultation",
+        "telehealth",
+        "procedure",
+        "other",
+    ]
+)
 
 
 class Open:
