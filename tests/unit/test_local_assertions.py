@@ -41,6 +41,9 @@ NEGATED = [
     ("Constitutional: Denies fevers or weight loss.", "weight loss"),
     ("Neither edema nor cyanosis was seen.", "cyanosis"),
     ("Glomerulonephritis is unlikely.", "Glomerulonephritis"),
+    ("CT ruled out appendicitis.", "appendicitis"),
+    ("He no longer has headaches.", "headaches"),
+    ("Cardiac: (-) chest pain, (+) palpitations", "chest pain"),
 ]
 NOT_NEGATED = [
     ("No increase in pain.", "pain"),
@@ -56,6 +59,8 @@ NOT_NEGATED = [
     ("Positive for cough. Negative for fever.", "cough"),
     ("Umbilical hernia was seen, however the ultrasound was negative.", "Umbilical hernia"),
     ("Gram negative bacteremia.", "bacteremia"),
+    ("CT ruled out appendicitis.", "CT"),
+    ("Cardiac: (-) chest pain, (+) palpitations", "palpitations"),
     ("No murmur.\nEdema of both legs.", "Edema"),
 ]
 

@@ -28,7 +28,7 @@ _QUAL = (
     r"|positive|neg|pos|trace|none|few|rare|occasional|moderate|many|small|large|normal"
     r"|abnormal"
     r"|yellow|amber|straw|colorless|pale[ ]yellow|dark[ ]yellow|light[ ]yellow|clear|cloudy"
-    r"|hazy|sl(?:ightly|ighty)?[ ](?:cloudy|hazy)|turbid|pending|immune|non-?immune|equivocal"
+    r"|hazy|sl(?:ightly)?[ ](?:cloudy|hazy)|turbid|pending|immune|non-?immune|equivocal"
     r"|indeterminate|borderline"
     r"|[1-4]\+|no[ ]growth(?:[ ](?:at|after|x)[ ]\d+[ ](?:days|hours))?"
     r"|within[ ]normal[ ]limits|WNL|unremarkable|(?:A|B|AB|O)[ ]?(?:positive|negative|pos|neg"

@@ -63,7 +63,7 @@ _FREQUENCY = re.compile(
     r"|days?|d|weeks?|wks?|w|months?)?"
     r"|q\.?[ ]?(?:a\.m\.|p\.m\.|h\.s\.|am|pm|hs|day|daily|week|weekly|wk|month|monthly|shift"
     r"|other[ ]day|o\.d\.|od|d|h|noon|ac|mon|evening|morning|night)"
-    r"|b\.i\.d\.|t\.i\.d\.|q\.i\.d\.|bid|tid|qid|qud|QD|QHS|QAM|QPM|QOD|QDAY"
+    r"|b\.i\.d\.|t\.i\.d\.|q\.i\.d\.|bid|tid|qid|QD|QHS|QAM|QPM|QOD|QDAY"
     r"|once[ ](?:daily|nightly|weekly|monthly|only)|daily|nightly|weekly|biweekly|monthly"
     r"|hourly|yearly"
     r"|at[ ](?:bedtime|night|noon|supper|dinner|breakfast)|in[ ]the[ ](?:morning|evening"
