@@ -6,7 +6,6 @@ text that a rule has claimed is not read again by a later one.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from pipeline.provider.local.assertions import Assertion, Assertions
@@ -32,7 +31,6 @@ class Reading:
     no_known_allergies: bool | None = None
     _claimed: bytearray = field(repr=False)
     """One byte a character; 1 where a rule has read it."""
-    _token_starts: list[int] = field(default_factory=list, repr=False)
 
     @classmethod
     def of(cls, document: Document) -> Reading:
@@ -50,7 +48,6 @@ class Reading:
             zones=zones,
             assertions=Assertions(document.text, sentences, zones),
             _claimed=bytearray(len(document.text)),
-            _token_starts=[token.start for token in tokens],
         )
 
     def add(self, found: Found) -> None:
@@ -66,14 +63,6 @@ class Reading:
         """Tell whether any of `text[start:end]` is claimed."""
         return self._claimed.find(1, start, end) >= 0
 
-    def token_at(self, offset: int) -> int:
-        """Return the index of the first token that begins at or behind `offset`."""
-        return bisect_left(self._token_starts, offset)
-
     def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:
         """Judge the mention at `text[start:end]`; `lasting` for a disease that is never over."""
         return self.assertions.judge(start, end, lasting=lasting)
-
-    def page_end(self, offset: int) -> int:
-        """Return where the page of `offset` ends in the text."""
-        return self.document.page_end(offset)
