@@ -6,11 +6,10 @@ a stay holds the notes of its days.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from datetime import date, timedelta
-from difflib import SequenceMatcher
 
+from pipeline.facility import same_facility
 from pipeline.identity import Identity, compare
 from pipeline.provider.local.headers import Head
 from pipeline.provider.local.labels import Weight
@@ -137,15 +136,6 @@ def who(head: Head) -> Identity:
     return Identity(name=head.name, birth_date=head.born, identifier=head.number)
 
 
-def same_facility(a: str, b: str) -> bool:
-    """Whether two printed names are of one facility, scanner slips and departments aside."""
-    one, other = _plain(a), _plain(b)
-    if one == other or SequenceMatcher(None, one, other, autojunk=False).ratio() >= 0.88:
-        return True
-    short, long = sorted((one, other), key=len)
-    return len(short) >= 8 and long.startswith(short + " ")
-
-
 def _in_stay(known: Open, head: Head) -> bool:
     if known.type != "inpatient" or head.kind not in _BEDSIDE:
         return False
@@ -192,8 +182,3 @@ def _encounter_mark(head: Head) -> tuple[date, str] | None:
     if head.weight is Weight.ENCOUNTER and head.day is not None:
         return (head.day, head.time)
     return None
-
-
-def _plain(text: str) -> str:
-    fold = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "5": "s", "8": "b"})
-    return " ".join(re.findall(r"[^\W_]+", text.casefold().translate(fold)))

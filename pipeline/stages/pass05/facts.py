@@ -5,12 +5,11 @@ May import `identity` and the reply's schema; pure. Impossible dates count as no
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from difflib import SequenceMatcher
 
+from pipeline.facility import same_facility
 from pipeline.identity import Identity, Verdict, combine, compare
 from pipeline.provider.schemas import EncounterType, FoundEncounter
 
@@ -103,17 +102,6 @@ def iso_date(text: str | None) -> date | None:
         return None
 
 
-def same_facility(a: str, b: str) -> bool:
-    """Whether two printed names are of one facility, scanner slips and departments aside."""
-    one, other = _plain(a), _plain(b)
-    if not one or not other:
-        return False
-    if one == other or SequenceMatcher(None, one, other, autojunk=False).ratio() >= 0.88:
-        return True
-    short, long = sorted((one, other), key=len)
-    return len(short) >= 8 and long.startswith(short + " ")
-
-
 def _facilities(a: str | None, b: str | None) -> bool | None:
     return same_facility(a, b) if a and b else None
 
@@ -130,7 +118,3 @@ def _dates(a: Facts, b: Facts) -> bool | None:
 
 def _clean(text: str | None) -> str | None:
     return " ".join(text.split()) or None if text else None
-
-
-def _plain(text: str) -> str:
-    return " ".join(re.findall(r"[a-z0-9]+", text.casefold()))
