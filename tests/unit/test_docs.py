@@ -1,0 +1,113 @@
+"""The documents name what is there: every variable, code, table, command and link."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from pydantic_core import PydanticUndefined
+
+from medproc.env import PROJECT_ROOT, Environment
+from pipeline.errors import ERRORS, ErrorCode
+from pipeline.states import JobStatus, ShellFileStatus
+
+DOCS = PROJECT_ROOT / "docs"
+DOCUMENTS = [PROJECT_ROOT / "README.md", PROJECT_ROOT / "samples/README.md", *DOCS.glob("*.md")]
+COMMANDS = [
+    path.stem
+    for app in ("pipeline", "observability")
+    for path in (PROJECT_ROOT / app / "management/commands").glob("[a-z]*.py")
+]
+LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+
+
+def rows(document: str) -> dict[str, list[str]]:
+    """Give the table rows of a document, their cells by the first one, without backticks."""
+    found = {}
+    for line in (DOCS / document).read_text(encoding="utf-8").splitlines():
+        if line.startswith("| "):
+            cells = re.split(r"(?<!\\)\|", line.strip("| "))
+            first, *rest = (cell.strip() for cell in cells)
+            found[first.strip("`")] = rest
+    return found
+
+
+def shown(default: object) -> str:
+    """Give a default as the document writes it."""
+    match default:
+        case None | ():
+            return "–"
+        case bool():
+            return f"`{str(default).lower()}`"
+        case tuple():
+            return f"`{','.join(default)}`"
+        case float():
+            return f"`{default:g}`"
+        case _:
+            return f"`{default}`"
+
+
+@pytest.mark.parametrize("variable", Environment.model_fields)
+def test_operating_explains_every_variable_with_its_default(variable: str) -> None:
+    default = Environment.model_fields[variable].default
+
+    stated, meaning = rows("operating.md")[variable]
+
+    assert meaning
+    if default is not PydanticUndefined and not isinstance(default, Path):
+        assert stated == shown(default)
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_errors_says_of_every_code_what_the_table_says(code: ErrorCode) -> None:
+    facts = ERRORS[code]
+
+    stated = rows("errors.md")[code]
+
+    assert stated == ["yes" if facts.retryable else "no", facts.budget, facts.advice]
+
+
+def test_integrating_names_every_table() -> None:
+    text = (DOCS / "integrating.md").read_text(encoding="utf-8")
+    tables = {model._meta.db_table for model in apps.get_app_config("pipeline").get_models()}
+
+    missing = {table for table in tables if f"`{table}`" not in text}
+
+    assert not missing
+
+
+def test_integrating_explains_every_column_of_an_entity_that_is_its_own() -> None:
+    text = (DOCS / "integrating.md").read_text(encoding="utf-8")
+    columns = {
+        field.name
+        for field in apps.get_model("pipeline", "Entity")._meta.concrete_fields
+        if not field.is_relation and field.name not in ("id", "created_at")
+    }
+
+    missing = {column for column in columns if f"`{column}`" not in text}
+
+    assert not missing
+
+
+def test_states_names_every_status_of_a_job_and_of_a_record() -> None:
+    text = (DOCS / "states.md").read_text(encoding="utf-8")
+
+    missing = {value for value in (*JobStatus.values, *ShellFileStatus.values) if value not in text}
+
+    assert not missing
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_operating_explains_every_command(command: str) -> None:
+    assert any(re.match(rf"{command}\b", first) for first in rows("operating.md"))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    links = LINK.findall(document.read_text(encoding="utf-8"))
+
+    broken = [link for link in links if "://" not in link and not (document.parent / link).exists()]
+
+    assert not broken
