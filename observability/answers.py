@@ -14,6 +14,7 @@ from django.utils import timezone
 from observability.nodes import Kind, Node
 from observability.rows import RecordRows
 from pipeline.errors import ErrorCode
+from pipeline.models import OUTCOME_LATE
 from pipeline.states import JobStatus, Step
 from pipeline.words import PASS_TITLES, Word, counted, duration, ranges
 
@@ -150,7 +151,12 @@ def _short(encounter: Node) -> str:
 
 def _happened(unit: Node) -> str:
     """Say what its calls met: `rate limited (RATE_LIMIT) 20 times over 14 min; last hint 39 s`."""
-    calls = [n for n in unit.children if n.kind is Kind.CALL and n.cause is not None]
+    # A late reply belongs to a call that has been counted as timed out.
+    calls = [
+        n
+        for n in unit.children
+        if n.kind is Kind.CALL and n.cause is not None and n.cause.code != OUTCOME_LATE
+    ]
     if unit.kind is Kind.CALL:
         calls = [unit]
     if not calls:

@@ -22,6 +22,9 @@ from pipeline.models import Job as JobRow
 from pipeline.words import Word
 from tests import records
 
+# The records of this module are run once, by one worker of the suite.
+pytestmark = pytest.mark.xdist_group("explain")
+
 LIMITED = (
     {"fault": "bad-json", "kind": "entities", "page": 13},
     {"fault": "503", "kind": "entities", "page": 1, "attempt": 1},

@@ -16,6 +16,9 @@ from pipeline.models import PendingEncounter
 from tests import records
 from tests.records import rows
 
+# The records of this module are run once, by one worker of the suite.
+pytestmark = pytest.mark.xdist_group("schema")
+
 MODELS = sorted(apps.get_app_config("pipeline").get_models(), key=lambda m: m._meta.db_table)
 TABLES = {
     "processed_documents", "shell_files", "job_queue", "ai_processing_sessions",

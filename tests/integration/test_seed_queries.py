@@ -19,6 +19,9 @@ from pipeline.models import Batch, Encounter, EncounterResult, Entity, ShellFile
 from tests import records
 from tests.records import rows
 
+# The records of this module are run once, by one worker of the suite.
+pytestmark = pytest.mark.xdist_group("seed_queries")
+
 SUMMARY = """
 SELECT
   processing_status,
