@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from pydantic_core import PydanticUndefined
 
 from medproc.env import PROJECT_ROOT, Environment
 from pipeline.errors import ERRORS, ErrorCode
+from pipeline.provider.emulator.faults import FAULTS
+from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.states import JobStatus, ShellFileStatus
 
 DOCS = PROJECT_ROOT / "docs"
@@ -87,6 +90,15 @@ def test_integrating_explains_every_column_of_an_entity_that_is_its_own() -> Non
     }
 
     missing = {column for column in columns if f"`{column}`" not in text}
+
+    assert not missing
+
+
+def test_emulator_names_every_fault_and_every_field_of_its_log() -> None:
+    text = (DOCS / "emulator.md").read_text(encoding="utf-8")
+    names = {*FAULTS, *(field.name for field in fields(LogLine))}
+
+    missing = {name for name in names if f"`{name}`" not in text}
 
     assert not missing
 
