@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import logging
 
-from django.db import OperationalError, connection
+from django.conf import settings
+from django.db import DatabaseError, connection
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
+from medproc.timing import scaled
+from pipeline.database import is_away
 from pipeline.errors import ErrorCode, LeaseLostError, PipelineError
 from pipeline.outcome import Stage, StepResult
 from pipeline.queues import enqueue_step
@@ -66,24 +70,51 @@ def _run(lease: Lease) -> StepResult:
         raise
     except PipelineError as error:
         return StepResult(failure=Failure(code=error.code, message=error.message))
-    except OperationalError:
-        # Tried again from what is committed; the connection may be what was broken.
-        connection.close()
-        return StepResult(given_back="database_away")
     except Exception as error:  # noqa: BLE001 - whatever it is, the job must end as failed
-        logger.error(
-            "step failed: %s",
-            scrubbed(error),
-            extra={"action": "step_crashed", **lease.log_context()},
-        )
-        return StepResult(
-            failure=Failure(
-                code=ErrorCode.INTERNAL_ERROR, message=f"unexpected {type(error).__name__}"
-            )
-        )
+        if is_away(error):
+            # Tried again from what is committed; the connection may be what was broken.
+            connection.close()
+            return StepResult(given_back="database_away")
+        return _broken(lease, error)
 
 
 def _end(lease: Lease, result: StepResult) -> None:
+    """Write the end of a step; one that cannot be written fails the job, and never strands it.
+
+    A COMMIT of unknown outcome is repeated on a fresh connection as long as the lease lives: if it
+    did go through, the fence stops the second one.
+    """
+    try:
+        for attempt in Retrying(
+            retry=retry_if_exception(is_away),
+            wait=wait_exponential(multiplier=scaled(1.0), max=scaled(10.0)),
+            stop=stop_after_delay(scaled(settings.LEASE_S)),
+            before_sleep=lambda _: connection.close(),
+            reraise=True,
+        ):
+            with attempt:
+                _write_end(lease, result)
+    except LeaseLostError:
+        raise
+    except Exception as error:
+        if is_away(error):
+            raise
+        result = _broken(lease, error)
+        _write_end(lease, result)
+    _log("step_ended", lease, outcome=_outcome(result))
+
+
+def _broken(lease: Lease, error: Exception) -> StepResult:
+    logger.error(
+        "step failed: %s",
+        scrubbed(error),
+        extra={"action": "step_crashed", **lease.log_context()},
+    )
+    code = ErrorCode.DB_ERROR if isinstance(error, DatabaseError) else ErrorCode.INTERNAL_ERROR
+    return StepResult(failure=Failure(code=code, message=f"unexpected {type(error).__name__}"))
+
+
+def _write_end(lease: Lease, result: StepResult) -> None:
     with fenced(lease):
         result.publish()
         roll_up(lease, f"{lease.step}: {_outcome(result)}")
@@ -96,7 +127,6 @@ def _end(lease: Lease, result: StepResult) -> None:
             dispatch_no = complete_step(lease, following)
             if following is not None and dispatch_no is not None:
                 _wake(lease, following, dispatch_no)
-    _log("step_ended", lease, outcome=_outcome(result))
 
 
 def _wake(lease: Lease, step: Step, dispatch_no: int) -> None:

@@ -12,7 +12,8 @@ import logging
 import random
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from threading import Event as Cancel
 from typing import Any, Protocol
 from uuid import UUID
@@ -24,6 +25,7 @@ from pydantic import BaseModel
 
 from medproc.timing import scaled
 from pipeline import fanout, retry_policy, transitions
+from pipeline.database import is_away
 from pipeline.errors import CallError, ErrorCode, LeaseLostError, PipelineError
 from pipeline.ledger import Answer, Ledger
 from pipeline.models import Batch, Chunk
@@ -94,6 +96,19 @@ class Work(Protocol):
         """
         ...
 
+    def refused(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
+        """Add what changes when what `settled` would have published cannot be made or written."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Publication:
+    """What makes one group visible, kept apart until it is written: it can be refused alone."""
+
+    group: Hashable
+    flush: Flush
+    rows: tuple[UUID, ...]
+
 
 def run(lease: Lease, work: Work, provider: Provider, *, deadline_s: float) -> str | None:
     """Call the provider for every row and record all that happens.
@@ -129,7 +144,7 @@ class _Owner:
         self._ledger = Ledger(lease, provider)
         self._flush = Flush(work=self._model)
         self._dirty: set[UUID] = set()
-        self._published: set[UUID] = set()
+        self._publications: list[_Publication] = []
         self._flushed_at = self._beat_at = time.monotonic()
         self._random = random.Random()
 
@@ -169,11 +184,16 @@ class _Owner:
                         reason = event.reason
                     self._record(event)
                     self._keep_up()
+            except LeaseLostError:
+                raise
+            except Exception:
+                # Whatever broke, what was answered is kept.
+                with suppress(DatabaseError, InterfaceError):
+                    self._write_together(())
+                raise
             finally:
                 forget()
-        self._write()
-        if self._flush:
-            raise OperationalError("the last flush of the step could not be written")
+        self._write_all(limits.tick_s)
         return reason
 
     def _call(self, item: fanout.Item[UUID, Hashable], attempt: int, cancel: Cancel) -> Answer:
@@ -185,6 +205,13 @@ class _Owner:
             accepted = self._work.accept(row, reply.output)
         except PipelineError as error:
             raise CallError(error.message, code=error.code, facts=reply.facts) from None
+        except Exception as error:
+            # Ours to mend; the call has cost its tokens all the same.
+            raise CallError(
+                f"unexpected {type(error).__name__} in a call",
+                code=ErrorCode.INTERNAL_ERROR,
+                facts=reply.facts,
+            ) from error
         return Answer(output=accepted.output, counts=accepted.counts, facts=reply.facts)
 
     def _decide(
@@ -194,7 +221,7 @@ class _Owner:
         if failed.code is ErrorCode.INTERNAL_ERROR:
             logger.error(
                 "call failed: %s",
-                scrubbed(error),
+                scrubbed(error.__cause__ if isinstance(error.__cause__, Exception) else error),
                 extra={"action": "call_crashed", **self._lease.log_context()},
             )
         row = self._rows[item.key]
@@ -245,7 +272,7 @@ class _Owner:
             case fanout.Returned():
                 self._touch(event.key).status = WorkStatus.PENDING
             case fanout.GroupSettled():
-                self._published.update(self._work.settled(event.group, self._flush))
+                self._settle(event.group)
             case _:
                 return
 
@@ -260,50 +287,104 @@ class _Owner:
         if now - self._beat_at >= scaled(settings.HEARTBEAT_S):
             self._beat(now)
 
+    def _settle(self, group: Hashable) -> None:
+        flush = Flush(work=self._model)
+        try:
+            rows = tuple(self._work.settled(group, flush))
+        except Exception as error:  # noqa: BLE001 - one group that breaks stops no other
+            self._refuse(group, ErrorCode.INTERNAL_ERROR, error)
+            return
+        if rows or flush.entities:
+            self._publications.append(_Publication(group=group, flush=flush, rows=rows))
+        else:
+            self._flush.encounters += flush.encounters
+
+    def _write_all(self, pause_s: float) -> None:
+        """Write what is left, as often as it takes; raises LeaseLostError where it takes too long.
+
+        No reply is given up while the lease lives: the provider would be asked for it again.
+        """
+        self._write()
+        while self._unwritten:
+            time.sleep(pause_s)
+            self._keep_up()
+            self._write()
+
+    @property
+    def _unwritten(self) -> bool:
+        return bool(self._flush or self._dirty or self._publications)
+
     def _write(self) -> None:
         self._flushed_at = time.monotonic()
-        self._flush.items = [
-            {**row_of(self._rows[key]), "output": None}
-            if key in self._published
-            else row_of(self._rows[key])
-            for key in sorted(self._dirty | self._published)
-        ]
         try:
-            transitions.write(self._lease, self._flush)
+            try:
+                self._write_together(self._publications)
+            except (DatabaseError, InterfaceError) as error:
+                if is_away(error):
+                    raise
+                self._publish_apart(error)
         except (OperationalError, InterfaceError) as error:
+            if not is_away(error):
+                raise
             self._database_away(error)
-            return
-        except DatabaseError as error:
-            self._keep_replies()
-            logger.error(
-                "a publication was refused: %s",
-                scrubbed(error),
-                extra={"action": "publication_refused", **self._lease.log_context()},
-            )
-            raise PipelineError(
-                "the database refused a result; the replies are kept", code=ErrorCode.DB_ERROR
-            ) from None
-        for key in self._published:
+
+    def _write_together(self, publications: Sequence[_Publication]) -> None:
+        published = {key for each in publications for key in each.rows}
+        flush = replace(
+            self._flush,
+            items=[
+                {**row_of(self._rows[key]), "output": None}
+                if key in published
+                else row_of(self._rows[key])
+                for key in sorted(self._dirty | published)
+            ],
+            encounters=[
+                *self._flush.encounters,
+                *(row for each in publications for row in each.flush.encounters),
+            ],
+            entities=[row for each in publications for row in each.flush.entities],
+        )
+        transitions.write(self._lease, flush)
+        for key in published:
             self._rows[key].output = None
         self._flush = Flush(work=self._model)
         self._dirty.clear()
-        self._published.clear()
+        written = {id(each) for each in publications}
+        self._publications = [each for each in self._publications if id(each) not in written]
 
-    def _keep_replies(self) -> None:
-        """Store what was answered without what could not be published of it.
+    def _publish_apart(self, error: Exception) -> None:
+        """Store what was answered, then publish group by group, so that one refused stops no other.
 
-        The next run of the step publishes it without a call (`spec.md` point 27).
+        The replies of a refused group stay on their rows: a later run of the step publishes them
+        without a call (`spec.md` point 27).
         """
-        flush = self._flush
-        flush.items = [row_of(self._rows[key]) for key in sorted(self._dirty)]
-        flush.entities = []
-        flush.encounters = [r for r in flush.encounters if r["status"] != WorkStatus.SUCCEEDED]
-        transitions.write(self._lease, flush)
+        if not self._publications:
+            raise error
+        self._write_together(())
+        for publication in tuple(self._publications):
+            try:
+                self._write_together((publication,))
+            except DatabaseError as refusal:
+                if is_away(refusal):
+                    raise
+                self._publications.remove(publication)
+                self._refuse(publication.group, ErrorCode.DB_ERROR, refusal)
+        self._write_together(())
+
+    def _refuse(self, group: Hashable, code: ErrorCode, error: Exception) -> None:
+        logger.error(
+            "a publication was refused: %s",
+            scrubbed(error),
+            extra={"action": "publication_refused", **self._lease.log_context()},
+        )
+        self._work.refused(group, code, self._flush)
 
     def _beat(self, now: float) -> None:
         try:
             transitions.heartbeat(self._lease)
         except (OperationalError, InterfaceError) as error:
+            if not is_away(error):
+                raise
             self._database_away(error)
         else:
             self._beat_at = now

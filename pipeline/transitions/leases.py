@@ -66,6 +66,9 @@ WITH batches AS (
 ), chunks AS (
   UPDATE pass05_chunk_results SET status = 'pending'
   WHERE processing_session_id = %(session)s AND status = 'processing' RETURNING 1
+), encounters AS (
+  UPDATE pass1_encounter_results SET status = 'pending', updated_at = clock_timestamp()
+  WHERE processing_session_id = %(session)s AND status = 'processing' RETURNING 1
 ), summary AS (
   UPDATE ai_processing_summary
   SET processing_started_at = coalesce(processing_started_at, clock_timestamp())
@@ -80,8 +83,8 @@ WHERE id = %(session)s
 def claim(step: Step, worker_id: str) -> Lease | None:
     """Claim the best waiting job of a step: priority, size class raised by the wait, then age.
 
-    Returns None where nothing waits. In the same transaction the job's `processing` batches and
-    chunks go back to `pending` (`spec.md` point 24).
+    Returns None where nothing waits. In the same transaction the job's `processing` encounters,
+    batches and chunks go back to `pending` (`spec.md` point 24).
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(

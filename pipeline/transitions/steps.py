@@ -14,7 +14,16 @@ from django.db.models import F
 from django.db.models.functions import Coalesce
 
 from pipeline.errors import ErrorCode, LeaseLostError
-from pipeline.models import Batch, Chunk, DiscoverySession, Job, Session, ShellFile, Summary
+from pipeline.models import (
+    Batch,
+    Chunk,
+    DiscoverySession,
+    EncounterResult,
+    Job,
+    Session,
+    ShellFile,
+    Summary,
+)
 from pipeline.models.fields import ClockTimestamp
 from pipeline.states import (
     COMPLETES,
@@ -99,8 +108,21 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
 
 
 def fail_step(lease: Lease, failure: Failure) -> None:
-    """Fail the job; the record keeps the status of its last completed pass."""
+    """Fail the job; the record keeps the status of its last completed pass.
+
+    What a broken step left in flight goes back to `pending`, so that nothing seems to run.
+    """
     step = lease.step
+    _lay_down(lease)
+    if step is Step.PASS05:
+        DiscoverySession.objects.filter(
+            shell_file_id=lease.shell_file_id, status=PassStatus.PROCESSING
+        ).update(
+            status=PassStatus.FAILED,
+            completed_at=ClockTimestamp(),
+            error_code=failure.code,
+            error_message=failure.message,
+        )
     changes: dict[str, Any] = {
         "session_status": SessionStatus.FAILED,
         "failure_pass": step,
@@ -150,10 +172,7 @@ def give_back(lease: Lease) -> int:
 
     What is in flight goes back to `pending`; what has succeeded stays.
     """
-    for work in (Batch, Chunk):
-        work._default_manager.filter(
-            processing_session_id=lease.session_id, status=WorkStatus.PROCESSING
-        ).update(status=WorkStatus.PENDING)
+    _lay_down(lease)
     return _requeue(lease, current_step=lease.step)
 
 
@@ -171,6 +190,13 @@ def settle_discovery(lease: Lease, discovery_session_id: UUID, *, ok: bool, **to
         completed_at=ClockTimestamp(),
         **totals,
     )
+
+
+def _lay_down(lease: Lease) -> None:
+    for work in (EncounterResult, Batch, Chunk):
+        work._default_manager.filter(
+            processing_session_id=lease.session_id, status=WorkStatus.PROCESSING
+        ).update(status=WorkStatus.PENDING)
 
 
 def _requeue(lease: Lease, **changes: Any) -> int:

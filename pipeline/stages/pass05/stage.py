@@ -134,6 +134,9 @@ class _Chunks:
     def settled(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
         return ()
 
+    def refused(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
+        return
+
     def _slices(self, row: Chunk) -> list[PageSlice]:
         numbers = range(row.page_range_start, row.page_range_end + 1)
         slices = [PageSlice(page=n, start=0, text=self._pages[n].text) for n in numbers]

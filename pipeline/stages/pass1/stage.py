@@ -130,22 +130,32 @@ class _Batches:
         flush.entities.extend(entities)
         return [batch.id for batch in batches]
 
+    def refused(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
+        result = self._results[cast(UUID, group)]
+        store.mark_refused(result, code)
+        flush.encounters.append(store.result_row(result))
+
 
 def _failure(plan: store.Plan, failed: Sequence[EncounterResult]) -> Failure:
-    broken = sorted(
-        (b for r in failed for b in plan.batches[r.id] if b.status == WorkStatus.FAILED),
-        key=lambda b: (b.page_range_start, b.batch_index),
+    first = store.first_failed(plan, failed)
+    broken = store.broken_batches(plan, failed)
+    refused = [r for r in failed if r.failure_batch_index is None]
+    batch = next(iter(b for b in broken if b.pass1_encounter_result_id == first.id), None)
+    context = (batch.error_context if batch else None) or {}
+    code = ErrorCode(first.error_code or ErrorCode.INTERNAL_ERROR)
+    where = (
+        f"batch {batch.batch_index}, pages"
+        f" {batch.page_range_start}-{batch.page_range_end}: {batch.error_message}"
+        if batch
+        else f"not published: {first.error_summary}"
     )
-    first = broken[0]
-    context = first.error_context or {}
     return Failure(
-        code=ErrorCode(first.error_code or ErrorCode.INTERNAL_ERROR),
+        code=code,
         message=f"Pass 1 failed: {len(failed)} of {len(plan.results)} encounters;"
-        f" the first is batch {first.batch_index}, pages"
-        f" {first.page_range_start}-{first.page_range_end}: {first.error_message}",
+        f" the first is {where}",
         encounter_id=first.healthcare_encounter_id,
-        batch_index=first.batch_index,
-        underlying=ErrorCode(context.get("final_underlying_error", ErrorCode.INTERNAL_ERROR)),
+        batch_index=batch.batch_index if batch else None,
+        underlying=ErrorCode(context.get("final_underlying_error", code)),
         attempt_history=context.get("attempt_history", []),
         drill_down=[
             {
@@ -157,5 +167,16 @@ def _failure(plan: store.Plan, failed: Sequence[EncounterResult]) -> Failure:
                 "attempts": b.attempt_count,
             }
             for b in broken
+        ]
+        + [
+            {
+                "encounter_id": str(r.healthcare_encounter_id),
+                "batch_index": None,
+                "pages": None,
+                "error_code": r.error_code,
+                "underlying_error": r.error_code,
+                "attempts": 0,
+            }
+            for r in refused
         ],
     )

@@ -116,6 +116,33 @@ def mark_failed(result: EncounterResult, batches: Sequence[Batch], failed: Seque
     )
 
 
+def mark_refused(result: EncounterResult, code: ErrorCode) -> None:
+    """Fail an encounter whose replies are all there, but whose entities cannot be published."""
+    result.status = WorkStatus.FAILED
+    result.failure_batch_index = None
+    result.error_code = code
+    result.error_summary = (
+        "its entities could not be published; the replies are kept, and a retry needs no call"
+    )
+    result.total_entities_detected = 0
+
+
+def broken_batches(plan: Plan, failed: Sequence[EncounterResult]) -> list[Batch]:
+    """Return the failed batches of a record, the lowest page first (`spec.md` point 9)."""
+    return sorted(
+        (b for r in failed for b in plan.batches.get(r.id, ()) if b.status == WorkStatus.FAILED),
+        key=lambda b: (b.page_range_start, b.batch_index),
+    )
+
+
+def first_failed(plan: Plan, failed: Sequence[EncounterResult]) -> EncounterResult:
+    """Return the encounter whose failure is reported: that of the first broken batch, if any."""
+    broken = broken_batches(plan, failed)
+    if not broken:
+        return failed[0]
+    return next(r for r in failed if r.id == broken[0].pass1_encounter_result_id)
+
+
 def mark_succeeded(
     result: EncounterResult, replies: Sequence[EntityReply], entities: Sequence[dict[str, Any]]
 ) -> None:
@@ -144,6 +171,7 @@ def publish_totals(lease: Lease, plan: Plan) -> None:
     found = accepted.aggregate(count=Count("id"), confidence=Avg("confidence"))
     batches = [batch for group in plan.batches.values() for batch in group]
     failed = [r for r in plan.results if r.status == WorkStatus.FAILED]
+    first = first_failed(plan, failed) if failed else None
     totals = selectors.call_totals(lease.session_id, Step.PASS1)
     started = [r.started_at for r in plan.results if r.started_at]
     took = timezone.now() - min(started) if started else timedelta()
@@ -171,9 +199,9 @@ def publish_totals(lease: Lease, plan: Plan) -> None:
             "output_tokens": totals["output_tokens"],
             "total_tokens": totals["input_tokens"] + totals["output_tokens"],
             "confidence": found["confidence"],
-            "failure_encounter_id": failed[0].healthcare_encounter_id if failed else None,
-            "error_code": failed[0].error_code if failed else None,
-            "error_summary": failed[0].error_summary if failed else None,
+            "failure_encounter_id": first.healthcare_encounter_id if first else None,
+            "error_code": first.error_code if first else None,
+            "error_summary": first.error_summary if first else None,
             "user_agent": summary.user_agent,
             "ip_address": summary.ip_address,
         },
