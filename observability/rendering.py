@@ -38,6 +38,15 @@ def outline(found: DrillDown, *, everything: bool = False) -> Line:
     return _line(found.root, kept, found.focus, everything)
 
 
+def hides(found: DrillDown) -> bool:
+    """Tell whether folding leaves out rows."""
+    return _size(outline(found)) < _size(outline(found, everything=True))
+
+
+def _size(line: Line) -> int:
+    return 1 + sum(_size(below) for below in line.below)
+
+
 def as_tree(line: Line) -> Tree:
     """Return the rows as a tree for a terminal."""
     tree = Tree(line.text, guide_style="dim")
@@ -74,7 +83,8 @@ def _line(node: Node, kept: set[str], focus: str, everything: bool) -> Line:
         below += [_line(child, kept, focus, everything) for child in alike[:shown]]
         if alike[shown:]:
             below.append(Line(text=_folded(alike[shown:], more=shown > 0)))
-    if not everything and node.id not in kept and not _speaks(node):
+    closed = node.kind is not Kind.PASS and node.id not in kept and not _speaks(node)
+    if closed and not everything:
         below = []
     return Line(text=_row(node, is_focus=node.id == focus), below=tuple(below))
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from observability.drilldown import drill_down
 from observability.lookup import SHORTEST, IdError
 from observability.nodes import DrillDown
-from observability.rendering import as_lines, as_tree, outline
+from observability.rendering import as_lines, as_tree, hides, outline
 
 
 class Command(BaseCommand):
@@ -52,6 +52,7 @@ class Command(BaseCommand):
 
     def _print(self, found: DrillDown, *, everything: bool) -> None:
         rows = outline(found, everything=everything)
+        hint = "" if everything or not hides(found) else "\n--all shows what is folded."
         if not self.stdout.isatty():
             self.stdout.write(found.answer)
             if found.answer != found.record_answer:
@@ -59,10 +60,14 @@ class Command(BaseCommand):
             self.stdout.write("")
             for line in as_lines(rows):
                 self.stdout.write(line)
+            if hint:
+                self.stdout.write(hint)
             return
         console = Console(file=sys.stdout, highlight=False)
         console.print(found.answer, style="bold", markup=False)
         if found.answer != found.record_answer:
             console.print(found.record_answer, markup=False)
         console.print()
-        console.print(as_tree(rows), soft_wrap=True)
+        console.print(as_tree(rows))
+        if hint:
+            console.print(hint, style="dim", markup=False)
