@@ -63,20 +63,25 @@ def run(lease: Lease) -> StepResult:
             ),
             publish=lambda: store.fail(lease, session, chunks),
         )
-    found = reconcile(reports, pages, known=store.known_digests(lease), key=store.digest_key())
+    known, key = store.known_digests(lease), store.digest_key()
+    found = reconcile(reports, pages, known=known, key=key)
     languages = [DiscoveryReply.model_validate(chunk.output).language for chunk in chunks]
-    return StepResult(
-        publish=lambda: store.publish(
+
+    def publish() -> None:
+        # Another record of this patient may have said meanwhile who that is.
+        latest = store.locked_digests(lease)
+        store.publish(
             lease,
             session,
             chunks,
             reports,
-            found,
+            found if latest == known else reconcile(reports, pages, known=latest, key=key),
             pages,
             language=max(languages, key=languages.count) if languages else None,
             unsupported=unsupported,
         )
-    )
+
+    return StepResult(publish=publish)
 
 
 def report(chunk: Chunk, reply: DiscoveryReply) -> ChunkReport:

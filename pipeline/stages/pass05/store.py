@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from pipeline import selectors
 from pipeline.errors import ErrorCode
-from pipeline.identity import digests
+from pipeline.identity import compare_digests, digests
 from pipeline.models import (
     CascadeChain,
     Chunk,
@@ -92,6 +92,15 @@ def known_digests(lease: Lease) -> dict[str, str] | None:
     """Return the digests of the identifiers that this patient's earlier records carried."""
     patient = Patient.objects.get(shell_files=lease.shell_file_id)
     return patient.identity_digests or None
+
+
+def locked_digests(lease: Lease) -> dict[str, str] | None:
+    """Return the digests as they are now, and let no other record change them until commit.
+
+    Two records of one new patient would otherwise both be the first, whoever they name.
+    """
+    patients = Patient.objects.select_for_update(no_key=True)
+    return patients.get(shell_files=lease.shell_file_id).identity_digests or None
 
 
 def fail(lease: Lease, session: DiscoverySession, chunks: Sequence[Chunk]) -> None:
@@ -344,10 +353,7 @@ def _say(
     unsupported: Sequence[int],
 ) -> None:
     ShellFile.objects.filter(id=lease.shell_file_id).update(language=language)
-    if found.patient is not None and not shell_file.patient.identity_digests:
-        Patient.objects.filter(id=shell_file.patient_id).update(
-            identity_digests=digests(found.patient, digest_key())
-        )
+    _learn(shell_file.patient, found)
     review = False
     held = sorted({p for e in found.encounters if e.mismatch for p in e.pages})
     if held:
@@ -366,7 +372,7 @@ def _say(
             "These pages are in a language that the engine does not read.",
             unsupported,
         )
-    if not encounters:
+    if not found.encounters:
         review = True
         warn(
             lease.shell_file_id,
@@ -378,3 +384,12 @@ def _say(
         Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
             manual_review_required=True
         )
+
+
+def _learn(patient: Patient, found: outcome.Reconciliation) -> None:
+    """Add what this record states of its patient, where it does not contradict what is known."""
+    if found.patient is None:
+        return
+    known, stated = patient.identity_digests, digests(found.patient, digest_key())
+    if not known or compare_digests(known, stated).agrees:
+        Patient.objects.filter(id=patient.id).update(identity_digests={**stated, **known})
