@@ -117,6 +117,25 @@ def the_horse(pool: WorkerCommand) -> int:
     return horse
 
 
+def test_a_step_whose_connection_is_cut_goes_on_and_asks_nothing_twice(
+    start: Start, emulator: Emulator, tmp_path: Path
+) -> None:
+    received = submitted(tmp_path, 8)
+    pool = start()
+    until(lambda: batches(received, status="succeeded"))
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+    assert_whole(received)
+    assert "PostgreSQL is away" in pool.printed()
+    assert set(asked(emulator, batches(received)).values()) == {1}
+    assert job_of(received).lease_gen == 3
+
+
 @pytest.mark.parametrize(("step", "rows_of"), [("pass1", batches), ("pass05", chunks)])
 def test_a_step_that_is_told_to_stop_drains_and_is_resumed_elsewhere(
     start: Start,

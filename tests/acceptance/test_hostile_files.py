@@ -44,7 +44,7 @@ class Handed:
 
     def is_through(self, name: str) -> bool:
         job = self.job(name)
-        return job.status == "failed" or job.current_step != "pages"
+        return bool(job.status == "failed" or job.current_step != "pages")
 
 
 @pytest.fixture(scope="module")
