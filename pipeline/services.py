@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pipeline.queues import enqueue_step
 from pipeline.stages.intake import Received, Submission, receive
-from pipeline.states import Step
 
 
 def record_submit(submission: Submission) -> Received:
@@ -14,5 +13,6 @@ def record_submit(submission: Submission) -> Received:
     there is no room; nothing is kept then.
     """
     received = receive(submission)
-    enqueue_step(received.job_id, Step.PAGES.value, received.dispatch_no)
+    if received.due is not None:
+        enqueue_step(received.job_id, received.due.value, received.dispatch_no)
     return received

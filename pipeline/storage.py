@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 
 from pipeline.errors import ErrorCode, PipelineError
+
+logger = logging.getLogger(__name__)
 
 _BLOCK = 1 << 20
 
@@ -47,11 +50,19 @@ def store(source: BinaryIO) -> Stored:
     try:
         key = default_storage.save(name, File(source))
     except OSError as error:
+        discard(name)
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        default_storage.delete(name)
         raise PipelineError(code=ErrorCode.STORAGE_FULL) from None
     return Stored(key=key, sha256=digest.hexdigest(), size_bytes=size)
+
+
+def discard(key: str) -> None:
+    """Delete bytes that no record names; what cannot be deleted is logged, never raised."""
+    try:
+        default_storage.delete(key)
+    except OSError as error:
+        logger.error("stored bytes %s could not be deleted: %s", key, type(error).__name__)
 
 
 @contextmanager

@@ -11,11 +11,13 @@ from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from pipeline import reader, storage
+from pipeline.database import is_away
 from pipeline.errors import ErrorCode, InputError
 from pipeline.models import Job, Patient, Session, ShellFile, Summary
+from pipeline.states import JobStatus, Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,8 @@ class Received:
     shell_file_id: UUID
     job_id: UUID
     dispatch_no: int
+    due: Step | None = Step.PAGES
+    """The pass that waits for a worker; None where a repeated submission is past waiting."""
 
 
 def receive(submission: Submission) -> Received:
@@ -46,29 +50,49 @@ def receive(submission: Submission) -> Received:
     A repeated submission with the same idempotency key is the same record. Raises InputError
     (INPUT_INVALID, INPUT_TOO_LARGE) where the bytes cannot be a record, with nothing stored.
     """
-    if submission.idempotency_key is not None:
-        known = (
-            Job.objects.filter(shell_file__idempotency_key=submission.idempotency_key)
-            .order_by("-created_at")
-            .first()
-        )
-        if known is not None:
-            return Received(
-                shell_file_id=known.shell_file_id, job_id=known.id, dispatch_no=known.dispatch_no
-            )
+    key = _storable(submission.idempotency_key)
+    if key and (known := _known(key)):
+        return known
     media_type = _checked(submission.path)
     with submission.path.open("rb") as source:
         stored = storage.store(source)
+    try:
+        return _create(submission, key, media_type, stored)
+    except Exception as error:
+        # Bytes that no row names would be kept for ever; but a COMMIT whose answer was lost may
+        # have gone through, and then a row does name them.
+        if not is_away(error):
+            storage.discard(stored.key)
+        if key and isinstance(error, IntegrityError) and (known := _known(key)):
+            return known
+        raise
+
+
+def _known(key: str) -> Received | None:
+    job = Job.objects.filter(shell_file__idempotency_key=key).order_by("-created_at").first()
+    if job is None:
+        return None
+    return Received(
+        shell_file_id=job.shell_file_id,
+        job_id=job.id,
+        dispatch_no=job.dispatch_no,
+        due=Step(job.current_step) if job.status == JobStatus.PENDING else None,
+    )
+
+
+def _create(
+    submission: Submission, key: str | None, media_type: str, stored: storage.Stored
+) -> Received:
     with transaction.atomic():
-        patient = _patient(submission.patient_reference)
+        patient = _patient(_storable(submission.patient_reference))
         shell_file = ShellFile.objects.create(
             patient=patient,
             sha256=stored.sha256,
             size_bytes=stored.size_bytes,
             media_type=media_type,
             storage_key=stored.key,
-            original_filename=submission.filename,
-            idempotency_key=submission.idempotency_key,
+            original_filename=_storable(submission.filename),
+            idempotency_key=key,
         )
         Session.objects.create(
             patient=patient,
@@ -82,11 +106,21 @@ def receive(submission: Submission) -> Received:
         Summary.objects.create(
             profile=patient,
             shell_file=shell_file,
-            user_agent=submission.user_agent,
+            user_agent=_storable(submission.user_agent),
             ip_address=submission.ip_address,
         )
         job = Job.objects.create(shell_file=shell_file, priority=submission.priority)
     return Received(shell_file_id=shell_file.id, job_id=job.id, dispatch_no=0)
+
+
+def _storable(text: str | None) -> str | None:
+    """Return what PostgreSQL takes of a text from outside; None where nothing is left.
+
+    A reference of white space alone must not make all who send one the same patient.
+    """
+    if text is None:
+        return None
+    return text.replace("\x00", "").encode("utf-8", "replace").decode().strip() or None
 
 
 def _checked(path: Path) -> str:
