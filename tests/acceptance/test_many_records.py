@@ -1,0 +1,132 @@
+"""Ten records at once for three provider workers: three run, seven wait, nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from pipeline.models import Batch, Encounter, EncounterResult, Entity, Job, ShellFile
+from pipeline.provider.emulator import Emulator
+from pipeline.queues import queue_depths
+from pipeline.states import JOB_TERMINAL
+from tests import records
+from tests.running import astray
+from tests.short_records import short_record
+from tests.workers import WorkerCommand, until
+
+pytestmark = pytest.mark.xdist_group("acceptance-many")
+
+RECORDS, WORKERS = 10, 3
+
+
+class Watched:
+    """Ten records on their way, looked at again and again."""
+
+    def __init__(self, ids: list[UUID]) -> None:
+        self.ids = ids
+        self.running: list[int] = []
+        """Records in a provider step, at each look."""
+        self.steps: list[dict[UUID, tuple[str, str]]] = []
+        """Status and step of each job, at each look; only looks that saw a change."""
+
+    def look(self) -> bool:
+        """Look once; tell whether all have ended."""
+        jobs = Job.objects.filter(id__in=self.ids)
+        columns = jobs.values_list("id", "status", "current_step")
+        seen = {id_: (status, step) for id_, status, step in columns}
+        if not self.steps or seen != self.steps[-1]:
+            self.steps.append(seen)
+            held = [step for status, step in seen.values() if status == "processing"]
+            self.running.append(sum(step != "pages" for step in held))
+        return all(status in JOB_TERMINAL for status, _ in seen.values())
+
+
+@pytest.fixture(scope="module")
+def watched(
+    start_pool: Callable[..., WorkerCommand], tmp_path_factory: pytest.TempPathFactory
+) -> Watched:
+    """Submit ten records while nobody works, then start the pool and look on until all ended."""
+    folder = tmp_path_factory.mktemp("many")
+    received = [
+        records.submit(short_record(folder / f"{number}.pdf", 2 + number % 3))
+        for number in range(RECORDS)
+    ]
+    watched = Watched([each.job_id for each in received])
+    with Emulator(latency="0.2/call") as emulator:
+        start_pool(
+            MEDPROC_PROVIDER="gemini",
+            GEMINI_BASE_URL=emulator.url,
+            WORKER_CONCURRENCY=WORKERS,
+            PAGES_CONCURRENCY=2,
+        )
+        until(watched.look)
+    return watched
+
+
+def test_every_record_completes(watched: Watched) -> None:
+    jobs = Job.objects.filter(id__in=watched.ids)
+
+    assert [(job.status, job.last_error) for job in jobs] == [("completed", None)] * RECORDS
+    assert not any(queue_depths().values())
+    for record in ShellFile.objects.all():
+        assert record.status == "pass1_complete"
+        assert not astray(record)
+
+
+def test_never_more_records_run_than_there_are_workers(watched: Watched) -> None:
+    assert max(watched.running) <= WORKERS
+    assert max(watched.running) >= 2
+
+
+def test_what_has_begun_is_finished_before_new_work_starts(watched: Watched) -> None:
+    """No record enters Pass 0.5 while as many wait for Pass 1 as there are workers."""
+    for before, after in pairwise(watched.steps):
+        waiting = sum(at == ("pending", "pass1") for at in before.values())
+        began = [
+            id_
+            for id_, at in after.items()
+            if at == ("processing", "pass05") and before[id_] == ("pending", "pass05")
+        ]
+        assert not began or waiting < WORKERS
+
+
+def test_each_step_was_claimed_once(watched: Watched) -> None:
+    jobs = Job.objects.filter(id__in=watched.ids)
+
+    assert {(job.lease_gen, job.dispatch_no, job.crash_count) for job in jobs} == {(3, 2, 0)}
+
+
+def test_first_records_are_done_while_the_last_still_wait(watched: Watched) -> None:
+    ends: list[datetime] = sorted(
+        job.completed_at for job in Job.objects.filter(id__in=watched.ids) if job.completed_at
+    )
+    first_calls = sorted(
+        Batch.objects.filter(pass1_encounter_result__shell_file__jobs__in=watched.ids)
+        .exclude(started_at=None)
+        .values_list("started_at", flat=True)
+    )
+
+    assert ends[0] < first_calls[-1]
+
+
+def test_nothing_of_one_record_is_another_ones(watched: Watched) -> None:
+    wrong: list[Any] = []
+    for entity in Entity.objects.select_related("healthcare_encounter", "processing_session"):
+        owners = {
+            entity.shell_file_id,
+            entity.healthcare_encounter.shell_file_id,
+            entity.processing_session.shell_file_id,
+        }
+        if len(owners) != 1 or entity.patient_id != entity.healthcare_encounter.patient_id:
+            wrong.append(entity.id)
+    results = EncounterResult.objects.all()
+    per_record = {record.id: record.encounters.count() for record in ShellFile.objects.all()}
+
+    assert not wrong
+    assert sorted(per_record.values()) == sorted(2 + n % 3 for n in range(RECORDS))
+    assert results.count() == Encounter.objects.count()
