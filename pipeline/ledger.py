@@ -8,7 +8,7 @@ row per call, whatever the pass; messages are ours and free of PHI, raw replies 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -19,6 +19,7 @@ from django.utils import timezone
 from pipeline import fanout
 from pipeline.errors import Budget, CallError, CallFacts, ErrorCode, PipelineError
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Batch
+from pipeline.models.fields import counted, storable
 from pipeline.pricing import cost_usd
 from pipeline.provider.base import Provider, Request
 from pipeline.provider.schemas import SCHEMA_VERSION
@@ -58,7 +59,7 @@ class Ledger:
 
     def started(self, event: fanout.Started[UUID]) -> None:
         """Note how long a call waited for its slot."""
-        self._waits_ms[event.call_no] = int(event.queue_wait_s * 1000)
+        self._waits_ms[event.call_no] = counted(event.queue_wait_s * 1000)
 
     def succeeded(self, row: Any, event: fanout.Succeeded[UUID, Answer], flush: Flush) -> None:
         """Record the reply that a row is built from."""
@@ -83,7 +84,7 @@ class Ledger:
                 "timestamp": timezone.now().isoformat(),
                 "retry_delay_ms": None
                 if event.retry_in_s is None
-                else int(event.retry_in_s * 1000),
+                else counted(event.retry_in_s * 1000),
             },
         ]
         if event.spends_attempt:
@@ -147,6 +148,7 @@ class Ledger:
         message: str | None = None,
         number: int | None = None,
     ) -> None:
+        facts = _storable(facts)
         call_id = uuid4()
         asked = self._asked.get(row.id)
         is_batch = isinstance(row, Batch)
@@ -172,7 +174,7 @@ class Ledger:
                 "quota_id": facts.quota_id or None,
                 "retry_after_ms": _ms(facts.retry_after_s),
                 "queue_wait_ms": self._waits_ms.pop(event.call_no, 0),
-                "duration_ms": int(event.duration_s * 1000),
+                "duration_ms": counted(event.duration_s * 1000),
                 "input_tokens": facts.input_tokens,
                 "output_tokens": facts.output_tokens,
                 "thinking_tokens": facts.thinking_tokens,
@@ -183,8 +185,8 @@ class Ledger:
             }
         )
         row.ai_model_used = facts.model_version or self.provider.model
-        row.input_tokens = (row.input_tokens or 0) + facts.input_tokens
-        row.output_tokens = (row.output_tokens or 0) + facts.output_tokens
+        row.input_tokens = counted((row.input_tokens or 0) + facts.input_tokens)
+        row.output_tokens = counted((row.output_tokens or 0) + facts.output_tokens)
         if facts.raw_reply:
             flush.payloads.append(
                 {
@@ -203,8 +205,23 @@ def _number(row: Any) -> int:
     return int(row.attempt_count + row.rate_limit_waits + 1)
 
 
+def _storable(facts: CallFacts) -> CallFacts:
+    """Return the facts as a row can hold them, and token counts as a price can."""
+    return replace(
+        facts,
+        finish_reason=storable(facts.finish_reason),
+        quota_id=storable(facts.quota_id),
+        model_version=storable(facts.model_version),
+        response_id=storable(facts.response_id),
+        input_tokens=counted(facts.input_tokens),
+        output_tokens=counted(facts.output_tokens),
+        thinking_tokens=counted(facts.thinking_tokens),
+        cached_tokens=counted(facts.cached_tokens),
+    )
+
+
 def _ms(seconds: float | None) -> int | None:
-    return None if seconds is None else int(seconds * 1000)
+    return None if seconds is None else counted(seconds * 1000)
 
 
 def _before(seconds: float) -> datetime:

@@ -29,6 +29,7 @@ from pipeline.database import is_away
 from pipeline.errors import CallError, ErrorCode, LeaseLostError, PipelineError
 from pipeline.ledger import Answer, Ledger
 from pipeline.models import Batch, Chunk
+from pipeline.models.fields import milliseconds
 from pipeline.provider.base import Provider, Request
 from pipeline.scrub import scrubbed
 from pipeline.states import WorkStatus
@@ -248,7 +249,7 @@ class _Owner:
             case fanout.Started():
                 row = self._touch(event.key)
                 if row.status != WorkStatus.PROCESSING:
-                    row.started_at = timezone.now()
+                    _begin(row)
                 row.status = WorkStatus.PROCESSING
                 self._ledger.started(event)
                 self._work.started(row, self._flush)
@@ -419,7 +420,16 @@ def as_call_error(error: BaseException) -> CallError:
             )
 
 
+def _begin(row: Any) -> None:
+    """Begin a row, which may have failed in an earlier run: of that only the history stays."""
+    row.started_at = timezone.now()
+    row.completed_at = row.duration_ms = None
+    row.error_code = row.error_message = row.error_context = None
+    if hasattr(row, "error_details"):
+        row.error_details = None
+
+
 def _end(row: Any, status: WorkStatus) -> None:
     row.status = status
     row.completed_at = timezone.now()
-    row.duration_ms = int((row.completed_at - row.started_at).total_seconds() * 1000)
+    row.duration_ms = milliseconds(row.completed_at - row.started_at)

@@ -7,12 +7,12 @@ record are as complete as those of a finished one (`spec.md` point 21).
 from __future__ import annotations
 
 from django.db.models import F, Func, JSONField, Value
-from django.db.models.functions import Extract
+from django.db.models.functions import Extract, Least
 from django.utils import timezone
 
 from pipeline import selectors
 from pipeline.models import Summary
-from pipeline.models.fields import ClockTimestamp
+from pipeline.models.fields import INTEGER_MAX, ClockTimestamp
 from pipeline.transitions import Lease
 
 
@@ -20,13 +20,12 @@ def roll_up(lease: Lease, event: str) -> None:
     """Add up tokens, cost and time of all passes, and note a milestone."""
     totals = selectors.call_totals(lease.session_id)
     took = Extract(ClockTimestamp() - F("processing_started_at"), "epoch") * 1000
+    took_ms = Least(took, Value(float(INTEGER_MAX)))
     milestone = {"event": event, "at": timezone.now().isoformat()}
     Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
-        total_tokens_used=totals["input_tokens"]
-        + totals["output_tokens"]
-        + totals["thinking_tokens"],
+        total_tokens_used=totals["total_tokens"],
         total_cost_usd=totals["cost_usd"],
-        total_processing_time_ms=took,
+        total_processing_time_ms=took_ms,
         business_events=Func(
             F("business_events"),
             Value([milestone], output_field=JSONField()),

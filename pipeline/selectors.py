@@ -14,6 +14,8 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
 from pipeline.models import (
+    OUTCOME_LATE,
+    OUTCOME_OK,
     Batch,
     Chunk,
     Encounter,
@@ -25,6 +27,7 @@ from pipeline.models import (
     PageSource,
     ProviderCall,
 )
+from pipeline.models.fields import counted
 from pipeline.states import JOB_TERMINAL, WORK_TERMINAL, JobStatus, Step, WorkStatus
 from pipeline.types import PageText, Span
 
@@ -36,10 +39,13 @@ class CallTotals(TypedDict):
     """What a session's calls add up to."""
 
     calls: int
+    """A call that was written off and answered later counts twice: as failed, and as late."""
     failed: int
     input_tokens: int
     output_tokens: int
     thinking_tokens: int
+    total_tokens: int
+    """Input, output and thinking, which is billed as output."""
     cost_usd: Decimal
 
 
@@ -88,17 +94,17 @@ def call_totals(session_id: UUID, step: Step | None = None) -> CallTotals:
     calls = ProviderCall.objects.filter(processing_session_id=session_id)
     if step is not None:
         calls = calls.filter(step=step)
-    return cast(
-        CallTotals,
-        calls.aggregate(
-            calls=Count("id"),
-            failed=Count("id", filter=~Q(outcome="OK")),
-            input_tokens=Sum("input_tokens", default=0),
-            output_tokens=Sum("output_tokens", default=0),
-            thinking_tokens=Sum("thinking_tokens", default=0),
-            cost_usd=Sum("cost_usd", default=0),
-        ),
+    totals = calls.aggregate(
+        calls=Count("id"),
+        failed=Count("id", filter=~Q(outcome__in=[OUTCOME_OK, OUTCOME_LATE])),
+        input_tokens=Sum("input_tokens", default=0),
+        output_tokens=Sum("output_tokens", default=0),
+        thinking_tokens=Sum("thinking_tokens", default=0),
+        cost_usd=Sum("cost_usd", default=0),
     )
+    kinds = ("input_tokens", "output_tokens", "thinking_tokens")
+    totals["total_tokens"] = counted(sum(totals[kind] for kind in kinds))
+    return cast(CallTotals, totals | {kind: counted(totals[kind]) for kind in kinds})
 
 
 @dataclass(frozen=True, kw_only=True)

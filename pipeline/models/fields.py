@@ -7,11 +7,34 @@ by hand or by plain SQL gets the same values.
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.postgres.functions import RandomUUID
 from django.db import models
 from django.db.models.functions import Now
+
+INTEGER_MAX = 2**31 - 1
+"""The largest figure of a counter column."""
+
+
+def counted(figure: float) -> int:
+    """Return a figure as a counter column can hold it.
+
+    A record that was parked for a month has taken more milliseconds than that, and a provider can
+    count any tokens: neither may keep a row from being written.
+    """
+    return int(max(0, min(figure, INTEGER_MAX)))
+
+
+def storable(text: str) -> str:
+    """Return a text from outside without what PostgreSQL refuses: NUL, and lone surrogates."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()
+
+
+def milliseconds(took: timedelta) -> int:
+    """Return a duration as a counter column can hold it."""
+    return counted(took.total_seconds() * 1000)
 
 
 def uuid_pk() -> models.UUIDField[Any, Any]:

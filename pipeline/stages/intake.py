@@ -17,6 +17,7 @@ from pipeline import reader, storage
 from pipeline.database import is_away
 from pipeline.errors import ErrorCode, InputError
 from pipeline.models import Job, Patient, Session, ShellFile, Summary
+from pipeline.models.fields import storable
 from pipeline.states import JobStatus, Step
 
 
@@ -50,7 +51,7 @@ def receive(submission: Submission) -> Received:
     A repeated submission with the same idempotency key is the same record. Raises InputError
     (INPUT_INVALID, INPUT_TOO_LARGE) where the bytes cannot be a record, with nothing stored.
     """
-    key = _storable(submission.idempotency_key)
+    key = _stated(submission.idempotency_key)
     if key and (known := _known(key)):
         return known
     media_type = _checked(submission.path)
@@ -84,14 +85,14 @@ def _create(
     submission: Submission, key: str | None, media_type: str, stored: storage.Stored
 ) -> Received:
     with transaction.atomic():
-        patient = _patient(_storable(submission.patient_reference))
+        patient = _patient(_stated(submission.patient_reference))
         shell_file = ShellFile.objects.create(
             patient=patient,
             sha256=stored.sha256,
             size_bytes=stored.size_bytes,
             media_type=media_type,
             storage_key=stored.key,
-            original_filename=_storable(submission.filename),
+            original_filename=_stated(submission.filename),
             idempotency_key=key,
         )
         Session.objects.create(
@@ -106,21 +107,19 @@ def _create(
         Summary.objects.create(
             profile=patient,
             shell_file=shell_file,
-            user_agent=_storable(submission.user_agent),
+            user_agent=_stated(submission.user_agent),
             ip_address=submission.ip_address,
         )
         job = Job.objects.create(shell_file=shell_file, priority=submission.priority)
     return Received(shell_file_id=shell_file.id, job_id=job.id, dispatch_no=0)
 
 
-def _storable(text: str | None) -> str | None:
-    """Return what PostgreSQL takes of a text from outside; None where nothing is left.
+def _stated(text: str | None) -> str | None:
+    """Return a text from outside as it is stored; None where nothing is left of it.
 
     A reference of white space alone must not make all who send one the same patient.
     """
-    if text is None:
-        return None
-    return text.replace("\x00", "").encode("utf-8", "replace").decode().strip() or None
+    return None if text is None else storable(text).strip() or None
 
 
 def _checked(path: Path) -> str:

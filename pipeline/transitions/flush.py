@@ -8,6 +8,7 @@ idempotent: ids are made by us, an INSERT that is repeated does nothing, and a s
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,6 +20,9 @@ from pipeline.models.work import CallWork
 from pipeline.transitions.leases import Lease, fenced
 
 Row = dict[str, Any]
+
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+"""NUL as JSON writes it, and no backslash before a text that only looks so."""
 
 _SHARED = (
     "status",
@@ -117,7 +121,12 @@ def _newest(rows: list[Row]) -> list[Row]:
 
 
 def _json(rows: list[Row]) -> str:
-    return json.dumps(rows, ensure_ascii=False)
+    text = json.dumps(rows, ensure_ascii=False)
+    # A header or a model's name can carry what PostgreSQL refuses; one such row would keep all
+    # others of its flush from being written.
+    if "\\u0000" in text:
+        text = _NUL.sub(r"\1", text)
+    return text.encode("utf-8", "replace").decode()
 
 
 def _assignments(columns: tuple[str, ...]) -> str:

@@ -33,6 +33,7 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
+from pipeline.models.fields import counted, milliseconds
 from pipeline.provider.schemas import FoundEncounter
 from pipeline.stages.pass05 import outcome
 from pipeline.stages.pass05.claims import spans_from_lines
@@ -309,8 +310,8 @@ def _chunk_totals(chunks: Sequence[Chunk]) -> dict[str, int]:
     return {
         "chunks_succeeded": sum(c.status == WorkStatus.SUCCEEDED for c in chunks),
         "chunks_failed": sum(c.status == WorkStatus.FAILED for c in chunks),
-        "total_input_tokens": sum(c.input_tokens or 0 for c in chunks),
-        "total_output_tokens": sum(c.output_tokens or 0 for c in chunks),
+        "total_input_tokens": counted(sum(c.input_tokens or 0 for c in chunks)),
+        "total_output_tokens": counted(sum(c.output_tokens or 0 for c in chunks)),
     }
 
 
@@ -328,13 +329,13 @@ def _write_metrics(lease: Lease, chunks: Sequence[Chunk], **figures: Any) -> Non
             "chunks_total": len(chunks),
             "chunks_succeeded": sum(c.status == WorkStatus.SUCCEEDED for c in chunks),
             "total_retries_used": sum(max(0, c.attempt_count - 1) for c in chunks),
-            "processing_time_ms": int(took.total_seconds() * 1000),
+            "processing_time_ms": milliseconds(took),
             "ai_model_used": next((c.ai_model_used for c in chunks if c.ai_model_used), None),
             "ocr_model_used": selectors.OCR_MODEL if ocr_pages else None,
             "ocr_pages_processed": ocr_pages,
             "input_tokens": totals["input_tokens"],
             "output_tokens": totals["output_tokens"],
-            "total_tokens": totals["input_tokens"] + totals["output_tokens"],
+            "total_tokens": totals["total_tokens"],
             "user_agent": summary.user_agent,
             "ip_address": summary.ip_address,
             **figures,

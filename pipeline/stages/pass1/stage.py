@@ -11,7 +11,6 @@ from typing import cast
 from uuid import UUID
 
 from django.conf import settings
-from django.utils import timezone
 from pydantic import BaseModel
 
 from medproc.timing import scaled
@@ -109,8 +108,7 @@ class _Batches:
         result = self._results[row.pass1_encounter_result_id]
         if result.status == WorkStatus.PROCESSING:
             return
-        result.status = WorkStatus.PROCESSING
-        result.started_at = result.started_at or timezone.now()
+        store.mark_started(result)
         flush.encounters.append(store.result_row(result))
 
     def settled(self, group: Hashable, flush: Flush) -> Sequence[UUID]:

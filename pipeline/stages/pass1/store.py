@@ -30,6 +30,7 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
+from pipeline.models.fields import counted, milliseconds
 from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens
 from pipeline.provider.schemas import SCHEMA_VERSION, EntityReply
 from pipeline.stages.pass1.planner import Bounds
@@ -86,6 +87,17 @@ def result_row(result: EncounterResult) -> dict[str, Any]:
     return row
 
 
+def mark_started(result: EncounterResult) -> None:
+    """Begin an encounter; one that failed in an earlier run begins anew."""
+    if result.status == WorkStatus.FAILED or result.started_at is None:
+        result.started_at = timezone.now()
+    result.status = WorkStatus.PROCESSING
+    result.completed_at = result.total_duration_ms = None
+    result.batches_failed = 0
+    result.failure_batch_index = None
+    result.error_code = result.error_summary = None
+
+
 def add_up(result: EncounterResult, batches: Sequence[Batch]) -> None:
     """Fill the totals of an encounter from its batches (`spec.md` point 21)."""
     result.batches_succeeded = sum(b.status == WorkStatus.SUCCEEDED for b in batches)
@@ -95,7 +107,7 @@ def add_up(result: EncounterResult, batches: Sequence[Batch]) -> None:
     result.total_zones_detected = sum(b.zones_detected or 0 for b in batches)
     result.completed_at = timezone.now()
     began = result.started_at or result.completed_at
-    result.total_duration_ms = int((result.completed_at - began).total_seconds() * 1000)
+    result.total_duration_ms = milliseconds(result.completed_at - began)
 
 
 def mark_failed(result: EncounterResult, batches: Sequence[Batch], failed: Sequence[Batch]) -> None:
@@ -182,7 +194,7 @@ def publish_totals(lease: Lease, plan: Plan) -> None:
             "profile_id": summary.profile_id,
             "processing_session_id": lease.session_id,
             "entities_detected": found["count"],
-            "processing_time_ms": int(took.total_seconds() * 1000),
+            "processing_time_ms": milliseconds(took),
             "ai_model_used": next((b.ai_model_used for b in batches if b.ai_model_used), None),
             "ocr_model_used": selectors.OCR_MODEL if ocr_pages else None,
             "ocr_pages_processed": ocr_pages,
@@ -197,7 +209,7 @@ def publish_totals(lease: Lease, plan: Plan) -> None:
             "total_retries_used": sum(max(0, b.attempt_count - 1) for b in batches),
             "input_tokens": totals["input_tokens"],
             "output_tokens": totals["output_tokens"],
-            "total_tokens": totals["input_tokens"] + totals["output_tokens"],
+            "total_tokens": totals["total_tokens"],
             "confidence": found["confidence"],
             "failure_encounter_id": first.healthcare_encounter_id if first else None,
             "error_code": first.error_code if first else None,
@@ -286,8 +298,8 @@ def _remember(lease: Lease, batches: Sequence[Batch]) -> None:
 
 def _tokens(batches: Sequence[Batch]) -> tuple[int, int]:
     return (
-        sum(b.input_tokens or 0 for b in batches),
-        sum(b.output_tokens or 0 for b in batches),
+        counted(sum(b.input_tokens or 0 for b in batches)),
+        counted(sum(b.output_tokens or 0 for b in batches)),
     )
 
 
