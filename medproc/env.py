@@ -297,7 +297,7 @@ def _conflicts(env: Environment) -> list[Problem]:
         ),
         (
             "PASS_INPUT",
-            env.PASS_INPUT == "pdf",
+            env.PASS_INPUT == "pdf",  # noqa: S105 - a mode, not a password
             "is pdf, which this version does not send yet",
         ),
         (

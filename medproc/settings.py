@@ -136,6 +136,8 @@ STORAGES = {
 
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
 RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}
+# Any member of staff could empty a queue in django-rq's own pages, whatever her permissions.
+RQ_SHOW_ADMIN_LINK = False
 RQ = {"COMMIT_MODE": "on_db_commit", "DEFAULT_RESULT_TTL": 0}
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -168,7 +170,18 @@ LOGGING = {
     "formatters": {
         "plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
     },
+    "filters": {"paths_only": {"()": "medproc.logs.PathsOnly"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {name: {"level": "INFO"} for name in ("medproc", "pipeline", "observability")},
+    "loggers": {
+        **{name: {"level": "INFO"} for name in ("medproc", "pipeline", "observability")},
+        # What is typed into a search could name a patient, so no query string is logged.
+        "django.server": {
+            "handlers": ["stderr"],
+            "level": "INFO",
+            "filters": ["paths_only"],
+            "propagate": False,
+        },
+        "django.request": {"filters": ["paths_only"]},
+    },
 }

@@ -42,9 +42,18 @@ def read(path: Path, limits: Limits = LIMITS) -> list[PageRead]:
 
 
 def children() -> list[str]:
-    """Return the ids of this process's children that still live."""
+    """Return the ids of the reader's children of this process that still live."""
     tasks = Path(f"/proc/{os.getpid()}/task")
-    return [pid for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+    found = [pid for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+    return [pid for pid in found if b"pipeline.reader.child" in command_line(pid)]
+
+
+def command_line(pid: str) -> bytes:
+    """Return how a process was started, or nothing where it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 @pytest.mark.parametrize("case", hostile.HOSTILE, ids=lambda case: case.name)
