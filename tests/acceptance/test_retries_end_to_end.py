@@ -19,6 +19,7 @@ from pipeline.models import (
     Batch,
     CascadeChain,
     Chunk,
+    DiscoveryMetrics,
     Encounter,
     EncounterResult,
     Entity,
@@ -361,6 +362,15 @@ def test_tokens_add_up_from_call_to_report_card(ran: Ran, name: str) -> None:
         c.input_tokens + c.output_tokens + c.thinking_tokens for c in calls
     )
     assert summary.total_cost_usd == sum(c.cost_usd for c in calls)
+    for metrics, step in (
+        (DiscoveryMetrics.objects.get(shell_file=ran.files[name]), "pass05"),
+        (EntityMetrics.objects.filter(shell_file=ran.files[name]).first(), "pass1"),
+    ):
+        of_step = [call for call in calls if call.step == step]
+        assert (metrics is not None) is bool(of_step)
+        if metrics is not None:
+            assert metrics.input_tokens == sum(call.input_tokens for call in of_step)
+            assert metrics.output_tokens == sum(call.output_tokens for call in of_step)
     for batch in ran.batches(name):
         own = [call for call in calls if call.batch_id == batch.id]
         assert batch.input_tokens == sum(call.input_tokens for call in own)
