@@ -6,20 +6,19 @@ are written in chunks that survive a crash, and a file that cannot be read fails
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from django.conf import settings
 
-from medproc.timing import scaled
 from pipeline import reader, storage
 from pipeline.errors import ErrorCode, PipelineError
+from pipeline.keeping import kept, kept_call
 from pipeline.models import Job, Page, PageSource, Session, ShellFile, Summary
 from pipeline.outcome import StepResult
 from pipeline.stopping import stop_requested
-from pipeline.transitions import Failure, Lease, fenced, heartbeat
+from pipeline.transitions import Failure, Lease, fenced
 from pipeline.warnings import warn
 
 CHUNK_PAGES = 50
@@ -59,15 +58,16 @@ def limits() -> reader.Limits:
 
 
 def _read(lease: Lease, shell_file: ShellFile, path: str) -> StepResult:
-    beat = _Heartbeat(lease)
-    count = reader.probe(path, limits()).page_count
+    count = kept_call(lease, lambda: reader.probe(path, limits())).page_count
     for first in range(shell_file.pages_read + 1, count + 1, CHUNK_PAGES):
         last = min(first + CHUNK_PAGES - 1, count)
+        chunk = kept(lease, partial(reader.read_pages, path, first, last, limits()))
         pages: list[Page] = []
-        for page in _watched(reader.read_pages(path, first, last, limits()), beat):
-            pages.append(_row(shell_file, page))
-            if stop_requested():
-                return StepResult(given_back="sigterm")
+        with closing(chunk):
+            for page in chunk:
+                pages.append(_row(shell_file, page))
+                if stop_requested():
+                    return StepResult(given_back="sigterm")
         with fenced(lease):
             Page.objects.bulk_create(pages)
             ShellFile.objects.filter(id=shell_file.id).update(page_count=count, pages_read=last)
@@ -158,22 +158,3 @@ def _row(shell_file: ShellFile, page: reader.PageRead) -> Page:
         or None,
         warnings=list(page.warnings),
     )
-
-
-class _Heartbeat:
-    """Renews the lease between two pages, since this step has no fan-out whose ticks do it."""
-
-    def __init__(self, lease: Lease) -> None:
-        self._lease = lease
-        self._last = time.monotonic()
-
-    def __call__(self) -> None:
-        if time.monotonic() - self._last >= scaled(settings.HEARTBEAT_S):
-            heartbeat(self._lease)
-            self._last = time.monotonic()
-
-
-def _watched(pages: Iterator[reader.PageRead], beat: Any) -> Iterator[reader.PageRead]:
-    for page in pages:
-        beat()
-        yield page
