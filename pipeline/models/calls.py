@@ -63,6 +63,8 @@ class ProviderCall(models.Model):
     created_at = fields.created_at()
 
     class Meta:
+        verbose_name = "call"
+        verbose_name_plural = "calls"
         db_table = "provider_calls"
         db_table_comment = "One row per call to the AI provider. Append-only; no PHI."
         indexes = [
@@ -113,6 +115,8 @@ class ProviderPayload(models.Model):
     created_at = fields.created_at()
 
     class Meta:
+        verbose_name = "payload"
+        verbose_name_plural = "payloads"
         db_table = "provider_payloads"
         db_table_comment = "Raw replies, zlib-compressed. PHI; pruned after PAYLOAD_RETENTION_DAYS."
         indexes = [models.Index(fields=["created_at"], name="idx_provider_payloads_age")]

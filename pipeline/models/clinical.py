@@ -33,6 +33,8 @@ class ClinicalMetrics(PassMetrics):
     zones_succeeded = fields.count()
 
     class Meta:
+        verbose_name = "Pass 2 totals"
+        verbose_name_plural = "Pass 2 totals"
         db_table = "pass2_clinical_metrics"
         db_table_comment = "Totals of Pass 2 for one record."
 
@@ -91,6 +93,8 @@ class NarrativeMetrics(PassMetrics):
     narratives_written = fields.count()
 
     class Meta:
+        verbose_name = "Pass 3 totals"
+        verbose_name_plural = "Pass 3 totals"
         db_table = "pass3_narrative_metrics"
         db_table_comment = "Totals of Pass 3 for one record."
 

@@ -41,6 +41,8 @@ class DiscoverySession(models.Model):
     created_at = fields.created_at()
 
     class Meta:
+        verbose_name = "discovery"
+        verbose_name_plural = "discoveries"
         db_table = "pass05_progressive_sessions"
         db_table_comment = "Pass 0.5 of one record: chunks, encounters, tokens, times."
         constraints = [
@@ -179,6 +181,8 @@ class PendingEncounter(models.Model):
     created_at = fields.created_at()
 
     class Meta:
+        verbose_name = "sighting"
+        verbose_name_plural = "sightings"
         db_table = "pass05_pending_encounters"
         db_table_comment = "Encounters as each chunk saw them, and what became of each. PHI."
         constraints = [
@@ -251,6 +255,8 @@ class ReconciliationEntry(models.Model):
     created_at = fields.created_at()
 
     class Meta:
+        verbose_name = "decision"
+        verbose_name_plural = "decisions"
         db_table = "pass05_reconciliation_log"
         db_table_comment = "Audit trail of how chunk sightings became encounters. No PHI."
         constraints = [
@@ -282,6 +288,8 @@ class DiscoveryMetrics(PassMetrics):
     ocr_pages_processed = fields.count()
 
     class Meta:
+        verbose_name = "Pass 0.5 totals"
+        verbose_name_plural = "Pass 0.5 totals"
         db_table = "pass05_encounter_metrics"
         db_table_comment = "Totals of Pass 0.5 for one record."
 

@@ -61,6 +61,8 @@ class ShellFile(models.Model):
     updated_at = models.DateTimeField(auto_now=True, db_default=models.functions.Now())
 
     class Meta:
+        verbose_name = "record"
+        verbose_name_plural = "records"
         db_table = "shell_files"
         db_table_comment = (
             "One row per submitted record. status is the last completed pass, never a failure."
@@ -143,6 +145,8 @@ class ProcessedDocument(models.Model):
     created_at = fields.created_at()
 
     class Meta:
+        verbose_name = "extraction"
+        verbose_name_plural = "extractions"
         db_table = "processed_documents"
         db_table_comment = "Cache key of each completed extraction (spec point 39)."
         constraints = [

@@ -57,6 +57,8 @@ class EncounterResult(models.Model):
     updated_at = models.DateTimeField(auto_now=True, db_default=models.functions.Now())
 
     class Meta:
+        verbose_name = "encounter result"
+        verbose_name_plural = "encounter results"
         db_table = "pass1_encounter_results"
         db_table_comment = (
             "Per-encounter processing results for Pass 1. Aggregates batch results and provides "
@@ -117,6 +119,8 @@ class Batch(CallWork):
     zones_detected = fields.optional_count()
 
     class Meta:
+        verbose_name = "batch"
+        verbose_name_plural = "batches"
         db_table = "pass1_batch_results"
         db_table_comment = (
             "Per-batch processing results for Pass 1 entity detection. Tracks retry attempts, "
@@ -238,6 +242,8 @@ class Entity(models.Model):
     created_at = fields.created_at()
 
     class Meta:
+        verbose_name = "entity"
+        verbose_name_plural = "entities"
         db_table = "pass1_entity_detections"
         db_table_comment = "Entities of published encounters, each with its verbatim quote. PHI."
         indexes = [models.Index(fields=["shell_file"], name="idx_pass1_entity_shell")]
@@ -286,6 +292,8 @@ class EntityMetrics(PassMetrics):
     )
 
     class Meta:
+        verbose_name = "Pass 1 totals"
+        verbose_name_plural = "Pass 1 totals"
         db_table = "pass1_entity_metrics"
         db_table_comment = "Totals of Pass 1 for one record."
         constraints = [

@@ -57,6 +57,8 @@ class Session(models.Model):
     updated_at = models.DateTimeField(auto_now=True, db_default=models.functions.Now())
 
     class Meta:
+        verbose_name = "session"
+        verbose_name_plural = "sessions"
         db_table = "ai_processing_sessions"
         db_table_comment = "One AI session per record, with the status of each pass."
         constraints = [
@@ -130,6 +132,8 @@ class Summary(models.Model):
     created_at = fields.created_at()
 
     class Meta:
+        verbose_name = "report card"
+        verbose_name_plural = "report cards"
         db_table = "ai_processing_summary"
         db_table_comment = "Report card of a record: what failed and why, times, tokens, cost."
         constraints = [
