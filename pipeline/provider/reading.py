@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from pipeline.errors import CallFacts, ErrorCode, ReplyError
 from pipeline.provider.base import Reply, Request
@@ -45,6 +45,7 @@ FINISHES: dict[str, ErrorCode] = {
 """Finish reasons beside STOP; one that is not here is EMPTY_RESPONSE, which is tried again."""
 
 _FENCE = re.compile(r"^\s*```[a-z]*[ \t]*\r?\n(.*?)\s*```\s*$", re.DOTALL | re.IGNORECASE)
+_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 _NAME = re.compile(r"^[A-Z][A-Z0-9_]{0,63}$")
 
 
@@ -106,7 +107,7 @@ def _validated(text: str, request: Request, facts: CallFacts) -> Any:
     fenced = _FENCE.match(text)
     problem: tuple[str, ErrorCode]
     try:
-        output = request.schema.model_validate_json(fenced[1] if fenced else text)
+        output = _parsed(fenced[1] if fenced else text, request.schema)
     except ValidationError as exc:
         problem = _problem(exc)
     else:
@@ -115,6 +116,22 @@ def _validated(text: str, request: Request, facts: CallFacts) -> Any:
         problem = "the reply echoed another item token", ErrorCode.REPLY_MISMATCH
     message, code = problem
     raise ReplyError(message, code=code, facts=facts)
+
+
+def _parsed(text: str, schema: type[BaseModel]) -> BaseModel:
+    try:
+        return schema.model_validate_json(text)
+    except ValidationError:
+        # Models cut emoji into halves; pydantic's parser refuses those, Python's takes them.
+        if not _HALF_PAIR.search(text):
+            raise
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            content = None
+        if content is None:
+            raise
+        return schema.model_validate(content)
 
 
 def _problem(exc: ValidationError) -> tuple[str, ErrorCode]:

@@ -93,13 +93,15 @@ def entity_rows(
             "patient_id": str(result.patient_id),
             "entity_index": index,
             "engine": batches[found.batch_index].ai_model_used or "",
-            **_columns(found, words),
+            **_columns(found, text.batches[found.batch_index], words),
         }
         for index, found in enumerate(merged)
     ]
 
 
-def _columns(found: Aligned, words: Mapping[int, list[tuple[int, int, float]]]) -> dict[str, Any]:
+def _columns(
+    found: Aligned, batch: PlannedBatch, words: Mapping[int, list[tuple[int, int, float]]]
+) -> dict[str, Any]:
     entity, where = found.entity, found.alignment
     spans = where.spans
     ocr, digits = _ocr_confidence(spans, words, where.text)
@@ -115,7 +117,7 @@ def _columns(found: Aligned, words: Mapping[int, list[tuple[int, int, float]]]) 
     return {
         "category": entity.category,
         "name": entity.name,
-        "page_number": spans[0].page if spans else entity.page,
+        "page_number": spans[0].page if spans else _page_named(entity.page, batch),
         "char_start": spans[0].start if spans else None,
         "char_end": spans[-1].end if spans else None,
         "page_end": spans[-1].page if len(spans) > 1 else None,
@@ -142,6 +144,11 @@ def _columns(found: Aligned, words: Mapping[int, list[tuple[int, int, float]]]) 
         "confidence": round(where.score * factor * entity.strength, 4),
         "review_flags": flags,
     }
+
+
+def _page_named(page: int, batch: PlannedBatch) -> int:
+    """Return the page that a reply names, or the batch's first where it holds no such page."""
+    return page if any(span.page == page for span in batch.spans) else batch.first_page
 
 
 def _kind(found: Aligned) -> str:
