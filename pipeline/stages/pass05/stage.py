@@ -52,7 +52,9 @@ def run(lease: Lease) -> StepResult:
             failure=_failure(failed, len(chunks)),
             publish=lambda: store.fail(lease, session, chunks),
         )
-    reports = [report(chunk, DiscoveryReply.model_validate(chunk.output)) for chunk in chunks]
+    reports = _with_blank_runs(
+        [report(chunk, DiscoveryReply.model_validate(chunk.output)) for chunk in chunks]
+    )
     unsupported = sorted({page for found in reports for page in found.unsupported_pages})
     written = [number for number, page in pages.items() if not page.is_blank]
     if written and set(unsupported) >= set(written):
@@ -94,6 +96,24 @@ def report(chunk: Chunk, reply: DiscoveryReply) -> ChunkReport:
         encounters=tuple(reply.encounters),
         unsupported_pages=tuple(reply.unsupported_pages),
     )
+
+
+def _with_blank_runs(reports: Sequence[ChunkReport]) -> list[ChunkReport]:
+    """Put an empty report where pages without text were left out of the plan."""
+    joined: list[ChunkReport] = []
+    for found in reports:
+        if joined and joined[-1].last_page + 1 < found.first_page:
+            joined.append(
+                ChunkReport(
+                    chunk_index=found.chunk_index - 1,
+                    first_page=joined[-1].last_page + 1,
+                    last_page=found.first_page - 1,
+                    context_page=None,
+                    encounters=(),
+                )
+            )
+        joined.append(found)
+    return joined
 
 
 class _Chunks:

@@ -53,7 +53,7 @@ def plan(
     """Return the record's discovery session and chunks, made before the first call.
 
     A plan that is stored is never made again, whatever the settings say by then. Chunks without
-    any text are left out; a record without text has no chunk.
+    any text are left out, with their index; a record without text has no chunk.
     """
     with fenced(lease):
         session, made = DiscoverySession.objects.get_or_create(
@@ -76,6 +76,7 @@ def plan(
                     max_attempts=settings.PASS1_MAX_RETRIES,
                 )
                 for index, (first, last) in enumerate(_ranges(pages, chunk_pages))
+                if any(pages[n].text.strip() for n in range(first, last + 1))
             ]
             Chunk.objects.bulk_create(chunks)
             DiscoverySession.objects.filter(id=session.id).update(total_chunks=len(chunks))
@@ -190,12 +191,7 @@ def publish(
 
 
 def _ranges(pages: Mapping[int, PageText], size: int) -> list[tuple[int, int]]:
-    ranges = []
-    for first in range(1, len(pages) + 1, size):
-        last = min(first + size - 1, len(pages))
-        if any(pages[n].text.strip() for n in range(first, last + 1)):
-            ranges.append((first, last))
-    return ranges
+    return [(first, min(first + size - 1, len(pages))) for first in range(1, len(pages) + 1, size)]
 
 
 def _encounters(shell_file: ShellFile, found: outcome.Reconciliation) -> dict[str, Encounter]:
