@@ -19,7 +19,6 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-import certifi
 import httpx2
 from google import genai
 from google.genai import types as wire
@@ -164,7 +163,8 @@ class GeminiProvider:
                     "transport": self._transport,
                     "verify": _tls(),
                 },
-                async_client_args={"verify": _tls()},
+                # The SDK makes its asynchronous clients too; `ssl` is what it gives to aiohttp.
+                async_client_args={"verify": _tls(), "ssl": _tls()},
             ),
         )
 
@@ -199,12 +199,12 @@ def warm_up() -> None:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    # As the SDK would make it, but once for all clients, and safe to carry over a fork: a context
+    # As the SDK would make it for each client, but once, and safe to carry over a fork: a context
     # holds certificates, not connections.
-    return ssl.create_default_context(
-        cafile=os.environ.get("SSL_CERT_FILE") or certifi.where(),
-        capath=os.environ.get("SSL_CERT_DIR"),
-    )
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if file or folder:
+        return ssl.create_default_context(cafile=file, capath=folder)
+    return httpx2.create_ssl_context()
 
 
 class _BoundedBody(httpx2.SyncByteStream):
