@@ -1,4 +1,4 @@
-"""Numbers that can hardly be right: outside what a living patient shows, or far off their range.
+"""Numbers that can hardly be right: outside life, far off their range, or not in their quote.
 
 Pure; imports the reply's schema. A lost decimal point is the commonest slip of OCR (`7.2` read as
 `72`), so a value ten times its range is doubted even where the analyte is not in the table.
@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from pipeline.provider.schemas import FoundEntity
 
 IMPLAUSIBLE = "implausible_value"
+UNQUOTED = "number_not_in_quote"
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)?|(?<![\w.,])[.,]\d+")
 _LOST_POINT = 6.0
 """A whole number this far above a range that has decimals may have lost its point: the smallest
 such slip of a value inside `4.0-5.6` is 40, seven times the upper bound."""
@@ -68,6 +70,26 @@ def doubts(entity: FoundEntity) -> Iterator[str]:
     numbers = [float(n.replace(",", ".")) for n in _NUMBER.findall(_plain(entity.value))]
     if numbers and (_outside_life(entity, numbers) or _far_off_range(entity, numbers)):
         yield IMPLAUSIBLE
+
+
+def unquoted(entity: FoundEntity, quote: str) -> Iterator[str]:
+    """Yield a reason where a number of the entity does not stand in the text that it points at.
+
+    `quote` is the page's own text. A model can quote a row rightly and still report another dose.
+    """
+    printed = set(_figures(quote))
+    reported = (entity.value, entity.dose, entity.reference_range)
+    if any(number not in printed for text in reported if text for number in _figures(text)):
+        yield UNQUOTED
+
+
+def _figures(text: str) -> list[str]:
+    return [_canonical(number) for number in _FIGURE.findall(_plain(text))]
+
+
+def _canonical(number: str) -> str:
+    whole, _, part = number.replace(",", ".").partition(".")
+    return f"{whole.lstrip('0') or '0'}.{part}" if part else whole.lstrip("0") or "0"
 
 
 def _plain(text: str) -> str:

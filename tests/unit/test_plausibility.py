@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.plausibility import doubts
+from pipeline.plausibility import doubts, unquoted
 from pipeline.provider.schemas import FoundEntity
 
 
@@ -62,3 +62,42 @@ def test_a_number_that_disease_explains_is_believed(
     category: str, name: str, value: str, reference_range: str | None
 ) -> None:
     assert found(category, name, value, reference_range) == []
+
+
+def reported(quote: str, **parts: str) -> list[str]:
+    entity = FoundEntity.model_validate(
+        {"category": "medication", "page": 1, "quote": quote, "name": "x", **parts}
+    )
+    return list(unquoted(entity, quote))
+
+
+@pytest.mark.parametrize(
+    ("quote", "parts"),
+    [
+        ("lisinopril 20 mg daily", {"dose": "200 mg"}),
+        ("Potassium 4.1 mmol/L 3.5-5.1", {"value": "41"}),
+        ("Potassium 4.1 mmol/L 3.5-5.1", {"value": "4.1", "reference_range": "3.5-5.7"}),
+        ("BP 118/76", {"value": "118/67"}),
+        ("Glucose high", {"value": "180"}),
+        ("WBC 12,500", {"value": "12.5"}),
+    ],
+)
+def test_a_number_that_its_quote_does_not_show_is_doubted(
+    quote: str, parts: dict[str, str]
+) -> None:
+    assert reported(quote, **parts) == ["number_not_in_quote"]
+
+
+@pytest.mark.parametrize(
+    ("quote", "parts"),
+    [
+        ("lisinopril 20mg daily", {"dose": "20 mg"}),
+        ("levothyroxine .5 mg", {"dose": "0.5 mg"}),
+        ("Platelets 250,000 /uL", {"value": "250000"}),
+        ("Kalium 4,1", {"value": "4.1"}),
+        ("TSH <0.01", {"value": "<0.01"}),
+        ("Glucose negative", {"value": "negative"}),
+    ],
+)
+def test_a_number_that_stands_in_its_quote_is_believed(quote: str, parts: dict[str, str]) -> None:
+    assert reported(quote, **parts) == []

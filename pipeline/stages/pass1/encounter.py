@@ -107,7 +107,9 @@ def _columns(
     ocr, digits = _ocr_confidence(spans, words, where.text)
     accepted = where.outcome is not Outcome.UNALIGNED
     flags = list(plausibility.doubts(entity))
-    if not accepted:
+    if accepted:
+        flags += plausibility.unquoted(entity, where.text)
+    else:
         flags.append("unaligned")
     if where.outcome is Outcome.RELOCATED:
         flags.append("relocated")
@@ -179,12 +181,16 @@ def _ocr_confidence(
     """Return the lowest confidence of the quote's words, and of those that hold a digit."""
     found: list[float] = []
     digits: list[float] = []
+    offset = 0
     for span in spans:
+        shown = quote[offset : offset + len(span)]
+        # A quote over two pages is their two texts with a line break between them.
+        offset += len(span) + 1
         for start, end, confidence in words.get(span.page, ()):
             if start >= span.end or end <= span.start:
                 continue
             found.append(confidence)
-            part = quote[max(0, start - span.start) : max(0, end - span.start)]
+            part = shown[max(0, start - span.start) : end - span.start]
             if any(c.isdigit() for c in part):
                 digits.append(confidence)
     return (min(found) if found else None, min(digits) if digits else None)
