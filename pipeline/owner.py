@@ -171,6 +171,8 @@ class _Owner:
             for row in self._work.rows
         ]
         reason: str | None = None
+        # Reading the pages and planning have used up some of the lease.
+        self._beat(time.monotonic())
         with fanout.FanOut(
             items,
             call=self._call,

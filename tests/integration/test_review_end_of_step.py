@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import DataError, OperationalError, connection
+from django.utils import timezone
 
 from pipeline import jobs, owner, transitions
 from pipeline.errors import ErrorCode
@@ -200,3 +202,18 @@ def test_a_last_flush_waits_for_postgresql(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED
     assert ProviderCall.objects.filter(step=Step.PASS1).count() == Batch.objects.count()
+
+
+@pytest.mark.django_db
+def test_a_provider_step_renews_its_lease_before_it_waits_for_calls() -> None:
+    job = a_job()
+    lease = claim(Step.PASS1, "w")
+    assert lease is not None
+    nearly_over = timezone.now() + timedelta(seconds=2)
+    Job.objects.filter(id=job.id).update(lease_expires_at=nearly_over)
+
+    stage.run(lease)
+
+    job.refresh_from_db()
+    assert job.lease_expires_at is not None
+    assert job.lease_expires_at > nearly_over

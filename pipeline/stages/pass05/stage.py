@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from medproc.timing import scaled
 from pipeline import owner, selectors
 from pipeline.errors import ErrorCode
+from pipeline.keeping import kept_call
 from pipeline.models import Chunk
 from pipeline.outcome import StepResult
 from pipeline.owner import Accepted
@@ -66,7 +67,7 @@ def run(lease: Lease) -> StepResult:
             publish=lambda: store.fail(lease, session, chunks),
         )
     known, key = store.known_digests(lease), store.digest_key()
-    found = reconcile(reports, pages, known=known, key=key)
+    found = kept_call(lease, lambda: reconcile(reports, pages, known=known, key=key))
     languages = [DiscoveryReply.model_validate(chunk.output).language for chunk in chunks]
 
     def publish() -> None:
