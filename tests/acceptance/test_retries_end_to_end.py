@@ -54,14 +54,14 @@ TRANSIENT: dict[int, tuple[list[str], dict[str, Any]]] = {
     7: (["EMPTY_RESPONSE"], {"fault": "empty", "attempt": 1}),
     8: (["PARSE_SCHEMA"], {"fault": "wrong-shape", "attempt": 1}),
     9: (["API_5XX"], {"fault": "reset", "attempt": 1}),
-    10: (["API_TIMEOUT"], {"fault": "slow", "attempt": 1, "delay_s": DEADLINE_S + 0.6}),
+    10: (["API_TIMEOUT"], {"fault": "slow", "attempt": 1, "delay_s": DEADLINE_S + 0.1}),
     11: (["RATE_LIMIT"], {"fault": "429-bare", "attempt": 1}),
 }
 """By page of `MENDED`: what its batch must remember, and the rule that does it."""
 FAULTS = (
     *({"kind": "entities", "page": page, **rule} for page, (_, rule) in TRANSIENT.items()),
     # So that the late reply of page 10 still meets a run that lasts.
-    {"kind": "entities", "page": 5, "attempt": 2, "fault": "slow", "delay_s": 1.5},
+    {"kind": "entities", "page": 5, "attempt": 2, "fault": "slow", "delay_s": 2.2},
     {"kind": "entities", "page": 13, "fault": "500"},
     {"kind": "entities", "page": 15, "fault": "truncated"},
     {"kind": "discovery", "page": 9, "attempt": 1, "fault": "500"},
