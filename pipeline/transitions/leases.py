@@ -45,7 +45,8 @@ UPDATE job_queue j SET
   heartbeat_at = clock_timestamp(),
   lease_expires_at = clock_timestamp() + make_interval(secs => %(lease)s),
   step_started_at = clock_timestamp(), started_at = coalesce(j.started_at, clock_timestamp()),
-  parked_until = NULL, park_reason = NULL, updated_at = clock_timestamp()
+  parked_until = NULL, park_reason = NULL, completed_at = NULL, error_code = NULL,
+  updated_at = clock_timestamp()
 FROM ai_processing_sessions s
 WHERE s.shell_file_id = j.shell_file_id AND j.status = 'pending' AND j.id = (
   SELECT id FROM job_queue
@@ -71,11 +72,13 @@ WITH batches AS (
   WHERE processing_session_id = %(session)s AND status = 'processing' RETURNING 1
 ), summary AS (
   UPDATE ai_processing_summary
-  SET processing_started_at = coalesce(processing_started_at, clock_timestamp())
+  SET processing_started_at = coalesce(processing_started_at, clock_timestamp()),
+    processing_completed_at = NULL
   WHERE shell_file_id = %(shell_file)s
 )
 UPDATE ai_processing_sessions SET session_status = 'processing', workflow_step = %(workflow)s,
-  {pass_column} updated_at = clock_timestamp()
+  {pass_column} processing_completed_at = NULL, total_processing_time = NULL,
+  updated_at = clock_timestamp()
 WHERE id = %(session)s
 """
 

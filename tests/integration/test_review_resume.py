@@ -1,0 +1,112 @@
+"""A worker that dies between two writes: the next one goes on, asks nothing twice, doubles nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipeline import jobs
+from pipeline.models import (
+    Batch,
+    Chunk,
+    Encounter,
+    EncounterResult,
+    Entity,
+    Job,
+    ProviderCall,
+    Session,
+    Summary,
+)
+from pipeline.stages.intake import Received
+from pipeline.states import JobStatus, Step, WorkStatus
+from pipeline.transitions import claim
+from tests import records
+
+
+def die_before_the_end(step: Step) -> None:
+    """Run a step of the waiting job and vanish before its end is written."""
+    lease = claim(step, "dies")
+    assert lease is not None
+    jobs.PASSES[step](lease)
+    # As the reconciler does once the lease has run out.
+    Job.objects.filter(id=lease.job_id).update(status=JobStatus.PENDING)
+
+
+def what_is_there(received: Received) -> dict[str, Any]:
+    record = received.shell_file_id
+    return {
+        "encounters": Encounter.objects.filter(shell_file=record).count(),
+        "entities": Entity.objects.filter(shell_file=record).count(),
+        "batches": Batch.objects.filter(pass1_encounter_result__shell_file=record).count(),
+        "chunks": Chunk.objects.filter(discovery_session__shell_file=record).count(),
+        "calls": ProviderCall.objects.filter(processing_session__shell_file=record).count(),
+        "tokens": Summary.objects.get(shell_file=record).total_tokens_used,
+    }
+
+
+@pytest.mark.usefixtures("cloned_db", "redis_db")
+@pytest.mark.parametrize(
+    "dies_in", [(Step.PAGES,), (Step.PASS05,), (Step.PASS1,), tuple(jobs.PASSES)]
+)
+def test_a_step_that_was_done_but_not_ended_is_ended_without_a_call(
+    dies_in: tuple[Step, ...],
+) -> None:
+    straight = records.submit(records.LAB)
+    records.run_record(straight)
+    received = records.submit(records.LAB)
+
+    for step in jobs.PASSES:
+        if step in dies_in:
+            die_before_the_end(step)
+        jobs.run_step(step.value)
+
+    assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED
+    assert what_is_there(received) == what_is_there(straight)
+    session = Session.objects.get(shell_file=received.shell_file_id)
+    assert (
+        session.completed_steps
+        == Session.objects.get(shell_file=straight.shell_file_id).completed_steps
+    )
+    assert not ProviderCall.objects.exclude(accepted=True).exists()
+
+
+@pytest.mark.usefixtures("cloned_db", "redis_db")
+def test_a_record_that_runs_again_does_not_seem_to_have_ended() -> None:
+    received = records.submit(records.LAB)
+    with records.through_emulator(records.OUTAGE):
+        records.run_record(received)
+    failed = Job.objects.get(id=received.job_id)
+    assert failed.error_code is not None
+    assert failed.completed_at is not None
+    Job.objects.update(status=JobStatus.PENDING)
+
+    claim(Step.PASS1, "w")
+
+    job = Job.objects.get(id=received.job_id)
+    session = Session.objects.get(shell_file=received.shell_file_id)
+    summary = Summary.objects.get(shell_file=received.shell_file_id)
+    assert (job.error_code, job.completed_at) == (None, None)
+    assert job.last_error == failed.last_error
+    assert (session.processing_completed_at, summary.processing_completed_at) == (None, None)
+
+
+@pytest.mark.usefixtures("cloned_db", "redis_db")
+def test_what_succeeded_beside_a_failure_is_not_asked_for_again() -> None:
+    received = records.submit(records.LONG)
+    with records.through_emulator([{"fault": "bad-json", "kind": "entities", "page": 13}]):
+        records.run_record(received)
+    before = set(ProviderCall.objects.values_list("id", flat=True))
+    failed = set(Batch.objects.filter(status=WorkStatus.FAILED).values_list("id", flat=True))
+    assert len(failed) == 1
+    Job.objects.update(status=JobStatus.PENDING)
+
+    records.run_record(received)
+
+    assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED
+    again = ProviderCall.objects.exclude(id__in=before)
+    assert set(again.values_list("batch_id", flat=True)) == failed
+    assert not EncounterResult.objects.exclude(status=WorkStatus.SUCCEEDED).exists()
+    batch = Batch.objects.get(id__in=failed)
+    assert batch.attempt_count == len(batch.transient_error_history or []) + 1
+    assert (batch.error_code, batch.error_context) == (None, None)
