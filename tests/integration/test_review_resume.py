@@ -1,4 +1,4 @@
-"""A worker that dies between two writes: the next one goes on, asks nothing twice, doubles nothing."""
+"""A worker that dies between two writes: the next one goes on, and nothing is done twice."""
 
 from __future__ import annotations
 
