@@ -33,7 +33,7 @@ from pipeline.models.fields import milliseconds
 from pipeline.provider.base import Provider, Request
 from pipeline.scrub import scrubbed
 from pipeline.states import WorkStatus
-from pipeline.stopping import grace_left, on_stop
+from pipeline.stopping import grace_left, grace_s, on_stop
 from pipeline.transitions import Flush, Lease, row_of
 
 logger = logging.getLogger(__name__)
@@ -157,6 +157,7 @@ class _Owner:
                 self._provider.max_calls or settings.PASS1_CONCURRENCY_LIMIT,
             ),
             call_deadline_s=scaled(settings.CALL_DEADLINE_S),
+            grace_s=grace_s(),
             tick_s=min(FLUSH_S, scaled(settings.HEARTBEAT_S)) / 2,
             run_deadline_s=deadline_s,
         )

@@ -177,10 +177,16 @@ def give_back(lease: Lease) -> int:
 
 
 def begin_discovery(lease: Lease, discovery_session_id: UUID) -> None:
-    """Mark Pass 0.5 of a record as running; its first start is kept."""
+    """Mark Pass 0.5 of a record as running, without an earlier failure; its first start is kept."""
     DiscoverySession.objects.filter(id=discovery_session_id).exclude(
         status=PassStatus.COMPLETED
-    ).update(status=PassStatus.PROCESSING, started_at=Coalesce(F("started_at"), ClockTimestamp()))
+    ).update(
+        status=PassStatus.PROCESSING,
+        started_at=Coalesce(F("started_at"), ClockTimestamp()),
+        completed_at=None,
+        error_code=None,
+        error_message=None,
+    )
 
 
 def settle_discovery(lease: Lease, discovery_session_id: UUID, *, ok: bool, **totals: Any) -> None:

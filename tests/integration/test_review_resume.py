@@ -110,3 +110,27 @@ def test_what_succeeded_beside_a_failure_is_not_asked_for_again() -> None:
     batch = Batch.objects.get(id__in=failed)
     assert batch.attempt_count == len(batch.transient_error_history or []) + 1
     assert (batch.error_code, batch.error_context) == (None, None)
+
+
+@pytest.mark.usefixtures("cloned_db", "redis_db")
+def test_a_discovery_that_failed_and_was_retried_shows_no_failure() -> None:
+    received = records.submit(records.LAB)
+    with records.through_emulator([{"fault": "bad-json", "kind": "discovery"}]):
+        record = records.run_record(received)
+    assert record.discovery_session.error_code == "MAX_RETRIES_EXCEEDED"
+    assert record.discovery_metrics.error_summary is not None
+    Job.objects.update(status=JobStatus.PENDING)
+
+    record = records.run_record(received)
+
+    assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED
+    session, metrics = record.discovery_session, record.discovery_metrics
+    assert (session.status, session.error_code, session.error_message) == ("completed", None, None)
+    assert (metrics.error_code, metrics.error_summary) == (None, None)
+    assert session.chunks_failed == 0
+    chunk = Chunk.objects.get(discovery_session=session)
+    assert (chunk.error_code, chunk.error_details, chunk.had_transient_failure) == (
+        None,
+        None,
+        True,
+    )

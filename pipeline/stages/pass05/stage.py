@@ -17,7 +17,7 @@ from medproc.timing import scaled
 from pipeline import owner, selectors
 from pipeline.errors import ErrorCode
 from pipeline.keeping import kept_call
-from pipeline.models import Chunk
+from pipeline.models import Chunk, DiscoverySession
 from pipeline.outcome import StepResult
 from pipeline.owner import Accepted
 from pipeline.provider.base import Request
@@ -49,23 +49,18 @@ def run(lease: Lease) -> StepResult:
         return StepResult(given_back=stopped)
     failed = [chunk for chunk in chunks if chunk.status == WorkStatus.FAILED]
     if failed:
-        return StepResult(
-            failure=_failure(failed, len(chunks)),
-            publish=lambda: store.fail(lease, session, chunks),
-        )
+        return _failed(lease, session, chunks, _failure(failed, len(chunks)))
     reports = _with_blank_runs(
         [report(chunk, DiscoveryReply.model_validate(chunk.output)) for chunk in chunks]
     )
     unsupported = sorted({page for found in reports for page in found.unsupported_pages})
     written = [number for number, page in pages.items() if not page.is_blank]
     if written and set(unsupported) >= set(written):
-        return StepResult(
-            failure=Failure(
-                code=ErrorCode.LANGUAGE_UNSUPPORTED,
-                message=f"no page is in a language that the engine reads ({len(written)} pages)",
-            ),
-            publish=lambda: store.fail(lease, session, chunks),
+        unread = Failure(
+            code=ErrorCode.LANGUAGE_UNSUPPORTED,
+            message=f"no page is in a language that the engine reads ({len(written)} pages)",
         )
+        return _failed(lease, session, chunks, unread)
     known, key = store.known_digests(lease), store.digest_key()
     found = kept_call(lease, lambda: reconcile(reports, pages, known=known, key=key))
     languages = [DiscoveryReply.model_validate(chunk.output).language for chunk in chunks]
@@ -170,6 +165,12 @@ class _Chunks:
             text = self._pages[row.context_page].text
             slices.insert(0, PageSlice(page=row.context_page, start=0, text=text, context=True))
         return slices
+
+
+def _failed(
+    lease: Lease, session: DiscoverySession, chunks: Sequence[Chunk], failure: Failure
+) -> StepResult:
+    return StepResult(failure=failure, publish=lambda: store.fail(lease, session, chunks, failure))
 
 
 def _failure(failed: Sequence[Chunk], total: int) -> Failure:

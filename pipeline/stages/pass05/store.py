@@ -39,7 +39,7 @@ from pipeline.stages.pass05 import outcome
 from pipeline.stages.pass05.claims import spans_from_lines
 from pipeline.stages.pass05.facts import iso_date
 from pipeline.states import Step, WorkStatus
-from pipeline.transitions import Lease, begin_discovery, fenced, settle_discovery
+from pipeline.transitions import Failure, Lease, begin_discovery, fenced, settle_discovery
 from pipeline.types import PageText
 from pipeline.warnings import warn
 
@@ -105,23 +105,19 @@ def locked_digests(lease: Lease) -> dict[str, str] | None:
     return patients.get(shell_files=lease.shell_file_id).identity_digests or None
 
 
-def fail(lease: Lease, session: DiscoverySession, chunks: Sequence[Chunk]) -> None:
+def fail(
+    lease: Lease, session: DiscoverySession, chunks: Sequence[Chunk], failure: Failure
+) -> None:
     """Record the totals of a pass that publishes nothing."""
-    failed = [chunk for chunk in chunks if chunk.status == WorkStatus.FAILED]
     settle_discovery(
         lease,
         session.id,
         ok=False,
-        error_code=failed[0].error_code if failed else ErrorCode.LANGUAGE_UNSUPPORTED,
-        error_message=f"{len(failed)} of {len(chunks)} chunks failed" if failed else None,
+        error_code=failure.code,
+        error_message=failure.message,
         **_chunk_totals(chunks),
     )
-    _write_metrics(
-        lease,
-        chunks,
-        error_code=failed[0].error_code if failed else ErrorCode.LANGUAGE_UNSUPPORTED,
-        error_summary=f"{len(failed)} of {len(chunks)} chunks failed",
-    )
+    _write_metrics(lease, chunks, error_code=failure.code, error_summary=failure.message)
 
 
 def publish(
@@ -186,6 +182,8 @@ def publish(
         characters_total=sum(len(a.span) for a in found.assignments),
         characters_assigned=sum(len(a.span) for a in found.assignments if a.encounter),
         encounter_types_found=sorted({e.encounter_type for e in encounters.values()}),
+        error_code=None,
+        error_summary=None,
     )
     _say(lease, shell_file, found, encounters, language=language, unsupported=unsupported)
 
