@@ -182,7 +182,10 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
             encounters=encounters.get(job.shell_file_id, 0),
             entities=entities.get(job.shell_file_id, 0),
             error_code=job.error_code,
-            underlying_error=(job.error_details or {}).get("underlying_error"),
+            # What an earlier run met stays in `error_details`, also when the job has completed.
+            underlying_error=(job.error_details or {}).get("underlying_error")
+            if job.error_code
+            else None,
             last_error=job.last_error,
             parked_until=job.parked_until,
             park_reason=job.park_reason,

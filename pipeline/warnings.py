@@ -13,8 +13,11 @@ from pipeline.models import ShellFile
 
 
 def warn(shell_file_id: UUID, code: ErrorCode, message: str, pages: Sequence[int] = ()) -> None:
-    """Add a warning to a record, once; called inside the step's fence."""
+    """Put a warning on a record; called inside the step's fence.
+
+    A step that runs again says the same of other pages: its newest word replaces the earlier one.
+    """
     shell_file = ShellFile.objects.only("warnings").get(id=shell_file_id)
     warning = {"code": code.value, "message": message, "pages": sorted(pages)}
-    if warning not in shell_file.warnings:
-        ShellFile.objects.filter(id=shell_file_id).update(warnings=[*shell_file.warnings, warning])
+    others = [w for w in shell_file.warnings if (w["code"], w["message"]) != (code.value, message)]
+    ShellFile.objects.filter(id=shell_file_id).update(warnings=[*others, warning])

@@ -6,6 +6,7 @@ replies and resume as batches; one that fails for good fails the pass, which pub
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import Any, cast
 from uuid import UUID
@@ -29,6 +30,9 @@ from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
 from pipeline.states import WorkStatus
 from pipeline.transitions import Failure, Flush, Lease
 from pipeline.types import PageSlice, PageText
+
+LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})?")
+"""A language tag; whatever else a model writes there is no tag and may be text of the document."""
 
 MAX_OUTPUT_TOKENS = 16_384
 """Room for some two hundred encounters; a reply that fills it is in a loop (facts of the API)."""
@@ -63,7 +67,8 @@ def run(lease: Lease) -> StepResult:
         return _failed(lease, session, chunks, unread)
     known, key = store.known_digests(lease), store.digest_key()
     found = kept_call(lease, lambda: reconcile(reports, pages, known=known, key=key))
-    languages = [DiscoveryReply.model_validate(chunk.output).language for chunk in chunks]
+    stated = [DiscoveryReply.model_validate(chunk.output).language for chunk in chunks]
+    languages = [language for language in stated if LANGUAGE.fullmatch(language)]
 
     def publish() -> None:
         # Another record of this patient may have said meanwhile who that is.
