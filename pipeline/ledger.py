@@ -7,6 +7,7 @@ row per call, whatever the pass; messages are ours and free of PHI, raw replies 
 
 from __future__ import annotations
 
+import time
 import zlib
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -49,6 +50,8 @@ class Ledger:
     provider: Provider
     _asked: dict[UUID, _Asked] = field(default_factory=dict)
     _waits_ms: dict[int, int] = field(default_factory=dict)
+    _began: dict[int, float] = field(default_factory=dict)
+    """When each call that is in flight began, by `time.monotonic`."""
     _written_off: dict[int, int] = field(default_factory=dict)
     """Number of the attempt that a written-off call was, for its late reply."""
 
@@ -60,10 +63,19 @@ class Ledger:
     def started(self, event: fanout.Started[UUID]) -> None:
         """Note how long a call waited for its slot."""
         self._waits_ms[event.call_no] = counted(event.queue_wait_s * 1000)
+        self._began[event.call_no] = time.monotonic()
 
     def succeeded(self, row: Any, event: fanout.Succeeded[UUID, Answer], flush: Flush) -> None:
         """Record the reply that a row is built from."""
-        self._add(row, event, event.result.facts, flush, outcome=OUTCOME_OK, accepted=True)
+        self._add(
+            row,
+            event.call_no,
+            event.duration_s,
+            event.result.facts,
+            flush,
+            outcome=OUTCOME_OK,
+            accepted=True,
+        )
         row.attempt_count += 1
         row.had_transient_failure = bool(row.transient_error_history)
         row.error_code = row.error_message = row.error_context = None
@@ -72,7 +84,15 @@ class Ledger:
         self, row: Any, event: fanout.AttemptFailed[UUID], error: CallError, flush: Flush
     ) -> None:
         """Record a failed call, and add it to the row's history."""
-        self._add(row, event, error.call, flush, outcome=error.code, message=error.message)
+        self._add(
+            row,
+            event.call_no,
+            event.duration_s,
+            error.call,
+            flush,
+            outcome=error.code,
+            message=error.message,
+        )
         if isinstance(event.error, fanout.CallTimedOut):
             self._written_off[event.call_no] = _number(row)
         row.transient_error_history = [
@@ -116,6 +136,19 @@ class Ledger:
             row.error_details = row.error_context
         row.had_transient_failure = len(history) > 1
 
+    def cut(self, row: Any, call_no: int, flush: Flush) -> None:
+        """Record a call that was given up when its step stopped; the provider may answer it yet."""
+        began = self._began.get(call_no, time.monotonic())
+        self._add(
+            row,
+            call_no,
+            time.monotonic() - began,
+            CallFacts(),
+            flush,
+            outcome=ErrorCode.CANCELLED,
+            message="given up when the step stopped",
+        )
+
     def late(self, row: Any, event: fanout.LateReply[UUID, Answer], flush: Flush) -> None:
         """Record the tokens of a reply that came after its call was written off."""
         if event.result is not None:
@@ -126,7 +159,8 @@ class Ledger:
             return
         self._add(
             row,
-            event,
+            event.call_no,
+            event.duration_s,
             facts,
             flush,
             outcome=OUTCOME_LATE,
@@ -137,9 +171,8 @@ class Ledger:
     def _add(
         self,
         row: Any,
-        event: fanout.Succeeded[UUID, Answer]
-        | fanout.AttemptFailed[UUID]
-        | fanout.LateReply[UUID, Answer],
+        call_no: int,
+        duration_s: float,
         facts: CallFacts,
         flush: Flush,
         *,
@@ -149,6 +182,7 @@ class Ledger:
         number: int | None = None,
     ) -> None:
         facts = _storable(facts)
+        self._began.pop(call_no, None)
         call_id = uuid4()
         asked = self._asked.get(row.id)
         is_batch = isinstance(row, Batch)
@@ -173,15 +207,15 @@ class Ledger:
                 "finish_reason": facts.finish_reason or None,
                 "quota_id": facts.quota_id or None,
                 "retry_after_ms": _ms(facts.retry_after_s),
-                "queue_wait_ms": self._waits_ms.pop(event.call_no, 0),
-                "duration_ms": counted(event.duration_s * 1000),
+                "queue_wait_ms": self._waits_ms.pop(call_no, 0),
+                "duration_ms": counted(duration_s * 1000),
                 "input_tokens": facts.input_tokens,
                 "output_tokens": facts.output_tokens,
                 "thinking_tokens": facts.thinking_tokens,
                 "cached_tokens": facts.cached_tokens,
                 "cost_usd": str(cost_usd(self.provider.name, facts)),
                 "lease_gen": self.lease.gen,
-                "started_at": _before(event.duration_s).isoformat(),
+                "started_at": _before(duration_s).isoformat(),
             }
         )
         row.ai_model_used = facts.model_version or self.provider.model

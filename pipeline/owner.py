@@ -274,7 +274,10 @@ class _Owner:
             case fanout.LateReply():
                 self._ledger.late(self._touch(event.key), event, self._flush)
             case fanout.Returned():
-                self._touch(event.key).status = WorkStatus.PENDING
+                row = self._touch(event.key)
+                row.status = WorkStatus.PENDING
+                if event.call_no is not None:
+                    self._ledger.cut(row, event.call_no, self._flush)
             case fanout.GroupSettled():
                 self._settle(event.group)
             case _:

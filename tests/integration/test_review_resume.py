@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
+from django.test import override_settings
 
 from pipeline import jobs
+from pipeline.errors import CallError, ErrorCode
 from pipeline.models import (
     Batch,
     Chunk,
@@ -18,8 +21,11 @@ from pipeline.models import (
     Session,
     Summary,
 )
+from pipeline.provider.base import Reply, Request
 from pipeline.stages.intake import Received
+from pipeline.stages.pass1 import stage as pass1
 from pipeline.states import JobStatus, Step, WorkStatus
+from pipeline.stopping import STOP
 from pipeline.transitions import claim
 from tests import records
 
@@ -134,3 +140,47 @@ def test_a_discovery_that_failed_and_was_retried_shows_no_failure() -> None:
         None,
         True,
     )
+
+
+class StuckProvider:
+    """Has its process told to stop as soon as it is called, and never answers in time."""
+
+    name, model, max_calls = "local", "stuck", 2
+
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+
+    def generate(self, request: Request) -> Reply:
+        STOP.request()
+        self.let_go.wait(60)
+        raise CallError("too late", code=ErrorCode.API_5XX)
+
+    def close(self) -> None:
+        self.let_go.set()
+
+
+@pytest.mark.usefixtures("cloned_db", "redis_db")
+def test_a_call_that_is_given_up_with_its_step_is_on_record_and_spends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    received = records.submit(records.VISITS)
+    jobs.run_step("pages")
+    jobs.run_step("pass05")
+    stuck = StuckProvider()
+    monkeypatch.setattr(pass1, "provider_for", lambda _: stuck)
+
+    try:
+        with override_settings(STOP_GRACE_S=0.1):
+            jobs.run_step("pass1")
+    finally:
+        STOP.reset()
+        stuck.close()
+
+    job = Job.objects.get(id=received.job_id)
+    assert (job.status, job.current_step) == (JobStatus.PENDING, Step.PASS1)
+    given_up = ProviderCall.objects.filter(step="pass1")
+    assert set(given_up.values_list("outcome", flat=True)) == {"CANCELLED"}
+    assert 1 <= given_up.count() <= stuck.max_calls
+    assert set(Batch.objects.values_list("status", "attempt_count")) == {("pending", 0)}
+    monkeypatch.undo()
+    assert records.run_record(received).status == "pass1_complete"
