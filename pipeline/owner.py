@@ -170,6 +170,7 @@ class _Owner:
                 waits=row.rate_limit_waits,
             )
             for row in self._work.rows
+            if row.has_attempts_left
         ]
         reason: str | None = None
         # Reading the pages and planning have used up some of the lease.
@@ -184,7 +185,7 @@ class _Owner:
             forget = on_stop(lambda: run.stop("sigterm", grace_s=grace_left()))
             try:
                 for event in run.events():
-                    if isinstance(event, fanout.Stopped):
+                    if isinstance(event, fanout.Stopped) and event.returned:
                         reason = event.reason
                     self._record(event)
                     self._keep_up()

@@ -59,14 +59,23 @@ WHERE s.shell_file_id = j.shell_file_id AND j.status = 'pending' AND j.id = (
 RETURNING j.id, j.shell_file_id, s.id, j.lease_gen
 """
 
-# What a dead worker left in flight is asked again; what it had committed stays.
+# What a dead worker left in flight is asked again; what it had committed stays. A job that had
+# failed is being retried: what failed in it gets new attempts, and keeps its history.
 _RECLAIM = """
-WITH batches AS (
-  UPDATE pass1_batch_results SET status = 'pending'
-  WHERE processing_session_id = %(session)s AND status = 'processing' RETURNING 1
+WITH retried AS (
+  SELECT 1 FROM ai_processing_sessions WHERE id = %(session)s AND session_status = 'failed'
+), batches AS (
+  UPDATE pass1_batch_results SET status = 'pending',
+    max_attempts = CASE status WHEN 'failed' THEN attempt_count + %(granted)s ELSE max_attempts END
+  WHERE processing_session_id = %(session)s
+    AND (status = 'processing' OR (status = 'failed' AND EXISTS (SELECT 1 FROM retried)))
+  RETURNING 1
 ), chunks AS (
-  UPDATE pass05_chunk_results SET status = 'pending'
-  WHERE processing_session_id = %(session)s AND status = 'processing' RETURNING 1
+  UPDATE pass05_chunk_results SET status = 'pending',
+    max_attempts = CASE status WHEN 'failed' THEN attempt_count + %(granted)s ELSE max_attempts END
+  WHERE processing_session_id = %(session)s
+    AND (status = 'processing' OR (status = 'failed' AND EXISTS (SELECT 1 FROM retried)))
+  RETURNING 1
 ), encounters AS (
   UPDATE pass1_encounter_results SET status = 'pending', updated_at = clock_timestamp()
   WHERE processing_session_id = %(session)s AND status = 'processing' RETURNING 1
@@ -117,6 +126,7 @@ def claim(step: Step, worker_id: str) -> Lease | None:
                 "session": lease.session_id,
                 "shell_file": lease.shell_file_id,
                 "workflow": WORKFLOW_STEP[step].value,
+                "granted": settings.PASS1_MAX_RETRIES,
             },
         )
     return lease
