@@ -17,11 +17,15 @@ from pipeline.stages.intake import Received
 from pipeline.states import JOB_TERMINAL
 from tests.workers import until
 
+RECORD_PATIENCE_S = 240.0
+"""Long records on a machine that is busy with other things."""
+
 
 def ended(*received: Received) -> list[Job]:
     """Wait until the jobs of these records have ended; give them in this order."""
     ids = [each.job_id for each in received]
-    until(lambda: Job.objects.filter(id__in=ids, status__in=JOB_TERMINAL).count() == len(ids))
+    rows = Job.objects.filter(id__in=ids)
+    until(lambda: rows.filter(status__in=JOB_TERMINAL).count() == len(ids), RECORD_PATIENCE_S)
     jobs = Job.objects.in_bulk(ids)
     return [jobs[each] for each in ids]
 

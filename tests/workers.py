@@ -22,9 +22,9 @@ PATIENCE_S = 60.0
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T]) -> T:
-    """Wait until `condition()` is true and give its value; fail after `PATIENCE_S`."""
-    ends = time.monotonic() + PATIENCE_S
+def until(condition: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
+    """Wait until `condition()` is true and give its value; fail after `patience_s`."""
+    ends = time.monotonic() + patience_s
     while not (value := condition()):
         assert time.monotonic() < ends, "waited in vain"
         time.sleep(0.01)

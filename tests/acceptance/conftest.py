@@ -18,6 +18,14 @@ from pipeline.queues import RUN_STEP
 from tests.workers import Nursery, WorkerCommand
 
 StartPool = Callable[..., WorkerCommand]
+PATIENT = {"LEASE_S": 2400, "CALL_DEADLINE_S": 2400.0}
+"""Two minutes at the suite's time scale, so that a busy machine loses no lease and no call."""
+
+
+@pytest.fixture(autouse=True)
+def _patient(settings: Any) -> None:
+    for name, value in PATIENT.items():
+        setattr(settings, name, value)
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +55,7 @@ def start_pool(
 ) -> Iterator[StartPool]:
     """Give a way to start `rqworker-pool` on the module's database, with settings of its own.
 
-    `start_pool(LEASE_S=600, grace_s=60)`: the lease is long, so that a busy machine loses none.
+    `start_pool(CALL_DEADLINE_S=80, grace_s=60)`; what it does not name is `PATIENT`.
     """
     started: list[WorkerCommand] = []
 
@@ -59,7 +67,7 @@ def start_pool(
                 "rqworker-pool",
                 *arguments,
                 grace_s=grace_s,
-                settings={"LEASE_S": 2400, **settings},
+                settings={**PATIENT, **settings},
             )
         )
         return started[-1]

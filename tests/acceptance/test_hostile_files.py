@@ -14,6 +14,7 @@ from pipeline.queues import queue_depths
 from pipeline.stages.intake import Received
 from tests import hostile, records
 from tests.redis_contents import everything
+from tests.running import RECORD_PATIENCE_S
 from tests.workers import WorkerCommand, children, until
 
 pytestmark = pytest.mark.xdist_group("acceptance-hostile")
@@ -54,7 +55,7 @@ def handed(
     """Hand all files in at once and give what became of them."""
     pool = start_pool("--queues", "pages", "--workers", str(WORKERS))
     handed = Handed(pool, tmp_path_factory.mktemp("hostile"))
-    until(lambda: all(map(handed.is_through, handed.taken)))
+    until(lambda: all(map(handed.is_through, handed.taken)), RECORD_PATIENCE_S)
     return handed
 
 

@@ -15,7 +15,7 @@ from pipeline.provider.emulator import Emulator
 from pipeline.queues import queue_depths
 from pipeline.states import JOB_TERMINAL
 from tests import records
-from tests.running import astray
+from tests.running import RECORD_PATIENCE_S, astray
 from tests.short_records import short_record
 from tests.workers import WorkerCommand, until
 
@@ -64,7 +64,7 @@ def watched(
             WORKER_CONCURRENCY=WORKERS,
             PAGES_CONCURRENCY=2,
         )
-        until(watched.look)
+        until(watched.look, RECORD_PATIENCE_S)
     return watched
 
 

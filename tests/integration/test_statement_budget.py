@@ -48,6 +48,7 @@ def test_a_batch_costs_at_most_two_statements_at_five_completions_a_second(
     tmp_path: Path, settings: Any
 ) -> None:
     settings.PASS1_CONCURRENCY_LIMIT = 5
+    settings.LEASE_S = settings.CALL_DEADLINE_S = 2400.0
 
     few = statements_of_pass1(tmp_path / "few.pdf", FEW)
     many = statements_of_pass1(tmp_path / "many.pdf", MANY)
