@@ -150,6 +150,7 @@ class _Owner:
         self._random = random.Random()
 
     def run(self, deadline_s: float) -> str | None:
+        transitions.set_deadline(self._lease, deadline_s)
         limits = fanout.Limits(
             groups=settings.PASS1_ENCOUNTER_LIMIT,
             calls=min(

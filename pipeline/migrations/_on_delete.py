@@ -10,7 +10,12 @@ from django.apps.registry import Apps
 from django.db import models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-RULES = {models.CASCADE: "CASCADE", models.SET_NULL: "SET NULL", models.PROTECT: "RESTRICT"}
+RULES = {
+    models.CASCADE: "CASCADE",
+    models.SET_NULL: "SET NULL",
+    models.PROTECT: "RESTRICT",
+    models.DO_NOTHING: "NO ACTION",
+}
 
 
 def carry(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:

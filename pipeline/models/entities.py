@@ -29,7 +29,11 @@ class EncounterResult(models.Model):
         Encounter, on_delete=models.CASCADE, related_name="pass1_result"
     )
     processing_session = models.ForeignKey(
-        Session, on_delete=models.CASCADE, null=True, blank=True, related_name="encounter_results"
+        Session,
+        on_delete=models.DO_NOTHING,
+        null=True,
+        blank=True,
+        related_name="encounter_results",
     )
     patient = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="+")
     page_count = models.IntegerField()
@@ -106,7 +110,7 @@ class Batch(CallWork):
         EncounterResult, on_delete=models.CASCADE, related_name="batches"
     )
     processing_session = models.ForeignKey(
-        Session, on_delete=models.CASCADE, null=True, blank=True, related_name="batches"
+        Session, on_delete=models.DO_NOTHING, null=True, blank=True, related_name="batches"
     )
     batch_index = models.IntegerField()
     """0-based, in page order within the encounter."""

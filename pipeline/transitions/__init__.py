@@ -7,7 +7,7 @@ Imports models and states. Lock order everywhere: job → encounter → batch, i
 from __future__ import annotations
 
 from pipeline.transitions.flush import ENCOUNTER_COLUMNS, Flush, row_of, write
-from pipeline.transitions.leases import Lease, claim, fenced, heartbeat
+from pipeline.transitions.leases import Lease, claim, fenced, heartbeat, set_deadline
 from pipeline.transitions.steps import (
     Failure,
     begin_discovery,
@@ -30,6 +30,7 @@ __all__ = [
     "give_back",
     "heartbeat",
     "row_of",
+    "set_deadline",
     "settle_discovery",
     "write",
 ]

@@ -141,7 +141,7 @@ def _insert(model: type[ProviderCall] | type[ProviderPayload] | type[Entity], ro
     )
     return (
         f"INSERT INTO {table} ({names})"  # noqa: S608 - names come from the model
-        f" SELECT {names} FROM jsonb_populate_recordset(NULL::{table}, %({rows})s::jsonb)"
+        f" SELECT {names} FROM json_populate_recordset(NULL::{table}, %({rows})s::json)"
         f" ON CONFLICT ({key}) DO NOTHING"
     )
 
@@ -150,9 +150,9 @@ def _statement(work: type[CallWork]) -> str:
     table = work._meta.db_table
     return f"""
 WITH items AS (
-  SELECT * FROM jsonb_populate_recordset(NULL::{table}, %(items)s::jsonb)
+  SELECT * FROM json_populate_recordset(NULL::{table}, %(items)s::json)
 ), encounters AS (
-  SELECT * FROM jsonb_populate_recordset(NULL::pass1_encounter_results, %(encounters)s::jsonb)
+  SELECT * FROM json_populate_recordset(NULL::pass1_encounter_results, %(encounters)s::json)
 ), moved_encounters AS (
   UPDATE pass1_encounter_results e SET {_assignments(ENCOUNTER_COLUMNS)},
     updated_at = clock_timestamp()

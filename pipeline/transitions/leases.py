@@ -53,7 +53,7 @@ WHERE s.shell_file_id = j.shell_file_id AND j.status = 'pending' AND j.id = (
   WHERE status = 'pending' AND current_step = %(step)s AND available_at <= clock_timestamp()
   ORDER BY priority DESC,
     greatest(0, size_class
-      - floor(extract(epoch FROM clock_timestamp() - created_at) / %(ageing)s)),
+      - floor(extract(epoch FROM clock_timestamp() - available_at) / %(ageing)s)),
     created_at
   LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING j.id, j.shell_file_id, s.id, j.lease_gen
@@ -162,3 +162,13 @@ def heartbeat(lease: Lease) -> None:
         )
         if cursor.rowcount != 1:
             raise LeaseLostError("the lease of this step ran out; nothing more is written")
+
+
+def set_deadline(lease: Lease, seconds: float) -> None:
+    """Note until when the step may take, for whoever looks at the job; the fan-out enforces it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE job_queue SET step_deadline_at = clock_timestamp() + make_interval(secs => %s)"
+            " WHERE id = %s AND lease_gen = %s",
+            [seconds, lease.job_id, lease.gen],
+        )

@@ -68,7 +68,7 @@ def test_priority_goes_before_size_and_size_before_age() -> None:
 @pytest.mark.django_db
 def test_a_long_wait_raises_the_size_class() -> None:
     large = a_job(size_class=2)
-    Job.objects.filter(id=large.id).update(created_at=timezone.now() - timedelta(hours=1))
+    Job.objects.filter(id=large.id).update(available_at=timezone.now() - timedelta(hours=1))
     a_job(size_class=0)
 
     lease = claim(Step.PASS1, "w")

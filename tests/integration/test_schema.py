@@ -53,7 +53,7 @@ UNFILLED: dict[str, str] = {
     "job_queue.park_reason": _NO_RETRY,
     "job_queue.parked_until": _NO_RETRY,
     "job_queue.retry_count": _NO_RETRY,
-    "job_queue.step_deadline_at": "the fan-out holds the deadline; nothing else reads it yet",
+    "job_queue.step_deadline_at": "set while a step runs; these have ended",
     "job_queue.worker_id": "cleared when a step ends",
     "pass05_chunk_results.output": "cleared by the publication",
     "pass05_encounter_metrics.ip_address": _NO_CLIENT,
@@ -83,7 +83,12 @@ SEED_INDEXES = {
     "idx_pass1_encounter_failed": "failed",
 }
 """Names of the source document, with a word of the condition where the index is partial."""
-ON_DELETE: dict[Any, str] = {models.CASCADE: "c", models.SET_NULL: "n", models.PROTECT: "r"}
+ON_DELETE: dict[Any, str] = {
+    models.CASCADE: "c",
+    models.SET_NULL: "n",
+    models.PROTECT: "r",
+    models.DO_NOTHING: "a",
+}
 FAULTS = (
     {"fault": "bad-json", "kind": "entities", "page": 13},
     {"fault": "500", "kind": "discovery", "attempt": 1},
