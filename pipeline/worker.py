@@ -131,6 +131,18 @@ class Worker(RQWorker):
 
     # Signals
 
+    def bootstrap(self, *args: Any, **kwargs: Any) -> None:
+        """Register, with the handlers in place before: RQ's own order leaves a moment in which a
+        signal kills a registered worker, whose name then stays in Redis."""
+        self._install_signal_handlers()
+        unannotated: Any = super()
+        unannotated.bootstrap(*args, **kwargs)
+
+    def _install_signal_handlers(self) -> None:
+        if not self._stop_requested:
+            signal.signal(signal.SIGINT, self.request_stop)
+            signal.signal(signal.SIGTERM, self.request_stop)
+
     def request_stop(self, signum: int | None = None, frame: FrameType | None = None) -> None:
         """Leave after this step, and have the horse drain; does no input or output."""
         self._stop_requested = True
