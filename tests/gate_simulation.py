@@ -90,9 +90,9 @@ def fail(gate: Gate, ticket: Ticket, code: ErrorCode, hint_s: float | None = Non
 
 def settle(simulation: Simulation, gate: Gate) -> None:
     """Let the window that counts as spent and the first ramp pass."""
+    gate.state()
     simulation.now += 2 * simulation.quota.window_s
-    if isinstance(answer := gate.admit(ask(job="settler")), Go):
-        gate.report(answer.ticket, Outcome.success(0))
+    gate.report(admitted(gate, ask(job="settler")), Outcome.success(0))
     simulation.now += 2 * simulation.quota.window_s
 
 
@@ -143,6 +143,7 @@ class Worker:
         seed: int = 1,
         slots: int = 30,
         latency_s: float = 8.0,
+        fails_after_s: float = 0.02,
         estimate: Callable[[int], int] = lambda tokens: tokens,
     ) -> None:
         self._simulation = simulation
@@ -158,6 +159,7 @@ class Worker:
         self._random = random.Random(seed)
         self._slots = slots
         self._latency_s = latency_s
+        self._fails_after_s = fails_after_s
         self._asks_at: float | None = None
         self._free_since = simulation.now
         self._ask_at(simulation.now + self._random.random() * 0.01)
@@ -193,7 +195,7 @@ class Worker:
         outcome = self._answer(self._simulation.now, tokens)
         is_prompt = outcome.code in {ErrorCode.RATE_LIMIT, ErrorCode.API_5XX}
         self._simulation.at(
-            self._simulation.now + 0.02 if is_prompt else ends,
+            self._simulation.now + self._fails_after_s if is_prompt else ends,
             lambda: self._finish(ticket, item, tokens, outcome),
         )
 

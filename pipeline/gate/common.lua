@@ -4,7 +4,7 @@ local STATE, WINDOW, BUCKETS, LEASES, OUTCOMES = KEYS[1], KEYS[2], KEYS[3], KEYS
 local LINE, LINE_UNTIL, SERVED, PARKED, RATIOS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 
 local BUCKET_S = 0.05
-local SPENT_PARTS = 240 -- into so many parts the window of an empty Redis is divided
+local SPENT_PARTS = 300 -- into so many parts the window of an empty Redis is divided
 local RAMP_ENDS_AT = 1000 -- starts in a step; where the quota is larger, the ramp is over here
 local TURN_S = 0.02 -- after the one that is first in line the next may ask
 local PARKED_TTL_S = 86400

@@ -31,29 +31,39 @@ if is_first and actual >= 0 then
   end
 end
 
+-- At full work the calls of the last seconds are as many as those that fail in the same time, so
+-- an outage would be seen only after half the window; its last fifth is judged by itself too.
+local SLOTS, RECENT = 20, 4
+
+local function is_down(failures, calls)
+  return failures >= cfg.breaker_failures and failures >= cfg.breaker_share * calls
+end
+
 local function feed_breaker()
-  local slot = cfg.breaker_window / 10
-  local current = math.floor(now / slot)
+  local current = math.floor(now / cfg.breaker_window * SLOTS)
   local prefix = string.format('%.0f', current)
   if kind == 'failed' then
     redis.call('HSETNX', OUTCOMES, prefix .. ' first', string.format('%.6f', now))
   end
   redis.call('HINCRBY', OUTCOMES, prefix .. ' ' .. kind, 1)
   local kept = redis.call('HGETALL', OUTCOMES)
-  local failures, calls, first_failure = 0, 0, now
+  local failures, calls, first_failure, recent_failures, recent_calls = 0, 0, now, 0, 0
   for i = 1, #kept, 2 do
-    local at, what = string.match(kept[i], '^(%d+) (%a+)$')
-    local value = tonumber(kept[i + 1])
-    if tonumber(at) <= current - 10 then
+    local slot, what = string.match(kept[i], '^(%d+) (%a+)$')
+    local age, value = current - tonumber(slot), tonumber(kept[i + 1])
+    if age >= SLOTS then
       redis.call('HDEL', OUTCOMES, kept[i])
     elseif what == 'first' then
       first_failure = math.min(first_failure, value)
     else
-      calls = calls + value
-      failures = failures + (what == 'failed' and value or 0)
+      local failed = what == 'failed' and value or 0
+      failures, calls = failures + failed, calls + value
+      if age < RECENT then
+        recent_failures, recent_calls = recent_failures + failed, recent_calls + value
+      end
     end
   end
-  if failures >= cfg.breaker_failures and failures >= cfg.breaker_share * calls then
+  if is_down(failures, calls) or is_down(recent_failures, recent_calls) then
     open_breaker(first_failure)
   end
 end

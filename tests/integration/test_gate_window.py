@@ -124,7 +124,7 @@ def test_requests_that_were_limited_are_told_when_one_comes_free(redis_db: redis
     simulation.now += held.seconds
 
     assert held.why is Why.REQUESTS
-    assert 50.15 <= held.seconds <= 50.2
+    assert 50.15 <= held.seconds <= 50.202
     admitted(gate)
     refused(gate)
 
