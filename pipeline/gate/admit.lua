@@ -23,15 +23,26 @@ end
 local function first_in_line()
   while true do
     local first = redis.call('ZRANGE', LINE, 0, 0, 'WITHSCORES')
-    if not first[1] or first[1] == job then
-      return nil
-    end
-    if (tonumber(redis.call('HGET', LINE_UNTIL, first[1])) or 0) >= now then
-      return tonumber(first[2])
+    if not first[1] or first[1] == job
+      or (tonumber(redis.call('HGET', LINE_UNTIL, first[1])) or 0) >= now then
+      return first[1], tonumber(first[2])
     end
     redis.call('ZREM', LINE, first[1])
     redis.call('HDEL', LINE_UNTIL, first[1])
   end
+end
+
+-- Virtual time: what a job was served, in seconds of the quota; one that was away starts level
+-- with the last one served, and one in line keeps the place that it had.
+local function place_of_job(first, first_tag)
+  if first == job then
+    return first_tag, true
+  end
+  local kept = first and tonumber(redis.call('ZSCORE', LINE, job))
+  if kept then
+    return kept, true
+  end
+  return math.max(num('served'), tonumber(redis.call('ZSCORE', SERVED, job)) or 0), false
 end
 
 local function ramp_wait()
@@ -63,7 +74,7 @@ local function requests_wait()
   if cfg.requests == 0 or num('requests') + 1 <= cfg.requests then
     return 0
   end
-  return left_in(redis.call('LINDEX', BUCKETS, 0) or math.floor(now / BUCKET_S))
+  return left_in(is_set('oldest') and st.oldest or math.floor(now / BUCKET_S))
 end
 
 -- Tokens may come free sooner, by a reconciliation; so nobody is told more than cfg.poll.
@@ -121,13 +132,9 @@ end
 if by_tokens > wait then
   wait, why = by_tokens, 'tokens'
 end
-
--- Virtual time: what a job was served, in seconds of the quota; one that was away starts level
--- with the last one served, and one in line keeps the place that it had.
-local tag = tonumber(redis.call('ZSCORE', LINE, job))
-  or math.max(num('served'), tonumber(redis.call('ZSCORE', SERVED, job)) or 0)
-local first = first_in_line()
-if first and first < tag - 1e-9 then
+local first, first_tag = first_in_line()
+local tag, is_in_line = place_of_job(first, first_tag)
+if first and first ~= job and first_tag < tag - 1e-9 then
   local before = redis.call('ZCOUNT', LINE, '-inf', string.format('(%.17g', tag))
   wait = math.max(wait, 0) + TURN_S * math.min(before, 10)
   why = 'turn'
@@ -138,7 +145,7 @@ if wait > 0 then
   return later(wait, why)
 end
 
-local bucket = book(now, 1, tokens)
+local bucket, is_new = book(now, 1, tokens)
 local cost = math.max(
   cfg.requests > 0 and cfg.window / cfg.requests or 0,
   cfg.tokens > 0 and tokens * cfg.window / cfg.tokens or 0
@@ -147,9 +154,15 @@ if tag > num('served') then
   set('served', string.format('%.17g', tag))
 end
 redis.call('ZADD', SERVED, string.format('%.17g', tag + (cost > 0 and cost or 1)), job)
-redis.call('ZREMRANGEBYSCORE', SERVED, '-inf', string.format('%.17g', num('served')))
-redis.call('ZREM', LINE, job)
-redis.call('HDEL', LINE_UNTIL, job)
+if is_in_line then
+  redis.call('ZREM', LINE, job)
+  redis.call('HDEL', LINE_UNTIL, job)
+end
+if is_new then
+  -- Once a bucket is enough to keep these small.
+  redis.call('ZREMRANGEBYSCORE', SERVED, '-inf', string.format('%.17g', num('served')))
+  redis.call('ZREMRANGEBYSCORE', LEASES, '-inf', string.format('%.6f', now))
+end
 
 if st.ramp_from == '0' then
   set('ramp_from', now)
@@ -165,7 +178,6 @@ if is_probe then
   set('probe_until', now + cfg.lease)
 end
 set('day_calls', num('day_calls') + 1)
-redis.call('ZREMRANGEBYSCORE', LEASES, '-inf', string.format('%.6f', now))
 redis.call('ZADD', LEASES, string.format('%.6f', now + cfg.lease), ticket)
 local redistributed = item ~= '' and redis.call('SREM', PARKED, item) or 0
 if redistributed == 1 then

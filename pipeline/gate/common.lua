@@ -12,7 +12,7 @@ local RATIO_TTL_S = 2592000
 local MARGIN = 0.5 -- mean deviations added to an estimate; two standard errors over 40 calls
 
 local now = clock()
-local argument = 0
+local argument = 1
 local function text()
   argument = argument + 1
   return ARGV[argument]
@@ -21,30 +21,25 @@ local function number()
   return tonumber(text())
 end
 
-local cfg = {
-  requests = number(), -- of one window; 0: no limit
-  tokens = number(),
-  per_day = number(),
-  window = number(),
-  guard = number(),
-  ramp_first = number(),
-  ramp_growth = number(),
-  ramp_step = number(),
-  cooldown_base = number(),
-  cooldown_cap = number(),
-  quiet = number(),
-  breaker_window = number(),
-  breaker_failures = number(),
-  breaker_share = number(),
-  probe = number(),
-  lease = number(),
-  poll = number(),
-  patience = number(),
-  day_ends = number(),
-}
+-- The figures come packed into one argument: they are the same from ask to ask.
+local cfg = {}
+do
+  local names = {
+    'requests', 'tokens', 'per_day', 'window', 'guard', -- 0 requests or tokens: no limit
+    'ramp_first', 'ramp_growth', 'ramp_step',
+    'cooldown_base', 'cooldown_cap', 'quiet',
+    'breaker_window', 'breaker_failures', 'breaker_share', 'probe',
+    'lease', 'poll', 'patience', 'day_ends',
+  }
+  local values = {struct.unpack('>ddddddddddddddddddd', ARGV[1])}
+  for i, name in ipairs(names) do
+    cfg[name] = values[i]
+  end
+end
 
 local FIELDS = {
   'born', 'requests', 'tokens', -- totals of the window
+  'oldest', 'newest', -- its first and last bucket
   'guard', 'guard_at',
   'generation', 'until', 'consecutive', -- cooldown; 'until' stays when it is over
   'ramp_from', 'ramp_step', 'ramp_starts', -- ramp_from: '' no ramp, '0' begins with the next start
@@ -97,14 +92,19 @@ end
 
 local function book(at, requests, tokens)
   local bucket = string.format('%.0f', math.floor(at / BUCKET_S))
-  if redis.call('LINDEX', BUCKETS, -1) ~= bucket then
+  local is_new = st.newest ~= bucket
+  if is_new then
     redis.call('RPUSH', BUCKETS, bucket)
+    set('newest', bucket)
+    if not is_set('oldest') then
+      set('oldest', bucket)
+    end
   end
   redis.call('HINCRBY', WINDOW, bucket .. 'r', requests)
   redis.call('HINCRBY', WINDOW, bucket .. 't', string.format('%.0f', tokens))
   set('requests', num('requests') + requests)
   set('tokens', num('tokens') + tokens)
-  return bucket
+  return bucket, is_new
 end
 
 local function begin_ramp()
@@ -133,26 +133,24 @@ local function be_born()
 end
 
 local function forget_old_buckets()
-  local last = redis.call('LINDEX', BUCKETS, -1)
-  if not last then
+  if not is_set('newest') then
     return
   end
-  if left_in(last) <= 0 then
+  if left_in(st.newest) <= 0 then
     redis.call('DEL', BUCKETS, WINDOW)
     set('requests', 0)
     set('tokens', 0)
+    set('oldest', '')
+    set('newest', '')
     return
   end
-  while true do
-    local first = redis.call('LINDEX', BUCKETS, 0)
-    if not first or left_in(first) > 0 then
-      return
-    end
-    redis.call('LPOP', BUCKETS)
-    local spent = redis.call('HMGET', WINDOW, first .. 'r', first .. 't')
-    redis.call('HDEL', WINDOW, first .. 'r', first .. 't')
+  while left_in(st.oldest) <= 0 do
+    local bucket = redis.call('LPOP', BUCKETS)
+    local spent = redis.call('HMGET', WINDOW, bucket .. 'r', bucket .. 't')
+    redis.call('HDEL', WINDOW, bucket .. 'r', bucket .. 't')
     set('requests', num('requests') - (tonumber(spent[1]) or 0))
     set('tokens', num('tokens') - (tonumber(spent[2]) or 0))
+    set('oldest', redis.call('LINDEX', BUCKETS, 0) or st.newest)
   end
 end
 

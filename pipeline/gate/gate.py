@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+import struct
 import threading
 import time
 import uuid
@@ -91,6 +92,7 @@ class Gate:
         self._sends_time = lua_clock is not None
         self._scripts = Scripts.on(client, lua_clock)
         self._day_ends_at = -math.inf
+        self._figures: tuple[tuple[float, float], bytes] = ((0.0, 0.0), b"")
         self._keys = keys_of(provider, model)
         self._ways: deque[float] = deque(maxlen=SAMPLES)
         self._guard_s = tuning.guard_s
@@ -265,7 +267,7 @@ class Gate:
         """Run a script and return its reply, or None where Redis is away."""
         if self._clock() < self._retry_at:
             return None
-        sent = [*self._figures(), *arguments]
+        sent: list[bytes | str | float] = [self._packed_figures(), *arguments]
         if self._sends_time:
             sent.append(f"{self._wall():.6f}")
         try:
@@ -276,10 +278,20 @@ class Gate:
         self._recover(script)
         return reply
 
-    def _figures(self) -> tuple[str | float, ...]:
-        quota, tuning = self._quota, self._tuning
+    def _packed_figures(self) -> bytes:
+        varying = (self._guard_s, self._day_end())
+        if self._figures[0] != varying:
+            figures = self._all_figures()
+            self._figures = (varying, struct.pack(f">{len(figures)}d", *figures))
+        return self._figures[1]
+
+    def _day_end(self) -> float:
         if (now := self._wall()) >= self._day_ends_at:
             self._day_ends_at = day_ends_at(now)
+        return self._day_ends_at
+
+    def _all_figures(self) -> tuple[float, ...]:
+        quota, tuning = self._quota, self._tuning
         return (
             quota.requests or 0,
             quota.tokens or 0,
