@@ -57,8 +57,9 @@ def measured(client: redis.Redis, name: str, quota: Quota, calls: int) -> bool:
             gone.append(answer.ticket)
     admit_us = server_us(client)
     client.config_resetstat()
-    reports = [timed(lambda t=t: gate.report(t, Outcome.success(8_000))) for t in gone]
-    report_us = server_us(client) if reports else 0.0
+    for ticket in gone:
+        gate.report(ticket, Outcome.success(8_000))
+    report_us = server_us(client) if gone else 0.0
     ping, admit = statistics.median(pings), statistics.median(admits)
     print(
         f"{name:<12} {len(gone):>7} {admit_us:>10.1f} {report_us:>10.1f} {ping:>9.0f} "

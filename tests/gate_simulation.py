@@ -54,6 +54,10 @@ class Simulation:
         """Let something happen at a moment of the simulated clock."""
         heapq.heappush(self._events, (moment, next(self._numbers), action))
 
+    def flush(self) -> None:
+        """Empty Redis."""
+        self.client.flushdb()
+
     def run(self, until: float | None = None) -> None:
         """Play the events, all of them or those until a moment."""
         while self._events and (until is None or self._events[0][0] <= until):

@@ -91,7 +91,9 @@ local function left_in(bucket)
 end
 
 local function book(at, requests, tokens)
-  local bucket = string.format('%.0f', math.floor(at / BUCKET_S))
+  -- A clock that was set back books late, which frees late: the list stays in order.
+  local bucket = math.max(math.floor(at / BUCKET_S), tonumber(st.newest) or 0)
+  bucket = string.format('%.0f', bucket)
   local is_new = st.newest ~= bucket
   if is_new then
     redis.call('RPUSH', BUCKETS, bucket)

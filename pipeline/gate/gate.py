@@ -52,7 +52,7 @@ from pipeline.gate.types import (
 
 logger = logging.getLogger(__name__)
 
-REDIS_TIMEOUT_S = 0.25
+REDIS_TIMEOUT_S = 0.5
 """Longest that an ask waits for Redis; then Redis is away."""
 AWAY_FOR_S = 1.0
 """So long a Redis that did not answer is not asked again."""
