@@ -9,8 +9,17 @@ if owed_requests > 0 then
   book(now, owed_requests, owed_tokens)
 end
 
-local ratio, deviation = ratio_of(version)
-local tokens = math.ceil(estimate * ((ratio or 1) + MARGIN * (deviation or 0)))
+-- Calls in flight err in both directions: three standard errors of their sum, shared out among
+-- them. A standard deviation is 1.25 mean ones.
+local function reserved()
+  local ratio, deviation = ratio_of(version)
+  if not ratio then
+    return math.ceil(estimate)
+  end
+  local margin = math.min(3 * 1.25 / math.sqrt(redis.call('ZCARD', LEASES) + 1), 2)
+  return math.ceil(estimate * (ratio + margin * deviation))
+end
+local tokens = reserved()
 
 -- In whole milliseconds, and never a moment too early.
 local function later(seconds, why)

@@ -9,7 +9,6 @@ local RAMP_ENDS_AT = 1000 -- starts in a step; where the quota is larger, the ra
 local TURN_S = 0.02 -- after the one that is first in line the next may ask
 local PARKED_TTL_S = 86400
 local RATIO_TTL_S = 2592000
-local MARGIN = 0.5 -- mean deviations added to an estimate; two standard errors over 40 calls
 
 local now = clock()
 local argument = 1
@@ -211,8 +210,8 @@ local function ratio_of(version)
   if not kept then
     return nil
   end
-  local mean, deviation = string.match(kept, '^(%S+) (%S+)$')
-  return tonumber(mean), tonumber(deviation)
+  local mean, deviation, calls = string.match(kept, '^(%S+) (%S+) (%d+)$')
+  return tonumber(mean), tonumber(deviation), tonumber(calls)
 end
 
 -- Starts of a ramp step, and whether the quota binds before it does.

@@ -8,16 +8,18 @@ local actual, hint = number(), number() -- -1: not known
 -- Once the lease has run out, or a report was taken in, the reservation stands.
 local is_first = redis.call('ZREM', LEASES, ticket) == 1
 
+-- The mean of the first fifty calls, then one that follows slowly.
 local function learn()
-  local ratio, deviation = ratio_of(version)
+  local ratio, deviation, calls = ratio_of(version)
   local seen = math.min(math.max(actual / estimate, 0.1), 10)
   if ratio then
-    deviation = deviation + 0.1 * (math.abs(seen - ratio) - deviation)
-    ratio = ratio + 0.1 * (seen - ratio)
+    calls = math.min(calls + 1, 50)
+    deviation = deviation + (math.abs(seen - ratio) - deviation) / calls
+    ratio = ratio + (seen - ratio) / calls
   else
-    ratio, deviation = seen, 0
+    ratio, deviation, calls = seen, 0, 1
   end
-  redis.call('HSET', RATIOS, version, string.format('%.6f %.6f', ratio, deviation))
+  redis.call('HSET', RATIOS, version, string.format('%.6f %.6f %d', ratio, deviation, calls))
   redis.call('EXPIRE', RATIOS, RATIO_TTL_S)
 end
 
