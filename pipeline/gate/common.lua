@@ -198,6 +198,8 @@ local function open_breaker(first_failure)
 end
 
 local function close_breaker()
+  set('outage_from', st.first_failure)
+  set('outage_until', now)
   set('open_since', '')
   set('first_failure', '')
   set('probe_ticket', '')

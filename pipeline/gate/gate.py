@@ -235,6 +235,9 @@ class Gate:
         breaker = Breaker.CLOSED
         if since is not None:
             breaker = Breaker.OPEN if moment("probe_at") else Breaker.HALF_OPEN
+        outage = None
+        if seen.get("outage_until"):
+            outage = float(seen["outage_from"]), float(seen["outage_until"])
         return GateState(
             provider=self.provider,
             model=self.model,
@@ -260,6 +263,7 @@ class Gate:
             breaker=breaker,
             failing_since=_moment(seen.get("first_failure", "")),
             probe_at=float(seen["probe_at"]) if since is not None else None,
+            last_outage=outage,
             counters=Counters(**{name: whole(name) for name in Counters.__dataclass_fields__}),
         )
 

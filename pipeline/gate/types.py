@@ -247,4 +247,6 @@ class GateState:
     breaker: Breaker = Breaker.CLOSED
     failing_since: float | None = None
     probe_at: float | None = None
+    last_outage: tuple[float, float] | None = None
+    """First failure and end of the last outage that is over."""
     counters: Counters = Counters()

@@ -139,6 +139,7 @@ def test_a_probe_that_succeeds_closes_the_breaker_into_a_ramp(redis_db: redis.Re
 
     assert gate.state().breaker is Breaker.CLOSED
     assert gate.state().is_ramping
+    assert gate.state().last_outage == pytest.approx((BEGIN, simulation.now), abs=1.0)
     admitted(gate)
     assert refused(gate).why is Why.RAMP
 
