@@ -203,6 +203,54 @@ class Environment(BaseSettings):
         42, 30.0, hint="Seconds that a step has between SIGTERM and its end.", gt=0, le=3600
     )
 
+    GATE_WINDOW_S: float = _variable(
+        43,
+        60.0,
+        hint="Seconds that the quota's minute lasts: 60, or the --window of an emulator.",
+        gt=0,
+        le=60,
+    )
+    GATE_GUARD_S: float = _variable(
+        44, 0.15, hint="Seconds that the quota's window is lengthened by, 0 to 5.", ge=0, le=5
+    )
+    GATE_COOLDOWN_BASE_S: float = _variable(
+        45, 5.0, hint="Seconds of the first cooldown, up to 3600.", gt=0, le=3600
+    )
+    GATE_COOLDOWN_CAP_S: float = _variable(
+        46, 60.0, hint="Seconds of the longest cooldown without a hint.", gt=0, le=3600
+    )
+    GATE_QUIET_S: float = _variable(
+        47, 60.0, hint="Seconds after which cooldowns are no longer in a row.", ge=0, le=86_400
+    )
+    GATE_RAMP_FIRST: int = _variable(
+        48, 5, hint="Starts in the first second of a ramp, 1 to 1000.", ge=1, le=1000
+    )
+    GATE_RAMP_GROWTH: float = _variable(
+        49, 2.0, hint="Factor from one second of a ramp to the next, 1.1 to 10.", ge=1.1, le=10
+    )
+    GATE_BREAKER_WINDOW_S: float = _variable(
+        50, 10.0, hint="Seconds of calls that the breaker looks at, 1 to 600.", ge=1, le=600
+    )
+    GATE_BREAKER_FAILURES: int = _variable(
+        51, 5, hint="Failed calls that open the breaker, 1 to 1000.", ge=1, le=1000
+    )
+    GATE_BREAKER_SHARE: float = _variable(
+        52, 0.5, hint="Part of the calls that must have failed, above 0 to 1.", gt=0, le=1
+    )
+    GATE_PROBE_S: float = _variable(
+        53, 5.0, hint="Seconds between two probes of a provider that is down.", gt=0, le=3600
+    )
+    GATE_LEASE_S: float | None = _variable(
+        54, hint="Seconds, more than CALL_DEADLINE_S; unset for 30 more.", gt=0, le=7200
+    )
+    GATE_LOCAL_SHARE: float = _variable(
+        55,
+        0.02,
+        hint="Part of the quota per process while Redis is away, above 0 to 1.",
+        gt=0,
+        le=1,
+    )
+
     @property
     def provider(self) -> Literal["local", "gemini"]:
         """The provider named, else gemini where there is a key, else local."""
@@ -289,6 +337,21 @@ def _conflicts(env: Environment) -> list[Problem]:
             "TIME_SCALE",
             env.TIME_SCALE < 1 and env.provider == "gemini" and not env.talks_to_loopback,
             "is for rehearsals against an emulator, not for the real service",
+        ),
+        (
+            "GATE_WINDOW_S",
+            env.GATE_WINDOW_S < 60 and env.provider == "gemini" and not env.talks_to_loopback,
+            "is for rehearsals against an emulator; the real service's minute has 60 s",
+        ),
+        (
+            "GATE_COOLDOWN_CAP_S",
+            env.GATE_COOLDOWN_CAP_S < env.GATE_COOLDOWN_BASE_S,
+            "is less than GATE_COOLDOWN_BASE_S",
+        ),
+        (
+            "GATE_LEASE_S",
+            env.GATE_LEASE_S is not None and env.GATE_LEASE_S <= env.CALL_DEADLINE_S,
+            "is not more than CALL_DEADLINE_S, so a call could outlive its lease",
         ),
         (
             "MEDPROC_PROVIDER",

@@ -1,0 +1,45 @@
+"""The rate gate: one Lua script in Redis admits each call to the provider, for the whole cluster.
+
+May import settings, `medproc.timing`, `errors` and redis; no models, no fan-out. Nothing here
+sleeps: an ask is answered with Go, or with Later and the seconds until the next ask. Without Redis
+a process keeps to a small part of the quota.
+"""
+
+from __future__ import annotations
+
+from pipeline.gate.gate import Gate
+from pipeline.gate.local import LocalLimit
+from pipeline.gate.tuning import Quota, Tuning
+from pipeline.gate.types import (
+    Admission,
+    Ask,
+    Breaker,
+    Counters,
+    GateState,
+    Go,
+    Later,
+    Outcome,
+    Reported,
+    Role,
+    Ticket,
+    Why,
+)
+
+__all__ = [
+    "Admission",
+    "Ask",
+    "Breaker",
+    "Counters",
+    "Gate",
+    "GateState",
+    "Go",
+    "Later",
+    "LocalLimit",
+    "Outcome",
+    "Quota",
+    "Reported",
+    "Role",
+    "Ticket",
+    "Tuning",
+    "Why",
+]

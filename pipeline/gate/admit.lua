@@ -1,0 +1,196 @@
+-- Decide about one start, for the whole cluster: go, or ask again at.
+-- Returns {1, generation, epoch, bucket, tokens, is_probe, redistributed}
+-- or {0, seconds, why, first_failure of an open breaker}.
+local ticket, job, item, version = text(), text(), text(), text()
+local estimate = number()
+local owed_requests, owed_tokens = number(), number()
+
+if owed_requests > 0 then
+  book(now, owed_requests, owed_tokens)
+end
+
+-- Calls in flight err in both directions: three standard errors of their sum, shared out among
+-- them. A standard deviation is 1.25 mean ones.
+local function reserved()
+  local ratio, deviation = ratio_of(version)
+  if not ratio then
+    return math.ceil(estimate)
+  end
+  local margin = math.min(3 * 1.25 / math.sqrt(redis.call('ZCARD', LEASES) + 1), 2)
+  return math.ceil(estimate * (ratio + margin * deviation))
+end
+local tokens = reserved()
+
+-- In whole milliseconds, and never a moment too early.
+local function later(seconds, why)
+  save()
+  local told = math.max(math.ceil(seconds * 1000 + 0.01), 1) / 1000
+  return {0, string.format('%.3f', told), why, st.first_failure or ''}
+end
+
+-- Who was told a time and did not come is out of the line.
+local function first_in_line()
+  while true do
+    local first = redis.call('ZRANGE', LINE, 0, 0, 'WITHSCORES')
+    if not first[1] or first[1] == job
+      or (tonumber(redis.call('HGET', LINE_UNTIL, first[1])) or 0) >= now then
+      return first[1], tonumber(first[2])
+    end
+    redis.call('ZREM', LINE, first[1])
+    redis.call('HDEL', LINE_UNTIL, first[1])
+  end
+end
+
+-- Virtual time: what a job was served, in seconds of the quota; one that was away starts level
+-- with the last one served, and one in line keeps the place that it had.
+local function place_of_job(first, first_tag)
+  if first == job then
+    return first_tag, true
+  end
+  local kept = first and tonumber(redis.call('ZSCORE', LINE, job))
+  if kept then
+    return kept, true
+  end
+  return math.max(num('served'), tonumber(redis.call('ZSCORE', SERVED, job)) or 0), false
+end
+
+local function ramp_wait()
+  if not is_set('ramp_from') or st.ramp_from == '0' then
+    return 0
+  end
+  local elapsed = (now - num('ramp_from')) / cfg.ramp_step
+  local step = math.floor(elapsed)
+  if step > 60 then
+    set('ramp_from', '')
+    return 0
+  end
+  local limit, is_over = ramp_limit(step)
+  if is_over then
+    set('ramp_from', '')
+    return 0
+  end
+  -- Step 0 begins with a start; in the others the first start comes after its share of the step,
+  -- so no second that begins with a start holds more than the larger of its two steps allows.
+  local starts = step == num('ramp_step') and num('ramp_starts') or 0
+  local due = step + (step == 0 and starts or starts + 1) / limit
+  if starts >= limit then
+    due = step + 1 + 1 / ramp_limit(step + 1)
+  end
+  return (due - elapsed) * cfg.ramp_step
+end
+
+local function requests_wait()
+  if cfg.requests == 0 or num('requests') + 1 <= cfg.requests then
+    return 0
+  end
+  return left_in(is_set('oldest') and st.oldest or math.floor(now / BUCKET_S))
+end
+
+-- Tokens may come free sooner, by a reconciliation; so nobody is told more than cfg.poll.
+local function tokens_wait()
+  -- What is larger than the quota can only go into an empty window.
+  local needed = num('tokens') + math.min(tokens, cfg.tokens) - cfg.tokens
+  if cfg.tokens == 0 or needed <= 0 then
+    return 0
+  end
+  local from = 0
+  while true do
+    local buckets = redis.call('LRANGE', BUCKETS, from, from + 15)
+    for _, bucket in ipairs(buckets) do
+      local wait = left_in(bucket)
+      needed = needed - (tonumber(redis.call('HGET', WINDOW, bucket .. 't')) or 0)
+      if needed <= 0 or wait >= cfg.poll then
+        return math.min(wait, cfg.poll)
+      end
+    end
+    if #buckets == 0 then
+      return cfg.poll
+    end
+    from = from + 16
+  end
+end
+
+if is_set('paused') then
+  return later(cfg.poll, 'paused')
+end
+if num('closed_until') > now then
+  return later(num('closed_until') - now, 'quota')
+end
+if cfg.per_day > 0 and num('day_calls') >= cfg.per_day then
+  return later(num('day_ends') - now, 'quota')
+end
+
+local is_probe = is_set('open_since')
+if is_probe then
+  if num('probe_at') > now then
+    return later(num('probe_at') - now, 'breaker')
+  end
+  if is_set('probe_ticket') and num('probe_until') > now then
+    return later(math.min(num('probe_until') - now, cfg.poll), 'breaker')
+  end
+end
+if num('until') > now then
+  return later(num('until') - now, 'cooldown')
+end
+
+local wait, why = ramp_wait(), 'ramp'
+local by_requests, by_tokens = requests_wait(), tokens_wait()
+if by_requests > wait then
+  wait, why = by_requests, 'requests'
+end
+if by_tokens > wait then
+  wait, why = by_tokens, 'tokens'
+end
+local first, first_tag = first_in_line()
+local tag, is_in_line = place_of_job(first, first_tag)
+if first and first ~= job and first_tag < tag - 1e-9 then
+  local before = redis.call('ZCOUNT', LINE, '-inf', string.format('(%.17g', tag))
+  wait = math.max(wait, 0) + TURN_S * math.min(before, 10)
+  why = 'turn'
+end
+if wait > 0 then
+  redis.call('ZADD', LINE, 'NX', string.format('%.17g', tag), job)
+  redis.call('HSET', LINE_UNTIL, job, string.format('%.6f', now + wait + cfg.patience))
+  return later(wait, why)
+end
+
+local bucket, is_new = book(now, 1, tokens)
+local cost = math.max(
+  cfg.requests > 0 and cfg.window / cfg.requests or 0,
+  cfg.tokens > 0 and tokens * cfg.window / cfg.tokens or 0
+)
+if tag > num('served') then
+  set('served', string.format('%.17g', tag))
+end
+redis.call('ZADD', SERVED, string.format('%.17g', tag + (cost > 0 and cost or 1)), job)
+if is_in_line then
+  redis.call('ZREM', LINE, job)
+  redis.call('HDEL', LINE_UNTIL, job)
+end
+if is_new then
+  -- Once a bucket is enough to keep these small.
+  redis.call('ZREMRANGEBYSCORE', SERVED, '-inf', string.format('%.17g', num('served')))
+  redis.call('ZREMRANGEBYSCORE', LEASES, '-inf', string.format('%.6f', now))
+end
+
+if st.ramp_from == '0' then
+  set('ramp_from', now)
+  set('ramp_step', 0)
+  set('ramp_starts', 1)
+elseif is_set('ramp_from') then
+  local step = math.floor((now - num('ramp_from')) / cfg.ramp_step)
+  set('ramp_starts', step == num('ramp_step') and num('ramp_starts') + 1 or 1)
+  set('ramp_step', step)
+end
+if is_probe then
+  set('probe_ticket', ticket)
+  set('probe_until', now + cfg.lease)
+end
+set('day_calls', num('day_calls') + 1)
+redis.call('ZADD', LEASES, string.format('%.6f', now + cfg.lease), ticket)
+local redistributed = item ~= '' and redis.call('SREM', PARKED, item) or 0
+if redistributed == 1 then
+  count('rate_limited_items_redistributed')
+end
+save()
+return {1, num('generation'), num('epoch'), bucket, tokens, is_probe and 1 or 0, redistributed}

@@ -1,0 +1,224 @@
+-- State, window and line of one provider and model; put before each script, after clock.lua.
+-- Reads and writes only its KEYS; times are seconds of clock(), written with microseconds.
+local STATE, WINDOW, BUCKETS, LEASES, OUTCOMES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local LINE, LINE_UNTIL, SERVED, PARKED, RATIOS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+
+local BUCKET_S = 0.05
+local SPENT_PARTS = 300 -- into so many parts the window of an empty Redis is divided
+local RAMP_ENDS_AT = 1000 -- starts in a step; where the quota is larger, the ramp is over here
+local TURN_S = 0.02 -- after the one that is first in line the next may ask
+local PARKED_TTL_S = 86400
+local RATIO_TTL_S = 2592000
+
+local now = clock()
+local argument = 1
+local function text()
+  argument = argument + 1
+  return ARGV[argument]
+end
+local function number()
+  return tonumber(text())
+end
+
+-- The figures come packed into one argument: they are the same from ask to ask.
+local cfg = {}
+do
+  local names = {
+    'requests', 'tokens', 'per_day', 'window', 'guard', -- 0 requests or tokens: no limit
+    'ramp_first', 'ramp_growth', 'ramp_step',
+    'cooldown_base', 'cooldown_cap', 'quiet',
+    'breaker_window', 'breaker_failures', 'breaker_share', 'probe',
+    'lease', 'poll', 'patience', 'day_ends',
+  }
+  local values = {struct.unpack('>ddddddddddddddddddd', ARGV[1])}
+  for i, name in ipairs(names) do
+    cfg[name] = values[i]
+  end
+end
+
+local FIELDS = {
+  'born', 'requests', 'tokens', -- totals of the window
+  'oldest', 'newest', -- its first and last bucket
+  'guard', 'guard_at',
+  'generation', 'until', 'consecutive', -- cooldown; 'until' stays when it is over
+  'ramp_from', 'ramp_step', 'ramp_starts', -- ramp_from: '' no ramp, '0' begins with the next start
+  'epoch', 'open_since', 'first_failure', 'probe_at', 'probe_ticket', 'probe_until',
+  'paused', 'closed_until', 'day_ends', 'day_calls', 'served',
+}
+
+local st = {}
+local changed = {}
+
+local function set(field, value)
+  if type(value) == 'number' then
+    value = value % 1 == 0 and string.format('%.0f', value) or string.format('%.6f', value)
+  end
+  st[field] = value
+  changed[field] = value
+end
+
+local function num(field)
+  return tonumber(st[field]) or 0
+end
+
+local function is_set(field)
+  return st[field] and st[field] ~= ''
+end
+
+local function count(counter)
+  redis.call('HINCRBY', STATE, counter, 1)
+end
+
+local function save()
+  local flat = {}
+  for field, value in pairs(changed) do
+    flat[#flat + 1] = field
+    flat[#flat + 1] = value
+  end
+  if #flat > 0 then
+    redis.call('HSET', STATE, unpack(flat))
+  end
+end
+
+local function span()
+  return cfg.window + num('guard')
+end
+
+-- Seconds until a bucket has left the window, its guard included.
+local function left_in(bucket)
+  return (tonumber(bucket) + 1) * BUCKET_S + span() - now
+end
+
+local function book(at, requests, tokens)
+  -- A clock that was set back books late, which frees late: the list stays in order.
+  local bucket = math.max(math.floor(at / BUCKET_S), tonumber(st.newest) or 0)
+  bucket = string.format('%.0f', bucket)
+  local is_new = st.newest ~= bucket
+  if is_new then
+    redis.call('RPUSH', BUCKETS, bucket)
+    set('newest', bucket)
+    if not is_set('oldest') then
+      set('oldest', bucket)
+    end
+  end
+  redis.call('HINCRBY', WINDOW, bucket .. 'r', requests)
+  redis.call('HINCRBY', WINDOW, bucket .. 't', string.format('%.0f', tokens))
+  set('requests', num('requests') + requests)
+  set('tokens', num('tokens') + tokens)
+  return bucket, is_new
+end
+
+local function begin_ramp()
+  set('ramp_from', '0')
+  set('ramp_step', 0)
+  set('ramp_starts', 0)
+end
+
+-- What went before is not known: the quota counts as spent evenly over the window, so that it
+-- comes free at the quota's own rate.
+local function be_born()
+  set('born', now)
+  set('epoch', 0)
+  set('generation', 0)
+  if cfg.requests == 0 and cfg.tokens == 0 then
+    return
+  end
+  begin_ramp()
+  local parts = cfg.requests > 0 and math.min(cfg.requests, SPENT_PARTS) or SPENT_PARTS
+  for i = 0, parts - 1 do
+    local function share(whole)
+      return math.floor((i + 1) * whole / parts) - math.floor(i * whole / parts)
+    end
+    book(now - (parts - 1 - i) / parts * span(), share(cfg.requests), share(cfg.tokens))
+  end
+end
+
+local function forget_old_buckets()
+  if not is_set('newest') then
+    return
+  end
+  if left_in(st.newest) <= 0 then
+    redis.call('DEL', BUCKETS, WINDOW)
+    set('requests', 0)
+    set('tokens', 0)
+    set('oldest', '')
+    set('newest', '')
+    return
+  end
+  while left_in(st.oldest) <= 0 do
+    local bucket = redis.call('LPOP', BUCKETS)
+    local spent = redis.call('HMGET', WINDOW, bucket .. 'r', bucket .. 't')
+    redis.call('HDEL', WINDOW, bucket .. 'r', bucket .. 't')
+    set('requests', num('requests') - (tonumber(spent[1]) or 0))
+    set('tokens', num('tokens') - (tonumber(spent[2]) or 0))
+    set('oldest', redis.call('LINDEX', BUCKETS, 0) or st.newest)
+  end
+end
+
+-- The largest guard that any process asked for within the last window.
+local function keep_guard()
+  if not is_set('guard') or cfg.guard >= num('guard')
+    or now - num('guard_at') > cfg.window then
+    if cfg.guard ~= num('guard') or now - num('guard_at') > 1 then
+      set('guard', cfg.guard)
+      set('guard_at', now)
+    end
+  end
+end
+
+local function begin_day()
+  if now < num('day_ends') then
+    return
+  end
+  set('day_calls', 0)
+  set('day_ends', cfg.day_ends > now and cfg.day_ends or cfg.day_ends + 86400)
+end
+
+do
+  local values = redis.call('HMGET', STATE, unpack(FIELDS))
+  for i, field in ipairs(FIELDS) do
+    st[field] = values[i] or nil
+  end
+  keep_guard()
+  if not is_set('born') then
+    be_born()
+  end
+  forget_old_buckets()
+  begin_day()
+end
+
+local function open_breaker(first_failure)
+  set('open_since', now)
+  set('first_failure', first_failure)
+  set('probe_at', now + cfg.probe)
+  set('probe_ticket', '')
+  set('epoch', num('epoch') + 1)
+  redis.call('DEL', OUTCOMES)
+  count('breaker_trips')
+end
+
+local function close_breaker()
+  set('outage_from', st.first_failure)
+  set('outage_until', now)
+  set('open_since', '')
+  set('first_failure', '')
+  set('probe_ticket', '')
+  redis.call('DEL', OUTCOMES)
+  begin_ramp()
+end
+
+local function ratio_of(version)
+  local kept = redis.call('HGET', RATIOS, version)
+  if not kept then
+    return nil
+  end
+  local mean, deviation, calls = string.match(kept, '^(%S+) (%S+) (%d+)$')
+  return tonumber(mean), tonumber(deviation), tonumber(calls)
+end
+
+-- Starts of a ramp step, and whether the quota binds before it does.
+local function ramp_limit(step)
+  local limit = math.floor(cfg.ramp_first * cfg.ramp_growth ^ step)
+  local quota = cfg.requests > 0 and math.min(cfg.requests, RAMP_ENDS_AT) or RAMP_ENDS_AT
+  return limit, limit >= quota
+end

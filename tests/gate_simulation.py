@@ -1,0 +1,243 @@
+"""A cluster in simulated time before a real Redis: worker processes, their gates, a provider.
+
+The gate's scripts take their time from here, so an hour passes in seconds. One thread, one heap
+of events, seeded: a run is repeatable.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import redis
+
+from pipeline.errors import ErrorCode
+from pipeline.gate import Ask, Gate, Go, Later, Outcome, Quota, Reported, Ticket, Tuning
+
+LUA_CLOCK = "local function clock() return tonumber(table.remove(ARGV)) end"
+BEGIN = 1_900_000_000.0
+UNLIMITED = Quota()
+
+
+class Simulation:
+    """The clock, and what happens at which moment."""
+
+    def __init__(
+        self, client: redis.Redis, quota: Quota = UNLIMITED, tuning: Tuning | None = None
+    ) -> None:
+        self.now = BEGIN
+        self.client = client
+        self.quota = quota
+        self.tuning = tuning or Tuning()
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+
+    def gate(self) -> Gate:
+        """Give another process's gate of the one provider and model."""
+        return Gate(
+            "gemini",
+            "m",
+            client=self.client,
+            quota=self.quota,
+            tuning=self.tuning,
+            clock=lambda: self.now,
+            wall=lambda: self.now,
+            lua_clock=LUA_CLOCK,
+        )
+
+    def at(self, moment: float, action: Callable[[], None]) -> None:
+        """Let something happen at a moment of the simulated clock."""
+        heapq.heappush(self._events, (moment, next(self._numbers), action))
+
+    def flush(self) -> None:
+        """Empty Redis."""
+        self.client.flushdb()
+
+    def run(self, until: float | None = None) -> None:
+        """Play the events, all of them or those until a moment."""
+        while self._events and (until is None or self._events[0][0] <= until):
+            moment, _, action = heapq.heappop(self._events)
+            self.now = max(self.now, moment)
+            action()
+        if until is not None:
+            self.now = max(self.now, until)
+
+
+def ask(job: str = "job", item: str = "item", tokens: int = 0, version: str = "v1") -> Ask:
+    """Give an ask."""
+    return Ask(job=job, item=item, tokens=tokens, prompt_version=version)
+
+
+def admitted(gate: Gate, wanted: Ask | None = None) -> Ticket:
+    """Start a call that the gate must let through now."""
+    answer = gate.admit(wanted or ask())
+    assert isinstance(answer, Go), answer
+    return answer.ticket
+
+
+def refused(gate: Gate, wanted: Ask | None = None) -> Later:
+    """Ask for a call that the gate must hold back now."""
+    answer = gate.admit(wanted or ask())
+    assert isinstance(answer, Later)
+    return answer
+
+
+def fail(gate: Gate, ticket: Ticket, code: ErrorCode, hint_s: float | None = None) -> Reported:
+    """Report a failed call."""
+    return gate.report(ticket, Outcome(code=code, retry_after_s=hint_s))
+
+
+def settle(simulation: Simulation, gate: Gate) -> None:
+    """Let the window that counts as spent and the first ramp pass."""
+    gate.state()
+    simulation.now += 2 * simulation.quota.window_s
+    gate.report(admitted(gate, ask(job="settler")), Outcome.success(0))
+    simulation.now += 2 * simulation.quota.window_s
+
+
+@dataclass
+class Provider:
+    """Exact sliding windows over what arrives, as the emulator keeps them; 0 is no limit."""
+
+    requests: int = 0
+    tokens: int = 0
+    window_s: float = 60.0
+    arrivals: deque[tuple[float, int]] = field(default_factory=deque)
+    refusals: list[float] = field(default_factory=list)
+
+    def answer(self, moment: float, tokens: int) -> Outcome:
+        """Answer a call that arrives at a moment."""
+        while self.arrivals and self.arrivals[0][0] <= moment - self.window_s:
+            self.arrivals.popleft()
+        used = sum(t for _, t in self.arrivals)
+        too_many = self.requests and len(self.arrivals) >= self.requests
+        if too_many or (self.tokens and self.arrivals and used + tokens > self.tokens):
+            self.refusals.append(moment)
+            hint = self.arrivals[0][0] + self.window_s - moment
+            return Outcome(code=ErrorCode.RATE_LIMIT, retry_after_s=hint)
+        self.arrivals.append((moment, tokens))
+        return Outcome.success(tokens)
+
+
+@dataclass(frozen=True)
+class Start:
+    """A call that was let through."""
+
+    moment: float
+    job: str
+    item: str
+    waited_s: float
+
+
+class Worker:
+    """A worker process with one job: as many calls as it has slots, and one ask at a time."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        job: str,
+        items: Iterable[tuple[str, int]],
+        answer: Callable[[float, int], Outcome],
+        *,
+        seed: int = 1,
+        slots: int = 30,
+        latency_s: float = 8.0,
+        fails_after_s: float = 0.02,
+        estimate: Callable[[int], int] = lambda tokens: tokens,
+    ) -> None:
+        self._simulation = simulation
+        self.gate = simulation.gate()
+        self.job = job
+        self.waiting = deque(items)
+        self.succeeded: list[str] = []
+        self.starts: list[Start] = []
+        self.in_flight = 0
+        self.is_dead = False
+        self._answer = answer
+        self._estimate = estimate
+        self._random = random.Random(seed)
+        self._slots = slots
+        self._latency_s = latency_s
+        self._fails_after_s = fails_after_s
+        self._asks_at: float | None = None
+        self._free_since = simulation.now
+        self._ask_at(simulation.now + self._random.random() * 0.01)
+
+    def _ask_at(self, moment: float) -> None:
+        if self._asks_at is None:
+            self._asks_at = moment
+            self._simulation.at(moment, self._ask)
+
+    def _ask(self) -> None:
+        self._asks_at = None
+        if self.is_dead or not self.waiting or self.in_flight >= self._slots:
+            return
+        simulation = self._simulation
+        item, tokens = self.waiting[0]
+        answer = self.gate.admit(ask(self.job, item, self._estimate(tokens)))
+        if isinstance(answer, Later):
+            # Nobody asks at the very moment that he was told.
+            self._ask_at(simulation.now + answer.seconds + 0.002 * self._random.random())
+            return
+        self.waiting.popleft()
+        self.in_flight += 1
+        waited = simulation.now - self._free_since
+        self.starts.append(Start(simulation.now, self.job, item, waited))
+        self._free_since = simulation.now
+        arrives = simulation.now + 0.1 * self._random.random()
+        ends = arrives + self._latency_s * (0.5 + self._random.random())
+        ticket = answer.ticket
+        simulation.at(arrives, lambda: self._arrive(ticket, item, tokens, ends))
+        self._ask_at(simulation.now + 0.001)
+
+    def _arrive(self, ticket: Ticket, item: str, tokens: int, ends: float) -> None:
+        outcome = self._answer(self._simulation.now, tokens)
+        is_prompt = outcome.code in {ErrorCode.RATE_LIMIT, ErrorCode.API_5XX}
+        self._simulation.at(
+            self._simulation.now + self._fails_after_s if is_prompt else ends,
+            lambda: self._finish(ticket, item, tokens, outcome),
+        )
+
+    def _finish(self, ticket: Ticket, item: str, tokens: int, outcome: Outcome) -> None:
+        if self.is_dead:
+            return
+        if self.in_flight == self._slots:
+            self._free_since = self._simulation.now
+        self.in_flight -= 1
+        self.gate.report(ticket, outcome)
+        if outcome.code is None:
+            self.succeeded.append(item)
+        else:
+            self.waiting.appendleft((item, tokens))
+        self._ask_at(self._simulation.now)
+
+
+def busiest(moments: Iterable[float], seconds: float) -> int:
+    """Give the most starts in any span of so many seconds."""
+    window: deque[float] = deque()
+    most = 0
+    for moment in sorted(moments):
+        window.append(moment)
+        while window[0] <= moment - seconds:
+            window.popleft()
+        most = max(most, len(window))
+    return most
+
+
+def ask_until(url: str, tuning: Tuning, job: str, waiting: int, seconds: float) -> list[float]:
+    """Ask for `waiting` calls in a process of its own, in real time; give when each might start."""
+    gate = Gate("gemini", "m", client=redis.Redis.from_url(url), quota=UNLIMITED, tuning=tuning)
+    starts: list[float] = []
+    ends = time.monotonic() + seconds
+    while len(starts) < waiting and time.monotonic() < ends:
+        answer = gate.admit(ask(job, f"{job}-{len(starts)}"))
+        if isinstance(answer, Later):
+            time.sleep(answer.seconds)
+        else:
+            starts.append(time.time())
+    return starts

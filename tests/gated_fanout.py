@@ -1,0 +1,127 @@
+"""A fan-out whose starts the gate admits, as the owner of a step joins the two."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import redis
+
+from pipeline.errors import CallError, ErrorCode
+from pipeline.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
+from pipeline.fanout.simulated import SimulatedClock, SimulatedExecutor
+from pipeline.gate import Ask, Gate, Later, Outcome, Quota, Ticket, Tuning
+from tests.gate_simulation import BEGIN, LUA_CLOCK, UNLIMITED
+
+Answer = Callable[[str], None]
+"""Answers a call of an item, or raises what it ends with."""
+
+
+def half_limited(seed: int, limited: int) -> Answer:
+    """Limit every other call by chance, so many in all."""
+    draw, lock = random.Random(seed), threading.Lock()
+    left = [limited]
+
+    def answer(item: str) -> None:
+        with lock:
+            if left[0] and draw.random() < 0.5:
+                left[0] -= 1
+                raise CallError(code=ErrorCode.RATE_LIMIT)
+
+    return answer
+
+
+class GatedRun:
+    """One step: its items, and the tickets of its calls in flight."""
+
+    def __init__(self, gate: Gate, job: str, answer: Answer) -> None:
+        self.gate = gate
+        self.succeeded: list[str] = []
+        self.attempts_spent = 0
+        self._job = job
+        self._answer = answer
+        self._tickets: dict[str, Ticket] = {}
+
+    def call(self, item: Item[str, str], attempt: int, cancel: threading.Event) -> str:
+        """Make one call; in a call thread."""
+        self.gate.sent(self._tickets[item.key])
+        self._answer(item.key)
+        return item.key
+
+    def admit(self, item: Item[str, str], now: float) -> float | None:
+        """Ask for the head of the line."""
+        admission = self.gate.admit(Ask(job=self._job, item=item.key, tokens=100))
+        if isinstance(admission, Later):
+            return admission.seconds
+        self._tickets[item.key] = admission.ticket
+        return None
+
+    def decide(
+        self, item: Item[str, str], attempt: int, error: BaseException, now: float
+    ) -> Decision[str, str]:
+        """Report a failed call, and try again when the gate may open."""
+        assert isinstance(error, CallError)
+        ticket = self._tickets.pop(item.key)
+        reported = self.gate.report(ticket, Outcome.failure(error))
+        is_outage = reported.failing_since is not None
+        spends = error.code is not ErrorCode.RATE_LIMIT and not is_outage
+        self.attempts_spent += spends
+        return Retry(delay_s=reported.opens_in_s, spends_attempt=spends)
+
+    def follow(self, fan_out: FanOut[str, str, str]) -> None:
+        """Take the run's events in, to its end."""
+        with fan_out as run:
+            for event in run.events():
+                if isinstance(event, Succeeded):
+                    self.gate.report(self._tickets.pop(event.key), Outcome.success(100))
+                    self.succeeded.append(event.key)
+
+
+def simulated_run(
+    client: redis.Redis, keys: list[str], answer: Callable[[SimulatedClock], Answer], calls: int
+) -> tuple[GatedRun, SimulatedClock]:
+    """Play a step in simulated time."""
+    clock = SimulatedClock()
+    gate = Gate(
+        "gemini",
+        "m",
+        client=client,
+        quota=UNLIMITED,
+        tuning=Tuning(),
+        clock=clock.monotonic,
+        wall=lambda: BEGIN + clock.now,
+        lua_clock=LUA_CLOCK,
+    )
+    run = GatedRun(gate, "job", answer(clock))
+    run.follow(
+        FanOut(
+            [Item(key=key, group=key, size=1) for key in keys],
+            call=run.call,
+            decide=run.decide,
+            admit=run.admit,
+            limits=Limits(groups=1000, calls=calls, call_deadline_s=1e9, tick_s=1000),
+            clock=clock,
+            executor=partial(SimulatedExecutor, latency=lambda item, attempt: 1.0),
+        )
+    )
+    return run, clock
+
+
+def real_run(url: str, job: str, keys: list[str], calls: int, limited: int) -> list[str]:
+    """Run a step in this process, with threads and Redis's time; give what succeeded."""
+    tuning = Tuning(cooldown_base_s=0.05, cooldown_cap_s=0.2, quiet_s=1, ramp_step_s=0.02)
+    client = redis.Redis.from_url(url)
+    gate = Gate("gemini", "m", client=client, quota=Quota(requests=10**5), tuning=tuning)
+    run = GatedRun(gate, job, half_limited(len(job), limited))
+    run.follow(
+        FanOut(
+            [Item(key=key, group=key, size=1) for key in keys],
+            call=run.call,
+            decide=run.decide,
+            admit=run.admit,
+            limits=Limits(groups=1000, calls=calls, call_deadline_s=60),
+        )
+    )
+    return run.succeeded

@@ -1,0 +1,293 @@
+"""Cooldowns: one coordinator, no nesting, none lost, none doubled, and a ramp afterwards."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+import redis
+
+from pipeline.errors import ErrorCode
+from pipeline.gate import Counters, Gate, Outcome, Role, Tuning, Why
+from tests.gate_simulation import (
+    BEGIN,
+    UNLIMITED,
+    Simulation,
+    Worker,
+    admitted,
+    ask,
+    ask_until,
+    busiest,
+    fail,
+    refused,
+)
+
+STEADY = Tuning(ramp_first=1000)
+"""Without a ramp, for what is not about it."""
+
+
+@pytest.mark.parametrize("limited", [1, 2, 10])
+def test_the_first_of_those_limited_at_once_coordinates_and_the_others_take_part(
+    redis_db: redis.Redis, limited: int
+) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    gates = [simulation.gate() for _ in range(limited)]
+    tickets = [admitted(gate, ask(item=f"item-{n}")) for n, gate in enumerate(gates)]
+
+    reported = [
+        fail(gate, ticket, ErrorCode.RATE_LIMIT)
+        for gate, ticket in zip(gates, tickets, strict=True)
+    ]
+    opens_in = {refused(gate, ask(item=f"item-{n}")).seconds for n, gate in enumerate(gates)}
+    simulation.now += 5.001
+    again = [admitted(gate, ask(item=f"item-{n}")) for n, gate in enumerate(gates)]
+
+    assert [r.role for r in reported] == [Role.COORDINATOR, *[Role.PARTICIPANT] * (limited - 1)]
+    assert opens_in == {5.001}
+    assert all(ticket.is_redistributed for ticket in again)
+    assert gates[0].state().counters == Counters(
+        rate_limited_items_stored=limited,
+        rate_limited_items_redistributed=limited,
+        rate_limit_generations=1,
+        rate_limit_participants=limited - 1,
+    )
+    assert gates[0].state().parked_items == 0
+
+
+@pytest.mark.parametrize(
+    ("hint_s", "cooldown_s"), [(None, 5.0), (0.0, 5.0), (4.999, 5.0), (5.5, 5.5), (600.0, 600.0)]
+)
+def test_a_cooldown_is_the_longer_of_hint_and_backoff(
+    redis_db: redis.Redis, hint_s: float | None, cooldown_s: float
+) -> None:
+    gate = Simulation(redis_db).gate()
+
+    reported = fail(gate, admitted(gate), ErrorCode.RATE_LIMIT, hint_s)
+
+    assert reported.opens_in_s == pytest.approx(cooldown_s, abs=0.001)
+
+
+def test_cooldowns_in_a_row_double_up_to_the_cap(redis_db: redis.Redis) -> None:
+    simulation = Simulation(
+        redis_db, tuning=Tuning(cooldown_base_s=3, cooldown_cap_s=20, quiet_s=60)
+    )
+    gate = simulation.gate()
+
+    lengths = []
+    for _ in range(5):
+        lengths.append(fail(gate, admitted(gate), ErrorCode.RATE_LIMIT).opens_in_s)
+        simulation.now += lengths[-1] + 0.001
+
+    assert lengths == pytest.approx([3, 6, 12, 20, 20], abs=0.001)
+    assert gate.state().consecutive == 5
+    assert gate.state().counters.rate_limit_generations == 5
+
+
+@pytest.mark.parametrize(("quiet_s", "expected"), [(59.9, 10.0), (60.1, 5.0)])
+def test_after_a_quiet_time_a_cooldown_is_the_first_in_a_row_again(
+    redis_db: redis.Redis, quiet_s: float, expected: float
+) -> None:
+    simulation = Simulation(redis_db)
+    gate = simulation.gate()
+    simulation.now += fail(gate, admitted(gate), ErrorCode.RATE_LIMIT).opens_in_s
+
+    simulation.now += quiet_s
+    reported = fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+
+    assert reported.opens_in_s == pytest.approx(expected, abs=0.001)
+
+
+def test_a_429_of_a_call_from_before_the_cooldown_opens_no_other_one(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    gate = simulation.gate()
+    early, late = admitted(gate, ask(item="a")), admitted(gate, ask(item="b"))
+    fail(gate, early, ErrorCode.RATE_LIMIT)
+    simulation.now += 6
+
+    reported = fail(gate, late, ErrorCode.RATE_LIMIT)
+
+    assert reported.role is Role.PARTICIPANT
+    assert reported.opens_in_s == 0
+    admitted(gate, ask(item="b"))
+
+
+def test_a_later_hint_prolongs_the_cooldown_without_nesting(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    gate = simulation.gate()
+    first, second = admitted(gate, ask(item="a")), admitted(gate, ask(item="b"))
+    fail(gate, first, ErrorCode.RATE_LIMIT)
+    simulation.now += 2
+
+    reported = fail(gate, second, ErrorCode.RATE_LIMIT, hint_s=30)
+
+    assert reported.role is Role.PARTICIPANT
+    assert reported.opens_in_s == pytest.approx(30, abs=0.001)
+    assert gate.state().generation == 1
+
+
+def test_a_coordinator_that_is_killed_in_its_cooldown_hangs_nobody(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db)
+    is_limited = iter([True])
+
+    def answer(moment: float, tokens: int) -> Outcome:
+        limited = next(is_limited, False)
+        return Outcome(code=ErrorCode.RATE_LIMIT) if limited else Outcome.success(0)
+
+    coordinator = Worker(simulation, "killed", [("a", 0)], answer, latency_s=1)
+    simulation.run(until=BEGIN + 1)
+    coordinator.is_dead = True
+    other = Worker(simulation, "other", ((f"b{n}", 0) for n in range(30)), answer, latency_s=1)
+
+    simulation.run(until=BEGIN + 30)
+
+    assert other.gate.state().counters.rate_limit_generations == 1
+    assert min(start.moment for start in other.starts) >= BEGIN + 5
+    assert sorted(other.succeeded) == sorted(f"b{n}" for n in range(30))
+
+
+def test_cascading_cooldowns_back_off_and_all_items_come_through_once(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db)
+
+    def answer(moment: float, tokens: int) -> Outcome:
+        is_closed = moment < BEGIN + 40
+        return Outcome(code=ErrorCode.RATE_LIMIT) if is_closed else Outcome.success(0)
+
+    workers = [
+        Worker(
+            simulation,
+            f"job-{n}",
+            ((f"{n}-{i}", 0) for i in range(30)),
+            answer,
+            latency_s=2,
+            seed=n,
+        )
+        for n in range(3)
+    ]
+
+    simulation.run(until=BEGIN + 200)
+
+    state = workers[0].gate.state()
+    assert state.counters.rate_limit_generations == 4
+    assert sorted(item for w in workers for item in w.succeeded) == sorted(
+        f"{n}-{i}" for n in range(3) for i in range(30)
+    )
+    assert (
+        state.counters.rate_limited_items_stored == state.counters.rate_limited_items_redistributed
+    )
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_hundred_items_half_of_them_limited_are_none_lost_and_none_doubled(
+    redis_db: redis.Redis, processes: int
+) -> None:
+    simulation = Simulation(redis_db)
+    draw = random.Random(4)
+
+    def answer(moment: float, tokens: int) -> Outcome:
+        is_limited = draw.random() < 0.5 and moment < BEGIN + 600
+        return Outcome(code=ErrorCode.RATE_LIMIT) if is_limited else Outcome.success(0)
+
+    workers = [
+        Worker(
+            simulation,
+            f"job-{n}",
+            ((f"item-{i}", 0) for i in range(n, 100, processes)),
+            answer,
+            slots=20 // processes,
+            latency_s=1,
+            seed=n,
+        )
+        for n in range(processes)
+    ]
+
+    simulation.run(until=BEGIN + 3600)
+
+    succeeded = Counter(item for worker in workers for item in worker.succeeded)
+    state = workers[0].gate.state()
+    assert succeeded == Counter(f"item-{i}" for i in range(100))
+    assert state.counters.rate_limited_items_stored > 0
+    assert (
+        state.counters.rate_limited_items_stored == state.counters.rate_limited_items_redistributed
+    )
+    assert (state.in_flight, state.parked_items) == (0, 0)
+
+
+def test_an_item_that_is_given_up_while_it_is_parked_is_forgotten(redis_db: redis.Redis) -> None:
+    gate = Simulation(redis_db).gate()
+    fail(gate, admitted(gate, ask(item="a")), ErrorCode.RATE_LIMIT)
+
+    gate.abandon(["a", "b"])
+
+    assert gate.state().parked_items == 0
+    assert gate.state().counters.rate_limited_items_redistributed == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "growth", "expected"),
+    [(5, 2.0, [5, 10, 20, 40]), (1, 1.1, [1, 1, 1, 1]), (3, 10.0, [3, 30, 300, None])],
+)
+def test_the_ramp_after_a_cooldown_grows_as_set(
+    redis_db: redis.Redis, first: int, growth: float, expected: list[int | None]
+) -> None:
+    simulation = Simulation(redis_db, tuning=Tuning(ramp_first=first, ramp_growth=growth))
+    gate = simulation.gate()
+    fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+    simulation.now += 5.001
+    begins = simulation.now
+
+    starts: Counter[int] = Counter()
+    while simulation.now < begins + 4 and sum(starts.values()) < 400:
+        answer = gate.admit(ask())
+        if hasattr(answer, "ticket"):
+            starts[int(simulation.now - begins)] += 1
+        else:
+            simulation.now += answer.seconds
+
+    for second, most in enumerate(expected):
+        assert most is None or most - 1 <= starts[second] <= most
+
+
+def test_a_ramp_waits_for_the_first_start_and_ends_at_the_quota(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db)
+    gate = simulation.gate()
+    fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+    simulation.now += 500
+
+    admitted(gate)
+    held = refused(gate)
+    simulation.now += 30
+    admitted(gate)
+
+    assert held.why is Why.RAMP
+    assert held.seconds == pytest.approx(0.2, abs=0.002)
+    assert not gate.state().is_ramping
+
+
+def test_three_processes_with_thirty_waiting_start_five_in_the_first_second_after_a_cooldown(
+    redis_db: redis.Redis,
+) -> None:
+    tuning = Tuning(cooldown_base_s=2.0)
+    url = os.environ["REDIS_URL"]
+    gate = Gate("gemini", "m", client=redis_db, quota=UNLIMITED, tuning=tuning)
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(3, mp_context=spawn) as pool:
+        list(pool.map(ask_until, [url] * 3, [tuning] * 3, "xyz", [0] * 3, [0.0] * 3))
+        fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+
+        asking = [pool.submit(ask_until, url, tuning, f"job-{n}", 30, 5.5) for n in range(3)]
+        starts = sorted(moment for one in asking for moment in one.result())
+
+    until = float(redis_db.hget(gate._keys[0], "until") or "inf")
+    first_second = [s for s in starts if s < starts[0] + 1.0]
+    assert starts[0] >= until
+    assert 1 <= len(first_second) <= 5
+    assert busiest(starts, 1.0) <= 40
+    assert len(starts) >= 30
