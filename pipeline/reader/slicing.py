@@ -93,10 +93,13 @@ def _strip(page: pikepdf.Object) -> None:
     for note in page.get("/Annots", pikepdf.Array()):
         if not isinstance(note, pikepdf.Dictionary):
             continue
-        if str(note.get("/Subtype", "")) in _NOT_SHOWN or "/AP" not in note:
+        if "/Subtype" not in note or "/AP" not in note or note["/Subtype"] in _NOT_SHOWN:
             continue
         kept = pikepdf.Dictionary({k: v for k, v in note.items() if k in _ANNOTATION_KEYS})
         kept["/AP"] = pikepdf.Dictionary({k: v for k, v in note["/AP"].items() if k == "/N"})
+        if kept["/Subtype"] == "/Widget":
+            # Without its form a viewer may leave a field out; a stamp is shown as it stands.
+            kept["/Subtype"] = pikepdf.Name.Stamp
         shown.append(kept)
     if "/Annots" in page:
         page["/Annots"] = shown
