@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pikepdf
@@ -22,20 +21,23 @@ from pipeline.provider.prompts import (
 from pipeline.reader import Limits
 from pipeline.types import PageSlice, PageText
 from tests import hostile
+from tests.emulation import MODEL
 
 TOKEN = "ab" * 16
 PAGES = {n: PageText(number=n, text=f"Line one of {n}\nLine two of {n}\n") for n in range(1, 5)}
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Iterator[Path]:
+def path(tmp_path: Path) -> Path:
     file = tmp_path / "record"
     file.write_bytes(hostile.note_pdf(4))
     return file
 
 
-def source(path: Path, textual: frozenset[int] = frozenset(), **limits: int) -> Source:
-    return Source(path, limits=Limits(**limits), model="gemini-3.5-flash-lite", textual=textual)
+def source(
+    path: Path, *, textual: frozenset[int] = frozenset(), limits: Limits | None = None
+) -> Source:
+    return Source(path, limits=limits or Limits(), model=MODEL, textual=textual)
 
 
 def whole(number: int) -> PageSlice:
@@ -136,17 +138,17 @@ def test_a_prompt_of_text_says_nothing_of_attachments() -> None:
 @pytest.mark.parametrize(
     ("content", "limits", "code"),
     [
-        (hostile.note_pdf(1), {}, ErrorCode.INPUT_INVALID),
-        (hostile.note_pdf(4), {"max_bytes": 100}, ErrorCode.CONTEXT_TOO_LARGE),
+        (hostile.note_pdf(1), Limits(), ErrorCode.INPUT_INVALID),
+        (hostile.note_pdf(4), Limits(max_bytes=100), ErrorCode.CONTEXT_TOO_LARGE),
     ],
 )
 def test_pages_that_cannot_be_cut_out_say_whether_fewer_may_help(
-    path: Path, content: bytes, limits: dict[str, int], code: ErrorCode
+    path: Path, content: bytes, limits: Limits, code: ErrorCode
 ) -> None:
     path.write_bytes(content)
 
     with pytest.raises(CallError) as raised:
-        source(path, **limits).whole_pages([whole(2)], PAGES)
+        source(path, limits=limits).whole_pages([whole(2)], PAGES)
 
     assert raised.value.code is code
     assert raised.value.__cause__ is None
