@@ -120,6 +120,23 @@ def test_a_late_reply_is_recorded_and_not_accepted() -> None:
     assert proof.counts["replies recorded as LATE, not accepted"] == 1
 
 
+def test_a_reply_to_a_step_that_stopped_is_accounted_for() -> None:
+    cut = call("", accepted=False, outcome="CANCELLED")
+
+    proof = prove([line(1), line(2, time=5.0)], [item()], [cut, call("r2", began=5.0)])
+
+    assert proof.findings == []
+    assert proof.counts["replies matched to a step that stopped"] == 1
+
+
+def test_a_good_reply_that_was_turned_away_is_found() -> None:
+    turned_away = call("r1", accepted=False, outcome="PARSE_SCHEMA")
+
+    proof = prove([line(1), line(2, time=5.0)], [item()], [turned_away, call("r2", began=5.0)])
+
+    assert kinds(proof) == ["refused"]
+
+
 def test_an_accepted_call_that_the_log_does_not_know_is_lost() -> None:
     proof = prove([line(1, outcome="503", status=503)], [item()], [call("r9")])
 

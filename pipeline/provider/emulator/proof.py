@@ -2,7 +2,7 @@
 
 May import `requestlog`. Pure: the caller reads the database. Every item has exactly one accepted
 call, which the log knows under the same item token; every other success of the log is a reply that
-was recorded as not accepted, or matched to a call that timed out, or to a worker that was killed.
+came too late, or is matched to a call that was given up, or to a worker that was killed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from pipeline.provider.emulator.requestlog import LogLine
 
 GOOD = frozenset({"ok", "fenced", "slow", "late", "trickle"})
 """Outcomes of the log that are an answer which can be used."""
-TIMEOUT = "API_TIMEOUT"
+GIVEN_UP = {"API_TIMEOUT": "a timeout", "CANCELLED": "a step that stopped"}
+"""Outcomes of calls whose answer nobody waited for."""
+SET_ASIDE = frozenset({"LATE", "OK"})
+"""Outcomes of good replies that were recorded and not accepted: too late, or part of a split."""
 SLACK_S = 1.0
 """A call's start is reckoned back from the moment when its end was recorded."""
 
@@ -152,16 +155,21 @@ def _judge_rest(
 ) -> None:
     """Match each good reply that was not accepted to what became of it."""
     recorded = {call.response_id: call for call in calls if call.response_id}
-    timeouts = [call for call in calls if call.outcome == TIMEOUT and not call.response_id]
+    given_up = [call for call in calls if call.outcome in GIVEN_UP and not call.response_id]
     for line in sorted(successes, key=lambda line: line.time):
-        written_off = next((call for call in timeouts if _overlaps(call, line)), None)
-        if written_off is not None:
+        unheard = next((call for call in given_up if _overlaps(call, line)), None)
+        told = recorded.get(line.response_id)
+        if unheard is not None:
             # The late reply of a written-off call, if it came, is recorded beside the timeout.
-            timeouts.remove(written_off)
-            proof.counts["replies matched to a timeout"] += 1
-        elif line.response_id in recorded:
-            outcome = recorded[line.response_id].outcome
-            proof.counts[f"replies recorded as {outcome}, not accepted"] += 1
+            given_up.remove(unheard)
+            proof.counts[f"replies matched to {GIVEN_UP[unheard.outcome]}"] += 1
+        elif told is not None and told.outcome in SET_ASIDE:
+            proof.counts[f"replies recorded as {told.outcome}, not accepted"] += 1
+        elif told is not None:
+            proof.findings.append(
+                f"refused: item {item.token} was given response {line.response_id} (call"
+                f" {line.number}), which was good, and recorded it as {told.outcome}"
+            )
         elif _was_killed(line, item, calls, by_run):
             proof.counts["replies matched to a killed worker"] += 1
         else:
