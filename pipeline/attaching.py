@@ -167,10 +167,16 @@ class HeldBytes:
         with self._free:
             while self.held and self.held + size > self._most:
                 if not self._free.wait(max(0.0, due - time.monotonic())):
-                    logger.warning("attached pages pass the bound of memory: %d bytes", self.held)
+                    logger.warning(
+                        "attached pages pass the bound of memory: %d bytes",
+                        self.held + size,
+                        extra={"action": "attachments_over_bound"},
+                    )
                     break
             self.held += size
-        attachment.on_release = weakref.finalize(attachment, self._release, size)
+        release = weakref.finalize(attachment, self._release, size)
+        release.atexit = False
+        attachment.on_release = release
         return attachment
 
     def _release(self, size: int) -> None:

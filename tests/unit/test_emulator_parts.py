@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipeline.provider.emulator import asking
 from pipeline.provider.emulator.answers import Answers
 from pipeline.provider.emulator.clock import PacificClock
 from pipeline.provider.emulator.embedding import DIMENSIONS, embed
@@ -320,6 +322,17 @@ def test_like_texts_have_near_vectors_and_the_same_text_the_same() -> None:
     assert nearness(one, one) == pytest.approx(1.0, abs=1e-5)
     assert nearness(one, like) > 0.5 > nearness(one, other)
     assert embed("", 8) == [0.0] * 8
+
+
+def test_attached_pages_of_more_than_50_mb_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "LARGEST_INLINE_BYTES", 1_000)
+    part = {"inlineData": {"mimeType": "image/png", "data": base64.b64encode(b"x" * 600).decode()}}
+
+    one, two = (asking.input_of({"contents": [{"parts": [part] * parts}]}) for parts in (1, 2))
+
+    assert one.problem == ""
+    with pytest.raises(asking.Refused, match="payload size exceeds the limit"):
+        asking.check_input(two, tokens=1)
 
 
 def test_any_reason_is_one_of_the_services_and_follows_the_seed() -> None:
