@@ -193,7 +193,8 @@ def _bare_list(text: str) -> str:
 
 
 def _wrong_shape(text: str) -> str:
-    return json.dumps({"item_token": json.loads(text).get("item_token"), "entities": "none"})
+    token = json.loads(text).get("item_token")
+    return json.dumps({"item_token": token, "encounters": "none", "entities": "none"})
 
 
 FAULTS: dict[str, Fault] = {
