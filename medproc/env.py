@@ -164,7 +164,9 @@ class Environment(BaseSettings):
         25, 24_000, hint="Estimated input tokens per batch, 1000 to 1000000.", ge=1000, le=1_000_000
     )
     PASS1_DISABLE_ZONES: bool = _variable(26, False, hint="true or false.")
-    PASS_INPUT: Literal["text", "pdf"] = _variable(27, "text", hint="text or pdf.")
+    PASS_INPUT: Literal["text", "pdf"] = _variable(
+        27, "text", hint="text; or pdf, which needs the provider gemini."
+    )
     CALL_DEADLINE_S: float = _variable(
         28,
         120.0,
@@ -360,8 +362,8 @@ def _conflicts(env: Environment) -> list[Problem]:
         ),
         (
             "PASS_INPUT",
-            env.PASS_INPUT == "pdf",  # noqa: S105 - a mode, not a password
-            "is pdf, which this version does not send yet",
+            env.provider == "local" and env.PASS_INPUT == "pdf",  # noqa: S105 - a mode, not a password
+            "is pdf, and the local engine reads text only",
         ),
         (
             "SECRET_KEY",

@@ -6,12 +6,28 @@ a provider knows nothing of rows, retries or rates.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from pydantic import BaseModel
 
 from pipeline.errors import CallFacts
+
+
+@dataclass(kw_only=True, eq=False)
+class Attachment:
+    """Pages that go beside the prompt, as a document or an image."""
+
+    media_type: str
+    content: bytes = field(repr=False)
+    """PHI; empty once it was released."""
+    on_release: Callable[[], object] = field(default=lambda: None, repr=False)
+
+    def release(self) -> None:
+        """Let the bytes go; the provider does so when the call has ended."""
+        self.content = b""
+        self.on_release()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +44,9 @@ class Request:
     """Wall clock, scaled; the caller writes the call off at this age."""
     prompt_version: str
     estimated_input_tokens: int
+    attachments: tuple[Attachment, ...] = field(default=(), repr=False)
+    """In the order in which the prompt counts their pages. A request with any is made for one call:
+    `generate` releases them."""
 
 
 @dataclass(frozen=True, kw_only=True)

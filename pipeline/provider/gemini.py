@@ -37,6 +37,8 @@ SHORTEST_TIMEOUT_S = 10.0
 MAX_CONNECTIONS = 128
 """More than a step's call threads with as many written off; the SDK's own 100 ran out at 300."""
 KEEPALIVE_S = 30.0
+MAX_INLINE_BYTES = 50 * 1024 * 1024
+"""Of the documents and images that one request may carry inline (the API's documentation)."""
 
 THINKING: tuple[tuple[str, wire.ThinkingConfig], ...] = (
     ("gemini-2.5-pro", wire.ThinkingConfig(thinking_budget=128)),
@@ -63,6 +65,7 @@ class GeminiProvider:
         api_version: str = API_VERSION,
         max_connections: int = MAX_CONNECTIONS,
         least_wait_s: float = SHORTEST_TIMEOUT_S,
+        max_inline_bytes: int = MAX_INLINE_BYTES,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self.model = model
@@ -71,6 +74,7 @@ class GeminiProvider:
         self._api_version = api_version
         self._max_connections = max_connections
         self._least_wait_s = least_wait_s
+        self._max_inline_bytes = max_inline_bytes
         self._transport = transport
         self._thinking = next(t for prefix, t in THINKING if model.startswith(prefix))
         self._client: genai.Client | None = None
@@ -90,8 +94,12 @@ class GeminiProvider:
         """
         began = time.monotonic()
         border = Border(lambda: time.monotonic() - began)
-        with border:
-            return read_reply(self._ask(request), request)
+        try:
+            with border:
+                return read_reply(self._ask(request), request)
+        finally:
+            for attachment in request.attachments:
+                attachment.release()
         raise border.error
 
     def close(self) -> None:
@@ -106,7 +114,7 @@ class GeminiProvider:
         server_s = math.ceil(max(SHORTEST_TIMEOUT_S, wait_s))
         reply = self._own_client().models.generate_content(
             model=self.model,
-            contents=request.prompt,
+            contents=self._contents(request),
             config=wire.GenerateContentConfig(
                 response_mime_type="application/json",
                 response_json_schema=wire_schema(request.schema),
@@ -125,6 +133,19 @@ class GeminiProvider:
         if reply.sdk_http_response is None:
             raise CallError(code=ErrorCode.EMPTY_RESPONSE, facts=CallFacts(http_status=200))
         return reply.sdk_http_response.body or ""
+
+    def _contents(self, request: Request) -> wire.Content:
+        size = sum(len(attachment.content) for attachment in request.attachments)
+        if size > self._max_inline_bytes:
+            raise CallError(
+                f"the attached pages have {size:,} bytes, {self._max_inline_bytes:,} are allowed",
+                code=ErrorCode.CONTEXT_TOO_LARGE,
+            )
+        attached = [
+            wire.Part.from_bytes(data=attachment.content, mime_type=attachment.media_type)
+            for attachment in request.attachments
+        ]
+        return wire.Content(role="user", parts=[*attached, wire.Part(text=request.prompt)])
 
     def _own_client(self) -> genai.Client:
         """Return this process's client; one made before a fork would swap replies (measured)."""

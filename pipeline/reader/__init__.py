@@ -7,7 +7,7 @@ hostile file never harms the worker.
 
 from __future__ import annotations
 
-from .process import probe, read_pages, render_page
+from .process import probe, read_pages, render_page, slice_pages
 from .sniff import sniff
 from .types import (
     HIDDEN_TEXT,
@@ -23,6 +23,7 @@ from .types import (
     Probe,
     ReaderError,
     RefusalCode,
+    Slice,
     Word,
 )
 
@@ -40,9 +41,11 @@ __all__ = [
     "Probe",
     "ReaderError",
     "RefusalCode",
+    "Slice",
     "Word",
     "probe",
     "read_pages",
     "render_page",
+    "slice_pages",
     "sniff",
 ]

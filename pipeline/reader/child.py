@@ -62,7 +62,36 @@ def _answers(request: Mapping[str, Any], limits: Limits) -> Any:
     if request["verb"] == "render":
         _allow_seconds(limits.seconds_per_page)
         yield "png", _render(file, request["first"], request["dpi"], limits)
+    if request["verb"] == "slice":
+        for numbers in _portions(request["pages"], file.page_count, media_type):
+            _allow_seconds(limits.seconds_per_page)
+            yield "slice", _slice(file, path, numbers, media_type)
     yield "done", None
+
+
+def _portions(pages: list[int], count: int, media_type: MediaType) -> list[list[int]]:
+    """Return the pages that go together: all of a PDF, each alone of an image file."""
+    for number in pages:
+        if not 1 <= number <= count:
+            raise refusals.page_missing(number, count)
+    return [pages] if media_type is MediaType.PDF else [[number] for number in pages]
+
+
+def _slice(file: Any, path: Path, numbers: list[int], media_type: MediaType) -> list[str]:
+    from .slicing import image_slice, pdf_slice
+
+    try:
+        if media_type is MediaType.PDF:
+            kind, content = MediaType.PDF, pdf_slice(file, path, numbers)
+        else:
+            kind, content = MediaType.JPEG, image_slice(file, numbers[0])
+    except InputRefused:
+        raise
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a hostile page raises anything
+        raise refusals.page_damaged(numbers[0]) from None
+    return [kind.value, base64.b64encode(content).decode()]
 
 
 def _open(path: Path, limits: Limits) -> tuple[Any, MediaType]:

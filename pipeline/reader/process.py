@@ -8,13 +8,13 @@ ours.
 from __future__ import annotations
 
 import base64
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from . import refusals, wire
-from .types import Limits, MediaType, PageRead, Probe, ReaderError
+from .types import Limits, MediaType, PageRead, Probe, ReaderError, Slice
 from .watch import KilledFromOutsideError, WatchedChild
 
 
@@ -64,6 +64,25 @@ def render_page(
             if kind == "png":
                 return base64.b64decode(body)
     raise ReaderError
+
+
+def slice_pages(
+    path: str | Path, pages: Sequence[int], limits: Limits | None = None
+) -> tuple[Slice, ...]:
+    """Return these pages (1-based) as they are, and nothing of the others.
+
+    One PDF of a PDF's pages, in the order given; of an image file a JPEG for each page. Raises
+    `InputRefused` as INPUT_TOO_LARGE where they pass a limit together.
+    """
+    if not pages:
+        return ()
+    question = {"verb": "slice", "first": pages[0], "pages": list(pages)}
+    with closing(_ask(path, limits or Limits(), **question)) as answers:
+        return tuple(
+            Slice(media_type=MediaType(body[0]), content=base64.b64decode(body[1]))
+            for kind, body in answers
+            if kind == "slice"
+        )
 
 
 def _ask(

@@ -6,7 +6,7 @@ Imports the standard library only. Every value is frozen; nothing here carries a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
@@ -73,6 +73,14 @@ class Probe:
 
     media_type: MediaType
     page_count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """Pages that were cut out of a file: a PDF of several, or an image of one."""
+
+    media_type: MediaType
+    content: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
+from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Chunk, Encounter, Entity, Job, Page, ProviderCall, ShellFile
 from pipeline.provider.emulator import Emulator
 from pipeline.provider.local import LocalProvider
@@ -100,8 +101,11 @@ def asked(emulator: Emulator, rows: list[Any]) -> Counter[str]:
     return Counter(line.item_token for line in emulator.log() if line.item_token in tokens)
 
 
-def assert_whole(received: Received) -> None:
-    """Check that a record has completed with each batch built from one accepted reply."""
+def assert_whole(received: Received, emulator: Emulator) -> None:
+    """Check that a record has completed with each batch built from one accepted reply.
+
+    Every other success in the service's log went to a worker that was killed.
+    """
     assert [job.last_error for job in ended(received)] == [None]
     record = ShellFile.objects.get(id=received.shell_file_id)
     assert record.status == "pass1_complete"
@@ -110,6 +114,9 @@ def assert_whole(received: Received) -> None:
     found = Counter(call.batch_id or call.chunk_id for call in accepted)
     assert found == Counter(row.id for row in (*batches(received), *chunks(received)))
     assert not Encounter.objects.filter(shell_file=record, entities_published_at=None).exists()
+    tokens = {row.id.hex for row in (*batches(received), *chunks(received))}
+    proof = prove_log([line for line in emulator.log() if line.item_token in tokens])
+    assert proof.findings == []
 
 
 def the_horse(pool: WorkerCommand) -> int:
@@ -130,7 +137,7 @@ def test_a_step_whose_connection_is_cut_goes_on_and_asks_nothing_twice(
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
 
-    assert_whole(received)
+    assert_whole(received, emulator)
     assert "PostgreSQL is away" in pool.printed()
     assert set(asked(emulator, batches(received)).values()) == {1}
     assert job_of(received).lease_gen == 3
@@ -163,7 +170,7 @@ def test_a_step_that_is_told_to_stop_drains_and_is_resumed_elsewhere(
 
     start()
 
-    assert_whole(received)
+    assert_whole(received, emulator)
     assert set(asked(emulator, rows_of(received)).values()) == {1}
 
 
@@ -180,7 +187,7 @@ def test_a_killed_horse_costs_no_result_that_was_committed(
     published = set(Entity.objects.filter(shell_file_id=received.shell_file_id).values_list("id"))
     take_over(received.job_id)
 
-    assert_whole(received)
+    assert_whole(received, emulator)
     calls = asked(emulator, batches(received))
     assert {calls[batch.id.hex] for batch in kept} == {1}
     # A second's successes that were not yet committed, and what was in flight, are asked again.
@@ -274,7 +281,7 @@ def test_what_a_horse_writes_after_its_lease_was_taken_is_refused(
     until(lambda: "lease_lost" in pool.printed())
     until(lambda: orphan not in pool.horses())
     assert state_of(received) == before
-    assert_whole(received)
+    assert_whole(received, emulator)
 
 
 def stopped_outside_a_transaction(horse: int, received: Received) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import os
@@ -21,6 +22,7 @@ from google.genai import types as wire
 
 from pipeline.errors import CallError, ErrorCode
 from pipeline.provider.emulator import Emulator, LogLine, read_log
+from tests import hostile
 from tests.emulation import MODEL, discovery_request, entities_request, gemini
 
 ROOT = Path(__file__).parents[2]
@@ -165,6 +167,174 @@ def test_tokens_are_counted_through_the_sdk(emulator: Emulator) -> None:
     assert card.input_token_limit == 1_048_576
 
 
+def inline(content: bytes, media_type: str = "application/pdf") -> dict[str, Any]:
+    """Write a request as no single style would: both cases, both kinds of base64."""
+    written = base64.urlsafe_b64encode(content).decode().rstrip("=")
+    part = {"inlineData": {"mime_type": media_type, "data": written}}
+    return {
+        "contents": [{"role": "user", "parts": [part, {"text": "x" * 399}]}],
+        "generation_config": {"maxOutputTokens": 9, "thinkingConfig": {"thinking_budget": 0}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "media_type", "content", "modality", "tokens"),
+    [
+        (MODEL, "application/pdf", hostile.note_pdf(3), "DOCUMENT", 3 * 560),
+        ("gemini-2.5-flash", "application/pdf", hostile.note_pdf(3), "DOCUMENT", 3 * 258),
+        (MODEL, "image/png", hostile.encoded(hostile.scan(), "PNG"), "IMAGE", 560),
+    ],
+)
+def test_attached_pages_count_as_the_model_counts_them(
+    client: Client, model: str, media_type: str, content: bytes, modality: str, tokens: int
+) -> None:
+    path = f"/v1beta/models/{model}"
+
+    _, counted = client.post(f"{path}:countTokens", inline(content, media_type))
+    _, answered = client.post(f"{path}:generateContent", inline(content, media_type))
+
+    assert counted["totalTokens"] == answered["usageMetadata"]["promptTokenCount"] == 100 + tokens
+    assert counted["promptTokensDetails"] == [
+        {"modality": "TEXT", "tokenCount": 100},
+        {"modality": modality, "tokenCount": tokens},
+    ]
+
+
+def test_embeddings_come_through_the_sdk_and_are_the_same_each_time(emulator: Emulator) -> None:
+    client = genai.Client(api_key="k", http_options=wire.HttpOptions(base_url=emulator.url))
+    texts: list[Any] = ["asthma", "fracture of the wrist", "asthma"]
+
+    replies = [
+        client.models.embed_content(
+            model="gemini-embedding-001",
+            contents=texts,
+            config=wire.EmbedContentConfig(output_dimensionality=256),
+        )
+        for _ in range(2)
+    ]
+    client.close()
+
+    first, second = ([e.values for e in reply.embeddings or []] for reply in replies)
+    assert first == second
+    assert [len(values or []) for values in first] == [256] * 3
+    assert first[0] == first[2] != first[1]
+
+
+def test_a_single_embedding_has_all_dimensions(client: Client) -> None:
+    path = "/v1beta/models/gemini-embedding-001:embedContent"
+
+    status, body = client.post(path, {"content": {"parts": [{"text": "asthma"}]}})
+    refused, _ = client.post(
+        path, {"content": {"parts": [{"text": "asthma"}]}, "output_dimensionality": 9_999}
+    )
+
+    assert (status, refused) == (200, 400)
+    assert len(body["embedding"]["values"]) == 3_072
+
+
+def test_embeddings_meet_quotas_and_faults_too() -> None:
+    path = "/v1beta/models/gemini-embedding-001:embedContent"
+    rules = [{"fault": "503", "kind": "embedding", "number": 1}]
+    with Emulator(answers="minimal", rpm=1, faults=rules) as emulator:
+        client = Client(emulator.url)
+        ends = [
+            client.post(path, {"content": {"parts": [{"text": word}]}})[0]
+            for word in ("one", "two", "three")
+        ]
+        client.connection.close()
+
+        lines = emulator.log()
+
+    assert ends == [503, 200, 429]
+    assert [(line.route, line.outcome) for line in lines] == [
+        ("embedContent", "503"),
+        ("embedContent", "ok"),
+        ("embedContent", "limit-rpm"),
+    ]
+
+
+def test_the_days_quota_is_free_again_at_midnight_pacific() -> None:
+    with Emulator(answers="minimal", rpd=1, clock="08:00:00") as emulator:
+        provider = gemini(emulator.url)
+        provider.generate(entities_request())
+        with pytest.raises(CallError) as raised:
+            provider.generate(entities_request())
+
+        emulator.advance_clock(16 * 3_600 - 60)
+        with pytest.raises(CallError):
+            provider.generate(entities_request())
+        emulator.advance_clock(61)
+        provider.generate(entities_request())
+        state = emulator.state()
+
+    assert raised.value.code is ErrorCode.QUOTA_EXHAUSTED
+    assert raised.value.call.retry_after_s == 5.0
+    assert "T00:0" in state["pacific_time"]
+    assert state["used"][MODEL]["today"] == 1
+
+
+def test_spend_is_a_limit_that_is_not_of_a_minute() -> None:
+    with Emulator(answers="minimal", spend_usd=0.00001) as emulator:
+        provider = gemini(emulator.url)
+        provider.generate(entities_request())
+
+        with pytest.raises(CallError) as raised:
+            provider.generate(entities_request())
+
+        outcomes = [line.outcome for line in emulator.log()]
+    assert raised.value.code is ErrorCode.QUOTA_EXHAUSTED
+    assert raised.value.call.retry_after_s is not None
+    assert raised.value.call.retry_after_s > 500
+    assert outcomes == ["ok", "limit-spend"]
+
+
+def test_a_late_answer_comes_after_the_clients_timeout() -> None:
+    rules = [{"fault": "late", "attempt": 1}]
+    with Emulator(answers="minimal", faults=rules) as emulator:
+        provider = gemini(emulator.url, least_wait_s=0.1)
+        request = entities_request(deadline_s=0.1)
+        with pytest.raises(CallError) as raised:
+            provider.generate(request)
+        gemini(emulator.url).generate(request)
+
+        (second,) = emulator.log()
+
+    assert raised.value.code is ErrorCode.API_TIMEOUT
+    assert (second.attempt, second.outcome) == (2, "ok")
+
+
+def test_every_request_is_logged_with_its_route(client: Client, emulator: Emulator) -> None:
+    before = len(emulator.log())
+
+    client.post(f"/v1beta/models/{MODEL}:countTokens", contents("x"))
+    client.post(GENERATE, contents("x"), {"x-goog-api-key": "invalid"})
+    client.post(GENERATE, contents("x"))
+
+    lines = emulator.log()[before:]
+    assert [(line.route, line.outcome, line.number > 0) for line in lines] == [
+        ("countTokens", "ok", False),
+        ("generateContent", "bad-request", False),
+        ("generateContent", "ok", True),
+    ]
+
+
+def test_a_scenario_plays_its_timeline_at_the_scale_that_was_asked_for() -> None:
+    scenario = {
+        "title": "t",
+        "expect": "e",
+        "timeline": ["from 0 to 100m: down"],
+    }
+    with Emulator(scenario=scenario, scale=0.5, answers="minimal") as emulator:
+        provider = gemini(emulator.url)
+        with pytest.raises(CallError) as raised:
+            provider.generate(entities_request())
+
+        (line,) = emulator.log()
+
+    assert raised.value.code is ErrorCode.API_5XX
+    assert line.outcome == "503"
+
+
 def test_the_minutes_quota_counts_over_all_clients() -> None:
     with Emulator(answers="minimal", rpm=5) as emulator:
         providers = [gemini(emulator.url) for _ in range(2)]
@@ -300,9 +470,28 @@ def test_the_command_prints_its_address_serves_and_leaves_a_whole_log(tmp_path: 
     assert [line.outcome for line in read_log(log)] == ["503", "ok"]
 
 
+def test_a_scenario_is_announced_behind_the_address() -> None:
+    process = command("--port", "0", "--scenario", "outage", "--scale", "0.1")
+    assert process.stdout is not None
+
+    said = [process.stdout.readline() for _ in range(3)]
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+
+    assert said[0].startswith("http://127.0.0.1:")
+    assert "down for a minute" in said[1]
+    assert "breaker" in said[2]
+
+
 @pytest.mark.parametrize(
     ("options", "text", "says"),
     [
+        (["--scenario"], 'title = "t"\n', "expect: Field required"),
+        (["--scenario"], None, "No such file"),
+        (["--scale", "0", "--scenario"], 'title = "t"\nexpect = "e"\n', "--scale"),
+        (["--clock", "noon", "--scenario"], 'title = "t"\nexpect = "e"\n', "not a time"),
+        (["--check"], "no line of a log", "not a log"),
+        (["--check"], None, "no such file"),
         (["--faults"], '[[fault]]\nfault = "418"\n', "no such fault: 418"),
         (["--faults"], "[[fault]\n", "line 1"),
         (["--faults"], None, "No such file"),

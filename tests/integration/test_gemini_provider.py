@@ -5,15 +5,20 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pipeline.errors import CallError, ErrorCode
-from pipeline.provider.base import Provider, Reply, Request
+from pipeline.provider.base import Attachment, Provider, Reply, Request
 from pipeline.provider.emulator import Emulator
+from pipeline.provider.emulator.faults import BLOCK_REASONS, FINISH_REASONS
 from pipeline.provider.gemini import THINKING, GeminiProvider
+from pipeline.provider.prompts import estimate_tokens, render_entities
 from pipeline.provider.schemas import DiscoveryReply, EntityReply
+from pipeline.types import PageSlice
+from tests import hostile
 from tests.emulation import MODEL, TEXT, discovery_request, entities_request, gemini
 
 FAULT_CODES = {
@@ -27,6 +32,8 @@ FAULT_CODES = {
     "400-key": ErrorCode.API_AUTH,
     "400-tokens": ErrorCode.CONTEXT_TOO_LARGE,
     "400-bare": ErrorCode.API_4XX,
+    "400-size": ErrorCode.CONTEXT_TOO_LARGE,
+    "400-schema": ErrorCode.API_4XX,
     "400-pages": ErrorCode.INPUT_INVALID,
     "400-deadline": ErrorCode.API_4XX,
     "403": ErrorCode.API_AUTH,
@@ -46,6 +53,7 @@ FAULT_CODES = {
     "wrong-token": ErrorCode.REPLY_MISMATCH,
     "truncated": ErrorCode.OUTPUT_TRUNCATED,
     "truncated-empty": ErrorCode.OUTPUT_TRUNCATED,
+    "loop-newlines": ErrorCode.OUTPUT_TRUNCATED,
     "loop": ErrorCode.OUTPUT_TRUNCATED,
     "empty": ErrorCode.EMPTY_RESPONSE,
     "empty-object": ErrorCode.EMPTY_RESPONSE,
@@ -55,7 +63,7 @@ FAULT_CODES = {
 }
 BILLED = {
     "bad-json", "bare-list", "wrong-shape", "wrong-token", "truncated", "truncated-empty", "loop",
-    "empty", "blocked", "finish",
+    "loop-newlines", "empty", "blocked", "finish",
 }  # fmt: skip
 
 
@@ -130,6 +138,111 @@ def test_each_fault_ends_in_its_code(provider: GeminiProvider, name: str, code: 
     assert (error.call.input_tokens > 0) == (name in BILLED)
     assert error.__context__ is None
     assert error.__cause__ is None
+
+
+REASON_CODES: dict[str, ErrorCode] = {
+    **dict.fromkeys(FINISH_REASONS, ErrorCode.EMPTY_RESPONSE),
+    **dict.fromkeys(
+        (
+            "SAFETY",
+            "RECITATION",
+            "LANGUAGE",
+            "BLOCKLIST",
+            "PROHIBITED_CONTENT",
+            "SPII",
+            "IMAGE_SAFETY",
+            "IMAGE_PROHIBITED_CONTENT",
+            "IMAGE_RECITATION",
+            "MODEL_ARMOR",
+        ),
+        ErrorCode.CONTENT_BLOCKED,
+    ),
+    **dict.fromkeys(("MAX_TOKENS", "CONTINUATION"), ErrorCode.OUTPUT_TRUNCATED),
+    **dict.fromkeys(
+        (
+            "MALFORMED_FUNCTION_CALL",
+            "MALFORMED_RESPONSE",
+            "UNEXPECTED_TOOL_CALL",
+            "TOO_MANY_TOOL_CALLS",
+            "MISSING_THOUGHT_SIGNATURE",
+        ),
+        ErrorCode.PARSE_JSON,
+    ),
+}
+
+
+def test_each_finish_and_block_reason_ends_in_its_code() -> None:
+    expected = [*REASON_CODES.items(), *((r, ErrorCode.CONTENT_BLOCKED) for r in BLOCK_REASONS)]
+    rules = [
+        {"fault": "finish", "reason": reason, "page": page}
+        for page, reason in enumerate(REASON_CODES, start=1)
+    ] + [
+        {"fault": "blocked", "reason": reason, "page": page}
+        for page, reason in enumerate(BLOCK_REASONS, start=1 + len(REASON_CODES))
+    ]
+    with Emulator(answers="minimal", faults=rules) as emulator:
+        provider = gemini(emulator.url)
+        ends = [
+            (reason, failure(provider, entities_request(page=page)).code)
+            for page, (reason, _) in enumerate(expected, start=1)
+        ]
+
+    assert ends == expected
+
+
+def attached_request(*contents: bytes, media_type: str = "application/pdf") -> Request:
+    """Ask for the entities of one page that is attached."""
+    whole = PageSlice(page=4, start=0, text="never sent", attached=1)
+    request = entities_request()
+    return replace(
+        request,
+        prompt=render_entities(request.item_token, [whole], include_zones=False),
+        attachments=tuple(Attachment(media_type=media_type, content=c) for c in contents),
+    )
+
+
+def test_an_attached_page_is_read_and_let_go(provider: GeminiProvider) -> None:
+    request = attached_request(hostile.note_pdf())
+
+    reply = provider.generate(request)
+
+    assert isinstance(reply.output, EntityReply)
+    assert {(e.page, e.name.lower()) for e in reply.output.entities} >= {(4, "metformin")}
+    assert reply.facts.input_tokens == estimate_tokens(request.prompt) + 560
+    assert [attachment.content for attachment in request.attachments] == [b""]
+
+
+def test_a_page_that_was_not_attached_has_no_entities(provider: GeminiProvider) -> None:
+    reply = provider.generate(attached_request())
+
+    assert isinstance(reply.output, EntityReply)
+    assert reply.output.entities == []
+
+
+def test_pages_that_are_too_large_are_not_sent_and_ask_for_fewer(emulator: Emulator) -> None:
+    content = hostile.note_pdf()
+    provider = GeminiProvider(
+        api_key="k", model=MODEL, base_url=emulator.url, max_inline_bytes=2 * len(content) - 1
+    )
+    before = len(emulator.log())
+
+    error = failure(provider, attached_request(content, content))
+
+    assert error.code is ErrorCode.CONTEXT_TOO_LARGE
+    assert len(emulator.log()) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "media_type", "code"),
+    [
+        (b"%PDF-1.7 nothing", "application/pdf", ErrorCode.API_4XX),
+        (b"x", "application/zip", ErrorCode.API_4XX),
+    ],
+)
+def test_bytes_that_the_service_refuses_are_a_refused_request(
+    provider: GeminiProvider, content: bytes, media_type: str, code: ErrorCode
+) -> None:
+    assert failure(provider, attached_request(content, media_type=media_type)).code is code
 
 
 def test_a_fenced_reply_is_read(provider: GeminiProvider) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipeline.provider.emulator import asking
 from pipeline.provider.emulator.answers import Answers
-from pipeline.provider.emulator.faults import FAULTS
+from pipeline.provider.emulator.clock import PacificClock
+from pipeline.provider.emulator.embedding import DIMENSIONS, embed
+from pipeline.provider.emulator.faults import FAULTS, FINISH_REASONS, Draft, Setting
 from pipeline.provider.emulator.latency import read_latency
 from pipeline.provider.emulator.limits import Limits
 from pipeline.provider.emulator.script import Call, Script, load_script, read_rules
@@ -152,17 +156,68 @@ def test_input_tokens_are_limited_and_the_hint_waits_for_enough_of_them() -> Non
     assert limits.admit(70.0, 50) is None
 
 
-def test_a_days_quota_hints_at_seconds_and_lasts_the_day() -> None:
-    limits = Limits(rpd=2)
+def clock_at(text: str) -> PacificClock:
+    return PacificClock.set_to(text, now=0.0)
+
+
+def test_a_days_quota_hints_at_seconds_and_lasts_until_midnight_pacific() -> None:
+    limits = Limits(rpd=2, clock=clock_at("22:00:00"))
     for at in (0.0, 1.0):
         limits.admit(at, 1)
 
-    refusal = limits.admit(3_600.0, 1)
+    refusal = limits.admit(7_199.0, 1)
 
     assert refusal is not None
     assert "PerDay" in refusal.quotas[0].quota_id
     assert refusal.retry_after_s == 5.0
-    assert limits.admit(86_400.0, 1) is None
+    assert limits.admit(7_200.0, 1) is None
+
+
+def test_a_clock_that_is_put_forward_frees_the_days_quota() -> None:
+    clock = clock_at("08:00:00")
+    limits = Limits(rpd=1, clock=clock)
+    limits.admit(0.0, 1)
+    assert limits.admit(1.0, 1) is not None
+
+    clock.advance(clock.to_midnight_s(1.0))
+
+    assert limits.admit(1.0, 1) is None
+
+
+def test_a_day_of_the_change_to_summer_time_has_23_hours() -> None:
+    assert clock_at("2026-03-08 00:00:00").to_midnight_s(0.0) == 23 * 3_600
+
+
+@pytest.mark.parametrize("text", ["", "noon", "25:00:00"])
+def test_another_form_of_a_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a time"):
+        clock_at(text)
+
+
+def test_spend_is_limited_over_ten_windows_by_input_and_output() -> None:
+    limits = Limits(spend_usd=1.0, window_s=60.0)
+    assert limits.admit(0.0, 2_000_000) is None
+    limits.answered(10.0, 2_000_000)
+
+    refusal = limits.admit(20.0, 1)
+
+    assert limits.spent_usd(20.0) == pytest.approx(1.0)
+    assert refusal is not None
+    assert refusal.outcome == "limit-spend"
+    assert "Spend" in refusal.quotas[0].quota_id
+    assert refusal.retry_after_s == pytest.approx(580.0)
+    assert limits.admit(600.0, 1) is None
+
+
+def test_each_model_has_a_quota_of_its_own_and_all_share_the_spend() -> None:
+    limits = Limits(rpm=1, spend_usd=0.1)
+
+    one, again, other = (limits.admit(0.0, 1_000_000, model) for model in "aab")
+
+    assert one is None
+    assert again is not None
+    assert other is not None
+    assert other.outcome == "limit-spend"
 
 
 def latency_of(
@@ -186,6 +241,15 @@ def test_lognormal_latency_has_its_median_and_follows_its_seed() -> None:
     assert latency_of("lognormal:2,0.5/call", seed="7") == latency_of(
         "lognormal:2,0.5/call", seed="7"
     )
+
+
+def test_a_part_of_the_calls_stalls() -> None:
+    drawn = [latency_of("lognormal:2,0.3/call+stall:0.1,100", seed=str(n)) for n in range(2_000)]
+
+    stalled = [seconds for seconds in drawn if seconds > 20]
+
+    assert 150 < len(stalled) < 250
+    assert sorted(stalled)[len(stalled) // 2] == pytest.approx(102, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +279,7 @@ def test_an_answer_has_no_field_that_the_schema_does_not_name() -> None:
     request = entities_request()
     schema = wire_schema(EntityReply)
 
-    text = Answers("local").to(request.prompt, read_prompt(request.prompt), schema)
+    text = Answers("local").to(read_prompt(request.prompt), schema)
 
     names = {name for entity in json.loads(text)["entities"] for name in entity}
     assert names
@@ -227,7 +291,7 @@ def test_the_same_pages_are_answered_from_memory_with_each_token_of_its_own() ->
     answers = Answers("local")
     requests = [entities_request(), entities_request(), entities_request(text="NKDA")]
 
-    replies = [json.loads(answers.to(r.prompt, read_prompt(r.prompt), {})) for r in requests]
+    replies = [json.loads(answers.to(read_prompt(r.prompt), {})) for r in requests]
 
     assert [reply["item_token"] for reply in replies] == [r.item_token for r in requests]
     assert replies[0]["entities"] == replies[1]["entities"] != replies[2]["entities"]
@@ -242,6 +306,45 @@ def test_the_schema_holds_no_bound_and_resolves() -> None:
     ]
     assert '{"type": ["string", "null"]}' in text
     assert '"$ref": "#/$defs/FoundEntity"' in text
+
+
+def test_like_texts_have_near_vectors_and_the_same_text_the_same() -> None:
+    one, same, like, other = (
+        embed(text)
+        for text in ("type 2 diabetes",) * 2 + ("diabetes mellitus type 2", "fracture of the wrist")
+    )
+
+    def nearness(a: list[float], b: list[float]) -> float:
+        return sum(x * y for x, y in zip(a, b, strict=True))
+
+    assert one == same
+    assert len(one) == DIMENSIONS
+    assert nearness(one, one) == pytest.approx(1.0, abs=1e-5)
+    assert nearness(one, like) > 0.5 > nearness(one, other)
+    assert embed("", 8) == [0.0] * 8
+
+
+def test_attached_pages_of_more_than_50_mb_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "LARGEST_INLINE_BYTES", 1_000)
+    part = {"inlineData": {"mimeType": "image/png", "data": base64.b64encode(b"x" * 600).decode()}}
+
+    one, two = (asking.input_of({"contents": [{"parts": [part] * parts}]}) for parts in (1, 2))
+
+    assert one.problem == ""
+    with pytest.raises(asking.Refused, match="payload size exceeds the limit"):
+        asking.check_input(two, tokens=1)
+
+
+def test_any_reason_is_one_of_the_services_and_follows_the_seed() -> None:
+    draft = Draft(model="m", item_token="")
+
+    drawn = [
+        FAULTS["finish"].change(draft, Setting(reason="any", seed=str(n))).finish_reason
+        for n in [*range(300), *range(300)]
+    ]
+
+    assert set(drawn) == set(FINISH_REASONS)
+    assert drawn[:300] == drawn[300:]
 
 
 def test_every_fault_is_in_the_documentation() -> None:

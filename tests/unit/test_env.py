@@ -138,6 +138,21 @@ def test_a_wrong_value_is_one_problem_with_id_and_hint_that_quotes_nothing(
     assert getattr(environment, variable) == default
 
 
+def test_pages_can_be_sent_to_gemini_but_not_to_the_local_engine(
+    bare_environment: pytest.MonkeyPatch,
+) -> None:
+    bare_environment.setenv("PASS_INPUT", "pdf")
+
+    _, problems = env.load()
+    _set(bare_environment, EMULATOR)
+    environment, none_with_gemini = env.load()
+
+    assert [problem.variable for problem in problems] == ["PASS_INPUT"]
+    assert "gemini" in problems[0].hint
+    assert none_with_gemini == ()
+    assert environment.PASS_INPUT == "pdf"
+
+
 def test_every_wrong_value_is_reported_at_once(bare_environment: pytest.MonkeyPatch) -> None:
     _set(bare_environment, WRONG)
 

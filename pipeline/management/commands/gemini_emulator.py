@@ -1,25 +1,33 @@
 """`manage.py gemini_emulator`: a Gemini-compatible service on loopback, to rehearse an outage.
 
-May import the emulator. Runs until Ctrl-C or SIGTERM; the first line of its output is its address.
+May import the emulator and `proving`. Runs until Ctrl-C or SIGTERM; the first line of its output is
+its address. With `--check` it serves nothing and proves a log against the database instead.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from argparse import ArgumentParser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from pipeline.provider.emulator.latency import read_latency
+from pipeline.provider.emulator.latency import Latency, read_latency
+from pipeline.provider.emulator.proof import Proof
+from pipeline.provider.emulator.requestlog import read_log
+from pipeline.provider.emulator.scenario import Scenario, load_scenario, ready
 from pipeline.provider.emulator.script import load_script
 from pipeline.provider.emulator.server import serve
 from pipeline.provider.emulator.service import Options
 
+PLAIN = Scenario(title="", expect="")
+
 
 class Command(BaseCommand):
-    """Serve until interrupted."""
+    """Serve until interrupted, or check a log."""
 
     help = "Serve a Gemini-compatible API on 127.0.0.1; set GEMINI_BASE_URL to the printed URL."
     requires_system_checks: list[str] = []
@@ -27,55 +35,104 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options of `docs/emulator.md`."""
         parser.add_argument("--port", type=int, default=8090, help="0 picks a free one")
-        parser.add_argument("--rpm", type=int, default=0, help="requests a minute; 0: no limit")
-        parser.add_argument("--tpm", type=int, default=0, help="input tokens a minute")
-        parser.add_argument("--rpd", type=int, default=0, help="requests a day")
         parser.add_argument(
-            "--window", type=float, default=60.0, help="seconds of a quota's minute, to scale it"
+            "--scenario", metavar="NAME|FILE", help=f"a TOML file, or one of {', '.join(ready())}"
         )
         parser.add_argument(
+            "--scale", type=float, default=1.0, help="factor of all seconds of the scenario"
+        )
+        parser.add_argument("--rpm", type=int, help="requests a minute; 0: no limit")
+        parser.add_argument("--tpm", type=int, help="input tokens a minute")
+        parser.add_argument("--rpd", type=int, help="requests a day, until midnight Pacific")
+        parser.add_argument(
+            "--spend", type=float, dest="spend_usd", help="US dollars in any ten minutes"
+        )
+        parser.add_argument(
+            "--window", type=float, dest="window_s", help="seconds of a quota's minute"
+        )
+        parser.add_argument("--clock", help="Pacific time at the start: 23:59:30")
+        parser.add_argument(
             "--latency",
-            default="0",
-            help="seconds for each own page: 0.2, 2/call, lognormal:0.2,0.5[/call]",
+            help="seconds for each own page: 0.2, 2/call, lognormal:0.2,0.5[/call], +stall:0.01,45",
         )
         parser.add_argument("--latency-map", type=Path, help="JSON: place of an item -> seconds")
         parser.add_argument("--faults", type=Path, help="fault script, TOML or JSON")
-        parser.add_argument("--seed", type=int, default=1)
-        parser.add_argument("--log", type=Path, help="append a JSON line for each call")
+        parser.add_argument("--seed", type=int)
+        parser.add_argument("--log", type=Path, help="append a JSON line for each request")
         parser.add_argument(
             "--answers",
             choices=["local", "minimal"],
             default="local",
             help="local: what the local engine finds; minimal: nothing, at no cost",
         )
+        parser.add_argument(
+            "--check", type=Path, metavar="LOG", help="prove a log against the database, then end"
+        )
+        parser.add_argument("--json", action="store_true", help="of --check: one object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read the files, then serve."""
+        if options["check"] is not None:
+            self._check(options["check"], as_json=options["json"])
+            return
         try:
-            settings = Options(
-                rpm=options["rpm"],
-                tpm=options["tpm"],
-                rpd=options["rpd"],
-                window_s=options["window"],
-                latency=read_latency(options["latency"], _read_map(options["latency_map"])),
-                rules=load_script(options["faults"]) if options["faults"] else (),
-                seed=options["seed"],
-                log=options["log"],
-                answers=options["answers"],
-            )
-            serve(settings, port=options["port"], announce=self._announce)
+            scenario = load_scenario(options["scenario"]) if options["scenario"] else PLAIN
+            settings = _settings(scenario, options)
+
+            def announce(url: str) -> None:
+                self.stdout.write("\n".join(filter(None, [url, scenario.title, scenario.expect])))
+                self.stdout.flush()
+
+            serve(settings, port=options["port"], announce=announce)
         except (OSError, ValueError) as exc:
             raise CommandError(str(exc)) from None
 
-    def _announce(self, url: str) -> None:
-        self.stdout.write(url)
-        self.stdout.flush()
+    def _check(self, path: Path, *, as_json: bool) -> None:
+        # Not at the top: to serve, no database is needed.
+        from pipeline.management.proving import prove_log
+
+        if not path.exists():
+            raise CommandError(f"{path.name}: no such file")
+        try:
+            lines = read_log(path)
+        except (ValueError, TypeError):
+            raise CommandError(f"{path.name}: not a log of the emulator") from None
+        proof = prove_log(lines)
+        self.stdout.write(json.dumps(proof.as_dict()) if as_json else _told(proof))
+        if proof.findings:
+            sys.exit(1)
 
 
-def _read_map(path: Path | None) -> dict[str, float]:
-    if path is None:
-        return {}
+def _settings(scenario: Scenario, options: dict[str, Any]) -> Options:
+    """Return the scenario's settings, with the options that were given in their place."""
+    if not options["scale"] > 0:
+        raise ValueError("--scale: more than 0")
+    names = ("rpm", "tpm", "rpd", "spend_usd", "window_s", "clock", "seed")
+    changed = {name: options[name] for name in names if options[name] is not None}
+    settings = scenario.options(
+        scale=options["scale"], log=options["log"], answers=options["answers"], **changed
+    )
+    latency = settings.latency
+    if options["latency"] is not None:
+        latency = read_latency(options["latency"])
+    if options["latency_map"]:
+        latency = _with_map(latency, options["latency_map"])
+    rules = load_script(options["faults"]) if options["faults"] else []
+    return replace(settings, latency=latency, rules=[*settings.rules, *rules])
+
+
+def _with_map(latency: Latency, path: Path) -> Latency:
     places = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(places, dict):
         raise ValueError(f"{path.name}: write an object of places and seconds")
-    return {str(place): float(seconds) for place, seconds in places.items()}
+    return replace(latency, by_place={str(at): float(seconds) for at, seconds in places.items()})
+
+
+def _told(proof: Proof) -> str:
+    lines = [f"{what:<44}{count:>8}" for what, count in proof.counts.items()]
+    verdict = (
+        f"{len(proof.findings)} findings"
+        if proof.findings
+        else "nothing lost, nor doubled, nor swapped"
+    )
+    return "\n".join([*lines, *proof.findings, verdict])

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from pipeline.provider.emulator.latency import read_latency
-from pipeline.provider.emulator.script import read_rules
+from pipeline.provider.emulator.scenario import read_scenario
 from pipeline.provider.emulator.server import serve
-from pipeline.provider.emulator.service import Options
 
 
 def _announce(url: str) -> None:
@@ -23,17 +22,14 @@ def _announce(url: str) -> None:
 def main() -> None:
     """Serve until standard input ends."""
     settings = json.loads(sys.argv[1])
-    options = Options(
-        rpm=settings["rpm"],
-        tpm=settings["tpm"],
-        rpd=settings["rpd"],
-        window_s=settings["window_s"],
-        latency=read_latency(settings["latency"], settings["latency_map"]),
-        rules=read_rules({"fault": settings["faults"]}),
-        seed=settings["seed"],
-        log=Path(settings["log"]),
-        answers=settings["answers"],
+    scenario = read_scenario(settings["scenario"])
+    changed = {"seed": settings["seed"]} if settings["seed"] is not None else {}
+    options = scenario.options(
+        scale=settings["scale"], log=Path(settings["log"]), answers=settings["answers"], **changed
     )
+    if settings["latency_map"]:
+        places = {place: float(seconds) for place, seconds in settings["latency_map"].items()}
+        options = replace(options, latency=replace(options.latency, by_place=places))
     serve(options, port=settings["port"], announce=_announce, until_stdin_ends=True)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
-from pipeline.provider.prompts import Question, render_discovery, render_entities
+from pipeline.provider.prompts import Question, read_prompt, render_discovery, render_entities
 from pipeline.types import PageSlice
 
 Source = Literal["local", "minimal"]
@@ -34,9 +34,9 @@ class Answers:
         if self._source == "local":
             page = PageSlice(page=1, start=0, text="Assessment: asthma.")
             for render in (render_discovery, partial(render_entities, include_zones=False)):
-                _local(render("0" * 32, [page]), {})
+                _local(read_prompt(render("0" * 32, [page])), {})
 
-    def to(self, prompt: str, question: Question | None, schema: Mapping[str, Any]) -> str:
+    def to(self, question: Question | None, schema: Mapping[str, Any]) -> str:
         """Return the reply's text; `{}` for a prompt that is not one of ours."""
         if question is None:
             return "{}"
@@ -44,21 +44,26 @@ class Answers:
             return json.dumps({"item_token": question.item_token, "language": "en"})
         token = question.item_token
         # Pages and schema without the token: only the echo of it differs between two that agree.
-        asked = prompt.replace(token, "") + json.dumps(schema, sort_keys=True)
+        asked = repr((question.kind, question.include_zones, [_shown(s) for s in question.slices]))
+        asked += json.dumps(schema, sort_keys=True)
         key = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
         if key not in self._known:
-            self._known[key] = token, _local(prompt, schema)
+            self._known[key] = token, _local(question, schema)
             while len(self._known) > CACHED:
                 self._known.popitem(last=False)
         first_token, text = self._known[key]
         return text.replace(first_token, token)
 
 
-def _local(prompt: str, schema: Mapping[str, Any]) -> str:
+def _shown(part: PageSlice) -> tuple[object, ...]:
+    return part.page, part.start, part.context, part.text
+
+
+def _local(question: Question, schema: Mapping[str, Any]) -> str:
     # Not at the top: its lexicons take time to load, and `minimal` never needs them.
     from pipeline.provider import local
 
-    reply = local.answer(prompt).model_dump(mode="json", exclude_none=True)
+    reply = local.answer_to(question).model_dump(mode="json", exclude_none=True)
     return json.dumps(_fitted(reply, schema, schema), ensure_ascii=False)
 
 

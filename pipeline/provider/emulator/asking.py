@@ -1,19 +1,27 @@
 """What a request to the API asks for, and whether the service would take it at all.
 
-May import `bodies` and `http`. Field names are taken as `camelCase`, `snake_case` or a mixture, as
-the service takes them.
+May import `attached`, `bodies` and `http`. Field names are taken as `camelCase`, `snake_case` or a
+mixture, as the service takes them.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.provider.emulator import bodies
+from pipeline.provider.emulator.attached import Inline, UnreadableError, inline
 from pipeline.provider.emulator.http import HttpRequest
+from pipeline.provider.prompts import estimate_tokens
 
 SHORTEST_DEADLINE_S = 10
+INPUT_TOKEN_LIMIT = 1_048_576
+LARGEST_INLINE_BYTES = 50 * 1024 * 1024
+"""Of the documents and images of a request, decoded."""
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer, not a fault of ours
@@ -23,6 +31,28 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not a fault of ours
         super().__init__(message)
         self.status = status
         self.body = bodies.error(status, name, message, details)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """What a request shows to the model."""
+
+    text: str = field(default="", repr=False)
+    inlines: tuple[Inline, ...] = ()
+    problem: str = ""
+    """Why the service would refuse it, in its own words."""
+
+    def modalities(self, model: str) -> dict[str, int]:
+        """Return the input tokens by modality."""
+        counts = {"TEXT": estimate_tokens(self.text)}
+        for part in self.inlines:
+            counts[part.modality] = counts.get(part.modality, 0) + part.tokens(model)
+        return counts
+
+    @property
+    def pages(self) -> int:
+        """How many pages came inline."""
+        return sum(part.pages for part in self.inlines)
 
 
 def check_key(request: HttpRequest) -> None:
@@ -55,40 +85,84 @@ def check_deadline(request: HttpRequest) -> None:
         )
 
 
-def read_json(body: bytes) -> Mapping[str, Any]:
-    """Read a body that must be an object."""
+def read_json(body: bytes) -> dict[str, Any]:
+    """Read a body that must be an object; its own fields get plain names."""
     try:
         content = json.loads(body)
     except ValueError:
         content = None
     if not isinstance(content, dict):
         raise Refused(400, "INVALID_ARGUMENT", "Invalid JSON payload received.")
-    return content
+    return plain(content)
 
 
-def _plain(name: str) -> str:
-    """The API takes `maxOutputTokens`, `max_output_tokens` and mixtures."""
-    return name.replace("_", "").lower()
+def plain(fields: object) -> dict[str, Any]:
+    """Return an object's fields as `maxoutputtokens`, however they were written."""
+    if not isinstance(fields, dict):
+        return {}
+    return {name.replace("_", "").lower(): value for name, value in fields.items()}
 
 
 def config_of(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the generation config with plain names."""
-    for name, value in content.items():
-        if _plain(name) == "generationconfig" and isinstance(value, dict):
-            return {_plain(k): v for k, v in value.items()}
-    return {}
+    return plain(content.get("generationconfig"))
 
 
-def thinks(thinking: Mapping[str, Any]) -> bool:
+def thinks(thinking: object) -> bool:
     """Tell whether more than the least thinking is asked for."""
-    plain = {_plain(k): v for k, v in thinking.items()}
-    level = str(plain.get("thinkinglevel", "")).upper()
-    return level not in {"", "MINIMAL"} or bool(plain.get("thinkingbudget"))
+    asked = plain(thinking)
+    level = str(asked.get("thinkinglevel", "")).upper()
+    return level not in {"", "MINIMAL"} or bool(asked.get("thinkingbudget"))
 
 
-def text_of(content: Mapping[str, Any]) -> str:
-    """Return the text of all parts, in order."""
-    inner = content.get("generateContentRequest", content)
-    contents = inner.get("contents") or []
-    parts = [p for c in contents if isinstance(c, dict) for p in c.get("parts") or []]
-    return "\n".join(p["text"] for p in parts if isinstance(p, dict) and "text" in p)
+def input_of(content: Mapping[str, Any]) -> Input:
+    """Return the text and the inline parts of a request, in order."""
+    content = plain(content.get("generatecontentrequest")) or content
+    texts, inlines, problem = [], [], ""
+    for part in _parts(content):
+        if isinstance(part.get("text"), str):
+            texts.append(part["text"])
+        if "inlinedata" in part:
+            try:
+                inlines.append(_inline(plain(part["inlinedata"])))
+            except UnreadableError as exc:
+                problem = str(exc)
+    if sum(len(part.content) for part in inlines) > LARGEST_INLINE_BYTES:
+        problem = f"Request payload size exceeds the limit: {LARGEST_INLINE_BYTES} bytes."
+    return Input(text="\n".join(texts), inlines=tuple(inlines), problem=problem)
+
+
+def check_input(shown: Input, tokens: int) -> None:
+    """Refuse what cannot be read, and what is too long."""
+    if shown.problem:
+        raise Refused(400, "INVALID_ARGUMENT", shown.problem)
+    if tokens > INPUT_TOKEN_LIMIT:
+        raise Refused(
+            400,
+            "INVALID_ARGUMENT",
+            f"The input token count ({tokens}) exceeds the maximum number of tokens allowed "
+            f"({INPUT_TOKEN_LIMIT}).",
+        )
+
+
+def _parts(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    contents = content.get("contents", content.get("content")) or []
+    for one in [content.get("systeminstruction"), *_listed(contents)]:
+        for part in _listed(plain(one).get("parts")):
+            yield plain(part)
+
+
+def _listed(value: object) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    return [] if value is None else [value]
+
+
+def _inline(part: Mapping[str, Any]) -> Inline:
+    written = str(part.get("data", "")).replace("-", "+").replace("_", "/")
+    try:
+        # The client writes URL-safe base64, the documentation shows the other; both are taken.
+        content = base64.b64decode(written + "=" * (-len(written) % 4), validate=True)
+    except binascii.Error:
+        raise UnreadableError("Base64 decoding failed.") from None
+    return inline(str(part.get("mimetype", "")), content)

@@ -21,7 +21,7 @@ class Quota:
 
     quota_id: str
     metric: str
-    limit: int
+    limit: float
 
 
 def minute_requests(limit: int) -> Quota:
@@ -48,6 +48,13 @@ def day_requests(limit: int) -> Quota:
         quota_id="GenerateRequestsPerDayPerProjectPerModel-FreeTier",
         metric=_METRIC + "generate_requests_per_model_per_day",
         limit=limit,
+    )
+
+
+def spend(limit_usd: float) -> Quota:
+    """US dollars in any ten minutes."""
+    return Quota(
+        quota_id="SpendLimitPerProjectPer10Minutes", metric=_METRIC + "spend", limit=limit_usd
     )
 
 
@@ -118,6 +125,7 @@ def reply(
     model: str,
     response_id: str,
     usage: Mapping[str, int],
+    modalities: Mapping[str, int],
 ) -> dict[str, object]:
     """Build the body of a generateContent reply."""
     body: dict[str, object] = {}
@@ -131,10 +139,12 @@ def reply(
         if finish_reason is not None:
             candidate["finishReason"] = finish_reason
         body["candidates"] = [candidate]
-    body["usageMetadata"] = {
-        **usage,
-        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": usage["promptTokenCount"]}],
-    }
+    body["usageMetadata"] = {**usage, "promptTokensDetails": by_modality(modalities)}
     body["modelVersion"] = model
     body["responseId"] = response_id
     return body
+
+
+def by_modality(modalities: Mapping[str, int]) -> list[dict[str, object]]:
+    """Build the details of a token count: `TEXT`, `DOCUMENT`, `IMAGE`."""
+    return [{"modality": name, "tokenCount": count} for name, count in modalities.items() if count]

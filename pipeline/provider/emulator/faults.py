@@ -7,7 +7,8 @@ reply spoils its text, a bad line spoils its delivery. `docs/emulator.md` lists 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.provider.emulator import bodies
@@ -16,11 +17,52 @@ from pipeline.provider.emulator.http import Delivery
 MINUTE = bodies.minute_requests(300)
 TOKENS = bodies.minute_tokens(1_000_000)
 DAY = bodies.day_requests(250)
-SPEND = bodies.Quota(
-    quota_id="SpendLimitPerProjectPer10Minutes",
-    metric="generativelanguage.googleapis.com/spend",
-    limit=10,
+SPEND = bodies.spend(10)
+
+FINISH_REASONS = (
+    "FINISH_REASON_UNSPECIFIED",
+    "MAX_TOKENS",
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "OTHER",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "MALFORMED_FUNCTION_CALL",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_OTHER",
+    "NO_IMAGE",
+    "IMAGE_RECITATION",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
+    "MISSING_THOUGHT_SIGNATURE",
+    "MALFORMED_RESPONSE",
+    "ESCALATION",
+    "PUP_LIMITED_DISABLED",
+    "CONTINUATION",
+    "MODEL_ARMOR",
+    "A_REASON_OF_TOMORROW",
 )
+"""Why an answer can end beside STOP; the last stands for one that no client knows."""
+BLOCK_REASONS = (
+    "BLOCKED_REASON_UNSPECIFIED",
+    "SAFETY",
+    "OTHER",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "IMAGE_SAFETY",
+    "MODEL_ARMOR",
+    "JAILBREAK",
+)
+"""Why a prompt can be refused."""
+ANY = "any"
+"""As a `reason`: one of the list, drawn from the seed."""
+SLOW_S = 30.0
+"""What `slow` adds unless `delay_s` says otherwise."""
+LATE_S = 2.0
+"""How long after the client's own timeout `late` answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +72,8 @@ class Setting:
     retry_after_s: float | None = None
     delay_s: float | None = None
     reason: str = ""
+    """A finish or block reason, or `ANY`."""
+    seed: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +91,8 @@ class Draft:
     content_type: str = "application/json; charset=UTF-8"
     delivery: Delivery = Delivery.WHOLE
     extra_delay_s: float = 0.0
+    waits_out: bool = False
+    """It comes after the client's timeout, where the service would have given up at it."""
     full_output: bool = False
     """The output is counted up to the cap, as in a loop."""
 
@@ -104,20 +150,34 @@ def _body(body: bytes) -> Fault:
 
 
 def _slow(draft: Draft, setting: Setting) -> Draft:
-    return replace(draft, extra_delay_s=30.0 if setting.delay_s is None else 0.0)
+    return replace(draft, extra_delay_s=SLOW_S if setting.delay_s is None else 0.0)
+
+
+def _late(draft: Draft, _: Setting) -> Draft:
+    return replace(draft, waits_out=True)
+
+
+def _reason(setting: Setting, default: str, known: Sequence[str]) -> str:
+    if setting.reason == ANY:
+        return random.Random(f"{setting.seed}:reason").choice(known)
+    return setting.reason or default
 
 
 def _blocked(draft: Draft, setting: Setting) -> Draft:
-    return replace(draft, block_reason=setting.reason or "PROHIBITED_CONTENT", text=None)
+    reason = _reason(setting, "PROHIBITED_CONTENT", BLOCK_REASONS)
+    return replace(draft, block_reason=reason, text=None)
 
 
 def _finish(draft: Draft, setting: Setting) -> Draft:
-    return replace(draft, finish_reason=setting.reason or "SAFETY", text=None)
+    return replace(draft, finish_reason=_reason(setting, "SAFETY", FINISH_REASONS), text=None)
 
 
-def _loop(draft: Draft, _: Setting) -> Draft:
-    text = (draft.text or "")[:40] + '"value": "0.' + "0" * 20_000
-    return replace(draft, text=text, finish_reason="MAX_TOKENS", full_output=True)
+def _looping(tail: str) -> Fault:
+    def change(draft: Draft, _: Setting) -> Draft:
+        text = (draft.text or "")[:40] + tail
+        return replace(draft, text=text, finish_reason="MAX_TOKENS", full_output=True)
+
+    return Fault(change, answers=True)
 
 
 def _wrong_token(draft: Draft, _: Setting) -> Draft:
@@ -133,7 +193,8 @@ def _bare_list(text: str) -> str:
 
 
 def _wrong_shape(text: str) -> str:
-    return json.dumps({"item_token": json.loads(text).get("item_token"), "entities": "none"})
+    token = json.loads(text).get("item_token")
+    return json.dumps({"item_token": token, "encounters": "none", "entities": "none"})
 
 
 FAULTS: dict[str, Fault] = {
@@ -156,6 +217,16 @@ FAULTS: dict[str, Fault] = {
         "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
     ),
     "400-bare": _failure(400, "INVALID_ARGUMENT", "Request contains an invalid argument."),
+    "400-schema": _failure(
+        400,
+        "INVALID_ARGUMENT",
+        "The specified schema produces a constraint that has too many states for serving.",
+    ),
+    "400-size": _failure(
+        400,
+        "INVALID_ARGUMENT",
+        "Request payload size exceeds the limit: 52428800 bytes.",
+    ),
     "400-pages": _failure(400, "INVALID_ARGUMENT", "The document has no pages."),
     "400-deadline": _failure(
         400,
@@ -179,6 +250,7 @@ FAULTS: dict[str, Fault] = {
     "cut": _line(Delivery.CUT, answers=True),
     "trickle": _line(Delivery.TRICKLE, answers=True),
     "slow": Fault(_slow, answers=True),
+    "late": Fault(_late, answers=True),
     "bad-json": _text(lambda text: text[: max(1, len(text) * 2 // 3)] + ' "oops'),
     "fenced": _text(lambda text: f"```json\n{text}\n```"),
     "bare-list": _text(_bare_list),
@@ -186,7 +258,8 @@ FAULTS: dict[str, Fault] = {
     "wrong-token": Fault(_wrong_token, answers=True),
     "truncated": _text(lambda text: text[: len(text) // 2], finish_reason="MAX_TOKENS"),
     "truncated-empty": _text(lambda _: None, finish_reason="MAX_TOKENS"),
-    "loop": Fault(_loop, answers=True),
+    "loop": _looping('"value": "0.' + "0" * 20_000),
+    "loop-newlines": _looping("\n" * 20_000),
     "empty": _text(lambda _: None),
     "empty-object": _body(b"{}"),
     "empty-body": _body(b""),
@@ -200,3 +273,6 @@ FAULTS: dict[str, Fault] = {
     "finish": Fault(_finish, answers=True),
 }
 """Name in a script -> what it does."""
+
+OF_ANY_BODY = frozenset({"cut", "trickle", "slow", "late", "empty-body", "empty-object"})
+"""Those of the answering faults that need no text to spoil; only these meet an embedding."""

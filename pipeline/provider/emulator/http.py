@@ -18,7 +18,7 @@ from http import HTTPStatus
 logger = logging.getLogger(__name__)
 
 MAX_HEAD_BYTES = 64 * 1024
-MAX_BODY_BYTES = 64 * 1024 * 1024
+MAX_BODY_BYTES = 128 * 1024 * 1024
 
 
 class Delivery(StrEnum):

@@ -10,20 +10,28 @@ import math
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _FORM = re.compile(
-    r"^(?:lognormal:(?P<median>[\d.]+),(?P<sigma>[\d.]+)|(?P<fixed>[\d.]+))(?P<unit>/call|/page)?$"
+    r"^(?:lognormal:(?P<median>[\d.]+),(?P<sigma>[\d.]+)|(?P<fixed>[\d.]+))(?P<unit>/call|/page)?"
+    r"(?:\+stall:(?P<stalled>[\d.]+),(?P<stall>[\d.]+))?$"
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Latency:
-    """Seconds of a call: fixed, or lognormal around a median; for each own page, or for a call."""
+    """Seconds of a call: fixed, or lognormal around a median; for each own page, or for a call.
+
+    A part of the calls stalls for longer, whatever their pages.
+    """
 
     median_s: float = 0.0
     sigma: float = 0.0
     per_page: bool = True
+    stalled: float = 0.0
+    """Part of the calls that stall, 0 to 1."""
+    stall_s: float = 0.0
+    """Median seconds of a stall, on top of the rest."""
     by_place: Mapping[str, float] = field(default_factory=dict)
     """Seconds of particular items, which replace the rest. Keys, most particular first:
     `entities 3:120` (kind, page and offset of the first own slice), `3:120`, `entities 3`, `3`,
@@ -36,23 +44,42 @@ class Latency:
                 return self.by_place[key]
         if f"#{item}" in self.by_place:
             return self.by_place[f"#{item}"]
-        drawn = self.median_s
-        if self.sigma:
-            drawn *= math.exp(self.sigma * random.Random(seed).gauss(0.0, 1.0))
-        return drawn * (max(1, pages) if self.per_page else 1)
+        luck = random.Random(seed)
+        drawn = self.median_s * self._spread(luck) * (max(1, pages) if self.per_page else 1)
+        if self.stalled and luck.random() < self.stalled:
+            drawn += self.stall_s * self._spread(luck)
+        return drawn
+
+    def scaled(self, factor: float) -> Latency:
+        """Return the same with all its seconds times `factor`."""
+        return replace(
+            self,
+            median_s=self.median_s * factor,
+            stall_s=self.stall_s * factor,
+            by_place={place: seconds * factor for place, seconds in self.by_place.items()},
+        )
+
+    def _spread(self, luck: random.Random) -> float:
+        return math.exp(self.sigma * luck.gauss(0.0, 1.0)) if self.sigma else 1.0
 
 
 def read_latency(text: str, by_place: Mapping[str, float] | None = None) -> Latency:
     """Read `0.2`, `2/call` or `lognormal:0.2,0.5/page`; seconds, each own page by default.
 
-    Raises ValueError for any other form.
+    `+stall:0.01,45` behind it has one call in a hundred stall for about 45 s. Raises ValueError for
+    any other form.
     """
     found = _FORM.match(text)
     if found is None:
-        raise ValueError(f"not a latency: {text!r}; write 0.2, 2/call or lognormal:0.2,0.5")
+        raise ValueError(
+            f"not a latency: {text!r}; write 0.2, 2/call or lognormal:0.2,0.5, and +stall:0.01,45"
+            " behind it where some calls stall"
+        )
     return Latency(
         median_s=float(found["median"] or found["fixed"]),
         sigma=float(found["sigma"] or 0.0),
         per_page=found["unit"] != "/call",
+        stalled=float(found["stalled"] or 0.0),
+        stall_s=float(found["stall"] or 0.0),
         by_place=by_place or {},
     )

@@ -1,14 +1,29 @@
-"""The quotas of the emulated project: requests and input tokens a window, requests a day.
+"""The quotas of the emulated project: requests and input tokens a window, requests a day, spend.
 
-May import `bodies`. One instance counts for all clients, as the service does for a project.
+May import `bodies` and `clock`. One instance counts for all clients. Requests and tokens count for
+each model, spend for the project, as with the service; a refused call counts nowhere.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from datetime import date
 
-from pipeline.provider.emulator.bodies import Quota, day_requests, minute_requests, minute_tokens
+from pipeline.provider.emulator.bodies import (
+    Quota,
+    day_requests,
+    minute_requests,
+    minute_tokens,
+    spend,
+)
+from pipeline.provider.emulator.clock import PacificClock
+
+SPEND_WINDOWS = 10
+"""The spend limit rolls over ten minutes, so over ten windows."""
+INPUT_USD_PER_M = 0.10
+OUTPUT_USD_PER_M = 0.40
+"""US dollars per million tokens: the defaults of `GEMINI_PRICE_*`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +35,16 @@ class Refusal:
     outcome: str
 
 
+@dataclass
+class _Use:
+    """What one model has used."""
+
+    calls: deque[tuple[float, int]] = field(default_factory=deque)
+    tokens: int = 0
+    today: int = 0
+    day: date | None = None
+
+
 @dataclass(kw_only=True)
 class Limits:
     """Exact sliding windows over admitted calls; a limit of 0 is none."""
@@ -27,43 +52,84 @@ class Limits:
     rpm: int = 0
     tpm: int = 0
     rpd: int = 0
+    spend_usd: float = 0.0
     window_s: float = 60.0
-    day_s: float = 86_400.0
-    _calls: deque[tuple[float, int]] = field(default_factory=deque, repr=False)
-    _tokens: int = 0
-    _today: int = 0
-    _day_began: float | None = None
+    clock: PacificClock = field(default_factory=PacificClock)
+    _models: dict[str, _Use] = field(default_factory=dict, repr=False)
+    _spent: deque[tuple[float, float]] = field(default_factory=deque, repr=False)
 
-    def admit(self, now: float, tokens: int) -> Refusal | None:
+    def admit(self, now: float, tokens: int, model: str = "") -> Refusal | None:
         """Count a call at `now` (seconds, monotonic) with its input tokens, or refuse it."""
-        self._forget(now)
-        if self.rpd and self._today >= self.rpd:
+        use = self._use(now, model)
+        if self.rpd and use.today >= self.rpd:
             # The service hints at seconds here, though only midnight helps.
             return Refusal(quotas=(day_requests(self.rpd),), retry_after_s=5.0, outcome="limit-rpd")
-        if self.rpm and len(self._calls) >= self.rpm:
-            return self._refuse(now, minute_requests(self.rpm), self._calls[0][0], "limit-rpm")
-        if self.tpm and self._tokens + tokens > self.tpm:
-            return self._refuse(now, minute_tokens(self.tpm), self._room_at(tokens), "limit-tpm")
-        self._calls.append((now, tokens))
-        self._tokens += tokens
-        self._today += 1
+        if self.spend_usd and self.spent_usd(now) >= self.spend_usd:
+            freed_by = self._spend_frees_at()
+            return self._refuse(now, spend(self.spend_usd), freed_by, "limit-spend", SPEND_WINDOWS)
+        if self.rpm and len(use.calls) >= self.rpm:
+            return self._refuse(now, minute_requests(self.rpm), use.calls[0][0], "limit-rpm")
+        if self.tpm and use.tokens + tokens > self.tpm:
+            freed_by = _room_at(use, tokens, self.tpm)
+            return self._refuse(now, minute_tokens(self.tpm), freed_by, "limit-tpm")
+        use.calls.append((now, tokens))
+        use.tokens += tokens
+        use.today += 1
+        self._pay(now, tokens * INPUT_USD_PER_M)
         return None
 
-    def _forget(self, now: float) -> None:
-        while self._calls and self._calls[0][0] <= now - self.window_s:
-            self._tokens -= self._calls.popleft()[1]
-        if self._day_began is None or now >= self._day_began + self.day_s:
-            self._day_began, self._today = now, 0
+    def answered(self, now: float, output_tokens: int) -> None:
+        """Count what an answer costs; unlike input it is known only when it is written."""
+        self._pay(now, output_tokens * OUTPUT_USD_PER_M)
 
-    def _room_at(self, tokens: int) -> float:
-        """When the call was made whose leaving gives `tokens` room."""
-        held = self._tokens
-        for at, used in self._calls:
-            held -= used
-            if held + tokens <= self.tpm:
+    def spent_usd(self, now: float) -> float:
+        """Return what was spent in the last ten windows."""
+        while self._spent and self._spent[0][0] <= now - SPEND_WINDOWS * self.window_s:
+            self._spent.popleft()
+        return sum(usd for _, usd in self._spent)
+
+    def used(self, now: float) -> dict[str, dict[str, int]]:
+        """Return what each model has used of its window and day."""
+        uses = {model: self._use(now, model) for model in list(self._models)}
+        return {
+            model: {"requests": len(use.calls), "input_tokens": use.tokens, "today": use.today}
+            for model, use in uses.items()
+        }
+
+    def _pay(self, now: float, micro_usd: float) -> None:
+        if self.spend_usd:
+            self._spent.append((now, micro_usd / 1e6))
+
+    def _use(self, now: float, model: str) -> _Use:
+        use = self._models.setdefault(model, _Use())
+        while use.calls and use.calls[0][0] <= now - self.window_s:
+            use.tokens -= use.calls.popleft()[1]
+        today = self.clock.day(now)
+        if use.day != today:
+            use.day, use.today = today, 0
+        return use
+
+    def _spend_frees_at(self) -> float:
+        """When the payment was made whose leaving brings the spend below its limit."""
+        held = sum(usd for _, usd in self._spent)
+        for at, usd in self._spent:
+            held -= usd
+            if held < self.spend_usd:
                 return at
-        return self._calls[-1][0] if self._calls else 0.0
+        return self._spent[-1][0]
 
-    def _refuse(self, now: float, quota: Quota, freed_by: float, outcome: str) -> Refusal:
-        wait = max(0.001, freed_by + self.window_s - now)
+    def _refuse(
+        self, now: float, quota: Quota, freed_by: float, outcome: str, windows: int = 1
+    ) -> Refusal:
+        wait = max(0.001, freed_by + windows * self.window_s - now)
         return Refusal(quotas=(quota,), retry_after_s=wait, outcome=outcome)
+
+
+def _room_at(use: _Use, tokens: int, limit: int) -> float:
+    """When the call was made whose leaving gives `tokens` room."""
+    held = use.tokens
+    for at, used in use.calls:
+        held -= used
+        if held + tokens <= limit:
+            return at
+    return use.calls[-1][0] if use.calls else 0.0

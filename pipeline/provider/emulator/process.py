@@ -1,11 +1,12 @@
 """The emulator in a process of its own, for tests and benchmarks.
 
-May import `latency`, `requestlog`, `script` and `service`. A process of its own, since clients that
-share its interpreter would measure each other.
+May import `requestlog` and `scenario`. A process of its own, since clients that share its
+interpreter would measure each other.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
 import subprocess
 import sys
@@ -16,12 +17,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from pipeline.provider.emulator.requestlog import LogLine, read_log
+from pipeline.provider.emulator.scenario import load_scenario
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 class Emulator:
     """Start an emulator, give its `url` and its `log()`, and end it.
+
+    `scenario` is a ready one's name, a file, or its content; it takes the place of latency, quotas,
+    timeline and faults. `scale` shrinks all its seconds.
 
     >>> with Emulator(latency="0.2", faults=[{"fault": "503", "number": "1-5"}]) as gemini:
     ...     provider = GeminiProvider(api_key="test", base_url=gemini.url, model=MODEL)
@@ -30,25 +35,39 @@ class Emulator:
     def __init__(
         self,
         *,
-        latency: str = "0",
+        scenario: str | Mapping[str, Any] = "",
+        scale: float = 1.0,
+        latency: str = "",
         latency_map: Mapping[str, float] | None = None,
         faults: Sequence[Mapping[str, Any]] = (),
+        timeline: Sequence[str] = (),
         rpm: int = 0,
         tpm: int = 0,
         rpd: int = 0,
+        spend_usd: float = 0.0,
         window_s: float = 60.0,
-        seed: int = 1,
+        clock: str = "",
+        seed: int | None = None,
         answers: str = "local",
         port: int = 0,
     ) -> None:
         self._settings = {
-            "latency": latency,
+            "scenario": _document(
+                scenario,
+                latency=latency,
+                clock=clock,
+                timeline=[*timeline],
+                fault=[dict(rule) for rule in faults],
+                quota={
+                    "rpm": rpm,
+                    "tpm": tpm,
+                    "rpd": rpd,
+                    "spend_usd": spend_usd,
+                    "window_s": window_s,
+                },
+            ),
+            "scale": scale,
             "latency_map": dict(latency_map or {}),
-            "faults": [dict(rule) for rule in faults],
-            "rpm": rpm,
-            "tpm": tpm,
-            "rpd": rpd,
-            "window_s": window_s,
             "seed": seed,
             "answers": answers,
             "port": port,
@@ -84,6 +103,32 @@ class Emulator:
         self._lines = read_log(self._log)
         self._folder.cleanup()
 
+    def advance_clock(self, seconds: float) -> None:
+        """Put the clock by which the day's quota ends forward."""
+        self._control("POST", "/emulator/clock", {"advance_s": seconds})
+
+    def state(self) -> dict[str, Any]:
+        """Return the Pacific time that it is there, and what is used of the quotas."""
+        return self._control("GET", "/emulator/state")
+
+    def _control(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=10)
+        try:
+            connection.request(method, path, json.dumps(body))
+            answer: dict[str, Any] = json.loads(connection.getresponse().read())
+            return answer
+        finally:
+            connection.close()
+
     def log(self) -> list[LogLine]:
         """Return what was asked so far, in the order in which the answers left."""
         return read_log(self._log) if self._process.returncode is None else self._lines
+
+
+def _document(scenario: str | Mapping[str, Any], **parts: Any) -> dict[str, Any]:
+    if isinstance(scenario, Mapping) and scenario:
+        return dict(scenario)
+    if scenario:
+        return load_scenario(str(scenario)).model_dump(mode="json")
+    latency = parts.pop("latency") or "0"
+    return {"title": "as told", "expect": "as told", "latency": latency, **parts}

@@ -1,4 +1,4 @@
-"""The emulator's log: one JSON line for each call, from which a loss or a duplicate can be proved.
+"""The emulator's log: one JSON line for each request; it can prove a loss or a duplicate.
 
 Imports nothing of the project. A line holds tokens, counts and times, never text of a document.
 """
@@ -13,12 +13,14 @@ from typing import IO
 
 @dataclass(frozen=True, kw_only=True)
 class LogLine:
-    """One call as the service saw it, written when its answer left (a hang: when it came)."""
+    """One request as the service saw it, written when its answer left (a hang: when it came)."""
 
     time: float
     """Unix time of arrival."""
     number: int
+    """Of the call, from 1; 0 for a request that asks no model for anything."""
     route: str
+    """`generateContent`, `embedContent`, `batchEmbedContents`, `countTokens`, or `other`."""
     item_token: str
     kind: str
     attempt: int
@@ -26,7 +28,8 @@ class LogLine:
     pages: list[int]
     """The pages of its own, 1-based."""
     outcome: str
-    """`ok`, the name of a fault, `limit-rpm`, `limit-tpm`, `limit-rpd`, `bad-request`."""
+    """`ok`, the name of a fault, `limit-rpm`, `limit-tpm`, `limit-rpd`, `limit-spend`,
+    `server-timeout`, `bad-request`."""
     status: int
     finish_reason: str
     response_id: str
@@ -38,6 +41,8 @@ class LogLine:
     """From arrival to the answer, as measured."""
     delivered: bool
     """The client was still there and the whole answer was sent."""
+    attached_pages: int = 0
+    """Pages of the documents and images that came inline."""
 
 
 class RequestLog:

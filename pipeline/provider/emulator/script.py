@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from pipeline.provider.emulator.faults import FAULTS, Setting
+from pipeline.provider.emulator.faults import FAULTS, SLOW_S, Setting
 
 
 def _ranges(value: object) -> object:
@@ -33,6 +33,8 @@ def _range(value: object) -> list[tuple[int, int]]:
         first, dash, last = value.partition("-")
         end = (int(last) if last else 2**62) if dash else int(first)
         return [(int(first), end)]
+    if isinstance(value, (list, tuple)) and len(value) == 2:
+        return [(int(value[0]), int(value[1]))]
     raise ValueError("write a number, '3-5', '10-' or a list of them")
 
 
@@ -53,7 +55,7 @@ class Rule(BaseModel):
     """Which call of its item it is, from 1."""
     page: Ranges | None = None
     """The first own page of the call."""
-    kind: Literal["discovery", "entities", "other"] | None = None
+    kind: Literal["discovery", "entities", "embedding", "other"] | None = None
     window: tuple[float, float] | None = None
     """Seconds since the first call."""
     probability: float = Field(default=1.0, ge=0.0, le=1.0)
@@ -63,7 +65,7 @@ class Rule(BaseModel):
     delay_s: float | None = Field(default=None, ge=0.0)
     """Wait this long before the answer, beside the latency; between the bytes for `trickle`."""
     reason: str = ""
-    """The finish or block reason of `finish` and `blocked`."""
+    """The finish or block reason of `finish` and `blocked`; `any` draws one."""
 
     @field_validator("fault")
     @classmethod
@@ -76,6 +78,17 @@ class Rule(BaseModel):
     def setting(self) -> Setting:
         """What the rule says beside the name."""
         return Setting(retry_after_s=self.retry_after_s, delay_s=self.delay_s, reason=self.reason)
+
+    def scaled(self, factor: float) -> Rule:
+        """Return the same with all its seconds times `factor`."""
+        delay_s = SLOW_S if self.fault == "slow" and self.delay_s is None else self.delay_s
+        return self.model_copy(
+            update={
+                "window": self.window and (self.window[0] * factor, self.window[1] * factor),
+                "delay_s": None if delay_s is None else delay_s * factor,
+                "retry_after_s": self.retry_after_s and self.retry_after_s * factor,
+            }
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +156,15 @@ def read_rules(document: dict[str, Any]) -> list[Rule]:
     try:
         return _File.model_validate(document).fault
     except ValidationError as exc:
-        lines = [
-            f"{'.'.join(map(str, e['loc']))}: {e['msg']}"
-            for e in exc.errors(include_input=False, include_url=False)
-        ]
-        raise ValueError("; ".join(lines)) from None
+        raise ValueError(mistakes(exc)) from None
+
+
+def mistakes(exc: ValidationError) -> str:
+    """Return every mistake of a file by its place, on one line."""
+    return "; ".join(
+        f"{'.'.join(map(str, e['loc']))}: {e['msg']}"
+        for e in exc.errors(include_input=False, include_url=False)
+    )
 
 
 def load_script(path: Path) -> list[Rule]:

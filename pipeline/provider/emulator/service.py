@@ -1,13 +1,12 @@
 """The emulated Gemini service: from a request to an answer, a delay and a line in the log.
 
-May import everything of this package and `prompts`. All state (quotas, attempts, the script) is of
-one process and one loop, so that it counts over all clients without a lock.
+May import everything of this package. All state (quotas, attempts, the script) is of one process
+and one loop, so that it counts over all clients without a lock.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -18,26 +17,38 @@ from typing import Any
 
 from pipeline.provider.emulator import bodies
 from pipeline.provider.emulator.answers import Answers, Source
+from pipeline.provider.emulator.asked import (
+    OUTPUT_TOKEN_LIMIT,
+    Asked,
+    Register,
+    bare_line,
+)
 from pipeline.provider.emulator.asking import (
+    INPUT_TOKEN_LIMIT,
+    Input,
     Refused,
     check_deadline,
+    check_input,
     check_key,
-    config_of,
+    input_of,
+    plain,
     read_json,
-    text_of,
-    thinks,
 )
-from pipeline.provider.emulator.faults import FAULTS, Draft, Setting
+from pipeline.provider.emulator.attached import Pages
+from pipeline.provider.emulator.clock import PacificClock
+from pipeline.provider.emulator.embedding import DIMENSIONS, embed
+from pipeline.provider.emulator.faults import FAULTS, LATE_S, OF_ANY_BODY, Draft, Setting
 from pipeline.provider.emulator.http import Delivery, HttpAnswer, HttpRequest
 from pipeline.provider.emulator.latency import Latency
 from pipeline.provider.emulator.limits import Limits
 from pipeline.provider.emulator.requestlog import LogLine, RequestLog
-from pipeline.provider.emulator.script import Call, Rule, Script
-from pipeline.provider.prompts import Question, estimate_tokens, read_prompt
+from pipeline.provider.emulator.script import Rule, Script
+from pipeline.provider.prompts import estimate_tokens
 
-INPUT_TOKEN_LIMIT = 1_048_576
-OUTPUT_TOKEN_LIMIT = 65_536
 _ROUTE = re.compile(r"^/(?:v1|v1beta)/models/(gemini-[\w.-]+)(?::(\w+))?(?:\?.*)?$")
+_VERBS = ("generateContent", "countTokens", "embedContent", "batchEmbedContents")
+_READERS = 2
+"""Attached documents that are read at once; each is read in a process of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +58,10 @@ class Options:
     rpm: int = 0
     tpm: int = 0
     rpd: int = 0
+    spend_usd: float = 0.0
     window_s: float = 60.0
+    clock: str = ""
+    """Pacific time that it is at the start; empty for the real one."""
     latency: Latency = field(default_factory=Latency)
     rules: Sequence[Rule] = ()
     seed: int = 1
@@ -55,187 +69,185 @@ class Options:
     answers: Source = "local"
 
 
-@dataclass(kw_only=True)
-class _Asked:
-    """One generateContent call, as far as it is known."""
-
-    model: str
-    prompt: str = ""
-    schema: Mapping[str, Any] = field(default_factory=dict)
-    max_output_tokens: int = OUTPUT_TOKEN_LIMIT
-    thinks: bool = False
-    server_timeout_s: float | None = None
-    question: Question | None = None
-    input_tokens: int = 0
-    line: LogLine
-    arrived: float
-    item: int = 0
-    seed: str = ""
-
-
 class Service:
     """Answers requests; see `Options`."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        now = time.monotonic()
+        self._clock = (
+            PacificClock.set_to(options.clock, now=now) if options.clock else PacificClock()
+        )
         self._limits = Limits(
-            rpm=options.rpm, tpm=options.tpm, rpd=options.rpd, window_s=options.window_s
+            rpm=options.rpm,
+            tpm=options.tpm,
+            rpd=options.rpd,
+            spend_usd=options.spend_usd,
+            window_s=options.window_s,
+            clock=self._clock,
         )
         self._script = Script(options.rules)
         self._log = RequestLog(options.log)
+        self._register = Register(options.seed)
+        self._pages = Pages()
         self._answers = Answers(options.answers)
         # One thread: the engine is bound by the interpreter's lock, the loop must not wait for it.
         self._thinker = ThreadPoolExecutor(max_workers=1)
+        self._readers = ThreadPoolExecutor(max_workers=_READERS)
         self._thinker.submit(self._answers.warm)
-        self._number = 0
-        self._first_call: float | None = None
-        self._items: dict[str, int] = {}
-        self._attempts: dict[str, int] = {}
 
     async def handle(self, request: HttpRequest) -> HttpAnswer:
         """Answer one request."""
+        if request.path.startswith("/emulator/"):
+            return self._control(request)
         route = _ROUTE.match(request.path)
+        model, verb = route.groups() if route else ("", None)
+        asks = verb if request.method == "POST" and verb in _VERBS else "other"
         try:
             check_key(request)
-            if route is None:
-                raise Refused(404, "NOT_FOUND", "Requested entity was not found.")
-            model, verb = route.groups()
-            if request.method == "GET" and verb is None:
-                return HttpAnswer(status=200, body=_model_card(model))
-            if request.method != "POST" or verb not in {"generateContent", "countTokens"}:
+            if model and request.method == "GET" and verb is None:
+                return self._told(asks, _model_card(model))
+            if asks == "other":
                 raise Refused(404, "NOT_FOUND", "Requested entity was not found.")
             content = read_json(request.body)
+            if asks == "countTokens":
+                return self._told(asks, _token_count(model, input_of(content)))
+            if asks == "generateContent":
+                return await self._generate(model, request, content)
+            return await self._embed(model, request, asks, content)
         except Refused as refused:
-            return HttpAnswer(status=refused.status, body=refused.body)
-        if verb == "countTokens":
-            return HttpAnswer(status=200, body=_token_count(content))
-        return await self._generate(model, request, content)
+            line = bare_line(asks, status=refused.status, outcome="bad-request")
+            return self._told(asks, refused.body, line=line)
 
     def close(self) -> None:
-        """Stop the engine's thread and close the log."""
+        """Stop the threads and close the log."""
         self._thinker.shutdown(wait=False, cancel_futures=True)
+        self._readers.shutdown(wait=False, cancel_futures=True)
         self._log.close()
+
+    def _told(self, route: str, body: bytes, *, line: LogLine | None = None) -> HttpAnswer:
+        """Answer what needs no model, and log it."""
+        self._log.write(line := line or bare_line(route, status=200, outcome="ok"))
+        return HttpAnswer(status=line.status, body=body)
+
+    def _control(self, request: HttpRequest) -> HttpAnswer:
+        """Show how the rehearsal stands; put the day's clock forward. No part of the API."""
+        now = time.monotonic()
+        if request.path == "/emulator/clock" and request.method == "POST":
+            try:
+                seconds = float(read_json(request.body).get("advances", 0.0))
+            except (Refused, TypeError, ValueError):
+                return HttpAnswer(status=400, body=bodies.encode({"error": "advance_s: seconds"}))
+            self._clock.advance(seconds)
+        elif request.path != "/emulator/state" or request.method != "GET":
+            return HttpAnswer(status=404, body=bodies.encode({"error": "not found"}))
+        began = self._register.began
+        state = {
+            "pacific_time": self._clock.at(now).isoformat(timespec="seconds"),
+            "seconds_to_midnight": round(self._clock.to_midnight_s(now), 3),
+            "seconds_since_first_call": None if began is None else round(now - began, 3),
+            "used": self._limits.used(now),
+            "spent_usd": round(self._limits.spent_usd(now), 6),
+        }
+        return HttpAnswer(status=200, body=bodies.encode(state))
 
     async def _generate(
         self, model: str, request: HttpRequest, content: Mapping[str, Any]
     ) -> HttpAnswer:
-        asked = self._read(model, request, content)
-        try:
-            check_deadline(request)
-            if asked.input_tokens > INPUT_TOKEN_LIMIT:
-                raise Refused(
-                    400,
-                    "INVALID_ARGUMENT",
-                    f"The input token count ({asked.input_tokens}) exceeds the maximum number of "
-                    f"tokens allowed ({INPUT_TOKEN_LIMIT}).",
-                )
-        except Refused as refused:
-            draft = Draft(model=model, item_token="", status=refused.status, body=refused.body)
-            return self._finish(asked, draft, "bad-request")
-        rule = self._script.choose(self._call_of(asked))
+        asked = self._register.generate(model, request, content, input_of(content))
+        if refusal := self._unfit(asked, request):
+            return refusal
+        rule = self._script.choose(asked.call(self._register.began or asked.arrived))
         if rule is not None and not FAULTS[rule.fault].answers:
             return await self._fail_at_once(asked, rule)
-        refusal = self._limits.admit(time.monotonic(), asked.input_tokens)
-        if refusal is not None:
-            body = bodies.resource_exhausted(
-                refusal.quotas, model=model, retry_after_s=refusal.retry_after_s
-            )
-            draft = Draft(model=model, item_token="", status=429, body=body)
-            return self._finish(asked, draft, refusal.outcome)
-        return await self._answer(asked, rule)
+        return self._limited(asked) or await self._answer(asked, rule)
 
-    async def _fail_at_once(self, asked: _Asked, rule: Rule) -> HttpAnswer:
+    async def _embed(
+        self, model: str, request: HttpRequest, route: str, content: Mapping[str, Any]
+    ) -> HttpAnswer:
+        """Answer with vectors; of the faults, those that answer only change how this is sent."""
+        wanted = [content] if route == "embedContent" else content.get("requests") or []
+        requests = [plain(one) for one in wanted]
+        texts = [input_of(one).text for one in requests]
+        sizes = [_dimensions(one) for one in requests]
+        asked = self._register.embed(model, request, route, Input(text="\n".join(texts)))
+        if refusal := self._unfit(asked, request):
+            return refusal
+        rule = self._script.choose(asked.call(self._register.began or asked.arrived))
+        if rule is not None and not FAULTS[rule.fault].answers:
+            return await self._fail_at_once(asked, rule)
+        if limited := self._limited(asked):
+            return limited
+        vectors = [{"values": embed(*one)} for one in zip(texts, sizes, strict=True)]
+        body: dict[str, object] = {"embeddings": vectors}
+        if route == "embedContent":
+            body = {"embedding": vectors[0]}
+        draft = Draft(model=model, item_token="", body=bodies.encode(body), text=None)
+        if rule is not None and rule.fault in OF_ANY_BODY:
+            draft = FAULTS[rule.fault].change(draft, self._setting(asked, rule))
+        return await self._leave(asked, rule, draft)
+
+    def _unfit(self, asked: Asked, request: HttpRequest) -> HttpAnswer | None:
+        try:
+            check_input(asked.shown, asked.input_tokens)
+            check_deadline(request)
+        except Refused as refused:
+            draft = Draft(
+                model=asked.model, item_token="", status=refused.status, body=refused.body
+            )
+            return self._finish(asked, draft, "bad-request")
+        return None
+
+    def _limited(self, asked: Asked) -> HttpAnswer | None:
+        refusal = self._limits.admit(time.monotonic(), asked.input_tokens, asked.model)
+        if refusal is None:
+            return None
+        body = bodies.resource_exhausted(
+            refusal.quotas, model=asked.model, retry_after_s=refusal.retry_after_s
+        )
+        draft = Draft(model=asked.model, item_token="", status=429, body=body)
+        return self._finish(asked, draft, refusal.outcome)
+
+    def _setting(self, asked: Asked, rule: Rule | None) -> Setting:
+        return replace(rule.setting, seed=asked.seed) if rule else Setting()
+
+    async def _fail_at_once(self, asked: Asked, rule: Rule) -> HttpAnswer:
         draft = Draft(model=asked.model, item_token=asked.line.item_token)
-        draft = FAULTS[rule.fault].change(draft, rule.setting)
+        draft = FAULTS[rule.fault].change(draft, self._setting(asked, rule))
         await _until(asked.arrived + (rule.delay_s or 0.0))
         return self._finish(asked, draft, rule.fault)
 
-    async def _answer(self, asked: _Asked, rule: Rule | None) -> HttpAnswer:
-        latency = self._latency(asked)
-        setting = rule.setting if rule else Setting()
-        text = await asyncio.get_running_loop().run_in_executor(
-            self._thinker, self._answers.to, asked.prompt, asked.question, asked.schema
-        )
+    async def _answer(self, asked: Asked, rule: Rule | None) -> HttpAnswer:
+        loop = asyncio.get_running_loop()
+        question = asked.question
+        if question is not None and asked.shown.inlines and self._options.answers == "local":
+            question = await loop.run_in_executor(
+                self._readers, self._pages.fill, question, asked.shown.inlines
+            )
+        text = await loop.run_in_executor(self._thinker, self._answers.to, question, asked.schema)
         draft = Draft(model=asked.model, item_token=asked.line.item_token, text=text)
         if rule is not None:
-            draft = FAULTS[rule.fault].change(draft, setting)
-        draft = _capped(draft, asked.max_output_tokens)
+            draft = FAULTS[rule.fault].change(draft, self._setting(asked, rule))
+        return await self._leave(asked, rule, _capped(draft, asked.max_output_tokens))
+
+    async def _leave(self, asked: Asked, rule: Rule | None, draft: Draft) -> HttpAnswer:
+        """Let the latency pass, then answer; 504 where the client's timeout comes first."""
+        latency, setting = self._latency(asked), self._setting(asked, rule)
         if rule is None or rule.fault != "trickle":
             latency += draft.extra_delay_s + (setting.delay_s or 0.0)
+        limit = asked.server_timeout_s
+        if draft.waits_out:
+            latency += LATE_S + (limit or 0.0)
         asked.line = replace(asked.line, drawn_s=latency)
-        if asked.server_timeout_s is not None and latency > asked.server_timeout_s:
+        if limit is not None and latency > limit and not draft.waits_out:
             late = FAULTS["504"].change(draft, setting)
-            await _until(asked.arrived + asked.server_timeout_s)
+            await _until(asked.arrived + limit)
             return self._finish(asked, late, "server-timeout")
         await _until(asked.arrived + latency)
         outcome = rule.fault if rule else "ok"
         return self._finish(asked, draft, outcome, pace_s=setting.delay_s)
 
-    def _read(self, model: str, request: HttpRequest, content: Mapping[str, Any]) -> _Asked:
-        prompt = text_of(content)
-        try:
-            question = read_prompt(prompt)
-        except ValueError:
-            question = None
-        token = question.item_token if question else ""
-        own = [s for s in question.slices if not s.context] if question else []
-        now = time.monotonic()
-        self._number += 1
-        self._first_call = now if self._first_call is None else self._first_call
-        item = self._items.setdefault(token, len(self._items) + 1)
-        attempt = self._attempts[token] = self._attempts.get(token, 0) + 1
-        config = config_of(content)
-        # Without the token, which is random: the same pages meet the same luck in every run.
-        digest = hashlib.sha256(
-            prompt.replace(token, "").encode("utf-8", "surrogatepass")
-        ).hexdigest()[:16]
-        timeout = request.headers.get("x-server-timeout", "")
-        thinking = config.get("thinkingconfig", {})
-        return _Asked(
-            model=model,
-            prompt=prompt,
-            schema=config.get("responsejsonschema") or {},
-            max_output_tokens=int(config.get("maxoutputtokens") or OUTPUT_TOKEN_LIMIT),
-            thinks=bool(thinking) and thinks(thinking),
-            server_timeout_s=float(timeout) if timeout.isdigit() else None,
-            question=question,
-            input_tokens=estimate_tokens(prompt),
-            arrived=now,
-            item=item,
-            seed=f"{self._options.seed}:{digest}:{attempt}",
-            line=LogLine(
-                time=time.time(),
-                number=self._number,
-                route="generateContent",
-                item_token=token,
-                kind=question.kind if question else "other",
-                attempt=attempt,
-                pages=sorted({s.page for s in own}),
-                outcome="",
-                status=0,
-                finish_reason="",
-                response_id=_response_id(self._options.seed, self._number),
-                input_tokens=0,
-                output_tokens=0,
-                drawn_s=0.0,
-                latency_s=0.0,
-                delivered=False,
-            ),
-        )
-
-    def _call_of(self, asked: _Asked) -> Call:
-        line = asked.line
-        return Call(
-            number=line.number,
-            item=asked.item,
-            attempt=line.attempt,
-            page=line.pages[0] if line.pages else 0,
-            kind=line.kind,
-            elapsed_s=asked.arrived - (self._first_call or asked.arrived),
-            seed=asked.seed,
-        )
-
-    def _latency(self, asked: _Asked) -> float:
+    def _latency(self, asked: Asked) -> float:
         own = [s for s in asked.question.slices if not s.context] if asked.question else []
         return self._options.latency.of(
             kind=asked.line.kind,
@@ -247,29 +259,16 @@ class Service:
         )
 
     def _finish(
-        self, asked: _Asked, draft: Draft, outcome: str, *, pace_s: float | None = None
+        self, asked: Asked, draft: Draft, outcome: str, *, pace_s: float | None = None
     ) -> HttpAnswer:
         output_tokens = _output_tokens(draft, asked.max_output_tokens)
-        thoughts = 64 if asked.thinks and draft.status == 200 else 0
+        replied = draft.status == 200
+        thoughts = 64 if asked.thinks and replied else 0
+        if replied:
+            self._limits.answered(time.monotonic(), output_tokens + thoughts)
         body = draft.body
         if body is None:
-            usage = {
-                "promptTokenCount": asked.input_tokens,
-                "candidatesTokenCount": output_tokens,
-                "totalTokenCount": asked.input_tokens + output_tokens + thoughts,
-                **({"thoughtsTokenCount": thoughts} if thoughts else {}),
-            }
-            body = bodies.encode(
-                bodies.reply(
-                    text=draft.text,
-                    finish_reason=draft.finish_reason,
-                    block_reason=draft.block_reason,
-                    model=asked.model,
-                    response_id=asked.line.response_id,
-                    usage=usage,
-                )
-            )
-        replied = draft.status == 200
+            body = _reply(asked, draft, output_tokens, thoughts)
         line = replace(
             asked.line,
             outcome=outcome,
@@ -283,14 +282,13 @@ class Service:
             elapsed = round(time.monotonic() - asked.arrived, 4)
             self._log.write(replace(line, latency_s=elapsed, delivered=delivered))
 
+        elapsed_ms = (time.monotonic() - asked.arrived) * 1e3
         return HttpAnswer(
             status=draft.status,
             body=body,
             content_type=draft.content_type,
             delivery=draft.delivery,
-            headers={
-                "Server-Timing": f"gfet4t7; dur={(time.monotonic() - asked.arrived) * 1e3:.0f}"
-            },
+            headers={"Server-Timing": f"gfet4t7; dur={elapsed_ms:.0f}"},
             pace_s=0.5 if pace_s is None else pace_s,
             sent=sent,
         )
@@ -302,12 +300,32 @@ async def _until(due: float) -> None:
         await asyncio.sleep(wait)
 
 
-def _token_count(content: Mapping[str, Any]) -> bytes:
-    tokens = estimate_tokens(text_of(content))
+def _reply(asked: Asked, draft: Draft, output_tokens: int, thoughts: int) -> bytes:
+    usage = {
+        "promptTokenCount": asked.input_tokens,
+        "candidatesTokenCount": output_tokens,
+        "totalTokenCount": asked.input_tokens + output_tokens + thoughts,
+        **({"thoughtsTokenCount": thoughts} if thoughts else {}),
+    }
+    return bodies.encode(
+        bodies.reply(
+            text=draft.text,
+            finish_reason=draft.finish_reason,
+            block_reason=draft.block_reason,
+            model=asked.model,
+            response_id=asked.line.response_id,
+            usage=usage,
+            modalities=asked.modalities,
+        )
+    )
+
+
+def _token_count(model: str, shown: Input) -> bytes:
+    modalities = shown.modalities(model)
     return bodies.encode(
         {
-            "totalTokens": tokens,
-            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": tokens}],
+            "totalTokens": sum(modalities.values()),
+            "promptTokensDetails": bodies.by_modality(modalities),
         }
     )
 
@@ -319,13 +337,20 @@ def _model_card(model: str) -> bytes:
             "displayName": model,
             "inputTokenLimit": INPUT_TOKEN_LIMIT,
             "outputTokenLimit": OUTPUT_TOKEN_LIMIT,
-            "supportedGenerationMethods": ["generateContent", "countTokens"],
+            "supportedGenerationMethods": list(_VERBS),
         }
     )
 
 
-def _response_id(seed: int, number: int) -> str:
-    return hashlib.sha256(f"{seed}:{number}".encode()).hexdigest()[:22]
+def _dimensions(request: Mapping[str, Any]) -> int:
+    asked = request.get("outputdimensionality")
+    if asked is None:
+        return DIMENSIONS
+    if not isinstance(asked, int) or not 1 <= asked <= DIMENSIONS:
+        raise Refused(
+            400, "INVALID_ARGUMENT", f"output_dimensionality must be between 1 and {DIMENSIONS}."
+        )
+    return asked
 
 
 def _capped(draft: Draft, most: int) -> Draft:

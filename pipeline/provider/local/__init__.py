@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import CallError, CallFacts, ErrorCode
 from pipeline.provider.base import Reply, Request
-from pipeline.provider.prompts import estimate_tokens, read_prompt
+from pipeline.provider.prompts import Question, estimate_tokens, read_prompt
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -59,7 +59,11 @@ def answer(prompt: str) -> BaseModel:
 
     Raises ValueError where the prompt is not one of ours.
     """
-    question = read_prompt(prompt)
+    return answer_to(read_prompt(prompt))
+
+
+def answer_to(question: Question) -> BaseModel:
+    """Answer what a prompt asks with the reply that its kind asks for."""
     if question.kind == "discovery":
         from pipeline.provider.local.discovery import discover
 

@@ -54,7 +54,8 @@ def read_prompt(prompt: str) -> Question:
         raise ValueError("not a prompt of medproc")
     kind, token, zones = head.groups()
     found = re.finditer(
-        rf"^<<<PAGE {token} (\d+) (\d+) (own|context)>>>\n(.*?)\n<<<END {token}>>>$",
+        rf"^<<<PAGE {token} (\d+) (\d+) (own|context)(?: attached=(\d+))?>>>\n"
+        rf"(.*?)\n<<<END {token}>>>$",
         prompt[head.end() :],
         re.M | re.S,
     )
@@ -63,7 +64,8 @@ def read_prompt(prompt: str) -> Question:
             page=int(m[1]),
             start=int(m[2]),
             context=m[3] == "context",
-            text=_without_numbers(m[4]) if kind == "discovery" else m[4],
+            text=_without_numbers(m[5]) if kind == "discovery" else m[5],
+            attached=int(m[4] or 0),
         )
         for m in found
     )
@@ -80,23 +82,36 @@ def estimate_tokens(text: str) -> int:
     return len(text) // 4 + 1
 
 
+def page_tokens(model: str) -> int:
+    """Return the input tokens of an attached page: 258 for Gemini 2, 560 for 3 (the API's docs)."""
+    return 258 if model.startswith(("gemini-1", "gemini-2")) else 560
+
+
 def _render(
     kind: Kind, item_token: str, slices: Sequence[PageSlice], *, include_zones: bool
 ) -> str:
     words = (_FOLDER / f"{kind}_v{PROMPT_VERSION}.txt").read_text(encoding="utf-8")
-    if not include_zones:
-        words = re.sub(r"(?ms)^\[zones\]\n.*?^\[/zones\]\n", "", words)
-    else:
-        words = re.sub(r"(?m)^\[/?zones\]\n", "", words)
+    words = _optional(words, "zones", shown=include_zones)
+    words = _optional(words, "attached", shown=any(s.attached for s in slices))
     head = f"<<<TASK {kind} {item_token} zones={'yes' if include_zones else 'no'}>>>"
     pages = []
     for s in slices:
         role = "context" if s.context else "own"
         body = _with_numbers(s.text) if kind == "discovery" else s.text
+        if s.attached:
+            role += f" attached={s.attached}"
+            body = body if kind == "discovery" else ""
         pages.append(
             f"<<<PAGE {item_token} {s.page} {s.start} {role}>>>\n{body}\n<<<END {item_token}>>>"
         )
     return "\n".join([words.rstrip("\n"), head, *pages])
+
+
+def _optional(words: str, part: str, *, shown: bool) -> str:
+    """Keep or leave out what stands between `[part]` and `[/part]`."""
+    if shown:
+        return re.sub(rf"(?m)^\[/?{part}\]\n", "", words)
+    return re.sub(rf"(?ms)^\[{part}\]\n.*?^\[/{part}\]\n", "", words)
 
 
 def _with_numbers(text: str) -> str:

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from medproc.timing import scaled
 from pipeline import owner, selectors
+from pipeline.attaching import Shown, Source, source_of
 from pipeline.errors import ErrorCode
 from pipeline.keeping import kept_call
 from pipeline.models import Chunk, DiscoverySession
@@ -42,13 +43,14 @@ def run(lease: Lease) -> StepResult:
     """Find the encounters of a record; go on with the stored plan where a worker left off."""
     pages = selectors.page_texts(lease.shell_file_id)
     session, chunks = store.plan(lease, pages, settings.PASS05_CHUNK_PAGES)
-    work = _Chunks(pages, chunks)
-    stopped = owner.run(
-        lease,
-        work,
-        provider_for(settings),
-        deadline_s=owner.step_deadline_s(len(work.rows)),
-    )
+    with source_of(lease.shell_file_id, settings) as source:
+        work = _Chunks(pages, chunks, source)
+        stopped = owner.run(
+            lease,
+            work,
+            provider_for(settings),
+            deadline_s=owner.step_deadline_s(len(work.rows)),
+        )
     if stopped is not None:
         return StepResult(given_back=stopped)
     failed = [chunk for chunk in chunks if chunk.status == WorkStatus.FAILED]
@@ -120,8 +122,11 @@ def _with_blank_runs(reports: Sequence[ChunkReport]) -> list[ChunkReport]:
 class _Chunks:
     """What the owner needs to know of chunks."""
 
-    def __init__(self, pages: dict[int, PageText], chunks: Sequence[Chunk]) -> None:
+    def __init__(
+        self, pages: dict[int, PageText], chunks: Sequence[Chunk], source: Source | None = None
+    ) -> None:
         self._pages = pages
+        self._source = source
         self.rows: Sequence[Chunk] = [
             chunk for chunk in chunks if chunk.status != WorkStatus.SUCCEEDED
         ]
@@ -135,7 +140,10 @@ class _Chunks:
         return sum(len(s.text) for s in self._slices(row))
 
     def request(self, row: Chunk) -> Request:
-        prompt = render_discovery(row.id.hex, self._slices(row))
+        shown = Shown(slices=tuple(self._slices(row)))
+        if self._source is not None:
+            shown = self._source.beside_text(shown.slices)
+        prompt = render_discovery(row.id.hex, shown.slices)
         return Request(
             item_token=row.id.hex,
             prompt=prompt,
@@ -143,7 +151,8 @@ class _Chunks:
             max_output_tokens=MAX_OUTPUT_TOKENS,
             deadline_s=scaled(settings.CALL_DEADLINE_S),
             prompt_version=PROMPT_VERSION,
-            estimated_input_tokens=estimate_tokens(prompt),
+            estimated_input_tokens=estimate_tokens(prompt) + shown.input_tokens,
+            attachments=shown.attachments,
         )
 
     def accept(self, row: Chunk, output: BaseModel) -> Accepted:

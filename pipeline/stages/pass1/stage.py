@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from medproc.timing import scaled
 from pipeline import owner, selectors
+from pipeline.attaching import Shown, Source, source_of
 from pipeline.errors import ErrorCode
 from pipeline.models import Batch, EncounterResult
 from pipeline.outcome import StepResult
@@ -38,13 +39,14 @@ def run(lease: Lease) -> StepResult:
     pages = selectors.page_texts(lease.shell_file_id)
     spans = selectors.spans_by_encounter(lease.shell_file_id)
     plan = store.plan(lease, spans, pages)
-    work = _Batches(lease, pages, plan)
-    stopped = owner.run(
-        lease,
-        work,
-        provider_for(settings),
-        deadline_s=owner.step_deadline_s(len(work.rows)),
-    )
+    with source_of(lease.shell_file_id, settings) as source:
+        work = _Batches(lease, pages, plan, source)
+        stopped = owner.run(
+            lease,
+            work,
+            provider_for(settings),
+            deadline_s=owner.step_deadline_s(len(work.rows)),
+        )
     if stopped is not None:
         return StepResult(given_back=stopped)
     failed = [r for r in plan.results if r.status == WorkStatus.FAILED]
@@ -57,9 +59,16 @@ def run(lease: Lease) -> StepResult:
 class _Batches:
     """What the owner needs to know of batches and their encounters."""
 
-    def __init__(self, lease: Lease, pages: Mapping[int, PageText], plan: store.Plan) -> None:
+    def __init__(
+        self,
+        lease: Lease,
+        pages: Mapping[int, PageText],
+        plan: store.Plan,
+        source: Source | None = None,
+    ) -> None:
         self._lease = lease
         self._pages = pages
+        self._source = source
         self._plan = plan
         self._results = {result.id: result for result in plan.results}
         self._texts = {
@@ -78,10 +87,13 @@ class _Batches:
         return int(row.estimated_input_tokens)
 
     def request(self, row: Batch) -> Request:
-        text = self._texts[row.pass1_encounter_result_id]
+        slices = self._texts[row.pass1_encounter_result_id].slices(row.batch_index)
+        shown = Shown(slices=slices)
+        if self._source is not None:
+            shown = self._source.whole_pages(slices, self._pages)
         prompt = render_entities(
             row.id.hex,
-            text.slices(row.batch_index),
+            shown.slices,
             include_zones=not settings.PASS1_DISABLE_ZONES,
         )
         return Request(
@@ -91,7 +103,8 @@ class _Batches:
             max_output_tokens=MAX_OUTPUT_TOKENS,
             deadline_s=scaled(settings.CALL_DEADLINE_S),
             prompt_version=PROMPT_VERSION,
-            estimated_input_tokens=estimate_tokens(prompt),
+            estimated_input_tokens=estimate_tokens(prompt) + shown.input_tokens,
+            attachments=shown.attachments,
         )
 
     def accept(self, row: Batch, output: BaseModel) -> Accepted:

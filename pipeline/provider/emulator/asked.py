@@ -1,0 +1,196 @@
+"""One call as the service knows it: what it asks, which attempt of its item it is, its line.
+
+May import `asking`, `requestlog`, `script` and the prompts. `Register` counts calls, items and
+attempts over all clients.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.provider.emulator.asking import Input, config_of, thinks
+from pipeline.provider.emulator.http import HttpRequest
+from pipeline.provider.emulator.requestlog import LogLine
+from pipeline.provider.emulator.script import Call
+from pipeline.provider.prompts import Question, read_prompt
+
+OUTPUT_TOKEN_LIMIT = 65_536
+
+
+@dataclass(kw_only=True)
+class Asked:
+    """One call, as far as it is known."""
+
+    model: str
+    shown: Input
+    question: Question | None = field(default=None, repr=False)
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    max_output_tokens: int = OUTPUT_TOKEN_LIMIT
+    thinks: bool = False
+    server_timeout_s: float | None = None
+    modalities: Mapping[str, int] = field(default_factory=dict)
+    line: LogLine
+    arrived: float
+    item: int = 0
+    seed: str = ""
+
+    @property
+    def input_tokens(self) -> int:
+        """What is counted towards the quota."""
+        return sum(self.modalities.values())
+
+    def call(self, began: float) -> Call:
+        """Return what a rule of the script can see; `began` is when the first call came."""
+        line = self.line
+        return Call(
+            number=line.number,
+            item=self.item,
+            attempt=line.attempt,
+            page=line.pages[0] if line.pages else 0,
+            kind=line.kind,
+            elapsed_s=self.arrived - began,
+            seed=self.seed,
+        )
+
+
+class Register:
+    """Reads calls, and counts them."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._number = 0
+        self._items: dict[str, int] = {}
+        self._attempts: dict[str, int] = {}
+        self.began: float | None = None
+        """When the first call came, by the monotonic clock."""
+
+    def generate(
+        self, model: str, request: HttpRequest, content: Mapping[str, Any], shown: Input
+    ) -> Asked:
+        """Read a generateContent call."""
+        try:
+            question: Question | None = read_prompt(shown.text)
+        except ValueError:
+            question = None
+        token = question.item_token if question else ""
+        config = config_of(content)
+        asked = self._asked(
+            model=model,
+            request=request,
+            shown=shown,
+            route="generateContent",
+            token=token,
+            kind=question.kind if question else "other",
+            pages=sorted({s.page for s in question.slices if not s.context}) if question else [],
+        )
+        asked.question = question
+        asked.schema = plain_schema(config)
+        asked.max_output_tokens = int(config.get("maxoutputtokens") or OUTPUT_TOKEN_LIMIT)
+        asked.thinks = thinks(config.get("thinkingconfig"))
+        return asked
+
+    def embed(self, model: str, request: HttpRequest, route: str, shown: Input) -> Asked:
+        """Read an embedContent or batchEmbedContents call; each is an item of its own."""
+        token = hashlib.sha256(shown.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return self._asked(
+            model=model,
+            request=request,
+            shown=shown,
+            route=route,
+            token=token,
+            kind="embedding",
+            pages=[],
+        )
+
+    def _asked(
+        self,
+        *,
+        model: str,
+        request: HttpRequest,
+        shown: Input,
+        route: str,
+        token: str,
+        kind: str,
+        pages: list[int],
+    ) -> Asked:
+        now = time.monotonic()
+        self._number += 1
+        self.began = now if self.began is None else self.began
+        attempt = self._attempts[token] = self._attempts.get(token, 0) + 1
+        timeout = request.headers.get("x-server-timeout", "")
+        return Asked(
+            model=model,
+            shown=shown,
+            server_timeout_s=float(timeout) if timeout.isdigit() else None,
+            modalities=shown.modalities(model),
+            arrived=now,
+            item=self._items.setdefault(token, len(self._items) + 1),
+            seed=f"{self._seed}:{_digest(shown, token)}:{attempt}",
+            line=LogLine(
+                time=time.time(),
+                number=self._number,
+                route=route,
+                item_token=token,
+                kind=kind,
+                attempt=attempt,
+                pages=pages,
+                outcome="",
+                status=0,
+                finish_reason="",
+                response_id=_response_id(self._seed, self._number),
+                input_tokens=0,
+                output_tokens=0,
+                drawn_s=0.0,
+                latency_s=0.0,
+                delivered=False,
+                attached_pages=shown.pages,
+            ),
+        )
+
+
+def plain_schema(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the JSON schema that was asked for; empty where there is none."""
+    schema = config.get("responsejsonschema")
+    return schema if isinstance(schema, dict) else {}
+
+
+def bare_line(route: str, *, status: int, outcome: str) -> LogLine:
+    """Return the line of a request that asks no model for anything."""
+    return LogLine(
+        time=time.time(),
+        number=0,
+        route=route,
+        item_token="",
+        kind="other",
+        attempt=0,
+        pages=[],
+        outcome=outcome,
+        status=status,
+        finish_reason="",
+        response_id="",
+        input_tokens=0,
+        output_tokens=0,
+        drawn_s=0.0,
+        latency_s=0.0,
+        delivered=True,
+    )
+
+
+def _digest(shown: Input, token: str) -> str:
+    """Stand for what is shown, without the token, which is random.
+
+    The same pages meet the same luck in every run.
+    """
+    text = shown.text.replace(token, "") if token else shown.text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+    for part in shown.inlines:
+        digest.update(part.content)
+    return digest.hexdigest()[:16]
+
+
+def _response_id(seed: int, number: int) -> str:
+    return hashlib.sha256(f"{seed}:{number}".encode()).hexdigest()[:22]

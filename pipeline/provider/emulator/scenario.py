@@ -1,0 +1,153 @@
+"""Scenarios that an operator writes by hand: quotas, latency, a timeline and fault rules, in TOML.
+
+May import `latency`, `script` and `service`. A name is looked up in `scenarios/`, anything with a
+suffix is a file. See `docs/emulator.md`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from pipeline.provider.emulator.faults import FAULTS
+from pipeline.provider.emulator.latency import read_latency
+from pipeline.provider.emulator.script import Rule, mistakes
+from pipeline.provider.emulator.service import Options
+
+FOLDER = Path(__file__).parent / "scenarios"
+
+STATES: dict[str, str] = {
+    "down": "503",
+    "unreachable": "reset",
+    "hanging": "hang",
+    "failing": "500",
+    "throttled": "429",
+    "out of quota": "429-day",
+    "slow": "slow",
+    "key refused": "400-key",
+    "truncating": "truncated",
+    "garbling": "bad-json",
+}
+"""Words of a timeline -> the fault that stands for them; a fault's own name does as well."""
+
+_PHASE = re.compile(
+    r"^from (?P<first>\S+)(?: to (?P<last>\S+))?: (?P<state>[\w -]+?)(?:, (?P<part>[\d.]+) ?%)?$"
+)
+_TIME = re.compile(r"^(?:(?P<minutes>[\d.]+)m)?(?:(?P<seconds>[\d.]+)s?)?$")
+_FOR_EVER_S = 1e12
+
+
+class _Quota(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rpm: int = Field(default=0, ge=0)
+    tpm: int = Field(default=0, ge=0)
+    rpd: int = Field(default=0, ge=0)
+    spend_usd: float = Field(default=0.0, ge=0.0)
+    window_s: float = Field(default=60.0, gt=0.0)
+
+
+class Scenario(BaseModel):
+    """One rehearsal."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    expect: str
+    """What the operator is to see; printed at the start."""
+    seed: int = 1
+    clock: str = ""
+    """Pacific time at the start."""
+    latency: str = "0"
+    quota: _Quota = _Quota()
+    timeline: tuple[str, ...] = ()
+    fault: tuple[Rule, ...] = ()
+
+    @field_validator("latency")
+    @classmethod
+    def _is_latency(cls, text: str) -> str:
+        read_latency(text)
+        return text
+
+    @field_validator("timeline")
+    @classmethod
+    def _is_timeline(cls, phases: tuple[str, ...]) -> tuple[str, ...]:
+        for phase in phases:
+            read_phase(phase)
+        return phases
+
+    @property
+    def rules(self) -> list[Rule]:
+        """All rules; the phases of the timeline come first."""
+        return [*map(read_phase, self.timeline), *self.fault]
+
+    def options(self, *, scale: float = 1.0, **changed: Any) -> Options:
+        """Return how the service behaves, all seconds times `scale`; `changed` replaces fields."""
+        options = Options(
+            rpm=self.quota.rpm,
+            tpm=self.quota.tpm,
+            rpd=self.quota.rpd,
+            spend_usd=self.quota.spend_usd,
+            window_s=self.quota.window_s * scale,
+            clock=self.clock,
+            latency=read_latency(self.latency).scaled(scale),
+            rules=[rule.scaled(scale) for rule in self.rules],
+            seed=self.seed,
+        )
+        return replace(options, **changed)
+
+
+def read_phase(text: str) -> Rule:
+    """Read `from 30s to 90s: down`, `from 2m: 429, 50%`.
+
+    Raises ValueError for any other form.
+    """
+    found = _PHASE.match(text.strip())
+    if found is None:
+        raise ValueError(f"not a phase: {text!r}; write 'from 30s to 90s: down' or ': 429, 50%'")
+    fault = STATES.get(found["state"], found["state"])
+    if fault not in FAULTS:
+        known = ", ".join([*STATES, *FAULTS])
+        raise ValueError(f"no such state: {found['state']}; known are {known}")
+    last = _FOR_EVER_S if found["last"] is None else _seconds(found["last"])
+    part = 1.0 if found["part"] is None else float(found["part"]) / 100
+    return Rule(fault=fault, window=(_seconds(found["first"]), last), probability=part)
+
+
+def read_scenario(document: Mapping[str, Any]) -> Scenario:
+    """Check a scenario that has been read; raises ValueError with every mistake on one line."""
+    try:
+        return Scenario.model_validate(document)
+    except ValidationError as exc:
+        raise ValueError(mistakes(exc)) from None
+
+
+def load_scenario(name: str | Path) -> Scenario:
+    """Read a scenario by its name in the folder of ready ones, or from a file.
+
+    Raises ValueError where there is none of that name, or the file is wrong, and OSError.
+    """
+    path = Path(name)
+    if not path.suffix:
+        if str(name) not in ready():
+            raise ValueError(f"no such scenario: {name}; ready are {', '.join(ready())}")
+        path = FOLDER / f"{name}.toml"
+    return read_scenario(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def ready() -> list[str]:
+    """Return the names of the scenarios that come with the emulator."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def _seconds(text: str) -> float:
+    found = _TIME.match(text)
+    if found is None or not text:
+        raise ValueError(f"not a time: {text!r}; write 90s, 2m or 1m30s")
+    return 60 * float(found["minutes"] or 0) + float(found["seconds"] or 0)

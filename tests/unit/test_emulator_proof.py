@@ -1,0 +1,168 @@
+"""What the log proves: each loss, double and swap is found, each death of a worker is believed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pipeline.provider.emulator.proof import Proof, RecordedCall, RecordedItem, prove
+from pipeline.provider.emulator.requestlog import LogLine
+
+A, B = "a" * 32, "b" * 32
+
+
+def line(number: int, token: str = A, *, time: float = 0.0, **changed: object) -> LogLine:
+    whole = LogLine(
+        time=time,
+        number=number,
+        route="generateContent",
+        item_token=token,
+        kind="entities",
+        attempt=1,
+        pages=[1, 2],
+        outcome="ok",
+        status=200,
+        finish_reason="STOP",
+        response_id=f"r{number}",
+        input_tokens=10,
+        output_tokens=10,
+        drawn_s=1.0,
+        latency_s=1.0,
+        delivered=True,
+    )
+    return replace(whole, **changed)  # type: ignore[arg-type]
+
+
+def item(token: str = A, **changed: object) -> RecordedItem:
+    whole = RecordedItem(token=token, succeeded=True, first_page=1, last_page=2)
+    return replace(whole, **changed)  # type: ignore[arg-type]
+
+
+def call(
+    response_id: str, token: str = A, *, began: float = 0.0, **changed: object
+) -> RecordedCall:
+    whole = RecordedCall(
+        token=token,
+        run="session pass1",
+        accepted=True,
+        outcome="OK",
+        response_id=response_id,
+        lease_gen=3,
+        began=began,
+        ended=began + 1.0,
+    )
+    return replace(whole, **changed)  # type: ignore[arg-type]
+
+
+def kinds(proof: Proof) -> list[str]:
+    return [finding.partition(":")[0] for finding in proof.findings]
+
+
+def test_one_accepted_call_for_each_item_is_whole() -> None:
+    proof = prove([line(1), line(2, B)], [item(), item(B)], [call("r1"), call("r2", B)])
+
+    assert proof.findings == []
+    assert proof.counts["accepted calls"] == proof.counts["items"] == 2
+
+
+def test_a_reply_that_was_given_to_another_item_is_swapped() -> None:
+    proof = prove([line(1), line(2, B)], [item(), item(B)], [call("r2"), call("r1", B)])
+
+    assert kinds(proof) == ["swapped", "swapped"]
+
+
+def test_a_reply_for_pages_of_another_batch_is_swapped() -> None:
+    proof = prove([line(1, pages=[3])], [item()], [call("r1")])
+
+    assert kinds(proof) == ["swapped"]
+
+
+def test_two_accepted_calls_are_doubled() -> None:
+    lines = [line(1), line(2, time=5.0)]
+
+    proof = prove(lines, [item()], [call("r1"), call("r2", began=5.0)])
+
+    assert kinds(proof) == ["doubled"]
+
+
+def test_a_success_that_nobody_recorded_is_lost() -> None:
+    calls = [call("r2", began=5.0), call("r3", B)]
+
+    proof = prove([line(1), line(2, time=5.0), line(3, B)], [item(), item(B)], calls)
+
+    assert kinds(proof) == ["lost"]
+
+
+def test_a_success_before_a_later_lease_went_to_a_killed_worker() -> None:
+    calls = [call("r2", began=5.0, lease_gen=4), call("r3", B)]
+
+    proof = prove([line(1), line(2, time=5.0), line(3, B)], [item(), item(B)], calls)
+
+    assert proof.findings == []
+    assert proof.counts["replies matched to a killed worker"] == 1
+
+
+def test_each_timeout_accounts_for_one_success() -> None:
+    timeout = call("", accepted=False, outcome="API_TIMEOUT")
+    lines = [line(1), line(2, time=0.5), line(3, time=9.0)]
+
+    proof = prove(lines, [item()], [timeout, call("r3", began=9.0)])
+
+    assert proof.counts["replies matched to a timeout"] == 1
+    assert kinds(proof) == ["lost"]
+
+
+def test_a_late_reply_is_recorded_and_not_accepted() -> None:
+    late = call("r1", accepted=False, outcome="LATE")
+
+    proof = prove([line(1), line(2, time=5.0)], [item()], [late, call("r2", began=5.0)])
+
+    assert proof.findings == []
+    assert proof.counts["replies recorded as LATE, not accepted"] == 1
+
+
+def test_a_reply_to_a_step_that_stopped_is_accounted_for() -> None:
+    cut = call("", accepted=False, outcome="CANCELLED")
+
+    proof = prove([line(1), line(2, time=5.0)], [item()], [cut, call("r2", began=5.0)])
+
+    assert proof.findings == []
+    assert proof.counts["replies matched to a step that stopped"] == 1
+
+
+def test_a_good_reply_that_was_turned_away_is_found() -> None:
+    turned_away = call("r1", accepted=False, outcome="PARSE_SCHEMA")
+
+    proof = prove([line(1), line(2, time=5.0)], [item()], [turned_away, call("r2", began=5.0)])
+
+    assert kinds(proof) == ["refused"]
+
+
+def test_an_accepted_call_that_the_log_does_not_know_is_lost() -> None:
+    proof = prove([line(1, outcome="503", status=503)], [item()], [call("r9")])
+
+    assert kinds(proof) == ["lost"]
+
+
+def test_an_item_that_succeeded_without_an_accepted_call_is_lost() -> None:
+    proof = prove([], [item()], [])
+
+    assert kinds(proof) == ["lost"]
+
+
+def test_an_accepted_reply_that_was_spoilt_is_found() -> None:
+    proof = prove([line(1, outcome="wrong-token")], [item()], [call("r1")])
+
+    assert kinds(proof) == ["spoilt"]
+
+
+def test_a_spoilt_reply_that_was_refused_needs_no_match() -> None:
+    refused = call("r1", accepted=False, outcome="PARSE_JSON")
+    lines = [line(1, outcome="bad-json"), line(2, time=5.0)]
+
+    proof = prove(lines, [item()], [refused, call("r2", began=5.0)])
+
+    assert proof.findings == []
+
+
+def test_an_item_of_another_database_is_told() -> None:
+    assert kinds(prove([line(1)], [], [])) == ["unknown"]
