@@ -27,7 +27,7 @@ class Budget(StrEnum):
     SPLIT = "split"
     """Nothing: the pages are halved instead."""
     PARK = "park"
-    """Nothing: the job waits for the reset."""
+    """Nothing: the job waits for the reset, or for a valid key."""
     NONE = "none"
     """It ends at once; nothing is left to spend."""
 
@@ -93,7 +93,9 @@ ERRORS: dict[ErrorCode, ErrorFacts] = {
         False, _N, "The provider refused the request; check the model's name and the schema."
     ),
     ErrorCode.API_AUTH: ErrorFacts(
-        False, _N, "The key is wrong or lacks a right; put a valid GEMINI_API_KEY in place."
+        False,
+        Budget.PARK,
+        "The key is wrong or lacks a right; put a valid GEMINI_API_KEY in place.",
     ),
     ErrorCode.PARSE_JSON: ErrorFacts(True, _A, "The reply was not JSON; retry."),
     ErrorCode.PARSE_SCHEMA: ErrorFacts(

@@ -18,9 +18,10 @@ from uuid import UUID, uuid4
 from django.utils import timezone
 
 from pipeline import fanout
-from pipeline.errors import Budget, CallError, CallFacts, ErrorCode, PipelineError
+from pipeline.errors import CallError, CallFacts, ErrorCode, PipelineError
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Batch
 from pipeline.models.fields import counted, storable
+from pipeline.parts import Key, Piece
 from pipeline.pricing import cost_usd
 from pipeline.provider.base import Provider, Request
 from pipeline.provider.schemas import SCHEMA_VERSION
@@ -48,44 +49,52 @@ class Ledger:
 
     lease: Lease
     provider: Provider
-    _asked: dict[UUID, _Asked] = field(default_factory=dict)
+    _asked: dict[Key, _Asked] = field(default_factory=dict)
     _waits_ms: dict[int, int] = field(default_factory=dict)
     _began: dict[int, float] = field(default_factory=dict)
     """When each call that is in flight began, by `time.monotonic`."""
     _written_off: dict[int, int] = field(default_factory=dict)
     """Number of the attempt that a written-off call was, for its late reply."""
+    _answered: dict[UUID, int] = field(default_factory=dict)
+    """Parts of a row that were answered: calls that its history does not name."""
 
-    def asked(self, key: UUID, request: Request) -> None:
+    def asked(self, key: Key, request: Request) -> None:
         """Note which prompt a call carries. Runs in a call thread."""
         digest = sha256(request.prompt.encode()).hexdigest()
         self._asked[key] = _Asked(request.prompt_version, digest)
 
-    def started(self, event: fanout.Started[UUID]) -> None:
+    def started(self, event: fanout.Started[Key]) -> None:
         """Note how long a call waited for its slot."""
         self._waits_ms[event.call_no] = counted(event.queue_wait_s * 1000)
         self._began[event.call_no] = time.monotonic()
 
-    def succeeded(self, row: Any, event: fanout.Succeeded[UUID, Answer], flush: Flush) -> None:
-        """Record the reply that a row is built from."""
+    def succeeded(
+        self,
+        piece: Piece,
+        event: fanout.Succeeded[Key, Answer],
+        flush: Flush,
+        *,
+        accepted: bool = True,
+    ) -> None:
+        """Record the reply that a row, or a part of it, is built from."""
         self._add(
-            row,
+            piece,
             event.call_no,
             event.duration_s,
             event.result.facts,
             flush,
             outcome=OUTCOME_OK,
-            accepted=True,
+            accepted=accepted,
         )
-        row.attempt_count += 1
-        row.had_transient_failure = bool(row.transient_error_history)
-        row.error_code = row.error_message = row.error_context = None
 
     def failed(
-        self, row: Any, event: fanout.AttemptFailed[UUID], error: CallError, flush: Flush
-    ) -> None:
-        """Record a failed call, and add it to the row's history."""
+        self, piece: Piece, event: fanout.AttemptFailed[Key], error: CallError, flush: Flush
+    ) -> dict[str, Any]:
+        """Record a failed call, add it to the row's history, and return what that says of it."""
+        row = piece.row
+        number = self._number(row)
         self._add(
-            row,
+            piece,
             event.call_no,
             event.duration_s,
             error.call,
@@ -94,28 +103,26 @@ class Ledger:
             message=error.message,
         )
         if isinstance(event.error, fanout.CallTimedOut):
-            self._written_off[event.call_no] = _number(row)
-        row.transient_error_history = [
-            *(row.transient_error_history or []),
-            {
-                "attempt": _number(row),
-                "error_code": error.code,
-                "error_message": error.message,
-                "timestamp": timezone.now().isoformat(),
-                "retry_delay_ms": None
-                if event.retry_in_s is None
-                else counted(event.retry_in_s * 1000),
-            },
-        ]
-        if event.spends_attempt:
-            row.attempt_count += 1
-        elif error.facts.budget is Budget.RATE_LIMIT:
-            row.rate_limit_waits += 1
+            self._written_off[event.call_no] = number
+        entry: dict[str, Any] = {
+            "attempt": number,
+            "error_code": error.code,
+            "error_message": error.message,
+            "timestamp": timezone.now().isoformat(),
+            "retry_delay_ms": None
+            if event.retry_in_s is None
+            else counted(event.retry_in_s * 1000),
+        }
+        if piece.name:
+            entry["part"] = piece.name
+        row.transient_error_history = [*(row.transient_error_history or []), entry]
+        return entry
 
-    def gave_up(self, row: Any, error: BaseException) -> None:
+    def gave_up(self, row: Any, error: BaseException, part: str = "") -> None:
         """Fill the error columns of a row that has failed for good (`spec.md` point 20)."""
         history = row.transient_error_history or []
-        last = history[-1] if history else {}
+        own = [entry for entry in history if entry.get("part", "") == part]
+        last = own[-1] if own else {}
         if isinstance(error, fanout.DeadlineExceeded):
             row.error_code = ErrorCode.DEADLINE_EXCEEDED
             row.error_message = (
@@ -136,11 +143,11 @@ class Ledger:
             row.error_details = row.error_context
         row.had_transient_failure = len(history) > 1
 
-    def cut(self, row: Any, call_no: int, flush: Flush) -> None:
+    def cut(self, piece: Piece, call_no: int, flush: Flush) -> None:
         """Record a call that was given up when its step stopped; the provider may answer it yet."""
         began = self._began.get(call_no, time.monotonic())
         self._add(
-            row,
+            piece,
             call_no,
             time.monotonic() - began,
             CallFacts(),
@@ -149,7 +156,7 @@ class Ledger:
             message="given up when the step stopped",
         )
 
-    def late(self, row: Any, event: fanout.LateReply[UUID, Answer], flush: Flush) -> None:
+    def late(self, piece: Piece, event: fanout.LateReply[Key, Answer], flush: Flush) -> None:
         """Record the tokens of a reply that came after its call was written off."""
         if event.result is not None:
             facts = event.result.facts
@@ -158,7 +165,7 @@ class Ledger:
         else:
             return
         self._add(
-            row,
+            piece,
             event.call_no,
             event.duration_s,
             facts,
@@ -170,7 +177,7 @@ class Ledger:
 
     def _add(
         self,
-        row: Any,
+        piece: Piece,
         call_no: int,
         duration_s: float,
         facts: CallFacts,
@@ -184,7 +191,9 @@ class Ledger:
         facts = _storable(facts)
         self._began.pop(call_no, None)
         call_id = uuid4()
-        asked = self._asked.get(row.id)
+        row = piece.row
+        first, last = piece.page_range
+        asked = self._asked.get(piece.key)
         is_batch = isinstance(row, Batch)
         flush.calls.append(
             {
@@ -193,7 +202,10 @@ class Ledger:
                 "step": self.lease.step.value,
                 "batch_id": str(row.id) if is_batch else None,
                 "chunk_id": None if is_batch else str(row.id),
-                "attempt": number or _number(row),
+                "part": piece.name,
+                "page_range_start": first,
+                "page_range_end": last,
+                "attempt": number or self._number(row),
                 "outcome": outcome,
                 "accepted": accepted,
                 "message": message,
@@ -218,6 +230,7 @@ class Ledger:
                 "started_at": _before(duration_s).isoformat(),
             }
         )
+        self._answered[row.id] = self._answered.get(row.id, 0) + (outcome == OUTCOME_OK)
         row.ai_model_used = facts.model_version or self.provider.model
         row.input_tokens = counted((row.input_tokens or 0) + facts.input_tokens)
         row.output_tokens = counted((row.output_tokens or 0) + facts.output_tokens)
@@ -225,18 +238,18 @@ class Ledger:
             flush.payloads.append(
                 {
                     "call_id": str(call_id),
-                    "page_range_start": row.page_range_start,
-                    "page_range_end": row.page_range_end,
+                    "page_range_start": first,
+                    "page_range_end": last,
                     "prompt_sha256": asked.prompt_sha256 if asked else "",
                     "reply": "\\x"
                     + zlib.compress(facts.raw_reply.encode("utf-8", "replace")).hex(),
                 }
             )
 
-
-def _number(row: Any) -> int:
-    """Return the 1-based number of the row's next call, limited calls included."""
-    return int(row.attempt_count + row.rate_limit_waits + 1)
+    def _number(self, row: Any) -> int:
+        """Return the 1-based number of the row's next call, limited calls included."""
+        history = len(row.transient_error_history or ()) + self._answered.get(row.id, 0)
+        return int(max(history, row.attempt_count + row.rate_limit_waits)) + 1
 
 
 def _storable(facts: CallFacts) -> CallFacts:

@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from threading import Event as Cancel
 from typing import Any, Protocol
 from uuid import UUID
@@ -21,19 +21,25 @@ from uuid import UUID
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.utils import timezone
-from pydantic import BaseModel
 
 from medproc.timing import scaled
 from pipeline import fanout, retry_policy, transitions
+from pipeline.admission import OUTAGE_CODES, Admission
 from pipeline.database import is_away
-from pipeline.errors import CallError, ErrorCode, LeaseLostError, PipelineError
+from pipeline.errors import Budget, CallError, ErrorCode, LeaseLostError, PipelineError
+from pipeline.gate import Reported
 from pipeline.ledger import Answer, Ledger
 from pipeline.models import Batch, Chunk
 from pipeline.models.fields import milliseconds
+from pipeline.outcome import StepResult
+from pipeline.parts import Key, Piece
+from pipeline.pieces import Accepted, Dividing, Pieces
 from pipeline.provider.base import Provider, Request
+from pipeline.provider.prompts import PROMPT_VERSION
 from pipeline.scrub import scrubbed
 from pipeline.states import WorkStatus
 from pipeline.stopping import grace_left, grace_s, on_stop
+from pipeline.tally import Tally
 from pipeline.transitions import Flush, Lease, row_of
 
 logger = logging.getLogger(__name__)
@@ -42,16 +48,7 @@ FLUSH_S = 0.5
 """Seconds between flushes: half of what `design.md` §3 allows until a success is committed."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Accepted:
-    """A reply that fits: what is stored on the row until it is published, and its counts."""
-
-    output: dict[str, Any] = field(repr=False)
-    counts: dict[str, int]
-    """Columns of the row, as `entities_detected`."""
-
-
-class Work(Protocol):
+class Work(Dividing, Protocol):
     """What a pass tells the owner about its batches or chunks."""
 
     @property
@@ -73,16 +70,12 @@ class Work(Protocol):
         """Return what settles together with this row."""
         ...
 
-    def size_of(self, row: Any) -> int:
-        """Return how long its call will take, in any unit; the largest goes first."""
+    def size_of(self, piece: Piece) -> int:
+        """Return the input tokens of its call by estimate; the largest goes first."""
         ...
 
-    def request(self, row: Any) -> Request:
+    def request(self, piece: Piece) -> Request:
         """Render its request. Runs in a call thread; touches no database."""
-        ...
-
-    def accept(self, row: Any, output: BaseModel) -> Accepted:
-        """Check a reply against its pages. Runs in a call thread; raises ReplyError."""
         ...
 
     def started(self, row: Any, flush: Flush) -> None:
@@ -111,12 +104,12 @@ class _Publication:
     rows: tuple[UUID, ...]
 
 
-def run(lease: Lease, work: Work, provider: Provider, *, deadline_s: float) -> str | None:
+def run(lease: Lease, work: Work, provider: Provider, *, deadline_s: float) -> StepResult | None:
     """Call the provider for every row and record all that happens.
 
-    Returns None when each row has ended, or the reason why some were given back (`sigterm`,
-    `written_off`). Raises LeaseLostError, with nothing more written, when the job is not ours any
-    longer.
+    Returns None when each row has ended, or how the step goes on where some have not: given back
+    (`sigterm`, `written_off`), or parked until a quota, a key or the provider is there again.
+    Raises LeaseLostError, with nothing more written, when the job is not ours any longer.
     """
     return _Owner(lease, work, provider).run(deadline_s)
 
@@ -142,14 +135,19 @@ class _Owner:
         self._provider = provider
         self._rows = {row.id: row for row in (*work.known, *work.rows)}
         self._model = type(work.rows[0]) if work.rows else Batch
+        self._pieces = Pieces(work, [r for r in work.rows if r.has_attempts_left])
+        self._tally = Tally(work.rows, OUTAGE_CODES)
+        self._admission = Admission(lease, provider)
         self._ledger = Ledger(lease, provider)
         self._flush = Flush(work=self._model)
         self._dirty: set[UUID] = set()
         self._publications: list[_Publication] = []
         self._flushed_at = self._beat_at = time.monotonic()
         self._random = random.Random()
+        self._run: fanout.FanOut[Key, Hashable, Answer] | None = None
+        self._deadline_at = self._held_until = 0.0
 
-    def run(self, deadline_s: float) -> str | None:
+    def run(self, deadline_s: float) -> StepResult | None:
         transitions.set_deadline(self._lease, deadline_s)
         limits = fanout.Limits(
             groups=settings.PASS1_ENCOUNTER_LIMIT,
@@ -162,17 +160,8 @@ class _Owner:
             tick_s=min(FLUSH_S, scaled(settings.HEARTBEAT_S)) / 2,
             run_deadline_s=deadline_s,
         )
-        items = [
-            fanout.Item(
-                key=row.id,
-                group=self._work.group_of(row),
-                size=self._work.size_of(row),
-                attempts=row.attempt_count,
-                waits=row.rate_limit_waits,
-            )
-            for row in self._work.rows
-            if row.has_attempts_left
-        ]
+        self._begin_with_what_is_known()
+        items = [self._item(piece) for piece in self._pieces.open]
         reason: str | None = None
         # Reading the pages and planning have used up some of the lease.
         self._beat(time.monotonic())
@@ -181,8 +170,11 @@ class _Owner:
             call=self._call,
             decide=self._decide,
             groups=self._work.groups,
+            admit=self._admit,
             limits=limits,
         ) as run:
+            self._run = run
+            self._deadline_at = time.monotonic() + deadline_s
             forget = on_stop(lambda: run.stop("sigterm", grace_s=grace_left()))
             try:
                 for event in run.events():
@@ -199,16 +191,58 @@ class _Owner:
                 raise
             finally:
                 forget()
+                self._admission.close()
         self._write_all(limits.tick_s)
-        return reason
+        if reason is None:
+            return None
+        parking = self._admission.parking()
+        return StepResult(parked=parking) if parking else StepResult(given_back=reason)
 
-    def _call(self, item: fanout.Item[UUID, Hashable], attempt: int, cancel: Cancel) -> Answer:
-        row = self._rows[item.key]
-        request = self._work.request(row)
-        self._ledger.asked(row.id, request)
+    def _begin_with_what_is_known(self) -> None:
+        """Take in what earlier runs left: failures of an outage, rows whose parts are all there."""
+        self._give_back_last_outage()
+        for row in self._pieces.rows_answered:
+            _begin(self._touch(row.id))
+            self._end_row(row)
+
+    def _item(self, piece: Piece) -> fanout.Item[Key, Hashable]:
+        return fanout.Item(
+            key=piece.key,
+            group=self._work.group_of(piece.row),
+            size=self._work.size_of(piece),
+            attempts=self._tally.attempts(piece),
+        )
+
+    def _admit(self, item: fanout.Item[Key, Hashable], now: float) -> float | None:
+        wait = self._admission.ask(item.key, int(item.size), PROMPT_VERSION)
+        self._give_back_outage()
+        if wait is None:
+            return None
+        seconds, is_left_out = wait
+        if is_left_out:
+            self._leave_out(seconds)
+        if self._admission.cause is not None and self._run is not None:
+            self._run.stop("parked")
+        return seconds
+
+    def _leave_out(self, seconds: float) -> None:
+        """Move the step's deadline by a wait that does not count (`spec.md` point 26)."""
+        now = time.monotonic()
+        until = now + seconds
+        added = until - max(now, self._held_until)
+        if added > 0 and self._run is not None:
+            self._held_until = until
+            self._deadline_at += added
+            self._run.extend_deadline(added)
+
+    def _call(self, item: fanout.Item[Key, Hashable], attempt: int, cancel: Cancel) -> Answer:
+        piece = self._pieces[item.key]
+        request = self._work.request(piece)
+        self._ledger.asked(item.key, request)
+        self._admission.sent(item.key)
         reply = self._provider.generate(request)
         try:
-            accepted = self._work.accept(row, reply.output)
+            accepted = self._work.accept(piece, reply.output)
         except PipelineError as error:
             raise CallError(error.message, code=error.code, facts=reply.facts) from None
         except Exception as error:
@@ -221,8 +255,8 @@ class _Owner:
         return Answer(output=accepted.output, counts=accepted.counts, facts=reply.facts)
 
     def _decide(
-        self, item: fanout.Item[UUID, Hashable], attempt: int, error: BaseException, now: float
-    ) -> fanout.Decision[UUID, Hashable]:
+        self, item: fanout.Item[Key, Hashable], attempt: int, error: BaseException, now: float
+    ) -> fanout.Decision[Key, Hashable]:
         failed = as_call_error(error)
         if failed.code is ErrorCode.INTERNAL_ERROR:
             logger.error(
@@ -230,60 +264,136 @@ class _Owner:
                 scrubbed(error.__cause__ if isinstance(error.__cause__, Exception) else error),
                 extra={"action": "call_crashed", **self._lease.log_context()},
             )
-        row = self._rows[item.key]
-        verdict = retry_policy.decide(
+        piece = self._pieces[item.key]
+        reported = self._admission.failed(item.key, failed)
+        at = time.time()
+        self._give_back_outage()
+        decision = self._decided(piece, failed, reported)
+        spends = isinstance(decision, fanout.Retry | fanout.Fail) and decision.spends_attempt
+        self._tally.failed(piece, failed.code, at, spends=spends)
+        return decision
+
+    def _decided(
+        self, piece: Piece, failed: CallError, reported: Reported
+    ) -> fanout.Decision[Key, Hashable]:
+        match failed.facts.budget:
+            case Budget.PARK:
+                self._admission.stop_for(failed)
+                return fanout.Park(reason="parked")
+            case Budget.SPLIT:
+                halves = self._pieces.split(piece)
+                if halves:
+                    return fanout.Replace(items=tuple(self._item(half) for half in halves))
+                return fanout.Fail(spends_attempt=False)
+        if failed.code in OUTAGE_CODES and reported.failing_since is not None:
+            if self._admission.cause is not None:
+                return fanout.Park(reason="parked")
+            self._leave_out(reported.opens_in_s)
+            return fanout.Retry(delay_s=reported.opens_in_s, spends_attempt=False)
+        verdict = self._verdict(piece, failed)
+        if verdict.delay_s is None and failed.code in OUTAGE_CODES:
+            # The outage may have ended while this piece waited; what it spent in it does not count.
+            self._give_back_last_outage()
+            verdict = self._verdict(piece, failed)
+        if verdict.delay_s is None:
+            return fanout.Fail(
+                error=PipelineError(verdict.message or failed.message, code=verdict.code),
+                spends_attempt=verdict.spends_attempt,
+            )
+        delay_s = verdict.delay_s
+        if failed.code is ErrorCode.RATE_LIMIT and self._admission.gate is not None:
+            delay_s = max(reported.opens_in_s, failed.call.retry_after_s or 0.0)
+            # A cooldown that the step cannot outlast fails now; any other is left out of its time.
+            if delay_s <= self._deadline_at - time.monotonic():
+                self._leave_out(reported.opens_in_s)
+        return fanout.Retry(delay_s=delay_s, spends_attempt=verdict.spends_attempt)
+
+    def _verdict(self, piece: Piece, failed: CallError) -> retry_policy.Verdict:
+        return retry_policy.decide(
             failed.code,
-            attempts=item.attempts,
-            waits=item.waits,
-            max_attempts=row.max_attempts,
+            attempts=self._tally.attempts(piece),
+            waits=self._tally.waits(piece.row),
+            max_attempts=piece.row.max_attempts,
             hint_s=failed.call.retry_after_s,
             rng=self._random,
             limits=retry_policy.RetryLimits(
                 max_waits=settings.RATE_LIMIT_BUDGET, scale=settings.TIME_SCALE
             ),
         )
-        if verdict.delay_s is None:
-            return fanout.Fail(
-                error=PipelineError(verdict.message or failed.message, code=verdict.code),
-                spends_attempt=verdict.spends_attempt,
-            )
-        return fanout.Retry(delay_s=verdict.delay_s, spends_attempt=verdict.spends_attempt)
 
-    def _record(self, event: fanout.Event[UUID, Hashable, Answer]) -> None:
+    def _give_back_outage(self) -> None:
+        if self._admission.failing_since is not None:
+            self._given_back(self._tally.give_back(self._admission.failing_since))
+
+    def _give_back_last_outage(self) -> None:
+        if self._tally.has_outage_failures and (outage := self._admission.last_outage()):
+            self._given_back(self._tally.give_back(*outage))
+
+    def _given_back(self, rows: Sequence[Any]) -> None:
+        self._dirty.update(row.id for row in rows)
+
+    def _record(self, event: fanout.Event[Key, Hashable, Answer]) -> None:
         match event:
             case fanout.Started():
-                row = self._touch(event.key)
+                row = self._touch(event.key[0])
                 if row.status != WorkStatus.PROCESSING:
                     _begin(row)
                 row.status = WorkStatus.PROCESSING
                 self._ledger.started(event)
                 self._work.started(row, self._flush)
             case fanout.AttemptFailed():
-                self._ledger.failed(
-                    self._touch(event.key), event, as_call_error(event.error), self._flush
-                )
+                piece = self._piece(event.key)
+                entry = self._ledger.failed(piece, event, as_call_error(event.error), self._flush)
+                self._tally.recorded(piece, entry)
             case fanout.Succeeded():
-                row = self._touch(event.key)
-                self._ledger.succeeded(row, event, self._flush)
-                _end(row, WorkStatus.SUCCEEDED)
-                row.output = event.result.output
-                for column, count in event.result.counts.items():
-                    setattr(row, column, count)
+                self._admission.succeeded(event.key, event.result.facts)
+                piece = self._piece(event.key)
+                is_first = event.key not in self._pieces.accepted
+                self._ledger.succeeded(piece, event, self._flush, accepted=is_first)
+                self._pieces.accepted.add(event.key)
+                self._tally.answered(piece)
+                answer = Accepted(output=event.result.output, counts=event.result.counts)
+                if self._pieces.answered(piece, answer):
+                    self._end_row(piece.row)
             case fanout.Failed():
-                row = self._touch(event.key)
-                self._ledger.gave_up(row, event.error)
-                _end(row, WorkStatus.FAILED)
+                piece = self._piece(event.key)
+                self._admission.ended(event.key)
+                if self._pieces.failed(piece, event.error):
+                    self._end_row(piece.row)
+            case fanout.Replaced():
+                self._admission.ended(event.key)
             case fanout.LateReply():
-                self._ledger.late(self._touch(event.key), event, self._flush)
+                self._ledger.late(self._piece(event.key), event, self._flush)
             case fanout.Returned():
-                row = self._touch(event.key)
-                row.status = WorkStatus.PENDING
+                piece = self._piece(event.key)
+                piece.row.status = WorkStatus.PENDING
                 if event.call_no is not None:
-                    self._ledger.cut(row, event.call_no, self._flush)
+                    self._admission.cut(event.key)
+                    self._ledger.cut(piece, event.call_no, self._flush)
             case fanout.GroupSettled():
                 self._settle(event.group)
             case _:
                 return
+
+    def _end_row(self, row: Any) -> None:
+        """End a row of which no piece is open."""
+        failure = self._pieces.failure(row)
+        if failure is not None:
+            part, error = failure
+            self._ledger.gave_up(row, error, part)
+            _end(row, WorkStatus.FAILED)
+            return
+        accepted = self._pieces.output(row)
+        row.had_transient_failure = bool(row.transient_error_history)
+        row.error_code = row.error_message = row.error_context = None
+        _end(row, WorkStatus.SUCCEEDED)
+        row.output = accepted.output
+        for column, count in accepted.counts.items():
+            setattr(row, column, count)
+
+    def _piece(self, key: Key) -> Piece:
+        self._touch(key[0])
+        return self._pieces[key]
 
     def _touch(self, key: UUID) -> Any:
         self._dirty.add(key)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from django.core.exceptions import ImproperlyConfigured
@@ -27,7 +27,10 @@ from rq.serializers import JSONSerializer, resolve_serializer
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from pipeline.states import Step
-from pipeline.transitions import Due
+
+if TYPE_CHECKING:
+    # Models need Django set up, which whoever only names a job or a queue has not.
+    from pipeline.transitions import Due
 
 logger = logging.getLogger(__name__)
 

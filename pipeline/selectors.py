@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypedDict, cast
@@ -13,6 +14,7 @@ from uuid import UUID
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
+from pipeline.errors import ERRORS, Budget
 from pipeline.models import (
     OUTCOME_LATE,
     OUTCOME_OK,
@@ -206,6 +208,39 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
         )
         for job in jobs
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitCall:
+    """A call of a part that was accepted, or that had its pages halved."""
+
+    row_id: UUID
+    part: str
+    accepted: bool
+    page_range: tuple[int, int] | None
+    reply: str | None = field(repr=False)
+    """The accepted reply as it came; None where it was pruned. PHI."""
+
+
+def split_calls(rows: Sequence[Batch] | Sequence[Chunk]) -> list[SplitCall]:
+    """Return what tells which parts these rows have, and which of them were answered."""
+    work = "batch" if isinstance(rows[0], Batch) else "chunk"
+    split = [code.value for code, facts in ERRORS.items() if facts.budget is Budget.SPLIT]
+    calls = ProviderCall.objects.filter(
+        Q(accepted=True) | Q(outcome__in=split), **{f"{work}__in": [row.id for row in rows]}
+    ).select_related("payload")
+    return [_split_call(call, getattr(call, f"{work}_id")) for call in calls]
+
+
+def _split_call(call: ProviderCall, row_id: UUID) -> SplitCall:
+    payload = getattr(call, "payload", None) if call.accepted else None
+    return SplitCall(
+        row_id=row_id,
+        part=call.part,
+        accepted=call.accepted,
+        page_range=payload and (payload.page_range_start, payload.page_range_end),
+        reply=payload and zlib.decompress(bytes(payload.reply)).decode(),
+    )
 
 
 def entities_to_review(shell_file_ids: Collection[UUID]) -> dict[UUID, int]:

@@ -34,12 +34,17 @@ class ProviderCall(models.Model):
     chunk = models.ForeignKey(
         Chunk, on_delete=models.CASCADE, null=True, blank=True, related_name="calls", db_index=False
     )
+    part = models.TextField(default="", db_default="", blank=True)
+    """Which part of a batch or chunk whose pages were halved: "0", "01" …; empty for the whole."""
+    page_range_start = models.IntegerField(null=True, blank=True)
+    """First page that it asked about; empty where it was not about pages."""
+    page_range_end = models.IntegerField(null=True, blank=True)
     attempt = models.IntegerField()
     """1-based number of the call for its batch or chunk, limited calls included."""
     outcome = models.TextField()
     """OK, LATE, or a code of the error taxonomy."""
     accepted = fields.flag()
-    """True for the one reply that its batch or chunk was built from."""
+    """True for the one reply that its batch or chunk, or that part of it, was built from."""
     message = fields.text(null=True)
     provider = models.TextField()
     model = models.TextField()
@@ -80,10 +85,14 @@ class ProviderCall(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(
-                fields=["batch"], name="idx_provider_calls_one_batch", condition=Q(accepted=True)
+                fields=["batch", "part"],
+                name="idx_provider_calls_one_batch",
+                condition=Q(accepted=True),
             ),
             models.UniqueConstraint(
-                fields=["chunk"], name="idx_provider_calls_one_chunk", condition=Q(accepted=True)
+                fields=["chunk", "part"],
+                name="idx_provider_calls_one_chunk",
+                condition=Q(accepted=True),
             ),
             fields.one_of("provider_calls_step_check", "step", Step),
             models.CheckConstraint(

@@ -64,6 +64,18 @@ def read_reply(body: str, request: Request) -> Reply:
     return Reply(output=_validated(text, request, facts), facts=facts)
 
 
+def stored_output(text: str, schema: type[BaseModel], item_token: str) -> BaseModel:
+    """Read a reply again that was accepted before; raises `ReplyError` where it no longer fits."""
+    fenced = _FENCE.match(text)
+    try:
+        output: BaseModel | None = _parsed(fenced[1] if fenced else text, schema)
+    except ValidationError:
+        output = None
+    if output is None or getattr(output, "item_token", item_token) != item_token:
+        raise ReplyError("a stored reply does not fit", code=ErrorCode.PARSE_SCHEMA)
+    return output
+
+
 def _envelope(body: str) -> dict[str, Any]:
     if not body.strip():
         raise ReplyError(

@@ -65,8 +65,6 @@ def test_limited_calls_have_a_budget_of_their_own(tmp_path: Path, settings: Any)
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
-        ("400-key", "API_AUTH"),
-        ("403", "API_AUTH"),
         ("404", "API_4XX"),
         ("blocked", "CONTENT_BLOCKED"),
     ],
@@ -82,15 +80,44 @@ def test_what_no_retry_mends_is_asked_once(tmp_path: Path, fault: str, code: str
     assert other.status == "succeeded"
 
 
-@pytest.mark.parametrize("fault", ["429-day", "429-spend", "truncated", "400-tokens"])
-def test_what_asks_to_park_or_to_split_spends_no_budget(tmp_path: Path, fault: str) -> None:
-    """Parking and splitting come later; until then such a batch fails, and costs nothing."""
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("429-day", "quota"),
+        ("429-spend", "quota"),
+        ("400-key", "credentials"),
+        ("403", "credentials"),
+    ],
+)
+def test_what_every_other_call_would_meet_too_parks_the_job_and_spends_nothing(
+    tmp_path: Path, fault: str, kind: str
+) -> None:
+    received = discovered(tmp_path)
+
+    batches = detect(received, {"fault": fault, "kind": "entities"})
+
+    job = Job.objects.select_related("incident").get(id=received.job_id)
+    assert (job.status, job.retry_count, job.error_code) == ("parked", 0, None)
+    assert job.incident is not None
+    assert job.incident.kind == kind
+    assert (job.parked_until is not None) == (kind == "quota")
+    assert {(b.status, b.attempt_count, b.rate_limit_waits) for b in batches} == {("pending", 0, 0)}
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"), [("truncated", "OUTPUT_TRUNCATED"), ("400-tokens", "CONTEXT_TOO_LARGE")]
+)
+def test_a_single_page_cannot_be_halved_and_fails_without_spending_an_attempt(
+    tmp_path: Path, fault: str, code: str
+) -> None:
     received = discovered(tmp_path)
 
     failed, other = detect(received, {"fault": fault, "page": 1})
 
-    assert failed.status == "failed"
+    assert (failed.status, failed.error_code) == ("failed", code)
+    assert failed.error_context["final_underlying_error"] == code
     assert (failed.attempt_count, failed.rate_limit_waits) == (0, 0)
+    assert ProviderCall.objects.filter(batch=failed).count() == 1
     assert other.status == "succeeded"
 
 

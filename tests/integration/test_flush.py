@@ -27,6 +27,7 @@ def a_call(lease: Lease, batch: Batch, *, accepted: bool = True) -> dict[str, An
         "attempt": 1,
         "outcome": "OK",
         "accepted": accepted,
+        "part": "",
         "provider": "local",
         "model": "m",
         "prompt_version": "1",

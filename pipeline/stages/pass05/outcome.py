@@ -26,6 +26,15 @@ class ChunkReport:
     """The page before `first_page` that was shown as context; None for the first chunk."""
     encounters: tuple[FoundEncounter, ...] = field(repr=False)
     unsupported_pages: tuple[int, ...] = ()
+    row_index: int | None = None
+    """The chunk that it is of, where reports are numbered apart from their chunks."""
+    first_local: int = 0
+    """How many encounters earlier parts of the same chunk report."""
+
+    @property
+    def row(self) -> int:
+        """The index of its chunk."""
+        return self.chunk_index if self.row_index is None else self.row_index
 
 
 class Reason(StrEnum):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
@@ -21,7 +22,8 @@ from pipeline.errors import ErrorCode
 from pipeline.keeping import kept_call
 from pipeline.models import Chunk, DiscoverySession
 from pipeline.outcome import StepResult
-from pipeline.owner import Accepted
+from pipeline.parts import Piece, half
+from pipeline.pieces import Accepted
 from pipeline.provider.base import Request
 from pipeline.provider.factory import provider_for
 from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_discovery
@@ -34,6 +36,9 @@ from pipeline.types import PageSlice, PageText
 
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})?")
 """A language tag; whatever else a model writes there is no tag and may be text of the document."""
+
+PARTS = "parts"
+"""Where the output of a chunk whose pages were halved keeps the reply of each part."""
 
 MAX_OUTPUT_TOKENS = 16_384
 """Room for some two hundred encounters; a reply that fills it is in a loop (facts of the API)."""
@@ -52,13 +57,11 @@ def run(lease: Lease) -> StepResult:
             deadline_s=owner.step_deadline_s(len(work.rows)),
         )
     if stopped is not None:
-        return StepResult(given_back=stopped)
+        return stopped
     failed = [chunk for chunk in chunks if chunk.status == WorkStatus.FAILED]
     if failed:
         return _failed(lease, session, chunks, _failure(failed, len(chunks)))
-    reports = _with_blank_runs(
-        [report(chunk, DiscoveryReply.model_validate(chunk.output)) for chunk in chunks]
-    )
+    reports = _with_blank_runs(_numbered([found for c in chunks for found in _reports(c)]))
     unsupported = sorted({page for found in reports for page in found.unsupported_pages})
     written = [number for number, page in pages.items() if not page.is_blank]
     if written and set(unsupported) >= set(written):
@@ -69,7 +72,7 @@ def run(lease: Lease) -> StepResult:
         return _failed(lease, session, chunks, unread)
     known, key = store.known_digests(lease), store.digest_key()
     found = kept_call(lease, lambda: reconcile(reports, pages, known=known, key=key))
-    stated = [DiscoveryReply.model_validate(chunk.output).language for chunk in chunks]
+    stated = [reply.language for chunk in chunks for _, reply in _replies(chunk)]
     languages = [language for language in stated if LANGUAGE.fullmatch(language)]
 
     def publish() -> None:
@@ -89,16 +92,59 @@ def run(lease: Lease) -> StepResult:
     return StepResult(publish=publish)
 
 
-def report(chunk: Chunk, reply: DiscoveryReply) -> ChunkReport:
-    """Return a chunk's reply in the form that is reconciled."""
+def report(piece: Piece, reply: DiscoveryReply) -> ChunkReport:
+    """Return the reply to a chunk, or to a part of it, in the form that is reconciled."""
+    first, last = piece.page_range
     return ChunkReport(
-        chunk_index=chunk.chunk_index,
-        first_page=chunk.page_range_start,
-        last_page=chunk.page_range_end,
-        context_page=chunk.context_page,
+        chunk_index=piece.row.chunk_index,
+        first_page=first,
+        last_page=last,
+        context_page=_context_page(piece),
         encounters=tuple(reply.encounters),
         unsupported_pages=tuple(reply.unsupported_pages),
     )
+
+
+def _context_page(piece: Piece) -> int | None:
+    """Return the page before the first, shown for what goes on across the edge."""
+    chunk: Chunk = piece.row
+    first = piece.page_range[0]
+    return chunk.context_page if first == chunk.page_range_start else first - 1
+
+
+def _pages_of(chunk: Chunk) -> range:
+    return range(chunk.page_range_start, chunk.page_range_end + 1)
+
+
+def _replies(chunk: Chunk) -> list[tuple[Piece, DiscoveryReply]]:
+    """Return the replies that a chunk was built from: one, or those of its parts."""
+    output: dict[str, Any] = chunk.output or {}
+    parts: dict[str, Any] = output.get(PARTS, {"": output})
+    return [
+        (
+            Piece(row=chunk, name=name, pages=tuple(half(_pages_of(chunk), name))),
+            DiscoveryReply.model_validate(reply),
+        )
+        for name, reply in sorted(parts.items())
+    ]
+
+
+def _reports(chunk: Chunk) -> list[ChunkReport]:
+    """Return the reports of a chunk; those of its parts know where in the chunk they begin."""
+    reports: list[ChunkReport] = []
+    seen = 0
+    for piece, reply in _replies(chunk):
+        reports.append(replace(report(piece, reply), row_index=chunk.chunk_index, first_local=seen))
+        seen += len(reply.encounters)
+    return reports
+
+
+def _numbered(reports: list[ChunkReport]) -> list[ChunkReport]:
+    """Number the reports anew where a chunk has several; edges are then between reports."""
+    if len({found.chunk_index for found in reports}) == len(reports):
+        return reports
+    # Two numbers each, so that a run of blank pages finds a free one.
+    return [replace(found, chunk_index=2 * at + 1) for at, found in enumerate(reports)]
 
 
 def _with_blank_runs(reports: Sequence[ChunkReport]) -> list[ChunkReport]:
@@ -127,6 +173,7 @@ class _Chunks:
     ) -> None:
         self._pages = pages
         self._source = source
+        self._overhead = estimate_tokens(render_discovery("", ()))
         self.rows: Sequence[Chunk] = [
             chunk for chunk in chunks if chunk.status != WorkStatus.SUCCEEDED
         ]
@@ -136,16 +183,23 @@ class _Chunks:
     def group_of(self, row: Chunk) -> Hashable:
         return cast(UUID, row.id)
 
-    def size_of(self, row: Chunk) -> int:
-        return sum(len(s.text) for s in self._slices(row))
+    @property
+    def schema(self) -> type[BaseModel]:
+        return DiscoveryReply
 
-    def request(self, row: Chunk) -> Request:
-        shown = Shown(slices=tuple(self._slices(row)))
+    def pages_of(self, row: Chunk) -> Sequence[int]:
+        return _pages_of(row)
+
+    def size_of(self, piece: Piece) -> int:
+        return self._overhead + sum(len(s.text) for s in self._slices(piece)) // 4
+
+    def request(self, piece: Piece) -> Request:
+        shown = Shown(slices=tuple(self._slices(piece)))
         if self._source is not None:
             shown = self._source.beside_text(shown.slices)
-        prompt = render_discovery(row.id.hex, shown.slices)
+        prompt = render_discovery(piece.token, shown.slices)
         return Request(
-            item_token=row.id.hex,
+            item_token=piece.token,
             prompt=prompt,
             schema=DiscoveryReply,
             max_output_tokens=MAX_OUTPUT_TOKENS,
@@ -155,12 +209,18 @@ class _Chunks:
             attachments=shown.attachments,
         )
 
-    def accept(self, row: Chunk, output: BaseModel) -> Accepted:
+    def accept(self, piece: Piece, output: BaseModel) -> Accepted:
         reply = cast(DiscoveryReply, output)
-        check(report(row, reply), self._pages)
+        check(report(piece, reply), self._pages)
         return Accepted(
             output=reply.model_dump(mode="json"),
             counts={"encounters_detected": len(reply.encounters)},
+        )
+
+    def merged(self, row: Chunk, answers: Sequence[tuple[Piece, dict[str, Any]]]) -> Accepted:
+        return Accepted(
+            output={PARTS: {piece.name: output for piece, output in answers}},
+            counts={"encounters_detected": sum(len(output["encounters"]) for _, output in answers)},
         )
 
     def started(self, row: Chunk, flush: Flush) -> None:
@@ -172,12 +232,12 @@ class _Chunks:
     def refused(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
         return
 
-    def _slices(self, row: Chunk) -> list[PageSlice]:
-        numbers = range(row.page_range_start, row.page_range_end + 1)
-        slices = [PageSlice(page=n, start=0, text=self._pages[n].text) for n in numbers]
-        if row.context_page is not None:
-            text = self._pages[row.context_page].text
-            slices.insert(0, PageSlice(page=row.context_page, start=0, text=text, context=True))
+    def _slices(self, piece: Piece) -> list[PageSlice]:
+        slices = [PageSlice(page=n, start=0, text=self._pages[n].text) for n in piece.pages]
+        context = _context_page(piece)
+        if context is not None:
+            text = self._pages[context].text
+            slices.insert(0, PageSlice(page=context, start=0, text=text, context=True))
         return slices
 
 

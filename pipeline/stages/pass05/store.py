@@ -135,7 +135,7 @@ def publish(
     shell_file = ShellFile.objects.select_related("patient").get(id=lease.shell_file_id)
     encounters = _encounters(shell_file, found)
     Encounter.objects.bulk_create(encounters.values())
-    chains = _chains(session, found, encounters)
+    chains = _chains(session, reports, found, encounters)
     CascadeChain.objects.bulk_create(chains.values())
     PendingEncounter.objects.bulk_create(
         _sightings(session, chunks, reports, found, pages, encounters, chains)
@@ -215,19 +215,21 @@ def _encounters(shell_file: ShellFile, found: outcome.Reconciliation) -> dict[st
 
 def _chains(
     session: DiscoverySession,
+    reports: Sequence[outcome.ChunkReport],
     found: outcome.Reconciliation,
     encounters: Mapping[str, Encounter],
 ) -> dict[str, CascadeChain]:
+    rows = {report.chunk_index: report.row for report in reports}
     return {
         chain.encounter: CascadeChain(
             discovery_session=session,
             healthcare_encounter=encounters.get(chain.encounter),
-            chunk_first=chain.members[0].chunk_index,
-            chunk_last=chain.members[-1].chunk_index,
+            chunk_first=rows[chain.members[0].chunk_index],
+            chunk_last=rows[chain.members[-1].chunk_index],
             links=[
                 {
-                    "chunk": edge.earlier.chunk_index,
-                    "next_chunk": edge.later.chunk_index,
+                    "chunk": rows[edge.earlier.chunk_index],
+                    "next_chunk": rows[edge.later.chunk_index],
                     "rule": edge.rule,
                     "overlap": edge.overlap,
                 }
@@ -258,8 +260,8 @@ def _sightings(
                 PendingEncounter(
                     id=uuid4(),
                     discovery_session=session,
-                    chunk_id=chunk_ids[report.chunk_index],
-                    local_index=index,
+                    chunk_id=chunk_ids[report.row],
+                    local_index=report.first_local + index,
                     status=_sighting_status(e, member),
                     cascade_chain=chains.get(e.key) if e else None,
                     healthcare_encounter=encounters.get(e.key) if e else None,

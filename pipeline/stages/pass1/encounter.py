@@ -54,10 +54,21 @@ class EncounterText:
         spans = [span for batch in self.batches for span in batch.spans]
         return context_for(self.batches[index], spans, self.pages)
 
-    def slices(self, index: int) -> tuple[PageSlice, ...]:
-        """Return all that a batch's prompt shows, in the order of the text."""
-        before, after = self.context(index)
-        return (*before, *cut(self.batches[index].spans, dict(self.pages)), *after)
+    def pages_of(self, index: int) -> tuple[int, ...]:
+        """Return the pages that a batch has text on."""
+        return tuple(sorted({span.page for span in self.batches[index].spans}))
+
+    def part(self, index: int, pages: Sequence[int]) -> PlannedBatch:
+        """Return what a batch has on some of its pages."""
+        spans = tuple(span for span in self.batches[index].spans if span.page in set(pages))
+        return PlannedBatch(index=index, spans=spans, first_page=pages[0], last_page=pages[-1])
+
+    def slices(self, index: int, pages: Sequence[int] = ()) -> tuple[PageSlice, ...]:
+        """Return all that the prompt of a batch, or of some pages of it, shows, in order."""
+        part = self.part(index, pages or self.pages_of(index))
+        spans = [span for batch in self.batches for span in batch.spans]
+        before, after = context_for(part, spans, self.pages)
+        return (*before, *cut(part.spans, dict(self.pages)), *after)
 
 
 def entity_rows(

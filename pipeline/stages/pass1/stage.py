@@ -7,7 +7,7 @@ that its last batch settles in; a failed one stops nobody else.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -19,7 +19,8 @@ from pipeline.attaching import Shown, Source, source_of
 from pipeline.errors import ErrorCode
 from pipeline.models import Batch, EncounterResult
 from pipeline.outcome import StepResult
-from pipeline.owner import Accepted
+from pipeline.parts import Piece
+from pipeline.pieces import Accepted
 from pipeline.provider.base import Request
 from pipeline.provider.factory import provider_for
 from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_entities
@@ -48,7 +49,7 @@ def run(lease: Lease) -> StepResult:
             deadline_s=owner.step_deadline_s(len(work.rows)),
         )
     if stopped is not None:
-        return StepResult(given_back=stopped)
+        return stopped
     failed = [r for r in plan.results if r.status == WorkStatus.FAILED]
     return StepResult(
         failure=_failure(plan, failed) if failed else None,
@@ -74,6 +75,9 @@ class _Batches:
         self._texts = {
             result.id: EncounterText.of(plan.batches[result.id], pages) for result in plan.results
         }
+        self._overhead = estimate_tokens(
+            render_entities("", (), include_zones=not settings.PASS1_DISABLE_ZONES)
+        )
         open_results = [r for r in plan.results if r.status != WorkStatus.SUCCEEDED]
         open_batches = [b for r in open_results for b in plan.batches[r.id]]
         self.groups: Sequence[Hashable] = [r.id for r in open_results]
@@ -83,21 +87,31 @@ class _Batches:
     def group_of(self, row: Batch) -> Hashable:
         return row.pass1_encounter_result_id
 
-    def size_of(self, row: Batch) -> int:
-        return int(row.estimated_input_tokens)
+    @property
+    def schema(self) -> type[BaseModel]:
+        return EntityReply
 
-    def request(self, row: Batch) -> Request:
-        slices = self._texts[row.pass1_encounter_result_id].slices(row.batch_index)
+    def pages_of(self, row: Batch) -> Sequence[int]:
+        return self._texts[row.pass1_encounter_result_id].pages_of(row.batch_index)
+
+    def size_of(self, piece: Piece) -> int:
+        text = self._texts[piece.row.pass1_encounter_result_id]
+        spans = text.part(piece.row.batch_index, piece.pages).spans
+        return self._overhead + sum(map(len, spans)) // 4
+
+    def request(self, piece: Piece) -> Request:
+        row = piece.row
+        slices = self._texts[row.pass1_encounter_result_id].slices(row.batch_index, piece.pages)
         shown = Shown(slices=slices)
         if self._source is not None:
             shown = self._source.whole_pages(slices, self._pages)
         prompt = render_entities(
-            row.id.hex,
+            piece.token,
             shown.slices,
             include_zones=not settings.PASS1_DISABLE_ZONES,
         )
         return Request(
-            item_token=row.id.hex,
+            item_token=piece.token,
             prompt=prompt,
             schema=EntityReply,
             max_output_tokens=MAX_OUTPUT_TOKENS,
@@ -107,14 +121,20 @@ class _Batches:
             attachments=shown.attachments,
         )
 
-    def accept(self, row: Batch, output: BaseModel) -> Accepted:
-        reply = cast(EntityReply, output)
-        return Accepted(
-            output=reply.model_dump(mode="json", exclude_defaults=True),
-            counts={
-                "entities_detected": len(reply.entities),
-                "zones_detected": len(reply.zones),
-            },
+    def accept(self, piece: Piece, output: BaseModel) -> Accepted:
+        return _accepted(cast(EntityReply, output))
+
+    def merged(self, row: Batch, answers: Sequence[tuple[Piece, dict[str, Any]]]) -> Accepted:
+        replies = [EntityReply.model_validate(output) for _, output in answers]
+        return _accepted(
+            EntityReply(
+                item_token=row.id.hex,
+                language=replies[0].language,
+                unsupported_pages=sorted({p for r in replies for p in r.unsupported_pages}),
+                no_known_allergies=store.joint_no_known_allergies(replies),
+                entities=[entity for reply in replies for entity in reply.entities],
+                zones=[zone for reply in replies for zone in reply.zones],
+            )
         )
 
     def started(self, row: Batch, flush: Flush) -> None:
@@ -145,6 +165,13 @@ class _Batches:
         result = self._results[cast(UUID, group)]
         store.mark_refused(result, code)
         flush.encounters.append(store.result_row(result))
+
+
+def _accepted(reply: EntityReply) -> Accepted:
+    return Accepted(
+        output=reply.model_dump(mode="json", exclude_defaults=True),
+        counts={"entities_detected": len(reply.entities), "zones_detected": len(reply.zones)},
+    )
 
 
 def _failure(plan: store.Plan, failed: Sequence[EncounterResult]) -> Failure:

@@ -163,8 +163,7 @@ def mark_succeeded(
     result.failure_batch_index = None
     result.error_code = result.error_summary = None
     result.total_entities_detected = sum(row["accepted"] for row in entities)
-    said = {reply.no_known_allergies for reply in replies}
-    result.no_known_allergies = True if True in said else (False if False in said else None)
+    result.no_known_allergies = joint_no_known_allergies(replies)
     result.zones = [
         [z.zone_type, z.page_start, z.page_end] for reply in replies for z in reply.zones
     ]
@@ -173,6 +172,12 @@ def mark_succeeded(
         result.warnings.append({"code": ErrorCode.NO_ENTITIES_FOUND.value})
     if unsupported := sorted({p for reply in replies for p in reply.unsupported_pages}):
         result.warnings.append({"code": ErrorCode.LANGUAGE_UNSUPPORTED.value, "pages": unsupported})
+
+
+def joint_no_known_allergies(replies: Sequence[EntityReply]) -> bool | None:
+    """Return what replies about one encounter say together: a yes goes before a no."""
+    said = {reply.no_known_allergies for reply in replies}
+    return True if True in said else (False if False in said else None)
 
 
 def publish_totals(lease: Lease, plan: Plan) -> None:
