@@ -1,6 +1,6 @@
 """The owner of a provider step: the one thread that decides, and that touches the database.
 
-Imports `fanout`, `transitions`, `ledger`, `retry_policy`. It turns the fan-out's events into the
+Imports `fanout`, `transitions`, `ledger`, `deciding`. It turns the fan-out's events into the
 state of batches or chunks and writes that in flushes: dispatch first, write second. A success is
 committed within a second; while PostgreSQL is away results wait in memory as long as the lease
 lives.
@@ -9,7 +9,6 @@ lives.
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
@@ -26,8 +25,8 @@ from medproc.timing import scaled
 from pipeline import fanout, retry_policy, transitions
 from pipeline.admission import OUTAGE_CODES, Admission
 from pipeline.database import is_away
-from pipeline.errors import Budget, CallError, ErrorCode, LeaseLostError, PipelineError
-from pipeline.gate import Reported
+from pipeline.deciding import Policy, as_call_error
+from pipeline.errors import CallError, ErrorCode, LeaseLostError, PipelineError
 from pipeline.ledger import Answer, Ledger
 from pipeline.models import Batch, Chunk
 from pipeline.models.fields import milliseconds
@@ -35,7 +34,6 @@ from pipeline.outcome import StepResult
 from pipeline.parts import Key, Piece
 from pipeline.pieces import Accepted, Dividing, Pieces
 from pipeline.provider.base import Provider, Request
-from pipeline.provider.prompts import PROMPT_VERSION
 from pipeline.scrub import scrubbed
 from pipeline.states import WorkStatus
 from pipeline.stopping import grace_left, grace_s, on_stop
@@ -143,9 +141,7 @@ class _Owner:
         self._dirty: set[UUID] = set()
         self._publications: list[_Publication] = []
         self._flushed_at = self._beat_at = time.monotonic()
-        self._random = random.Random()
-        self._run: fanout.FanOut[Key, Hashable, Answer] | None = None
-        self._deadline_at = self._held_until = 0.0
+        self._policy = Policy(lease, work, self._pieces, self._tally, self._admission)
 
     def run(self, deadline_s: float) -> StepResult | None:
         transitions.set_deadline(self._lease, deadline_s)
@@ -161,26 +157,26 @@ class _Owner:
             run_deadline_s=deadline_s,
         )
         self._begin_with_what_is_known()
-        items = [self._item(piece) for piece in self._pieces.open]
+        items = [self._policy.item(piece) for piece in self._pieces.open]
         reason: str | None = None
         # Reading the pages and planning have used up some of the lease.
         self._beat(time.monotonic())
         with fanout.FanOut(
             items,
             call=self._call,
-            decide=self._decide,
+            decide=self._policy.decide,
             groups=self._work.groups,
-            admit=self._admit,
+            admit=self._policy.admit,
             limits=limits,
         ) as run:
-            self._run = run
-            self._deadline_at = time.monotonic() + deadline_s
+            self._policy.follow(run, time.monotonic() + deadline_s)
             forget = on_stop(lambda: run.stop("sigterm", grace_s=grace_left()))
             try:
                 for event in run.events():
                     if isinstance(event, fanout.Stopped) and event.returned:
                         reason = event.reason
                     self._record(event)
+                    self._dirty |= self._policy.take_changed()
                     self._keep_up()
             except LeaseLostError:
                 raise
@@ -200,40 +196,10 @@ class _Owner:
 
     def _begin_with_what_is_known(self) -> None:
         """Take in what earlier runs left: failures of an outage, rows whose parts are all there."""
-        self._give_back_last_outage()
+        self._policy.give_back_last_outage()
         for row in self._pieces.rows_answered:
             _begin(self._touch(row.id))
             self._end_row(row)
-
-    def _item(self, piece: Piece) -> fanout.Item[Key, Hashable]:
-        return fanout.Item(
-            key=piece.key,
-            group=self._work.group_of(piece.row),
-            size=self._work.size_of(piece),
-            attempts=self._tally.attempts(piece),
-        )
-
-    def _admit(self, item: fanout.Item[Key, Hashable], now: float) -> float | None:
-        wait = self._admission.ask(item.key, int(item.size), PROMPT_VERSION)
-        self._give_back_outage()
-        if wait is None:
-            return None
-        seconds, is_left_out = wait
-        if is_left_out:
-            self._leave_out(seconds)
-        if self._admission.cause is not None and self._run is not None:
-            self._run.stop("parked")
-        return seconds
-
-    def _leave_out(self, seconds: float) -> None:
-        """Move the step's deadline by a wait that does not count (`spec.md` point 26)."""
-        now = time.monotonic()
-        until = now + seconds
-        added = until - max(now, self._held_until)
-        if added > 0 and self._run is not None:
-            self._held_until = until
-            self._deadline_at += added
-            self._run.extend_deadline(added)
 
     def _call(self, item: fanout.Item[Key, Hashable], attempt: int, cancel: Cancel) -> Answer:
         piece = self._pieces[item.key]
@@ -253,84 +219,6 @@ class _Owner:
                 facts=reply.facts,
             ) from error
         return Answer(output=accepted.output, counts=accepted.counts, facts=reply.facts)
-
-    def _decide(
-        self, item: fanout.Item[Key, Hashable], attempt: int, error: BaseException, now: float
-    ) -> fanout.Decision[Key, Hashable]:
-        failed = as_call_error(error)
-        if failed.code is ErrorCode.INTERNAL_ERROR:
-            logger.error(
-                "call failed: %s",
-                scrubbed(error.__cause__ if isinstance(error.__cause__, Exception) else error),
-                extra={"action": "call_crashed", **self._lease.log_context()},
-            )
-        piece = self._pieces[item.key]
-        reported = self._admission.failed(item.key, failed)
-        at = time.time()
-        self._give_back_outage()
-        decision = self._decided(piece, failed, reported)
-        spends = isinstance(decision, fanout.Retry | fanout.Fail) and decision.spends_attempt
-        self._tally.failed(piece, failed.code, at, spends=spends)
-        return decision
-
-    def _decided(
-        self, piece: Piece, failed: CallError, reported: Reported
-    ) -> fanout.Decision[Key, Hashable]:
-        match failed.facts.budget:
-            case Budget.PARK:
-                self._admission.stop_for(failed)
-                return fanout.Park(reason="parked")
-            case Budget.SPLIT:
-                halves = self._pieces.split(piece)
-                if halves:
-                    return fanout.Replace(items=tuple(self._item(half) for half in halves))
-                return fanout.Fail(spends_attempt=False)
-        if failed.code in OUTAGE_CODES and reported.failing_since is not None:
-            if self._admission.cause is not None:
-                return fanout.Park(reason="parked")
-            self._leave_out(reported.opens_in_s)
-            return fanout.Retry(delay_s=reported.opens_in_s, spends_attempt=False)
-        verdict = self._verdict(piece, failed)
-        if verdict.delay_s is None and failed.code in OUTAGE_CODES:
-            # The outage may have ended while this piece waited; what it spent in it does not count.
-            self._give_back_last_outage()
-            verdict = self._verdict(piece, failed)
-        if verdict.delay_s is None:
-            return fanout.Fail(
-                error=PipelineError(verdict.message or failed.message, code=verdict.code),
-                spends_attempt=verdict.spends_attempt,
-            )
-        delay_s = verdict.delay_s
-        if failed.code is ErrorCode.RATE_LIMIT and self._admission.gate is not None:
-            delay_s = max(reported.opens_in_s, failed.call.retry_after_s or 0.0)
-            # A cooldown that the step cannot outlast fails now; any other is left out of its time.
-            if delay_s <= self._deadline_at - time.monotonic():
-                self._leave_out(reported.opens_in_s)
-        return fanout.Retry(delay_s=delay_s, spends_attempt=verdict.spends_attempt)
-
-    def _verdict(self, piece: Piece, failed: CallError) -> retry_policy.Verdict:
-        return retry_policy.decide(
-            failed.code,
-            attempts=self._tally.attempts(piece),
-            waits=self._tally.waits(piece.row),
-            max_attempts=piece.row.max_attempts,
-            hint_s=failed.call.retry_after_s,
-            rng=self._random,
-            limits=retry_policy.RetryLimits(
-                max_waits=settings.RATE_LIMIT_BUDGET, scale=settings.TIME_SCALE
-            ),
-        )
-
-    def _give_back_outage(self) -> None:
-        if self._admission.failing_since is not None:
-            self._given_back(self._tally.give_back(self._admission.failing_since))
-
-    def _give_back_last_outage(self) -> None:
-        if self._tally.has_outage_failures and (outage := self._admission.last_outage()):
-            self._given_back(self._tally.give_back(*outage))
-
-    def _given_back(self, rows: Sequence[Any]) -> None:
-        self._dirty.update(row.id for row in rows)
 
     def _record(self, event: fanout.Event[Key, Hashable, Answer]) -> None:
         match event:
@@ -518,24 +406,6 @@ class _Owner:
         )
         if time.monotonic() - self._beat_at > scaled(settings.LEASE_S):
             raise LeaseLostError("the lease could not be renewed in time; stopping") from None
-
-
-def as_call_error(error: BaseException) -> CallError:
-    """Return what a call ended with as a CallError; its message is ours, never a library's."""
-    match error:
-        case CallError():
-            return error
-        case fanout.CallTimedOut():
-            return CallError(
-                f"no answer within {error.deadline_s:.1f} s; the call was written off",
-                code=ErrorCode.API_TIMEOUT,
-            )
-        case PipelineError():
-            return CallError(error.message, code=error.code)
-        case _:
-            return CallError(
-                f"unexpected {type(error).__name__} in a call", code=ErrorCode.INTERNAL_ERROR
-            )
 
 
 def _begin(row: Any) -> None:

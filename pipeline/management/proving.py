@@ -6,18 +6,32 @@ batches, chunks and calls are read, so that one that never reached the emulator 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from pipeline.models import Batch, Chunk, Job, ProviderCall, Session
+from pipeline.parts import token_of
+from pipeline.pieces import SPLIT_CODES
 from pipeline.provider.emulator.proof import Proof, RecordedCall, RecordedItem, prove
 from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.states import JobStatus, WorkStatus
 
+
+class Part(NamedTuple):
+    """What a call was about."""
+
+    row: UUID
+    name: str
+    pages: tuple[int, int]
+
+
+NOBODY = UUID(int=0)
 AT_ONCE = 5_000
 """Ids in one statement."""
 
@@ -34,11 +48,37 @@ def prove_log(lines: Sequence[LogLine]) -> Proof:
     ended = set(
         Session.objects.filter(id__in=sessions, shell_file__in=dead).values_list("id", flat=True)
     )
+    calls = list(_calls(sessions))
     items = [
         *_items(Batch.objects.filter(processing_session__in=sessions), ended),
         *_items(Chunk.objects.filter(processing_session__in=sessions), ended),
     ]
-    return prove(lines, items, list(_calls(sessions)))
+    return prove(lines, [*_with_parts(items, calls)], [call for call, _ in calls])
+
+
+def _with_parts(
+    items: Sequence[RecordedItem], calls: Sequence[tuple[RecordedCall, Part]]
+) -> Iterator[RecordedItem]:
+    """Put the parts of a row whose pages were halved beside it; then they have its replies."""
+    by_row: dict[str, list[tuple[RecordedCall, Part]]] = defaultdict(list)
+    for call, part in calls:
+        by_row[part.row.hex].append((call, part))
+    for item in items:
+        own = by_row[item.token]
+        split = {part.name for call, part in own if call.outcome in SPLIT_CODES}
+        parts = {part.name for _, part in own} | {name + digit for name in split for digit in "01"}
+        ranges = {part.name: part.pages for _, part in own}
+        answered = {part.name for call, part in own if call.accepted}
+        for name in sorted(parts - {""}):
+            first, last = ranges.get(name, (item.first_page, item.last_page))
+            yield replace(
+                item,
+                token=token_of(UUID(item.token), name),
+                succeeded=name in answered,
+                first_page=first,
+                last_page=last,
+            )
+        yield item if "" in answered or not answered else replace(item, succeeded=False)
 
 
 def _sessions(tokens: Iterable[str]) -> list[UUID]:
@@ -66,13 +106,13 @@ def _items(rows: QuerySet[Any], ended: set[UUID]) -> Iterator[RecordedItem]:
         )
 
 
-def _calls(sessions: Sequence[UUID]) -> Iterator[RecordedCall]:
+def _calls(sessions: Sequence[UUID]) -> Iterator[tuple[RecordedCall, Part]]:
     rows = ProviderCall.objects.filter(processing_session__in=sessions, provider="gemini")
     for call in rows.exclude(batch=None, chunk=None).iterator():
         began = call.started_at.timestamp()
-        item = call.batch_id or call.chunk_id
-        yield RecordedCall(
-            token=item.hex if item else "",
+        item = call.batch_id or call.chunk_id or NOBODY
+        recorded = RecordedCall(
+            token=token_of(item, call.part),
             run=f"{call.processing_session_id} {call.step}",
             accepted=call.accepted,
             outcome=call.outcome,
@@ -80,4 +120,8 @@ def _calls(sessions: Sequence[UUID]) -> Iterator[RecordedCall]:
             lease_gen=call.lease_gen,
             began=began,
             ended=began + call.duration_ms / 1000,
+        )
+        yield (
+            recorded,
+            Part(item, call.part, (call.page_range_start or 0, call.page_range_end or 0)),
         )
