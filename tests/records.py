@@ -82,12 +82,17 @@ def through_emulator(
         yield emulator
 
 
+def no_breaker() -> override_settings:
+    """Have each failure cost its attempt: no number of them is taken for an outage."""
+    return override_settings(GATE_BREAKER_FAILURES=1000)
+
+
 def failed_record(
     path: Path = LAB, faults: Sequence[Mapping[str, Any]] = OUTAGE, **options: Any
 ) -> ShellFile:
-    """Run a file through an emulator that plays `faults`."""
+    """Run a file through an emulator that plays `faults`; no breaker saves it from them."""
     received = submit(path, **options)
-    with through_emulator(faults):
+    with through_emulator(faults), no_breaker():
         return run_record(received)
 
 

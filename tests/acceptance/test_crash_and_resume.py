@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Chunk, Encounter, Entity, Job, Page, ProviderCall, ShellFile
+from pipeline.parts import Piece
 from pipeline.provider.emulator import Emulator
 from pipeline.provider.local import LocalProvider
 from pipeline.queues import queue_depths
@@ -257,8 +258,9 @@ def succeed_without_publishing(lease: Lease, batch: Any) -> None:
     plan = store.plan(lease, {}, pages)
     work = _Batches(lease, pages, plan)
     row = next(row for row in work.rows if row.id == batch.id)
-    reply = LocalProvider().generate(work.request(row))
-    accepted = work.accept(row, reply.output)
+    piece = Piece(row=row, pages=tuple(work.pages_of(row)))
+    reply = LocalProvider().generate(work.request(piece))
+    accepted = work.accept(piece, reply.output)
     row.status, row.attempt_count, row.output = "succeeded", 1, accepted.output
     row.completed_at = timezone.now()
     write(lease, Flush(work=Batch, items=[row_of(row)]))

@@ -151,7 +151,7 @@ def test_a_file_that_cannot_be_submitted_is_said_in_one_line(
 def test_a_record_that_fails_ends_the_command_with_its_code_and_advice(
     cloned_db: str, redis_db: redis.Redis
 ) -> None:
-    with records.through_emulator(records.OUTAGE), _working():
+    with records.through_emulator(records.OUTAGE), records.no_breaker(), _working():
         ran = _process(records.LAB)
 
     assert ran.code == 1

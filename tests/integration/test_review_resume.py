@@ -80,7 +80,7 @@ def test_a_step_that_was_done_but_not_ended_is_ended_without_a_call(
 @pytest.mark.usefixtures("cloned_db", "redis_db")
 def test_a_record_that_runs_again_does_not_seem_to_have_ended() -> None:
     received = records.submit(records.LAB)
-    with records.through_emulator(records.OUTAGE):
+    with records.through_emulator(records.OUTAGE), records.no_breaker():
         records.run_record(received)
     failed = Job.objects.get(id=received.job_id)
     assert failed.error_code is not None
