@@ -1,6 +1,6 @@
 """`python -m medproc.supervisor up|demo`: everything at once, in the foreground.
 
-Starts the embedded servers, migrates, and runs the console and the workers as children. One
+Starts the embedded servers, migrates, and runs console, workers and clock as children. One
 Ctrl-C, one SIGTERM, or the death of a child ends them all; servers that ran before stay.
 """
 
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, run, and give the exit code."""
     parser = argparse.ArgumentParser(prog="python -m medproc.supervisor", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    up_parser = verbs.add_parser("up", help="console and workers until Ctrl-C")
+    up_parser = verbs.add_parser("up", help="console, workers and clock until Ctrl-C")
     up_parser.add_argument("--port", type=int, default=8000)
     demo_parser = verbs.add_parser("demo", help="process files end to end and show one")
     demo_parser.add_argument("files", nargs="+", type=Path)
@@ -83,9 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def up(*, port: int, stopping: threading.Event) -> int:
-    """Run console and workers until a signal; print where to go and how to log in."""
+    """Run console, workers and clock until a signal; print where to go and how to log in."""
     with _children() as children:
         _start(children, "workers", "rqworker-pool")
+        _start(children, "clock", "rqcron")
         # DEBUG is off, so Django would not serve the admin's stylesheets without --insecure.
         _start(children, "console", "runserver", "--noreload", "--insecure", f"127.0.0.1:{port}")
         if not _wait_until_listening(port, children, stopping):
@@ -106,6 +107,7 @@ def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
     names = [str(path) for path in files]
     with _children() as children:
         _start(children, "workers", "rqworker-pool")
+        _start(children, "clock", "rqcron")
         code = _run_beside(children, stopping, "process", *names, "--force")
         record = _latest_record()
         if record is not None and not stopping.is_set():

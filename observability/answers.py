@@ -13,15 +13,11 @@ from django.utils import timezone
 
 from observability.nodes import Kind, Node
 from observability.rows import RecordRows
+from pipeline.assessment import Assessment, assess
 from pipeline.errors import ErrorCode
 from pipeline.models import OUTCOME_LATE
 from pipeline.states import JobStatus, Step
 from pipeline.words import PASS_TITLES, Word, counted, duration, ranges
-
-OUTAGE_FAILURES = 5
-"""More batches than these with the same cause of the provider's look like an outage (`spec.md`
-point 25)."""
-OUTAGE_CAUSES = frozenset({ErrorCode.API_5XX, ErrorCode.API_TIMEOUT, ErrorCode.RATE_LIMIT})
 
 _PHRASES: dict[str, str] = {
     ErrorCode.RATE_LIMIT: "rate limited",
@@ -206,7 +202,7 @@ def _encounters(numbers: Sequence[int]) -> str:
 def _assessment(broken: Sequence[Broken]) -> str:
     causes = Counter(unit.cause.root for _, unit, _ in broken if unit.cause)
     code, number = causes.most_common(1)[0] if causes else ("", 0)
-    if number > OUTAGE_FAILURES and code in OUTAGE_CAUSES:
+    if assess(code, number) is Assessment.LIKELY_OUTAGE:
         return f" This looks like an outage of the provider ({number} with {code})."
     return ""
 

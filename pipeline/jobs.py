@@ -24,6 +24,7 @@ from medproc.timing import scaled
 from pipeline.database import is_away
 from pipeline.errors import ErrorCode, LeaseLostError, PipelineError
 from pipeline.outcome import Stage, StepResult
+from pipeline.provider.factory import named_provider
 from pipeline.queues import enqueue_step
 from pipeline.rollup import roll_up
 from pipeline.scrub import scrubbed
@@ -41,6 +42,7 @@ from pipeline.transitions import (
     fenced,
     give_back,
     heartbeat,
+    park,
 )
 from pipeline.worker_identity import worker_identity
 
@@ -56,7 +58,7 @@ PASSES: dict[Step, Stage] = {
 
 def run_step(step: str) -> None:
     """Claim the best waiting job of a pass, run its step, and write how it ended."""
-    lease = claim(Step(step), worker_identity())
+    lease = claim(Step(step), worker_identity(), named_provider(settings))
     if lease is None:
         return
     _log("step_started", lease)
@@ -145,6 +147,8 @@ def _write_end(lease: Lease, result: StepResult) -> None:
         roll_up(lease, f"{lease.step}: {_outcome(result)}")
         if result.given_back is not None:
             _wake(lease, lease.step, give_back(lease))
+        elif result.parked is not None:
+            park(lease, result.parked)
         elif result.failure is not None:
             fail_step(lease, result.failure)
         else:
@@ -161,6 +165,8 @@ def _wake(lease: Lease, step: Step, dispatch_no: int) -> None:
 def _outcome(result: StepResult) -> str:
     if result.given_back is not None:
         return f"given back ({result.given_back})"
+    if result.parked is not None:
+        return f"parked ({result.parked.reason})"
     return result.failure.code if result.failure else "completed"
 
 

@@ -1,4 +1,4 @@
-"""How a stage says what became of its step. Imports `transitions` for the shape of a failure.
+"""How a stage says what became of its step. Imports `transitions` for the shapes of its end.
 
 A stage works and returns; `jobs.run_step` writes the end of the step, in one fenced transaction
 with whatever the stage publishes.
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from pipeline.transitions import Failure, Lease
+from pipeline.transitions import Failure, Lease, Parking
 
 
 def nothing() -> None:
@@ -19,11 +19,13 @@ def nothing() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class StepResult:
-    """The end of a step: completed, failed, or given back unfinished."""
+    """The end of a step: completed, failed, parked, or given back unfinished."""
 
     failure: Failure | None = None
     given_back: str | None = None
     """Why the step stopped early, as `sigterm`; it goes on later at no cost."""
+    parked: Parking | None = None
+    """Until when, or for which incident, it waits; it goes on then at no cost."""
     publish: Callable[[], None] = nothing
     """Writes the pass's totals and results; runs inside the fence."""
 

@@ -1,8 +1,8 @@
 """The queues: the only place that enqueues, and what an entry may be.
 
-Imports `states.py`; names the job by its dotted string. An entry is a wake-up, never an order:
-the `job_queue` row is the truth, so a lost or doubled entry costs time and nothing else. Nothing
-but ids goes to Redis, as JSON; an entry that is anything else is refused and not executed.
+Imports `states` and `transitions`; names the job by its dotted string. An entry is a wake-up, never
+an order: the `job_queue` row is the truth, so a lost or doubled entry costs time and nothing else.
+Nothing but ids goes to Redis, as JSON; an entry that is anything else is refused and not executed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from rq.serializers import JSONSerializer, resolve_serializer
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from pipeline.states import Step
+from pipeline.transitions import Due
 
 logger = logging.getLogger(__name__)
 
@@ -121,8 +122,26 @@ def enqueue_step(
     transaction.on_commit(send, using=using, robust=True)
 
 
-def push(queue: str, entry: str) -> None:
-    """Put a wake-up into its queue now; a Redis that is away is logged, never raised."""
+def enqueue_steps(due: Iterable[Due], *, using: str | None = None) -> None:
+    """Wake a worker for each row that has become due, once the transaction has committed.
+
+    One round trip for each queue, so that a Redis that hangs costs no more for many rows.
+    """
+    entries: dict[str, list[str]] = {}
+    for each in due:
+        queue = each.step.value
+        entries.setdefault(queue, []).append(entry_id(each.job_id, queue, each.dispatch_no))
+
+    def send() -> None:
+        for queue, found in entries.items():
+            push(queue, *found)
+
+    if entries:
+        transaction.on_commit(send, using=using, robust=True)
+
+
+def push(queue: str, *entries: str) -> None:
+    """Put wake-ups into their queue now; a Redis that is away is logged, never raised."""
     try:
         StepQueue(queue, connection=producer()).enqueue_many(
             [
@@ -135,11 +154,13 @@ def push(queue: str, entry: str) -> None:
                     result_ttl=0,
                     failure_ttl=FAILURE_TTL_S,
                 )
+                for entry in entries
             ]
         )
     except (RedisError, OSError) as error:
-        # The row is due all the same, and the reconciler finds it.
-        logger.error("wake-up %s was not sent: %s", entry, type(error).__name__)
+        # The rows are due all the same, and the reconciler finds them.
+        more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
+        logger.error("wake-up %s%s was not sent: %s", entries[0], more, type(error).__name__)
 
 
 def queue_depths(queues: Iterable[str] = QUEUES) -> dict[str, int]:

@@ -28,7 +28,14 @@ from pipeline.models import (
     ProviderCall,
 )
 from pipeline.models.fields import counted
-from pipeline.states import JOB_TERMINAL, WORK_TERMINAL, JobStatus, Step, WorkStatus
+from pipeline.states import (
+    JOB_TERMINAL,
+    WORK_TERMINAL,
+    IncidentKind,
+    JobStatus,
+    Step,
+    WorkStatus,
+)
 from pipeline.types import PageText, Span
 
 OCR_MODEL = "tesseract-5.5 tessdata_fast eng"
@@ -129,6 +136,8 @@ class Progress:
     last_error: str | None
     parked_until: datetime | None
     park_reason: str | None
+    outage_since: datetime | None
+    """Since when the provider is down that a parked record waits for."""
     warnings: tuple[dict[str, Any], ...]
     started_at: datetime | None
     completed_at: datetime | None
@@ -145,10 +154,10 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
     """Return the progress of records, by id; five statements, however many there are."""
     jobs = (
         Job.objects.filter(shell_file_id__in=shell_file_ids)
-        .select_related("shell_file")
+        .select_related("shell_file", "incident")
         .order_by("shell_file_id", "-created_at")
         .distinct("shell_file_id")
-        .defer("shell_file__original_filename")
+        .defer("shell_file__original_filename", "incident__evidence")
     )
     chunks = _ended(
         Chunk.objects.filter(discovery_session__shell_file_id__in=shell_file_ids),
@@ -189,6 +198,7 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
             last_error=job.last_error,
             parked_until=job.parked_until,
             park_reason=job.park_reason,
+            outage_since=_outage_since(job),
             warnings=tuple(job.shell_file.warnings),
             started_at=job.started_at,
             completed_at=job.completed_at,
@@ -204,6 +214,14 @@ def entities_to_review(shell_file_ids: Collection[UUID]) -> dict[UUID, int]:
         Entity.objects.filter(shell_file_id__in=shell_file_ids).exclude(review_flags=[]),
         Count("id"),
     )
+
+
+def _outage_since(job: Job) -> datetime | None:
+    is_outage = job.incident is not None and job.incident.kind == IncidentKind.OUTAGE
+    if job.incident is None or not is_outage or job.status != JobStatus.PARKED:
+        return None
+    since: datetime = job.incident.opened_at
+    return since
 
 
 def _ended(rows: QuerySet[Any], record: str) -> dict[UUID, tuple[int, int]]:

@@ -46,7 +46,7 @@ class JobStatus(TextChoices):
     PROCESSING = "processing"
     """A worker holds its lease."""
     PARKED = "parked"
-    """Waits for a time or an event, with the reason; holds no worker."""
+    """Waits for a time, or for the end of an incident or pause; holds no worker."""
     COMPLETED = "completed"
     FAILED = "failed"
     """A step failed for good; an operator or the retry delay may move it to pending."""
@@ -86,6 +86,26 @@ class WorkStatus(TextChoices):
     FAILED = "failed"
 
 
+class IncidentKind(TextChoices):
+    """What a provider does to work for one of its models (`design.md` §8)."""
+
+    OUTAGE = "outage"
+    """It fails or does not answer."""
+    THROTTLING = "throttling"
+    """It refuses for the minute's quota; the gate paces the calls, so nothing is parked."""
+    QUOTA = "quota"
+    """A day's or a spend quota is used up."""
+    CREDENTIALS = "credentials"
+    """The key is refused."""
+
+
+class IncidentState(TextChoices):
+    """Whether an incident lasts."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
 class SummaryStatus(TextChoices):
     """`ai_processing_summary.processing_status`: how far the record came."""
 
@@ -113,6 +133,16 @@ WORKFLOW_STEP: dict[Step, WorkflowStep] = dict(zip(Step, WorkflowStep, strict=Tr
 COMPLETES: dict[Step, ShellFileStatus] = dict(zip(Step, list(ShellFileStatus)[1:], strict=True))
 """What `shell_files.status` becomes when a step completes."""
 
+CALLING_STEPS = frozenset({Step.PASS05, Step.PASS1, Step.PASS2, Step.PASS3})
+"""Passes that ask the provider; an incident of it holds these and no other."""
+
+HOLDING_KINDS: tuple[IncidentKind, ...] = (
+    IncidentKind.QUOTA,
+    IncidentKind.CREDENTIALS,
+    IncidentKind.OUTAGE,
+)
+"""Incidents while which work is parked; where several are open, the first of these is named."""
+
 JOB_TERMINAL = frozenset(
     {JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.DEAD, JobStatus.CANCELLED}
 )
@@ -121,6 +151,7 @@ WORK_TERMINAL = frozenset({WorkStatus.SUCCEEDED, WorkStatus.FAILED})
 JOB_MOVES: frozenset[tuple[JobStatus, JobStatus]] = frozenset(
     {
         (JobStatus.PENDING, JobStatus.PROCESSING),
+        (JobStatus.PENDING, JobStatus.PARKED),
         (JobStatus.PENDING, JobStatus.CANCELLED),
         (JobStatus.PROCESSING, JobStatus.PENDING),
         (JobStatus.PROCESSING, JobStatus.PARKED),

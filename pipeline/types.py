@@ -33,6 +33,17 @@ class Span:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProviderModel:
+    """Whom calls go to, by the names that `provider_calls` carries."""
+
+    provider: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.model}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class PageText:
     """The text of one page as it was read; offsets of every span count in it."""
 

@@ -33,6 +33,10 @@ SHORT_PARK_S = 60.0
 """A record that is parked for longer is as good as ended for whoever waits at a terminal."""
 
 
+OUTAGE_PATIENCE_S = 600.0
+"""An outage of the provider is waited out for so long."""
+
+
 class View(Protocol):
     """Shows what happens."""
 
@@ -67,6 +71,9 @@ def is_settled(progress: Progress) -> bool:
         return True
     if progress.status != JobStatus.PARKED:
         return False
+    if progress.outage_since is not None:
+        lasts = timezone.now() - progress.outage_since
+        return lasts > timedelta(seconds=scaled(OUTAGE_PATIENCE_S))
     soon = timezone.now() + timedelta(seconds=SHORT_PARK_S)
     return progress.parked_until is None or progress.parked_until > soon
 

@@ -1,4 +1,4 @@
-"""The tables. Modules import one way: documents → jobs, encounters → sessions → work →
+"""The tables. Modules import one way: documents, incidents → jobs, encounters → sessions → work →
 discovery, entities → calls, clinical. Names of tables and columns are those of the source
 documents, so that their SQL runs unchanged.
 """
@@ -20,7 +20,8 @@ from pipeline.models.discovery import (
 from pipeline.models.documents import Page, PageSource, Patient, ProcessedDocument, ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.entities import AlignmentKind, Batch, EncounterResult, Entity, EntityMetrics
-from pipeline.models.jobs import Job
+from pipeline.models.incidents import ClockTick, Incident, Pause
+from pipeline.models.jobs import IncidentJob, Job
 from pipeline.models.sessions import Session, Summary
 
 __all__ = [
@@ -31,18 +32,22 @@ __all__ = [
     "CascadeChain",
     "Chunk",
     "ClinicalMetrics",
+    "ClockTick",
     "DiscoveryMetrics",
     "DiscoverySession",
     "Encounter",
     "EncounterResult",
     "Entity",
     "EntityMetrics",
+    "Incident",
+    "IncidentJob",
     "Job",
     "NarrativeMetrics",
     "Page",
     "PageAssignment",
     "PageSource",
     "Patient",
+    "Pause",
     "PendingEncounter",
     "PendingStatus",
     "ProcessedDocument",

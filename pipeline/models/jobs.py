@@ -1,6 +1,6 @@
 """The job of a record: what is due, who has it, until when, and what went wrong.
 
-Imports `documents`. This row is the truth; Redis only carries wake-ups.
+Imports `documents` and `incidents`. This row is the truth; Redis only carries wake-ups.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from pipeline.models import fields
 from pipeline.models.documents import ShellFile
+from pipeline.models.incidents import Incident, Pause
 from pipeline.states import JOB_TERMINAL, JobStatus, Step
 
 
@@ -39,6 +40,23 @@ class Job(models.Model):
     worker_id = fields.text(null=True)
     parked_until = fields.optional_time()
     park_reason = fields.text(null=True)
+    incident = models.ForeignKey(
+        Incident,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="waiting",
+        db_index=False,
+    )
+    """What a parked job waits for; on one that is not parked: it is the incident's probe."""
+    pause = models.ForeignKey(
+        Pause,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="waiting",
+        db_index=False,
+    )
     step_started_at = fields.optional_time()
     step_deadline_at = fields.optional_time()
     retry_count = fields.count()
@@ -81,6 +99,12 @@ class Job(models.Model):
                 name="idx_job_queue_parked",
                 condition=Q(status=JobStatus.PARKED),
             ),
+            # Read by the release of what an incident has parked, and by the look for its probe.
+            models.Index(
+                fields=["incident", "created_at"],
+                name="idx_job_queue_incident",
+                condition=Q(incident__isnull=False),
+            ),
             models.Index(fields=["shell_file"], name="idx_job_queue_shell"),
         ]
         constraints = [
@@ -106,9 +130,49 @@ class Job(models.Model):
             ),
             models.CheckConstraint(
                 name="job_queue_parked_check",
-                condition=~Q(status=JobStatus.PARKED) | Q(park_reason__isnull=False),
+                condition=~Q(status=JobStatus.PARKED)
+                | (
+                    Q(park_reason__isnull=False)
+                    & (
+                        Q(parked_until__isnull=False)
+                        | Q(incident__isnull=False)
+                        | Q(pause__isnull=False)
+                    )
+                ),
             ),
         ]
 
     def __str__(self) -> str:
         return f"job {self.id}"
+
+
+class IncidentJob(models.Model):
+    """A job that an incident has parked or failed; what has failed is offered for retry."""
+
+    PARKED = "parked"
+    FAILED = "failed"
+
+    id = fields.uuid_pk()
+    incident = models.ForeignKey(
+        Incident, on_delete=models.CASCADE, related_name="effects", db_index=False
+    )
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="effects")
+    effect = models.TextField(choices=[(PARKED, "parked"), (FAILED, "failed")])
+    created_at = fields.created_at()
+
+    class Meta:
+        db_table = "incident_jobs"
+        db_table_comment = "Jobs that an incident has parked or failed, once for each effect."
+        verbose_name = "job of an incident"
+        verbose_name_plural = "jobs of incidents"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["incident", "effect", "job"], name="idx_incident_jobs_once"
+            ),
+            models.CheckConstraint(
+                name="incident_jobs_effect_check", condition=Q(effect__in=["parked", "failed"])
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.effect} by incident {self.incident_id}"

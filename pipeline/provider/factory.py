@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from pipeline.provider.base import Provider
+from pipeline.types import ProviderModel
 
 KEYLESS = "emulator"
 """What stands in for a key where none is set, which the checks allow towards loopback only."""
@@ -25,6 +26,15 @@ def provider_for(settings: Any) -> Provider:
     """
     key = (os.getpid(), *_named(settings))
     return _made.get(key) or _made.setdefault(key, _make(settings))
+
+
+def named_provider(settings: Any) -> ProviderModel:
+    """Return whom this process asks, as `provider_calls` names it; makes no client."""
+    if settings.MEDPROC_PROVIDER == "gemini":
+        return ProviderModel(provider="gemini", model=settings.GEMINI_MODEL)
+    from pipeline.provider.local import LocalProvider
+
+    return ProviderModel(provider=LocalProvider.name, model=LocalProvider.model)
 
 
 def warm(settings: Any) -> None:

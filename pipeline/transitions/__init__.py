@@ -7,28 +7,58 @@ Imports models and states. Lock order everywhere: job → encounter → batch, i
 from __future__ import annotations
 
 from pipeline.transitions.flush import ENCOUNTER_COLUMNS, Flush, row_of, write
+from pipeline.transitions.holds import (
+    Due,
+    end_pauses,
+    pause_provider,
+    pause_queue,
+    release,
+    release_due,
+    release_probes,
+)
+from pipeline.transitions.incidents import (
+    close_incident,
+    link_failed_jobs,
+    note_incident,
+    open_incident,
+)
 from pipeline.transitions.leases import Lease, claim, fenced, heartbeat, set_deadline
 from pipeline.transitions.steps import (
     Failure,
+    Parking,
     begin_discovery,
     complete_step,
     fail_step,
     give_back,
+    park,
     settle_discovery,
 )
 
 __all__ = [
     "ENCOUNTER_COLUMNS",
+    "Due",
     "Failure",
     "Flush",
     "Lease",
+    "Parking",
     "begin_discovery",
     "claim",
+    "close_incident",
     "complete_step",
+    "end_pauses",
     "fail_step",
     "fenced",
     "give_back",
     "heartbeat",
+    "link_failed_jobs",
+    "note_incident",
+    "open_incident",
+    "park",
+    "pause_provider",
+    "pause_queue",
+    "release",
+    "release_due",
+    "release_probes",
     "row_of",
     "set_deadline",
     "settle_discovery",

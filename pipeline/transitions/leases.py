@@ -1,6 +1,6 @@
 """Who owns a job: claim, fence, heartbeat.
 
-Imports models and states. The database's clock decides (`clock_timestamp()`, never `now()`, which
+Imports `holds` and states. The database's clock decides (`clock_timestamp()`, never `now()`, which
 stands still within a transaction); `lease_gen` is bumped at each claim and carried by every write.
 """
 
@@ -17,10 +17,8 @@ from django.db import connection, transaction
 from medproc.timing import scaled
 from pipeline.errors import LeaseLostError
 from pipeline.states import WORKFLOW_STEP, Step
-
-AGEING_S = 300
-"""A waiting job is treated as one size class smaller for each five minutes that it has waited, so
-that a stream of small records cannot hold a large one back for ever (`design.md` §4)."""
+from pipeline.transitions.holds import AGEING_S, BEST_WAITING, hold_on, park_waiting
+from pipeline.types import ProviderModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +37,7 @@ class Lease:
         return {"job": str(self.job_id), "step": self.step.value, "lease_gen": self.gen}
 
 
-_CLAIM = """
+_CLAIM = f"""
 UPDATE job_queue j SET
   status = 'processing', lease_gen = j.lease_gen + 1, worker_id = %(worker)s,
   heartbeat_at = clock_timestamp(),
@@ -48,16 +46,9 @@ UPDATE job_queue j SET
   parked_until = NULL, park_reason = NULL, completed_at = NULL, error_code = NULL,
   updated_at = clock_timestamp()
 FROM ai_processing_sessions s
-WHERE s.shell_file_id = j.shell_file_id AND j.status = 'pending' AND j.id = (
-  SELECT id FROM job_queue
-  WHERE status = 'pending' AND current_step = %(step)s AND available_at <= clock_timestamp()
-  ORDER BY priority DESC,
-    greatest(0, size_class
-      - floor(extract(epoch FROM clock_timestamp() - available_at) / %(ageing)s)),
-    created_at
-  LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
+WHERE s.shell_file_id = j.shell_file_id AND j.status = 'pending' AND j.id = ({BEST_WAITING})
 RETURNING j.id, j.shell_file_id, s.id, j.lease_gen
-"""
+"""  # noqa: S608 - a constant of ours, values are parameters
 
 # What a dead worker left in flight is asked again; what it had committed stays. A job that had
 # failed is being retried: what failed in it gets new attempts, and keeps its history.
@@ -92,13 +83,19 @@ WHERE id = %(session)s
 """
 
 
-def claim(step: Step, worker_id: str) -> Lease | None:
+def claim(step: Step, worker_id: str, serving: ProviderModel | None = None) -> Lease | None:
     """Claim the best waiting job of a step: priority, size class raised by the wait, then age.
 
     Returns None where nothing waits. In the same transaction the job's `processing` encounters,
-    batches and chunks go back to `pending` (`spec.md` point 24).
+    batches and chunks go back to `pending` (`spec.md` point 24). Where the queue, or the provider
+    and model that this worker is `serving`, is held by a pause or an incident, the best job is
+    parked instead; only the incident's own probe is claimed.
     """
     with transaction.atomic(), connection.cursor() as cursor:
+        hold = hold_on(cursor, step, serving)
+        if hold is not None and hold.incident_id is None:
+            park_waiting(cursor, step, hold)
+            return None
         cursor.execute(
             _CLAIM,
             {
@@ -106,10 +103,13 @@ def claim(step: Step, worker_id: str) -> Lease | None:
                 "lease": scaled(settings.LEASE_S),
                 "step": step.value,
                 "ageing": scaled(AGEING_S),
+                "probe_of": hold.incident_id if hold else None,
             },
         )
         row = cursor.fetchone()
         if row is None:
+            if hold is not None:
+                park_waiting(cursor, step, hold)
             return None
         lease = Lease(
             job_id=row[0],

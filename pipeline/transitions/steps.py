@@ -1,4 +1,4 @@
-"""How a step ends: completed, failed, or given back; for job, session, record and report card.
+"""How a step ends: completed, failed, parked or given back; for job, session and report card.
 
 Imports models and states. Each function is called inside `leases.fenced`, so the job's row is
 locked and ours; the caller writes the pass's own rows in the same transaction.
@@ -7,6 +7,7 @@ locked and ours; the caller writes the pass's own rows in the same transaction.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from pipeline.models import (
     Chunk,
     DiscoverySession,
     EncounterResult,
+    IncidentJob,
     Job,
     Session,
     ShellFile,
@@ -60,6 +62,21 @@ class Failure:
     attempt_history: list[dict[str, Any]] = field(default_factory=list)
     drill_down: list[dict[str, Any]] = field(default_factory=list)
     """Every failure of the step: {encounter_id, batch_index, pages, error_code, ...}."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parking:
+    """Until when a step waits, and why. Raises ValueError where nothing would release it."""
+
+    reason: str
+    """Ours, free of PHI."""
+    until: datetime | None = None
+    incident_id: UUID | None = None
+    """What it waits for; whichever of the two comes first releases it."""
+
+    def __post_init__(self) -> None:
+        if self.until is None and self.incident_id is None:
+            raise ValueError("a parked step needs a time or an incident that releases it")
 
 
 def complete_step(lease: Lease, next_step: Step | None) -> int | None:
@@ -176,6 +193,33 @@ def give_back(lease: Lease) -> int:
     return _requeue(lease, current_step=lease.step)
 
 
+def park(lease: Lease, parking: Parking) -> None:
+    """Put an unfinished step aside until a time or the end of an incident; it spends nothing.
+
+    What is in flight goes back to `pending`; what has succeeded stays. An incident that has closed
+    meanwhile is no trap: the next `holds.release_due` finds the job.
+    """
+    _lay_down(lease)
+    _leave(
+        lease,
+        status=JobStatus.PARKED,
+        parked_until=parking.until,
+        park_reason=parking.reason,
+        incident_id=parking.incident_id,
+    )
+    if parking.incident_id is not None:
+        IncidentJob.objects.bulk_create(
+            [
+                IncidentJob(
+                    incident_id=parking.incident_id,
+                    job_id=lease.job_id,
+                    effect=IncidentJob.PARKED,
+                )
+            ],
+            ignore_conflicts=True,
+        )
+
+
 def begin_discovery(lease: Lease, discovery_session_id: UUID) -> None:
     """Mark Pass 0.5 of a record as running, without an earlier failure; its first start is kept."""
     DiscoverySession.objects.filter(id=discovery_session_id).exclude(
@@ -220,7 +264,8 @@ def _leave(lease: Lease, **changes: Any) -> None:
     moved = Job.objects.filter(
         id=lease.job_id, lease_gen=lease.gen, status=JobStatus.PROCESSING
     ).update(
-        **changes,
+        # A probe has done its part, however it ended.
+        **{"incident_id": None, **changes},
         worker_id=None,
         lease_expires_at=None,
         step_deadline_at=None,

@@ -331,6 +331,7 @@ def _progress(**changes: Any) -> Progress:
         "last_error": None,
         "parked_until": None,
         "park_reason": None,
+        "outage_since": None,
         "warnings": (),
         "started_at": None,
         "completed_at": None,

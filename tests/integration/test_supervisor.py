@@ -97,7 +97,7 @@ def test_up_serves_the_console_and_one_interrupt_ends_it_all(everything: _Up) ->
     password = (everything.data_dir / "demo-password").read_text("utf-8")
     assert re.search(rf"Log in as demo with the password {re.escape(password)}$", seen, re.M)
     assert 'name="password"' in text
-    assert len(children) == 2
+    assert len(children) == 3
     assert [pid for pid in children if processes.command_line(pid)] == []
     servers = embedded.status(places.places_of(everything.data_dir))
     assert [server.pid for server in servers] == [None, None]

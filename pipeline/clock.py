@@ -1,0 +1,216 @@
+"""The clock: runs each periodic duty itself, in a child that can be killed, until told to stop.
+
+Imports services. The parent holds no connection and no thread; a child takes the session's advisory
+lock, so that of any number of clocks one works at a time, and a clock or child that dies leaves no
+lock. A tick needs PostgreSQL alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import connection as waiting
+from multiprocessing import get_context
+from types import FrameType
+
+from django.conf import settings
+from django.db import connection, connections
+
+from medproc.timing import scaled
+from pipeline import services
+from pipeline.scrub import scrubbed
+
+logger = logging.getLogger(__name__)
+
+LOCK = int.from_bytes(b"medproc", "big")
+"""Key of the advisory lock; one database has one clock."""
+DEADLINE_S = 60.0
+"""A duty that takes longer is killed; its statements time out a little earlier."""
+SHORTEST_S = 0.1
+"""No duty runs oftener, whatever TIME_SCALE says."""
+SLACK = 0.8
+"""Part of a duty's interval after which another clock's tick counts as this one's too."""
+
+BUSY, EARLY, FAILED = 3, 4, 1
+"""Exit codes of a child: another clock works, has just worked, or the duty failed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Duty:
+    """Something to be done every so often; `act` returns a line to log, or an empty one."""
+
+    name: str
+    every_s: Callable[[], float]
+    """Seconds of the documented schedule."""
+    act: Callable[[], str]
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds of this process's clock between two ticks."""
+        return max(SHORTEST_S, scaled(self.every_s()))
+
+
+def _release_parked() -> str:
+    released = services.parked_release()
+    return f"released {released}" if released else ""
+
+
+def _detect_incidents() -> str:
+    tick = services.incidents_detect()
+    said = f"opened {len(tick.opened)}, closed {len(tick.closed)}, probes {len(tick.due)}"
+    return said if tick.changed else ""
+
+
+DUTIES: tuple[Duty, ...] = (
+    Duty(
+        name="release_parked",
+        every_s=lambda: float(settings.RECONCILE_S),
+        act=_release_parked,
+    ),
+    Duty(
+        name="detect_incidents",
+        every_s=lambda: float(settings.INCIDENT_TICK_S),
+        act=_detect_incidents,
+    ),
+)
+"""The duties of a clock; `clock_ticks` has a row for each."""
+
+
+class Clock:
+    """Runs duties when they are due, one after the other."""
+
+    def __init__(self, duties: Sequence[Duty] = DUTIES, *, deadline_s: float = DEADLINE_S) -> None:
+        self._duties = duties
+        self._deadline_s = deadline_s
+        self._due_at = dict.fromkeys((duty.name for duty in duties), 0.0)
+        self._stopped = False
+        self._wake_r, self._wake_w = os.pipe()
+        os.set_blocking(self._wake_w, False)
+
+    def run(self) -> None:
+        """Tick until SIGTERM or SIGINT; a duty that runs then is killed, and rolls back."""
+        signal.signal(signal.SIGTERM, self._on_signal)
+        signal.signal(signal.SIGINT, self._on_signal)
+        logger.info("clock %s: %s", os.getpid(), ", ".join(duty.name for duty in self._duties))
+        while not self._stopped:
+            duty = min(self._duties, key=lambda each: self._due_at[each.name])
+            self._wait(self._due_at[duty.name] - time.monotonic())
+            if not self._stopped:
+                self._due_at[duty.name] = time.monotonic() + duty.interval_s
+                self._tick(duty)
+        logger.info("clock %s: leaves", os.getpid())
+
+    def _tick(self, duty: Duty) -> None:
+        # A connection that both processes held would answer the wrong one.
+        connections.close_all()
+        sys.stdout.flush()
+        child = get_context("fork").Process(
+            target=_child, args=(duty, self._deadline_s), name=duty.name
+        )
+        child.start()
+        ends = time.monotonic() + self._deadline_s
+        while child.exitcode is None and not self._stopped and time.monotonic() < ends:
+            waiting.wait([child.sentinel, self._wake_r], ends - time.monotonic())
+        if child.exitcode is None:
+            if not self._stopped:
+                logger.error("clock: %s took more than %.0f s", duty.name, self._deadline_s)
+            child.kill()
+        child.join()
+        if not self._stopped and child.exitcode not in (0, BUSY, EARLY):
+            logger.error(
+                "clock: %s ended with exit code %s",
+                duty.name,
+                child.exitcode,
+                extra={"action": "duty_died", "duty": duty.name},
+            )
+        child.close()
+
+    def _wait(self, seconds: float) -> None:
+        if seconds > 0:
+            waiting.wait([self._wake_r], seconds)
+
+    def _on_signal(self, signum: int, frame: FrameType | None) -> None:
+        self._stopped = True
+        with suppress(BlockingIOError):
+            os.write(self._wake_w, b"!")
+
+
+def run_duty(duty: Duty, *, deadline_s: float = DEADLINE_S) -> int:
+    """Run one tick of a duty if no other clock has or does; return the exit code of its child."""
+    with _alone(deadline_s) as is_ours:
+        if not is_ours:
+            return BUSY
+        if not _begin(duty):
+            return EARLY
+        try:
+            said = duty.act()
+        except Exception as error:
+            _end(duty, f"failed: {type(error).__name__}")
+            raise
+        _end(duty, "ok")
+    if said:
+        logger.info("clock: %s: %s", duty.name, said, extra={"action": "duty", "duty": duty.name})
+    return 0
+
+
+def _child(duty: Duty, deadline_s: float) -> None:
+    """Be the child of one tick."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # A terminal's Ctrl-C reaches us too; the parent decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        code = run_duty(duty, deadline_s=deadline_s)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the next tick comes
+        logger.error("clock: %s failed: %s", duty.name, scrubbed(error))
+        code = FAILED
+    sys.exit(code)
+
+
+@contextmanager
+def _alone(deadline_s: float) -> Iterator[bool]:
+    """Hold the clock's lock in this session, or give False where another session holds it."""
+    with connection.cursor() as cursor:
+        # Of a killed child the server ends the statement too, and with it the session's lock.
+        cursor.execute("SET client_connection_check_interval = '1s'")
+        cursor.execute("SELECT set_config('statement_timeout', %s, false)", [_ms(deadline_s)])
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        (is_ours,) = cursor.fetchone()
+    try:
+        yield is_ours
+    finally:
+        # The lock is the session's: closing it is what releases it, on every way out.
+        connection.close()
+
+
+def _ms(seconds: float) -> str:
+    return str(max(1, int(seconds * 1000 * 0.9)))
+
+
+def _begin(duty: Duty) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO clock_ticks (name, started_at, outcome)"
+            " VALUES (%(name)s, clock_timestamp(), 'running')"
+            " ON CONFLICT (name) DO UPDATE SET started_at = clock_timestamp(),"
+            " finished_at = NULL, outcome = 'running'"
+            " WHERE clock_ticks.started_at"
+            " <= clock_timestamp() - make_interval(secs => %(interval)s)"
+            # One that was killed is made up for at once.
+            " OR clock_ticks.finished_at IS NULL",
+            {"name": duty.name, "interval": duty.interval_s * SLACK},
+        )
+        return bool(cursor.rowcount == 1)
+
+
+def _end(duty: Duty, outcome: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE clock_ticks SET finished_at = clock_timestamp(), outcome = %s WHERE name = %s",
+            [outcome, duty.name],
+        )

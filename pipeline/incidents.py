@@ -1,0 +1,332 @@
+"""Incidents: what the calls of the last minute say about a provider and model (`design.md` §8).
+
+Imports models, transitions, `quotas`. A tick reads one window of calls, opens and closes, and lets
+probes go; `opened` is for a worker that knows sooner. It moves no job but by a release, and returns
+what has become due: the caller enqueues.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Count
+from django.utils import timezone
+
+from pipeline import transitions
+from pipeline.errors import CallFacts, ErrorCode
+from pipeline.judging import CODES, Call, Opening, Thresholds, judge_end, judge_start, snapshot
+from pipeline.models import Incident, IncidentJob, Job, ProviderCall
+from pipeline.quotas import resets_at
+from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState, JobStatus
+from pipeline.transitions import Due, Parking
+from pipeline.transitions.holds import REASONS
+from pipeline.types import ProviderModel
+
+logger = logging.getLogger(__name__)
+
+RESUME_STEP = 4
+"""Probes at once after the first one was answered; the gate's ramp paces their calls."""
+PROBES_KEPT = 50
+"""Times of probes that the evidence keeps, the newest."""
+
+KINDS: dict[ErrorCode, IncidentKind] = {
+    code: kind for kind, codes in CODES.items() for code in codes
+}
+"""The incident that a call's failure belongs to."""
+
+# The window is a parameter and not an expression of the clock, which no index can answer. Accepted
+# calls are read only where something failed, or an incident waits for them.
+_WINDOW = """
+WITH failed AS MATERIALIZED (
+  SELECT provider, model, outcome, created_at, retry_after_ms, quota_id
+  FROM provider_calls WHERE outcome <> 'OK' AND created_at > %(since)s
+), watched AS MATERIALIZED (
+  SELECT provider, model FROM failed
+  UNION SELECT provider, model FROM incidents WHERE state = 'open'
+)
+SELECT provider, model, outcome, created_at, retry_after_ms, quota_id FROM failed
+UNION ALL
+SELECT provider, model, outcome, created_at, NULL, NULL FROM provider_calls
+WHERE outcome = 'OK' AND created_at > %(since)s AND EXISTS (SELECT 1 FROM watched)
+"""
+
+
+@dataclass(kw_only=True)
+class Tick:
+    """What one look for incidents did."""
+
+    opened: list[UUID] = field(default_factory=list)
+    closed: list[UUID] = field(default_factory=list)
+    still_open: list[UUID] = field(default_factory=list)
+    linked: int = 0
+    """Failed jobs that were linked to their incident."""
+    due: list[Due] = field(default_factory=list)
+    """Probes that were let go."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is something to say."""
+        return bool(self.opened or self.closed or self.linked or self.due)
+
+
+def tick() -> Tick:
+    """Look at the window of calls once: open, note, link, probe, close."""
+    limits = Thresholds.of_settings()
+    now = _database_now()
+    calls = window(now, limits)
+    done = Tick()
+    # Linked also after its end: the last failure can be written a little later.
+    for incident in Incident.objects.filter(closed_at__gt=now - limits.window):
+        done.linked += transitions.link_failed_jobs(incident.id, _codes(incident))
+    for of, seen in calls.items():
+        for opening in judge_start(seen, now, limits, _ended(of, now, limits)):
+            incident_id, is_new = _open(of, opening, now)
+            if is_new:
+                done.opened.append(incident_id)
+    for incident in Incident.objects.filter(state=IncidentState.OPEN).order_by("opened_at", "id"):
+        seen = calls.get(ProviderModel(provider=incident.provider, model=incident.model), [])
+        _tend(incident, seen, now, limits, done)
+    return done
+
+
+def window(now: datetime, limits: Thresholds) -> dict[ProviderModel, list[Call]]:
+    """Return the calls of the window by provider and model; one statement, whatever happened."""
+    found: dict[ProviderModel, list[Call]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_WINDOW, {"since": now - limits.window})
+        for provider, model, outcome, at, retry_after_ms, quota_id in cursor.fetchall():
+            found.setdefault(ProviderModel(provider=provider, model=model), []).append(
+                Call(
+                    outcome=outcome,
+                    at=at,
+                    hint_s=None if retry_after_ms is None else retry_after_ms / 1000,
+                    quota_id=quota_id or "",
+                )
+            )
+    return found
+
+
+def opened(
+    kind: IncidentKind,
+    of: ProviderModel,
+    *,
+    first_failure_at: datetime | None = None,
+    facts: CallFacts | None = None,
+) -> UUID:
+    """Return the open incident of a kind, opened now where there is none.
+
+    For a worker that has met what opens one at once (a used-up quota, a refused key), or that the
+    gate has told of a broken provider. `facts` are those of the call that met it.
+    """
+    now = _database_now()
+    facts = facts or CallFacts()
+    opening = Opening(
+        kind=kind,
+        first_failure_at=first_failure_at or now,
+        hint_s=facts.retry_after_s,
+        quota_id=facts.quota_id,
+        evidence={
+            "calls": 1,
+            "failures": 1,
+            "last_hint_s": facts.retry_after_s,
+            "quota_id": facts.quota_id or None,
+            "http_status": facts.http_status,
+            "by": "worker",
+        },
+    )
+    return _open(of, opening, now)[0]
+
+
+def parking(
+    code: ErrorCode,
+    of: ProviderModel,
+    *,
+    first_failure_at: datetime | None = None,
+    facts: CallFacts | None = None,
+) -> Parking:
+    """Return how a step is parked that met `code`: until when, why, and for which incident.
+
+    Raises KeyError for a code that opens no incident.
+    """
+    kind = KINDS[code]
+    incident_id = opened(kind, of, first_failure_at=first_failure_at, facts=facts)
+    until = Incident.objects.values_list("resumes_at", flat=True).get(id=incident_id)
+    return Parking(reason=REASONS[kind].format(name=of), until=until, incident_id=incident_id)
+
+
+def open_incidents(kind: IncidentKind) -> list[Incident]:
+    """Return the open incidents of a kind: for the gate, to be armed anew after a loss of Redis."""
+    return list(Incident.objects.filter(kind=kind, state=IncidentState.OPEN))
+
+
+def close_by_hand(provider: str, model: str | None, *, reason: str) -> list[UUID]:
+    """Close the open incidents of a provider, or of one model of it, for an operator."""
+    incidents = Incident.objects.filter(provider=provider, state=IncidentState.OPEN)
+    if model is not None:
+        incidents = incidents.filter(model=model)
+    return [i.id for i in incidents if _close(i, f"an operator resumed it: {reason}")]
+
+
+def _open(of: ProviderModel, opening: Opening, now: datetime) -> tuple[UUID, bool]:
+    resumes_at = None
+    if opening.kind is IncidentKind.QUOTA:
+        resumes_at = resets_at(opening.quota_id, opening.hint_s, now)
+    incident_id, is_new = transitions.open_incident(
+        opening.kind,
+        of,
+        first_failure_at=opening.first_failure_at,
+        resumes_at=resumes_at,
+        evidence={"opened_by": opening.evidence, "probes": []},
+    )
+    if is_new:
+        _log("incident_opened", incident_id, opening.kind, of)
+    return incident_id, is_new
+
+
+def _tend(
+    incident: Incident, seen: Sequence[Call], now: datetime, limits: Thresholds, done: Tick
+) -> None:
+    """Note how an open incident stands; close it, or send its probes."""
+    done.linked += transitions.link_failed_jobs(incident.id, _codes(incident))
+    kind = IncidentKind(incident.kind)
+    waiting = Job.objects.filter(incident_id=incident.id, status=JobStatus.PARKED).exists()
+    end = judge_end(
+        kind,
+        seen,
+        now,
+        limits,
+        since=incident.first_failure_at,
+        resumes_at=incident.resumes_at,
+        somebody_waits=waiting,
+        last_failure_at=_last_failure(incident, kind),
+    )
+    if end.because is not None:
+        if _close(incident, end.because):
+            done.closed.append(incident.id)
+        return
+    done.still_open.append(incident.id)
+    evidence: dict[str, Any] = {
+        "latest": {"at": now, **snapshot(seen, kind), "answered_since": end.answered},
+        "affected": _affected(incident),
+    }
+    if waiting and kind in HOLDING_KINDS and kind is not IncidentKind.QUOTA:
+        probes = _probe(incident, now, limits, answered=end.answered)
+        if probes:
+            done.due += probes
+            kept = [*incident.evidence.get("probes", []), now.isoformat()]
+            evidence["probes"] = kept[-PROBES_KEPT:]
+    transitions.note_incident(incident.id, evidence)
+
+
+def _probe(incident: Incident, now: datetime, limits: Thresholds, *, answered: int) -> list[Due]:
+    """Let one job go each `INCIDENT_PROBE_S`, and several once one was answered."""
+    if answered:
+        return transitions.release_probes(incident.id, RESUME_STEP)
+    last = incident.evidence.get("probes") or [incident.opened_at.isoformat()]
+    if now - datetime.fromisoformat(last[-1]) < limits.probe:
+        return []
+    if Job.objects.filter(
+        incident_id=incident.id, status__in=(JobStatus.PENDING, JobStatus.PROCESSING)
+    ).exists():
+        return []
+    return transitions.release_probes(incident.id, 1)
+
+
+def _close(incident: Incident, because: str) -> bool:
+    closed = transitions.close_incident(
+        incident.id,
+        {
+            "closed_because": because,
+            "affected": _affected(incident),
+            "total_by_code": _total_by_code(incident),
+        },
+    )
+    if closed:
+        of = ProviderModel(provider=incident.provider, model=incident.model)
+        _log("incident_closed", incident.id, IncidentKind(incident.kind), of)
+    return closed
+
+
+def _ended(of: ProviderModel, now: datetime, limits: Thresholds) -> dict[IncidentKind, datetime]:
+    """Return when the last incident of each kind ended: what led to it opens no other."""
+    found: dict[IncidentKind, datetime] = {}
+    ended = Incident.objects.filter(
+        provider=of.provider, model=of.model, closed_at__gt=now - limits.window
+    )
+    for kind, closed_at in ended.order_by("closed_at").values_list("kind", "closed_at"):
+        found[IncidentKind(kind)] = closed_at
+    return found
+
+
+def _last_failure(incident: Incident, kind: IncidentKind) -> datetime:
+    found: datetime | None = (
+        ProviderCall.objects.exclude(outcome="OK")
+        .filter(
+            provider=incident.provider,
+            model=incident.model,
+            outcome__in=CODES[kind],
+            created_at__gte=incident.first_failure_at,
+        )
+        .order_by("-created_at")
+        .values_list("created_at", flat=True)
+        .first()
+    )
+    return found or incident.first_failure_at
+
+
+def _total_by_code(incident: Incident) -> dict[str, int]:
+    return dict(
+        ProviderCall.objects.exclude(outcome="OK")
+        .filter(
+            provider=incident.provider,
+            model=incident.model,
+            created_at__gte=incident.first_failure_at,
+        )
+        .order_by()
+        .values_list("outcome")
+        .annotate(number=Count("id"))
+    )
+
+
+def _affected(incident: Incident) -> Mapping[str, int]:
+    """Count the jobs that wait for it now, and those that it has ever parked or failed."""
+    effects: Counter[str] = Counter(
+        dict(
+            IncidentJob.objects.filter(incident_id=incident.id)
+            .order_by()
+            .values_list("effect")
+            .annotate(number=Count("id"))
+        )
+    )
+    waiting = Job.objects.filter(incident_id=incident.id, status=JobStatus.PARKED).count()
+    return {"waiting": waiting, "parked": effects["parked"], "failed": effects["failed"]}
+
+
+def _codes(incident: Incident) -> list[str]:
+    return [code.value for code in CODES[IncidentKind(incident.kind)]]
+
+
+def _database_now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        (now,) = cursor.fetchone()
+    return now if isinstance(now, datetime) else timezone.now()
+
+
+def _log(action: str, incident_id: UUID, kind: IncidentKind, of: ProviderModel) -> None:
+    logger.warning(
+        "%s incident=%s kind=%s provider=%s model=%s",
+        action,
+        incident_id,
+        kind,
+        of.provider,
+        of.model,
+        extra={"action": action, "incident": str(incident_id)},
+    )

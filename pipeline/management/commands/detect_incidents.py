@@ -1,0 +1,64 @@
+"""`manage.py detect_incidents`: one look for incidents of the provider, as the clock has it.
+
+May import services and models. Shows what is open afterwards; no PHI.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.core.serializers.json import DjangoJSONEncoder
+
+from pipeline import services
+from pipeline.models import Incident
+from pipeline.states import IncidentState
+from pipeline.words import counted
+
+
+class Command(BaseCommand):
+    """Open, note and close incidents, and let probes go, once."""
+
+    help = "Look for outages, throttling, used-up quotas and refused keys once."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the form of the answer."""
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print what was opened and closed, and a line for each incident that is open."""
+        tick = services.incidents_detect()
+        still_open = Incident.objects.filter(state=IncidentState.OPEN).order_by("opened_at", "id")
+        if options["json"]:
+            found = {
+                "opened": tick.opened,
+                "closed": tick.closed,
+                "linked": tick.linked,
+                "probes": len(tick.due),
+                "open": [
+                    {
+                        "id": incident.id,
+                        "kind": incident.kind,
+                        "provider": incident.provider,
+                        "model": incident.model,
+                        "opened_at": incident.opened_at,
+                        "first_failure_at": incident.first_failure_at,
+                        "resumes_at": incident.resumes_at,
+                        "evidence": incident.evidence,
+                    }
+                    for incident in still_open
+                ],
+            }
+            self.stdout.write(json.dumps(found, cls=DjangoJSONEncoder))
+            return
+        self.stdout.write(
+            f"{len(tick.opened)} opened, {len(tick.closed)} closed,"
+            f" {counted(len(tick.due), 'probe')}, {counted(len(still_open), 'incident')} open"
+        )
+        for incident in still_open:
+            self.stdout.write(
+                f"  {incident.kind:<12} {incident.provider} {incident.model}"
+                f"  since {incident.first_failure_at:%Y-%m-%d %H:%M:%S} UTC  {incident.id}"
+            )

@@ -1,0 +1,39 @@
+"""`manage.py pause (QUEUE | --provider P [--model M]) --reason …`: hold work back.
+
+May import services. What waits is parked as workers come to it; what runs goes on to its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from pipeline import services
+from pipeline.management.holding import add_target, one_line, operator, target_of
+
+
+class Command(BaseCommand):
+    """Hold a queue, or a provider and one or all of its models."""
+
+    help = "Hold a queue, or what asks a provider, until `resume`; running steps go on."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare what is held, and why."""
+        add_target(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Raise CommandError where it is paused already, or nothing was named."""
+        queue = target_of(options)
+        with one_line():
+            if queue is not None:
+                services.queue_pause(queue, reason=options["reason"], by=operator())
+            else:
+                services.provider_pause(
+                    options["provider"],
+                    options["model"],
+                    reason=options["reason"],
+                    by=operator(),
+                )
+        self.stdout.write("Paused.")

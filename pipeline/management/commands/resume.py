@@ -1,0 +1,43 @@
+"""`manage.py resume (QUEUE | --provider P [--model M]) --reason …`: let held work go.
+
+May import services. For a provider it ends its open incidents as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from pipeline import services
+from pipeline.management.holding import add_target, one_line, operator, target_of
+from pipeline.words import counted
+
+
+class Command(BaseCommand):
+    """End what holds a queue, or a provider and one or all of its models."""
+
+    help = "End a pause, and for a provider its open incidents; release what they have parked."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare what is resumed, and why."""
+        add_target(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Raise CommandError where nothing holds it, or nothing was named."""
+        queue = target_of(options)
+        with one_line():
+            if queue is not None:
+                done = services.queue_resume(queue, reason=options["reason"], by=operator())
+            else:
+                done = services.provider_resume(
+                    options["provider"],
+                    options["model"],
+                    reason=options["reason"],
+                    by=operator(),
+                )
+        self.stdout.write(
+            f"Ended {counted(done.pauses, 'pause')} and {counted(done.incidents, 'incident')};"
+            f" released {counted(done.released, 'job')}."
+        )

@@ -1,0 +1,229 @@
+"""What holds waiting work back, and what lets it go: pauses, incidents, times.
+
+Imports models and states. A worker that is woken for a held queue or provider parks the row that
+it would have claimed: each wake-up is spent on one row, and each row has its release. A release is
+a conditional UPDATE, so two clocks release once; the caller enqueues what is `Due`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, connection, transaction
+from django.db.backends.utils import CursorWrapper
+
+from medproc.timing import scaled
+from pipeline.errors import UserError
+from pipeline.models import Pause
+from pipeline.models.fields import ClockTimestamp
+from pipeline.states import CALLING_STEPS, HOLDING_KINDS, IncidentKind, Step
+from pipeline.types import ProviderModel
+
+AGEING_S = 300
+"""A waiting job is treated as one size class smaller for each five minutes that it has waited, so
+that a stream of small records cannot hold a large one back for ever (`design.md` §4)."""
+RELEASE_LIMIT = 500
+"""Jobs of one release; the next one takes the rest."""
+
+BEST_WAITING = """
+  SELECT id FROM job_queue
+  WHERE status = 'pending' AND current_step = %(step)s AND available_at <= clock_timestamp()
+    AND (%(probe_of)s::uuid IS NULL OR incident_id = %(probe_of)s::uuid)
+  ORDER BY priority DESC,
+    greatest(0, size_class
+      - floor(extract(epoch FROM clock_timestamp() - available_at) / %(ageing)s)),
+    created_at
+  LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"""
+"""The row that a claim takes: any, or with `probe_of` the probe of that incident alone."""
+
+REASONS: dict[IncidentKind, str] = {
+    IncidentKind.OUTAGE: "the provider {name} is down",
+    IncidentKind.THROTTLING: "the provider {name} limits its calls",
+    IncidentKind.QUOTA: "a quota of {name} is used up",
+    IncidentKind.CREDENTIALS: "the provider {name} refuses the key",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Due:
+    """A row that has become due, for the wake-up that its caller enqueues."""
+
+    job_id: UUID
+    step: Step
+    dispatch_no: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hold:
+    """Why a worker may not claim: a pause, or an incident of its provider and model."""
+
+    reason: str
+    until: datetime | None = None
+    incident_id: UUID | None = None
+    pause_id: UUID | None = None
+
+
+_HOLDS = """
+SELECT NULL::uuid, id, NULL::timestamptz, NULL::text,
+  CASE WHEN queue IS NULL THEN 'provider ' || provider || coalesce(' ' || model, '')
+    ELSE 'queue ' || queue END
+FROM pauses
+WHERE ended_at IS NULL AND (queue = %(step)s
+  OR (provider = %(provider)s::text AND coalesce(model, %(model)s::text) = %(model)s::text))
+UNION ALL
+SELECT id, NULL, resumes_at, kind, provider || ' ' || model
+FROM incidents
+WHERE state = 'open' AND provider = %(provider)s::text AND model = %(model)s::text
+  AND kind = ANY(%(kinds)s)
+"""
+
+_PARK_WAITING = f"""
+WITH parked AS (
+  UPDATE job_queue SET status = 'parked', parked_until = %(until)s, park_reason = %(reason)s,
+    incident_id = %(incident)s, pause_id = %(pause)s, updated_at = clock_timestamp()
+  WHERE status = 'pending' AND id = ({BEST_WAITING})
+  RETURNING id
+)
+INSERT INTO incident_jobs (id, incident_id, job_id, effect)
+SELECT gen_random_uuid(), %(incident)s, id, 'parked' FROM parked
+WHERE %(incident)s::uuid IS NOT NULL
+ON CONFLICT DO NOTHING
+"""  # noqa: S608 - a constant of ours, values are parameters
+
+_RELEASE = """
+WITH due AS MATERIALIZED (
+  SELECT p.id FROM job_queue p
+  WHERE p.status = 'parked' AND {condition}
+  ORDER BY p.created_at, p.id LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE job_queue j SET status = 'pending', dispatch_no = j.dispatch_no + 1,
+  available_at = clock_timestamp(), parked_until = NULL, park_reason = NULL,
+  {incident} pause_id = NULL, updated_at = clock_timestamp()
+FROM due WHERE j.id = due.id AND j.status = 'parked'
+RETURNING j.id, j.current_step, j.dispatch_no
+"""
+# An incident that has closed, or a pause that has ended, also releases what was parked for it by a
+# worker that had not seen its end yet.
+_IS_DUE = """(
+  p.parked_until <= clock_timestamp()
+  OR (p.incident_id IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM incidents i WHERE i.id = p.incident_id AND i.state = 'open'))
+  OR (p.pause_id IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM pauses h WHERE h.id = p.pause_id AND h.ended_at IS NULL)))"""
+
+
+def hold_on(cursor: CursorWrapper, step: Step, serving: ProviderModel | None) -> Hold | None:
+    """Return what keeps a worker from claiming a step; a pause goes before an incident."""
+    asked = serving if step in CALLING_STEPS else None
+    cursor.execute(
+        _HOLDS,
+        {
+            "step": step.value,
+            "provider": asked.provider if asked else None,
+            "model": asked.model if asked else None,
+            "kinds": list(HOLDING_KINDS),
+        },
+    )
+    holds = sorted(cursor.fetchall(), key=lambda row: _rank(row[3]))
+    if not holds:
+        return None
+    incident_id, pause_id, until, kind, name = holds[0]
+    return Hold(
+        reason=REASONS[IncidentKind(kind)].format(name=name) if kind else f"{name} is paused",
+        until=until,
+        incident_id=incident_id,
+        pause_id=pause_id,
+    )
+
+
+def _rank(kind: str | None) -> int:
+    return 0 if kind is None else 1 + HOLDING_KINDS.index(IncidentKind(kind))
+
+
+def park_waiting(cursor: CursorWrapper, step: Step, hold: Hold) -> None:
+    """Park the row that a claim would have taken, without a lease."""
+    cursor.execute(
+        _PARK_WAITING,
+        {
+            "step": step.value,
+            "ageing": scaled(AGEING_S),
+            "probe_of": None,
+            "until": hold.until,
+            "reason": hold.reason,
+            "incident": hold.incident_id,
+            "pause": hold.pause_id,
+        },
+    )
+
+
+def release_due(limit: int = RELEASE_LIMIT) -> list[Due]:
+    """Release parked jobs whose time has come, or whose incident or pause is over; oldest first."""
+    return _release(_IS_DUE, {"limit": limit})
+
+
+def release(job_ids: Sequence[UUID]) -> list[Due]:
+    """Release these jobs where they are parked, whatever they wait for."""
+    return _release("p.id = ANY(%(ids)s)", {"ids": list(job_ids), "limit": len(job_ids)})
+
+
+def release_probes(incident_id: UUID, limit: int) -> list[Due]:
+    """Let a few jobs of an incident go to find out whether it is over; they stay marked as such."""
+    return _release(
+        "p.incident_id = %(incident)s",
+        {"incident": incident_id, "limit": limit},
+        stay_linked=True,
+    )
+
+
+def _release(condition: str, parameters: dict[str, Any], *, stay_linked: bool = False) -> list[Due]:
+    incident = "" if stay_linked else "incident_id = NULL,"
+    with connection.cursor() as cursor:
+        cursor.execute(_RELEASE.format(condition=condition, incident=incident), parameters)
+        return [
+            Due(job_id=job_id, step=Step(step), dispatch_no=dispatch_no)
+            for job_id, step, dispatch_no in cursor.fetchall()
+        ]
+
+
+def pause_queue(queue: Step, *, reason: str, by: str | None = None) -> UUID:
+    """Hold a queue. Raises UserError where it is held already."""
+    return _pause(queue=queue, reason=reason, paused_by=by)
+
+
+def pause_provider(
+    provider: str, model: str | None = None, *, reason: str, by: str | None = None
+) -> UUID:
+    """Hold a provider, or one model of it. Raises UserError where it is held already."""
+    return _pause(provider=provider, model=model, reason=reason, paused_by=by)
+
+
+def _pause(**columns: Any) -> UUID:
+    try:
+        with transaction.atomic():
+            pause_id: UUID = Pause.objects.create(**columns).id
+    except IntegrityError:
+        raise UserError("it is paused already") from None
+    return pause_id
+
+
+def end_pauses(
+    *,
+    queue: Step | None = None,
+    provider: str | None = None,
+    model: str | None = None,
+    reason: str,
+    by: str | None = None,
+) -> int:
+    """End the pauses of a queue, or of a provider and model (no model: all of it); count them."""
+    pauses = Pause.objects.filter(ended_at__isnull=True)
+    if queue is not None:
+        pauses = pauses.filter(queue=queue)
+    else:
+        pauses = pauses.filter(provider=provider)
+        if model is not None:
+            pauses = pauses.filter(model=model)
+    return pauses.update(ended_at=ClockTimestamp(), end_reason=reason, ended_by=by)

@@ -1,0 +1,103 @@
+"""The rows of incidents: opened once, noted, closed once, and linked to the jobs they touched.
+
+Imports models and states. `pipeline.incidents` decides; here each move is a conditional statement,
+so that two clocks, or a clock and a worker, open and close one incident once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import connection
+
+from pipeline.states import IncidentKind
+from pipeline.types import ProviderModel
+
+_OPEN = """
+INSERT INTO incidents (id, kind, provider, model, first_failure_at, resumes_at, evidence)
+VALUES (gen_random_uuid(), %(kind)s, %(provider)s, %(model)s,
+  least(%(first)s::timestamptz, clock_timestamp()), %(resumes)s, %(evidence)s::jsonb)
+ON CONFLICT (provider, model, kind) WHERE state = 'open' DO UPDATE SET
+  first_failure_at = least(incidents.first_failure_at, excluded.first_failure_at),
+  resumes_at = greatest(incidents.resumes_at, excluded.resumes_at)
+RETURNING id, (xmax = 0)
+"""
+
+_LINK_FAILED = """
+INSERT INTO incident_jobs (id, incident_id, job_id, effect)
+SELECT DISTINCT ON (i.id, j.id) gen_random_uuid(), i.id, j.id, 'failed'
+FROM incidents i
+JOIN provider_calls c ON c.provider = i.provider AND c.model = i.model
+  AND c.outcome <> 'OK' AND c.outcome = ANY(%(codes)s) AND c.created_at >= i.first_failure_at
+JOIN ai_processing_sessions s ON s.id = c.processing_session_id
+JOIN job_queue j ON j.shell_file_id = s.shell_file_id
+WHERE i.id = %(incident)s AND j.status IN ('failed', 'dead')
+  AND j.completed_at >= i.first_failure_at
+  AND coalesce(j.error_details->>'underlying_error', j.error_code) = ANY(%(codes)s)
+ON CONFLICT DO NOTHING
+"""
+
+
+def open_incident(
+    kind: IncidentKind,
+    of: ProviderModel,
+    *,
+    first_failure_at: datetime,
+    resumes_at: datetime | None = None,
+    evidence: Mapping[str, Any],
+) -> tuple[UUID, bool]:
+    """Open an incident; return its id, and whether it is new.
+
+    One that is open already keeps its evidence; its first failure moves back and its reset forward.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _OPEN,
+            {
+                "kind": kind.value,
+                "provider": of.provider,
+                "model": of.model,
+                "first": first_failure_at,
+                "resumes": resumes_at,
+                "evidence": _json(evidence),
+            },
+        )
+        incident_id, is_new = cursor.fetchone()
+    return incident_id, is_new
+
+
+def note_incident(incident_id: UUID, evidence: Mapping[str, Any]) -> None:
+    """Add to the evidence of an open incident; keys that are there are replaced."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE incidents SET evidence = evidence || %s::jsonb"
+            " WHERE id = %s AND state = 'open'",
+            [_json(evidence), incident_id],
+        )
+
+
+def close_incident(incident_id: UUID, evidence: Mapping[str, Any]) -> bool:
+    """Close an incident; False where it is closed already."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE incidents SET state = 'closed', closed_at = clock_timestamp(),"
+            " evidence = evidence || %s::jsonb WHERE id = %s AND state = 'open'",
+            [_json(evidence), incident_id],
+        )
+        return bool(cursor.rowcount == 1)
+
+
+def link_failed_jobs(incident_id: UUID, codes: Collection[str]) -> int:
+    """Link jobs that have failed with these codes since the incident's first failure."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LINK_FAILED, {"incident": incident_id, "codes": sorted(codes)})
+        return int(cursor.rowcount)
+
+
+def _json(evidence: Mapping[str, Any]) -> str:
+    return json.dumps(dict(evidence), cls=DjangoJSONEncoder)
