@@ -10,7 +10,7 @@ from dataclasses import replace
 from django.utils import timezone
 
 from observability.answers import node_answer, record_answer
-from observability.lookup import locate
+from observability.lookup import IdError, Located, locate
 from observability.nodes import DrillDown
 from observability.rows import rows_of
 from observability.tree import tree
@@ -22,7 +22,13 @@ def drill_down(text: str) -> DrillDown:
     The id may be that of a record, job, session, encounter, batch, chunk, call, entity or of a
     sighting of an encounter. Raises `lookup.IdError` for one that is unknown or ambiguous.
     """
-    located = locate(text)
+    return drill_down_to(locate(text))
+
+
+def drill_down_to(located: Located) -> DrillDown:
+    """Explain the record that something located belongs to. Raises IdError for an incident."""
+    if located.shell_file_id is None:
+        raise IdError("That is the id of an incident, which belongs to no record.")
     rows = rows_of(located.shell_file_id)
     root = tree(rows)
     whole = record_answer(rows, root)

@@ -1,4 +1,4 @@
-"""From any id, or the beginning of one, to the record that it belongs to. One statement.
+"""From any id, or the beginning of one, to what it belongs to. One statement.
 
 Imports the pipeline's models; reads ids only.
 """
@@ -19,6 +19,7 @@ from pipeline.models import (
     Encounter,
     EncounterResult,
     Entity,
+    Incident,
     Job,
     PendingEncounter,
     ProviderCall,
@@ -45,16 +46,19 @@ class Located:
     id: UUID
     node_id: UUID
     """The node of the drill-down that stands for it; an entity's is its encounter's."""
-    shell_file_id: UUID
+    shell_file_id: UUID | None
+    """None for an incident, which is of no record."""
 
 
 @dataclass(frozen=True)
 class _Place:
     kind: str
     model: type[Model]
-    record: str
+    record: str | None
     node: str
 
+
+_Row = tuple[str, UUID, UUID, UUID | None]
 
 _PLACES = (
     _Place("record", ShellFile, "id", "id"),
@@ -69,6 +73,7 @@ _PLACES = (
     _Place("entity", Entity, "shell_file_id", "healthcare_encounter_id"),
     _Place("zone", ZoneResult, "healthcare_encounter__shell_file_id", "id"),
     _Place("call", ProviderCall, "processing_session__shell_file_id", "id"),
+    _Place("incident", Incident, None, "id"),
 )
 
 
@@ -104,14 +109,14 @@ def _candidates(first: UUID, last: UUID) -> list[Located]:
     ]
 
 
-def _rows(place: _Place, first: UUID, last: UUID) -> QuerySet[Model, tuple[str, UUID, UUID, UUID]]:
-    rows: QuerySet[Model, tuple[str, UUID, UUID, UUID]] = (
+def _rows(place: _Place, first: UUID, last: UUID) -> QuerySet[Model, _Row]:
+    rows: QuerySet[Model, _Row] = (
         place.model._default_manager.filter(pk__gte=first, pk__lte=last)
         .annotate(
             found_kind=Cast(Value(place.kind), CharField()),
             found_id=F("pk"),
             found_node=Cast(F(place.node), UUIDField()),
-            found_record=Cast(F(place.record), UUIDField()),
+            found_record=Cast(F(place.record) if place.record else Value(None), UUIDField()),
         )
         .values_list("found_kind", "found_id", "found_node", "found_record")
         .order_by()

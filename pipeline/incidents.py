@@ -87,7 +87,7 @@ def tick() -> Tick:
         done.linked += transitions.link_failed_jobs(incident.id, _codes(incident))
     for of, seen in calls.items():
         for opening in judge_start(seen, now, limits, _ended(of, now, limits)):
-            incident_id, is_new = _open(of, opening, now)
+            incident_id, is_new = _open(of, opening)
             if is_new:
                 done.opened.append(incident_id)
     for incident in Incident.objects.filter(state=IncidentState.OPEN).order_by("opened_at", "id"):
@@ -130,6 +130,7 @@ def opened(
     opening = Opening(
         kind=kind,
         first_failure_at=first_failure_at or now,
+        last_failure_at=now,
         hint_s=facts.retry_after_s,
         quota_id=facts.quota_id,
         evidence={
@@ -141,7 +142,7 @@ def opened(
             "by": "worker",
         },
     )
-    return _open(of, opening, now)[0]
+    return _open(of, opening)[0]
 
 
 def parking(
@@ -174,10 +175,10 @@ def close_by_hand(provider: str, model: str | None, *, reason: str) -> list[UUID
     return [i.id for i in incidents if _close(i, f"an operator resumed it: {reason}")]
 
 
-def _open(of: ProviderModel, opening: Opening, now: datetime) -> tuple[UUID, bool]:
+def _open(of: ProviderModel, opening: Opening) -> tuple[UUID, bool]:
     resumes_at = None
     if opening.kind is IncidentKind.QUOTA:
-        resumes_at = resets_at(opening.quota_id, opening.hint_s, now)
+        resumes_at = resets_at(opening.quota_id, opening.hint_s, opening.last_failure_at)
     incident_id, is_new = transitions.open_incident(
         opening.kind,
         of,

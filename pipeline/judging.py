@@ -96,6 +96,8 @@ class Opening:
 
     kind: IncidentKind
     first_failure_at: datetime
+    last_failure_at: datetime
+    """What a reset is reckoned from, so that a later look reckons the same."""
     hint_s: float | None = None
     quota_id: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
@@ -130,6 +132,7 @@ def judge_start(
                     Opening(
                         kind=kind,
                         first_failure_at=min(call.at for call in bad),
+                        last_failure_at=last.at,
                         hint_s=last.hint_s,
                         quota_id=last.quota_id,
                         evidence={

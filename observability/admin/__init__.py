@@ -6,6 +6,6 @@ are services, and the passes write their own results.
 
 from __future__ import annotations
 
-from observability.admin import calls, clinical, discovery, documents, entities, jobs
+from observability.admin import calls, clinical, discovery, documents, entities, incidents, jobs
 
-__all__ = ["calls", "clinical", "discovery", "documents", "entities", "jobs"]
+__all__ = ["calls", "clinical", "discovery", "documents", "entities", "incidents", "jobs"]

@@ -20,7 +20,10 @@ from pipeline.models import Batch, Job, ShellFile
 from tests import records
 
 MODELS = sorted(apps.get_app_config("pipeline").get_models(), key=lambda model: model.__name__)
-EMPTY = {"ZoneResult", "ClinicalMetrics", "NarrativeMetrics", "CascadeChain"}
+EMPTY = {
+    "ZoneResult", "ClinicalMetrics", "NarrativeMetrics", "CascadeChain",
+    "ClockTick", "Incident", "IncidentJob", "Pause",
+}  # fmt: skip
 
 
 @pytest.fixture

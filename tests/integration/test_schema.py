@@ -28,17 +28,21 @@ TABLES = {
     "pass1_entity_metrics", "pass1_encounter_results", "pass1_batch_results",
     "pass1_entity_detections", "pass2_clinical_metrics", "pass2_zone_results",
     "pass3_narrative_metrics", "provider_calls", "provider_payloads", "user_profiles",
+    "clock_ticks", "incident_jobs", "incidents", "pauses",
 }  # fmt: skip
 """Those of the source documents, with the calls and the patient."""
 
 LATER_PASSES = {"pass2_clinical_metrics", "pass2_zone_results", "pass3_narrative_metrics"}
 """Tables of passes that this version does not run."""
+NO_RECORD = {"clock_ticks", "incident_jobs", "incidents", "pauses"}
+"""Tables that are filled by what befalls the provider, the operator or the clock, not a record."""
 
 ZERO_BASED = {"failure_batch_index", "chunk_first", "decision_index"}
 """Columns in which 0 says something."""
 _NO_CLIENT = "the command line is no web client"
 _LATER_PASS = "that pass comes in a later version"
-_NO_RETRY = "nothing retries or parks a job yet"
+_NO_RETRY = "nothing retries a job yet"
+_NOT_PARKED = "filled while a job is parked, and cleared when it goes on"
 _NO_DEATH = "no worker died"
 _NOT_USED = "the emulator reports none, as the model does unless it is asked to think or to cache"
 UNFILLED: dict[str, str] = {
@@ -50,8 +54,10 @@ UNFILLED: dict[str, str] = {
     "job_queue.crash_count": _NO_DEATH,
     "job_queue.dead_letter_at": _NO_DEATH,
     "job_queue.lease_expires_at": "cleared when a step ends",
-    "job_queue.park_reason": _NO_RETRY,
-    "job_queue.parked_until": _NO_RETRY,
+    "job_queue.incident_id": _NOT_PARKED,
+    "job_queue.park_reason": _NOT_PARKED,
+    "job_queue.parked_until": _NOT_PARKED,
+    "job_queue.pause_id": _NOT_PARKED,
     "job_queue.retry_count": _NO_RETRY,
     "job_queue.step_deadline_at": "set while a step runs; these have ended",
     "job_queue.worker_id": "cleared when a step ends",
@@ -112,7 +118,7 @@ def _columns() -> list[tuple[str, str]]:
         (model._meta.db_table, str(field.column))
         for model in MODELS
         for field in model._meta.local_concrete_fields
-        if model._meta.db_table not in LATER_PASSES
+        if model._meta.db_table not in LATER_PASSES | NO_RECORD
     ]
 
 

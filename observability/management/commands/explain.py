@@ -1,4 +1,4 @@
-"""`manage.py explain ID`: the drill-down as a tree, from any id.
+"""`manage.py explain ID`: the drill-down as a tree, from any id; of an incident its evidence.
 
 May import the drill-down and its rendering. The first line is the answer; no file name, no name and
 no document text is ever shown.
@@ -15,8 +15,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 from rich.console import Console
 
-from observability.drilldown import drill_down
-from observability.lookup import SHORTEST, IdError
+from observability.drilldown import drill_down_to
+from observability.incidents import IncidentReport, incident_report
+from observability.lookup import SHORTEST, IdError, locate
 from observability.nodes import DrillDown
 from observability.rendering import as_lines, as_tree, hides, outline
 
@@ -26,7 +27,7 @@ class Command(BaseCommand):
 
     help = (
         "Say what became of a record, and why, from any id: record (shell file), job, session,"
-        " encounter, batch, chunk, call or entity."
+        " encounter, batch, chunk, call or entity; or about an incident, with its evidence."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -40,15 +41,26 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Raise CommandError, which is one line and exit code 1, for an id that names nothing."""
         try:
-            found = drill_down(options["id"])
+            located = locate(options["id"])
         except IdError as error:
             raise CommandError(str(error)) from None
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="backslashreplace")
+        if located.shell_file_id is None:
+            self._print_incident(incident_report(located.id), as_json=options["json"])
+            return
+        found = drill_down_to(located)
         if options["json"]:
             self.stdout.write(json.dumps(found.as_json(), cls=DjangoJSONEncoder))
         else:
             self._print(found, everything=options["all"])
+
+    def _print_incident(self, report: IncidentReport, *, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps(report.as_json(), cls=DjangoJSONEncoder))
+            return
+        for line in (report.answer, "", *report.as_lines()):
+            self.stdout.write(line)
 
     def _print(self, found: DrillDown, *, everything: bool) -> None:
         rows = outline(found, everything=everything)

@@ -1,0 +1,53 @@
+"""What holds work back, and whether the clock ticks: incidents, pauses, ticks."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from observability.admin.base import ReadOnlyAdmin
+from pipeline.models import ClockTick, Incident, IncidentJob, Pause
+
+
+@admin.register(Incident)
+class IncidentAdmin(ReadOnlyAdmin):
+    """Outages, throttling, used-up quotas and refused keys."""
+
+    heavy = ("evidence",)
+    list_display = (
+        "id", "kind", "state", "provider", "model", "first_failure_at", "opened_at",
+        "resumes_at", "closed_at",
+    )  # fmt: skip
+    list_filter = ("state", "kind")
+    id_fields = ("pk",)
+    search_help_text = "The exact id of an incident"
+    ordering = ("-opened_at",)
+
+
+@admin.register(IncidentJob)
+class IncidentJobAdmin(ReadOnlyAdmin):
+    """Which jobs an incident has parked or failed."""
+
+    list_display = ("incident_id", "job_id", "effect", "created_at")
+    list_filter = ("effect",)
+    id_fields = ("pk", "incident_id", "job_id")
+    search_help_text = "The exact id of an incident or of a job"
+    ordering = ("-created_at",)
+
+
+@admin.register(Pause)
+class PauseAdmin(ReadOnlyAdmin):
+    """What operators have paused, and why."""
+
+    list_display = (
+        "id", "queue", "provider", "model", "paused_by", "created_at", "ended_by", "ended_at",
+    )  # fmt: skip
+    list_filter = ("queue",)
+    ordering = ("-created_at",)
+
+
+@admin.register(ClockTick)
+class ClockTickAdmin(ReadOnlyAdmin):
+    """The last tick of each duty."""
+
+    list_display = ("name", "started_at", "finished_at", "outcome")
+    ordering = ("name",)

@@ -1,0 +1,154 @@
+"""An incident explained: what the provider did, since when, what it held up, how it ended.
+
+Imports the pipeline's models and words; reads only. Lines are made of codes, counts and times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from pipeline.models import Incident, IncidentJob
+from pipeline.states import IncidentKind, IncidentState
+from pipeline.words import counted, duration
+
+JOBS_SHOWN = 20
+TITLES: dict[IncidentKind, str] = {
+    IncidentKind.OUTAGE: "is down",
+    IncidentKind.THROTTLING: "limits the calls",
+    IncidentKind.QUOTA: "has a quota that is used up",
+    IncidentKind.CREDENTIALS: "refuses the key",
+}
+ADVICE: dict[IncidentKind, str] = {
+    IncidentKind.OUTAGE: "Nothing to do: probes go out, and work resumes by itself.",
+    IncidentKind.THROTTLING: "Nothing to do: the gate paces the calls. Lower GEMINI_RPM or"
+    " GEMINI_TPM if they are not your quota.",
+    IncidentKind.QUOTA: "Wait for the reset, or raise the quota and `resume` the provider.",
+    IncidentKind.CREDENTIALS: "Put a valid GEMINI_API_KEY in place, restart the workers, and"
+    " `resume` the provider.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidentReport:
+    """An incident with its evidence, in a form for people and for programs."""
+
+    id: UUID
+    kind: str
+    provider: str
+    model: str
+    state: str
+    answer: str
+    """One line: what, since when, and what to do."""
+    first_failure_at: datetime
+    opened_at: datetime
+    closed_at: datetime | None
+    resumes_at: datetime | None
+    evidence: Mapping[str, Any]
+    failed_jobs: tuple[str, ...]
+    """Ids of jobs that failed because of it, at most `JOBS_SHOWN`; a retry is theirs."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report for JSON."""
+        return asdict(self)
+
+    def as_lines(self) -> list[str]:
+        """Return the evidence as indented lines."""
+        evidence = self.evidence
+        lines = [
+            f"incident {self.id}  {self.kind}  {self.state}",
+            f"  first failure {_at(self.first_failure_at)}, opened {_at(self.opened_at)}",
+        ]
+        if self.closed_at is not None:
+            because = evidence.get("closed_because", "")
+            lines.append(f"  closed {_at(self.closed_at)}: {because}")
+        elif self.resumes_at is not None:
+            lines.append(f"  resets {_at(self.resumes_at)}")
+        for key, title in (("opened_by", "what opened it"), ("latest", "the last look")):
+            if seen := evidence.get(key):
+                lines.append(f"  {title}: {_figures(seen)}")
+        if totals := evidence.get("total_by_code"):
+            lines.append(f"  in all: {_codes(totals)}")
+        if probes := evidence.get("probes"):
+            last = _at(datetime.fromisoformat(probes[-1]))
+            lines.append(f"  probes: {len(probes)}, the last one {last}")
+        if affected := evidence.get("affected"):
+            words = ", ".join(f"{number} {effect}" for effect, number in affected.items())
+            lines.append(f"  jobs: {words}")
+        lines += [f"  ✕ failed because of it: job {job}" for job in self.failed_jobs]
+        return lines
+
+
+def incident_report(incident_id: UUID) -> IncidentReport:
+    """Return the report of an incident; three statements."""
+    incident = Incident.objects.get(id=incident_id)
+    failed = (
+        IncidentJob.objects.filter(incident_id=incident_id, effect=IncidentJob.FAILED)
+        .order_by("created_at", "id")
+        .values_list("job_id", flat=True)[:JOBS_SHOWN]
+    )
+    return IncidentReport(
+        id=incident.id,
+        kind=incident.kind,
+        provider=incident.provider,
+        model=incident.model,
+        state=incident.state,
+        answer=_answer(incident),
+        first_failure_at=incident.first_failure_at,
+        opened_at=incident.opened_at,
+        closed_at=incident.closed_at,
+        resumes_at=incident.resumes_at,
+        evidence=incident.evidence,
+        failed_jobs=tuple(str(job_id) for job_id in failed),
+    )
+
+
+def _answer(incident: Incident) -> str:
+    kind = IncidentKind(incident.kind)
+    name = f"{incident.provider} {incident.model}"
+    if incident.state == IncidentState.CLOSED and incident.closed_at is not None:
+        lasted = duration((incident.closed_at - incident.first_failure_at).total_seconds())
+        because = incident.evidence.get("closed_because", "it is over")
+        return f"Over: {name} {_past(kind)} for {lasted}; {because}."
+    since = duration((timezone.now() - incident.first_failure_at).total_seconds())
+    return f"{name} {TITLES[kind]} since {since}. {ADVICE[kind]}"
+
+
+def _past(kind: IncidentKind) -> str:
+    return {
+        IncidentKind.OUTAGE: "was down",
+        IncidentKind.THROTTLING: "limited the calls",
+        IncidentKind.QUOTA: "had no quota left",
+        IncidentKind.CREDENTIALS: "refused the key",
+    }[kind]
+
+
+def _figures(seen: Mapping[str, Any]) -> str:
+    said = [f"{seen.get('failures', 0)} of {counted(seen.get('calls', 0), 'call')} failed"]
+    if (window := seen.get("window_s")) is not None:
+        said[0] += f" within {duration(window)}"
+    if by_code := seen.get("by_code"):
+        said.append(_codes(by_code))
+    if (hint := seen.get("last_hint_s")) is not None:
+        said.append(f"last hint {duration(hint)}")
+    if quota_id := seen.get("quota_id"):
+        said.append(f"quota {quota_id}")
+    if (status := seen.get("http_status")) is not None:
+        said.append(f"HTTP {status}")
+    if answered := seen.get("answered_since"):
+        said.append(f"{answered} answered since the last failure")
+    return "; ".join(said)
+
+
+def _codes(counts: Mapping[str, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return ", ".join(f"{code} {number}" for code, number in ordered)
+
+
+def _at(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,60 @@
+"""Factories of calls and incidents, for tests of what the provider does to all records."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from pipeline.models import Incident, Job, ProviderCall, Session
+from pipeline.states import IncidentKind, Step
+from pipeline.types import ProviderModel
+
+GEMINI = ProviderModel(provider="gemini", model="gemini-3.5-flash-lite")
+OTHER_MODEL = ProviderModel(provider="gemini", model="gemini-3.5-pro")
+
+
+def calls(
+    job: Job,
+    outcome: str,
+    count: int = 1,
+    *,
+    of: ProviderModel = GEMINI,
+    ago_s: float = 0.0,
+    **columns: Any,
+) -> None:
+    """Insert calls of a job's session that ended so many seconds ago."""
+    at = timezone.now() - timedelta(seconds=ago_s)
+    session: UUID = Session.objects.get(shell_file_id=job.shell_file_id).id
+    made = ProviderCall.objects.bulk_create(
+        ProviderCall(
+            processing_session_id=session,
+            step=Step.PASS1,
+            attempt=1,
+            outcome=outcome,
+            provider=of.provider,
+            model=of.model,
+            prompt_version="1",
+            schema_version="1",
+            lease_gen=1,
+            started_at=at,
+            **columns,
+        )
+        for _ in range(count)
+    )
+    # The column's default, the database's clock, is what an INSERT gets.
+    ProviderCall.objects.filter(id__in=[call.id for call in made]).update(created_at=at)
+
+
+def an_incident(
+    kind: IncidentKind = IncidentKind.OUTAGE, of: ProviderModel = GEMINI, **columns: Any
+) -> Incident:
+    """Insert an open incident."""
+    return Incident.objects.create(
+        kind=kind,
+        provider=of.provider,
+        model=of.model,
+        **{"first_failure_at": timezone.now(), **columns},
+    )

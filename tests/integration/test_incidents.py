@@ -1,0 +1,320 @@
+"""Incidents from their first failed call to the release of the last job that waited."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from pipeline import incidents, services
+from pipeline.assessment import Assessment, assess_record
+from pipeline.errors import CallFacts, ErrorCode
+from pipeline.judging import Thresholds
+from pipeline.models import Incident, IncidentJob, Job, Pause
+from pipeline.quotas import day_ends_at
+from pipeline.states import IncidentKind, IncidentState, JobStatus, Step
+from pipeline.transitions import Failure, claim, fail_step, fenced, park
+from tests import records
+from tests.incident_rows import GEMINI, OTHER_MODEL, an_incident, calls
+from tests.rows import a_job
+
+
+@pytest.fixture(autouse=True)
+def real_time(settings: Any) -> None:
+    """Let windows and probes last as long as documented: nothing here waits for one."""
+    settings.TIME_SCALE = 1.0
+
+
+def _look() -> incidents.Tick:
+    return services.incidents_detect()
+
+
+def _open() -> list[tuple[str, str]]:
+    found = Incident.objects.filter(state=IncidentState.OPEN).order_by("kind", "model")
+    return list(found.values_list("kind", "model"))
+
+
+@pytest.mark.django_db
+def test_an_outage_opens_from_the_calls_of_one_model_alone() -> None:
+    job = a_job()
+    calls(job, "API_5XX", 5, ago_s=4, retry_after_ms=39_000)
+    calls(job, "OK", 5, ago_s=3, of=OTHER_MODEL)
+
+    tick = _look()
+
+    incident = Incident.objects.get(id=tick.opened[0])
+    assert _open() == [("outage", GEMINI.model)]
+    assert incident.first_failure_at < incident.opened_at
+    opened_by = incident.evidence["opened_by"]
+    assert opened_by["by_code"] == {"API_5XX": 5}
+    assert opened_by["last_hint_s"] == 39.0
+    assert _look().opened == []
+
+
+@pytest.mark.django_db
+def test_a_look_at_a_healthy_provider_costs_a_constant_few_statements() -> None:
+    job = a_job()
+    counts = []
+    for _ in range(2):
+        calls(job, "OK", 200, ago_s=3)
+        with CaptureQueriesContext(connection) as asked:
+            _look()
+        counts.append(sum(not q["sql"].startswith(("SAVEPOINT", "RELEASE")) for q in asked))
+
+    assert counts == [4, 4]
+
+
+@pytest.mark.django_db
+def test_the_window_reads_failures_from_their_partial_index() -> None:
+    job = a_job()
+    calls(job, "OK", 3_000, ago_s=3_600)
+    calls(job, "API_5XX", 3, ago_s=3)
+    limits = Thresholds.of_settings()
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE provider_calls")
+        cursor.execute(f"EXPLAIN {incidents._WINDOW}", {"since": timezone.now() - limits.window})
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+
+    assert "idx_provider_calls_failed" in plan
+    assert "Seq Scan on provider_calls" not in plan
+
+
+@pytest.mark.django_db
+def test_an_outage_is_probed_by_one_job_resumed_by_several_and_over_after_three_answers(
+    redis_db: redis.Redis,
+) -> None:
+    made = [a_job() for _ in range(8)]
+    calls(made[0], "API_5XX", 5, ago_s=9)
+    (incident_id,) = _look().opened
+    for _ in made:
+        assert claim(Step.PASS1, "w", GEMINI) is None
+    assert Job.objects.filter(status=JobStatus.PARKED).count() == 8
+
+    assert _look().due == []
+    # Opened half a minute ago, by its own clock.
+    Incident.objects.filter(id=incident_id).update(opened_at=timezone.now() - timedelta(seconds=31))
+    assert len(_look().due) == 1
+    assert _look().due == []
+
+    lease = claim(Step.PASS1, "w", GEMINI)
+    assert lease is not None
+    calls(made[0], "OK", 1)
+    assert len(_look().due) == incidents.RESUME_STEP
+    assert _open()
+
+    calls(made[0], "OK", 2)
+    tick = _look()
+
+    incident = Incident.objects.get(id=incident_id)
+    assert tick.closed == [incident_id]
+    assert incident.evidence["closed_because"] == "the provider answers again"
+    assert incident.evidence["total_by_code"] == {"API_5XX": 5}
+    assert incident.evidence["affected"]["parked"] == 8
+    assert len(incident.evidence["probes"]) == 2
+    assert not Job.objects.filter(status=JobStatus.PARKED).exists()
+    assert claim(Step.PASS1, "w", GEMINI) is not None
+    # What opened it is in the window still.
+    assert _look().opened == []
+
+
+@pytest.mark.django_db
+def test_a_probe_that_fails_is_followed_by_another_after_its_time(redis_db: redis.Redis) -> None:
+    job = a_job()
+    calls(job, "API_5XX", 5, ago_s=9)
+    (incident_id,) = _look().opened
+    claim(Step.PASS1, "w", GEMINI)
+    Incident.objects.filter(id=incident_id).update(opened_at=timezone.now() - timedelta(seconds=31))
+    assert len(_look().due) == 1
+    lease = claim(Step.PASS1, "w", GEMINI)
+    assert lease is not None
+    calls(job, "API_5XX", 1)
+
+    with fenced(lease):
+        park(lease, incidents.parking(ErrorCode.API_5XX, GEMINI))
+
+    assert _look().due == []
+    probes = [(timezone.now() - timedelta(seconds=31)).isoformat()]
+    evidence = Incident.objects.get().evidence | {"probes": probes}
+    Incident.objects.filter(id=incident_id).update(evidence=evidence)
+    assert len(_look().due) == 1
+
+
+@pytest.mark.django_db
+def test_a_refused_key_opens_at_the_first_call_and_parks_the_step_that_met_it() -> None:
+    job = a_job()
+    lease = claim(Step.PASS1, "w", GEMINI)
+    assert lease is not None
+
+    with fenced(lease):
+        park(
+            lease,
+            incidents.parking(ErrorCode.API_AUTH, GEMINI, facts=CallFacts(http_status=401)),
+        )
+
+    job.refresh_from_db()
+    incident = Incident.objects.get()
+    assert (incident.kind, incident.evidence["opened_by"]["http_status"]) == ("credentials", 401)
+    assert (job.status, job.incident_id) == (JobStatus.PARKED, incident.id)
+    assert job.park_reason == "the provider gemini gemini-3.5-flash-lite refuses the key"
+    assert incidents.opened(IncidentKind.CREDENTIALS, GEMINI) == incident.id
+
+
+@pytest.mark.django_db
+def test_a_days_quota_parks_until_midnight_in_california_whatever_the_hint() -> None:
+    quota = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
+
+    parking = incidents.parking(
+        ErrorCode.QUOTA_EXHAUSTED, GEMINI, facts=CallFacts(quota_id=quota, retry_after_s=5.0)
+    )
+
+    assert parking.until == day_ends_at(timezone.now())
+    assert parking.incident_id == Incident.objects.get().id
+
+
+@pytest.mark.django_db
+def test_a_quota_incident_ends_at_its_reset_and_releases(redis_db: redis.Redis) -> None:
+    job = a_job()
+    calls(job, "QUOTA_EXHAUSTED", 1, ago_s=2, quota_id="SpendLimit", retry_after_ms=1_000)
+    (incident_id,) = _look().opened
+    resumes_at = Incident.objects.get().resumes_at
+    failed_at = job.shell_file.session.calls.get().created_at
+    assert claim(Step.PASS1, "w", GEMINI) is None
+    calls(job, "OK", 5)
+    assert _look().closed == []
+
+    job.shell_file.session.calls.filter(outcome="QUOTA_EXHAUSTED").update(
+        created_at=timezone.now() - timedelta(seconds=601)
+    )
+    Incident.objects.filter(id=incident_id).update(resumes_at=timezone.now() - timedelta(seconds=1))
+    tick = _look()
+
+    job.refresh_from_db()
+    assert tick.closed == [incident_id]
+    assert resumes_at == failed_at + timedelta(seconds=600)
+    assert (job.status, job.dispatch_no) == (JobStatus.PENDING, 1)
+
+
+@pytest.mark.django_db
+def test_throttling_opens_and_ends_without_parking_anything() -> None:
+    job = a_job()
+    calls(job, "RATE_LIMIT", 20, ago_s=30)
+    (incident_id,) = _look().opened
+    assert claim(Step.PASS1, "w", GEMINI) is not None
+
+    Incident.objects.filter(id=incident_id).update(
+        first_failure_at=timezone.now() - timedelta(seconds=90)
+    )
+    job.shell_file.session.calls.update(created_at=timezone.now() - timedelta(seconds=61))
+
+    assert _look().closed == [incident_id]
+
+
+@pytest.mark.django_db
+def test_what_failed_because_of_an_incident_is_linked_to_it_and_the_rest_is_not() -> None:
+    failed, other = a_job(), a_job()
+    calls(failed, "API_5XX", 5, ago_s=4)
+    calls(other, "API_5XX", 1, ago_s=4)
+    _look()
+    for cause in (ErrorCode.API_5XX, ErrorCode.PARSE_JSON):
+        lease = claim(Step.PASS1, "w")
+        assert lease is not None
+        with fenced(lease):
+            fail_step(
+                lease,
+                Failure(code=ErrorCode.MAX_RETRIES_EXCEEDED, message="no", underlying=cause),
+            )
+
+    tick = _look()
+
+    assert tick.linked == 1
+    assert IncidentJob.objects.get(effect=IncidentJob.FAILED).job_id == failed.id
+    assert _look().linked == 0
+
+
+@pytest.mark.django_db
+def test_explain_makes_the_evidence_of_an_incident_readable() -> None:
+    job = a_job()
+    calls(job, "API_TIMEOUT", 5, ago_s=4, retry_after_ms=2_000)
+    (incident_id,) = _look().opened
+
+    open_words, as_json = _explained(str(incident_id)[:8]), _explained(str(incident_id), "--json")
+    services.provider_resume("gemini", reason="it was us", by="ops")
+    closed_words = _explained(str(incident_id))
+
+    assert open_words.startswith("gemini gemini-3.5-flash-lite is down since")
+    assert "5 of 5 calls failed" in open_words
+    assert "API_TIMEOUT 5" in open_words
+    assert "last hint 2.0 s" in open_words
+    assert json.loads(as_json)["evidence"]["opened_by"]["failures"] == 5
+    assert closed_words.startswith("Over: gemini gemini-3.5-flash-lite was down for")
+    assert "it was us" in closed_words
+
+
+@pytest.mark.django_db
+def test_explain_says_until_when_and_why_a_record_is_parked() -> None:
+    job = a_job()
+    an_incident(IncidentKind.QUOTA, resumes_at=timezone.now() + timedelta(hours=1))
+    claim(Step.PASS1, "w", GEMINI)
+    job.refresh_from_db()
+
+    words = _explained(str(job.id))
+
+    assert f"until {job.parked_until:%Y-%m-%d %H:%M} UTC" in words
+    assert "a quota of gemini gemini-3.5-flash-lite is used up" in words
+
+
+@pytest.mark.django_db
+def test_the_commands_look_pause_and_resume(redis_db: redis.Redis) -> None:
+    job = a_job()
+    calls(job, "API_AUTH", 1, ago_s=1)
+
+    looked = json.loads(_said("detect_incidents", "--json"))
+    _said("pause", "pass1", "--reason", "maintenance")
+    _said("pause", "--provider", "gemini", "--model", "m", "--reason", "costs")
+    resumed = _said("resume", "--provider", "gemini", "--reason", "a new key")
+
+    assert [each["kind"] for each in looked["open"]] == ["credentials"]
+    assert "1 opened" not in _said("detect_incidents")
+    assert resumed.strip() == "Ended 1 pause and 1 incident; released 0 jobs."
+    assert Pause.objects.get(ended_at__isnull=True).queue == "pass1"
+    for arguments in (
+        ["pause", "--reason", "x"],
+        ["pause", "pass1", "--provider", "p", "--reason", "x"],
+        ["pause", "pass1", "--model", "m", "--reason", "x"],
+        ["pause", "pass1", "--reason", " "],
+        ["pause", "pass1", "--reason", "again"],
+    ):
+        with pytest.raises(CommandError):
+            call_command(*arguments)
+
+
+def test_the_failures_of_one_record_are_assessed_by_their_root_cause(
+    db: None, redis_db: redis.Redis, settings: Any
+) -> None:
+    settings.TIME_SCALE = 0.05
+    outage = records.failed_record()
+    broken = records.failed_record(records.VISITS, records.ONE_BROKEN_BATCH)
+
+    (seven,), (one,) = assess_record(outage.id), assess_record(broken.id)
+
+    assert (seven.root_cause, seven.failed_count) == ("API_5XX", 7)
+    assert seven.assessment is Assessment.LIKELY_OUTAGE
+    assert (one.root_cause, one.assessment) == ("PARSE_JSON", Assessment.INDIVIDUAL_FAILURES)
+
+
+def _explained(*arguments: str) -> str:
+    return _said("explain", *arguments)
+
+
+def _said(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
