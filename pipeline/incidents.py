@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from pipeline import transitions
@@ -233,9 +233,10 @@ def _probe(incident: Incident, now: datetime, limits: Thresholds, *, answered: i
     last = incident.evidence.get("probes") or [incident.opened_at.isoformat()]
     if now - datetime.fromisoformat(last[-1]) < limits.probe:
         return []
-    if Job.objects.filter(
-        incident_id=incident.id, status__in=(JobStatus.PENDING, JobStatus.PROCESSING)
-    ).exists():
+    # One whose worker died, or whose wake-up was lost, must not keep the next from going.
+    on_its_way = Q(status=JobStatus.PENDING, available_at__gt=now - 2 * limits.probe)
+    at_work = Q(status=JobStatus.PROCESSING, lease_expires_at__gt=now)
+    if Job.objects.filter(on_its_way | at_work, incident_id=incident.id).exists():
         return []
     return transitions.release_probes(incident.id, 1)
 

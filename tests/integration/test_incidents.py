@@ -147,6 +147,32 @@ def test_a_probe_that_fails_is_followed_by_another_after_its_time(redis_db: redi
     assert len(_look().due) == 1
 
 
+@pytest.mark.parametrize(
+    "lost",
+    [
+        {"status": JobStatus.PENDING, "available_at": timezone.now() - timedelta(seconds=61)},
+        {
+            "status": JobStatus.PROCESSING,
+            "worker_id": "dead",
+            "lease_expires_at": timezone.now() - timedelta(seconds=1),
+        },
+    ],
+    ids=["its wake-up was lost", "its worker died"],
+)
+@pytest.mark.django_db
+def test_a_probe_that_is_lost_does_not_keep_the_next_one_from_going(
+    lost: dict[str, Any], redis_db: redis.Redis
+) -> None:
+    incident = an_incident()
+    Incident.objects.filter(id=incident.id).update(opened_at=timezone.now() - timedelta(seconds=31))
+    a_job(incident=incident, **lost)
+    waiting = a_job(status=JobStatus.PARKED, park_reason="down", incident=incident)
+
+    (due,) = _look().due
+
+    assert due.job_id == waiting.id
+
+
 @pytest.mark.django_db
 def test_a_refused_key_opens_at_the_first_call_and_parks_the_step_that_met_it() -> None:
     job = a_job()
