@@ -166,9 +166,9 @@ def test_a_hung_duty_whose_clock_was_killed_keeps_the_lock_from_nobody(
     clock.kill()
 
     with psycopg.connect(cloned_db, autocommit=True) as other:
-        taken = other.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
-        assert taken == (False,)
-        until(lambda: other.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()[0])
+        took = "SELECT pg_try_advisory_lock(%s)"
+        assert other.execute(took, [LOCK]).fetchone() == (False,)
+        until(lambda: other.execute(took, [LOCK]).fetchone() == (True,))
 
 
 def test_a_clock_waits_for_a_postgresql_that_is_away(start_clock: Start) -> None:
