@@ -31,6 +31,7 @@ from pipeline.types import ProviderModel
 
 logger = logging.getLogger(__name__)
 
+LOOK_LOCK = int.from_bytes(b"incident", "big")
 RESUME_STEP = 4
 """Probes at once after the first one was answered; the gate's ramp paces their calls."""
 PROBES_KEPT = 50
@@ -77,8 +78,14 @@ class Tick:
 
 
 def tick() -> Tick:
-    """Look at the window of calls once: open, note, link, probe, close."""
+    """Look at the window of calls once: open, note, link, probe, close.
+
+    Runs in a transaction of the caller's; one look waits for another's end, and sees what it did.
+    """
     limits = Thresholds.of_settings()
+    with connection.cursor() as cursor:
+        # Else one that has read the window before the other closed would open the same again.
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOOK_LOCK])
     now = _database_now()
     calls = window(now, limits)
     done = Tick()
