@@ -25,9 +25,9 @@ from pipeline.judging import CODES, Call, Opening, Thresholds, judge_end, judge_
 from pipeline.models import Incident, IncidentJob, Job, ProviderCall
 from pipeline.quotas import resets_at
 from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState, JobStatus
-from pipeline.transitions import Due, Parking
+from pipeline.transitions import Parking
 from pipeline.transitions.holds import REASONS
-from pipeline.types import ProviderModel
+from pipeline.types import Due, ProviderModel
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Frozen values that pass between the layers.
 
-Imports nothing of the project. Pages are 1-based and ranges of pages inclusive; character offsets
+Imports `states` only. Pages are 1-based and ranges of pages inclusive; character offsets
 are 0-based within one page's text and exclusive at the end.
 """
 
@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
+
+from pipeline.states import Step
 
 
 @dataclass(frozen=True, order=True)
@@ -41,6 +44,15 @@ class ProviderModel:
 
     def __str__(self) -> str:
         return f"{self.provider} {self.model}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Due:
+    """A row that has become due, for the wake-up that its caller enqueues."""
+
+    job_id: UUID
+    step: Step
+    dispatch_no: int
 
 
 @dataclass(frozen=True, kw_only=True)
