@@ -181,28 +181,6 @@ class Environment(BaseSettings):
     RECONCILE_S: float = _variable(32, 15.0, hint="Seconds, 1 to 3600.", ge=1, le=3600)
     RATE_LIMIT_BUDGET: int = _variable(33, 20, hint="Limited calls per batch.", ge=1, le=1000)
     RETRY_DELAY_S: float = _variable(34, 300.0, hint="Seconds before a failed job.", ge=0)
-    MAX_UPLOAD_MB: int = _variable(35, 512, hint="MiB per record, 1 to 10240.", ge=1, le=10_240)
-    MAX_PAGES: int = _variable(36, 10_000, hint="Pages per record, 1 to 100000.", ge=1, le=100_000)
-    OCR_MIN_CONFIDENCE: float = _variable(37, 40.0, hint="Per cent, 0 to 100.", ge=0, le=100)
-    PAYLOAD_RETENTION_DAYS: int = _variable(38, 30, hint="Days, 1 to 3650.", ge=1, le=3650)
-    TIME_SCALE: float = _variable(
-        39,
-        1.0,
-        hint="Factor of every backoff, lease and deadline, up to 1; below 1 only for rehearsals.",
-        gt=0,
-        le=1,
-    )
-    GEMINI_PRICE_INPUT_USD_PER_M: Decimal = _variable(
-        40, Decimal("0.10"), hint="US dollars per million input tokens; your contract says.", ge=0
-    )
-    GEMINI_PRICE_OUTPUT_USD_PER_M: Decimal = _variable(
-        41, Decimal("0.40"), hint="US dollars per million output tokens, thinking included.", ge=0
-    )
-
-    STOP_GRACE_S: float = _variable(
-        42, 30.0, hint="Seconds that a step has between SIGTERM and its end.", gt=0, le=3600
-    )
-
     INCIDENT_TICK_S: float = _variable(
         60, 5.0, hint="Seconds between two looks for incidents, 1 to 60.", ge=1, le=60
     )
@@ -223,6 +201,27 @@ class Environment(BaseSettings):
     )
     INCIDENT_PROBE_S: float = _variable(
         66, 30.0, hint="Seconds between two probes of a provider, 1 to 3600.", ge=1, le=3600
+    )
+    MAX_UPLOAD_MB: int = _variable(35, 512, hint="MiB per record, 1 to 10240.", ge=1, le=10_240)
+    MAX_PAGES: int = _variable(36, 10_000, hint="Pages per record, 1 to 100000.", ge=1, le=100_000)
+    OCR_MIN_CONFIDENCE: float = _variable(37, 40.0, hint="Per cent, 0 to 100.", ge=0, le=100)
+    PAYLOAD_RETENTION_DAYS: int = _variable(38, 30, hint="Days, 1 to 3650.", ge=1, le=3650)
+    TIME_SCALE: float = _variable(
+        39,
+        1.0,
+        hint="Factor of every backoff, lease and deadline, up to 1; below 1 only for rehearsals.",
+        gt=0,
+        le=1,
+    )
+    GEMINI_PRICE_INPUT_USD_PER_M: Decimal = _variable(
+        40, Decimal("0.10"), hint="US dollars per million input tokens; your contract says.", ge=0
+    )
+    GEMINI_PRICE_OUTPUT_USD_PER_M: Decimal = _variable(
+        41, Decimal("0.40"), hint="US dollars per million output tokens, thinking included.", ge=0
+    )
+
+    STOP_GRACE_S: float = _variable(
+        42, 30.0, hint="Seconds that a step has between SIGTERM and its end.", gt=0, le=3600
     )
 
     @property

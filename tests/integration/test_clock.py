@@ -78,7 +78,7 @@ def _duties_stuck(url: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
 
 def _stuck(looker: psycopg.Connection[tuple[object, ...]]) -> list[object]:
     found = looker.execute(
-        "SELECT a.pid FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
+        "SELECT DISTINCT a.pid FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
         " WHERE l.locktype = 'advisory' AND l.granted AND a.wait_event_type = 'Lock'"
     )
     return [row[0] for row in found]

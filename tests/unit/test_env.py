@@ -46,6 +46,13 @@ WRONG = {
     "RECONCILE_S": "0",
     "RATE_LIMIT_BUDGET": "0",
     "RETRY_DELAY_S": "-1",
+    "INCIDENT_TICK_S": "0.5",
+    "INCIDENT_WINDOW_S": "9",
+    "INCIDENT_FAILURES": "0",
+    "INCIDENT_SHARE": "1.5",
+    "INCIDENT_LIMITED": "0",
+    "INCIDENT_SUCCESSES": "0",
+    "INCIDENT_PROBE_S": "0",
     "MAX_UPLOAD_MB": "0",
     "MAX_PAGES": "0",
     "OCR_MIN_CONFIDENCE": "101",
@@ -54,13 +61,6 @@ WRONG = {
     "GEMINI_PRICE_INPUT_USD_PER_M": "-1",
     "GEMINI_PRICE_OUTPUT_USD_PER_M": "hunter2",
     "STOP_GRACE_S": "0",
-    "INCIDENT_TICK_S": "0.5",
-    "INCIDENT_WINDOW_S": "9",
-    "INCIDENT_FAILURES": "0",
-    "INCIDENT_SHARE": "1.5",
-    "INCIDENT_LIMITED": "0",
-    "INCIDENT_SUCCESSES": "0",
-    "INCIDENT_PROBE_S": "0",
 }
 
 CONFLICTS = [
