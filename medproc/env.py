@@ -183,6 +183,27 @@ class Environment(BaseSettings):
     RECONCILE_S: float = _variable(32, 15.0, hint="Seconds, 1 to 3600.", ge=1, le=3600)
     RATE_LIMIT_BUDGET: int = _variable(33, 20, hint="Limited calls per batch.", ge=1, le=1000)
     RETRY_DELAY_S: float = _variable(34, 300.0, hint="Seconds before a failed job.", ge=0)
+    INCIDENT_TICK_S: float = _variable(
+        60, 5.0, hint="Seconds between two looks for incidents, 1 to 60.", ge=1, le=60
+    )
+    INCIDENT_WINDOW_S: float = _variable(
+        61, 60.0, hint="Seconds of calls that are looked at, 10 to 3600.", ge=10, le=3600
+    )
+    INCIDENT_FAILURES: int = _variable(
+        62, 5, hint="Failed calls that open an outage, 1 to 1000.", ge=1, le=1000
+    )
+    INCIDENT_SHARE: float = _variable(
+        63, 0.5, hint="Part of the calls that must have failed, above 0 to 1.", gt=0, le=1
+    )
+    INCIDENT_LIMITED: int = _variable(
+        64, 20, hint="Limited calls that open a throttling incident, 1 to 10000.", ge=1, le=10_000
+    )
+    INCIDENT_SUCCESSES: int = _variable(
+        65, 3, hint="Answered calls after the last failure that end it, 1 to 1000.", ge=1, le=1000
+    )
+    INCIDENT_PROBE_S: float = _variable(
+        66, 30.0, hint="Seconds between two probes of a provider, 1 to 3600.", ge=1, le=3600
+    )
     MAX_UPLOAD_MB: int = _variable(35, 512, hint="MiB per record, 1 to 10240.", ge=1, le=10_240)
     MAX_PAGES: int = _variable(36, 10_000, hint="Pages per record, 1 to 100000.", ge=1, le=100_000)
     OCR_MIN_CONFIDENCE: float = _variable(37, 40.0, hint="Per cent, 0 to 100.", ge=0, le=100)

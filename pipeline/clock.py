@@ -32,6 +32,8 @@ LOCK = int.from_bytes(b"medproc", "big")
 """Key of the advisory lock; one database has one clock."""
 DEADLINE_S = 60.0
 """A duty that takes longer is killed; its statements time out a little earlier."""
+ORPHAN_FACTOR = 1.5
+"""A child whose parent has died ends itself after so many deadlines."""
 SHORTEST_S = 0.1
 """No duty runs oftener, whatever TIME_SCALE says."""
 SLACK = 0.8
@@ -162,6 +164,9 @@ def run_duty(duty: Duty, *, deadline_s: float = DEADLINE_S) -> int:
 def _child(duty: Duty, deadline_s: float) -> None:
     """Be the child of one tick."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # The system ends us even where we hang and our parent, who should do it, is dead.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, deadline_s * ORPHAN_FACTOR)
     # A terminal's Ctrl-C reaches us too; the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from pipeline import transitions
@@ -25,12 +25,13 @@ from pipeline.judging import CODES, Call, Opening, Thresholds, judge_end, judge_
 from pipeline.models import Incident, IncidentJob, Job, ProviderCall
 from pipeline.quotas import resets_at
 from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState, JobStatus
-from pipeline.transitions import Due, Parking
+from pipeline.transitions import Parking
 from pipeline.transitions.holds import REASONS
-from pipeline.types import ProviderModel
+from pipeline.types import Due, ProviderModel
 
 logger = logging.getLogger(__name__)
 
+LOOK_LOCK = int.from_bytes(b"incident", "big")
 RESUME_STEP = 4
 """Probes at once after the first one was answered; the gate's ramp paces their calls."""
 PROBES_KEPT = 50
@@ -77,8 +78,14 @@ class Tick:
 
 
 def tick() -> Tick:
-    """Look at the window of calls once: open, note, link, probe, close."""
+    """Look at the window of calls once: open, note, link, probe, close.
+
+    Runs in a transaction of the caller's; one look waits for another's end, and sees what it did.
+    """
     limits = Thresholds.of_settings()
+    with connection.cursor() as cursor:
+        # Else one that has read the window before the other closed would open the same again.
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOOK_LOCK])
     now = _database_now()
     calls = window(now, limits)
     done = Tick()
@@ -233,9 +240,10 @@ def _probe(incident: Incident, now: datetime, limits: Thresholds, *, answered: i
     last = incident.evidence.get("probes") or [incident.opened_at.isoformat()]
     if now - datetime.fromisoformat(last[-1]) < limits.probe:
         return []
-    if Job.objects.filter(
-        incident_id=incident.id, status__in=(JobStatus.PENDING, JobStatus.PROCESSING)
-    ).exists():
+    # One whose worker died, or whose wake-up was lost, must not keep the next from going.
+    on_its_way = Q(status=JobStatus.PENDING, available_at__gt=now - 2 * limits.probe)
+    at_work = Q(status=JobStatus.PROCESSING, lease_expires_at__gt=now)
+    if Job.objects.filter(on_its_way | at_work, incident_id=incident.id).exists():
         return []
     return transitions.release_probes(incident.id, 1)
 

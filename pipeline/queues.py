@@ -1,6 +1,6 @@
 """The queues: the only place that enqueues, and what an entry may be.
 
-Imports `states` and `transitions`; names the job by its dotted string. An entry is a wake-up, never
+Imports `states` and `types`; names the job by its dotted string. An entry is a wake-up, never
 an order: the `job_queue` row is the truth, so a lost or doubled entry costs time and nothing else.
 Nothing but ids goes to Redis, as JSON; an entry that is anything else is refused and not executed.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.core.exceptions import ImproperlyConfigured
@@ -27,10 +27,7 @@ from rq.serializers import JSONSerializer, resolve_serializer
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from pipeline.states import Step
-
-if TYPE_CHECKING:
-    # Models need Django set up, which whoever only names a job or a queue has not.
-    from pipeline.transitions import Due
+from pipeline.types import Due
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from pipeline.errors import UserError
 from pipeline.queues import enqueue_step, enqueue_steps
 from pipeline.stages.intake import Received, Submission, receive
 from pipeline.states import Step
-from pipeline.transitions import Due
 from pipeline.transitions.holds import RELEASE_LIMIT
+from pipeline.types import Due
 
 logger = logging.getLogger(__name__)
 

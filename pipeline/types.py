@@ -1,6 +1,6 @@
 """Frozen values that pass between the layers.
 
-Imports nothing of the project. Pages are 1-based and ranges of pages inclusive; character offsets
+Imports `states` only. Pages are 1-based and ranges of pages inclusive; character offsets
 are 0-based within one page's text and exclusive at the end.
 """
 
@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
+
+from pipeline.states import Step
 
 
 @dataclass(frozen=True, order=True)
@@ -44,6 +47,15 @@ class ProviderModel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Due:
+    """A row that has become due, for the wake-up that its caller enqueues."""
+
+    job_id: UUID
+    step: Step
+    dispatch_no: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class PageText:
     """The text of one page as it was read; offsets of every span count in it."""
 
@@ -68,8 +80,6 @@ class PageSlice:
     text: str
     context: bool = False
     """True for text that is shown for understanding only; nothing is reported from it."""
-    attached: int = 0
-    """Which page of the request's attachments shows it, 1-based over all of them; 0 for none."""
 
     @property
     def span(self) -> Span:

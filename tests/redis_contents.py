@@ -32,8 +32,10 @@ def everything(client: Any) -> str:
             case "stream":
                 for _, item in client.xrange(key):
                     held += [_inflated(value) for value in item.values()]
+            case "none":
+                continue  # gone since it was listed
             case _:
-                held.append(as_text(client.get(key)))
+                held.append(as_text(client.get(key) or b""))
     return "\n".join(held)
 
 

@@ -7,6 +7,7 @@ so far stays with the error; what the model wrote is in `CallFacts.raw_reply` an
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import replace
@@ -117,17 +118,25 @@ def _check_finish(facts: CallFacts) -> None:
 
 def _validated(text: str, request: Request, facts: CallFacts) -> Any:
     fenced = _FENCE.match(text)
-    problem: tuple[str, ErrorCode]
+    text = fenced[1] if fenced else text
+    # Another item's reply need not have this one's shape, so its token is looked at first.
+    if _token_of(text) not in (None, request.item_token):
+        raise ReplyError(
+            "the reply echoed another item token", code=ErrorCode.REPLY_MISMATCH, facts=facts
+        )
     try:
-        output = _parsed(fenced[1] if fenced else text, request.schema)
+        return _parsed(text, request.schema)
     except ValidationError as exc:
-        problem = _problem(exc)
-    else:
-        if getattr(output, "item_token", request.item_token) == request.item_token:
-            return output
-        problem = "the reply echoed another item token", ErrorCode.REPLY_MISMATCH
-    message, code = problem
+        message, code = _problem(exc)
     raise ReplyError(message, code=code, facts=facts)
+
+
+def _token_of(text: str) -> str | None:
+    with contextlib.suppress(ValueError, RecursionError):
+        found = json.loads(text)
+        if isinstance(found, dict) and isinstance(found.get("item_token"), str):
+            return str(found["item_token"])
+    return None
 
 
 def _parsed(text: str, schema: type[BaseModel]) -> BaseModel:

@@ -116,7 +116,8 @@ class DiscoveryReply(_Reply):
     """ISO 639-1 code of the pages' main language."""
     unsupported_pages: list[Page] = Field(default_factory=list)
     """Pages in a language that the engine does not read."""
-    encounters: list[FoundEncounter] = Field(default_factory=list)
+    encounters: list[FoundEncounter]
+    """Required, though it may be empty: a reply that leaves it out has found nothing out."""
 
 
 class FoundEntity(_Reply):
@@ -172,5 +173,6 @@ class EntityReply(_Reply):
     unsupported_pages: list[Page] = Field(default_factory=list)
     no_known_allergies: bool | None = None
     """True only where the text says so (NKDA)."""
-    entities: list[FoundEntity] = Field(default_factory=list)
+    entities: list[FoundEntity]
+    """Required, though it may be empty."""
     zones: list[FoundZone] = Field(default_factory=list)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pipeline.transitions.flush import ENCOUNTER_COLUMNS, Flush, row_of, write
 from pipeline.transitions.holds import (
-    Due,
     end_pauses,
     pause_provider,
     pause_queue,
@@ -36,7 +35,6 @@ from pipeline.transitions.steps import (
 
 __all__ = [
     "ENCOUNTER_COLUMNS",
-    "Due",
     "Failure",
     "Flush",
     "Lease",

@@ -21,7 +21,7 @@ from pipeline.errors import UserError
 from pipeline.models import Pause
 from pipeline.models.fields import ClockTimestamp
 from pipeline.states import CALLING_STEPS, HOLDING_KINDS, IncidentKind, Step
-from pipeline.types import ProviderModel
+from pipeline.types import Due, ProviderModel
 
 AGEING_S = 300
 """A waiting job is treated as one size class smaller for each five minutes that it has waited, so
@@ -46,15 +46,6 @@ REASONS: dict[IncidentKind, str] = {
     IncidentKind.QUOTA: "a quota of {name} is used up",
     IncidentKind.CREDENTIALS: "the provider {name} refuses the key",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Due:
-    """A row that has become due, for the wake-up that its caller enqueues."""
-
-    job_id: UUID
-    step: Step
-    dispatch_no: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -170,7 +170,9 @@ def test_a_reply_out_of_bounds_is_tried_again_and_fails_as_its_shape(
 
 
 def test_an_encounter_without_entities_succeeds_with_a_warning(tmp_path: Path) -> None:
-    record = detected_by(lambda question: {}, short_record(tmp_path / "record.pdf", 2))
+    record = detected_by(
+        lambda question: {"entities": []}, short_record(tmp_path / "record.pdf", 2)
+    )
 
     assert job_of(record).status == "completed"
     for result in EncounterResult.objects.filter(shell_file=record):

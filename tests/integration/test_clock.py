@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import psycopg
 import pytest
@@ -16,6 +16,7 @@ import redis
 from django.utils import timezone
 
 from medproc.env import PROJECT_ROOT
+from pipeline.clock import LOCK
 from pipeline.models import ClockTick, Job
 from pipeline.queues import entry_id
 from pipeline.states import JobStatus
@@ -77,15 +78,15 @@ def _duties_stuck(url: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
 
 def _stuck(looker: psycopg.Connection[tuple[object, ...]]) -> list[object]:
     found = looker.execute(
-        "SELECT a.pid FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
+        "SELECT DISTINCT a.pid FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
         " WHERE l.locktype = 'advisory' AND l.granted AND a.wait_event_type = 'Lock'"
     )
     return [row[0] for row in found]
 
 
-def _works(after: object = None) -> bool:
+def _works(after: datetime | None = None) -> bool:
     ticks = ClockTick.objects.filter(outcome="ok")
-    return len([t for t in ticks if after is None or t.started_at > after]) == 2
+    return (ticks if after is None else ticks.filter(started_at__gt=after)).count() == 2
 
 
 def test_a_clock_ticks_and_releases_what_is_due(start_clock: Start, redis_db: redis.Redis) -> None:
@@ -143,9 +144,10 @@ def test_of_two_clocks_one_works_and_the_other_takes_over(
 
 def test_a_duty_that_hangs_or_fails_stops_no_other(start_clock: Start) -> None:
     clock = start_clock("-c", WITH_A_HUNG_DUTY)
-    first = until(lambda: ClockTick.objects.filter(name="works", outcome="ok").first())
+    until(lambda: ClockTick.objects.filter(name="works", outcome="ok").exists())
+    first = timezone.now()
 
-    until(lambda: ClockTick.objects.get(name="works").started_at > first.started_at)
+    until(lambda: ClockTick.objects.get(name="works").started_at > first)
     until(lambda: ClockTick.objects.get(name="fails").outcome == "failed: ZeroDivisionError")
 
     assert ClockTick.objects.get(name="hangs").finished_at is None
@@ -153,6 +155,20 @@ def test_a_duty_that_hangs_or_fails_stops_no_other(start_clock: Start) -> None:
     said, _ = clock.communicate(timeout=30)
     assert "hangs took more than" in said
     assert "ZeroDivisionError" in said
+
+
+def test_a_hung_duty_whose_clock_was_killed_keeps_the_lock_from_nobody(
+    start_clock: Start, cloned_db: str
+) -> None:
+    clock = start_clock("-c", WITH_A_HUNG_DUTY.replace("deadline_s=0.5", "deadline_s=2"))
+    until(lambda: ClockTick.objects.filter(name="hangs", outcome="running").exists())
+
+    clock.kill()
+
+    with psycopg.connect(cloned_db, autocommit=True) as other:
+        took = "SELECT pg_try_advisory_lock(%s)"
+        assert other.execute(took, [LOCK]).fetchone() == (False,)
+        until(lambda: other.execute(took, [LOCK]).fetchone() == (True,))
 
 
 def test_a_clock_waits_for_a_postgresql_that_is_away(start_clock: Start) -> None:
@@ -163,7 +179,7 @@ def test_a_clock_waits_for_a_postgresql_that_is_away(start_clock: Start) -> None
         os.environ["DATABASE_URL"] = good
 
     assert clock.stdout is not None
-    line = until(lambda: next((s for s in clock.stdout or () if "failed" in s), None))
+    line = next(line for line in clock.stdout if "failed" in line)
 
     assert "OperationalError" in line
     assert clock.poll() is None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 import redis
@@ -21,7 +24,7 @@ from pipeline.judging import Thresholds
 from pipeline.models import Incident, IncidentJob, Job, Pause
 from pipeline.quotas import day_ends_at
 from pipeline.states import IncidentKind, IncidentState, JobStatus, Step
-from pipeline.transitions import Failure, claim, fail_step, fenced, park
+from pipeline.transitions import Failure, claim, close_incident, fail_step, fenced, park
 from tests import records
 from tests.incident_rows import GEMINI, OTHER_MODEL, an_incident, calls
 from tests.rows import a_job
@@ -69,7 +72,7 @@ def test_a_look_at_a_healthy_provider_costs_a_constant_few_statements() -> None:
             _look()
         counts.append(sum(not q["sql"].startswith(("SAVEPOINT", "RELEASE")) for q in asked))
 
-    assert counts == [4, 4]
+    assert counts == [5, 5]
 
 
 @pytest.mark.django_db
@@ -145,6 +148,32 @@ def test_a_probe_that_fails_is_followed_by_another_after_its_time(redis_db: redi
     evidence = Incident.objects.get().evidence | {"probes": probes}
     Incident.objects.filter(id=incident_id).update(evidence=evidence)
     assert len(_look().due) == 1
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        {"status": JobStatus.PENDING, "available_at": timezone.now() - timedelta(seconds=61)},
+        {
+            "status": JobStatus.PROCESSING,
+            "worker_id": "dead",
+            "lease_expires_at": timezone.now() - timedelta(seconds=1),
+        },
+    ],
+    ids=["its wake-up was lost", "its worker died"],
+)
+@pytest.mark.django_db
+def test_a_probe_that_is_lost_does_not_keep_the_next_one_from_going(
+    lost: dict[str, Any], redis_db: redis.Redis
+) -> None:
+    incident = an_incident()
+    Incident.objects.filter(id=incident.id).update(opened_at=timezone.now() - timedelta(seconds=31))
+    a_job(incident=incident, **lost)
+    waiting = a_job(status=JobStatus.PARKED, park_reason="down", incident=incident)
+
+    (due,) = _look().due
+
+    assert due.job_id == waiting.id
 
 
 @pytest.mark.django_db
@@ -318,3 +347,65 @@ def _said(*arguments: str) -> str:
     out = io.StringIO()
     call_command(*arguments, stdout=out)
     return out.getvalue()
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_two_looks_at_once_open_one_incident_and_close_it_once(redis_db: redis.Redis) -> None:
+    job = a_job()
+    calls(job, "API_5XX", 5, ago_s=9)
+    opened = _at_once(4, lambda: _look().opened)
+    assert claim(Step.PASS1, "w", GEMINI) is None
+    calls(job, "OK", 3)
+
+    closed = _at_once(4, lambda: _look().closed)
+
+    incident = Incident.objects.get()
+    assert [found for each in opened for found in each] == [incident.id]
+    assert [found for each in closed for found in each] == [incident.id]
+    assert list(Job.objects.values_list("status", "dispatch_no")) == [("pending", 1)]
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_claims_releases_and_the_end_of_an_incident_at_once_strand_no_job(
+    redis_db: redis.Redis,
+) -> None:
+    made = [a_job() for _ in range(30)]
+    claimed: list[UUID] = []
+
+    def work() -> None:
+        for _ in range(20):
+            if lease := claim(Step.PASS1, "w", GEMINI):
+                claimed.append(lease.job_id)
+
+    def trouble() -> None:
+        for _ in range(10):
+            found = incidents.opened(IncidentKind.OUTAGE, GEMINI)
+            close_incident(found, {})
+            services.parked_release()
+
+    _at_once(4, work, trouble)
+    services.parked_release()
+
+    left = Job.objects.exclude(id__in=claimed)
+    assert len(claimed) == len(set(claimed))
+    assert set(left.values_list("status", flat=True)) <= {JobStatus.PENDING}
+    assert len(claimed) + left.count() == len(made)
+
+
+def _at_once(times: int, *actions: Callable[[], Any]) -> list[Any]:
+    """Run each action on so many threads at once; give what they returned."""
+    found: list[Any] = []
+    together = threading.Barrier(times * len(actions))
+
+    def run(action: Callable[[], Any]) -> None:
+        together.wait()
+        found.append(action())
+        connection.close()
+
+    threads = [threading.Thread(target=run, args=(a,)) for a in actions for _ in range(times)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == len(threads)
+    return found

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import redis
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
@@ -14,20 +16,26 @@ from pipeline import jobs, services, transitions
 from pipeline.errors import UserError
 from pipeline.models import Batch, EncounterResult, IncidentJob, Job, Session
 from pipeline.outcome import StepResult
+from pipeline.provider.factory import named_provider
 from pipeline.queues import entry_id
 from pipeline.states import IncidentKind, IncidentState, JobStatus, Step, WorkStatus
 from pipeline.transitions import Parking, claim, fenced, park
+from tests import records
 from tests.incident_rows import GEMINI, OTHER_MODEL, an_incident
 from tests.rows import a_job, an_encounter
 from tests.workers import until
 
 
-def _entries(client: redis.Redis, queue: str = "pass1") -> list[str]:
-    return [entry.decode() for entry in client.lrange(f"rq:queue:{queue}", 0, -1)]
+def _entries(client: redis.Redis) -> list[str]:
+    found: list[bytes] = client.lrange("rq:queue:pass1", 0, -1)  # type: ignore[assignment]
+    return [entry.decode() for entry in found]
 
 
-def _parked(**columns: object) -> Job:
-    known = {"park_reason": "a test", "parked_until": timezone.now() - timedelta(seconds=1)}
+def _parked(**columns: Any) -> Job:
+    known: dict[str, Any] = {
+        "park_reason": "a test",
+        "parked_until": timezone.now() - timedelta(seconds=1),
+    }
     return a_job(status=JobStatus.PARKED, **{**known, **columns})
 
 
@@ -316,3 +324,24 @@ def test_resuming_a_provider_ends_its_open_incidents(redis_db: redis.Redis) -> N
     assert (resumed.incidents, resumed.released) == (1, 1)
     assert incident.state == IncidentState.CLOSED
     assert "a new key" in incident.evidence["closed_because"]
+
+
+@pytest.mark.django_db
+def test_a_record_is_held_before_its_first_call_and_goes_on_to_its_end(
+    redis_db: redis.Redis,
+) -> None:
+    received = records.submit(records.LAB)
+    incident = an_incident(of=named_provider(settings))
+
+    held = records.run_record(received)
+
+    job = Job.objects.get(id=received.job_id)
+    assert (held.status, job.status) == ("pages_complete", JobStatus.PARKED)
+    assert not held.session.calls.exists()
+
+    transitions.close_incident(incident.id, {})
+    services.parked_release()
+    went_on = records.run_record(received)
+
+    assert went_on.status == "pass1_complete"
+    assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED

@@ -21,15 +21,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from medproc.timing import scaled
 from pipeline import jobs, selectors
 from pipeline.management import following
-from pipeline.management.following import follow, is_settled
+from pipeline.management.following import OUTAGE_PATIENCE_S, follow, is_settled
 from pipeline.management.showing import Result, printable, results
-from pipeline.models import Job, Patient, ShellFile
+from pipeline.models import Incident, Job, Patient, ShellFile
 from pipeline.selectors import Progress
 from pipeline.states import JobStatus, Step
 from pipeline.words import SHAPES, WORDS, Word
 from tests import records
+from tests.incident_rows import an_incident
 
 KEYS = {"shell_file_id", "status", "encounters", "entities", "error_code"}
 
@@ -235,6 +237,21 @@ def test_a_tick_costs_as_many_statements_for_many_records_as_for_one(
         assert set(found) == set(ids)
 
     assert counts == [5, 5]
+
+
+def test_an_outage_is_waited_out_for_ten_minutes(db: None, redis_db: redis.Redis) -> None:
+    received = records.submit(records.LAB)
+    incident = an_incident()
+    Job.objects.filter(id=received.job_id).update(
+        status=JobStatus.PARKED, park_reason="the provider is down", incident=incident
+    )
+    ids = [received.shell_file_id]
+    patience = timedelta(seconds=scaled(OUTAGE_PATIENCE_S))
+
+    assert not is_settled(selectors.progress(ids)[received.shell_file_id])
+    Incident.objects.filter(id=incident.id).update(opened_at=timezone.now() - patience)
+
+    assert is_settled(selectors.progress(ids)[received.shell_file_id])
 
 
 def test_a_record_that_is_parked_for_long_is_not_waited_for(

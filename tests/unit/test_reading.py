@@ -77,6 +77,10 @@ BAD = {
         envelope(json.dumps({"item_token": TOKEN, "entities": "none"})),
         ErrorCode.PARSE_SCHEMA,
     ),
+    "nothing said of entities": (
+        envelope(json.dumps({"item_token": TOKEN})),
+        ErrorCode.PARSE_SCHEMA,
+    ),
     "another token": (envelope(json.dumps({"item_token": "cd" * 16})), ErrorCode.REPLY_MISMATCH),
     "token in another case": (
         envelope(json.dumps({"item_token": TOKEN.upper()})),
@@ -100,7 +104,7 @@ GOOD_TEXTS = {
     "fenced": f"```json\n{GOOD}\n```",
     "fenced without a language": f"```\n{GOOD}```\n",
     "spaced": f"\n  {GOOD}  \n",
-    "with a field of its own": json.dumps({"item_token": TOKEN, "mood": "good"}),
+    "with a field of its own": json.dumps({"item_token": TOKEN, "entities": [], "mood": "good"}),
 }
 
 

@@ -41,7 +41,8 @@ class Answers:
         if question is None:
             return "{}"
         if self._source == "minimal":
-            return json.dumps({"item_token": question.item_token, "language": "en"})
+            found = "encounters" if question.kind == "discovery" else "entities"
+            return json.dumps({"item_token": question.item_token, "language": "en", found: []})
         token = question.item_token
         # Pages and schema without the token: only the echo of it differs between two that agree.
         asked = repr((question.kind, question.include_zones, [_shown(s) for s in question.slices]))

@@ -1,0 +1,25 @@
+"""Whether two sets of printed identifiers name the same patient.
+
+Imports nothing of the project. Never wrong about a patient comes first: where two people are as
+likely as one, the verdict is DISAGREE. Verdicts and reasons hold no PHI.
+"""
+
+from __future__ import annotations
+
+from pipeline.identity.people import Tally, combine, distinct, dominant
+from pipeline.identity.reading import Identity, Reading
+from pipeline.identity.verdict import Agreement, Verdict, compare, compare_digests, digests
+
+__all__ = [
+    "Agreement",
+    "Identity",
+    "Reading",
+    "Tally",
+    "Verdict",
+    "combine",
+    "compare",
+    "compare_digests",
+    "digests",
+    "distinct",
+    "dominant",
+]
