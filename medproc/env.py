@@ -273,27 +273,6 @@ class Environment(BaseSettings):
         gt=0,
         le=1,
     )
-    INCIDENT_TICK_S: float = _variable(
-        60, 5.0, hint="Seconds between two looks for incidents, 1 to 60.", ge=1, le=60
-    )
-    INCIDENT_WINDOW_S: float = _variable(
-        61, 60.0, hint="Seconds of calls that are looked at, 10 to 3600.", ge=10, le=3600
-    )
-    INCIDENT_FAILURES: int = _variable(
-        62, 5, hint="Failed calls that open an outage, 1 to 1000.", ge=1, le=1000
-    )
-    INCIDENT_SHARE: float = _variable(
-        63, 0.5, hint="Part of the calls that must have failed, above 0 to 1.", gt=0, le=1
-    )
-    INCIDENT_LIMITED: int = _variable(
-        64, 20, hint="Limited calls that open a throttling incident, 1 to 10000.", ge=1, le=10_000
-    )
-    INCIDENT_SUCCESSES: int = _variable(
-        65, 3, hint="Answered calls after the last failure that end it, 1 to 1000.", ge=1, le=1000
-    )
-    INCIDENT_PROBE_S: float = _variable(
-        66, 30.0, hint="Seconds between two probes of a provider, 1 to 3600.", ge=1, le=3600
-    )
 
     @property
     def provider(self) -> Literal["local", "gemini"]:

@@ -80,6 +80,8 @@ class PageSlice:
     text: str
     context: bool = False
     """True for text that is shown for understanding only; nothing is reported from it."""
+    attached: int = 0
+    """Which page of the request's attachments shows it, 1-based over all of them; 0 for none."""
 
     @property
     def span(self) -> Span:

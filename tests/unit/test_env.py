@@ -74,13 +74,6 @@ WRONG = {
     "GATE_PROBE_S": "0",
     "GATE_LEASE_S": "hunter2",
     "GATE_LOCAL_SHARE": "1.1",
-    "INCIDENT_TICK_S": "0.5",
-    "INCIDENT_WINDOW_S": "9",
-    "INCIDENT_FAILURES": "0",
-    "INCIDENT_SHARE": "1.5",
-    "INCIDENT_LIMITED": "0",
-    "INCIDENT_SUCCESSES": "0",
-    "INCIDENT_PROBE_S": "0",
 }
 
 CONFLICTS = [
