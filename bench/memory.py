@@ -80,6 +80,8 @@ def main() -> int:
                 **environment,
                 "MEDPROC_PROVIDER": "gemini",
                 "GEMINI_BASE_URL": emulator.url,
+                "GEMINI_RPM": "1000000",
+                "GEMINI_TPM": "1000000000",
             }
             failed |= _run("Gemini client and emulator", record, gemini)
     return failed

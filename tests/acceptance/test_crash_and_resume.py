@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Chunk, Encounter, Entity, Job, Page, ProviderCall, ShellFile
-from pipeline.parts import Piece
+from pipeline.parts import Piece, token_of
 from pipeline.provider.emulator import Emulator
 from pipeline.provider.local import LocalProvider
 from pipeline.queues import queue_depths
@@ -240,6 +240,35 @@ def test_an_encounter_whose_batches_have_all_succeeded_is_published_without_a_ca
     entities = Entity.objects.filter(healthcare_encounter_id=last.healthcare_encounter_id)
     assert {entity.page_number for entity in entities} == {SLOW_PAGE - 1, SLOW_PAGE}
     assert not astray(ShellFile.objects.get(id=received.shell_file_id))
+
+
+def test_a_worker_killed_between_two_halves_loses_only_the_one_in_flight(
+    start_pool: Start, module_redis: Any, tmp_path: Path
+) -> None:
+    module_redis.flushdb()
+    received = submitted(tmp_path, 1, pages=10)
+    faults: list[dict[str, Any]] = [
+        {"fault": "truncated", "kind": "entities", "times": 1},
+        {"fault": "slow", "kind": "entities", "page": 6, "attempt": 1, "delay_s": 60},
+    ]
+    with Emulator(faults=faults) as emulator:
+        pool = start_pool(
+            MEDPROC_PROVIDER="gemini", GEMINI_BASE_URL=emulator.url, PASS1_BATCH_MIN_PAGES=10
+        )
+        until(lambda: ProviderCall.objects.filter(part="0", accepted=True).exists())
+        os.kill(the_horse(pool), signal.SIGKILL)
+        until(lambda: not pool.horses())
+
+        take_over(received.job_id)
+        (job,) = ended(received)
+        log = emulator.log()
+        pool.stop()
+
+    (batch,) = batches(received)
+    assert (job.last_error, batch.status) == (None, "succeeded")
+    times = Counter(line.item_token for line in log)
+    assert [times[token_of(batch.id, name)] for name in ("", "0", "1")] == [1, 1, 2]
+    assert prove_log(log).findings == []
 
 
 def take_over_unheard(received: Received) -> None:
