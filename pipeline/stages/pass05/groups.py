@@ -62,8 +62,6 @@ class Group:
         self.parts: list[Part] = []
         self.dated: set[int] = set()
         """The chunks that knew its date: what they keep apart stays apart."""
-        self.anchors: set[str] = set()
-        """Of its patient: who agrees with it shares one."""
         self._edges: list[Edge] = []
         self._type: _First[EncounterType] = _First()
         self._start: _First[date] = _First()
@@ -116,7 +114,6 @@ class Group:
         self._facility.see(order, facts.facility)
         self._clinician.see(order, facts.clinician)
         self._patient.add(facts.patient, 1.0)
-        self.anchors |= facts.patient.anchors
         if facts.date_start is not None:
             self.dated.add(part.chunk)
         if facts.date_end is not None:

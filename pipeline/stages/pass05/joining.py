@@ -7,8 +7,9 @@ that the log names, never where the patients disagree.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from pipeline.identity import Identity, filed_under, sought_under
 from pipeline.stages.pass05.facts import agreement
 from pipeline.stages.pass05.groups import Group, Part
 from pipeline.stages.pass05.outcome import Decision, Edge, Member, Rule
@@ -140,17 +141,23 @@ class _Dated:
 
     def add(self, group: Group) -> None:
         """Put in an encounter, or again one to which another was joined."""
-        for place in self._places(group):
+        for place in self._places(group, filed_under):
             self._found[place][group.rank] = group
 
     def like(self, group: Group) -> Iterator[Group]:
         """Yield those that may be the same encounter, in the order of the text."""
-        alike = {g.rank: g for place in self._places(group) for g in self._found[place].values()}
+        alike = {
+            g.rank: g
+            for place in self._places(group, sought_under)
+            for g in self._found[place].values()
+        }
         yield from sorted(alike.values(), key=lambda g: g.parts[0].order)
 
     @staticmethod
-    def _places(group: Group) -> list[tuple[object, ...]]:
+    def _places(
+        group: Group, words: Callable[[Identity], frozenset[str]]
+    ) -> list[tuple[object, ...]]:
         facts = group.facts
         if facts.date_start is None or facts.encounter_type == "other" or not facts.facility:
             return []
-        return [(facts.date_start, facts.encounter_type, anchor) for anchor in group.anchors]
+        return [(facts.date_start, facts.encounter_type, word) for word in words(facts.patient)]
