@@ -7,6 +7,7 @@ likely as one, the verdict is DISAGREE. Verdicts and reasons hold no PHI.
 from __future__ import annotations
 
 from pipeline.identity.people import Tally, combine, distinct, dominant
+from pipeline.identity.places import filed_under, sought_under
 from pipeline.identity.reading import Identity, Reading
 from pipeline.identity.verdict import Agreement, Verdict, compare, compare_digests, digests
 
@@ -22,4 +23,6 @@ __all__ = [
     "digests",
     "distinct",
     "dominant",
+    "filed_under",
+    "sought_under",
 ]

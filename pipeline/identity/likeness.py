@@ -50,7 +50,7 @@ def names(a: ParsedName | None, b: ParsedName | None) -> NameMatch:
         as_printed = NameMatch.SLIP
     if a.ordered and b.ordered:
         return as_printed
-    best = min((_reading(x, y) for x in _orders(a) for y in _orders(b)), key=lambda n: n.value)
+    best = min((_reading(x, y) for x in orders(a) for y in orders(b)), key=lambda n: n.value)
     if not a.ordered and not b.ordered and best.value < as_printed.value:
         best = max(best, NameMatch.INITIAL, key=lambda n: n.value)
     return min(best, as_printed, key=lambda n: n.value)
@@ -62,7 +62,7 @@ def _same_words(a: ParsedName, b: ParsedName) -> bool:
     return len(one) > 2 and one == other
 
 
-def _orders(name: ParsedName) -> list[ParsedName]:
+def orders(name: ParsedName) -> list[ParsedName]:
     """Return the ways in which a name without a comma can be split."""
     if name.ordered:
         return [name]

@@ -17,6 +17,7 @@ from pipeline.identity.likeness import (
     identifiers,
     names,
 )
+from pipeline.identity.places import filed_under, sought_under
 from pipeline.identity.reading import Identity, ParsedName, Reading
 from pipeline.identity.verdict import Agreement, outcome
 
@@ -124,7 +125,7 @@ class _People:
 
     def __init__(self) -> None:
         self.all: list[_Person] = []
-        self._anchored: dict[str, dict[int, None]] = {}
+        self._filed: dict[str, dict[int, None]] = {}
         self._names: dict[tuple[ParsedName | None, ParsedName | None], NameMatch] = {}
         self._founded: dict[Reading, _Person] = {}
         self._version = 0
@@ -144,16 +145,16 @@ class _People:
             self._founded[identity.reading] = self.all[at]
         if self.all[at].add(identity, weight):
             self._version += 1
-            for anchor in identity.anchors:
-                self._anchored.setdefault(anchor, {})[at] = None
+            for word in filed_under(identity):
+                self._filed.setdefault(word, {})[at] = None
 
     def _fitting(self, identity: Identity) -> list[int]:
         """Return up to two people whom it fits: agrees with a part and contradicts none."""
         version, fits = self._fits.get(identity.reading, (-1, []))
         if version != self._version:
             fits, tried = [], set()
-            for anchor in sorted(identity.anchors):
-                for at in self._anchored.get(anchor, ()):
+            for word in sorted(sought_under(identity)):
+                for at in self._filed.get(word, ()):
                     if at not in tried and len(fits) < 2:
                         tried.add(at)
                         fits += [at] if self._belongs(identity, self.all[at]) else []

@@ -61,13 +61,6 @@ class Identity:
         """What a comparison sees; equal readings compare alike. PHI, kept no longer than this."""
         return parse_name(self.name), parse_date(self.birth_date), parse_number(self.identifier)
 
-    @cached_property
-    def anchors(self) -> frozenset[str]:
-        """Words of which two identities that agree share at least one; PHI."""
-        name, born, number = self.reading
-        words = {f"name:{fold(w)}" for w in (*name.given, *name.family)} if name else set()
-        return frozenset(words | {f"dob:{born}"} | {f"mrn:{number}"}) - {"dob:None", "mrn:None"}
-
 
 def parse_name(name: str | None) -> ParsedName | None:
     """Read a name; None where it names nobody."""

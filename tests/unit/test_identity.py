@@ -13,7 +13,10 @@ from pipeline.identity import (
     compare,
     compare_digests,
     digests,
+    distinct,
     dominant,
+    filed_under,
+    sought_under,
 )
 
 KEY = b"a key of the installation"
@@ -179,3 +182,65 @@ def test_what_several_places_state_is_joined_to_the_fullest() -> None:
     joined = combine([(person("Jane Doe"), 5.0), (person("Doe, Jane A", None, "481516"), 1.0)])
 
     assert joined == person("Doe, Jane A", None, "481516")
+
+
+_PRINTED = st.builds(
+    person,
+    st.sampled_from(
+        [
+            *(None, "Doe, Jane", "Jane Doe", "Doe Jane", "J. Doe", "Doe", "D0e, Jane A"),
+            *("Maria Garcia Lopez", "Garcia-Lopez, Maria", "Garcialopez, María", "Lopez, Maria"),
+            "Doe-Roe, Jane",
+        ]
+    ),
+    st.sampled_from([None, "1950-03-14", "1950-03-15", "1980-01-02"]),
+    st.sampled_from([None, "MRN-00481516", "481517", "77-123456"]),
+)
+
+
+@given(_PRINTED, _PRINTED)
+def test_whoever_agrees_is_found_where_the_other_is_filed(a: Identity, b: Identity) -> None:
+    met = filed_under(a) & sought_under(b)
+
+    assert met or not compare(a, b).agrees
+
+
+@given(st.lists(st.tuples(_PRINTED, st.integers(1, 3)), max_size=8))
+def test_the_records_own_patient_is_who_is_found_by_holding_each_against_all(
+    weighted: list[tuple[Identity, int]],
+) -> None:
+    stated = [(i, w) for i, w in weighted if i.stated]
+    stated.sort(
+        key=lambda p: (
+            *(-p[0].stated, -p[1]),
+            *(p[0].name or "", p[0].birth_date or "", p[0].identifier or ""),
+        )
+    )
+    people: list[list[tuple[Identity, int]]] = []
+    for identity, weight in stated:
+        fits = []
+        for known in people:
+            judged = [compare(identity, other) for other, _ in known]
+            if any(v.agrees for v in judged) and not any(v.disagrees for v in judged):
+                fits.append(known)
+        if not fits:
+            people.append([(identity, weight)])
+        elif len(fits) == 1:
+            fits[0].append((identity, weight))
+    weights = [sum(w for _, w in known) for known in people]
+    most = max(weights, default=0)
+
+    found = dominant(weighted)
+
+    mostly = most * 2 > sum(w for _, w in stated)
+    assert found == (combine(people[weights.index(most)]) if mostly else None)
+
+
+def test_identities_that_read_alike_are_one() -> None:
+    alike = [JANE, person("DOE, JANE A", "1950-03-14", "481516"), person("unknown"), person("Doe")]
+
+    assert distinct(alike) == [JANE, person("Doe")]
+
+
+def test_a_name_that_was_read_does_not_print_itself() -> None:
+    assert "doe" not in repr(JANE.reading[0]).casefold()

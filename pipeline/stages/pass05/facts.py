@@ -5,12 +5,11 @@ May import `identity` and the reply's schema; pure. Impossible dates count as no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
 from pipeline.facility import same_facility
-from pipeline.identity import Identity, Verdict, combine, compare
+from pipeline.identity import Identity, Verdict, compare
 from pipeline.provider.schemas import EncounterType, FoundEncounter
 
 
@@ -40,25 +39,6 @@ class Facts:
                 birth_date=found.patient_birth_date,
                 identifier=_clean(found.patient_identifier),
             ),
-        )
-
-    @classmethod
-    def joined(cls, parts: Sequence[Facts]) -> Facts:
-        """Join the facts of an encounter's parts, which are in the order of the text.
-
-        The first stated word counts, but for the end, which the last part knows best.
-        """
-        start = next((p.date_start for p in parts if p.date_start), None)
-        ends = [p.date_end for p in parts if p.date_end]
-        return cls(
-            encounter_type=next(
-                (p.encounter_type for p in parts if p.encounter_type != "other"), "other"
-            ),
-            date_start=start,
-            date_end=next((end for end in reversed(ends) if not start or end >= start), None),
-            facility=next((p.facility for p in parts if p.facility), None),
-            clinician=next((p.clinician for p in parts if p.clinician), None),
-            patient=combine((p.patient, 1.0) for p in parts),
         )
 
 

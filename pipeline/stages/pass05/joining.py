@@ -6,79 +6,66 @@ that the log names, never where the patients disagree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 
-from pipeline.provider.schemas import FoundEncounter
-from pipeline.stages.pass05.facts import Facts, agreement
+from pipeline.identity import Identity, filed_under, sought_under
+from pipeline.stages.pass05.facts import agreement
+from pipeline.stages.pass05.groups import Group, Part
 from pipeline.stages.pass05.outcome import Decision, Edge, Member, Rule
-from pipeline.types import Span
-
-
-@dataclass(eq=False)
-class Part:
-    """One chunk's part of an encounter, while it is being placed."""
-
-    member: Member
-    found: FoundEncounter
-    facts: Facts
-    context: tuple[Span, ...]
-    claimed: tuple[Span, ...] = ()
-
-    @property
-    def chunk(self) -> int:
-        """The chunk that reports it."""
-        return self.member.chunk_index
-
-    @property
-    def order(self) -> Span:
-        """Where its text begins."""
-        return self.claimed[0]
 
 
 class Joins:
     """Which parts are one encounter."""
 
     def __init__(self, parts: Sequence[Part], log: list[Decision]) -> None:
-        self._groups: list[list[Part]] = [[part] for part in parts]
-        self._edges: list[Edge] = []
+        self._group = {part.member: Group(rank, part) for rank, part in enumerate(parts)}
+        self._chunks: defaultdict[int, list[Part]] = defaultdict(list)
+        for part in parts:
+            self._chunks[part.chunk].append(part)
+        self._continued: set[tuple[Member, int]] = set()
+        self._continues: set[tuple[Member, int]] = set()
         self._log = log
         self.unmatched: set[Member] = set()
 
-    def groups(self) -> list[list[Part]]:
-        """Return the parts of each encounter, in the order of the text."""
-        return sorted(self._groups, key=lambda group: min(part.order for part in group))
-
-    def edges_of(self, members: Sequence[Member]) -> tuple[Edge, ...]:
-        """Return the edges between members of one encounter, in their order."""
-        inside = [e for e in self._edges if e.earlier in members and e.later in members]
-        return tuple(sorted(inside, key=lambda e: (e.later.chunk_index, e.later.encounter_index)))
+    def groups(self) -> list[Group]:
+        """Return the encounters, in the order of the text."""
+        groups = {id(group): group for group in self._group.values()}
+        return sorted(groups.values(), key=lambda group: group.parts[0].order)
 
     def across(self, earlier: int, later: int) -> None:
         """Join what is open on both sides of the edge between two chunks, one to one."""
-        before = [p for g in self._groups for p in g if p.chunk == earlier]
-        after = [p for g in self._groups for p in g if p.chunk == later and p.found.open_at_start]
+        before = self._parts_of(earlier)
+        after = [p for p in self._parts_of(later) if p.found.open_at_start]
         self._by_overlap(before, after)
-        before = [p for p in before if p.found.open_at_end and not self._continued(p, later)]
-        after = [p for p in after if not self._continues(p, earlier)]
-        self._byjoint_facts(before, after)
+        before = [
+            p for p in before if p.found.open_at_end and (p.member, later) not in self._continued
+        ]
+        after = [p for p in after if (p.member, earlier) not in self._continues]
+        self._by_facts(before, after)
         for part in after:
-            if not self._continues(part, earlier):
+            if (part.member, earlier) not in self._continues:
                 self.unmatched.add(part.member)
                 self._note(Rule.NO_PARTNER, (part,), "separate", "nothing before goes on into it")
 
     def same_encounters(self) -> None:
         """Join parts of different chunks whose key facts are all stated and equal."""
-        done: list[list[Part]] = []
+        done = _Dated()
         for group in self.groups():
-            for other in done:
-                if _dated(other) & _dated(group):
+            for other in done.like(group):
+                if not other.dated.isdisjoint(group.dated):
                     continue
-                if agreement(joint_facts(other), joint_facts(group)).same_encounter:
-                    self._join(other[-1], group[0], Rule.JOIN_SAME_ENCOUNTER, 0)
+                if agreement(other.facts, group.facts).same_encounter:
+                    self._join(other.parts[-1], group.parts[0], Rule.JOIN_SAME_ENCOUNTER, 0)
+                    done.add(other)
                     break
             else:
-                done.append(group)
+                done.add(group)
+
+    def _parts_of(self, chunk: int) -> list[Part]:
+        return sorted(
+            self._chunks[chunk], key=lambda part: (self._group[part.member].rank, part.order)
+        )
 
     def _by_overlap(self, before: Sequence[Part], after: Sequence[Part]) -> None:
         pairs = []
@@ -92,7 +79,7 @@ class Joins:
         for closed, shared, _, one, other in pairs:
             if one.member in used or other.member in used:
                 continue
-            judged = agreement(joint_facts(self._group(one)), other.facts)
+            judged = agreement(self._group[one.member].facts, other.facts)
             if judged.patient.disagrees:
                 words = " ".join(judged.patient.reasons)
                 self._note(Rule.REFUSE_PATIENT, (one, other), "separate", words)
@@ -100,11 +87,11 @@ class Joins:
                 used |= {one.member, other.member}
                 self._join(one, other, Rule.JOIN_OVERLAP, -shared)
 
-    def _byjoint_facts(self, before: Sequence[Part], after: Sequence[Part]) -> None:
+    def _by_facts(self, before: Sequence[Part], after: Sequence[Part]) -> None:
         pairs = []
         for one in before:
             for other in after:
-                judged = agreement(joint_facts(self._group(one)), other.facts)
+                judged = agreement(self._group[one.member].facts, other.facts)
                 if not judged.disagree:
                     rank = (-len(judged.agree), -one.claimed[-1].page, -one.claimed[-1].end)
                     pairs.append((rank, other.order, one, other, judged.agree))
@@ -121,25 +108,18 @@ class Joins:
             self._join(one, other, Rule.JOIN_FACTS if agree else Rule.JOIN_SOLE, 0)
 
     def _join(self, one: Part, other: Part, rule: Rule, overlap: int) -> None:
-        target, source = self._group(one), self._group(other)
+        target, source = self._group[one.member], self._group[other.member]
         if target is source:
             return
-        agree = agreement(joint_facts(target), other.facts).agree
+        agree = agreement(target.facts, other.facts).agree
         words = f"agree: {', '.join(agree)}" if agree else "no fact is stated on both sides"
         self._note(rule, (one, other), "joined", words)
-        self._edges.append(Edge(earlier=one.member, later=other.member, rule=rule, overlap=overlap))
-        target += source
-        target.sort(key=lambda part: part.order)
-        self._groups = [group for group in self._groups if group is not source]
-
-    def _group(self, part: Part) -> list[Part]:
-        return next(group for group in self._groups if part in group)
-
-    def _continued(self, part: Part, later: int) -> bool:
-        return any(e.earlier == part.member and e.later.chunk_index == later for e in self._edges)
-
-    def _continues(self, part: Part, earlier: int) -> bool:
-        return any(e.later == part.member and e.earlier.chunk_index == earlier for e in self._edges)
+        edge = Edge(earlier=one.member, later=other.member, rule=rule, overlap=overlap)
+        self._continued.add((one.member, other.chunk))
+        self._continues.add((other.member, one.chunk))
+        target.take(source, edge)
+        for part in source.parts:
+            self._group[part.member] = target
 
     def _note(self, rule: Rule, parts: Sequence[Part], outcome: str, reason: str) -> None:
         self._log.append(
@@ -153,11 +133,31 @@ class Joins:
         )
 
 
-def _dated(group: Sequence[Part]) -> set[int]:
-    """Return the chunks that knew the date of a group: what they keep apart stays apart."""
-    return {part.chunk for part in group if part.facts.date_start is not None}
+class _Dated:
+    """Encounters of which all key facts are stated, found by date, type and patient."""
 
+    def __init__(self) -> None:
+        self._found: defaultdict[tuple[object, ...], dict[int, Group]] = defaultdict(dict)
 
-def joint_facts(group: Sequence[Part]) -> Facts:
-    """Return what all parts of an encounter state together."""
-    return Facts.joined([part.facts for part in group])
+    def add(self, group: Group) -> None:
+        """Put in an encounter, or again one to which another was joined."""
+        for place in self._places(group, filed_under):
+            self._found[place][group.rank] = group
+
+    def like(self, group: Group) -> Iterator[Group]:
+        """Yield those that may be the same encounter, in the order of the text."""
+        alike = {
+            g.rank: g
+            for place in self._places(group, sought_under)
+            for g in self._found[place].values()
+        }
+        yield from sorted(alike.values(), key=lambda g: g.parts[0].order)
+
+    @staticmethod
+    def _places(
+        group: Group, words: Callable[[Identity], frozenset[str]]
+    ) -> list[tuple[object, ...]]:
+        facts = group.facts
+        if facts.date_start is None or facts.encounter_type == "other" or not facts.facility:
+            return []
+        return [(facts.date_start, facts.encounter_type, word) for word in words(facts.patient)]

@@ -70,7 +70,9 @@ class Rule(StrEnum):
     PATIENT_MISMATCH = "patient_mismatch"
     """Its identifiers disagree with the record's patient."""
     PATIENT_AMBIGUOUS = "patient_ambiguous"
-    """The record names several people and none of them holds most of it."""
+    """The record names several people; that it is the patient's cannot be told."""
+    PATIENT_OF_RECORD = "patient_of_record"
+    """Most of the record is somebody else's, and it does not itself name the known patient."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +106,7 @@ class Encounter:
     rules: tuple[str, ...] = ()
     """Why each member was split off, in the words of the engine."""
     mismatch: bool = False
-    """Its identifiers disagree with the record's patient; it is not published."""
+    """It names or may be of another than the record's patient; it is not published."""
     unresolved: bool = False
     """It began before its chunk and no partner was found; its beginning may be missing."""
 

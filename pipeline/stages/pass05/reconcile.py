@@ -7,6 +7,7 @@ assignment; nothing in a decision is PHI.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -22,7 +23,8 @@ from pipeline.stages.pass05.claims import (
     without_gaps,
 )
 from pipeline.stages.pass05.facts import Facts
-from pipeline.stages.pass05.joining import Joins, Part, joint_facts
+from pipeline.stages.pass05.groups import Group, Part
+from pipeline.stages.pass05.joining import Joins
 from pipeline.stages.pass05.outcome import (
     Assignment,
     Chain,
@@ -106,10 +108,16 @@ def reconcile(
         joins.across(earlier.chunk_index, later.chunk_index)
     joins.same_encounters()
     groups = joins.groups()
-    owned = {f"e{n}": united(s for p in g for s in p.claimed) for n, g in enumerate(groups, 1)}
+    owned = {
+        f"e{n}": united(s for p in group.parts for s in p.claimed)
+        for n, group in enumerate(groups, 1)
+    }
     tiles = without_gaps(owned, pages)
+    spans: defaultdict[str | None, list[Span]] = defaultdict(list)
+    for span, owner in tiles:
+        spans[owner].append(span)
     encounters = [
-        _encounter(name, group, [span for span, owner in tiles if owner == name], joins.unmatched)
+        _encounter(name, group, spans[name], joins.unmatched)
         for name, group in zip(owned, groups, strict=True)
     ]
     patient, held = held_encounters(encounters, known, key, log)
@@ -121,8 +129,8 @@ def reconcile(
             for span, owner in tiles
         ),
         chains=tuple(
-            Chain(encounter=e.key, members=e.members, edges=joins.edges_of(e.members))
-            for e in encounters
+            Chain(encounter=e.key, members=e.members, edges=group.edges)
+            for e, group in zip(encounters, groups, strict=True)
             if len({m.chunk_index for m in e.members}) > 1
         ),
         decisions=tuple(log),
@@ -202,10 +210,8 @@ def _drop(rule: Rule, member: Member, reason: str) -> Decision:
     )
 
 
-def _encounter(
-    name: str, group: Sequence[Part], spans: Sequence[Span], unmatched: set[Member]
-) -> Encounter:
-    facts = joint_facts(group)
+def _encounter(name: str, group: Group, spans: Sequence[Span], unmatched: set[Member]) -> Encounter:
+    facts = group.facts
     return Encounter(
         key=name,
         encounter_type=facts.encounter_type,
@@ -215,9 +221,9 @@ def _encounter(
         date_end=facts.date_end,
         patient=facts.patient,
         spans=tuple(spans),
-        members=tuple(part.member for part in group),
-        rules=tuple(dict.fromkeys(part.found.rule for part in group if part.found.rule)),
-        unresolved=group[0].member in unmatched,
+        members=tuple(part.member for part in group.parts),
+        rules=tuple(dict.fromkeys(p.found.rule for p in group.parts if p.found.rule)),
+        unresolved=group.parts[0].member in unmatched,
     )
 
 

@@ -7,7 +7,8 @@ Imports models and transitions. `plan` runs in a fenced transaction of its own; 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -43,8 +44,19 @@ from pipeline.transitions import Failure, Lease, begin_discovery, fenced, settle
 from pipeline.types import PageText
 from pipeline.warnings import warn
 
+logger = logging.getLogger(__name__)
+
 HELD = "patient_mismatch"
-"""Reason of text that is kept back because it names another patient."""
+"""Reason of text that is kept back because it names, or may be of, another patient."""
+NAMES_ANOTHER = "These pages name another patient; they are held for review and not published."
+IN_DOUBT = (
+    "These pages may be of another patient whom the record names; they are held for review and not"
+    " published."
+)
+HEADLESS = (
+    "An encounter on these pages goes on from pages before them that do not show it; its beginning"
+    " may be missing."
+)
 
 
 def plan(
@@ -90,10 +102,17 @@ def digest_key() -> bytes:
     return hashlib.sha256(b"medproc.identity:" + settings.SECRET_KEY.encode()).digest()
 
 
+def key_id() -> str:
+    """Return by what a stored set of digests is known to be of today's key."""
+    return hashlib.sha256(b"medproc.identity.key:" + digest_key()).hexdigest()[:8]
+
+
 def known_digests(lease: Lease) -> dict[str, str] | None:
-    """Return the digests of the identifiers that this patient's earlier records carried."""
-    patient = Patient.objects.get(shell_files=lease.shell_file_id)
-    return patient.identity_digests or None
+    """Return the digests of the identifiers that this patient's earlier records carried.
+
+    Those of another key cannot be compared: nothing is known then.
+    """
+    return _comparable(Patient.objects.get(shell_files=lease.shell_file_id)) or None
 
 
 def locked_digests(lease: Lease) -> dict[str, str] | None:
@@ -102,7 +121,7 @@ def locked_digests(lease: Lease) -> dict[str, str] | None:
     Two records of one new patient would otherwise both be the first, whoever they name.
     """
     patients = Patient.objects.select_for_update(no_key=True)
-    return patients.get(shell_files=lease.shell_file_id).identity_digests or None
+    return _comparable(patients.get(shell_files=lease.shell_file_id)) or None
 
 
 def fail(
@@ -352,15 +371,14 @@ def _say(
     ShellFile.objects.filter(id=lease.shell_file_id).update(language=language)
     _learn(shell_file.patient, found)
     review = False
-    held = sorted({p for e in found.encounters if e.mismatch for p in e.pages})
-    if held:
+    for message, pages in _held_pages(found):
         review = True
-        warn(
-            lease.shell_file_id,
-            ErrorCode.PATIENT_MISMATCH,
-            "These pages name another patient; they are held for review and not published.",
-            held,
-        )
+        warn(lease.shell_file_id, ErrorCode.PATIENT_MISMATCH, message, pages)
+    headless = sorted({p for e in found.encounters if e.unresolved for p in e.pages})
+    if headless:
+        review = True
+        # No code stands for a gap between chunks; as with damaged pages the text is incomplete.
+        warn(lease.shell_file_id, ErrorCode.INPUT_INVALID, HEADLESS, headless)
     if unsupported:
         review = True
         warn(
@@ -383,10 +401,40 @@ def _say(
         )
 
 
+def _held_pages(found: outcome.Reconciliation) -> Iterator[tuple[str, list[int]]]:
+    """Yield what to say of pages that are held, those that name another patient first."""
+    named = {
+        key
+        for d in found.decisions
+        if d.rule is outcome.Rule.PATIENT_MISMATCH
+        for key in d.subjects
+    }
+    held = [e for e in found.encounters if e.mismatch]
+    for message, encounters in (
+        (NAMES_ANOTHER, [e for e in held if e.key in named]),
+        (IN_DOUBT, [e for e in held if e.key not in named]),
+    ):
+        if encounters:
+            yield message, sorted({page for e in encounters for page in e.pages})
+
+
+def _comparable(patient: Patient) -> dict[str, str]:
+    """Return a patient's digests if they are of today's key; without a key's id they may be."""
+    stored = dict(patient.identity_digests)
+    return stored if stored.pop("key", key_id()) == key_id() else {}
+
+
 def _learn(patient: Patient, found: outcome.Reconciliation) -> None:
     """Add what this record states of its patient, where it does not contradict what is known."""
     if found.patient is None:
         return
-    known, stated = patient.identity_digests, digests(found.patient, digest_key())
-    if not known or compare_digests(known, stated).agrees:
-        Patient.objects.filter(id=patient.id).update(identity_digests={**stated, **known})
+    known, stated = _comparable(patient), digests(found.patient, digest_key())
+    if known and not compare_digests(known, stated).agrees:
+        return
+    if patient.identity_digests and not known:
+        logger.warning(
+            "patient %s: what was known is of another SECRET_KEY and is replaced", patient.id
+        )
+    Patient.objects.filter(id=patient.id).update(
+        identity_digests={**stated, **known, "key": key_id()}
+    )

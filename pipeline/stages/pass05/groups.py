@@ -1,0 +1,120 @@
+"""The parts of one encounter, and what they state together.
+
+May import `identity` and this package's `outcome` and `facts`; pure. A group knows its joint facts
+without reading its parts again, so that a stay of a thousand chunks costs no more per chunk.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from dataclasses import dataclass
+from datetime import date
+from typing import Generic, TypeVar
+
+from pipeline.identity import Tally
+from pipeline.provider.schemas import EncounterType, FoundEncounter
+from pipeline.stages.pass05.facts import Facts
+from pipeline.stages.pass05.outcome import Edge, Member
+from pipeline.types import Span
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class Part:
+    """One chunk's part of an encounter, while it is being placed."""
+
+    member: Member
+    found: FoundEncounter
+    facts: Facts
+    context: tuple[Span, ...]
+    claimed: tuple[Span, ...] = ()
+
+    @property
+    def chunk(self) -> int:
+        """The chunk that reports it."""
+        return self.member.chunk_index
+
+    @property
+    def order(self) -> Span:
+        """Where its text begins."""
+        return self.claimed[0]
+
+
+class _First(Generic[T]):
+    """The statement that stands first in the text."""
+
+    def __init__(self) -> None:
+        self._order: Span | None = None
+        self.value: T | None = None
+
+    def see(self, order: Span, value: T | None) -> None:
+        if value and (self._order is None or order < self._order):
+            self._order, self.value = order, value
+
+
+class Group:
+    """The parts of one encounter, in the order of the text."""
+
+    def __init__(self, rank: int, part: Part) -> None:
+        self.rank = rank
+        """The place of its first part among all; it stays when others are joined to it."""
+        self.parts: list[Part] = []
+        self.dated: set[int] = set()
+        """The chunks that knew its date: what they keep apart stays apart."""
+        self._edges: list[Edge] = []
+        self._type: _First[EncounterType] = _First()
+        self._start: _First[date] = _First()
+        self._ends: list[tuple[Span, date]] = []
+        self._facility: _First[str] = _First()
+        self._clinician: _First[str] = _First()
+        self._patient = Tally()
+        self._facts: Facts | None = None
+        self._add(part)
+
+    def take(self, other: Group, edge: Edge) -> None:
+        """Take in the parts of another group."""
+        self._edges += [*other._edges, edge]
+        for part in other.parts:
+            self._add(part)
+
+    @property
+    def facts(self) -> Facts:
+        """What all parts state together.
+
+        The first stated word counts, but for the end, which the last part knows best.
+        """
+        if self._facts is None:
+            start = self._start.value
+            self._facts = Facts(
+                encounter_type=self._type.value or "other",
+                date_start=start,
+                date_end=next(
+                    (e for _, e in reversed(self._ends) if not start or e >= start), None
+                ),
+                facility=self._facility.value,
+                clinician=self._clinician.value,
+                patient=self._patient.joined(),
+            )
+        return self._facts
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """Where it crosses from one chunk into another, in the order of the later sides."""
+        return tuple(
+            sorted(self._edges, key=lambda e: (e.later.chunk_index, e.later.encounter_index))
+        )
+
+    def _add(self, part: Part) -> None:
+        facts, order = part.facts, part.order
+        insort(self.parts, part, key=lambda p: p.order)
+        self._facts = None
+        self._type.see(order, None if facts.encounter_type == "other" else facts.encounter_type)
+        self._start.see(order, facts.date_start)
+        self._facility.see(order, facts.facility)
+        self._clinician.see(order, facts.clinician)
+        self._patient.add(facts.patient, 1.0)
+        if facts.date_start is not None:
+            self.dated.add(part.chunk)
+        if facts.date_end is not None:
+            insort(self._ends, (order, facts.date_end))
