@@ -303,7 +303,7 @@ def _call(call: ProviderCall) -> Node:
     return Node(
         kind=Kind.CALL,
         id=str(call.id),
-        title=f"call {call.attempt}",
+        title=f"call {call.attempt}" + (f", part {call.part}" if call.part else ""),
         status=Word.DONE if ok else Word.FAILED,
         spent=_spent(
             [call],

@@ -61,7 +61,7 @@ def run(lease: Lease) -> StepResult:
     failed = [chunk for chunk in chunks if chunk.status == WorkStatus.FAILED]
     if failed:
         return _failed(lease, session, chunks, _failure(failed, len(chunks)))
-    reports = _with_blank_runs(_numbered([found for c in chunks for found in _reports(c)]))
+    reports = _numbered(_with_blank_runs([found for c in chunks for found in _reports(c)]))
     unsupported = sorted({page for found in reports for page in found.unsupported_pages})
     written = [number for number, page in pages.items() if not page.is_blank]
     if written and set(unsupported) >= set(written):
@@ -143,8 +143,7 @@ def _numbered(reports: list[ChunkReport]) -> list[ChunkReport]:
     """Number the reports anew where a chunk has several; edges are then between reports."""
     if len({found.chunk_index for found in reports}) == len(reports):
         return reports
-    # Two numbers each, so that a run of blank pages finds a free one.
-    return [replace(found, chunk_index=2 * at + 1) for at, found in enumerate(reports)]
+    return [replace(found, chunk_index=at) for at, found in enumerate(reports)]
 
 
 def _with_blank_runs(reports: Sequence[ChunkReport]) -> list[ChunkReport]:
