@@ -184,6 +184,7 @@ def inline(content: bytes, media_type: str = "application/pdf") -> dict[str, Any
         ("gemini-2.5-flash", "application/pdf", hostile.note_pdf(3), "DOCUMENT", 3 * 258),
         (MODEL, "image/png", hostile.encoded(hostile.scan(), "PNG"), "IMAGE", 560),
     ],
+    ids=["document", "document to an older model", "image"],
 )
 def test_attached_pages_count_as_the_model_counts_them(
     client: Client, model: str, media_type: str, content: bytes, modality: str, tokens: int

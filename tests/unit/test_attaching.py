@@ -141,6 +141,7 @@ def test_a_prompt_of_text_says_nothing_of_attachments() -> None:
         (hostile.note_pdf(1), Limits(), ErrorCode.INPUT_INVALID),
         (hostile.note_pdf(4), Limits(max_bytes=100), ErrorCode.CONTEXT_TOO_LARGE),
     ],
+    ids=["broken", "too many"],
 )
 def test_pages_that_cannot_be_cut_out_say_whether_fewer_may_help(
     path: Path, content: bytes, limits: Limits, code: ErrorCode
