@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -142,7 +143,11 @@ def redis_db(servers: Places) -> Iterator[redis.Redis]:
 def _open_gate() -> None:
     """Let no cooldown, breaker or closed quota of one test meet the next."""
     if _PLACES.valkey_socket.exists():
-        with redis.Redis.from_url(os.environ["REDIS_URL"]) as client:
+        # The socket is there a little before its server answers, and a little longer.
+        with (
+            suppress(redis.ConnectionError),
+            redis.Redis.from_url(os.environ["REDIS_URL"]) as client,
+        ):
             keys = list(client.scan_iter("medproc:gate:*"))
             if keys:
                 client.delete(*keys)

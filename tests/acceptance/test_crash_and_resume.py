@@ -267,7 +267,9 @@ def test_a_worker_killed_between_two_halves_loses_only_the_one_in_flight(
     (batch,) = batches(received)
     assert (job.last_error, batch.status) == (None, "succeeded")
     times = Counter(line.item_token for line in log)
-    assert [times[token_of(batch.id, name)] for name in ("", "0", "1")] == [1, 1, 2]
+    # The call that was killed stands in the log only if its answer was due before the log's end.
+    assert [times[token_of(batch.id, name)] for name in ("", "0")] == [1, 1]
+    assert times[token_of(batch.id, "1")] in {1, 2}
     assert prove_log(log).findings == []
 
 
