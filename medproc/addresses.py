@@ -41,6 +41,7 @@ def redis_retry() -> Retry:
 
 def redis_kwargs(url: str) -> dict[str, Any]:
     """Give the keyword arguments of `redis.Redis` for a redis://, rediss:// or unix:// URL."""
+    # redis-py leaves this function without annotations.
     found: dict[str, Any] = dict(parse_url(url))  # type: ignore[no-untyped-call]
     found.pop("connection_class", None)
     path = found.pop("path", None)

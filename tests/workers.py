@@ -27,6 +27,7 @@ def until(condition: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
     ends = time.monotonic() + patience_s
     while not (value := condition()):
         assert time.monotonic() < ends, "waited in vain"
+        # Other processes change what is waited for; between two looks the machine is theirs.
         time.sleep(0.01)
     return value
 

@@ -123,6 +123,7 @@ def _launch(places: Places, user: ServerUser, programs: Path, options: dict[str,
     # The workers of a killed postmaster take a moment to notice; until then it refuses to start.
     for _ in range(3):
         pid = detach(arguments, user=user, cwd=places.base, log=log)
+        # B023: the lambda is done with before `pid` changes.
         wait_for(lambda: is_ready(places) or not command_line(pid), seconds=START_S)  # noqa: B023
         if is_ready(places):
             return

@@ -28,6 +28,7 @@ COUNTED = 10_001
 stops here two milliseconds (`design.md` §9)."""
 
 
+# Django's own class takes no parameter at run time.
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
     """Counts rows up to a cap; a longer list is narrowed by a filter, not leafed through."""
 
