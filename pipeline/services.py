@@ -15,6 +15,7 @@ from django.db import transaction
 
 from pipeline import incidents, transitions
 from pipeline.errors import UserError
+from pipeline.gate.reach import pause_gates, resume_gates
 from pipeline.queues import enqueue_step, enqueue_steps
 from pipeline.stages.intake import Received, Submission, receive
 from pipeline.states import Step
@@ -95,8 +96,14 @@ def queue_resume(queue: Step, *, reason: str, by: str | None = None) -> Resumed:
 def provider_pause(
     provider: str, model: str | None = None, *, reason: str, by: str | None = None
 ) -> None:
-    """Hold the passes that ask a provider, or one model of it. Raises UserError."""
-    transitions.pause_provider(provider, model, reason=reason, by=by)
+    """Hold the passes that ask a provider, or one model of it; running steps start no more calls.
+
+    Raises UserError.
+    """
+    with transaction.atomic():
+        transitions.pause_provider(provider, model, reason=reason, by=by)
+        # After the commit: a step that finds its gate paused looks for the row.
+        _tell(lambda: pause_gates(provider, model, incidents.PAUSED_BY), provider, model)
     _log("provider_paused", _name(provider, model))
 
 
@@ -110,10 +117,23 @@ def provider_resume(
     with transaction.atomic():
         ended = transitions.end_pauses(provider=provider, model=model, reason=reason, by=by)
         closed = incidents.close_by_hand(provider, model, reason=reason)
-    if not ended and not closed:
-        raise UserError(f"nothing holds {_name(provider, model)}")
+        if not ended and not closed:
+            raise UserError(f"nothing holds {_name(provider, model)}")
+        _tell(lambda: resume_gates(provider, model), provider, model)
     _log("provider_resumed", _name(provider, model))
     return Resumed(pauses=ended, incidents=len(closed), released=parked_release())
+
+
+def _tell(act: Callable[[], bool], provider: str, model: str | None) -> None:
+    def told() -> None:
+        if not act():
+            logger.warning(
+                "Redis is away; running steps of %s are not told of it",
+                _name(provider, model),
+                extra={"action": "gate_not_told"},
+            )
+
+    transaction.on_commit(told, robust=True)
 
 
 def _released(release: Callable[[], list[Due]]) -> list[Due]:

@@ -21,6 +21,7 @@ from pipeline.gate.types import (
     Outcome,
     Reported,
     Role,
+    Standing,
     Ticket,
     Why,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "Quota",
     "Reported",
     "Role",
+    "Standing",
     "Ticket",
     "Tuning",
     "Why",

@@ -10,8 +10,18 @@ elseif verb == 'resume' then
   set('closed_until', 0)
   redis.call('DEL', LINE, LINE_UNTIL)
 elseif verb == 'rearm' then
-  if not is_set('open_since') then
-    open_breaker(number())
+  local failing_since, closed_until, reason = number(), number(), text()
+  if not is_set('armed') then
+    if failing_since > 0 and not is_set('open_since') then
+      open_breaker(failing_since)
+    end
+    if closed_until > now then
+      set('closed_until', math.max(num('closed_until'), closed_until))
+    end
+    if reason ~= '' then
+      set('paused', reason)
+    end
+    set('armed', 1)
   end
 else
   while argument < #ARGV do

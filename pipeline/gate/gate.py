@@ -1,8 +1,8 @@
 """The gate of one provider and model, as a worker process sees it.
 
 Imports the scripts, their values and redis. Each method is one round trip of at most
-`REDIS_TIMEOUT_S`, and never sleeps. Where Redis does not answer, the process keeps to its local
-limit, says so once a minute, and tells Redis afterwards what it has started.
+`REDIS_TIMEOUT_S` (three for the ask that finds Redis emptied), and never sleeps. Where Redis does
+not answer, the process keeps to its local limit, says so once a minute, and tells Redis afterwards.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from pipeline.gate.types import (
     Outcome,
     Reported,
     Role,
+    Standing,
     Ticket,
     Why,
 )
@@ -81,6 +82,7 @@ class Gate:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         lua_clock: str | None = None,
+        standing: Callable[[], Standing | None] | None = None,
     ) -> None:
         # With a `lua_clock` of its own the scripts take their time from `wall`: a simulated hour.
         self.provider = provider
@@ -90,6 +92,7 @@ class Gate:
         self._clock = clock
         self._wall = wall
         self._sends_time = lua_clock is not None
+        self._standing = standing
         self._scripts = Scripts.on(client, lua_clock)
         self._day_ends_at = -math.inf
         self._figures: tuple[tuple[float, float], bytes] = ((0.0, 0.0), b"")
@@ -102,10 +105,18 @@ class Gate:
         self._said_at = -math.inf
 
     @classmethod
-    def for_(cls, provider: str, model: str) -> Self:
+    def for_(
+        cls,
+        provider: str,
+        model: str,
+        *,
+        standing: Callable[[], Standing | None] | None = None,
+    ) -> Self:
         """Return the gate of a provider and model, as the settings have it.
 
-        To be made after fork, one per process.
+        To be made after fork, one per process. `standing` reads what holds from the database; an
+        ask calls it where Redis was empty, and nothing starts while it knows nothing (None).
+        Without it an empty gate is taken as it is.
         """
         return cls(
             provider,
@@ -113,10 +124,20 @@ class Gate:
             client=gate_client(settings.REDIS_URL),
             quota=Quota.of(provider),
             tuning=Tuning.of_settings(),
+            standing=standing,
         )
 
     def admit(self, ask: Ask) -> Admission:
-        """Ask for the start of one call."""
+        """Ask for the start of one call; where Redis was emptied, arm it first."""
+        answer = self._admit(ask)
+        if not isinstance(answer, Later) or answer.why is not Why.NEW or self._standing is None:
+            return answer
+        standing = self._standing()
+        if standing is None or not self.rearm(standing):
+            return Later(seconds=AWAY_FOR_S, why=Why.NEW)
+        return self._admit(ask)
+
+    def _admit(self, ask: Ask) -> Admission:
         asked_at = self._clock()
         ticket_id = uuid.uuid4().hex
         owed = self._local
@@ -210,9 +231,26 @@ class Gate:
         """End a pause and a closure by quota, with a ramp; False if Redis is away."""
         return self._run(self._scripts.control, "resume") is not None
 
-    def rearm(self, failing_since: float) -> bool:
-        """Open the breaker from an incident that is still open, after Redis was emptied."""
-        return self._run(self._scripts.control, "rearm", failing_since) is not None
+    def rearm(self, standing: Standing) -> bool:
+        """Close a gate that Redis has lost for what held it before; once, until it is lost again.
+
+        False if Redis is away.
+        """
+        reply = self._run(
+            self._scripts.control,
+            "rearm",
+            standing.failing_since or 0,
+            standing.closed_until or 0,
+            standing.paused,
+        )
+        if reply is not None and standing != Standing():
+            logger.warning(
+                "Redis was empty; the gate of %s %s holds for what the database has open",
+                self.provider,
+                self.model,
+                extra={"action": "gate_rearmed"},
+            )
+        return reply is not None
 
     def state(self) -> GateState:
         """Show the gate as it is now."""
@@ -316,6 +354,7 @@ class Gate:
             tuning.poll_s,
             PATIENCE_S,
             self._day_ends_at,
+            float(self._standing is not None),
         )
 
     def _admit_locally(self, ask: Ask, ticket_id: str, asked_at: float) -> Admission:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pipeline.transitions.flush import ENCOUNTER_COLUMNS, Flush, row_of, write
 from pipeline.transitions.holds import (
     end_pauses,
+    pause_on,
     pause_provider,
     pause_queue,
     release,
@@ -52,6 +53,7 @@ __all__ = [
     "note_incident",
     "open_incident",
     "park",
+    "pause_on",
     "pause_provider",
     "pause_queue",
     "release",

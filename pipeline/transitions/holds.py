@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
+from django.db.models import Q
 
 from medproc.timing import scaled
 from pipeline.errors import UserError
@@ -129,6 +130,20 @@ def hold_on(cursor: CursorWrapper, step: Step, serving: ProviderModel | None) ->
         incident_id=incident_id,
         pause_id=pause_id,
     )
+
+
+def pause_on(of: ProviderModel) -> Hold | None:
+    """Return the pause that holds a provider and model, if there is one."""
+    pause = (
+        Pause.objects.filter(Q(model=of.model) | Q(model__isnull=True))
+        .filter(ended_at__isnull=True, provider=of.provider)
+        .order_by("created_at", "id")
+        .first()
+    )
+    if pause is None:
+        return None
+    name = f"{of.provider} {pause.model}" if pause.model else of.provider
+    return Hold(reason=f"provider {name} is paused", pause_id=pause.id)
 
 
 def _rank(kind: str | None) -> int:

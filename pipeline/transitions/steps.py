@@ -72,11 +72,12 @@ class Parking:
     """Ours, free of PHI."""
     until: datetime | None = None
     incident_id: UUID | None = None
-    """What it waits for; whichever of the two comes first releases it."""
+    pause_id: UUID | None = None
+    """What it waits for; whichever of the three comes first releases it."""
 
     def __post_init__(self) -> None:
-        if self.until is None and self.incident_id is None:
-            raise ValueError("a parked step needs a time or an incident that releases it")
+        if self.until is None and self.incident_id is None and self.pause_id is None:
+            raise ValueError("a parked step needs a time, an incident or a pause that releases it")
 
 
 def complete_step(lease: Lease, next_step: Step | None) -> int | None:
@@ -194,10 +195,10 @@ def give_back(lease: Lease) -> int:
 
 
 def park(lease: Lease, parking: Parking) -> None:
-    """Put an unfinished step aside until a time or the end of an incident; it spends nothing.
+    """Put an unfinished step aside until a time, or the end of an incident or pause; spend nothing.
 
-    What is in flight goes back to `pending`; what has succeeded stays. An incident that has closed
-    meanwhile is no trap: the next `holds.release_due` finds the job.
+    What is in flight goes back to `pending`; what has succeeded stays. An incident or pause that
+    has ended meanwhile is no trap: the next `holds.release_due` finds the job.
     """
     _lay_down(lease)
     _leave(
@@ -206,6 +207,7 @@ def park(lease: Lease, parking: Parking) -> None:
         parked_until=parking.until,
         park_reason=parking.reason,
         incident_id=parking.incident_id,
+        pause_id=parking.pause_id,
     )
     if parking.incident_id is not None:
         IncidentJob.objects.bulk_create(

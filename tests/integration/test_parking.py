@@ -67,7 +67,7 @@ def test_a_parked_step_keeps_what_succeeded_and_spends_nothing() -> None:
 
 
 def test_a_parking_without_a_release_is_refused() -> None:
-    with pytest.raises(ValueError, match="a time or an incident"):
+    with pytest.raises(ValueError, match="a time, an incident or a pause"):
         Parking(reason="no way out")
 
 
