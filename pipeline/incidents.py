@@ -274,7 +274,8 @@ def _close(incident: Incident, because: str) -> bool:
         incident.id,
         {
             "closed_because": because,
-            "affected": _affected(incident),
+            # What waits now is let go by the very end.
+            "affected": {k: n for k, n in _affected(incident).items() if k != "waiting"},
             "total_by_code": _total_by_code(incident),
         },
     )

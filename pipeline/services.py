@@ -16,6 +16,7 @@ from django.db import transaction
 from pipeline import incidents, transitions
 from pipeline.errors import UserError
 from pipeline.gate.reach import pause_gates, resume_gates
+from pipeline.provider.factory import NAMES
 from pipeline.queues import enqueue_step, enqueue_steps
 from pipeline.stages.intake import Received, Submission, receive
 from pipeline.states import Step
@@ -100,6 +101,8 @@ def provider_pause(
 
     Raises UserError.
     """
+    if provider not in NAMES:
+        raise UserError(f"no provider has that name; there are {', '.join(NAMES)}")
     with transaction.atomic():
         transitions.pause_provider(provider, model, reason=reason, by=by)
         # After the commit: a step that finds its gate paused looks for the row.
