@@ -200,7 +200,7 @@ class Admission:
     def _report(self, key: Key, outcome: Outcome) -> None:
         ticket: Any = self._tickets.pop(key, None)
         if self.gate is not None and ticket is not None:
-            self.gate.report(ticket, outcome)
+            self.gate.note(ticket, outcome)
 
 
 def _item(key: Key) -> str:

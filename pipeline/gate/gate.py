@@ -49,6 +49,7 @@ from pipeline.gate.types import (
     Ticket,
     Why,
 )
+from pipeline.gate.wire import Argument, Wire
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +95,7 @@ class Gate:
         self._day_ends_at = -math.inf
         self._figures: tuple[tuple[float, float], bytes] = ((0.0, 0.0), b"")
         self._keys = keys_of(provider, model)
+        self._wire = Wire(client, self._keys)
         self._ways: deque[float] = deque(maxlen=SAMPLES)
         self._guard_s = tuning.guard_s
         self._lock = threading.Lock()
@@ -164,32 +166,21 @@ class Gate:
 
     def report(self, ticket: Ticket, outcome: Outcome) -> Reported:
         """Report what an admitted call ended with, once."""
-        hint = outcome.retry_after_s
-        if outcome.kind is Kind.QUOTA:
-            hint = quota_pause_s(outcome.quota_id, hint, self._wall())
-        reply = self._run(
-            self._scripts.report,
-            ticket.id,
-            ticket.bucket,
-            ticket.prompt_version,
-            ticket.item,
-            outcome.kind.value,
-            ticket.tokens,
-            ticket.estimate,
-            ticket.generation,
-            ticket.epoch,
-            -1 if outcome.input_tokens is None else outcome.input_tokens,
-            -1 if hint is None else hint,
-        )
+        reply = self._run(self._scripts.report, *self._reported(ticket, outcome))
         if reply is None:
-            with self._lock:
-                limit = self._local
-                held = limit.heed(outcome, self._clock()) if limit else 0.0
-            return Reported(opens_in_s=held)
+            return Reported(opens_in_s=self._heed_locally(outcome))
         role, seconds, since = reply
         return Reported(
             role=Role(role.decode()), opens_in_s=float(seconds), failing_since=_moment(since)
         )
+
+    def note(self, ticket: Ticket, outcome: Outcome) -> None:
+        """Report an outcome of which nothing follows for the caller, without waiting for Redis.
+
+        One that is lost with its connection leaves the reservation as it was.
+        """
+        if self._run(self._scripts.report, *self._reported(ticket, outcome), waits=False) is None:
+            self._heed_locally(outcome)
 
     def abandon(self, items: Sequence[str]) -> None:
         """Forget limited items that will not ask again: their job failed or was cancelled."""
@@ -267,15 +258,40 @@ class Gate:
             counters=Counters(**{name: whole(name) for name in Counters.__dataclass_fields__}),
         )
 
-    def _run(self, script: Script, *arguments: str | float) -> Any:
-        """Run a script and return its reply, or None where Redis is away."""
+    def _reported(self, ticket: Ticket, outcome: Outcome) -> tuple[str | float, ...]:
+        hint = outcome.retry_after_s
+        if outcome.kind is Kind.QUOTA:
+            hint = quota_pause_s(outcome.quota_id, hint, self._wall())
+        return (
+            ticket.id,
+            ticket.bucket,
+            ticket.prompt_version,
+            ticket.item,
+            outcome.kind.value,
+            ticket.tokens,
+            ticket.estimate,
+            ticket.generation,
+            ticket.epoch,
+            -1 if outcome.input_tokens is None else outcome.input_tokens,
+            -1 if hint is None else hint,
+        )
+
+    def _heed_locally(self, outcome: Outcome) -> float:
+        with self._lock:
+            return self._local.heed(outcome, self._clock()) if self._local else 0.0
+
+    def _run(self, script: Script, *arguments: str | float, waits: bool = True) -> Any:
+        """Run a script and return its reply, or None where Redis is away.
+
+        It is True where it is not waited for.
+        """
         if self._clock() < self._retry_at:
             return None
-        sent: list[bytes | str | float] = [self._packed_figures(), *arguments]
+        sent: list[Argument] = [self._packed_figures(), *arguments]
         if self._sends_time:
             sent.append(f"{self._wall():.6f}")
         try:
-            reply = script(keys=self._keys, args=sent)
+            reply = self._wire.run(script, sent, waits=waits)
         except redis.RedisError as error:
             self._lose(error)
             return None

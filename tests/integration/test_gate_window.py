@@ -318,8 +318,7 @@ def test_a_reason_that_could_carry_a_patients_name_is_refused(redis_db: redis.Re
 
 def test_providers_and_models_have_gates_of_their_own(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db)
-    gate, other = simulation.gate(), simulation.gate()
-    other.model, other._keys = "n", [key.replace(":m}", ":n}") for key in other._keys]
+    gate, other = simulation.gate(), simulation.gate(model="n")
     fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
 
     answer = other.admit(ask())
