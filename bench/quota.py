@@ -20,7 +20,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ UNEVEN = 0.15
 WARM_UP = 1
 """Windows before the measured ones: an empty Redis takes the last one as spent."""
 LATENCY = 0.06
-"""Median of a call, in windows: 3.6 s of a minute, with σ 0.5; 20 of 90 calls are then in flight."""
+"""Median of a call in windows, 3.6 s of a minute, with σ 0.5: 20 of 90 calls are in flight."""
 SUPPLY = 1.4
 """Work in windows of the quota beyond those that are measured, so that no job runs dry."""
 OVERHEAD = 360
@@ -191,8 +192,6 @@ def _logs(
 
 def _named(lines: Sequence[LogLine], job_of: Mapping[str, str]) -> list[LogLine]:
     """Put the job in front of the item's token, where the other ways have it from the start."""
-    from dataclasses import replace
-
     return [
         replace(line, item_token=job_of[line.item_token] + line.item_token)
         for line in lines
@@ -203,7 +202,8 @@ def _named(lines: Sequence[LogLine], job_of: Mapping[str, str]) -> list[LogLine]
 def _jobs() -> dict[str, str]:
     from pipeline.models import Batch, ShellFile
 
-    files = {key: f"{at:02x}" for at, key in enumerate(ShellFile.objects.values_list("id", flat=1))}
+    keys = ShellFile.objects.values_list("id", flat=True)
+    files = {key: f"{at:02x}" for at, key in enumerate(keys)}
     rows = Batch.objects.values_list("id", "pass1_encounter_result__shell_file_id")
     return {batch.hex: files[shell_file] for batch, shell_file in rows}
 
@@ -213,7 +213,7 @@ def _process(name: str, job: int, environment: Mapping[str, str], url: str) -> I
     process = subprocess.Popen(
         [sys.executable, __file__, "--call", name, "--job", str(job)],
         env={**environment, "GEMINI_BASE_URL": url},
-        stderr=None if os.environ.get("BENCH_DEBUG") else subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         yield
@@ -268,7 +268,7 @@ def _figures(lines: Sequence[LogLine], kind: Kind, options: argparse.Namespace) 
             later - earlier
             for moments in starts.values()
             for ordered in [[began, *sorted(moments), ends]]
-            for earlier, later in zip(ordered, ordered[1:], strict=False)
+            for earlier, later in pairwise(ordered)
         ),
     )
 

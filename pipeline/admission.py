@@ -95,7 +95,8 @@ class Admission:
                 job=str(self._lease.job_id),
                 item=_item(key),
                 tokens=tokens,
-                prompt_version=f"{self._lease.step.value}-{prompt_version}",
+                # Text and pages differ in what an estimate misses, so each learns for itself.
+                prompt_version=f"{self._lease.step.value}-{prompt_version}-{settings.PASS_INPUT}",
             )
         )
         if isinstance(answer, Later):

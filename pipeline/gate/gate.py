@@ -1,6 +1,6 @@
 """The gate of one provider and model, as a worker process sees it.
 
-Imports the scripts, their values and redis. Each method is one round trip of at most
+Imports the scripts, their values, `quotas` and redis. Each method is one round trip of at most
 `REDIS_TIMEOUT_S`, and never sleeps. Where Redis does not answer, the process keeps to its local
 limit, says so once a minute, and tells Redis afterwards what it has started.
 """
@@ -16,6 +16,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import redis
@@ -27,13 +28,7 @@ from redis.retry import Retry
 from medproc.addresses import redis_kwargs
 from pipeline.gate.local import LocalLimit
 from pipeline.gate.scripts import Scripts, keys_of
-from pipeline.gate.tuning import (
-    PATIENCE_S,
-    Quota,
-    Tuning,
-    day_ends_at,
-    quota_pause_s,
-)
+from pipeline.gate.tuning import PATIENCE_S, Quota, Tuning
 from pipeline.gate.types import (
     Admission,
     Ask,
@@ -50,6 +45,7 @@ from pipeline.gate.types import (
     Why,
 )
 from pipeline.gate.wire import Argument, Wire
+from pipeline.quotas import day_ends_at, resets_at
 
 logger = logging.getLogger(__name__)
 
@@ -261,7 +257,8 @@ class Gate:
     def _reported(self, ticket: Ticket, outcome: Outcome) -> tuple[str | float, ...]:
         hint = outcome.retry_after_s
         if outcome.kind is Kind.QUOTA:
-            hint = quota_pause_s(outcome.quota_id, hint, self._wall())
+            now = self._wall()
+            hint = resets_at(outcome.quota_id, hint, _date(now)).timestamp() - now
         return (
             ticket.id,
             ticket.bucket,
@@ -307,7 +304,7 @@ class Gate:
 
     def _day_end(self) -> float:
         if (now := self._wall()) >= self._day_ends_at:
-            self._day_ends_at = day_ends_at(now)
+            self._day_ends_at = day_ends_at(_date(now)).timestamp()
         return self._day_ends_at
 
     def _all_figures(self) -> tuple[float, ...]:
@@ -393,6 +390,10 @@ def gate_client(url: str) -> redis.Redis:
             "socket_connect_timeout": REDIS_TIMEOUT_S,
         }
     )
+
+
+def _date(moment: float) -> datetime:
+    return datetime.fromtimestamp(moment, UTC)
 
 
 def _moment(value: bytes | str) -> float | None:
