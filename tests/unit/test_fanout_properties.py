@@ -201,7 +201,7 @@ class Observer:
         ]
         assert len(self.in_flight) < self.limits.calls
         assert key in eligible
-        assert key == min(eligible, key=self._rank), "of those sent away least often the largest starts first"
+        assert key == min(eligible, key=self._rank), "the largest of those sent away least"
         del self.ready_at[key]
         self.in_flight.add(key)
         self.opened.add(self.items[key].group)
