@@ -88,13 +88,13 @@ class Figures:
     """429s."""
     limited_before: int
     shares: Mapping[str, float]
-    """By job; 1 is its third."""
+    """By job; 1 is what each would have of equal ones."""
     longest_wait_s: float
     """Between two starts of one job."""
 
     @property
     def uneven(self) -> float:
-        """How far the share of any job is from a third."""
+        """How far the share of any job is from an equal one."""
         return max(abs(share - 1) for share in self.shares.values())
 
 
@@ -104,15 +104,23 @@ def main() -> int:
     parser.add_argument("--window", type=float, default=20.0, help="seconds of a quota's minute")
     parser.add_argument("--windows", type=int, default=5, help="that are measured")
     parser.add_argument("--only", choices=[*KINDS])
+    parser.add_argument("--busy", type=int, default=JOBS, help="processes that have work")
     parser.add_argument("--call", choices=[*ALONE], help=argparse.SUPPRESS)
     parser.add_argument("--job", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.call:
         ALONE[options.call](options.job)
         return 0
-    print(f"{JOBS} processes, {options.windows} windows of {options.window:.0f} s after {WARM_UP}")
-    names = [options.only] if options.only else [*KINDS]
-    return max(measured(KINDS[name].scaled(options.window), options) for name in names)
+    if options.only:
+        return measured(KINDS[options.only].scaled(options.window), options)
+    print(
+        f"{options.busy} of {JOBS} processes at work,"
+        f" {options.windows} windows of {options.window:.0f} s after {WARM_UP}",
+        flush=True,
+    )
+    # Django knows one database for the life of a process, and each kind has a new one.
+    own = [sys.executable, __file__, *sys.argv[1:], "--only"]
+    return max(subprocess.run([*own, name], check=False).returncode for name in KINDS)
 
 
 def measured(kind: Kind, options: argparse.Namespace) -> int:
@@ -134,7 +142,7 @@ def measured(kind: Kind, options: argparse.Namespace) -> int:
             "BENCH_CALL_TOKENS": str(kind.call_tokens),
             "BENCH_THIRD": str(kind.calls / JOBS / options.window),
         }
-        calls = round(kind.calls * (WARM_UP + options.windows + SUPPLY))
+        calls = round(kind.calls * (WARM_UP + options.windows + SUPPLY) / options.busy)
         prepare = [sys.executable, __file__, "--call", "prepare", "--job", str(calls)]
         subprocess.run(prepare, env=environment, check=True)
         logs = _logs(kind, options, environment)
@@ -180,7 +188,7 @@ def _logs(
             )
             emulators[name] = stack.enter_context(emulator)
         for name, emulator in emulators.items():
-            for job in range(JOBS):
+            for job in range(options.busy):
                 stack.enter_context(_process(name, job, environment, emulator.url))
         _wait(emulators, options)
         job_of = _jobs()
@@ -263,7 +271,7 @@ def _figures(lines: Sequence[LogLine], kind: Kind, options: argparse.Namespace) 
         goodput=total / ((kind.tpm or kind.rpm) * options.windows),
         limited=limited,
         limited_before=limited_before,
-        shares={job: used[job] * JOBS / total for job in firsts},
+        shares={job: used[job] * len(firsts) / total for job in firsts},
         longest_wait_s=max(
             later - earlier
             for moments in starts.values()
@@ -274,7 +282,7 @@ def _figures(lines: Sequence[LogLine], kind: Kind, options: argparse.Namespace) 
 
 
 def prepare(calls: int) -> None:
-    """Make the tables, and three records of a page to a call, as Pass 0.5 leaves them."""
+    """Make the tables, and three records of so many pages, a call each, as Pass 0.5 leaves them."""
     import django
 
     django.setup()
@@ -282,7 +290,7 @@ def prepare(calls: int) -> None:
 
     call_command("migrate", verbosity=0, interactive=False)
     for job in range(JOBS):
-        _record(job, calls // JOBS)
+        _record(job, calls)
 
 
 def _record(job: int, pages: int) -> None:
