@@ -153,12 +153,19 @@ class Gate:
         )
 
     def sent(self, ticket: Ticket) -> None:
-        """Note that the call goes out now; the window's guard is the p99 of these ways."""
+        """Note that the call goes out now; the window's guard is the p99 of these ways.
+
+        The hundredth call, that takes longer, is booked anew: as of now.
+        """
+        way = self._clock() - ticket.asked_at
         with self._lock:
-            self._ways.append(self._clock() - ticket.asked_at)
+            self._ways.append(way)
             ways = sorted(self._ways)
         p99 = ways[math.ceil(0.99 * len(ways)) - 1]
+        is_late = way > self._guard_s and not ticket.is_local
         self._guard_s = min(max(self._tuning.guard_s, p99), GUARD_CAP_S)
+        if is_late:
+            self._run(self._scripts.control, "late", ticket.bucket, ticket.tokens, waits=False)
 
     def report(self, ticket: Ticket, outcome: Outcome) -> Reported:
         """Report what an admitted call ended with, once."""

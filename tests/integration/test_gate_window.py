@@ -266,6 +266,32 @@ def test_a_spend_limit_closes_the_gate_for_its_rolling_ten_minutes(redis_db: red
     assert reported.opens_in_s == pytest.approx(700, abs=0.01)
 
 
+def test_a_call_that_goes_out_late_holds_its_place_in_the_window_from_then(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db, Quota(requests=1, tokens=1_000))
+    gate, other = simulation.gate(), simulation.gate()
+    settle(simulation, gate)
+    ticket = admitted(gate, ask(tokens=100))
+    admitted_at = simulation.now
+    for _ in range(200):
+        gate.sent(ticket)
+
+    simulation.now += 3
+    gate.sent(ticket)
+    gate.report(ticket, Outcome.success(80))
+
+    simulation.now = admitted_at + 61
+    held = refused(other)
+    state = other.state()
+    assert held.why is Why.REQUESTS
+    assert held.seconds == pytest.approx(2.15, abs=0.1)
+    assert (state.requests_used, state.tokens_used) == (1, 100)
+    simulation.now += held.seconds + 0.001
+    admitted(other)
+    assert other.state().tokens_used == 0
+
+
 def test_a_lease_of_a_call_that_nobody_reports_runs_out(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, tuning=Tuning(lease_s=150))
     gate = simulation.gate()
