@@ -65,7 +65,7 @@ class Budget(Enum):
             attempts=ATTEMPTS,
             calls=(FAULT,) * ATTEMPTS,
             error=EXHAUSTED,
-            words=f"{EXHAUSTED} after {ATTEMPTS} attempts",
+            words=f"fails, {EXHAUSTED}, {ATTEMPTS} attempts",
         ),
         End(status="succeeded", attempts=2, calls=(FAULT, "OK"), words="succeeds, 2 attempts"),
     )
@@ -76,7 +76,7 @@ class Budget(Enum):
             waits=LIMITED_CALLS,
             calls=(FAULT,) * LIMITED_CALLS,
             error=EXHAUSTED,
-            words=f"{EXHAUSTED} after all limited calls, 0 attempts",
+            words=f"fails, {EXHAUSTED}, all limited calls, 0 attempts",
         ),
         End(
             status="succeeded",
@@ -88,22 +88,22 @@ class Budget(Enum):
     )
     QUOTA = (
         "none, parks",
-        End(status="pending", calls=(FAULT, FAULT), words="parked until the reset, and again"),
+        End(status="pending", calls=(FAULT, FAULT), words="waits, job parked until the reset"),
         End(
             status="succeeded",
             attempts=1,
             calls=(FAULT, "OK"),
-            words="parked until the reset; succeeds, 1 attempt",
+            words="the same, then succeeds, 1 attempt",
         ),
     )
     KEY = (
         "none, parks",
-        End(status="pending", calls=(FAULT, FAULT), words="parked for the incident, and again"),
+        End(status="pending", calls=(FAULT, FAULT), words="waits, job parked for the incident"),
         End(
             status="succeeded",
             attempts=1,
             calls=(FAULT, "OK"),
-            words="parked for the incident; succeeds, 1 attempt",
+            words="the same, then succeeds, 1 attempt",
         ),
     )
     HALVES = (
@@ -112,7 +112,7 @@ class Budget(Enum):
             status="failed",
             calls=(FAULT, FAULT, FAULT),
             error=FAULT,
-            words="halved to single pages, fails with the code, 0 attempts",
+            words="halved to one page, fails with the code, 0 attempts",
         ),
         End(
             status="succeeded",
@@ -135,7 +135,7 @@ class Budget(Enum):
             attempts=1,
             calls=(FAULT,),
             error=FAULT,
-            words="the same: nobody asks again",
+            words="the same",
         ),
     )
     NOTHING = (
@@ -144,14 +144,14 @@ class Budget(Enum):
         End(status="succeeded", attempts=1, calls=("OK",), words="read, 1 attempt"),
     )
 
-    @property
-    def words(self) -> str:
-        """Its name in the printed table."""
-        return self.value[0]
+    def __init__(self, words: str, lasting: End, passing: End) -> None:
+        self.words = words
+        self._lasting = lasting
+        self._passing = passing
 
     def end(self, lasts: Lasts) -> End:
         """Return what its faults come to."""
-        return self.value[1 if lasts is Lasts.PERSISTENT else 2]
+        return self._lasting if lasts is Lasts.PERSISTENT else self._passing
 
     @property
     def parks(self) -> bool:
@@ -223,9 +223,7 @@ def _rows() -> Iterator[Row]:
         times_out=True,
         also="past the deadline",
     )
-    yield Row(
-        fault="trickle", budget=Budget.NOTHING, setting={"delay_s": PIECES_S}, also="in time"
-    )
+    yield Row(fault="trickle", budget=Budget.NOTHING, setting={"delay_s": PIECES_S}, also="in time")
     yield Row(fault="fenced", budget=Budget.NOTHING)
     for fault in ("bad-json", "html"):
         yield Row(fault=fault, code="PARSE_JSON", budget=Budget.ATTEMPT)
@@ -245,9 +243,7 @@ def _rows() -> Iterator[Row]:
         ("OTHER", "EMPTY_RESPONSE", Budget.ATTEMPT),
         ("A_REASON_OF_TOMORROW", "EMPTY_RESPONSE", Budget.ATTEMPT),
     ):
-        yield Row(
-            fault="finish", code=code, budget=budget, setting={"reason": reason}, also=reason
-        )
+        yield Row(fault="finish", code=code, budget=budget, setting={"reason": reason}, also=reason)
 
 
 MATRIX: tuple[Row, ...] = tuple(_rows())
@@ -255,16 +251,34 @@ MATRIX: tuple[Row, ...] = tuple(_rows())
 
 
 def markdown() -> str:
-    """Return the matrix as a Markdown table; both passes come to the same in every row."""
+    """Return the matrix as a Markdown table."""
     lines = [
-        "| fault | code | costs | while it lasts | when it passes |",
+        "| fault | code | costs | Pass 0.5, persistent / passing | Pass 1, persistent / passing |",
         "|---|---|---|---|---|",
     ]
     for row in MATRIX:
-        ends = [row.budget.end(lasts).words for lasts in Lasts]
-        cells = (f"`{row.name}`", row.code or "–", row.budget.words, *ends)
+        cells = (
+            f"`{row.name}`",
+            row.code or "–",
+            row.budget.words,
+            _both("chunk", row),
+            _both("batch", row),
+        )
         lines.append(f"| {' | '.join(cells)} |")
+    given_back = ", ".join(f"`{row.name}`" for row in MATRIX if row.in_outages)
+    lines += [
+        "",
+        "Where a chunk or batch fails, its encounter, session, report card and job carry the same"
+        " code, with the fault's own as the cause, and nothing of it is visible.",
+        "",
+        f"In an outage all attempts are given back, and the job is parked: {given_back}.",
+    ]
     return "\n".join(lines)
+
+
+def _both(unit: str, row: Row) -> str:
+    lasting, passing = (row.budget.end(lasts).words for lasts in Lasts)
+    return f"{unit} {lasting} / {passing}"
 
 
 if __name__ == "__main__":

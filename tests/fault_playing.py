@@ -54,9 +54,9 @@ TIMED_OUT_S = 3.0
 """The same for faults that pass: long enough for the reply to the next attempt."""
 LONG_S = 3600.0
 IN_OUTAGE = [row for row in MATRIX if row.in_outages]
-ALONE = [row for row in MATRIX if row.budget.parks or row.budget is Budget.ENDS]
-TOGETHER = [row for row in MATRIX if row not in ALONE]
-"""Those that complete when they pass: they share one step."""
+PARKS = [row for row in MATRIX if row.budget.parks]
+TOGETHER = [row for row in MATRIX if not row.budget.parks and row.budget is not Budget.ENDS]
+"""Those that complete by themselves when they pass: they share one step."""
 
 
 def pages_of(visit: int) -> list[int]:
@@ -109,7 +109,7 @@ class Ended:
     def of(cls, received: Received, step: Step) -> Ended:
         """Read them."""
         record = received.shell_file_id
-        rows: Sequence[Any] = (
+        rows: Any = (
             Chunk.objects.filter(discovery_session__shell_file_id=record)
             if step is Step.PASS05
             else Batch.objects.filter(pass1_encounter_result__shell_file_id=record)
@@ -167,10 +167,13 @@ class Played:
                 _resume()
                 return [down, self._run(step)]
 
-    def healthy(self, row: Row) -> int:
-        """Count the entities of a visit as the local engine finds them without a service."""
-        with self._keeping(Step.PASS1, [visit_of(row)]):
-            return self._run(Step.PASS1).entities[visit_of(row)]
+    @cached_property
+    def healthy(self) -> Counter[int]:
+        """How many entities each visit has, as the local engine finds them without a service."""
+        with transaction.atomic():
+            ended = self._run(Step.PASS1)
+            transaction.set_rollback(True)
+        return ended.entities
 
     def _run(self, step: Step, deadline_s: float = PATIENT_S) -> Ended:
         with override_settings(CALL_DEADLINE_S=deadline_s / SCALE):

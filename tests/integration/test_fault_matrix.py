@@ -13,10 +13,10 @@ import pytest
 from pipeline.provider.emulator.faults import FAULTS
 from pipeline.provider.reading import FINISHES
 from pipeline.states import Step
-from tests.fault_matrix import ATTEMPTS, FAULT, MATRIX, Budget, End, Lasts, Row
+from tests.fault_matrix import FAULT, MATRIX, Budget, End, Lasts, Row
 from tests.fault_playing import (
-    ALONE,
     IN_OUTAGE,
+    PARKS,
     PASSES,
     TOGETHER,
     Ended,
@@ -63,19 +63,18 @@ def test_a_fault_that_lasts_ends_as_the_table_says(played: Played, row: Row, ste
     if step is Step.PASS1:
         assert encounter_of(last, row) == encounter(row, end)
         is_read = end.status == "succeeded"
-        assert last.entities[visit_of(row)] == (played.healthy(row) if is_read else 0)
+        assert last.entities[visit_of(row)] == (played.healthy[visit_of(row)] if is_read else 0)
 
 
 @by_step
-@by_row(ALONE)
-def test_a_fault_that_parks_or_ends_does_so_where_the_next_call_would_be_answered(
+@by_row(PARKS)
+def test_a_fault_that_parks_the_job_and_passes_has_cost_it_nothing(
     played: Played, row: Row, step: Step
 ) -> None:
-    *earlier, last = played.alone(step, Lasts.PASSING, row)
+    first, last = played.alone(step, Lasts.PASSING, row)
 
-    for ended in earlier:
-        assert rows_of(ended, row) == parked(row)
-        assert record_of(ended) == record(step, row, row.budget.end(Lasts.PERSISTENT))
+    assert rows_of(first, row) == parked(row)
+    assert record_of(first) == record(step, row, row.budget.end(Lasts.PERSISTENT))
     end = row.budget.end(Lasts.PASSING)
     assert rows_of(last, row) == work(row, end)
     assert record_of(last) == record(step, row, end)
@@ -92,7 +91,7 @@ def test_a_fault_that_passes_leaves_its_history_and_nothing_else(
     assert rows_of(ended, row) == work(row, end)
     if step is Step.PASS1:
         assert encounter_of(ended, row) == encounter(row, end)
-        assert ended.entities[visit_of(row)] == played.healthy(row) > 0
+        assert ended.entities[visit_of(row)] == played.healthy[visit_of(row)] > 0
 
 
 @by_step
@@ -111,7 +110,7 @@ def test_in_an_outage_each_of_its_faults_is_given_back_and_parks(
 
     assert (down.job.status, down.job.incident.kind) == ("parked", "outage")
     assert (over.job.error_code, over.session.error_code) == (None, None)
-    histories = []
+    histories: list[dict[str, Any]] = []
     for row in IN_OUTAGE:
         before, after = down.work[outage_visit_of(row)], over.work[outage_visit_of(row)]
         assert (before.status, before.attempt_count) == ("pending", 0)
@@ -221,9 +220,7 @@ def record(step: Step, row: Row, end: End) -> dict[str, Any]:
         "session's cause": root,
         "pass": "processing" if waits else own,
         "discovery": (
-            ("completed", None)
-            if not is_first
-            else ("processing" if waits else own, code)
+            ("completed", None) if not is_first else ("processing" if waits else own, code)
         ),
         "summary": (
             step.value if fails else None,
