@@ -268,8 +268,10 @@ def markdown() -> str:
     given_back = ", ".join(f"`{row.name}`" for row in MATRIX if row.in_outages)
     lines += [
         "",
-        "Where a chunk or batch fails, its encounter, session, report card and job carry the same"
-        " code, with the fault's own as the cause, and nothing of it is visible.",
+        (
+            "Where a chunk or batch fails, its encounter, session, report card and job carry the"
+            " same code, with the fault's own as the cause, and nothing of it is visible."
+        ),
         "",
         f"In an outage all attempts are given back, and the job is parked: {given_back}.",
     ]
