@@ -20,7 +20,7 @@ from django.db import transaction
 from django.test import override_settings
 
 from pipeline import jobs
-from pipeline.gate import Gate
+from pipeline.gate import Gate, GateState
 from pipeline.models import (
     Batch,
     Chunk,
@@ -104,6 +104,7 @@ class Ended:
     session: Any
     summary: Any
     record: ShellFile
+    gate: GateState
 
     @classmethod
     def of(cls, received: Received, step: Step) -> Ended:
@@ -128,6 +129,7 @@ class Ended:
             session=Session.objects.get(shell_file_id=record),
             summary=Summary.objects.get(shell_file_id=record),
             record=ShellFile.objects.get(id=record),
+            gate=_gate().state(),
         )
 
 
@@ -238,4 +240,8 @@ def _resume() -> None:
     """Resume the provider, as an operator does who has put the cause right."""
     provider_resume("gemini", reason="a test")
     # It is resumed on commit, which a cell never comes to.
-    Gate.for_("gemini", django_settings.GEMINI_MODEL).resume()
+    _gate().resume()
+
+
+def _gate() -> Gate:
+    return Gate.for_("gemini", django_settings.GEMINI_MODEL)

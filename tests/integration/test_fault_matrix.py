@@ -196,6 +196,7 @@ def record_of(ended: Ended) -> dict[str, Any]:
         "report": summary.processing_status == "failed",
         "listed": [failure["underlying_error"] for failure in drill_down],
         "record": ended.record.status,
+        "before the gate": (ended.gate.in_flight, ended.gate.parked_items),
     }
 
 
@@ -230,6 +231,7 @@ def record(step: Step, row: Row, end: End) -> dict[str, Any]:
         "report": fails,
         "listed": [root] if fails else [],
         "record": reached if fails or waits else done,
+        "before the gate": (0, 0),
     }
 
 
