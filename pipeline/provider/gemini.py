@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import json
 import math
 import os
 import ssl
@@ -260,12 +261,16 @@ def _bound_body(response: httpx2.Response) -> None:
 
 
 def _keep_status(response: httpx2.Response) -> None:
-    """Raise here what the SDK loses: on an error page that is not UTF-8 it fails to decode it."""
+    """Raise here what the SDK loses: an error page that breaks its decoder hides the status."""
     if response.status_code == httpx2.codes.OK:
         return
+    response.read()
     try:
-        response.read().decode()
-    except UnicodeDecodeError:
+        response.json()
+    except json.JSONDecodeError:
+        # What the SDK expects of a gateway: it keeps text and status.
+        return
+    except (ValueError, RecursionError):
         error = unreadable(response.status_code, response.headers.get("retry-after"))
     else:
         return
