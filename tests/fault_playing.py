@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -51,12 +51,14 @@ SCALE = 0.01
 PATIENT_S, HASTY_S = 60.0, 0.2
 """Seconds that a call may take; the second where only the deadline can end it."""
 TIMED_OUT_S = 3.0
-"""The same for faults that pass: long enough for the reply to the next attempt."""
+"""The same where the reply to the next attempt must come in time."""
 LONG_S = 3600.0
 IN_OUTAGE = [row for row in MATRIX if row.in_outages]
 PARKS = [row for row in MATRIX if row.budget.parks]
 TOGETHER = [row for row in MATRIX if not row.budget.parks and row.budget is not Budget.ENDS]
-"""Those that complete by themselves when they pass: they share one step."""
+"""Those that complete by themselves when they pass: they share a step, but for the next ones."""
+TIMED_OUT = [row for row in TOGETHER if row.times_out]
+"""They share another, whose calls have to end some time."""
 
 
 def pages_of(visit: int) -> list[int]:
@@ -139,6 +141,7 @@ class Played:
 
     waiting: dict[Step, Received]
     services: dict[Lasts, Emulator]
+    _together: dict[tuple[Step, bool], Ended] = field(default_factory=dict)
 
     def alone(self, step: Step, lasts: Lasts, row: Row) -> list[Ended]:
         """Play a fault; where it parks the job, once more after an operator has resumed it."""
@@ -150,15 +153,14 @@ class Played:
                 ends.append(self._run(step))
             return ends
 
-    @cached_property
-    def together(self) -> dict[Step, Ended]:
-        """Play all faults that complete when they pass, in one step for each pass."""
-        return {step: self._together(step) for step in PASSES}
-
-    def _together(self, step: Step) -> Ended:
-        visits = [visit_of(row) for row in TOGETHER]
-        with self._keeping(step, visits), self._asking(Lasts.PASSING), records.no_breaker():
-            return self._run(step, deadline_s=TIMED_OUT_S)
+    def together(self, step: Step, *, timed_out: bool = False) -> Ended:
+        """Play the faults that pass, each on its own visit, in one step; once for all askers."""
+        if (step, timed_out) not in self._together:
+            rows = TIMED_OUT if timed_out else [r for r in TOGETHER if not r.times_out]
+            visits, deadline_s = map(visit_of, rows), TIMED_OUT_S if timed_out else PATIENT_S
+            with self._keeping(step, [*visits]), self._asking(Lasts.PASSING), records.no_breaker():
+                self._together[step, timed_out] = self._run(step, deadline_s=deadline_s)
+        return self._together[step, timed_out]
 
     def outage(self, step: Step) -> list[Ended]:
         """Play all faults of an outage at once before the breaker, and then its end."""

@@ -85,7 +85,7 @@ def test_a_fault_that_parks_the_job_and_passes_has_cost_it_nothing(
 def test_a_fault_that_passes_leaves_its_history_and_nothing_else(
     played: Played, row: Row, step: Step
 ) -> None:
-    ended = played.together[step]
+    ended = played.together(step, timed_out=row.times_out)
 
     end = row.budget.end(Lasts.PASSING)
     assert rows_of(ended, row) == work(row, end)
@@ -95,11 +95,15 @@ def test_a_fault_that_passes_leaves_its_history_and_nothing_else(
 
 
 @by_step
-def test_faults_that_all_pass_let_their_record_complete(played: Played, step: Step) -> None:
-    ended = played.together[step]
+@pytest.mark.parametrize("timed_out", [False, True])
+def test_faults_that_all_pass_let_their_record_complete(
+    played: Played, step: Step, timed_out: bool
+) -> None:
+    ended = played.together(step, timed_out=timed_out)
 
-    assert record_of(ended) == record(step, TOGETHER[0], TOGETHER[0].budget.end(Lasts.PASSING))
-    assert ended.encounters == len(TOGETHER)
+    rows = [row for row in TOGETHER if row.times_out == timed_out]
+    assert record_of(ended) == record(step, rows[0], rows[0].budget.end(Lasts.PASSING))
+    assert ended.encounters == len(rows)
 
 
 @by_step
@@ -117,7 +121,8 @@ def test_in_an_outage_each_of_its_faults_is_given_back_and_parks(
         assert (after.status, after.attempt_count) == ("succeeded", 1)
         history = after.transient_error_history or []
         assert after.had_transient_failure is bool(history)
-        assert {entry["error_code"] for entry in history} <= {row.code}
+        # A slow machine can be past the short deadline before a 503 is there.
+        assert {entry["error_code"] for entry in history} <= {row.code, "API_TIMEOUT"}
         histories += history
     assert len(histories) >= len(IN_OUTAGE) / 2
     assert all(entry["given_back"] for entry in histories)
