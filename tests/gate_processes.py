@@ -137,7 +137,7 @@ def open_to_all(url: str, job: str, keys: list[str], calls: int, tuning: Tuning)
 
 
 def closed_until_frozen(url: str, job: str, keys: list[str], folder: Path) -> Seen:
-    """Run a step that is limited until `folder` has `frozen`; note there that Redis is away."""
+    """Run a step that is limited until `folder` has `frozen`; note there a start without Redis."""
     client = gate_client(url)
 
     def answer(ticket: Ticket) -> None:
@@ -151,11 +151,12 @@ def closed_until_frozen(url: str, job: str, keys: list[str], folder: Path) -> Se
                 (folder / job).touch()
             return wait
 
-    # 2 % of it are twenty starts a second.
-    gate = gate_on(client, Tuning(cooldown_base_s=0.5, ramp_step_s=0.05), Quota(requests=60_000))
+    tuning = Tuning(cooldown_base_s=0.5, cooldown_cap_s=0.5, ramp_step_s=0.05)
+    # The part of it that a process keeps to without Redis is twenty starts a second.
+    gate = gate_on(client, tuning, Quota(requests=60_000))
     run = Noting(gate, job, answer, client)
     play(run, keys, 10)
-    gate.abandon(keys)
+    until(lambda: not gate.state().is_local)
     return run.seen()
 
 

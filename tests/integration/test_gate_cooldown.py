@@ -167,6 +167,21 @@ def test_an_item_that_is_given_up_while_it_is_parked_is_forgotten(redis_db: redi
     assert gate.state().counters.rate_limited_items_redistributed == 0
 
 
+def test_a_limited_item_that_nobody_asks_for_again_is_forgotten_after_a_day(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db)
+    gate = simulation.gate()
+    fail(gate, admitted(gate, ask(item="of-a-dead-job")), ErrorCode.RATE_LIMIT)
+
+    simulation.now += 86_000
+    fail(gate, admitted(gate, ask(item="another")), ErrorCode.RATE_LIMIT)
+    before = gate.state().parked_items
+    simulation.now += 401
+
+    assert (before, gate.state().parked_items) == (2, 1)
+
+
 @pytest.mark.parametrize(
     ("first", "growth", "expected"),
     [(5, 2.0, [5, 10, 20, 40]), (1, 1.1, [1, 1, 1, 1]), (3, 10.0, [3, 30, 300, None])],

@@ -262,7 +262,7 @@ def test_a_cooldown_that_ends_while_redis_is_away_loses_nothing_and_hangs_nobody
             )
             for n in range(processes)
         ]
-        until(lambda: gate.state().counters.rate_limited_items_stored >= 5 * processes)
+        until(lambda: gate.state().counters.rate_limited_items_stored >= 2 * processes)
         os.kill(pid, signal.SIGSTOP)
 
         try:
@@ -274,6 +274,6 @@ def test_a_cooldown_that_ends_while_redis_is_away_loses_nothing_and_hangs_nobody
 
     assert all(one.local_starts for one in seen)
     assert Counter(item for one in seen for item in one.succeeded) == Counter(items)
-    found = gate.state()
-    assert found.parked_items == 0
-    assert found.counters.rate_limited_items_stored > 0
+    counters = gate.state().counters
+    assert counters.rate_limited_items_stored == counters.rate_limited_items_redistributed > 0
+    assert gate.state().parked_items == 0
