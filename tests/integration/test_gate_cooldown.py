@@ -124,6 +124,32 @@ def test_a_later_hint_prolongs_the_cooldown_without_nesting(redis_db: redis.Redi
     assert gate.state().generation == 1
 
 
+def test_two_hosts_wait_out_a_long_hint_together_and_then_send_one_call_to_try(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db)
+    refused_at: list[float] = []
+
+    def answer(moment: float, tokens: int) -> Outcome:
+        if moment >= BEGIN + 106:
+            return Outcome.success(0)
+        refused_at.append(moment)
+        return Outcome(code=ErrorCode.RATE_LIMIT, retry_after_s=53)
+
+    hosts = [
+        Worker(simulation, f"job-{n}", ((f"{n}-{i}", 0) for i in range(10)), answer, slots=10)
+        for n in range(2)
+    ]
+
+    simulation.run(until=BEGIN + 200)
+
+    assert len([moment for moment in refused_at if moment < BEGIN + 1]) == 20
+    assert len(refused_at) == 21
+    assert refused_at[-1] >= BEGIN + 53
+    assert hosts[0].gate.state().counters.rate_limit_generations == 2
+    assert all(len(host.succeeded) == 10 for host in hosts)
+
+
 def test_cascading_cooldowns_back_off_and_all_items_come_through_once(
     redis_db: redis.Redis,
 ) -> None:
