@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
 
 from pipeline.gate import Gate
 from pipeline.management.proving import prove_log
-from pipeline.models import Batch, Chunk, ProviderCall, ShellFile
+from pipeline.models import Batch, Chunk, Job, ProviderCall, ShellFile
 from pipeline.provider.emulator import Emulator
 from tests import records
-from tests.running import astray, ended
+from tests.running import astray, ended, take_over
 from tests.short_records import short_record
-from tests.workers import WorkerCommand
+from tests.workers import WorkerCommand, children, until
 
 pytestmark = pytest.mark.xdist_group("acceptance-throttled")
 
@@ -66,3 +69,34 @@ def test_with_half_of_the_calls_limited_a_hundred_batches_come_through_once_on_o
     assert (state.in_flight, state.parked_items) == (0, 0)
     for each in received:
         assert not astray(ShellFile.objects.get(id=each.shell_file_id))
+
+
+def test_a_worker_killed_in_the_cooldown_that_it_set_costs_nobody_anything(
+    start_pool: Callable[..., WorkerCommand], module_redis: Any, tmp_path: Path
+) -> None:
+    module_redis.flushdb()
+    files = [short_record(tmp_path / f"{n}.pdf", 2, patient=f"P{n}") for n in range(WORKERS)]
+    only_one = {"fault": "429", "number": 1, "retry_after_s": 4}
+    gate = Gate.for_("gemini", django_settings.GEMINI_MODEL)
+
+    with Emulator(faults=[only_one], latency="0.05/call") as emulator:
+        pool = start_pool(
+            MEDPROC_PROVIDER="gemini", GEMINI_BASE_URL=emulator.url, WORKER_CONCURRENCY=WORKERS
+        )
+        received = [records.submit(file) for file in files]
+        ends = until(lambda: gate.state().cooldown_until) or 0.0
+        (limited,) = (line for line in emulator.log() if line.outcome == "429")
+        chunk = Chunk.objects.get(id=limited.item_token)
+        job = Job.objects.get(shell_file=chunk.discovery_session.shell_file)
+        os.kill(children(int(job.worker_id.split("-")[-2]))[0], signal.SIGKILL)
+        take_over(job.id)
+        jobs = ended(*received)
+        log = emulator.log()
+        pool.stop()
+
+    assert [(each.status, each.last_error) for each in jobs] == [("completed", None)] * WORKERS
+    assert Job.objects.get(id=job.id).crash_count == 1
+    assert prove_log(log).findings == []
+    first, again = (line for line in log if line.item_token == limited.item_token)
+    assert (first, again.outcome) == (limited, "ok")
+    assert again.time >= ends
