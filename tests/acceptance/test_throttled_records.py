@@ -100,3 +100,8 @@ def test_a_worker_killed_in_the_cooldown_that_it_set_costs_nobody_anything(
     first, again = (line for line in log if line.item_token == limited.item_token)
     assert (first, again.outcome) == (limited, "ok")
     assert again.time >= ends
+    counters = gate.state().counters
+    assert counters.rate_limited_items_stored == 1
+    assert counters.rate_limited_items_redistributed == 1
+    assert (counters.rate_limit_generations, counters.rate_limit_participants) == (1, 0)
+    assert gate.state().parked_items == 0
