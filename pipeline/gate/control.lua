@@ -1,5 +1,6 @@
--- An operator's or an incident's hand on the gate: 'pause', 'resume', 'rearm' or 'abandon';
--- and 'late': a call that went out later than the guard allows for is booked when it did.
+-- An operator's or an incident's hand on the gate: 'pause', 'resume', 'rearm', 'abandon' or
+-- 'started': items that were let go while Redis was away; and 'late': a call that went out later
+-- than the guard allows for is booked when it did.
 local verb = text()
 if verb == 'pause' then
   set('paused', text())
@@ -25,7 +26,9 @@ elseif verb == 'late' then
   book(now, 1, tokens)
 else
   while argument < #ARGV do
-    redis.call('SREM', PARKED, text())
+    if redis.call('ZREM', PARKED, text()) == 1 and verb == 'started' then
+      count('rate_limited_items_redistributed')
+    end
   end
 end
 save()
