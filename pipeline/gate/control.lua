@@ -1,4 +1,6 @@
--- An operator's or an incident's hand on the gate: 'pause', 'resume', 'rearm' or 'abandon'.
+-- An operator's or an incident's hand on the gate: 'pause', 'resume', 'rearm', 'abandon' or
+-- 'started': items that were let go while Redis was away; and 'late': a call that went out later
+-- than the guard allows for is booked when it did.
 local verb = text()
 if verb == 'pause' then
   set('paused', text())
@@ -23,9 +25,20 @@ elseif verb == 'rearm' then
     end
     set('armed', 1)
   end
+elseif verb == 'late' then
+  local bucket, tokens = text(), number()
+  if redis.call('HEXISTS', WINDOW, bucket .. 'r') == 1 then
+    redis.call('HINCRBY', WINDOW, bucket .. 'r', -1)
+    redis.call('HINCRBY', WINDOW, bucket .. 't', string.format('%.0f', -tokens))
+    set('requests', num('requests') - 1)
+    set('tokens', num('tokens') - tokens)
+  end
+  book(now, 1, tokens)
 else
   while argument < #ARGV do
-    redis.call('SREM', PARKED, text())
+    if redis.call('ZREM', PARKED, text()) == 1 and verb == 'started' then
+      count('rate_limited_items_redistributed')
+    end
   end
 end
 save()

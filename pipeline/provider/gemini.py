@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import json
 import math
 import os
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,7 +26,7 @@ from google.genai import types as wire
 
 from pipeline.errors import CallError, CallFacts, ErrorCode
 from pipeline.provider.base import Reply, Request
-from pipeline.provider.classify import Border
+from pipeline.provider.classify import Border, unreadable
 from pipeline.provider.reading import read_reply
 from pipeline.provider.schemas import DiscoveryReply, EntityReply
 from pipeline.provider.wire_schema import wire_schema
@@ -94,6 +95,7 @@ class GeminiProvider:
         """
         began = time.monotonic()
         border = Border(lambda: time.monotonic() - began)
+        _in_thread.on_send = request.on_send
         try:
             with border:
                 return read_reply(self._ask(request), request)
@@ -179,7 +181,10 @@ class GeminiProvider:
                         max_keepalive_connections=self._max_connections,
                         keepalive_expiry=KEEPALIVE_S,
                     ),
-                    "event_hooks": {"request": [_note_start], "response": [_bound_body]},
+                    "event_hooks": {
+                        "request": [_note_start],
+                        "response": [_bound_body, _keep_status],
+                    },
                     "trust_env": not _is_loopback(self._base_url),
                     "transport": self._transport,
                     "verify": _tls(),
@@ -228,6 +233,15 @@ def _tls() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
+class _InThread(threading.local):
+    """What the request of this thread's call has asked for; the SDK takes nothing along."""
+
+    on_send: Callable[[], object] = staticmethod(lambda: None)
+
+
+_in_thread = _InThread()
+
+
 class _BoundedBody(httpx2.SyncByteStream):
     """A body that must end by `due`: the client's own timeout is for each read, not for all."""
 
@@ -247,6 +261,7 @@ class _BoundedBody(httpx2.SyncByteStream):
 
 def _note_start(request: httpx2.Request) -> None:
     request.extensions["medproc_start"] = time.monotonic()
+    _in_thread.on_send()
 
 
 def _bound_body(response: httpx2.Response) -> None:
@@ -254,6 +269,23 @@ def _bound_body(response: httpx2.Response) -> None:
     limit: Any = extensions.get("timeout", {}).get("read")
     if limit is not None and isinstance(response.stream, httpx2.SyncByteStream):
         response.stream = _BoundedBody(response.stream, extensions["medproc_start"] + limit)
+
+
+def _keep_status(response: httpx2.Response) -> None:
+    """Raise here what the SDK loses: an error page that breaks its decoder hides the status."""
+    if response.status_code == httpx2.codes.OK:
+        return
+    response.read()
+    try:
+        response.json()
+    except json.JSONDecodeError:
+        # What the SDK expects of a gateway: it keeps text and status.
+        return
+    except (ValueError, RecursionError):
+        error = unreadable(response.status_code, response.headers.get("retry-after"))
+    else:
+        return
+    raise error
 
 
 def _is_loopback(url: str) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import pytest
 import redis
@@ -16,7 +19,9 @@ from medproc.env import Environment
 from pipeline.errors import ErrorCode
 from pipeline.gate import Gate, Go, Later, LocalLimit, Outcome, Quota, Tuning, Why
 from pipeline.gate.gate import AWAY_FOR_S, gate_client
-from tests.gate_simulation import UNLIMITED, ask, fail
+from tests.gate_processes import FAST, SPAWN, closed_until_frozen, gate_on
+from tests.gate_simulation import UNLIMITED, admitted, ask, fail
+from tests.workers import until
 
 
 class Clock:
@@ -199,6 +204,33 @@ def test_scripts_that_the_server_lost_are_loaded_again(redis_db: redis.Redis) ->
     assert isinstance(gate.admit(ask()), Go)
 
 
+def test_a_note_that_met_lost_scripts_is_taken_in_and_its_answer_is_nobody_elses(
+    redis_db: redis.Redis,
+) -> None:
+    gate = Gate("gemini", "m", client=redis_db, quota=Quota(tokens=1_000), tuning=Tuning())
+    redis_db.hset("medproc:gate:{gemini:m}:state", "born", "1")
+    ticket = admitted(gate, ask(tokens=100))
+    redis_db.script_flush()
+
+    gate.note(ticket, Outcome.success(40))
+    answer = gate.admit(ask(tokens=100))
+
+    assert isinstance(answer, Go)
+    assert gate.state().tokens_used - answer.ticket.tokens == 40
+    assert gate.state().in_flight == 1
+
+
+def test_a_gate_goes_on_over_a_connection_that_the_server_closed(redis_db: redis.Redis) -> None:
+    gate = Gate("gemini", "m", client=redis_db, quota=UNLIMITED, tuning=Tuning())
+    ticket = admitted(gate)
+
+    redis_db.client_kill_filter(_type="normal", skipme=True)
+    gate.note(ticket, Outcome.success(40))
+
+    assert isinstance(gate.admit(ask()), Go)
+    assert gate.state().in_flight == 1
+
+
 def test_a_gate_of_the_settings_has_the_documented_figures(
     redis_db: redis.Redis, settings: Settings
 ) -> None:
@@ -240,3 +272,35 @@ def test_a_failure_reported_without_redis_holds_the_next_start(places: Places, f
     reported = fail(gate, answer.ticket, ErrorCode.RATE_LIMIT, hint_s=30.0)
 
     assert reported.opens_in_s == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_cooldown_that_ends_while_redis_is_away_loses_nothing_and_hangs_nobody(
+    places: Places, tmp_path: Path, processes: int
+) -> None:
+    client = redis.Redis.from_url(places.redis_url)
+    client.flushall()
+    gate, pid = gate_on(client, FAST), int(client.info("server")["process_id"])
+    items = [f"item-{n}" for n in range(30)]
+    with ProcessPoolExecutor(processes, mp_context=SPAWN) as pool:
+        running = [
+            pool.submit(
+                closed_until_frozen, places.redis_url, f"job-{n}", items[n::processes], tmp_path
+            )
+            for n in range(processes)
+        ]
+        until(lambda: gate.state().counters.rate_limited_items_stored >= 2 * processes)
+        os.kill(pid, signal.SIGSTOP)
+
+        try:
+            (tmp_path / "frozen").touch()
+            until(lambda: all((tmp_path / f"job-{n}").exists() for n in range(processes)))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        seen = [one.result() for one in running]
+
+    assert all(one.local_starts for one in seen)
+    assert Counter(item for one in seen for item in one.succeeded) == Counter(items)
+    counters = gate.state().counters
+    assert counters.rate_limited_items_stored == counters.rate_limited_items_redistributed > 0
+    assert gate.state().parked_items == 0
