@@ -58,9 +58,9 @@ class Duty:
         return max(SHORTEST_S, scaled(self.every_s()))
 
 
-def _release_parked() -> str:
-    released = services.parked_release()
-    return f"released {released}" if released else ""
+def _reconcile() -> str:
+    tick = services.jobs_reconcile()
+    return tick.said if tick.changed else ""
 
 
 def _detect_incidents() -> str:
@@ -71,9 +71,9 @@ def _detect_incidents() -> str:
 
 DUTIES: tuple[Duty, ...] = (
     Duty(
-        name="release_parked",
+        name="reconcile",
         every_s=lambda: float(settings.RECONCILE_S),
-        act=_release_parked,
+        act=_reconcile,
     ),
     Duty(
         name="detect_incidents",

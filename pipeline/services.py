@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import transaction
 
-from pipeline import incidents, transitions
+from pipeline import incidents, reconciling, transitions
 from pipeline.errors import UserError
 from pipeline.queues import enqueue_step, enqueue_steps
 from pipeline.stages.intake import Received, Submission, receive
@@ -60,6 +60,21 @@ def parked_release() -> int:
         if len(due) < RELEASE_LIMIT:
             break
     return released
+
+
+def jobs_reconcile() -> reconciling.Tick:
+    """Put back what a lost worker held, release what is due, and make wake-ups and rows agree.
+
+    Rows go first and need PostgreSQL alone; several at once do each thing once.
+    """
+    taken = reconciling.recover_expired()
+    released = parked_release()
+    return replace(
+        reconciling.match_wakeups(),
+        recovered=sum(each.due is not None for each in taken),
+        buried=sum(each.due is None for each in taken),
+        released=released,
+    )
 
 
 def job_release(job_ids: Sequence[UUID]) -> int:

@@ -22,10 +22,12 @@ from pipeline.transitions.incidents import (
     open_incident,
 )
 from pipeline.transitions.leases import Lease, claim, fenced, heartbeat, set_deadline
+from pipeline.transitions.recovery import Recovered, recover_expired, wake_again
 from pipeline.transitions.steps import (
     Failure,
     Parking,
     begin_discovery,
+    bury_step,
     complete_step,
     fail_step,
     give_back,
@@ -39,7 +41,9 @@ __all__ = [
     "Flush",
     "Lease",
     "Parking",
+    "Recovered",
     "begin_discovery",
+    "bury_step",
     "claim",
     "close_incident",
     "complete_step",
@@ -54,11 +58,13 @@ __all__ = [
     "park",
     "pause_provider",
     "pause_queue",
+    "recover_expired",
     "release",
     "release_due",
     "release_probes",
     "row_of",
     "set_deadline",
     "settle_discovery",
+    "wake_again",
     "write",
 ]
