@@ -25,6 +25,7 @@ from django.db import connection, connections
 from medproc.timing import scaled
 from pipeline import services
 from pipeline.scrub import scrubbed
+from pipeline.transitions.stale import STALE_S
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ ORPHAN_FACTOR = 1.5
 """A child whose parent has died ends itself after so many deadlines."""
 SHORTEST_S = 0.1
 """No duty runs oftener, whatever TIME_SCALE says."""
+STALE_EVERY_S = 300.0
+"""Between two looks for stale batches (`spec.md` point 24)."""
 SLACK = 0.8
 """Part of a duty's interval after which another clock's tick counts as this one's too."""
 
@@ -63,6 +66,11 @@ def _reconcile() -> str:
     return tick.said if tick.changed else ""
 
 
+def _reset_stale_batches() -> str:
+    reset = services.stale_batches_reset(scaled(STALE_S))
+    return f"{len(reset)} stale put back" if reset else ""
+
+
 def _detect_incidents() -> str:
     tick = services.incidents_detect()
     said = f"opened {len(tick.opened)}, closed {len(tick.closed)}, probes {len(tick.due)}"
@@ -79,6 +87,11 @@ DUTIES: tuple[Duty, ...] = (
         name="detect_incidents",
         every_s=lambda: float(settings.INCIDENT_TICK_S),
         act=_detect_incidents,
+    ),
+    Duty(
+        name="reset_stale_batches",
+        every_s=lambda: STALE_EVERY_S,
+        act=_reset_stale_batches,
     ),
 )
 """The duties of a clock; `clock_ticks` has a row for each."""

@@ -113,7 +113,8 @@ def clean(queues: Iterable[str] = QUEUES) -> int:
             pipe.srem(WORKER_EXECUTIONS_KEY_TEMPLATE.format(worker), member)
             pipe.expire(_job_key(job_id), FAILURE_TTL_S)
         pipe.execute()
-    return len(orphans) + sum(map(len, gone.values())) + sum(answers[1::3])
+    expired = sum(int(count) for count in answers[1::3])
+    return len(orphans) + sum(map(len, gone.values())) + expired
 
 
 def _orphans(

@@ -77,6 +77,30 @@ def jobs_reconcile() -> reconciling.Tick:
     )
 
 
+def stale_batches_reset(older_than_s: float, *, dry_run: bool = False) -> list[transitions.Stale]:
+    """Put batches and chunks back to `pending` that nobody has worked on for so many seconds.
+
+    Only where the lease of their job has run out, or the job is not running; attempts are kept. A
+    dry run returns what would be put back. At most 100 jobs at a time, oldest first.
+    """
+    if dry_run:
+        return transitions.find_stale(older_than_s)
+    reset = transitions.reset_stale(older_than_s)
+    for row in reset:
+        logger.warning(
+            "stale_reset %s=%s job=%s attempts=%s processing_s=%.0f worker=%s heartbeat_age_s=%s",
+            row.kind,
+            row.id,
+            row.job_id,
+            row.attempt_count,
+            row.processing_s,
+            row.worker_id,
+            row.heartbeat_age_s,
+            extra={"action": "stale_reset", "job": str(row.job_id)},
+        )
+    return reset
+
+
 def job_release(job_ids: Sequence[UUID]) -> int:
     """Release these jobs where they are parked, whatever they wait for; count them."""
     return len(_released(lambda: transitions.release(job_ids)))

@@ -23,6 +23,7 @@ from pipeline.transitions.incidents import (
 )
 from pipeline.transitions.leases import Lease, claim, fenced, heartbeat, set_deadline
 from pipeline.transitions.recovery import Recovered, recover_expired, wake_again
+from pipeline.transitions.stale import Stale, find_stale, reset_stale
 from pipeline.transitions.steps import (
     Failure,
     Parking,
@@ -42,6 +43,7 @@ __all__ = [
     "Lease",
     "Parking",
     "Recovered",
+    "Stale",
     "begin_discovery",
     "bury_step",
     "claim",
@@ -50,6 +52,7 @@ __all__ = [
     "end_pauses",
     "fail_step",
     "fenced",
+    "find_stale",
     "give_back",
     "heartbeat",
     "link_failed_jobs",
@@ -62,6 +65,7 @@ __all__ = [
     "release",
     "release_due",
     "release_probes",
+    "reset_stale",
     "row_of",
     "set_deadline",
     "settle_discovery",
