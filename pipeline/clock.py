@@ -19,11 +19,11 @@ from multiprocessing import connection as waiting
 from multiprocessing import get_context
 from types import FrameType
 
-from django.conf import settings
 from django.db import connection, connections
 
 from medproc.timing import scaled
 from pipeline import services
+from pipeline.duties import DETECT_INCIDENTS, RECONCILE, RESET_STALE, SHORTEST_S, every_s
 from pipeline.scrub import scrubbed
 from pipeline.transitions.stale import STALE_S
 
@@ -35,10 +35,6 @@ DEADLINE_S = 60.0
 """A duty that takes longer is killed; its statements time out a little earlier."""
 ORPHAN_FACTOR = 1.5
 """A child whose parent has died ends itself after so many deadlines."""
-SHORTEST_S = 0.1
-"""No duty runs oftener, whatever TIME_SCALE says."""
-STALE_EVERY_S = 300.0
-"""Between two looks for stale batches (`spec.md` point 24)."""
 SLACK = 0.8
 """Part of a duty's interval after which another clock's tick counts as this one's too."""
 
@@ -79,22 +75,22 @@ def _detect_incidents() -> str:
 
 DUTIES: tuple[Duty, ...] = (
     Duty(
-        name="reconcile",
-        every_s=lambda: float(settings.RECONCILE_S),
+        name=RECONCILE,
+        every_s=lambda: every_s(RECONCILE),
         act=_reconcile,
     ),
     Duty(
-        name="detect_incidents",
-        every_s=lambda: float(settings.INCIDENT_TICK_S),
+        name=DETECT_INCIDENTS,
+        every_s=lambda: every_s(DETECT_INCIDENTS),
         act=_detect_incidents,
     ),
     Duty(
-        name="reset_stale_batches",
-        every_s=lambda: STALE_EVERY_S,
+        name=RESET_STALE,
+        every_s=lambda: every_s(RESET_STALE),
         act=_reset_stale_batches,
     ),
 )
-"""The duties of a clock; `clock_ticks` has a row for each."""
+"""The duties of a clock; `clock_ticks` has a row for each, `duties` its interval."""
 
 
 class Clock:
