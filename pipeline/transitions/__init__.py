@@ -21,7 +21,7 @@ from pipeline.transitions.incidents import (
     note_incident,
     open_incident,
 )
-from pipeline.transitions.leases import Lease, claim, fenced, heartbeat, set_deadline
+from pipeline.transitions.leases import Lease, abandon, claim, fenced, heartbeat, set_deadline
 from pipeline.transitions.recovery import Recovered, recover_expired, wake_again
 from pipeline.transitions.stale import Stale, find_stale, reset_stale
 from pipeline.transitions.steps import (
@@ -44,6 +44,7 @@ __all__ = [
     "Parking",
     "Recovered",
     "Stale",
+    "abandon",
     "begin_discovery",
     "bury_step",
     "claim",
