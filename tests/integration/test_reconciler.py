@@ -164,6 +164,19 @@ def test_what_merely_waits_is_never_multiplied(cloned_db: str, redis_db: redis.R
     assert in_line(redis_db) == before
 
 
+def test_a_queue_that_is_paused_for_hours_keeps_one_wake_up_for_each_row(
+    cloned_db: str, redis_db: redis.Redis
+) -> None:
+    services.queue_pause(Step.PASS1, reason="a test")
+    jobs = [a_waiting_job(available_at=timezone.now() - timedelta(hours=2)) for _ in range(3)]
+    push("pass1", *(woken(job) for job in jobs))
+
+    ticks = [services.jobs_reconcile() for _ in range(10)]
+
+    assert not any(tick.changed for tick in ticks)
+    assert in_line(redis_db) == [woken(job) for job in jobs]
+
+
 def test_a_row_whose_wake_up_is_on_the_way_is_not_woken_twice(
     cloned_db: str, redis_db: redis.Redis
 ) -> None:
