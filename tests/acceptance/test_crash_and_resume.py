@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
@@ -366,7 +367,7 @@ def test_a_worker_killed_with_its_horse_is_recovered_by_the_clock_alone(
 
 
 def test_a_horse_that_dies_three_times_in_a_step_leaves_a_dead_letter_at_once(
-    start: Start, emulator: Emulator, tmp_path: Path
+    start: Start, emulator: Emulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The lease would last for minutes: the worker itself says that its horse is dead."""
     received = submitted(tmp_path, SLOW_PAGE)
@@ -383,6 +384,10 @@ def test_a_horse_that_dies_three_times_in_a_step_leaves_a_dead_letter_at_once(
     assert job.error_details is not None
     assert [each["step"] for each in job.error_details["crashes"]] == ["pass1"] * 3
     assert ShellFile.objects.get(id=received.shell_file_id).status == "pass05_complete"
+    call_command("explain", str(job.id))
+    said = capsys.readouterr().out
+    assert "is dead: 3 workers were lost in this step" in said
+    assert said.count("was lost in pass1 at") == 3
     record_entities = Entity.objects.filter(shell_file_id=received.shell_file_id)
     published = Encounter.objects.filter(
         shell_file_id=received.shell_file_id, entities_published_at__isnull=False
