@@ -100,12 +100,13 @@ def recover_expired() -> list[Recovered]:
             for each in taken:
                 if each.due is None:
                     roll_up(each.lease, f"{each.lease.step}: dead after {each.crashes} crashes")
-            enqueue_steps(each.due for each in taken if each.due is not None)
         for each in taken:
             _log_recovered(each)
         found += taken
         if len(taken) < TAKE_LIMIT:
             break
+    # Once, and after all rows are free: a Redis that hangs costs seconds for each queue.
+    enqueue_steps(each.due for each in found if each.due is not None)
     return found
 
 

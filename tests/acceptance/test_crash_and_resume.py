@@ -13,10 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
+from psycopg import sql
 
 from medproc.env import PROJECT_ROOT
 from pipeline import services
@@ -395,6 +397,40 @@ def test_a_horse_that_dies_three_times_in_a_step_leaves_a_dead_letter_at_once(
     assert set(record_entities.values_list("healthcare_encounter_id", flat=True)) <= set(
         published.values_list("id", flat=True)
     )
+
+
+def test_a_worker_that_cannot_renew_its_lease_in_time_stops_and_writes_nothing_more(
+    start: Start, emulator: Emulator, tmp_path: Path
+) -> None:
+    received = submitted(tmp_path, SLOW_PAGE - 2)
+    pool = start("--queues", "pages", "pass05", "pass1", "--workers", "1", LEASE_S=80)
+    until(lambda: batches(received, status="succeeded"))
+
+    with no_connections():
+        until(lambda: "lease_lost" in pool.printed())
+        until(lambda: not pool.horses())
+
+    assert job_of(received).status == "processing"
+    until(lambda: services.jobs_reconcile().recovered)
+    assert_whole(received, emulator)
+    assert job_of(received).retry_count == 0
+
+
+@contextmanager
+def no_connections() -> Iterator[None]:
+    """Cut every connection to the module's database, and let none begin."""
+    name = connection.settings_dict["NAME"]
+    connection.close()
+    with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
+        allow = sql.SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS {}")
+        server.execute(allow.format(sql.Identifier(name), sql.SQL("false")))
+        try:
+            server.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+            )
+            yield
+        finally:
+            server.execute(allow.format(sql.Identifier(name), sql.SQL("true")))
 
 
 def has_crashed(received: Received, times: int) -> bool:
