@@ -76,7 +76,8 @@ class _Row:
     step: str
     dispatch_no: int
     is_old: bool
-    """Due for longer than its wake-up can be on the way."""
+    """Due, and as it is, for longer than its wake-up can be on the way: another reconciler may
+    just have woken it."""
 
     @property
     def entry(self) -> str:
@@ -85,7 +86,7 @@ class _Row:
 
 _WAITING = """
 SELECT id, current_step, dispatch_no,
-  available_at <= clock_timestamp() - make_interval(secs => %(grace)s)
+  greatest(available_at, updated_at) <= clock_timestamp() - make_interval(secs => %(grace)s)
 FROM job_queue WHERE status = 'pending' AND available_at <= clock_timestamp()
 ORDER BY created_at, id LIMIT %(limit)s
 """

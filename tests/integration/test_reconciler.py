@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
 import redis
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from pipeline import queues, registries, services
+from pipeline import queues, reconciling, registries, services
 from pipeline.errors import LeaseLostError
 from pipeline.models import Batch, EncounterResult, Job, Session, Summary
 from pipeline.queues import entry_id, push
@@ -33,7 +34,10 @@ def in_line(redis_db: Any, queue: str = QUEUE) -> list[str]:
 
 def a_waiting_job(**columns: Any) -> Job:
     """Insert a job that has waited for longer than its wake-up can be on the way."""
-    return a_job(**{"available_at": timezone.now() - timedelta(minutes=1), **columns})
+    long_ago = timezone.now() - timedelta(minutes=1)
+    job = a_job(**{"available_at": long_ago, **columns})
+    Job.objects.filter(id=job.id).update(updated_at=long_ago)
+    return job
 
 
 def woken(job: Job) -> str:
@@ -226,7 +230,8 @@ def test_a_tick_without_redis_frees_the_rows_and_the_next_one_wakes(
             patch.setattr(module, "producer", lambda: nowhere)
         away = services.jobs_reconcile()
 
-    Job.objects.update(available_at=timezone.now() - timedelta(minutes=1))
+    long_ago = timezone.now() - timedelta(minutes=1)
+    Job.objects.update(available_at=long_ago, updated_at=long_ago)
     back = services.jobs_reconcile()
 
     assert (away.recovered, away.released, away.redis_away) == (1, 1, True)
@@ -254,6 +259,30 @@ def test_a_tick_takes_the_same_statements_for_many_rows_as_for_few(
         return len(captured)
 
     assert statements(40) == statements(2)
+
+
+def test_reconcilers_at_once_do_each_thing_once(
+    cloned_db: str, redis_db: redis.Redis, settings: Any
+) -> None:
+    settings.TIME_SCALE = 1.0
+    lost = [a_job() for _ in range(30)]
+    for _ in lost:
+        crashed()
+    waiting = [a_waiting_job() for _ in range(30)]
+
+    def reconcile(_: int) -> reconciling.Tick:
+        try:
+            return services.jobs_reconcile()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as threads:
+        ticks = list(threads.map(reconcile, range(12)))
+
+    assert sum(tick.recovered for tick in ticks) == 30
+    assert sum(tick.woken for tick in ticks) == 30
+    assert {job.crash_count for job in Job.objects.filter(id__in=[j.id for j in lost])} == {1}
+    assert sorted(in_line(redis_db)) == sorted(woken(job) for job in (*lost, *waiting))
 
 
 def test_the_command_says_what_it_did(

@@ -112,7 +112,8 @@ def test_records_submitted_while_redis_is_away_run_when_it_is_back(
     with monkeypatch.context() as patch:
         patch.setattr(queues, "producer", lambda: nowhere)
         received = [records.submit(path, idempotency_key=f"upload {n}") for n in range(20)]
-    Job.objects.update(available_at=timezone.now() - timedelta(minutes=1))
+    long_ago = timezone.now() - timedelta(minutes=1)
+    Job.objects.update(available_at=long_ago, updated_at=long_ago)
 
     services.jobs_reconcile()
     again = records.submit(path, idempotency_key="upload 0")
