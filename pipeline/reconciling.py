@@ -22,6 +22,7 @@ from pipeline.registries import Waiting
 from pipeline.rollup import roll_up
 from pipeline.transitions import Recovered
 from pipeline.transitions.recovery import TAKE_LIMIT
+from pipeline.words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -163,7 +164,7 @@ def _wake(rows: Sequence[_Row]) -> int:
     with transaction.atomic():
         due = transitions.wake_again([(row.job_id, row.dispatch_no) for row in chosen])
         enqueue_steps(due)
-    logger.info("%s jobs woken again", len(due), extra={"action": "jobs_woken"})
+    logger.info("%s woken again", counted(len(due), "job"), extra={"action": "jobs_woken"})
     return len(due)
 
 
