@@ -21,11 +21,12 @@ from tenacity import (
 )
 
 from medproc.timing import scaled
+from pipeline import liveness
 from pipeline.database import is_away
 from pipeline.errors import ErrorCode, LeaseLostError, PipelineError
 from pipeline.outcome import Stage, StepResult
 from pipeline.provider.factory import named_provider
-from pipeline.queues import enqueue_step
+from pipeline.queues import enqueue_step, is_first_to_say
 from pipeline.rollup import roll_up
 from pipeline.scrub import scrubbed
 from pipeline.stages import pages
@@ -58,6 +59,7 @@ PASSES: dict[Step, Stage] = {
 
 def run_step(step: str) -> None:
     """Claim the best waiting job of a pass, run its step, and write how it ended."""
+    _mind_the_clock()
     lease = claim(Step(step), worker_identity(), named_provider(settings))
     if lease is None:
         return
@@ -66,6 +68,13 @@ def run_step(step: str) -> None:
         _end(lease, _run(lease))
     except LeaseLostError:
         _log("lease_lost", lease)
+
+
+def _mind_the_clock() -> None:
+    """Say, once a minute over all workers, that no clock ticks: nothing is recovered then."""
+    for problem in liveness.clock_problems(liveness.clock_ticks()):
+        if is_first_to_say("clock"):
+            logger.warning("%s", problem, extra={"action": "clock_silent"})
 
 
 def next_step(step: Step) -> Step | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import transaction
 
-from pipeline import incidents, transitions
+from pipeline import incidents, reconciling, transitions
 from pipeline.errors import UserError
 from pipeline.gate.reach import pause_gates, resume_gates
 from pipeline.provider.factory import NAMES
@@ -62,6 +62,45 @@ def parked_release() -> int:
         if len(due) < RELEASE_LIMIT:
             break
     return released
+
+
+def jobs_reconcile() -> reconciling.Tick:
+    """Put back what a lost worker held, release what is due, and make wake-ups and rows agree.
+
+    Rows go first and need PostgreSQL alone; several at once do each thing once.
+    """
+    taken = reconciling.recover_expired()
+    released = parked_release()
+    return replace(
+        reconciling.match_wakeups(),
+        recovered=sum(each.due is not None for each in taken),
+        buried=sum(each.due is None for each in taken),
+        released=released,
+    )
+
+
+def stale_batches_reset(older_than_s: float, *, dry_run: bool = False) -> list[transitions.Stale]:
+    """Put batches and chunks back to `pending` that nobody has worked on for so many seconds.
+
+    Only where the lease of their job has run out, or the job is not running; attempts are kept. A
+    dry run returns what would be put back. At most 100 jobs at a time, oldest first.
+    """
+    if dry_run:
+        return transitions.find_stale(older_than_s)
+    reset = transitions.reset_stale(older_than_s)
+    for row in reset:
+        logger.warning(
+            "stale_reset %s=%s job=%s attempts=%s processing_s=%.0f worker=%s heartbeat_age_s=%s",
+            row.kind,
+            row.id,
+            row.job_id,
+            row.attempt_count,
+            row.processing_s,
+            row.worker_id,
+            row.heartbeat_age_s,
+            extra={"action": "stale_reset", "job": str(row.job_id)},
+        )
+    return reset
 
 
 def job_release(job_ids: Sequence[UUID]) -> int:

@@ -1,8 +1,8 @@
 """The RQ worker: one forked horse per step, JSON entries only, a drain at the first SIGTERM.
 
 Imports `queues.py`, the provider's factory and what lies below; the step by its dotted name. The
-parent has one thread, no database connection and no provider client, so a fork shares nothing; it
-survives a Redis that is away; nothing interrupts a step but SIGKILL.
+parent has one thread, and keeps no database connection and no provider client, so a fork shares
+nothing; it survives a Redis that is away; nothing interrupts a step but SIGKILL.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from django.conf import settings
-from django.db import connections
+from django.db import DatabaseError, InterfaceError, connections
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
@@ -36,6 +36,7 @@ from rq.worker import WorkerStatus
 from rq.worker_registration import register
 
 from medproc.timing import scaled
+from pipeline import transitions
 from pipeline.provider import factory
 from pipeline.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.scrub import scrubbed
@@ -110,6 +111,8 @@ class Worker(RQWorker):
         self._kill_at: float | None = None
         self._drained = True
         self._horse_end: _HorseEnd | None = None
+        self._horse_status: int | None = None
+        """How the last horse ended, as `os.wait4` says it."""
 
     @classmethod
     def on(cls, queues: tuple[str, ...]) -> Worker:
@@ -262,9 +265,12 @@ class Worker(RQWorker):
             logger.warning("worker %s: %s: %s", self.name, job.id, type(error).__name__)
         finally:
             self.executions.clear()
+        if self._horse_status:
+            self._abandon_leases()
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Fork; a stop that came before the horse's pid was known is passed on afterwards."""
+        self._horse_status = None
         # Closed here and not in the horse: there it would say good-bye on the parent's socket.
         connections.close_all()
         # Else the horse would print the parent's buffer once more.
@@ -295,7 +301,19 @@ class Worker(RQWorker):
                 raise HorseMonitorTimeoutException
             end.join(0.5)
         self._horse_end = None
+        self._horse_status = end.status
         return end.pid, end.status, end.usage
+
+    def _abandon_leases(self) -> None:
+        """Say that the horse is dead, so that its job need not wait for the end of its lease."""
+        try:
+            if transitions.abandon(self.name):
+                logger.warning("worker %s: its horse died, its lease ends", self.name)
+        except (DatabaseError, InterfaceError) as error:
+            # It runs out by itself.
+            logger.warning("worker %s: its horse died: %s", self.name, type(error).__name__)
+        finally:
+            connections.close_all()
 
     def teardown(self) -> None:
         """Unregister, if Redis is there; who leaves does not wait for one that hangs."""

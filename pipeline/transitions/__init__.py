@@ -22,11 +22,14 @@ from pipeline.transitions.incidents import (
     note_incident,
     open_incident,
 )
-from pipeline.transitions.leases import Lease, claim, fenced, heartbeat, set_deadline
+from pipeline.transitions.leases import Lease, abandon, claim, fenced, heartbeat, set_deadline
+from pipeline.transitions.recovery import Recovered, recover_expired, wake_again
+from pipeline.transitions.stale import Stale, find_stale, reset_stale
 from pipeline.transitions.steps import (
     Failure,
     Parking,
     begin_discovery,
+    bury_step,
     complete_step,
     fail_step,
     give_back,
@@ -40,13 +43,18 @@ __all__ = [
     "Flush",
     "Lease",
     "Parking",
+    "Recovered",
+    "Stale",
+    "abandon",
     "begin_discovery",
+    "bury_step",
     "claim",
     "close_incident",
     "complete_step",
     "end_pauses",
     "fail_step",
     "fenced",
+    "find_stale",
     "give_back",
     "heartbeat",
     "link_failed_jobs",
@@ -56,11 +64,14 @@ __all__ = [
     "pause_on",
     "pause_provider",
     "pause_queue",
+    "recover_expired",
     "release",
     "release_due",
     "release_probes",
+    "reset_stale",
     "row_of",
     "set_deadline",
     "settle_discovery",
+    "wake_again",
     "write",
 ]

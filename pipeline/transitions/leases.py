@@ -164,6 +164,22 @@ def heartbeat(lease: Lease) -> None:
             raise LeaseLostError("the lease of this step ran out; nothing more is written")
 
 
+def abandon(worker_id: str) -> int:
+    """Let the leases run out that a worker's horse held, whose end the system has reported.
+
+    Safe where the lease alone would not be asked: a worker's name is its own for one start, it has
+    one horse at a time, and that one cannot write any more. Returns how many there were.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE job_queue SET lease_expires_at = clock_timestamp()"
+            " WHERE worker_id = %s AND status = 'processing'"
+            " AND lease_expires_at > clock_timestamp()",
+            [worker_id],
+        )
+        return int(cursor.rowcount)
+
+
 def set_deadline(lease: Lease, seconds: float) -> None:
     """Note until when the step may take, for whoever looks at the job; the fan-out enforces it."""
     with connection.cursor() as cursor:

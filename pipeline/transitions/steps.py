@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import F, Func, JSONField, Value
 from django.db.models.functions import Coalesce
 
 from pipeline.errors import ErrorCode, LeaseLostError
@@ -84,6 +84,7 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
     """Move a record past its step, and its job on to the next one.
 
     Returns the dispatch number of the wake-up that is due, or None where the job is complete.
+    Crashes are counted anew for the next step.
     """
     step = lease.step
     ShellFile.objects.filter(id=lease.shell_file_id).update(
@@ -98,7 +99,7 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         }
     if next_step is not None:
         session.update(**changes, workflow_step=WORKFLOW_STEP[next_step])
-        return _requeue(lease, current_step=next_step)
+        return _requeue(lease, current_step=next_step, crash_count=0)
     for left in list(Step)[list(Step).index(step) + 1 :]:
         changes[f"{left.value}_status"] = PassStatus.SKIPPED
     session.update(
@@ -121,7 +122,13 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         processing_completed_at=ClockTimestamp(),
     )
     # `last_error` and `error_details` stay: they say what an earlier run met.
-    _leave(lease, status=JobStatus.COMPLETED, error_code=None, completed_at=ClockTimestamp())
+    _leave(
+        lease,
+        status=JobStatus.COMPLETED,
+        error_code=None,
+        crash_count=0,
+        completed_at=ClockTimestamp(),
+    )
     return None
 
 
@@ -130,6 +137,15 @@ def fail_step(lease: Lease, failure: Failure) -> None:
 
     What a broken step left in flight goes back to `pending`, so that nothing seems to run.
     """
+    _fail(lease, failure, status=JobStatus.FAILED)
+
+
+def bury_step(lease: Lease, failure: Failure) -> None:
+    """Fail the job so that it stays dead until an operator moves it on; tells the same rows."""
+    _fail(lease, failure, status=JobStatus.DEAD, dead_letter_at=ClockTimestamp())
+
+
+def _fail(lease: Lease, failure: Failure, **ending: Any) -> None:
     step = lease.step
     _lay_down(lease)
     if step is Step.PASS05:
@@ -170,18 +186,20 @@ def fail_step(lease: Lease, failure: Failure) -> None:
     )
     _leave(
         lease,
-        status=JobStatus.FAILED,
+        **ending,
         completed_at=ClockTimestamp(),
         last_error=failure.message,
         error_code=failure.code,
-        error_details={
-            "stage": step,
-            "error_code": failure.code,
-            "failure_encounter_id": str(failure.encounter_id) if failure.encounter_id else None,
-            "failure_batch_index": failure.batch_index,
-            "underlying_error": failure.underlying or failure.code,
-            "attempt_history": failure.attempt_history,
-        },
+        error_details=_noted(
+            {
+                "stage": step,
+                "error_code": failure.code,
+                "failure_encounter_id": str(failure.encounter_id) if failure.encounter_id else None,
+                "failure_batch_index": failure.batch_index,
+                "underlying_error": failure.underlying or failure.code,
+                "attempt_history": failure.attempt_history,
+            }
+        ),
     )
 
 
@@ -241,6 +259,17 @@ def settle_discovery(lease: Lease, discovery_session_id: UUID, *, ok: bool, **to
         status=PassStatus.COMPLETED if ok else PassStatus.FAILED,
         completed_at=ClockTimestamp(),
         **totals,
+    )
+
+
+def _noted(details: dict[str, Any]) -> Func:
+    """Give `error_details` with these in place; what else it holds, as crashes, stays."""
+    return Func(
+        Coalesce(F("error_details"), Value({}, output_field=JSONField())),
+        Value(details, output_field=JSONField()),
+        template="%(expressions)s",
+        arg_joiner=" || ",
+        output_field=JSONField(),
     )
 
 
