@@ -25,7 +25,7 @@ from pipeline.database import is_away
 from pipeline.errors import ErrorCode, LeaseLostError, PipelineError
 from pipeline.outcome import Stage, StepResult
 from pipeline.provider.factory import named_provider
-from pipeline.queues import enqueue_step
+from pipeline.queues import enqueue_steps
 from pipeline.rollup import roll_up
 from pipeline.scrub import scrubbed
 from pipeline.stages import pages
@@ -36,6 +36,7 @@ from pipeline.stopping import on_stop, stop_requested
 from pipeline.transitions import (
     Failure,
     Lease,
+    cancel_asked,
     claim,
     complete_step,
     fail_step,
@@ -43,7 +44,9 @@ from pipeline.transitions import (
     give_back,
     heartbeat,
     park,
+    retry_later,
 )
+from pipeline.types import Due
 from pipeline.worker_identity import worker_identity
 
 logger = logging.getLogger(__name__)
@@ -90,7 +93,8 @@ def _run(lease: Lease) -> StepResult:
         ):
             with attempt:
                 if attempt.retry_state.attempt_number > 1:
-                    heartbeat(lease)
+                    if heartbeat(lease):
+                        return StepResult(given_back="cancelled")
                     if stop_requested():
                         return StepResult(given_back="sigterm")
                 return PASSES[lease.step](lease)
@@ -98,6 +102,8 @@ def _run(lease: Lease) -> StepResult:
     except LeaseLostError:
         raise
     except PipelineError as error:
+        if error.code is ErrorCode.CANCELLED:
+            return StepResult(given_back="cancelled")
         return StepResult(failure=Failure(code=error.code, message=error.message))
     except Exception as error:  # noqa: BLE001 - whatever it is, the job must end as failed
         return _broken(lease, error)
@@ -145,21 +151,28 @@ def _write_end(lease: Lease, result: StepResult) -> None:
     with fenced(lease):
         result.publish()
         roll_up(lease, f"{lease.step}: {_outcome(result)}")
-        if result.given_back is not None:
-            _wake(lease, lease.step, give_back(lease))
-        elif result.parked is not None:
-            park(lease, result.parked)
-        elif result.failure is not None:
+        due = _left(lease, result)
+        # An operator's wish goes before whatever the job would have waited for.
+        if not cancel_asked(lease) and due is not None:
+            enqueue_steps([due])
+
+
+def _left(lease: Lease, result: StepResult) -> Due | None:
+    """Move the job to where its step leaves it; return what is due now."""
+    if result.given_back is not None:
+        return Due(job_id=lease.job_id, step=lease.step, dispatch_no=give_back(lease))
+    if result.parked is not None:
+        park(lease, result.parked)
+        return None
+    if result.failure is not None:
+        if not retry_later(lease, result.failure):
             fail_step(lease, result.failure)
-        else:
-            following = next_step(lease.step)
-            dispatch_no = complete_step(lease, following)
-            if following is not None and dispatch_no is not None:
-                _wake(lease, following, dispatch_no)
-
-
-def _wake(lease: Lease, step: Step, dispatch_no: int) -> None:
-    enqueue_step(lease.job_id, step.value, dispatch_no)
+        return None
+    following = next_step(lease.step)
+    dispatch_no = complete_step(lease, following)
+    if following is None or dispatch_no is None:
+        return None
+    return Due(job_id=lease.job_id, step=following, dispatch_no=dispatch_no)
 
 
 def _outcome(result: StepResult) -> str:
