@@ -59,7 +59,8 @@ NOTHING = Scope(encounters=(), batches=(), chunks=())
 
 _PUT_BACK = f"""
 UPDATE job_queue j SET status = 'pending', dispatch_no = j.dispatch_no + 1,
-  available_at = clock_timestamp(), retry_count = 0, crash_count = 0, dead_letter_at = NULL,
+  available_at = clock_timestamp(), crash_count = 0, dead_letter_at = NULL,
+  retry_count = CASE WHEN %(is_all)s THEN 0 ELSE j.retry_count END,
   completed_at = NULL, error_code = NULL, parked_until = NULL, park_reason = NULL,
   incident_id = NULL, pause_id = NULL, cancel_requested_at = NULL,
   error_details = {noted_sql("j.error_details", "%(entry)s")},
@@ -207,7 +208,8 @@ def put_back(
     """Put a failed or cancelled job back in line, or a dead one; return what is due.
 
     Returns None where the job is in no such state any more, or nothing in the scope has failed.
-    It starts with a new budget of retries and crashes; `entry` joins its history.
+    It starts with a new budget of crashes, and of retries where all that failed is meant: else what
+    was left out would soon be retried by itself. `entry` joins its history.
     """
     guard = _GUARDS[JobStatus.DEAD if dead else JobStatus.FAILED]
     if not scope.is_all:
@@ -215,7 +217,12 @@ def put_back(
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             _PUT_BACK.replace("{guard}", guard),
-            {"job": job_id, "entry": as_json(entry), **_scope(scope)},
+            {
+                "job": job_id,
+                "entry": as_json(entry),
+                "is_all": scope.is_all,
+                **_scope(scope),
+            },
         )
         row = cursor.fetchone()
         if row is None:
