@@ -25,7 +25,7 @@ from pipeline.database import is_away
 from pipeline.errors import ErrorCode, LeaseLostError, PipelineError
 from pipeline.outcome import Stage, StepResult
 from pipeline.provider.factory import named_provider
-from pipeline.queues import enqueue_steps
+from pipeline.queues import enqueue_step
 from pipeline.rollup import roll_up
 from pipeline.scrub import scrubbed
 from pipeline.stages import pages
@@ -46,7 +46,6 @@ from pipeline.transitions import (
     park,
     retry_later,
 )
-from pipeline.types import Due
 from pipeline.worker_identity import worker_identity
 
 logger = logging.getLogger(__name__)
@@ -151,28 +150,24 @@ def _write_end(lease: Lease, result: StepResult) -> None:
     with fenced(lease):
         result.publish()
         roll_up(lease, f"{lease.step}: {_outcome(result)}")
-        due = _left(lease, result)
-        # An operator's wish goes before whatever the job would have waited for.
-        if not cancel_asked(lease) and due is not None:
-            enqueue_steps([due])
+        if result.given_back is not None:
+            _wake(lease, lease.step, give_back(lease))
+        elif result.parked is not None:
+            park(lease, result.parked)
+        elif result.failure is not None:
+            if not retry_later(lease, result.failure):
+                fail_step(lease, result.failure)
+        else:
+            following = next_step(lease.step)
+            dispatch_no = complete_step(lease, following)
+            if following is not None and dispatch_no is not None:
+                _wake(lease, following, dispatch_no)
+        # Whatever the job would wait for, an operator's wish goes first; a wake-up finds nothing.
+        cancel_asked(lease)
 
 
-def _left(lease: Lease, result: StepResult) -> Due | None:
-    """Move the job to where its step leaves it; return what is due now."""
-    if result.given_back is not None:
-        return Due(job_id=lease.job_id, step=lease.step, dispatch_no=give_back(lease))
-    if result.parked is not None:
-        park(lease, result.parked)
-        return None
-    if result.failure is not None:
-        if not retry_later(lease, result.failure):
-            fail_step(lease, result.failure)
-        return None
-    following = next_step(lease.step)
-    dispatch_no = complete_step(lease, following)
-    if following is None or dispatch_no is None:
-        return None
-    return Due(job_id=lease.job_id, step=following, dispatch_no=dispatch_no)
+def _wake(lease: Lease, step: Step, dispatch_no: int) -> None:
+    enqueue_step(lease.job_id, step.value, dispatch_no)
 
 
 def _outcome(result: StepResult) -> str:

@@ -86,7 +86,9 @@ def _by_code(selection: Selection, code: ErrorCode) -> tuple[list[Found], list[I
         failed, discovery_session__shell_file_id=OuterRef("shell_file_id")
     )
     own = Q(error_details__error_code=code) | Q(error_details__underlying_error=code)
-    jobs = Job.objects.filter(own | Exists(batches) | Exists(chunks)).order_by("created_at", "id")
+    is_failed = Q(status=JobStatus.FAILED)
+    with_code = Q(own) | (is_failed & (Exists(batches) | Exists(chunks)))
+    jobs = Job.objects.filter(with_code).order_by("created_at", "id")
     if selection.step is not None:
         jobs = jobs.filter(current_step=selection.step)
     # One that is parked for its retry has not ended; it failed when it was parked.
@@ -104,8 +106,8 @@ def _by_code(selection: Selection, code: ErrorCode) -> tuple[list[Found], list[I
     scopes = _scopes_of_code([job.shell_file_id for job in rows], code, failed)
     found, left = [], []
     for job in rows:
-        is_failed = job.status == JobStatus.FAILED
-        scope = scopes.get(job.shell_file_id, Scope()) if is_failed else Scope()
+        meant = scopes.get(job.shell_file_id, Scope())
+        scope = meant if job.status == JobStatus.FAILED else Scope()
         reason = _LEFT[JobStatus.CANCELLED] if job.status == JobStatus.CANCELLED else None
         reason = reason or _why_not(job, scope)
         if reason is None:

@@ -21,6 +21,7 @@ from pipeline import jobs, services
 from pipeline.errors import ErrorCode, UserError
 from pipeline.models import (
     Batch,
+    Chunk,
     EncounterResult,
     Entity,
     Job,
@@ -28,14 +29,15 @@ from pipeline.models import (
     Session,
     Summary,
 )
+from pipeline.outcome import StepResult
 from pipeline.queues import queue_depths
 from pipeline.services import Selection
 from pipeline.stages.intake import Received
 from pipeline.states import JobStatus, Step
-from pipeline.transitions import Failure
+from pipeline.transitions import Failure, claim
 from pipeline.transitions.retries import ALL, NOTHING, worth_retrying
 from tests import records
-from tests.rows import a_job
+from tests.rows import a_job, an_encounter
 from tests.short_records import short_record
 
 TABLES = (
@@ -360,6 +362,57 @@ def test_what_waits_for_its_retry_can_be_had_at_once_and_what_waits_for_a_quota_
     failed.refresh_from_db()
     assert (failed.status, failed.parked_until, failed.park_reason) == ("pending", None, None)
     assert Job.objects.get(id=held.id).status == JobStatus.PARKED
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("redis_db")
+def test_a_chunk_is_asked_for_again_alone_and_its_record_goes_on(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.PASS05_CHUNK_PAGES = 2
+    received = records.submit(short_record(tmp_path / "record.pdf", 6))
+    jobs.run_step("pages")
+    faults = [{"fault": "bad-json", "kind": "discovery", "page": page} for page in (1, 5)]
+    with records.through_emulator(faults), records.no_breaker():
+        jobs.run_step("pass05")
+    failed, other = Chunk.objects.filter(status="failed").order_by("chunk_index")
+    calls = ProviderCall.objects.filter(step="pass05").count()
+
+    found = services.retry_preview(Selection(batch=failed.id))
+    services.batch_retry(failed.id, reason="one first")
+    jobs.run_step("pass05")
+    one_left = list(Chunk.objects.filter(status="failed"))
+    services.record_retry(received.shell_file_id, reason="then the other")
+    records.run_record(received)
+
+    assert (found.calls, found.pages) == (1, 2)
+    assert found.input_tokens > 100
+    assert one_left == [other]
+    again = ProviderCall.objects.filter(step="pass05").order_by("created_at")[calls:]
+    assert [call.chunk_id for call in again] == [failed.id, other.id]
+    assert Job.objects.get().status == JobStatus.COMPLETED
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("redis_db")
+def test_a_step_that_broke_as_a_whole_is_retried_and_its_failed_rows_are_left() -> None:
+    job = a_job(max_retries=1)
+    _, (batch,) = an_encounter(job)
+    Batch.objects.update(status="failed", error_code="CONTENT_BLOCKED")
+    broken = StepResult(failure=Failure(code=ErrorCode.DB_ERROR, message="the database failed"))
+
+    ends = []
+    for _ in range(2):
+        lease = claim(Step.PASS1, "w")
+        assert lease is not None
+        jobs._end(lease, broken)
+        job.refresh_from_db()
+        ends.append((job.status, job.retry_count, job.error_code))
+        services.job_release([job.id])
+
+    assert ends == [("parked", 1, "DB_ERROR"), ("failed", 1, "DB_ERROR")]
+    batch.refresh_from_db()
+    assert batch.status == "failed"
 
 
 ENCOUNTERS = ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222")
