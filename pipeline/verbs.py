@@ -7,9 +7,7 @@ a second click, or a second operator, does no harm. Who, why and when join the j
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -67,12 +65,11 @@ def work_retry(selection: Selection, *, reason: str, by: str | None = None) -> R
 
     Each job in a transaction of its own. Raises UserError where there is nothing to retry.
     """
-    words = _stated(reason)
+    _stated(reason)
     found = preview(selection)
-    entry = {"event": "retried", "by": by, "reason": words, "what": str(selection)}
     retried, left = [], list(found.ineligible)
     for each in found.eligible:
-        if _put_back(each, entry) is not None:
+        if candidate_retry(each, reason=reason, by=by, what=str(selection)):
             retried.append(each)
         else:
             left.append(
@@ -85,6 +82,31 @@ def work_retry(selection: Selection, *, reason: str, by: str | None = None) -> R
     if not retried:
         raise UserError(_nothing(selection, left))
     return Retried(retried=tuple(retried), ineligible=tuple(left))
+
+
+def candidate_retry(
+    candidate: Candidate, *, reason: str, by: str | None = None, what: str | None = None
+) -> bool:
+    """Retry one candidate of a preview; False where it is in no such state any more.
+
+    For who goes through a preview item by item, as a bulk operation does. Raises UserError without
+    a reason.
+    """
+    entry = {"event": "retried", "by": by, "reason": _stated(reason), "what": what}
+    with transaction.atomic():
+        due = transitions.put_back(candidate.job_id, candidate.scope, entry=entry)
+        if due is not None:
+            enqueue_steps([due])
+    if due is None:
+        return False
+    logger.info(
+        "job_retried job=%s step=%s dispatch_no=%s",
+        due.job_id,
+        due.step.value,
+        due.dispatch_no,
+        extra={"action": "job_retried", "job": str(due.job_id)},
+    )
+    return True
 
 
 def record_retry(shell_file_id: UUID, *, reason: str, by: str | None = None) -> Retried:
@@ -158,22 +180,6 @@ _ENDED: dict[JobStatus, str] = {
 }
 
 
-def _put_back(candidate: Candidate, entry: Mapping[str, Any]) -> Due | None:
-    with transaction.atomic():
-        due = transitions.put_back(candidate.job_id, candidate.scope, entry=entry)
-        if due is not None:
-            enqueue_steps([due])
-    if due is not None:
-        logger.info(
-            "job_retried job=%s step=%s dispatch_no=%s",
-            due.job_id,
-            due.step.value,
-            due.dispatch_no,
-            extra={"action": "job_retried", "job": str(due.job_id)},
-        )
-    return due
-
-
 def _job(job_or_record: UUID) -> Job:
     found = Job.objects.filter(Q(id=job_or_record) | Q(shell_file_id=job_or_record))
     job = found.order_by("-created_at").first()
@@ -213,6 +219,7 @@ __all__ = [
     "Retried",
     "Selection",
     "batch_retry",
+    "candidate_retry",
     "encounter_retry",
     "job_cancel",
     "job_requeue",

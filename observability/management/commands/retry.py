@@ -93,7 +93,7 @@ def lines(found: Preview) -> list[str]:
         f"  Eligible      {counted(records, 'record')} · {counted(encounters, 'failed encounter')}",
     ]
     if found.ineligible:
-        why = " · ".join(f"{number} {reason}" for reason, number in found.reasons.items())
+        why = " · ".join(f"{reason} ({number})" for reason, number in found.reasons.items())
         said.append(f"  Not eligible  {len(found.ineligible)}: {why}")
     if found.eligible:
         costs = (
