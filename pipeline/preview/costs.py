@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -123,12 +124,16 @@ def _input_tokens(rows: Sequence[Any]) -> int:
     chunks = [row.id for row in rows if isinstance(row, Chunk)]
     tokens: int = sum(row.estimated_input_tokens for row in batches)
     if batches:
-        zones = not settings.PASS1_DISABLE_ZONES
-        tokens += len(batches) * estimate_tokens(render_entities("", (), include_zones=zones))
+        tokens += len(batches) * _entity_overhead(not settings.PASS1_DISABLE_ZONES)
     if chunks:
         tokens += len(chunks) * estimate_tokens(render_discovery("", ()))
         tokens += _characters(chunks) // 4
     return tokens
+
+
+@cache
+def _entity_overhead(zones: bool) -> int:
+    return estimate_tokens(render_entities("", (), include_zones=zones))
 
 
 def _characters(chunks: Sequence[UUID]) -> int:
