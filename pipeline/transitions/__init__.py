@@ -6,6 +6,7 @@ Imports models and states. Lock order everywhere: job → encounter → batch, i
 
 from __future__ import annotations
 
+from pipeline.transitions.cancelling import cancel, cancel_asked
 from pipeline.transitions.flush import ENCOUNTER_COLUMNS, Flush, row_of, write
 from pipeline.transitions.holds import (
     end_pauses,
@@ -24,6 +25,7 @@ from pipeline.transitions.incidents import (
 )
 from pipeline.transitions.leases import Lease, abandon, claim, fenced, heartbeat, set_deadline
 from pipeline.transitions.recovery import Recovered, recover_expired, wake_again
+from pipeline.transitions.retries import Scope, put_back, retry_later
 from pipeline.transitions.stale import Stale, find_stale, reset_stale
 from pipeline.transitions.steps import (
     Failure,
@@ -44,10 +46,13 @@ __all__ = [
     "Lease",
     "Parking",
     "Recovered",
+    "Scope",
     "Stale",
     "abandon",
     "begin_discovery",
     "bury_step",
+    "cancel",
+    "cancel_asked",
     "claim",
     "close_incident",
     "complete_step",
@@ -64,11 +69,13 @@ __all__ = [
     "pause_on",
     "pause_provider",
     "pause_queue",
+    "put_back",
     "recover_expired",
     "release",
     "release_due",
     "release_probes",
     "reset_stale",
+    "retry_later",
     "row_of",
     "set_deadline",
     "settle_discovery",

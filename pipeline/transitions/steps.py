@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Func, JSONField, Value
+from django.db.models import F
 from django.db.models.functions import Coalesce
 
 from pipeline.errors import ErrorCode, LeaseLostError
@@ -37,6 +37,7 @@ from pipeline.states import (
     SummaryStatus,
     WorkStatus,
 )
+from pipeline.transitions.history import noted
 from pipeline.transitions.leases import Lease
 
 _REACHED: dict[Step, SummaryStatus] = {
@@ -62,6 +63,27 @@ class Failure:
     attempt_history: list[dict[str, Any]] = field(default_factory=list)
     drill_down: list[dict[str, Any]] = field(default_factory=list)
     """Every failure of the step: {encounter_id, batch_index, pages, error_code, ...}."""
+
+    def details(self, step: Step) -> dict[str, Any]:
+        """Return what `job_queue.error_details` says of it (`spec.md` point 18)."""
+        return {
+            "stage": step,
+            "error_code": self.code,
+            "failure_encounter_id": str(self.encounter_id) if self.encounter_id else None,
+            "failure_batch_index": self.batch_index,
+            "underlying_error": self.underlying or self.code,
+            "attempt_history": self.attempt_history,
+        }
+
+    def noted(self, step: Step) -> dict[str, Any]:
+        """Return what stays of it in the job's history."""
+        return {
+            "step": step,
+            "error_code": self.code,
+            "underlying_error": self.underlying or self.code,
+            "message": self.message,
+            "failures": len(self.drill_down) or 1,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +169,7 @@ def bury_step(lease: Lease, failure: Failure) -> None:
 
 def _fail(lease: Lease, failure: Failure, **ending: Any) -> None:
     step = lease.step
-    _lay_down(lease)
+    lay_down(lease)
     if step is Step.PASS05:
         DiscoverySession.objects.filter(
             shell_file_id=lease.shell_file_id, status=PassStatus.PROCESSING
@@ -190,16 +212,7 @@ def _fail(lease: Lease, failure: Failure, **ending: Any) -> None:
         completed_at=ClockTimestamp(),
         last_error=failure.message,
         error_code=failure.code,
-        error_details=_noted(
-            {
-                "stage": step,
-                "error_code": failure.code,
-                "failure_encounter_id": str(failure.encounter_id) if failure.encounter_id else None,
-                "failure_batch_index": failure.batch_index,
-                "underlying_error": failure.underlying or failure.code,
-                "attempt_history": failure.attempt_history,
-            }
-        ),
+        error_details=noted({"event": "failed", **failure.noted(step)}, **failure.details(step)),
     )
 
 
@@ -208,7 +221,7 @@ def give_back(lease: Lease) -> int:
 
     What is in flight goes back to `pending`; what has succeeded stays.
     """
-    _lay_down(lease)
+    lay_down(lease)
     return _requeue(lease, current_step=lease.step)
 
 
@@ -218,7 +231,7 @@ def park(lease: Lease, parking: Parking) -> None:
     What is in flight goes back to `pending`; what has succeeded stays. An incident or pause that
     has ended meanwhile is no trap: the next `holds.release_due` finds the job.
     """
-    _lay_down(lease)
+    lay_down(lease)
     _leave(
         lease,
         status=JobStatus.PARKED,
@@ -262,18 +275,8 @@ def settle_discovery(lease: Lease, discovery_session_id: UUID, *, ok: bool, **to
     )
 
 
-def _noted(details: dict[str, Any]) -> Func:
-    """Give `error_details` with these in place; what else it holds, as crashes, stays."""
-    return Func(
-        Coalesce(F("error_details"), Value({}, output_field=JSONField())),
-        Value(details, output_field=JSONField()),
-        template="%(expressions)s",
-        arg_joiner=" || ",
-        output_field=JSONField(),
-    )
-
-
-def _lay_down(lease: Lease) -> None:
+def lay_down(lease: Lease) -> None:
+    """Return what is in flight of a step to `pending`; what has succeeded stays."""
     for work in (EncounterResult, Batch, Chunk):
         work._default_manager.filter(
             processing_session_id=lease.session_id, status=WorkStatus.PROCESSING
