@@ -159,15 +159,15 @@ def fail_step(lease: Lease, failure: Failure) -> None:
 
     What a broken step left in flight goes back to `pending`, so that nothing seems to run.
     """
-    _fail(lease, failure, status=JobStatus.FAILED)
+    _fail(lease, failure, "failed", status=JobStatus.FAILED)
 
 
 def bury_step(lease: Lease, failure: Failure) -> None:
     """Fail the job so that it stays dead until an operator moves it on; tells the same rows."""
-    _fail(lease, failure, status=JobStatus.DEAD, dead_letter_at=ClockTimestamp())
+    _fail(lease, failure, "died", status=JobStatus.DEAD, dead_letter_at=ClockTimestamp())
 
 
-def _fail(lease: Lease, failure: Failure, **ending: Any) -> None:
+def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
     step = lease.step
     lay_down(lease)
     if step is Step.PASS05:
@@ -212,7 +212,7 @@ def _fail(lease: Lease, failure: Failure, **ending: Any) -> None:
         completed_at=ClockTimestamp(),
         last_error=failure.message,
         error_code=failure.code,
-        error_details=noted({"event": "failed", **failure.noted(step)}, **failure.details(step)),
+        error_details=noted({"event": event, **failure.noted(step)}, **failure.details(step)),
     )
 
 
