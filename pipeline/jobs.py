@@ -22,6 +22,7 @@ from tenacity import (
 
 from medproc.timing import scaled
 from pipeline.database import is_away
+from pipeline.deadline import DEADLINE
 from pipeline.errors import ErrorCode, LeaseLostError, PipelineError
 from pipeline.outcome import Stage, StepResult
 from pipeline.provider.factory import named_provider
@@ -62,10 +63,13 @@ def run_step(step: str) -> None:
     if lease is None:
         return
     _log("step_started", lease)
+    DEADLINE.allow(scaled(settings.STEP_DEADLINE_MIN_S))
     try:
         _end(lease, _run(lease))
     except LeaseLostError:
         _log("lease_lost", lease)
+    finally:
+        DEADLINE.forget()
 
 
 def next_step(step: Step) -> Step | None:

@@ -25,6 +25,7 @@ from medproc.timing import scaled
 from pipeline import fanout, retry_policy, transitions
 from pipeline.admission import OUTAGE_CODES, Admission
 from pipeline.database import is_away
+from pipeline.deadline import SOFT_SHARE
 from pipeline.deciding import Policy, as_call_error
 from pipeline.errors import CallError, ErrorCode, LeaseLostError, PipelineError
 from pipeline.ledger import Answer, Ledger
@@ -35,10 +36,10 @@ from pipeline.parts import Key, Piece
 from pipeline.pieces import Accepted, Dividing, Pieces
 from pipeline.provider.base import Provider, Request
 from pipeline.scrub import scrubbed
-from pipeline.states import WorkStatus
+from pipeline.states import WORK_TERMINAL, WorkStatus
 from pipeline.stopping import grace_left, grace_s, on_stop
 from pipeline.tally import Tally
-from pipeline.transitions import Flush, Lease, row_of
+from pipeline.transitions import Failure, Flush, Lease, row_of
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +107,8 @@ def run(lease: Lease, work: Work, provider: Provider, *, deadline_s: float) -> S
     """Call the provider for every row and record all that happens.
 
     Returns None when each row has ended, or how the step goes on where some have not: given back
-    (`sigterm`, `written_off`), or parked until a quota, a key or the provider is there again.
+    (`sigterm`, `written_off`, `gave_way`), parked until a quota, a key or the provider is there
+    again, or failed with DEADLINE_EXCEEDED: a retry then asks for the rest.
     Raises LeaseLostError, with nothing more written, when the job is not ours any longer.
     """
     return _Owner(lease, work, provider).run(deadline_s)
@@ -155,6 +157,7 @@ class _Owner:
             grace_s=grace_s(),
             tick_s=min(FLUSH_S, scaled(settings.HEARTBEAT_S)) / 2,
             run_deadline_s=deadline_s,
+            soft_share=SOFT_SHARE,
         )
         self._begin_with_what_is_known()
         items = [self._policy.item(piece) for piece in self._pieces.open]
@@ -191,8 +194,25 @@ class _Owner:
         self._write_all(limits.tick_s)
         if reason is None:
             return None
+        if reason == fanout.DEADLINE:
+            return self._out_of_time(deadline_s)
         parking = self._admission.parking()
         return StepResult(parked=parking) if parking else StepResult(given_back=reason)
+
+    def _out_of_time(self, deadline_s: float) -> StepResult:
+        rows = [*self._work.known, *self._work.rows]
+        ended = sum(row.status in WORK_TERMINAL for row in rows)
+        first = next(row for row in self._work.rows if row.status not in WORK_TERMINAL)
+        return StepResult(
+            failure=Failure(
+                code=ErrorCode.DEADLINE_EXCEEDED,
+                message=f"{self._lease.step} used up its {deadline_s:.0f} s with {ended} of"
+                f" {len(rows)} {self._model._meta.verbose_name_plural} ended; waits that do not"
+                " count are left out; a retry goes on from there",
+                encounter_id=getattr(first, "healthcare_encounter_id", None),
+                batch_index=getattr(first, "batch_index", None),
+            )
+        )
 
     def _begin_with_what_is_known(self) -> None:
         """Take in what earlier runs left: failures of an outage, rows whose parts are all there."""

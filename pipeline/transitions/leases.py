@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from medproc.timing import scaled
+from pipeline.deadline import DEADLINE
 from pipeline.errors import LeaseLostError
 from pipeline.states import WORKFLOW_STEP, Step
 from pipeline.transitions.holds import AGEING_S, BEST_WAITING, hold_on, park_waiting
@@ -42,7 +43,8 @@ UPDATE job_queue j SET
   status = 'processing', lease_gen = j.lease_gen + 1, worker_id = %(worker)s,
   heartbeat_at = clock_timestamp(),
   lease_expires_at = clock_timestamp() + make_interval(secs => %(lease)s),
-  step_started_at = clock_timestamp(), started_at = coalesce(j.started_at, clock_timestamp()),
+  step_started_at = clock_timestamp(),
+  step_deadline_at = clock_timestamp() + make_interval(secs => %(deadline)s), started_at = coalesce(j.started_at, clock_timestamp()),
   parked_until = NULL, park_reason = NULL, completed_at = NULL, error_code = NULL,
   updated_at = clock_timestamp()
 FROM ai_processing_sessions s
@@ -101,6 +103,7 @@ def claim(step: Step, worker_id: str, serving: ProviderModel | None = None) -> L
             {
                 "worker": worker_id,
                 "lease": scaled(settings.LEASE_S),
+                "deadline": scaled(settings.STEP_DEADLINE_MIN_S),
                 "step": step.value,
                 "ageing": scaled(AGEING_S),
                 "probe_of": hold.incident_id if hold else None,
@@ -151,21 +154,30 @@ def fenced(lease: Lease) -> Iterator[None]:
 
 
 def heartbeat(lease: Lease) -> None:
-    """Renew the lease. Raises LeaseLostError where it is gone or has run out already."""
+    """Renew the lease. Raises LeaseLostError where it is gone or has run out already.
+
+    The step's deadline is noted anew: waits that do not count have moved it.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE job_queue SET heartbeat_at = clock_timestamp(),"
-            " lease_expires_at = clock_timestamp() + make_interval(secs => %s)"
+            " lease_expires_at = clock_timestamp() + make_interval(secs => %s),"
+            " step_deadline_at = coalesce("
+            "clock_timestamp() + make_interval(secs => %s), step_deadline_at)"
             " WHERE id = %s AND lease_gen = %s AND status = 'processing'"
             " AND lease_expires_at > clock_timestamp()",
-            [scaled(settings.LEASE_S), lease.job_id, lease.gen],
+            [scaled(settings.LEASE_S), DEADLINE.left_s, lease.job_id, lease.gen],
         )
         if cursor.rowcount != 1:
             raise LeaseLostError("the lease of this step ran out; nothing more is written")
 
 
 def set_deadline(lease: Lease, seconds: float) -> None:
-    """Note until when the step may take, for whoever looks at the job; the fan-out enforces it."""
+    """Give the step so many seconds from now, and note it for whoever looks at the job.
+
+    The fan-out and `keeping` end the step at its deadline, its worker a little later by force.
+    """
+    DEADLINE.allow(seconds)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE job_queue SET step_deadline_at = clock_timestamp() + make_interval(secs => %s)"
