@@ -1,4 +1,4 @@
-"""Until when the step of this process may take: set by its owner, kept to by all, seen by its parent.
+"""How long the step of this process may take: set by its owner, seen by the process's parent.
 
 Imports the standard library only. The end lies in memory that a horse shares with its worker, as
 seconds of the system's monotonic clock, so that the worker can end a horse that hangs in C code.

@@ -24,9 +24,10 @@ from medproc.timing import scaled
 from pipeline.database import is_away
 from pipeline.deadline import DEADLINE
 from pipeline.errors import ErrorCode, LeaseLostError, PipelineError
+from pipeline.giving_way import GAVE_WAY
 from pipeline.outcome import Stage, StepResult
 from pipeline.provider.factory import named_provider
-from pipeline.queues import enqueue_step
+from pipeline.queues import enqueue_step, enqueue_steps
 from pipeline.rollup import roll_up
 from pipeline.scrub import scrubbed
 from pipeline.stages import pages
@@ -43,9 +44,10 @@ from pipeline.transitions import (
     fenced,
     give_back,
     heartbeat,
+    next_of_batch,
     park,
 )
-from pipeline.worker_identity import worker_identity
+from pipeline.worker_identity import served_beside, worker_identity
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +61,9 @@ PASSES: dict[Step, Stage] = {
 
 def run_step(step: str) -> None:
     """Claim the best waiting job of a pass, run its step, and write how it ended."""
-    lease = claim(Step(step), worker_identity(), named_provider(settings))
+    lease = claim(
+        Step(step), worker_identity(), named_provider(settings), others=served_beside(step)
+    )
     if lease is None:
         return
     _log("step_started", lease)
@@ -150,7 +154,8 @@ def _write_end(lease: Lease, result: StepResult) -> None:
         result.publish()
         roll_up(lease, f"{lease.step}: {_outcome(result)}")
         if result.given_back is not None:
-            _wake(lease, lease.step, give_back(lease))
+            gave_way = result.given_back == GAVE_WAY
+            _wake(lease, lease.step, give_back(lease, gave_way=gave_way))
         elif result.parked is not None:
             park(lease, result.parked)
         elif result.failure is not None:
@@ -160,6 +165,8 @@ def _write_end(lease: Lease, result: StepResult) -> None:
             dispatch_no = complete_step(lease, following)
             if following is not None and dispatch_no is not None:
                 _wake(lease, following, dispatch_no)
+        if lease.record_batch_id is not None:
+            enqueue_steps(next_of_batch(lease.record_batch_id, but=lease.job_id))
 
 
 def _wake(lease: Lease, step: Step, dispatch_no: int) -> None:

@@ -47,6 +47,7 @@ def _held_by(worker_id: str) -> list[Lease]:
             step=Step(job.current_step),
             gen=job.lease_gen,
             worker_id=worker_id,
+            record_batch_id=job.record_batch_id,
         )
         for job in jobs
     ]

@@ -28,6 +28,7 @@ from pipeline.database import is_away
 from pipeline.deadline import SOFT_SHARE
 from pipeline.deciding import Policy, as_call_error
 from pipeline.errors import CallError, ErrorCode, LeaseLostError, PipelineError
+from pipeline.giving_way import GAVE_WAY, GivingWay
 from pipeline.ledger import Answer, Ledger
 from pipeline.models import Batch, Chunk
 from pipeline.models.fields import milliseconds
@@ -144,6 +145,7 @@ class _Owner:
         self._publications: list[_Publication] = []
         self._flushed_at = self._beat_at = time.monotonic()
         self._policy = Policy(lease, work, self._pieces, self._tally, self._admission)
+        self._giving_way = GivingWay(lease)
 
     def run(self, deadline_s: float) -> StepResult | None:
         transitions.set_deadline(self._lease, deadline_s)
@@ -181,6 +183,8 @@ class _Owner:
                     self._record(event)
                     self._dirty |= self._policy.take_changed()
                     self._keep_up()
+                    if run.stop_reason is None and self._gives_way():
+                        run.stop(GAVE_WAY, grace_s=limits.call_deadline_s)
             except LeaseLostError:
                 raise
             except Exception:
@@ -415,6 +419,15 @@ class _Owner:
             self._database_away(error)
         else:
             self._beat_at = now
+
+    def _gives_way(self) -> bool:
+        try:
+            return self._giving_way.is_due()
+        except (OperationalError, InterfaceError) as error:
+            if not is_away(error):
+                raise
+            self._database_away(error)
+            return False
 
     def _database_away(self, error: Exception) -> None:
         # A flush is idempotent, so what is not known to be committed is simply written again.

@@ -42,7 +42,7 @@ from pipeline.provider import factory
 from pipeline.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.scrub import scrubbed
 from pipeline.stopping import grace_s, request_stop
-from pipeline.worker_identity import renew_identity, worker_identity
+from pipeline.worker_identity import renew_identity, serve, worker_identity
 
 logger = logging.getLogger(__name__)
 
@@ -116,6 +116,7 @@ class Worker(RQWorker):
         self._horse_end: _HorseEnd | None = None
         self._overdue = False
         DEADLINE.renew()
+        serve(self.queue_names())
 
     @classmethod
     def on(cls, queues: tuple[str, ...]) -> Worker:

@@ -15,6 +15,7 @@ from django.conf import settings
 from medproc.timing import scaled
 from pipeline import deadline, reader, storage
 from pipeline.errors import ErrorCode, PipelineError
+from pipeline.giving_way import GAVE_WAY, GivingWay
 from pipeline.keeping import kept, kept_call
 from pipeline.models import Job, Page, PageSource, Session, ShellFile, Summary
 from pipeline.outcome import StepResult
@@ -59,6 +60,7 @@ def limits() -> reader.Limits:
 
 
 def _read(lease: Lease, shell_file: ShellFile, path: str) -> StepResult:
+    giving_way = GivingWay(lease)
     set_deadline(lease, deadline_s(1))
     count = kept_call(lease, lambda: reader.probe(path, limits())).page_count
     if count != shell_file.page_count:
@@ -68,14 +70,14 @@ def _read(lease: Lease, shell_file: ShellFile, path: str) -> StepResult:
     for first in range(shell_file.pages_read + 1, count + 1, CHUNK_PAGES):
         last = min(first + CHUNK_PAGES - 1, count)
         set_deadline(lease, deadline_s(last - first + 1))
-        stopped = _read_chunk(lease, shell_file, path, range(first, last + 1))
+        stopped = _read_chunk(lease, shell_file, path, range(first, last + 1), giving_way)
         if stopped is not None:
             return stopped
     return _judge(lease)
 
 
 def _read_chunk(
-    lease: Lease, shell_file: ShellFile, path: str, numbers: range
+    lease: Lease, shell_file: ShellFile, path: str, numbers: range, giving_way: GivingWay
 ) -> StepResult | None:
     """Read pages and write them together; say why it stopped where pages are left."""
     chunk = kept(lease, partial(reader.read_pages, path, numbers[0], numbers[-1], limits()))
@@ -85,22 +87,22 @@ def _read_chunk(
         with closing(chunk):
             for page in chunk:
                 pages.append(_row(shell_file, page))
-                if page.number < numbers[-1] and (stopped := _stop(page.number)):
+                if page.number < numbers[-1] and (stopped := _stop(page.number, giving_way)):
                     break
     finally:
         # Whatever ended it, what was read is not read again.
         if pages:
             with fenced(lease):
                 Page.objects.bulk_create(pages)
-                ShellFile.objects.filter(id=shell_file.id).update(
-                    pages_read=pages[-1].page_number
-                )
+                ShellFile.objects.filter(id=shell_file.id).update(pages_read=pages[-1].page_number)
     return stopped
 
 
-def _stop(pages_read: int) -> StepResult | None:
+def _stop(pages_read: int, giving_way: GivingWay) -> StepResult | None:
     if stop_requested():
         return StepResult(given_back="sigterm")
+    if giving_way.is_due():
+        return StepResult(given_back=GAVE_WAY)
     if deadline.is_soft_passed():
         return StepResult(
             failure=Failure(

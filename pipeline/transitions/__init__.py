@@ -22,6 +22,12 @@ from pipeline.transitions.incidents import (
     open_incident,
 )
 from pipeline.transitions.leases import Lease, claim, fenced, heartbeat, set_deadline
+from pipeline.transitions.record_batches import (
+    close_batch,
+    next_of_batch,
+    open_batch,
+    settle_batches,
+)
 from pipeline.transitions.steps import (
     Failure,
     Parking,
@@ -32,6 +38,7 @@ from pipeline.transitions.steps import (
     park,
     settle_discovery,
 )
+from pipeline.transitions.waiting import give_back_after_s, should_give_way
 
 __all__ = [
     "ENCOUNTER_COLUMNS",
@@ -41,15 +48,19 @@ __all__ = [
     "Parking",
     "begin_discovery",
     "claim",
+    "close_batch",
     "close_incident",
     "complete_step",
     "end_pauses",
     "fail_step",
     "fenced",
     "give_back",
+    "give_back_after_s",
     "heartbeat",
     "link_failed_jobs",
+    "next_of_batch",
     "note_incident",
+    "open_batch",
     "open_incident",
     "park",
     "pause_provider",
@@ -59,6 +70,8 @@ __all__ = [
     "release_probes",
     "row_of",
     "set_deadline",
+    "settle_batches",
     "settle_discovery",
+    "should_give_way",
     "write",
 ]

@@ -38,6 +38,7 @@ from pipeline.states import (
     WorkStatus,
 )
 from pipeline.transitions.leases import Lease
+from pipeline.transitions.record_batches import settle_batches
 
 _REACHED: dict[Step, SummaryStatus] = {
     Step.PASS1: SummaryStatus.PASS1_ONLY,
@@ -121,6 +122,7 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
     )
     # `last_error` and `error_details` stay: they say what an earlier run met.
     _leave(lease, status=JobStatus.COMPLETED, error_code=None, completed_at=ClockTimestamp())
+    _settle_batch(lease)
     return None
 
 
@@ -182,15 +184,18 @@ def fail_step(lease: Lease, failure: Failure) -> None:
             "attempt_history": failure.attempt_history,
         },
     )
+    _settle_batch(lease)
 
 
-def give_back(lease: Lease) -> int:
+def give_back(lease: Lease, *, gave_way: bool = False) -> int:
     """Put an unfinished step back in line without spending anything; return its dispatch number.
 
-    What is in flight goes back to `pending`; what has succeeded stays.
+    What is in flight goes back to `pending`; what has succeeded stays. A step that `gave_way` is
+    not claimed again before the smaller work that waits.
     """
     _lay_down(lease)
-    return _requeue(lease, current_step=lease.step)
+    marked = {"gave_way_at": ClockTimestamp()} if gave_way else {}
+    return _requeue(lease, current_step=lease.step, **marked)
 
 
 def park(lease: Lease, parking: Parking) -> None:
@@ -240,6 +245,11 @@ def settle_discovery(lease: Lease, discovery_session_id: UUID, *, ok: bool, **to
         completed_at=ClockTimestamp(),
         **totals,
     )
+
+
+def _settle_batch(lease: Lease) -> None:
+    if lease.record_batch_id is not None:
+        settle_batches([lease.record_batch_id])
 
 
 def _lay_down(lease: Lease) -> None:
