@@ -63,6 +63,11 @@ def _release_parked() -> str:
     return f"released {released}" if released else ""
 
 
+def _settle_batches() -> str:
+    settled = services.batches_settle()
+    return f"settled {settled}" if settled else ""
+
+
 def _detect_incidents() -> str:
     tick = services.incidents_detect()
     said = f"opened {len(tick.opened)}, closed {len(tick.closed)}, probes {len(tick.due)}"
@@ -74,6 +79,11 @@ DUTIES: tuple[Duty, ...] = (
         name="release_parked",
         every_s=lambda: float(settings.RECONCILE_S),
         act=_release_parked,
+    ),
+    Duty(
+        name="settle_batches",
+        every_s=lambda: float(settings.RECONCILE_S),
+        act=_settle_batches,
     ),
     Duty(
         name="detect_incidents",

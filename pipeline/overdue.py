@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 def end_steps_of(worker_id: str) -> int:
     """Fail what this worker holds with DEADLINE_EXCEEDED; count it. Leaves no connection open."""
     try:
-        leases = _held_by(worker_id)
+        leases = leases_of(worker_id)
         for lease in leases:
             _end(lease)
     except (DatabaseError, InterfaceError, LeaseLostError) as error:
@@ -35,7 +35,8 @@ def end_steps_of(worker_id: str) -> int:
     return len(leases)
 
 
-def _held_by(worker_id: str) -> list[Lease]:
+def leases_of(worker_id: str) -> list[Lease]:
+    """Return what this worker holds, by the rows."""
     jobs = Job.objects.filter(worker_id=worker_id, status=JobStatus.PROCESSING)
     return [
         Lease(

@@ -29,6 +29,8 @@ class Submission:
     filename: str | None = None
     patient_reference: str | None = None
     priority: int = 0
+    record_batch_id: UUID | None = None
+    """What it is submitted with."""
     idempotency_key: str | None = None
     user_agent: str | None = None
     ip_address: str | None = None
@@ -110,7 +112,11 @@ def _create(
             user_agent=_stated(submission.user_agent),
             ip_address=submission.ip_address,
         )
-        job = Job.objects.create(shell_file=shell_file, priority=submission.priority)
+        job = Job.objects.create(
+            shell_file=shell_file,
+            priority=submission.priority,
+            record_batch_id=submission.record_batch_id,
+        )
     return Received(shell_file_id=shell_file.id, job_id=job.id, dispatch_no=0)
 
 

@@ -69,7 +69,13 @@ def open_batch(max_concurrent_tasks: int | None = None) -> UUID:
 
 
 def close_batch(batch_id: UUID, records: int) -> None:
-    """Note that so many records were submitted and no more come; ends it where all have ended."""
+    """Note that so many records were submitted and no more come; ends it where all have ended.
+
+    A batch of which nothing could be submitted is taken back.
+    """
+    if records == 0:
+        RecordBatch.objects.filter(id=batch_id).delete()
+        return
     with transaction.atomic():
         RecordBatch.objects.filter(id=batch_id).update(
             submitted_at=ClockTimestamp(), records_total=records

@@ -14,9 +14,24 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from pipeline.errors import ErrorCode
 from pipeline.models import Job, Pause, RecordBatch
+from pipeline.overdue import leases_of
 from pipeline.states import JobStatus, Step
-from pipeline.transitions import claim, fenced, give_back, next_of_batch, should_give_way
+from pipeline.transitions import (
+    Failure,
+    Lease,
+    claim,
+    close_batch,
+    complete_step,
+    fail_step,
+    fenced,
+    give_back,
+    next_of_batch,
+    open_batch,
+    settle_batches,
+    should_give_way,
+)
 from pipeline.transitions.waiting import BEST_WAITING, parameters
 from tests.rows import a_job
 
@@ -24,7 +39,8 @@ LARGE, SMALL = 2, 0
 
 _SEED = """
 WITH patients AS (
-  INSERT INTO user_profiles (id, pseudonym) SELECT gen_random_uuid(), gen_random_uuid()::text RETURNING id
+  INSERT INTO user_profiles (id, pseudonym)
+  SELECT gen_random_uuid(), gen_random_uuid()::text RETURNING id
 ), records AS (
   INSERT INTO shell_files (id, patient_id, sha256, size_bytes, media_type, storage_key)
   SELECT gen_random_uuid(), patients.id, repeat('0', 64), 1, 'application/pdf', 'records/none'
@@ -133,6 +149,42 @@ def test_a_record_that_leaves_a_full_batch_names_who_is_next() -> None:
     assert due[0].job_id != lease.job_id
 
 
+@pytest.mark.django_db
+def test_a_batch_ends_with_its_last_record_and_failed_where_one_has() -> None:
+    batch_id = open_batch()
+    for _ in range(2):
+        a_job(record_batch_id=batch_id)
+    close_batch(batch_id, 2)
+    states = []
+
+    for number in range(2):
+        lease = claim(Step.PASS1, f"w{number}")
+        assert lease is not None
+        with fenced(lease):
+            if number:
+                complete_step(lease, None)
+            else:
+                fail_step(lease, Failure(code=ErrorCode.PARSE_JSON, message="test"))
+        batch = RecordBatch.objects.get(id=batch_id)
+        states.append((batch.status, batch.records_completed, batch.records_failed))
+
+    assert states == [("processing", 0, 0), ("failed", 1, 1)]
+
+
+@pytest.mark.django_db
+def test_a_batch_whose_last_record_ended_unheard_is_ended_by_the_clock() -> None:
+    batch_id = open_batch()
+    job = a_job(record_batch_id=batch_id)
+    close_batch(batch_id, 1)
+    Job.objects.filter(id=job.id).update(status=JobStatus.CANCELLED)
+
+    settled = settle_batches(), settle_batches()
+
+    batch = RecordBatch.objects.get(id=batch_id)
+    assert settled == (1, 0)
+    assert (batch.status, batch.records_cancelled) == ("failed", 1)
+
+
 def _large_and_small(**small: Any) -> tuple[Job, Job]:
     """Give a large job that runs Pass 1, and a small one that has waited for Pass 0.5."""
     large = a_job(size_class=LARGE)
@@ -217,8 +269,6 @@ def test_what_made_room_is_not_held_back_for_ever() -> None:
     assert taken.job_id == large.id
 
 
-def _lease_of(job: Job) -> Any:
-    from pipeline.overdue import _held_by
-
-    (lease,) = [each for each in _held_by(job.worker_id or "") if each.job_id == job.id]
+def _lease_of(job: Job) -> Lease:
+    (lease,) = [each for each in leases_of(job.worker_id or "") if each.job_id == job.id]
     return lease
