@@ -1,7 +1,8 @@
 """The line of ready items: who starts next when only so many groups may be open.
 
-Imports `events` only. Promises: the largest item that may start is first; a group opens when one
-of its items starts, and closes when it has nothing in flight and nothing ready.
+Imports `events` only. Promises: of the items that have waited least often, the largest that may
+start is first; a group opens when one of its items starts, and closes when it has nothing in
+flight and nothing ready.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from typing import Generic, TypeAlias
 
 from .events import G, Item, K
 
-Rank: TypeAlias = tuple[float, int, int]
-"""(-size, group order, item order): the least starts first, so the largest does."""
+Rank: TypeAlias = tuple[int, float, int, int]
+"""(waits, -size, group order, item order): the least starts first, so the largest does.
+
+One that was sent away and spent nothing goes behind those that were not: else the largest would be
+the first to ask after each cooldown, and alone use up what an item may meet of limits.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +47,7 @@ class Entry(Generic[K, G]):
     @property
     def rank(self) -> Rank:
         """Where it stands among all items."""
-        return (-self.item.size, self.group.order, self.order)
+        return (self.item.waits, -self.item.size, self.group.order, self.order)
 
 
 class Line(Generic[K, G]):
@@ -71,12 +76,12 @@ class Line(Generic[K, G]):
         self._show_head(entry.group)
 
     def first(self) -> Entry[K, G] | None:
-        """Return the largest entry that may start, leaving it in line."""
+        """Return the entry of the least rank that may start, leaving it in line."""
         heads = [self._peek(is_open=True)]
         if self.groups_open < self._group_limit:
             heads.append(self._peek(is_open=False))
         rank = min((head for head in heads if head is not None), default=None)
-        return None if rank is None else self.groups[rank[1]].ready[0][1]
+        return None if rank is None else self.groups[rank[2]].ready[0][1]
 
     def take(self, first: Entry[K, G]) -> None:
         """Move the first entry from the line into flight, opening its group."""
@@ -106,7 +111,7 @@ class Line(Generic[K, G]):
         heads = self._heads[is_open]
         while heads:
             rank = heads[0]
-            group = self.groups[rank[1]]
+            group = self.groups[rank[2]]
             if group.is_open == is_open and group.ready and group.ready[0][0] == rank:
                 return rank
             heapq.heappop(heads)

@@ -48,7 +48,10 @@ def gate() -> Gate:
     return Gate.for_("gemini", django_settings.GEMINI_MODEL)
 
 
-def test_a_storm_of_limits_costs_no_attempt_and_leaves_nobody_waiting(tmp_path: Path) -> None:
+def test_a_storm_of_limits_costs_no_attempt_and_leaves_nobody_waiting(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.GATE_COOLDOWN_BASE_S, settings.GATE_COOLDOWN_CAP_S = 1.0, 4.0
     received = discovered(tmp_path)
 
     detect([{"fault": "429", "retry_after_s": 0.1, "times": 25}])

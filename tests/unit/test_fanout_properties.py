@@ -161,6 +161,7 @@ class Observer:
     in_flight: set[Key] = field(default_factory=set)
     opened: set[int] = field(default_factory=set)
     gone: Counter[Key] = field(default_factory=Counter)
+    waits: Counter[Key] = field(default_factory=Counter)
 
     def see(self, now: float, event: AnyEvent) -> None:
         match event:
@@ -174,6 +175,7 @@ class Observer:
                 self._land(event.key, now, timers_first=timed_out)
                 if event.retry_in_s is not None:
                     self.ready_at[event.key] = now + event.retry_in_s
+                    self.waits[event.key] += not event.spends_attempt
             case Failed() | Returned():
                 self.gone[event.key] += 1
             case Replaced():
@@ -186,9 +188,9 @@ class Observer:
             case _:
                 pass
 
-    def _rank(self, key: Key) -> tuple[float, int, int]:
+    def _rank(self, key: Key) -> tuple[int, float, int, int]:
         item = self.items[key]
-        return (-item.size, item.group, self.order[key])
+        return (self.waits[key], -item.size, item.group, self.order[key])
 
     def _start(self, key: Key, now: float) -> None:
         eligible = [
@@ -199,7 +201,7 @@ class Observer:
         ]
         assert len(self.in_flight) < self.limits.calls
         assert key in eligible
-        assert key == min(eligible, key=self._rank), "the largest that may start starts first"
+        assert key == min(eligible, key=self._rank), "the largest of those sent away least"
         del self.ready_at[key]
         self.in_flight.add(key)
         self.opened.add(self.items[key].group)

@@ -70,6 +70,24 @@ def test_a_full_set_of_open_groups_keeps_larger_items_of_others_waiting() -> Non
     assert [event.key for event in run.of(Started)] == ["a0", "a1", "b0"]
 
 
+def test_one_that_was_sent_away_goes_behind_those_that_were_not() -> None:
+    steps: Steps = {
+        "a0": [(1, BROKEN), (1, BROKEN), (1, None)],
+        "b0": [(1, None)] * 2,
+        "c0": once(),
+    }
+    sizes = {"a0": 9, "b0": 5, "c0": 1}
+
+    run = Run(
+        steps,
+        sizes=sizes,
+        limits=Limits(calls=1),
+        decide=lambda *_: Retry(delay_s=0, spends_attempt=False),
+    ).play()
+
+    assert [event.key for event in run.of(Started)] == ["a0", "b0", "c0", "a0", "c0", "a0"]
+
+
 def test_a_waiting_retry_holds_no_call_slot() -> None:
     steps: Steps = {"a0": once(), "b0": [(1, None)]}
 
