@@ -1,7 +1,8 @@
 """The only writer of a status. Every move is a conditional UPDATE that must change exactly the
 rows named; every write of a step stands behind its fence (`leases.fenced`).
 
-Imports models and states. Lock order everywhere: job → record batch → encounter → batch.
+Imports models and states. Lock order everywhere: job → encounter → batch, ids sorted; a record
+batch last.
 """
 
 from __future__ import annotations

@@ -160,8 +160,6 @@ def _take(
         worker_id=worker_id,
         record_batch_id=row[4],
     )
-    if lease.record_batch_id is not None and is_over_full(cursor, lease.record_batch_id):
-        raise _BatchFullError
     column = "" if step is Step.PAGES else f"{step.value}_status = 'processing',"
     cursor.execute(
         _RECLAIM.format(pass_column=column),
@@ -172,6 +170,8 @@ def _take(
             "granted": settings.PASS1_MAX_RETRIES,
         },
     )
+    if lease.record_batch_id is not None and is_over_full(cursor, lease.record_batch_id):
+        raise _BatchFullError
     return lease
 
 

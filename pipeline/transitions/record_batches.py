@@ -1,7 +1,7 @@
 """A batch of records: how it begins, who of it may run, and its end with all totals.
 
-Imports models and states. The row of a batch is locked after that of a job, everywhere; whoever
-holds it sees every record of the batch as it stands.
+Imports models and states. The row of a batch is the last that a transaction locks; whoever holds it
+sees every record of the batch as it stands.
 """
 
 from __future__ import annotations
