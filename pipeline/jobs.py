@@ -119,6 +119,8 @@ def _end(lease: Lease, result: StepResult) -> None:
     A COMMIT of unknown outcome is repeated on a fresh connection as long as the lease lives: if it
     did go through, the fence stops the second one.
     """
+    # What was paid for is written as long as the lease lives, also when the step's time is up.
+    DEADLINE.extend(scaled(settings.LEASE_S))
     try:
         for attempt in Retrying(
             retry=retry_if_exception(is_away),

@@ -25,7 +25,7 @@ from medproc.timing import scaled
 from pipeline import fanout, retry_policy, transitions
 from pipeline.admission import OUTAGE_CODES, Admission
 from pipeline.database import is_away
-from pipeline.deadline import SOFT_SHARE
+from pipeline.deadline import DEADLINE, SOFT_SHARE
 from pipeline.deciding import Policy, as_call_error
 from pipeline.errors import CallError, ErrorCode, LeaseLostError, PipelineError
 from pipeline.giving_way import GAVE_WAY, GivingWay
@@ -336,6 +336,8 @@ class _Owner:
         No reply is given up while the lease lives: the provider would be asked for it again.
         """
         self._write()
+        if self._unwritten:
+            DEADLINE.extend(scaled(settings.LEASE_S))
         while self._unwritten:
             time.sleep(pause_s)
             self._keep_up()

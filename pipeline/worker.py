@@ -115,8 +115,6 @@ class Worker(RQWorker):
         self._drained = True
         self._horse_end: _HorseEnd | None = None
         self._overdue = False
-        DEADLINE.renew()
-        serve(self.queue_names())
 
     @classmethod
     def on(cls, queues: tuple[str, ...]) -> Worker:
@@ -130,6 +128,8 @@ class Worker(RQWorker):
         Returns the exit code: 1 when a horse outlived its grace and was killed, else 0. Raises
         RedisError where Redis is away at the start.
         """
+        DEADLINE.renew()
+        serve(self.queue_names())
         logger.info("worker %s: waits for %s", self.name, ", ".join(self.queue_names()))
         # RQ's own lines say the same with more words; its warnings and errors stay.
         self.work(burst=burst, logging_level="WARNING")

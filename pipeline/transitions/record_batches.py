@@ -6,6 +6,7 @@ sees every record of the batch as it stands.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -17,6 +18,8 @@ from pipeline.models import RecordBatch
 from pipeline.models.fields import ClockTimestamp
 from pipeline.states import JOB_TERMINAL, Step
 from pipeline.types import Due
+
+logger = logging.getLogger(__name__)
 
 ABANDONED_S = 3600.0
 """A batch whose submission was broken off ends with the records that it has, after an hour."""
@@ -46,6 +49,7 @@ FROM (
 ) t
 WHERE b.id = t.id AND (b.submitted_at IS NOT NULL
   OR b.created_at < clock_timestamp() - make_interval(secs => %(abandoned)s))
+RETURNING b.id
 """
 
 # One row for each pass: which of its workers is idle, nobody knows.
@@ -105,7 +109,12 @@ def settle_batches(batch_ids: Sequence[UUID] | None = None) -> int:
                 "abandoned": scaled(ABANDONED_S),
             },
         )
-        return int(cursor.rowcount)
+        settled = [str(row[0]) for row in cursor.fetchall()]
+    for settled_id in settled:
+        logger.info(
+            "batch_ended batch=%s", settled_id, extra={"action": "batch_ended", "batch": settled_id}
+        )
+    return len(settled)
 
 
 def is_over_full(cursor: CursorWrapper, batch_id: UUID) -> bool:

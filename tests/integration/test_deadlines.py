@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import redis
 
-from pipeline import deadline, jobs, queues
+from pipeline import admission, deadline, jobs, queues
 from pipeline.models import Batch, Job, Page, ShellFile, Summary
 from pipeline.provider.emulator import Emulator
 from pipeline.queues import StepEntry, entry_id
@@ -63,6 +63,26 @@ def test_a_step_out_of_time_keeps_what_succeeded_and_a_retry_asks_for_the_rest_a
         asked = {line.item_token for line in emulator.log()}
     assert Job.objects.get(id=job.id).status == JobStatus.COMPLETED
     assert asked == {row.id.hex for row in rows if row.id not in kept}
+
+
+@pytest.mark.django_db
+def test_an_outage_that_outlasts_the_deadline_is_left_out_of_it(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.LEASE_S = settings.CALL_DEADLINE_S = LONG_S
+    received = records.submit(short_record(tmp_path / "record.pdf", 6))
+    jobs.run_step("pages")
+    jobs.run_step("pass05")
+    # 3.2 s for the step: three attempts of 1 s, and the backoffs between them.
+    settings.CALL_DEADLINE_S, settings.STEP_DEADLINE_MIN_S = 20.0, 1.0
+    monkeypatch.setattr(admission, "PARK_AFTER_S", LONG_S)
+
+    with records.through_emulator([{"fault": "503", "window": (0.0, 4.5)}]):
+        jobs.run_step("pass1")
+
+    job = Job.objects.get(id=received.job_id)
+    assert (job.status, job.error_code) == (JobStatus.COMPLETED, None)
+    assert {row.attempt_count for row in _batches(job)} == {1}
 
 
 @pytest.mark.usefixtures("cloned_db")
