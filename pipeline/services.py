@@ -45,13 +45,6 @@ def record_submit(submission: Submission) -> Received:
     received = receive(submission)
     if received.due is not None:
         enqueue_step(received.job_id, received.due.value, received.dispatch_no)
-    logger.info(
-        "record_submitted record=%s job=%s batch=%s",
-        received.shell_file_id,
-        received.job_id,
-        submission.record_batch_id or "none",
-        extra={"action": "record_submitted", "job": str(received.job_id)},
-    )
     return received
 
 
@@ -63,12 +56,6 @@ def batch_open(max_concurrent_tasks: int | None = None) -> UUID:
 def batch_close(batch_id: UUID, records: int) -> None:
     """End the submission of a batch that holds so many records; its totals follow when they end."""
     transitions.close_batch(batch_id, records)
-    logger.info(
-        "batch_submitted batch=%s records=%s",
-        batch_id,
-        records,
-        extra={"action": "batch_submitted"},
-    )
 
 
 def batches_settle() -> int:
