@@ -206,13 +206,14 @@ class _Owner:
     def _out_of_time(self, deadline_s: float) -> StepResult:
         rows = [*self._work.known, *self._work.rows]
         ended = sum(row.status in WORK_TERMINAL for row in rows)
-        first = next(row for row in self._work.rows if row.status not in WORK_TERMINAL)
+        first = next((row for row in self._work.rows if row.status not in WORK_TERMINAL), None)
+        work = "batches" if self._model is Batch else "chunks"
         return StepResult(
             failure=Failure(
                 code=ErrorCode.DEADLINE_EXCEEDED,
                 message=f"{self._lease.step} used up its {deadline_s:.0f} s with {ended} of"
-                f" {len(rows)} {self._model._meta.verbose_name_plural} ended; waits that do not"
-                " count are left out; a retry goes on from there",
+                f" {len(rows)} {work} ended; waits that do not count are left out;"
+                " a retry goes on from there",
                 encounter_id=getattr(first, "healthcare_encounter_id", None),
                 batch_index=getattr(first, "batch_index", None),
             )

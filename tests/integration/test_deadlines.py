@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
+from django.utils import timezone
 
 from pipeline import admission, deadline, jobs, queues
 from pipeline.models import Batch, Job, Page, ShellFile, Summary
@@ -109,15 +111,19 @@ def test_a_horse_that_hangs_beyond_its_deadline_is_killed_and_its_row_says_why(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("ends", ["stopped", "out of time"])
+@pytest.mark.parametrize("ends", ["stopped", "made room", "out of time"])
 def test_pages_that_were_read_are_kept_when_a_step_ends_in_the_middle_of_a_chunk(
-    ends: str, monkeypatch: pytest.MonkeyPatch
+    ends: str, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     received = records.submit(records.LAB)
     lease = claim(Step.PAGES, "w")
     assert lease is not None
     if ends == "stopped":
         STOP.request()
+    elif ends == "made room":
+        settings.GIVE_BACK_AFTER_S = 0.0
+        monkeypatch.setattr(pages, "SIZE_BOUNDS", (1, 2))
+        a_job(step=Step.PAGES, available_at=timezone.now() - timedelta(minutes=1))
     else:
         # All of it is reserve: the soft deadline has passed when the hard one is set.
         monkeypatch.setattr(deadline, "SOFT_SHARE", 0.0)
@@ -131,11 +137,10 @@ def test_pages_that_were_read_are_kept_when_a_step_ends_in_the_middle_of_a_chunk
     record = ShellFile.objects.get(id=received.shell_file_id)
     assert (record.pages_read, record.page_count) == (1, 5)
     assert list(Page.objects.values_list("page_number", flat=True)) == [1]
-    if ends == "stopped":
-        assert result.given_back == "sigterm"
-    else:
-        assert result.failure is not None
-        assert result.failure.code == "DEADLINE_EXCEEDED"
+    assert result.given_back == {"stopped": "sigterm", "made room": "gave_way"}.get(ends)
+    assert (result.failure and result.failure.code) == (
+        "DEADLINE_EXCEEDED" if ends == "out of time" else None
+    )
 
 
 def test_a_chunk_of_pages_has_the_time_that_its_pages_are_allowed(settings: Any) -> None:
