@@ -235,6 +235,13 @@ class Environment(BaseSettings):
         42, 30.0, hint="Seconds that a step has between SIGTERM and its end.", gt=0, le=3600
     )
 
+    GIVE_BACK_AFTER_S: float = _variable(
+        75,
+        30.0,
+        hint="Seconds after which a large record's step makes room for a smaller one, 1 to 3600.",
+        ge=1,
+        le=3600,
+    )
     GATE_WINDOW_S: float = _variable(
         43,
         60.0,

@@ -23,7 +23,14 @@ from django.db import connection, connections
 
 from medproc.timing import scaled
 from pipeline import services
-from pipeline.duties import DETECT_INCIDENTS, RECONCILE, RESET_STALE, SHORTEST_S, every_s
+from pipeline.duties import (
+    DETECT_INCIDENTS,
+    RECONCILE,
+    RESET_STALE,
+    SETTLE_BATCHES,
+    SHORTEST_S,
+    every_s,
+)
 from pipeline.scrub import scrubbed
 from pipeline.transitions.stale import STALE_S
 
@@ -67,6 +74,11 @@ def _reset_stale_batches() -> str:
     return f"{len(reset)} stale put back" if reset else ""
 
 
+def _settle_batches() -> str:
+    settled = services.batches_settle()
+    return f"settled {settled}" if settled else ""
+
+
 def _detect_incidents() -> str:
     tick = services.incidents_detect()
     said = f"opened {len(tick.opened)}, closed {len(tick.closed)}, probes {len(tick.due)}"
@@ -78,6 +90,11 @@ DUTIES: tuple[Duty, ...] = (
         name=RECONCILE,
         every_s=lambda: every_s(RECONCILE),
         act=_reconcile,
+    ),
+    Duty(
+        name=SETTLE_BATCHES,
+        every_s=lambda: every_s(SETTLE_BATCHES),
+        act=_settle_batches,
     ),
     Duty(
         name=DETECT_INCIDENTS,

@@ -1,7 +1,8 @@
 """The only writer of a status. Every move is a conditional UPDATE that must change exactly the
 rows named; every write of a step stands behind its fence (`leases.fenced`).
 
-Imports models and states. Lock order everywhere: job → encounter → batch, ids sorted.
+Imports models and states. Lock order everywhere: job → encounter → batch, ids sorted; a record
+batch last.
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ from pipeline.transitions.incidents import (
     open_incident,
 )
 from pipeline.transitions.leases import Lease, abandon, claim, fenced, heartbeat, set_deadline
+from pipeline.transitions.record_batches import (
+    close_batch,
+    next_of_batch,
+    open_batch,
+    settle_batches,
+)
 from pipeline.transitions.recovery import Recovered, recover_expired, wake_again
 from pipeline.transitions.retries import Scope, put_back, retry_later
 from pipeline.transitions.stale import Stale, find_stale, reset_stale
@@ -38,6 +45,7 @@ from pipeline.transitions.steps import (
     park,
     settle_discovery,
 )
+from pipeline.transitions.waiting import give_back_after_s, should_give_way
 
 __all__ = [
     "ENCOUNTER_COLUMNS",
@@ -54,6 +62,7 @@ __all__ = [
     "cancel",
     "cancel_asked",
     "claim",
+    "close_batch",
     "close_incident",
     "complete_step",
     "end_pauses",
@@ -61,9 +70,12 @@ __all__ = [
     "fenced",
     "find_stale",
     "give_back",
+    "give_back_after_s",
     "heartbeat",
     "link_failed_jobs",
+    "next_of_batch",
     "note_incident",
+    "open_batch",
     "open_incident",
     "park",
     "pause_on",
@@ -78,7 +90,9 @@ __all__ = [
     "retry_later",
     "row_of",
     "set_deadline",
+    "settle_batches",
     "settle_discovery",
+    "should_give_way",
     "wake_again",
     "write",
 ]

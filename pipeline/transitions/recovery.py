@@ -42,7 +42,7 @@ class Recovered:
 
 
 _LOCK_EXPIRED = """
-SELECT j.id, s.id, j.worker_id, j.heartbeat_at
+SELECT j.id, s.id, j.worker_id, j.heartbeat_at, j.record_batch_id
 FROM job_queue j JOIN ai_processing_sessions s ON s.shell_file_id = j.shell_file_id
 WHERE j.status = 'processing' AND j.lease_expires_at <= clock_timestamp()
 ORDER BY j.lease_expires_at, j.id
@@ -116,7 +116,7 @@ def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
 
 
 def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recovered:
-    session_id, worker_id, heartbeat_at = had
+    session_id, worker_id, heartbeat_at, record_batch_id = had
     shell_file_id, current_step, lease_gen, dispatch_no, crashes, status, noted = taken
     lease = Lease(
         job_id=job_id,
@@ -125,6 +125,7 @@ def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recove
         step=Step(current_step),
         gen=lease_gen,
         worker_id=worker_id,
+        record_batch_id=record_batch_id,
     )
     due = None
     if status == JobStatus.PENDING:

@@ -39,6 +39,7 @@ from pipeline.states import (
 )
 from pipeline.transitions.history import noted
 from pipeline.transitions.leases import Lease
+from pipeline.transitions.record_batches import settle_batches
 
 _REACHED: dict[Step, SummaryStatus] = {
     Step.PASS1: SummaryStatus.PASS1_ONLY,
@@ -151,6 +152,7 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         crash_count=0,
         completed_at=ClockTimestamp(),
     )
+    _settle_batch(lease)
     return None
 
 
@@ -214,15 +216,18 @@ def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
         error_code=failure.code,
         error_details=noted({"event": event, **failure.noted(step)}, **failure.details(step)),
     )
+    _settle_batch(lease)
 
 
-def give_back(lease: Lease) -> int:
+def give_back(lease: Lease, *, gave_way: bool = False) -> int:
     """Put an unfinished step back in line without spending anything; return its dispatch number.
 
-    What is in flight goes back to `pending`; what has succeeded stays.
+    What is in flight goes back to `pending`; what has succeeded stays. A step that `gave_way` is
+    not claimed again before the smaller work that waits.
     """
     lay_down(lease)
-    return _requeue(lease, current_step=lease.step)
+    marked = {"gave_way_at": ClockTimestamp()} if gave_way else {}
+    return _requeue(lease, current_step=lease.step, **marked)
 
 
 def park(lease: Lease, parking: Parking) -> None:
@@ -273,6 +278,11 @@ def settle_discovery(lease: Lease, discovery_session_id: UUID, *, ok: bool, **to
         completed_at=ClockTimestamp(),
         **totals,
     )
+
+
+def _settle_batch(lease: Lease) -> None:
+    if lease.record_batch_id is not None:
+        settle_batches([lease.record_batch_id])
 
 
 def lay_down(lease: Lease) -> None:
