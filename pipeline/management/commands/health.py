@@ -62,7 +62,8 @@ def _lines(health: Health) -> list[str]:
             f" {ages.overdue} held by lost workers"
         )
     for tick in health.ticks:
-        lines.append(f"  clock    {tick.duty}: {_age(tick.age_s)} ago, {tick.outcome or 'never'}")
+        last = f"{_age(tick.age_s)} ago, {tick.outcome}" if tick.outcome else "never"
+        lines.append(f"  clock    {tick.duty}: {last}")
     return lines
 
 
