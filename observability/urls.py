@@ -1,0 +1,26 @@
+"""The URLs of the console, mounted in the admin through its `admin_view`.
+
+Imports the views. Names are those of the admin's namespace: `admin:overview`, `admin:record`, …
+"""
+
+from __future__ import annotations
+
+from django.contrib.admin import AdminSite
+from django.urls import URLPattern, path
+
+from observability.views import failures, overview, record, search
+
+
+def console_urls(site: AdminSite) -> list[URLPattern]:
+    """Return the console's pages, each behind the site's log-in."""
+    pages = [
+        path("overview/", overview.overview, name="overview"),
+        path("search/", search.search, name="search"),
+        path("records/", record.records, name="records"),
+        path("records/<uuid:record_id>/", record.record, name="record"),
+        path("failures/", failures.failures, name="failures"),
+        path("failures/members/", failures.members, name="failure_members"),
+    ]
+    for each in pages:
+        each.callback = site.admin_view(each.callback)
+    return pages
