@@ -33,7 +33,12 @@ class Chart:
 
 
 def bars(
-    numbers: Sequence[int], *, words: str, titles: Sequence[str] = (), height: int = 24, step: int = 4
+    numbers: Sequence[int],
+    *,
+    words: str,
+    titles: Sequence[str] = (),
+    height: int = 24,
+    step: int = 4,
 ) -> Chart:
     """Return a bar for each number that is not 0, the highest as high as the chart."""
     top = max(numbers, default=0)

@@ -30,9 +30,7 @@ def drill_down_to(located: Located) -> DrillDown:
     if located.shell_file_id is None:
         raise IdError("That is the id of an incident, which belongs to no record.")
     rows = rows_of(located.shell_file_id)
-    return drilled(
-        rows, focus=str(located.node_id), asked=str(located.id), asked_kind=located.kind
-    )
+    return drilled(rows, focus=str(located.node_id), asked=str(located.id), asked_kind=located.kind)
 
 
 def drilled(

@@ -40,8 +40,8 @@ class Window(StrEnum):
         }[self]
 
     @property
-    def title(self) -> str:
-        """In words."""
+    def words(self) -> str:
+        """As people say it."""
         return {Window.HOUR: "1 hour", Window.DAY: "24 hours", Window.WEEK: "7 days"}[self]
 
 
@@ -132,7 +132,8 @@ WITH newest AS (
     AND error_code <> ALL (%(of_calls)s)
   ORDER BY completed_at DESC LIMIT %(cap)s
 )
-SELECT error_code, current_step, '', bar, count(*), count(DISTINCT shell_file_id), 0, 0, count(*), min(completed_at), max(completed_at)
+SELECT error_code, current_step, '', bar,
+  count(*), count(DISTINCT shell_file_id), 0, 0, count(*), min(completed_at), max(completed_at)
 FROM newest
 GROUP BY GROUPING SETS ((error_code, current_step), (error_code, current_step, bar))
 """
@@ -152,7 +153,7 @@ OF_CALLS = [
 def groups(window: Window, now: datetime) -> Groups:
     """Group what failed in a window; two statements."""
     since = now - window.length
-    parameters = {
+    parameters: dict[str, Any] = {
         "since": since,
         "until": now,
         "cap": READ,

@@ -66,9 +66,11 @@ SELECT w.calls, w.tokens, u.pages FROM (
   ) work
 ) w, (
   SELECT coalesce(sum(pages), 0) AS pages FROM (
-    SELECT coalesce(f.page_count, f.pages_read, 1) AS pages
+    SELECT coalesce(f.page_count, greatest(f.pages_read, 1)) AS pages
     FROM job_queue j JOIN shell_files f ON f.id = j.shell_file_id
-    WHERE j.status IN ('pending', 'processing', 'parked') AND j.current_step IN ('pages', 'pass05')
+    WHERE j.status IN ('pending', 'processing', 'parked')
+      AND (j.current_step IN ('pages', 'pass05') OR j.current_step = 'pass1' AND NOT EXISTS (
+        SELECT 1 FROM pass1_encounter_results r WHERE r.shell_file_id = j.shell_file_id))
     LIMIT %(cap)s
   ) unplanned
 ) u
@@ -100,16 +102,16 @@ def uses(gate: GateState) -> list[Use]:
     return sorted(found, key=lambda use: use.share, reverse=True)
 
 
-def forecast(
-    left: Outstanding, gate: GateState, calls_a_minute: float, now: datetime
-) -> Forecast:
+def forecast(left: Outstanding, gate: GateState, calls_a_minute: float, now: datetime) -> Forecast:
     """Say when what is outstanding is done at the present quota, or else at the present pace."""
     if not left.calls:
         return Forecast(at=now, words="nothing is outstanding")
     if gate.paused:
         return Forecast(at=None, words="the provider is paused")
     if gate.breaker is not Breaker.CLOSED:
-        return Forecast(at=None, words="the provider is down; work resumes when a probe is answered")
+        return Forecast(
+            at=None, words="the provider is down; work resumes when a probe is answered"
+        )
     waits = [until for until in (gate.cooldown_until, gate.closed_until) if until]
     wait_s = max((until - gate.now for until in waits), default=0.0)
     of_calls = left.calls / gate.requests_limit if gate.requests_limit else 0.0

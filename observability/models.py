@@ -20,6 +20,9 @@ class Console(models.Model):
         default_permissions = ()
         permissions = [(right.value, name) for right, name in RIGHT_NAMES.items()]
 
+    def __str__(self) -> str:
+        return "console"
+
 
 class AuditEvent(models.Model):
     """One verb, or one reading of PHI: who, when, what, why, and what came of it."""

@@ -43,6 +43,11 @@ class OpenIncident:
     next_probe_at: datetime | None
     holds: bool
 
+    @property
+    def is_probe_due(self) -> bool:
+        """Whether the next probe goes out at the clock's next look."""
+        return self.next_probe_at is not None and self.next_probe_at <= timezone.now()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tick:

@@ -63,7 +63,8 @@ SELECT step, word, count(*), min(since) FROM (
   (SELECT current_step, 'parked', updated_at FROM job_queue WHERE status = 'parked' LIMIT %(cap)s)
   UNION ALL
   (SELECT current_step, 'failed', completed_at FROM job_queue
-     WHERE status = 'failed' AND completed_at >= clock_timestamp() - %(window)s LIMIT %(cap)s)
+     WHERE status = 'failed'
+       AND completed_at >= clock_timestamp() - make_interval(secs => %(window)s) LIMIT %(cap)s)
   UNION ALL
   (SELECT current_step, 'dead', completed_at FROM job_queue WHERE status = 'dead' LIMIT %(cap)s)
 ) each GROUP BY step, word
@@ -73,7 +74,7 @@ SELECT step, word, count(*), min(since) FROM (
 def queue() -> Queue:
     """Read the queue as it stands."""
     with connection.cursor() as cursor:
-        cursor.execute(_SQL, {"cap": COUNTED, "window": FAILED_WINDOW})
+        cursor.execute(_SQL, {"cap": COUNTED, "window": FAILED_WINDOW.total_seconds()})
         rows = cursor.fetchall()
     by_pass: dict[Step, dict[Word, Depth]] = {step: {} for step in Step}
     totals: dict[Word, Depth] = {}
@@ -85,5 +86,7 @@ def queue() -> Queue:
         by_pass=by_pass,
         failed=totals.pop(Word.FAILED, Depth()),
         dead=totals.pop(Word.DEAD, Depth()),
-        totals={word: totals.get(word, Depth()) for word in (Word.RUNNING, Word.WAITING, Word.PARKED)},
+        totals={
+            word: totals.get(word, Depth()) for word in (Word.RUNNING, Word.WAITING, Word.PARKED)
+        },
     )

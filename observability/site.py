@@ -25,14 +25,14 @@ class ConsoleSite(AdminSite):
     site_url = None
     enable_nav_sidebar = False
 
-    def get_urls(self) -> list[URLPattern | URLResolver]:  # type: ignore[override]
+    def get_urls(self) -> list[URLPattern | URLResolver]:
         """Return the console's pages, then the tables."""
         from observability.urls import console_urls
 
         tables = path("tables/", self.admin_view(self.tables), name="tables")
         return [*console_urls(self), tables, *super().get_urls()]
 
-    def index(
+    def index(  # type: ignore[override]  # it may send elsewhere
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show the overview to whoever may see the console, and the tables to others."""

@@ -23,6 +23,8 @@ WIDTH = 1000
 ROW = 7
 """Height of a bar with the space below it."""
 LANE_GAP = 5
+LANE = 14
+"""Least height of a lane, so that its name can be read."""
 IDLE_S = 20.0
 """A longer time without any call is drawn short."""
 IDLE_WIDTH = 24
@@ -56,6 +58,11 @@ class Lane:
     calls: Sequence[Call]
     failed: int
     took: str
+
+    @property
+    def base(self) -> int:
+        """Where its name is written."""
+        return self.y + 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,14 +188,12 @@ class _names:  # noqa: N801 - a lookup with the face of a function
         return self._places[key][1] if key in self._places else PASS_TITLES[Step(key)]
 
     def unit(self, call: ProviderCall) -> str:
-        found = self._units.get(call.batch_id or call.chunk_id)  # type: ignore[arg-type]
+        found = self._units.get(call.batch_id or call.chunk_id)
         part = f" part {call.part}" if call.part else ""
         return f"{found or PASS_TITLES[Step(call.step)]}{part}"
 
 
-def _lane(
-    key: str, calls: Sequence[ProviderCall], names: _names, scale: _Scale, top: int
-) -> Lane:
+def _lane(key: str, calls: Sequence[ProviderCall], names: _names, scale: _Scale, top: int) -> Lane:
     ends: list[float] = []
     drawn = []
     for call in sorted(calls, key=_ready):
@@ -203,7 +208,7 @@ def _lane(
         title=names.title(key),
         node_id=key,
         y=top,
-        height=len(ends) * ROW,
+        height=max(LANE, len(ends) * ROW),
         calls=drawn,
         failed=sum(bar.kind != "ok" for bar in drawn),
         took=duration(last - first),

@@ -25,7 +25,7 @@ from pipeline.words import PASS_TITLES
 
 LEASES_READ = 60
 SILENT_S = 90.0
-"""A worker that Redis has not heard of for so long is taken for dead; a busy one beats every 10 s."""
+"""A worker without a heartbeat for so long is taken for dead; a busy one has one every 10 s."""
 
 
 @dataclass(frozen=True, kw_only=True)

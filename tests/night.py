@@ -78,7 +78,10 @@ def a_night() -> Night:
     for name in ("release_parked", "detect_incidents"):
         ClockTick.objects.create(name=name, started_at=now, finished_at=now, outcome="ok")
     return Night(
-        failed=failed.id, completed=completed.id, running=running.shell_file_id, incident=incident.id
+        failed=failed.id,
+        completed=completed.id,
+        running=running.shell_file_id,
+        incident=incident.id,
     )
 
 

@@ -13,8 +13,7 @@ from observability.nodes import Node
 from observability.rendering import Line, code, details
 from pipeline.words import SHAPES
 
-
-_HERE = mark_safe(' id="here" aria-current="true"')  # noqa: S308 - a constant
+_HERE = mark_safe(' id="here" aria-current="true"')
 
 
 def branches(line: Line, focus: str) -> SafeString:

@@ -64,6 +64,15 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
     )
 
 
+_IN_TITLE = frozenset(
+    {
+        "encounter_index", "batch_index", "chunk_index", "zone_index", "page_range_start",
+        "page_range_end",
+    }
+)  # fmt: skip
+"""Facts that the node's title says."""
+
+
 def _tokens(node: Node) -> int:
     spent = node.spent
     return spent.input_tokens + spent.output_tokens + spent.thinking_tokens
@@ -71,9 +80,16 @@ def _tokens(node: Node) -> int:
 
 def _facts(node: Node) -> list[tuple[str, Any]]:
     """Return what is known of a node and shown nowhere else on its pane."""
-    counts = [(noun, number) for noun, number in node.counts.items() if number]
+    facts = dict(node.facts)
+    tried = facts.pop("attempt_count", None)
+    allowed = facts.pop("max_attempts", None)
+    counts: list[tuple[str, Any]] = list(node.counts.items())
+    if allowed:
+        counts.append(("attempts", f"{tried} of {allowed}"))
     spent = node.spent
-    own: list[tuple[str, Any]] = [(name.replace("_", " "), of) for name, of in node.facts.items()]
+    own: list[tuple[str, Any]] = [
+        (name.replace("_", " "), of) for name, of in facts.items() if name not in _IN_TITLE
+    ]
     if spent.started_at:
         own.append(("started", f"{spent.started_at:%Y-%m-%d %H:%M:%S} UTC"))
     if spent.took_ms is not None:
@@ -83,7 +99,7 @@ def _facts(node: Node) -> list[tuple[str, Any]]:
     if spent.input_tokens:
         own.append(("tokens and cost", cost(node)))
     own.append(("id", node.id))
-    return [(name, of) for name, of in [*counts, *own] if of not in (None, "")]
+    return [(name, of) for name, of in [*counts, *own] if of not in (None, "", 0)]
 
 
 @page()
