@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from observability.rights import Role
+from tests.browsing import PASSWORD, Watched, logged_in
 
 if TYPE_CHECKING:
     # This module is loaded before Django is set up, so what needs its models is imported later.
     from tests.night import Night
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-PASSWORD = "for-tests-only-0000"
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def night(browser: Browser, module_db: str) -> Iterator[Night]:
+def night(browser: Browser, module_db: str) -> Night:
     """Give the rows of a night."""
     from django.contrib.auth.models import Group, User
 
@@ -51,7 +51,7 @@ def night(browser: Browser, module_db: str) -> Iterator[Night]:
         user = User.objects.create_user(role.value, password=PASSWORD, is_staff=True)
         user.groups.add(Group.objects.get(name=role.value))
     User.objects.create_user("nobody", password=PASSWORD, is_staff=True)
-    yield a_night()
+    return a_night()
 
 
 @pytest.fixture(scope="module")
@@ -70,19 +70,6 @@ def server(night: Night) -> Iterator[str]:
     thread.terminate()
 
 
-class Watched:
-    """A page whose complaints are kept: errors of the console, and violations of the policy."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.complaints: list[str] = []
-        page.on(
-            "console",
-            lambda said: self.complaints.append(said.text) if said.type == "error" else None,
-        )
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-
-
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """Give a browser without cookies."""
@@ -96,14 +83,3 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 def operator(context: BrowserContext, server: str) -> Watched:
     """Give a page on which the operator is logged in, at the overview."""
     return logged_in(context, server, Role.OPERATOR)
-
-
-def logged_in(context: BrowserContext, server: str, name: str) -> Watched:
-    """Log in by the form, as a person does."""
-    watched = Watched(context.new_page())
-    watched.page.goto(f"{server}/admin/")
-    watched.page.fill("#id_username", name)
-    watched.page.fill("#id_password", PASSWORD)
-    watched.page.press("#id_password", "Enter")
-    watched.page.wait_for_load_state()
-    return watched
