@@ -206,7 +206,12 @@ class _Owner:
         request = self._work.request(piece)
         self._ledger.asked(item.key, request)
         self._admission.sent(item.key)
-        reply = self._provider.generate(request)
+        try:
+            reply = self._provider.generate(request)
+        except CallError as error:
+            if error.code is ErrorCode.REPLY_MISMATCH:
+                _alarm(self._lease, piece)
+            raise
         try:
             accepted = self._work.accept(piece, reply.output)
         except PipelineError as error:
@@ -406,6 +411,17 @@ class _Owner:
         )
         if time.monotonic() - self._beat_at > scaled(settings.LEASE_S):
             raise LeaseLostError("the lease could not be renewed in time; stopping") from None
+
+
+def _alarm(lease: Lease, piece: Piece) -> None:
+    """Say aloud that a reply of another request came, which could be another patient's."""
+    logger.error(
+        "reply_mismatch job=%s work=%s part=%s: a reply of another request was thrown away",
+        lease.job_id,
+        piece.row.id,
+        piece.name or "-",
+        extra={"action": "reply_mismatch", **lease.log_context()},
+    )
 
 
 def _begin(row: Any) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
-import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -157,7 +156,6 @@ class Worker:
         self.succeeded: list[str] = []
         self.starts: list[Start] = []
         self.in_flight = 0
-        self.is_dead = False
         self._answer = answer
         self._estimate = estimate
         self._random = random.Random(seed)
@@ -175,7 +173,7 @@ class Worker:
 
     def _ask(self) -> None:
         self._asks_at = None
-        if self.is_dead or not self.waiting or self.in_flight >= self._slots:
+        if not self.waiting or self.in_flight >= self._slots:
             return
         simulation = self._simulation
         item, tokens = self.waiting[0]
@@ -204,8 +202,6 @@ class Worker:
         )
 
     def _finish(self, ticket: Ticket, item: str, tokens: int, outcome: Outcome) -> None:
-        if self.is_dead:
-            return
         if self.in_flight == self._slots:
             self._free_since = self._simulation.now
         self.in_flight -= 1
@@ -227,17 +223,3 @@ def busiest(moments: Iterable[float], seconds: float) -> int:
             window.popleft()
         most = max(most, len(window))
     return most
-
-
-def ask_until(url: str, tuning: Tuning, job: str, waiting: int, seconds: float) -> list[float]:
-    """Ask for `waiting` calls in a process of its own, in real time; give when each might start."""
-    gate = Gate("gemini", "m", client=redis.Redis.from_url(url), quota=UNLIMITED, tuning=tuning)
-    starts: list[float] = []
-    ends = time.monotonic() + seconds
-    while len(starts) < waiting and time.monotonic() < ends:
-        answer = gate.admit(ask(job, f"{job}-{len(starts)}"))
-        if isinstance(answer, Later):
-            time.sleep(answer.seconds)
-        else:
-            starts.append(time.time())
-    return starts

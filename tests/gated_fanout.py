@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import count
 
 import redis
 
 from pipeline.errors import CallError, ErrorCode
 from pipeline.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
 from pipeline.fanout.simulated import SimulatedClock, SimulatedExecutor
-from pipeline.gate import Ask, Gate, Later, Outcome, Quota, Ticket, Tuning
+from pipeline.gate import Ask, Gate, Later, Outcome, Role, Ticket, Tuning
 from tests.gate_simulation import BEGIN, LUA_CLOCK, UNLIMITED
 
-Answer = Callable[[str], None]
-"""Answers a call of an item, or raises what it ends with."""
+Answer = Callable[[Ticket], None]
+"""Answers the call of a ticket, or raises what it ends with."""
 
 
-def half_limited(seed: int, limited: int) -> Answer:
-    """Limit every other call by chance, so many in all."""
-    draw, lock = random.Random(seed), threading.Lock()
-    left = [limited]
+def _is_limited(item: str, call: int) -> bool:
+    return random.Random(f"{item} {call}").random() < 0.5
 
-    def answer(item: str) -> None:
-        with lock:
-            if left[0] and draw.random() < 0.5:
-                left[0] -= 1
-                raise CallError(code=ErrorCode.RATE_LIMIT)
+
+def half_limited() -> Answer:
+    """Limit every other call by chance; which calls of an item, its name decides."""
+    calls: Counter[str] = Counter()
+
+    def answer(ticket: Ticket) -> None:
+        calls[ticket.item] += 1
+        if _is_limited(ticket.item, calls[ticket.item]):
+            raise CallError(code=ErrorCode.RATE_LIMIT)
 
     return answer
+
+
+def limited_calls(items: Iterable[str]) -> int:
+    """Count the calls that `half_limited` limits until all these items have succeeded."""
+    return sum(next(call for call in count(1) if not _is_limited(item, call)) - 1 for item in items)
 
 
 class GatedRun:
@@ -40,14 +49,16 @@ class GatedRun:
         self.gate = gate
         self.succeeded: list[str] = []
         self.attempts_spent = 0
+        self.roles: list[Role] = []
         self._job = job
         self._answer = answer
         self._tickets: dict[str, Ticket] = {}
 
     def call(self, item: Item[str, str], attempt: int, cancel: threading.Event) -> str:
         """Make one call; in a call thread."""
-        self.gate.sent(self._tickets[item.key])
-        self._answer(item.key)
+        ticket = self._tickets[item.key]
+        self.gate.sent(ticket)
+        self._answer(ticket)
         return item.key
 
     def admit(self, item: Item[str, str], now: float) -> float | None:
@@ -65,6 +76,7 @@ class GatedRun:
         assert isinstance(error, CallError)
         ticket = self._tickets.pop(item.key)
         reported = self.gate.report(ticket, Outcome.failure(error))
+        self.roles.append(reported.role)
         is_outage = reported.failing_since is not None
         spends = error.code is not ErrorCode.RATE_LIMIT and not is_outage
         self.attempts_spent += spends
@@ -107,21 +119,3 @@ def simulated_run(
         )
     )
     return run, clock
-
-
-def real_run(url: str, job: str, keys: list[str], calls: int, limited: int) -> list[str]:
-    """Run a step in this process, with threads and Redis's time; give what succeeded."""
-    tuning = Tuning(cooldown_base_s=0.05, cooldown_cap_s=0.2, quiet_s=1, ramp_step_s=0.02)
-    client = redis.Redis.from_url(url)
-    gate = Gate("gemini", "m", client=client, quota=Quota(requests=10**5), tuning=tuning)
-    run = GatedRun(gate, job, half_limited(len(job), limited))
-    run.follow(
-        FanOut(
-            [Item(key=key, group=key, size=1) for key in keys],
-            call=run.call,
-            decide=run.decide,
-            admit=run.admit,
-            limits=Limits(groups=1000, calls=calls, call_deadline_s=60),
-        )
-    )
-    return run.succeeded

@@ -17,6 +17,7 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
+from observability.admin.meaning import code_column, meaning
 from observability.rights import Right
 
 if TYPE_CHECKING:
@@ -84,8 +85,20 @@ class ReadOnlyAdmin(_ModelAdmin):
         return False
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        """Return every column but those that hold PHI, in the order of the table."""
-        return [f.name for f in self.model._meta.fields if f.name not in self.phi]
+        """Return every column but those that hold PHI, in the order of the table.
+
+        Behind a code stands what it means.
+        """
+        names = [f.name for f in self.model._meta.fields if f.name not in self.phi]
+        column = code_column(self.model)
+        if column is not None:
+            names.insert(names.index(column) + 1, "code_meaning")
+        return names
+
+    @admin.display(description="what it means")
+    def code_meaning(self, row: Model) -> str:
+        """Return what the error table says of the row's code."""
+        return meaning(row)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
         """Return the same: all is read-only, status columns, which forms leave out, included."""

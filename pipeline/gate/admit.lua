@@ -188,7 +188,7 @@ if is_probe then
 end
 set('day_calls', num('day_calls') + 1)
 redis.call('ZADD', LEASES, string.format('%.6f', now + cfg.lease), ticket)
-local redistributed = item ~= '' and redis.call('SREM', PARKED, item) or 0
+local redistributed = item ~= '' and redis.call('ZREM', PARKED, item) or 0
 if redistributed == 1 then
   count('rate_limited_items_redistributed')
 end

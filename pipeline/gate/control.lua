@@ -1,4 +1,5 @@
--- An operator's or an incident's hand on the gate: 'pause', 'resume', 'rearm' or 'abandon'.
+-- An operator's or an incident's hand on the gate: 'pause', 'resume', 'rearm', 'abandon' or
+-- 'started': items that were let go while Redis was away.
 local verb = text()
 if verb == 'pause' then
   set('paused', text())
@@ -15,7 +16,9 @@ elseif verb == 'rearm' then
   end
 else
   while argument < #ARGV do
-    redis.call('SREM', PARKED, text())
+    if redis.call('ZREM', PARKED, text()) == 1 and verb == 'started' then
+      count('rate_limited_items_redistributed')
+    end
   end
 end
 save()

@@ -322,6 +322,8 @@ class Gate:
         with self._lock:
             assert self._local is not None  # noqa: S101 - set by _lose, kept until _recover
             wait = self._local.wait_s(self._clock(), ask.tokens)
+            if wait <= 0:
+                self._local.items.append(ask.item)
         if wait > 0:
             return Later(seconds=min(wait, AWAY_FOR_S), why=Why.LOCAL)
         return Go(
@@ -357,8 +359,16 @@ class Gate:
         )
 
     def _recover(self, script: Script) -> None:
-        # What was started meanwhile is booked by an ask; until then it stays owed.
-        if self._local is None or script is not self._scripts.admit:
+        local = self._local
+        if local is None:
+            return
+        with self._lock:
+            items, local.items = local.items, []
+        if items:
+            # At once: the step that has started them may end without another ask.
+            self._run(self._scripts.control, "started", *items)
+        # The starts themselves are booked by an ask; until then they stay owed.
+        if script is not self._scripts.admit:
             return
         with self._lock:
             self._local = None

@@ -26,6 +26,8 @@ class LocalLimit:
         self.requests = 0
         """Starts that Redis does not know of yet."""
         self.tokens = 0
+        self.items: list[str] = []
+        """Started, and perhaps still parked in Redis."""
 
     def wait_s(self, now: float, tokens: int) -> float:
         """Take a start and return 0, or return the seconds until the next one."""

@@ -95,7 +95,9 @@ local function cool_down()
 end
 
 if kind == 'limited' then
-  if item ~= '' and redis.call('SADD', PARKED, item) == 1 then
+  -- Whose worker is dead and whose job has ended never asks again.
+  redis.call('ZREMRANGEBYSCORE', PARKED, '-inf', now)
+  if item ~= '' and redis.call('ZADD', PARKED, 'NX', now + PARKED_TTL_S, item) == 1 then
     redis.call('EXPIRE', PARKED, PARKED_TTL_S)
     count('rate_limited_items_stored')
   end

@@ -7,6 +7,7 @@ them; no message quotes input. ErrorInfo reason, then any day or spend violation
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -153,15 +154,7 @@ def classify(exc: Exception, *, elapsed_s: float = 0.0) -> CallError:
         return exc
     failure = read_failure(exc)
     if failure is not None:
-        return CallError(
-            _describe(failure),
-            code=failure.code,
-            facts=CallFacts(
-                http_status=failure.status,
-                quota_id=failure.lasting_quota or next(iter(failure.quota_ids), ""),
-                retry_after_s=failure.retry_after_s,
-            ),
-        )
+        return _told(failure)
     kind = type(exc).__name__
     if (code := _transport_code(exc, elapsed_s)) is not None:
         return CallError(f"the connection failed: {kind}", code=code)
@@ -172,6 +165,11 @@ def classify(exc: Exception, *, elapsed_s: float = 0.0) -> CallError:
     if isinstance(exc, OSError):
         return CallError(f"the connection failed: {kind}", code=ErrorCode.API_5XX)
     return CallError(f"the provider's client raised {kind}", code=ErrorCode.INTERNAL_ERROR)
+
+
+def unreadable(status: int, retry_after: str | None) -> CallError:
+    """Return the error of an answer whose body says nothing, from its status and Retry-After."""
+    return _told(read_error_body(status, None, _seconds(retry_after)))
 
 
 def read_failure(exc: Exception) -> Failure | None:
@@ -191,11 +189,12 @@ def read_error_body(status: int, body: object, header_hint_s: float | None = Non
     error: dict[str, object] = inner if isinstance(inner, dict) else outer
     message = str(error.get("message") or "")
     details = [d for d in _list(error.get("details")) if isinstance(d, dict)]
+    reasons = [r for d in details if (r := _word(d.get("reason")))]
     return Failure(
         status=status,
         name=_word(error.get("status")),
         message=message,
-        reason=next((r for d in details if (r := _word(d.get("reason")))), ""),
+        reason=next((r for r in reasons if r in REASONS), next(iter(reasons), "")),
         quota_ids=tuple(dict.fromkeys(_quota_ids(details))),
         retry_after_s=_hint(details, message, header_hint_s),
     )
@@ -204,10 +203,9 @@ def read_error_body(status: int, body: object, header_hint_s: float | None = Non
 def _quota_ids(details: list[dict[str, object]]) -> Iterator[str]:
     for detail in details:
         for violation in _list(detail.get("violations")):
-            if isinstance(violation, dict) and (
-                found := _word(violation.get("quotaId")) or _word(violation.get("subject"))
-            ):
-                yield found
+            if isinstance(violation, dict):
+                names = (_word(violation.get(k)) for k in ("quotaId", "quotaMetric", "subject"))
+                yield from itertools.islice(filter(None, names), 1)
         metadata = detail.get("metadata")
         if isinstance(metadata, dict):
             for key in ("quota_id", "quota_limit"):
@@ -236,7 +234,10 @@ def _hint(
 
 def _retry_after(exc: Exception) -> float | None:
     headers = getattr(getattr(exc, "response", None), "headers", None)
-    value = headers.get("retry-after") if headers is not None else None
+    return _seconds(headers.get("retry-after") if headers is not None else None)
+
+
+def _seconds(value: object) -> float | None:
     found = _SECONDS.match(value.strip()) if isinstance(value, str) else None
     return float(found[1]) if found else None
 
@@ -250,6 +251,18 @@ def _transport_code(exc: Exception, elapsed_s: float) -> ErrorCode | None:
         if base.__name__ in TRANSPORT:
             return TRANSPORT[base.__name__]
     return None
+
+
+def _told(failure: Failure) -> CallError:
+    return CallError(
+        _describe(failure),
+        code=failure.code,
+        facts=CallFacts(
+            http_status=failure.status,
+            quota_id=failure.lasting_quota or next(iter(failure.quota_ids), ""),
+            retry_after_s=failure.retry_after_s,
+        ),
+    )
 
 
 def _describe(failure: Failure) -> str:

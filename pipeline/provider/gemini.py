@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import json
 import math
 import os
 import ssl
@@ -25,7 +26,7 @@ from google.genai import types as wire
 
 from pipeline.errors import CallError, CallFacts, ErrorCode
 from pipeline.provider.base import Reply, Request
-from pipeline.provider.classify import Border
+from pipeline.provider.classify import Border, unreadable
 from pipeline.provider.reading import read_reply
 from pipeline.provider.schemas import DiscoveryReply, EntityReply
 from pipeline.provider.wire_schema import wire_schema
@@ -179,7 +180,10 @@ class GeminiProvider:
                         max_keepalive_connections=self._max_connections,
                         keepalive_expiry=KEEPALIVE_S,
                     ),
-                    "event_hooks": {"request": [_note_start], "response": [_bound_body]},
+                    "event_hooks": {
+                        "request": [_note_start],
+                        "response": [_bound_body, _keep_status],
+                    },
                     "trust_env": not _is_loopback(self._base_url),
                     "transport": self._transport,
                     "verify": _tls(),
@@ -254,6 +258,23 @@ def _bound_body(response: httpx2.Response) -> None:
     limit: Any = extensions.get("timeout", {}).get("read")
     if limit is not None and isinstance(response.stream, httpx2.SyncByteStream):
         response.stream = _BoundedBody(response.stream, extensions["medproc_start"] + limit)
+
+
+def _keep_status(response: httpx2.Response) -> None:
+    """Raise here what the SDK loses: an error page that breaks its decoder hides the status."""
+    if response.status_code == httpx2.codes.OK:
+        return
+    response.read()
+    try:
+        response.json()
+    except json.JSONDecodeError:
+        # What the SDK expects of a gateway: it keeps text and status.
+        return
+    except (ValueError, RecursionError):
+        error = unreadable(response.status_code, response.headers.get("retry-after"))
+    else:
+        return
+    raise error
 
 
 def _is_loopback(url: str) -> bool:

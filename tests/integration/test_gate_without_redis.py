@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import pytest
 import redis
@@ -16,7 +19,9 @@ from medproc.env import Environment
 from pipeline.errors import ErrorCode
 from pipeline.gate import Gate, Go, Later, LocalLimit, Outcome, Quota, Tuning, Why
 from pipeline.gate.gate import AWAY_FOR_S, gate_client
+from tests.gate_processes import FAST, SPAWN, closed_until_frozen, gate_on
 from tests.gate_simulation import UNLIMITED, ask, fail
+from tests.workers import until
 
 
 class Clock:
@@ -240,3 +245,35 @@ def test_a_failure_reported_without_redis_holds_the_next_start(places: Places, f
     reported = fail(gate, answer.ticket, ErrorCode.RATE_LIMIT, hint_s=30.0)
 
     assert reported.opens_in_s == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_cooldown_that_ends_while_redis_is_away_loses_nothing_and_hangs_nobody(
+    places: Places, tmp_path: Path, processes: int
+) -> None:
+    client = redis.Redis.from_url(places.redis_url)
+    client.flushall()
+    gate, pid = gate_on(client, FAST), int(client.info("server")["process_id"])
+    items = [f"item-{n}" for n in range(30)]
+    with ProcessPoolExecutor(processes, mp_context=SPAWN) as pool:
+        running = [
+            pool.submit(
+                closed_until_frozen, places.redis_url, f"job-{n}", items[n::processes], tmp_path
+            )
+            for n in range(processes)
+        ]
+        until(lambda: gate.state().counters.rate_limited_items_stored >= 2 * processes)
+        os.kill(pid, signal.SIGSTOP)
+
+        try:
+            (tmp_path / "frozen").touch()
+            until(lambda: all((tmp_path / f"job-{n}").exists() for n in range(processes)))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        seen = [one.result() for one in running]
+
+    assert all(one.local_starts for one in seen)
+    assert Counter(item for one in seen for item in one.succeeded) == Counter(items)
+    counters = gate.state().counters
+    assert counters.rate_limited_items_stored == counters.rate_limited_items_redistributed > 0
+    assert gate.state().parked_items == 0

@@ -15,6 +15,7 @@ from pipeline.provider import classify as subject
 from pipeline.provider.classify import Border, classify
 from pipeline.provider.emulator import bodies
 
+HELP = {"@type": "type.googleapis.com/google.rpc.Help", "links": [{"url": "https://x.test"}]}
 PHI = "Mrs Eleanor Rigby, MRN 123456"
 RPC = "type.googleapis.com/google.rpc."
 MINUTE = "GenerateRequestsPerMinutePerProjectPerModel"
@@ -25,6 +26,19 @@ SPEND = "SpendLimitPerProjectPer10Minutes"
 
 def info(reason: str, **metadata: str) -> dict[str, Any]:
     return {"@type": RPC + "ErrorInfo", "reason": reason, "metadata": metadata}
+
+
+def html_error(status: int, title: str) -> sdk.APIError:
+    """Give what the SDK raises for a gateway's page."""
+    page = f"<html><head><title>{title}</title></head><body>{title}</body></html>"
+    response = httpx2.Response(status, html=page, request=httpx2.Request("POST", "http://x"))
+    with pytest.raises(sdk.APIError) as raised:
+        sdk.APIError.raise_for_response(response)
+    return raised.value
+
+
+def violated(**violation: str) -> dict[str, Any]:
+    return {"@type": RPC + "QuotaFailure", "violations": [violation]}
 
 
 def violations(*quota_ids: str) -> dict[str, Any]:
@@ -85,9 +99,53 @@ SERVICE = [
         api_error(429, "", info("RATE_LIMIT_EXCEEDED", quota_limit="RequestsPerDayPerProject")),
         ErrorCode.QUOTA_EXHAUSTED,
     ),
+    Case(
+        "day behind a help link and a minute",
+        api_error(429, "", HELP, retry_info("5s"), violations(MINUTE), violations(DAY)),
+        ErrorCode.QUOTA_EXHAUSTED,
+    ),
+    Case(
+        "day named by the metric alone",
+        api_error(429, "", violated(quotaMetric="service/generate_requests_per_model_per_day")),
+        ErrorCode.QUOTA_EXHAUSTED,
+    ),
+    Case(
+        "metric of a minute's quota",
+        api_error(429, "", violated(quotaMetric="service/free_tier_requests", quotaId=MINUTE)),
+        ErrorCode.RATE_LIMIT,
+    ),
+    Case(
+        "a minute's quota whose words speak of billing",
+        api_error(429, "You exceeded your quota, check your plan and billing.", violations(MINUTE)),
+        ErrorCode.RATE_LIMIT,
+    ),
+    Case(
+        "a day that only the words name is no evidence",
+        api_error(429, "Resource has been exhausted (e.g. check your daily quota)."),
+        ErrorCode.RATE_LIMIT,
+    ),
+    Case("429 of a gateway", html_error(429, "Too Many Requests"), ErrorCode.RATE_LIMIT),
     Case("spend quota", api_error(429, "", violations(SPEND)), ErrorCode.QUOTA_EXHAUSTED),
+    Case(
+        "spend quota with a hint",
+        api_error(429, "", violations(SPEND), retry_info("600s")),
+        ErrorCode.QUOTA_EXHAUSTED,
+    ),
+    Case("credits", api_error(429, "Your credits are depleted."), ErrorCode.QUOTA_EXHAUSTED),
     Case("spend cap in words", api_error(429, "spending cap reached"), ErrorCode.QUOTA_EXHAUSTED),
     Case("bad key is a 400", api_error(400, "", info("API_KEY_INVALID")), ErrorCode.API_AUTH),
+    Case(
+        "bad key behind another reason",
+        api_error(400, "", info("SOME_OTHER_REASON"), info("API_KEY_INVALID")),
+        ErrorCode.API_AUTH,
+    ),
+    Case(
+        "bad key goes before a day",
+        api_error(429, "", violations(DAY), info("API_KEY_INVALID")),
+        ErrorCode.API_AUTH,
+    ),
+    Case("billing is off", api_error(403, "", info("BILLING_DISABLED")), ErrorCode.API_AUTH),
+    Case("no billing", api_error(400, "Please enable billing."), ErrorCode.API_AUTH),
     Case("bad key in words", api_error(400, "API key not valid."), ErrorCode.API_AUTH),
     Case("expired key in words", api_error(400, "API key expired."), ErrorCode.API_AUTH),
     Case("service disabled", api_error(403, "", info("SERVICE_DISABLED")), ErrorCode.API_AUTH),
@@ -101,6 +159,17 @@ SERVICE = [
         ErrorCode.CONTEXT_TOO_LARGE,
     ),
     Case("payload too large", api_error(413), ErrorCode.CONTEXT_TOO_LARGE),
+    Case(
+        "payload too large in words",
+        api_error(400, "Request payload size exceeds the limit: 52428800 bytes."),
+        ErrorCode.CONTEXT_TOO_LARGE,
+    ),
+    Case(
+        "payload too large for a gateway",
+        html_error(413, "Request Entity Too Large"),
+        ErrorCode.CONTEXT_TOO_LARGE,
+    ),
+    Case("bad image", api_error(400, "Unable to process input image."), ErrorCode.INPUT_INVALID),
     Case("no pages", api_error(400, "The document has no pages."), ErrorCode.INPUT_INVALID),
     Case("too many states", api_error(400, "too many states for serving"), ErrorCode.API_4XX),
     Case("bare 400", api_error(400), ErrorCode.API_4XX),
@@ -112,6 +181,9 @@ SERVICE = [
     Case("503 overloaded", api_error(503, "The model is overloaded."), ErrorCode.API_5XX),
     Case("503 deadline", api_error(503, "Deadline expired before …"), ErrorCode.API_TIMEOUT),
     Case("504", api_error(504), ErrorCode.API_TIMEOUT),
+    Case("502 of a gateway", html_error(502, "Bad Gateway"), ErrorCode.API_5XX),
+    Case("504 of a gateway", html_error(504, "Gateway Time-out"), ErrorCode.API_TIMEOUT),
+    Case("500 deadline", api_error(500, "Deadline exceeded."), ErrorCode.API_TIMEOUT),
     Case("redirect", sdk.APIError(302, {}), ErrorCode.API_4XX),
     Case(
         "HTML body", sdk.ServerError(502, {"message": "<html>", "status": "Bad"}), ErrorCode.API_5XX
@@ -211,6 +283,18 @@ def test_nothing_that_a_library_or_the_service_says_passes_the_border(error: Exc
     assert "Rigby" not in "".join(seen) + repr(raised.value.call)
     assert raised.value.__cause__ is None
     assert raised.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "hint_s"), [("30", 30.0), ("Fri, 31 Dec 2027 23:59:59 GMT", None), (None, None)]
+)
+def test_a_status_whose_body_cannot_be_read_still_says_what_it_says(
+    retry_after: str | None, hint_s: float | None
+) -> None:
+    error = subject.unreadable(503, retry_after)
+
+    assert (error.code, error.call.http_status) == (ErrorCode.API_5XX, 503)
+    assert error.call.retry_after_s == hint_s
 
 
 def test_the_border_lets_pass_what_is_not_an_error_of_the_call() -> None:

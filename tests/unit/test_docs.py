@@ -15,6 +15,7 @@ from pipeline.errors import ERRORS, ErrorCode
 from pipeline.provider.emulator.faults import FAULTS
 from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.states import JobStatus, ShellFileStatus
+from tests.fault_matrix import MATRIX, Row
 
 DOCS = PROJECT_ROOT / "docs"
 DOCUMENTS = [PROJECT_ROOT / "README.md", PROJECT_ROOT / "samples/README.md", *DOCS.glob("*.md")]
@@ -101,6 +102,13 @@ def test_emulator_names_every_fault_and_every_field_of_its_log() -> None:
     missing = {name for name in names if f"`{name}`" not in text}
 
     assert not missing
+
+
+@pytest.mark.parametrize("row", MATRIX, ids=lambda row: str(row.name))
+def test_emulator_says_of_every_fault_the_code_that_it_ends_in(row: Row) -> None:
+    _, code = rows("emulator.md")[row.fault]
+
+    assert (row.code or "none") in code
 
 
 def test_states_names_every_status_of_a_job_and_of_a_record() -> None:

@@ -1,0 +1,264 @@
+"""Every fault of the emulator in Pass 0.5 and in Pass 1: code, budget and rows, as the table says.
+
+The table and the faults' names are compared first: a fault without a row fails here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pipeline.provider.emulator.faults import FAULTS
+from pipeline.provider.reading import FINISHES
+from pipeline.states import Step
+from tests.fault_matrix import FAULT, MATRIX, Budget, End, Lasts, Row
+from tests.fault_playing import (
+    IN_OUTAGE,
+    PARKS,
+    PASSES,
+    TOGETHER,
+    Ended,
+    Played,
+    outage_visit_of,
+    playing,
+    visit_of,
+)
+
+pytestmark = pytest.mark.xdist_group("fault-matrix")
+
+by_step = pytest.mark.parametrize("step", PASSES)
+
+
+def by_row(rows: list[Row] | tuple[Row, ...]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("row", rows, ids=lambda row: row.name.replace(" ", "-"))
+
+
+@pytest.fixture(scope="module")
+def played(module_db: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    with playing(tmp_path_factory.mktemp("matrix")) as made:
+        yield made
+
+
+def test_every_fault_of_the_emulator_has_a_row() -> None:
+    assert {row.fault for row in MATRIX} == set(FAULTS)
+
+
+def test_every_code_that_a_finish_reason_can_mean_has_a_row() -> None:
+    codes = {row.code for row in MATRIX if row.fault == "finish"}
+
+    assert codes == {code.value for code in FINISHES.values()} | {"EMPTY_RESPONSE"}
+
+
+@by_step
+@by_row(MATRIX)
+def test_a_fault_that_lasts_ends_as_the_table_says(played: Played, row: Row, step: Step) -> None:
+    *earlier, last = played.alone(step, Lasts.PERSISTENT, row)
+
+    assert [rows_of(ended, row) for ended in earlier] == [parked(row)] * len(earlier)
+    end = row.budget.end(Lasts.PERSISTENT)
+    assert rows_of(last, row) == work(row, end)
+    assert record_of(last) == record(step, row, end)
+    if step is Step.PASS1:
+        assert encounter_of(last, row) == encounter(row, end)
+        is_read = end.status == "succeeded"
+        assert last.entities[visit_of(row)] == (played.healthy[visit_of(row)] if is_read else 0)
+
+
+@by_step
+@by_row(PARKS)
+def test_a_fault_that_parks_the_job_and_passes_has_cost_it_nothing(
+    played: Played, row: Row, step: Step
+) -> None:
+    first, last = played.alone(step, Lasts.PASSING, row)
+
+    assert rows_of(first, row) == parked(row)
+    assert record_of(first) == record(step, row, row.budget.end(Lasts.PERSISTENT))
+    end = row.budget.end(Lasts.PASSING)
+    assert rows_of(last, row) == work(row, end)
+    assert record_of(last) == record(step, row, end)
+
+
+@by_step
+@by_row(TOGETHER)
+def test_a_fault_that_passes_leaves_its_history_and_nothing_else(
+    played: Played, row: Row, step: Step
+) -> None:
+    ended = played.together(step, timed_out=row.times_out)
+
+    end = row.budget.end(Lasts.PASSING)
+    assert rows_of(ended, row) == work(row, end)
+    if step is Step.PASS1:
+        assert encounter_of(ended, row) == encounter(row, end)
+        assert ended.entities[visit_of(row)] == played.healthy[visit_of(row)] > 0
+
+
+@by_step
+@pytest.mark.parametrize("timed_out", [False, True])
+def test_faults_that_all_pass_let_their_record_complete(
+    played: Played, step: Step, timed_out: bool
+) -> None:
+    ended = played.together(step, timed_out=timed_out)
+
+    rows = [row for row in TOGETHER if row.times_out == timed_out]
+    assert record_of(ended) == record(step, rows[0], rows[0].budget.end(Lasts.PASSING))
+    assert ended.encounters == len(rows)
+
+
+@by_step
+def test_in_an_outage_each_of_its_faults_is_given_back_and_parks(
+    played: Played, step: Step
+) -> None:
+    down, over = played.outage(step)
+
+    assert (down.job.status, down.job.incident.kind) == ("parked", "outage")
+    assert (over.job.error_code, over.session.error_code) == (None, None)
+    histories: list[dict[str, Any]] = []
+    for row in IN_OUTAGE:
+        before, after = down.work[outage_visit_of(row)], over.work[outage_visit_of(row)]
+        assert (before.status, before.attempt_count) == ("pending", 0)
+        assert (after.status, after.attempt_count) == ("succeeded", 1)
+        history = after.transient_error_history or []
+        assert after.had_transient_failure is bool(history)
+        # A slow machine can be past the short deadline before a 503 is there.
+        assert {entry["error_code"] for entry in history} <= {row.code, "API_TIMEOUT"}
+        histories += history
+    assert len(histories) >= len(IN_OUTAGE) / 2
+    assert all(entry["given_back"] for entry in histories)
+
+
+def rows_of(ended: Ended, row: Row) -> dict[str, Any]:
+    """Give what stands on a batch or chunk, and of its calls."""
+    found = ended.work[visit_of(row)]
+    calls = sorted(found.calls.all(), key=lambda call: (call.part, call.attempt))
+    history = found.transient_error_history or []
+    context = found.error_context or {}
+    assert all(
+        entry.keys() - {"part"}
+        == {"attempt", "error_code", "error_message", "timestamp", "retry_delay_ms"}
+        for entry in history
+    )
+    return {
+        "status": found.status,
+        "error_code": found.error_code,
+        "attempts": found.attempt_count,
+        "waits": found.rate_limit_waits,
+        "calls": [(call.outcome, call.accepted) for call in calls],
+        "http": {call.http_status for call in calls if not call.accepted},
+        "root": context.get("final_underlying_error"),
+        "says": bool(context.get("final_underlying_message")),
+        "in context": len(context.get("attempt_history", [])),
+        "history": [(entry["attempt"], entry["error_code"]) for entry in history],
+        "had transient": found.had_transient_failure,
+        "output": found.output is not None,
+    }
+
+
+def work(row: Row, end: End) -> dict[str, Any]:
+    """Give what must stand there."""
+    outcomes = [row.code if outcome == FAULT else outcome for outcome in end.calls]
+    fails = end.status == "failed"
+    return {
+        "status": end.status,
+        "error_code": (row.code if end.error == FAULT else end.error) or None,
+        "attempts": end.attempts,
+        "waits": end.waits,
+        "calls": [(outcome, outcome == "OK") for outcome in outcomes],
+        "http": {row.http_status} if end.failures else set(),
+        "root": row.code if fails else None,
+        "says": fails,
+        "in context": end.failures if fails else 0,
+        "history": [(number, row.code) for number in range(1, end.failures + 1)],
+        "had transient": end.failures > (1 if fails else 0) and end.status != "pending",
+        "output": False,
+    }
+
+
+def parked(row: Row) -> dict[str, Any]:
+    """Give what must stand on a batch or chunk whose first call has parked the job."""
+    return {
+        **work(row, End(status="pending", calls=(FAULT,), words="")),
+        "had transient": False,
+    }
+
+
+def record_of(ended: Ended) -> dict[str, Any]:
+    """Give what stands on job, session and report card."""
+    job, session, summary = ended.job, ended.session, ended.summary
+    details = job.error_details or {}
+    drill_down = (summary.error_drill_down or {}).get("failures", [])
+    return {
+        "job": (job.status, job.current_step, job.error_code, job.retry_count),
+        "job's cause": details.get("underlying_error"),
+        "job's history": len(details.get("attempt_history", [])),
+        "waits for": (job.incident and job.incident.kind, job.parked_until is not None),
+        "session": (session.session_status, session.failure_pass, session.error_code),
+        "session's cause": (session.error_context or {}).get("final_underlying_error"),
+        "pass": getattr(session, f"{ended.step}_status"),
+        "discovery": (ended.discovery.status, ended.discovery.error_code),
+        "summary": (summary.failure_stage, summary.failure_batch_index, summary.error_code),
+        "report": summary.processing_status == "failed",
+        "listed": [failure["underlying_error"] for failure in drill_down],
+        "record": ended.record.status,
+        "before the gate": (ended.gate.in_flight, ended.gate.parked_items),
+    }
+
+
+def record(step: Step, row: Row, end: End) -> dict[str, Any]:
+    """Give what must stand there."""
+    code = (row.code if end.error == FAULT else end.error) or None
+    is_first = step is Step.PASS05
+    fails, waits = end.status == "failed", end.status == "pending"
+    root = row.code if fails else None
+    own = "failed" if fails else "pending" if waits else "completed"
+    job = "failed" if fails else "parked" if waits else "pending" if is_first else "completed"
+    session = "failed" if fails else "processing" if waits or is_first else "completed"
+    reached = "pages_complete" if is_first else "pass05_complete"
+    done = "pass05_complete" if is_first else "pass1_complete"
+    is_quota = row.budget is Budget.QUOTA
+    return {
+        "job": (job, "pass1" if own == "completed" else step.value, code, 0),
+        "job's cause": root,
+        "job's history": end.failures if fails else 0,
+        "waits for": ("quota" if is_quota else "credentials", is_quota) if waits else (None, False),
+        "session": (session, step.value if fails else None, code),
+        "session's cause": root,
+        "pass": "processing" if waits else own,
+        "discovery": (
+            ("completed", None) if not is_first else ("processing" if waits else own, code)
+        ),
+        "summary": (
+            step.value if fails else None,
+            0 if fails and not is_first else None,
+            code,
+        ),
+        "report": fails,
+        "listed": [root] if fails else [],
+        "record": reached if fails or waits else done,
+        "before the gate": (0, 0),
+    }
+
+
+def encounter_of(ended: Ended, row: Row) -> dict[str, Any]:
+    """Give what stands on the encounter's result."""
+    result = ended.results[visit_of(row)]
+    return {
+        "status": result.status,
+        "error_code": result.error_code,
+        "failed": (result.batches_failed, result.failure_batch_index),
+        "says its cause": bool(row.code) and row.code in (result.error_summary or ""),
+        "retries": result.total_retries_used,
+    }
+
+
+def encounter(row: Row, end: End) -> dict[str, Any]:
+    """Give what must stand there."""
+    fails = end.status == "failed"
+    return {
+        "status": end.status,
+        "error_code": (row.code if end.error == FAULT else end.error) or None,
+        "failed": (1, 0) if fails else (0, None),
+        "says its cause": fails,
+        "retries": max(0, end.attempts - 1),
+    }

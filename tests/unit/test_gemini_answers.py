@@ -1,0 +1,46 @@
+"""Answers that a proxy spoils, through the real client: the status outlives the body."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from pipeline.errors import CallError, ErrorCode
+from pipeline.provider.gemini import GeminiProvider
+from tests.emulation import MODEL, entities_request
+
+GATEWAY = "<html><body>Défaut de la passerelle</body></html>"
+BODIES = {
+    "a page": GATEWAY.encode(),
+    "a page in Latin-1": GATEWAY.encode("latin-1"),
+    "a number without end": b"9" * 20_000,
+    "brackets without end": b"[" * 200_000,
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (429, ErrorCode.RATE_LIMIT),
+        (413, ErrorCode.CONTEXT_TOO_LARGE),
+        (502, ErrorCode.API_5XX),
+        (504, ErrorCode.API_TIMEOUT),
+    ],
+)
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+def test_whatever_an_error_says_it_ends_in_the_code_of_its_status(
+    body: bytes, status: int, code: ErrorCode
+) -> None:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(status, content=body, headers={"retry-after": "7"})
+
+    provider = GeminiProvider(api_key="k", model=MODEL, transport=httpx2.MockTransport(answer))
+
+    with pytest.raises(CallError) as raised:
+        provider.generate(entities_request())
+    provider.close()
+
+    assert (raised.value.code, raised.value.call.http_status) == (code, status)
+    assert raised.value.call.retry_after_s == 7.0
+    assert raised.value.__context__ is None

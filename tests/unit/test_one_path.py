@@ -1,0 +1,31 @@
+"""Every call of every pass goes one way: request, gate, call, classify, record."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from medproc.env import PROJECT_ROOT
+
+PATH = "pipeline/owner.py"
+"""Where a pass's call is made, behind the gate and before the ledger."""
+PROVIDERS = "pipeline/provider/"
+"""One warms itself up, in memory; the emulator answers with another."""
+
+
+def callers_of_a_provider() -> Iterator[str]:
+    for folder in ("medproc", "pipeline", "observability"):
+        for path in sorted((PROJECT_ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if (
+                    isinstance(node, ast.Call)
+                    and isinstance(node.func, ast.Attribute)
+                    and node.func.attr == "generate"
+                ):
+                    yield path.relative_to(PROJECT_ROOT).as_posix()
+
+
+def test_nothing_but_the_owner_of_a_step_calls_a_provider() -> None:
+    callers = [name for name in callers_of_a_provider() if not name.startswith(PROVIDERS)]
+
+    assert callers == [PATH]
