@@ -183,6 +183,9 @@ class Environment(BaseSettings):
     RECONCILE_S: float = _variable(32, 15.0, hint="Seconds, 1 to 3600.", ge=1, le=3600)
     RATE_LIMIT_BUDGET: int = _variable(33, 20, hint="Limited calls per batch.", ge=1, le=1000)
     RETRY_DELAY_S: float = _variable(34, 300.0, hint="Seconds before a failed job.", ge=0)
+    JOB_MAX_RETRIES: int = _variable(
+        90, 3, hint="Retries of a failed job by itself, 0 to 20.", ge=0, le=20
+    )
     INCIDENT_TICK_S: float = _variable(
         60, 5.0, hint="Seconds between two looks for incidents, 1 to 60.", ge=1, le=60
     )

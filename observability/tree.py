@@ -58,6 +58,8 @@ def tree(rows: RecordRows) -> Node:
             "step": job.current_step,
             "retry_count": job.retry_count,
             "crash_count": job.crash_count,
+            "cancel_requested_at": job.cancel_requested_at,
+            "history": (job.error_details or {}).get("history", []),
             "worker": job.worker_id,
             "parked_until": job.parked_until,
             "park_reason": job.park_reason,

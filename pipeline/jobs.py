@@ -36,6 +36,7 @@ from pipeline.stopping import on_stop, stop_requested
 from pipeline.transitions import (
     Failure,
     Lease,
+    cancel_asked,
     claim,
     complete_step,
     fail_step,
@@ -43,6 +44,7 @@ from pipeline.transitions import (
     give_back,
     heartbeat,
     park,
+    retry_later,
 )
 from pipeline.worker_identity import worker_identity
 
@@ -90,7 +92,8 @@ def _run(lease: Lease) -> StepResult:
         ):
             with attempt:
                 if attempt.retry_state.attempt_number > 1:
-                    heartbeat(lease)
+                    if heartbeat(lease):
+                        return StepResult(given_back="cancelled")
                     if stop_requested():
                         return StepResult(given_back="sigterm")
                 return PASSES[lease.step](lease)
@@ -98,6 +101,8 @@ def _run(lease: Lease) -> StepResult:
     except LeaseLostError:
         raise
     except PipelineError as error:
+        if error.code is ErrorCode.CANCELLED:
+            return StepResult(given_back="cancelled")
         return StepResult(failure=Failure(code=error.code, message=error.message))
     except Exception as error:  # noqa: BLE001 - whatever it is, the job must end as failed
         return _broken(lease, error)
@@ -150,12 +155,15 @@ def _write_end(lease: Lease, result: StepResult) -> None:
         elif result.parked is not None:
             park(lease, result.parked)
         elif result.failure is not None:
-            fail_step(lease, result.failure)
+            if not retry_later(lease, result.failure):
+                fail_step(lease, result.failure)
         else:
             following = next_step(lease.step)
             dispatch_no = complete_step(lease, following)
             if following is not None and dispatch_no is not None:
                 _wake(lease, following, dispatch_no)
+        # Whatever the job would wait for, an operator's wish goes first; a wake-up finds nothing.
+        cancel_asked(lease)
 
 
 def _wake(lease: Lease, step: Step, dispatch_no: int) -> None:

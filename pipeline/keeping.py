@@ -16,6 +16,7 @@ from typing import TypeVar
 from django.conf import settings
 
 from medproc.timing import scaled
+from pipeline.errors import ErrorCode, PipelineError
 from pipeline.transitions import Lease, heartbeat
 
 T = TypeVar("T")
@@ -35,7 +36,8 @@ class _Done:
 def kept(lease: Lease, source: Callable[[], Iterator[T]]) -> Generator[T, None, None]:
     """Yield what `source` yields, renewing the lease in between and while it takes long.
 
-    Raises what `source` raises, and LeaseLostError. Closing this generator closes the source.
+    Raises what `source` raises, LeaseLostError, and PipelineError CANCELLED where an operator wants
+    the job cancelled. Closing this generator closes the source.
     """
     ready: Queue[T | _Done] = Queue(AHEAD)
     unwanted = Event()
@@ -53,7 +55,8 @@ def kept(lease: Lease, source: Callable[[], Iterator[T]]) -> Generator[T, None, 
                     return
                 yield item
             if time.monotonic() - beaten >= every:
-                heartbeat(lease)
+                if heartbeat(lease):
+                    raise PipelineError(code=ErrorCode.CANCELLED)
                 beaten = time.monotonic()
     finally:
         unwanted.set()

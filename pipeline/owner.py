@@ -106,7 +106,8 @@ def run(lease: Lease, work: Work, provider: Provider, *, deadline_s: float) -> S
     """Call the provider for every row and record all that happens.
 
     Returns None when each row has ended, or how the step goes on where some have not: given back
-    (`sigterm`, `written_off`), or parked until a quota, a key or the provider is there again.
+    (`sigterm`, `written_off`, `cancelled`), or parked until a quota, a key or the provider is there
+    again.
     Raises LeaseLostError, with nothing more written, when the job is not ours any longer.
     """
     return _Owner(lease, work, provider).run(deadline_s)
@@ -133,7 +134,7 @@ class _Owner:
         self._provider = provider
         self._rows = {row.id: row for row in (*work.known, *work.rows)}
         self._model = type(work.rows[0]) if work.rows else Batch
-        self._pieces = Pieces(work, [r for r in work.rows if r.has_attempts_left])
+        self._pieces = Pieces(work, work.rows)
         self._tally = Tally(work.rows, OUTAGE_CODES)
         self._admission = Admission(lease, provider)
         self._ledger = Ledger(lease, provider)
@@ -142,6 +143,7 @@ class _Owner:
         self._publications: list[_Publication] = []
         self._flushed_at = self._beat_at = time.monotonic()
         self._policy = Policy(lease, work, self._pieces, self._tally, self._admission)
+        self._is_cancelled = False
 
     def run(self, deadline_s: float) -> StepResult | None:
         transitions.set_deadline(self._lease, deadline_s)
@@ -172,12 +174,17 @@ class _Owner:
             self._policy.follow(run, time.monotonic() + deadline_s)
             forget = on_stop(lambda: run.stop("sigterm", grace_s=grace_left()))
             try:
+                if self._is_cancelled:
+                    run.stop("cancelled")
                 for event in run.events():
                     if isinstance(event, fanout.Stopped) and event.returned:
                         reason = event.reason
                     self._record(event)
                     self._dirty |= self._policy.take_changed()
+                    was_cancelled = self._is_cancelled
                     self._keep_up()
+                    if self._is_cancelled and not was_cancelled:
+                        run.stop("cancelled")
             except LeaseLostError:
                 raise
             except Exception:
@@ -393,7 +400,7 @@ class _Owner:
 
     def _beat(self, now: float) -> None:
         try:
-            transitions.heartbeat(self._lease)
+            self._is_cancelled |= transitions.heartbeat(self._lease)
         except (OperationalError, InterfaceError) as error:
             if not is_away(error):
                 raise

@@ -20,6 +20,46 @@ from pipeline.stages.intake import Received, Submission, receive
 from pipeline.states import Step
 from pipeline.transitions.holds import RELEASE_LIMIT
 from pipeline.types import Due
+from pipeline.verbs import (
+    Cancelled,
+    Preview,
+    Requeued,
+    Retried,
+    Selection,
+    batch_retry,
+    candidate_retry,
+    encounter_retry,
+    job_cancel,
+    job_requeue,
+    record_retry,
+    retry_preview,
+    work_retry,
+)
+
+__all__ = [
+    "Cancelled",
+    "Preview",
+    "Requeued",
+    "Resumed",
+    "Retried",
+    "Selection",
+    "batch_retry",
+    "candidate_retry",
+    "encounter_retry",
+    "incidents_detect",
+    "job_cancel",
+    "job_release",
+    "job_requeue",
+    "parked_release",
+    "provider_pause",
+    "provider_resume",
+    "queue_pause",
+    "queue_resume",
+    "record_retry",
+    "record_submit",
+    "retry_preview",
+    "work_retry",
+]
 
 logger = logging.getLogger(__name__)
 

@@ -163,6 +163,7 @@ JOB_MOVES: frozenset[tuple[JobStatus, JobStatus]] = frozenset(
         (JobStatus.PARKED, JobStatus.CANCELLED),
         (JobStatus.FAILED, JobStatus.PENDING),
         (JobStatus.DEAD, JobStatus.PENDING),
+        (JobStatus.CANCELLED, JobStatus.PENDING),
     }
 )
 WORK_MOVES: frozenset[tuple[WorkStatus, WorkStatus]] = frozenset(

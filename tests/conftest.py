@@ -60,6 +60,8 @@ def _isolate_environment(places: Places) -> None:
         GEMINI_RPM="1000000",
         GEMINI_TPM="1000000000",
         TIME_SCALE=_TIME_SCALE,
+        # A job that fails ends as failed; a test of its retries says how many there are.
+        JOB_MAX_RETRIES="0",
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from pipeline.models import (
     Batch,
     Encounter,
@@ -30,6 +32,7 @@ def a_job(*, step: Step = Step.PASS1, **columns: Any) -> Job:
     )
     Session.objects.create(patient=patient, shell_file=shell_file)
     Summary.objects.create(profile=patient, shell_file=shell_file)
+    columns.setdefault("max_retries", settings.JOB_MAX_RETRIES)
     return Job.objects.create(shell_file=shell_file, current_step=step, **columns)
 
 

@@ -65,10 +65,15 @@ class Job(models.Model):
         default=timedelta(minutes=5), db_default=timedelta(minutes=5)
     )
     crash_count = fields.count()
+    cancel_requested_at = fields.optional_time()
+    """Since when an operator wants it cancelled; a running step reads it with its heartbeat."""
     last_error = fields.text(null=True)
     error_code = fields.text(null=True)
     error_details = models.JSONField(null=True, blank=True)
-    """{stage, error_code, failure_encounter_id, failure_batch_index, underlying_error, ...}."""
+    """{stage, error_code, failure_encounter_id, failure_batch_index, underlying_error, ...}.
+
+    `history` lists what befell the job: {at, event, by, reason, step, error_code, ...}.
+    """
     dead_letter_at = fields.optional_time()
     created_at = fields.created_at()
     started_at = fields.optional_time()

@@ -43,11 +43,6 @@ class CallWork(models.Model):
     class Meta:
         abstract = True
 
-    @property
-    def has_attempts_left(self) -> bool:
-        """Whether a step that is taken up asks for it again (`spec.md` point 6)."""
-        return bool(self.status != WorkStatus.FAILED or self.attempt_count < self.max_attempts)
-
 
 class PassMetrics(models.Model):
     """What one pass cost for one record; the columns that every pass has."""

@@ -7,6 +7,7 @@ its name. The bytes are in the store before any row exists, and the rows appear 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -110,7 +111,12 @@ def _create(
             user_agent=_stated(submission.user_agent),
             ip_address=submission.ip_address,
         )
-        job = Job.objects.create(shell_file=shell_file, priority=submission.priority)
+        job = Job.objects.create(
+            shell_file=shell_file,
+            priority=submission.priority,
+            max_retries=settings.JOB_MAX_RETRIES,
+            retry_delay=timedelta(seconds=settings.RETRY_DELAY_S),
+        )
     return Received(shell_file_id=shell_file.id, job_id=job.id, dispatch_no=0)
 
 

@@ -6,6 +6,7 @@ Imports models and states. Lock order everywhere: job → encounter → batch, i
 
 from __future__ import annotations
 
+from pipeline.transitions.cancelling import cancel, cancel_asked
 from pipeline.transitions.flush import ENCOUNTER_COLUMNS, Flush, row_of, write
 from pipeline.transitions.holds import (
     end_pauses,
@@ -22,6 +23,7 @@ from pipeline.transitions.incidents import (
     open_incident,
 )
 from pipeline.transitions.leases import Lease, claim, fenced, heartbeat, set_deadline
+from pipeline.transitions.retries import Scope, put_back, retry_later
 from pipeline.transitions.steps import (
     Failure,
     Parking,
@@ -39,7 +41,10 @@ __all__ = [
     "Flush",
     "Lease",
     "Parking",
+    "Scope",
     "begin_discovery",
+    "cancel",
+    "cancel_asked",
     "claim",
     "close_incident",
     "complete_step",
@@ -54,9 +59,11 @@ __all__ = [
     "park",
     "pause_provider",
     "pause_queue",
+    "put_back",
     "release",
     "release_due",
     "release_probes",
+    "retry_later",
     "row_of",
     "set_deadline",
     "settle_discovery",

@@ -50,22 +50,16 @@ WHERE s.shell_file_id = j.shell_file_id AND j.status = 'pending' AND j.id = ({BE
 RETURNING j.id, j.shell_file_id, s.id, j.lease_gen
 """  # noqa: S608 - a constant of ours, values are parameters
 
-# What a dead worker left in flight is asked again; what it had committed stays. A job that had
-# failed is being retried: what failed in it gets new attempts, and keeps its history.
+# What a dead worker left in flight is asked again; what it had committed stays, failures too: new
+# attempts come from a retry alone.
 _RECLAIM = """
-WITH retried AS (
-  SELECT 1 FROM ai_processing_sessions WHERE id = %(session)s AND session_status = 'failed'
-), batches AS (
-  UPDATE pass1_batch_results SET status = 'pending',
-    max_attempts = CASE status WHEN 'failed' THEN attempt_count + %(granted)s ELSE max_attempts END
-  WHERE processing_session_id = %(session)s
-    AND (status = 'processing' OR (status = 'failed' AND EXISTS (SELECT 1 FROM retried)))
+WITH batches AS (
+  UPDATE pass1_batch_results SET status = 'pending'
+  WHERE processing_session_id = %(session)s AND status = 'processing'
   RETURNING 1
 ), chunks AS (
-  UPDATE pass05_chunk_results SET status = 'pending',
-    max_attempts = CASE status WHEN 'failed' THEN attempt_count + %(granted)s ELSE max_attempts END
-  WHERE processing_session_id = %(session)s
-    AND (status = 'processing' OR (status = 'failed' AND EXISTS (SELECT 1 FROM retried)))
+  UPDATE pass05_chunk_results SET status = 'pending'
+  WHERE processing_session_id = %(session)s AND status = 'processing'
   RETURNING 1
 ), encounters AS (
   UPDATE pass1_encounter_results SET status = 'pending', updated_at = clock_timestamp()
@@ -126,7 +120,6 @@ def claim(step: Step, worker_id: str, serving: ProviderModel | None = None) -> L
                 "session": lease.session_id,
                 "shell_file": lease.shell_file_id,
                 "workflow": WORKFLOW_STEP[step].value,
-                "granted": settings.PASS1_MAX_RETRIES,
             },
         )
     return lease
@@ -150,18 +143,23 @@ def fenced(lease: Lease) -> Iterator[None]:
         yield
 
 
-def heartbeat(lease: Lease) -> None:
-    """Renew the lease. Raises LeaseLostError where it is gone or has run out already."""
+def heartbeat(lease: Lease) -> bool:
+    """Renew the lease; return whether an operator wants the job cancelled.
+
+    Raises LeaseLostError where it is gone or has run out already.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE job_queue SET heartbeat_at = clock_timestamp(),"
             " lease_expires_at = clock_timestamp() + make_interval(secs => %s)"
             " WHERE id = %s AND lease_gen = %s AND status = 'processing'"
-            " AND lease_expires_at > clock_timestamp()",
+            " AND lease_expires_at > clock_timestamp() RETURNING cancel_requested_at IS NOT NULL",
             [scaled(settings.LEASE_S), lease.job_id, lease.gen],
         )
-        if cursor.rowcount != 1:
+        row = cursor.fetchone()
+        if row is None:
             raise LeaseLostError("the lease of this step ran out; nothing more is written")
+        return bool(row[0])
 
 
 def set_deadline(lease: Lease, seconds: float) -> None:

@@ -37,6 +37,7 @@ from pipeline.states import (
     SummaryStatus,
     WorkStatus,
 )
+from pipeline.transitions.history import noted
 from pipeline.transitions.leases import Lease
 
 _REACHED: dict[Step, SummaryStatus] = {
@@ -62,6 +63,27 @@ class Failure:
     attempt_history: list[dict[str, Any]] = field(default_factory=list)
     drill_down: list[dict[str, Any]] = field(default_factory=list)
     """Every failure of the step: {encounter_id, batch_index, pages, error_code, ...}."""
+
+    def details(self, step: Step) -> dict[str, Any]:
+        """Return what `job_queue.error_details` says of it (`spec.md` point 18)."""
+        return {
+            "stage": step,
+            "error_code": self.code,
+            "failure_encounter_id": str(self.encounter_id) if self.encounter_id else None,
+            "failure_batch_index": self.batch_index,
+            "underlying_error": self.underlying or self.code,
+            "attempt_history": self.attempt_history,
+        }
+
+    def noted(self, step: Step) -> dict[str, Any]:
+        """Return what stays of it in the job's history."""
+        return {
+            "step": step,
+            "error_code": self.code,
+            "underlying_error": self.underlying or self.code,
+            "message": self.message,
+            "failures": len(self.drill_down) or 1,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +152,7 @@ def fail_step(lease: Lease, failure: Failure) -> None:
     What a broken step left in flight goes back to `pending`, so that nothing seems to run.
     """
     step = lease.step
-    _lay_down(lease)
+    lay_down(lease)
     if step is Step.PASS05:
         DiscoverySession.objects.filter(
             shell_file_id=lease.shell_file_id, status=PassStatus.PROCESSING
@@ -173,14 +195,7 @@ def fail_step(lease: Lease, failure: Failure) -> None:
         completed_at=ClockTimestamp(),
         last_error=failure.message,
         error_code=failure.code,
-        error_details={
-            "stage": step,
-            "error_code": failure.code,
-            "failure_encounter_id": str(failure.encounter_id) if failure.encounter_id else None,
-            "failure_batch_index": failure.batch_index,
-            "underlying_error": failure.underlying or failure.code,
-            "attempt_history": failure.attempt_history,
-        },
+        error_details=noted({"event": "failed", **failure.noted(step)}, **failure.details(step)),
     )
 
 
@@ -189,7 +204,7 @@ def give_back(lease: Lease) -> int:
 
     What is in flight goes back to `pending`; what has succeeded stays.
     """
-    _lay_down(lease)
+    lay_down(lease)
     return _requeue(lease, current_step=lease.step)
 
 
@@ -199,7 +214,7 @@ def park(lease: Lease, parking: Parking) -> None:
     What is in flight goes back to `pending`; what has succeeded stays. An incident that has closed
     meanwhile is no trap: the next `holds.release_due` finds the job.
     """
-    _lay_down(lease)
+    lay_down(lease)
     _leave(
         lease,
         status=JobStatus.PARKED,
@@ -242,7 +257,8 @@ def settle_discovery(lease: Lease, discovery_session_id: UUID, *, ok: bool, **to
     )
 
 
-def _lay_down(lease: Lease) -> None:
+def lay_down(lease: Lease) -> None:
+    """Return what is in flight of a step to `pending`; what has succeeded stays."""
     for work in (EncounterResult, Batch, Chunk):
         work._default_manager.filter(
             processing_session_id=lease.session_id, status=WorkStatus.PROCESSING

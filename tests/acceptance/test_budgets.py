@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import jobs
+from pipeline import jobs, services
 from pipeline.models import Batch, Job, ProviderCall
 from pipeline.stages.intake import Received
 from tests import records
@@ -140,13 +140,13 @@ def test_a_service_that_only_hangs_ends_as_used_up_attempts_though_the_step_give
         assert [entry["attempt"] for entry in batch.transient_error_history] == [1, 2, 3]
 
 
-def test_a_failed_job_that_is_put_back_in_line_asks_for_what_failed_with_new_attempts(
+def test_a_failed_job_that_is_retried_asks_for_what_failed_with_new_attempts(
     tmp_path: Path,
 ) -> None:
     received = discovered(tmp_path)
     failed, _ = detect(received, {"fault": "500", "page": 1})
     assert (failed.status, failed.attempt_count) == ("failed", 3)
-    Job.objects.filter(id=received.job_id).update(status="pending")
+    services.record_retry(received.shell_file_id, reason="a test")
 
     mended, other = detect(received, {"fault": "500", "page": 1, "attempt": "1-2"})
 

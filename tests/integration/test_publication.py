@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from pipeline import jobs
+from pipeline import jobs, services
 from pipeline.models import Batch, Encounter, Entity, Job, ProviderCall, Summary
 from pipeline.states import JobStatus, WorkStatus
 from tests import records
@@ -30,7 +30,7 @@ def test_a_refused_publication_keeps_the_replies_and_is_repeated_without_a_call(
 
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pass1_entity_detections DROP CONSTRAINT refused")
-    Job.objects.filter(id=job.id).update(status=JobStatus.PENDING)
+    services.record_retry(received.shell_file_id, reason="a test")
     jobs.run_step("pass1")
 
     job.refresh_from_db()

@@ -9,7 +9,7 @@ import pytest
 from django.db import DataError, OperationalError, connection
 from django.utils import timezone
 
-from pipeline import jobs, owner, transitions
+from pipeline import jobs, owner, services, transitions
 from pipeline.errors import ErrorCode
 from pipeline.models import (
     Batch,
@@ -154,7 +154,7 @@ def test_one_encounter_that_the_database_refuses_stops_no_other() -> None:
 
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pass1_entity_detections DROP CONSTRAINT refused")
-    Job.objects.filter(id=job.id).update(status=JobStatus.PENDING)
+    services.record_retry(record.id, reason="a test")
     records.run_record(received)
 
     job.refresh_from_db()

@@ -10,7 +10,7 @@ import pytest
 from django.db.models import Sum
 from django.utils import timezone
 
-from pipeline import jobs
+from pipeline import jobs, services
 from pipeline.errors import CallError, CallFacts, ErrorCode
 from pipeline.models import (
     Batch,
@@ -93,7 +93,7 @@ def test_a_record_that_is_retried_after_a_month_can_still_end() -> None:
         records.run_record(received)
     Summary.objects.update(processing_started_at=long_ago)
     EncounterResult.objects.update(started_at=long_ago)
-    Job.objects.update(status=JobStatus.PENDING)
+    services.record_retry(received.shell_file_id, reason="a test")
 
     jobs.run_step("pass1")
 

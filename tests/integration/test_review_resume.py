@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from pipeline import jobs
+from pipeline import jobs, services
 from pipeline.errors import CallError, ErrorCode
 from pipeline.models import (
     Batch,
@@ -85,7 +85,7 @@ def test_a_record_that_runs_again_does_not_seem_to_have_ended() -> None:
     failed = Job.objects.get(id=received.job_id)
     assert failed.error_code is not None
     assert failed.completed_at is not None
-    Job.objects.update(status=JobStatus.PENDING)
+    services.record_retry(received.shell_file_id, reason="a test")
 
     claim(Step.PASS1, "w")
 
@@ -105,7 +105,7 @@ def test_what_succeeded_beside_a_failure_is_not_asked_for_again() -> None:
     before = set(ProviderCall.objects.values_list("id", flat=True))
     failed = set(Batch.objects.filter(status=WorkStatus.FAILED).values_list("id", flat=True))
     assert len(failed) == 1
-    Job.objects.update(status=JobStatus.PENDING)
+    services.record_retry(received.shell_file_id, reason="a test")
 
     records.run_record(received)
 
@@ -125,7 +125,7 @@ def test_a_discovery_that_failed_and_was_retried_shows_no_failure() -> None:
         record = records.run_record(received)
     assert record.discovery_session.error_code == "MAX_RETRIES_EXCEEDED"
     assert record.discovery_metrics.error_summary is not None
-    Job.objects.update(status=JobStatus.PENDING)
+    services.record_retry(received.shell_file_id, reason="a test")
 
     record = records.run_record(received)
 

@@ -41,7 +41,7 @@ ZERO_BASED = {"failure_batch_index", "chunk_first", "decision_index"}
 """Columns in which 0 says something."""
 _NO_CLIENT = "the command line is no web client"
 _LATER_PASS = "that pass comes in a later version"
-_NO_RETRY = "nothing retries a job yet"
+_NO_RETRY = "the suite lets no job be retried by itself"
 _NOT_PARKED = "filled while a job is parked, and cleared when it goes on"
 _NO_DEATH = "no worker died"
 _NOT_USED = "the emulator reports none, as the model does unless it is asked to think or to cache"
@@ -52,6 +52,7 @@ UNFILLED: dict[str, str] = {
     "ai_processing_summary.pass3_metrics_id": _LATER_PASS,
     "ai_processing_summary.user_agent": _NO_CLIENT,
     "provider_calls.part": "empty for a call about a whole batch or chunk",
+    "job_queue.cancel_requested_at": "nobody cancels these",
     "job_queue.crash_count": _NO_DEATH,
     "job_queue.dead_letter_at": _NO_DEATH,
     "job_queue.lease_expires_at": "cleared when a step ends",
@@ -59,6 +60,7 @@ UNFILLED: dict[str, str] = {
     "job_queue.park_reason": _NOT_PARKED,
     "job_queue.parked_until": _NOT_PARKED,
     "job_queue.pause_id": _NOT_PARKED,
+    "job_queue.max_retries": _NO_RETRY,
     "job_queue.retry_count": _NO_RETRY,
     "job_queue.step_deadline_at": "set while a step runs; these have ended",
     "job_queue.worker_id": "cleared when a step ends",

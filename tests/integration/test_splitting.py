@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from pipeline import jobs
+from pipeline import jobs, services
 from pipeline.gate import Gate
 from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Chunk, Entity, Incident, Job, ProviderCall, ShellFile
@@ -116,7 +116,7 @@ def test_after_a_failure_of_one_half_only_that_half_is_asked_for_again(tmp_path:
     )
     (batch,) = Batch.objects.all()
     assert (batch.status, batch.error_code) == ("failed", "MAX_RETRIES_EXCEEDED")
-    Job.objects.filter(id=received.job_id).update(status="pending")
+    services.record_retry(received.shell_file_id, reason="a test")
 
     log = detect([])
 
@@ -170,7 +170,7 @@ def test_a_part_whose_stored_reply_is_gone_is_asked_for_again_and_accepted_once(
     for call in batch.calls.all():
         if hasattr(call, "payload"):
             call.payload.delete()
-    Job.objects.filter(id=received.job_id).update(status="pending")
+    services.record_retry(received.shell_file_id, reason="a test")
 
     log = detect([])
 

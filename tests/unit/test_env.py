@@ -46,6 +46,7 @@ WRONG = {
     "RECONCILE_S": "0",
     "RATE_LIMIT_BUDGET": "0",
     "RETRY_DELAY_S": "-1",
+    "JOB_MAX_RETRIES": "-1",
     "INCIDENT_TICK_S": "0.5",
     "INCIDENT_WINDOW_S": "9",
     "INCIDENT_FAILURES": "0",

@@ -30,7 +30,7 @@ from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_di
 from pipeline.provider.schemas import DiscoveryReply
 from pipeline.stages.pass05 import store
 from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
-from pipeline.states import WorkStatus
+from pipeline.states import WORK_TERMINAL, WorkStatus
 from pipeline.transitions import Failure, Flush, Lease
 from pipeline.types import PageSlice, PageText
 
@@ -174,7 +174,7 @@ class _Chunks:
         self._source = source
         self._overhead = estimate_tokens(render_discovery("", ()))
         self.rows: Sequence[Chunk] = [
-            chunk for chunk in chunks if chunk.status != WorkStatus.SUCCEEDED
+            chunk for chunk in chunks if chunk.status not in WORK_TERMINAL
         ]
         self.known: Sequence[Chunk] = ()
         self.groups: Sequence[Hashable] = [chunk.id for chunk in self.rows]

@@ -27,7 +27,7 @@ from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_en
 from pipeline.provider.schemas import EntityReply
 from pipeline.stages.pass1 import store
 from pipeline.stages.pass1.encounter import EncounterText, entity_rows
-from pipeline.states import WorkStatus
+from pipeline.states import WORK_TERMINAL, WorkStatus
 from pipeline.transitions import Failure, Flush, Lease
 from pipeline.types import PageText
 
@@ -78,10 +78,11 @@ class _Batches:
         self._overhead = estimate_tokens(
             render_entities("", (), include_zones=not settings.PASS1_DISABLE_ZONES)
         )
-        open_results = [r for r in plan.results if r.status != WorkStatus.SUCCEEDED]
+        # What has failed stays as it is until a retry puts it back.
+        open_results = [r for r in plan.results if r.status not in WORK_TERMINAL]
         open_batches = [b for r in open_results for b in plan.batches[r.id]]
         self.groups: Sequence[Hashable] = [r.id for r in open_results]
-        self.rows: Sequence[Batch] = [b for b in open_batches if b.status != WorkStatus.SUCCEEDED]
+        self.rows: Sequence[Batch] = [b for b in open_batches if b.status not in WORK_TERMINAL]
         self.known: Sequence[Batch] = [b for b in open_batches if b.status == WorkStatus.SUCCEEDED]
 
     def group_of(self, row: Batch) -> Hashable:

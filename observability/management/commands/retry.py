@@ -1,0 +1,133 @@
+"""`manage.py retry (--record ID | … | --error-code CODE) [--dry-run] --reason …`.
+
+May import services. Only what failed is asked for again; the dry run and the retry use one
+selector, so that what is shown is what happens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.json import DjangoJSONEncoder
+
+from observability.management.naming import located, moment
+from pipeline import services
+from pipeline.errors import ErrorCode
+from pipeline.management.holding import one_line, operator
+from pipeline.preview import Preview, Selection
+from pipeline.states import Step
+from pipeline.words import counted
+
+
+class Command(BaseCommand):
+    """Retry what failed."""
+
+    help = (
+        "Put what failed back in line with new attempts; what succeeded is never asked for again."
+        " Exits 0 only if something was retried, or with --dry-run would be."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the contract of `design.md` §11."""
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--record", metavar="ID", help="all that failed of a record")
+        what.add_argument("--job", metavar="ID", help="the same, by its job")
+        what.add_argument("--encounter", metavar="ID", help="what failed of one encounter")
+        what.add_argument("--batch", metavar="ID", help="one batch, or one chunk of Pass 0.5")
+        what.add_argument(
+            "--error-code",
+            metavar="CODE",
+            choices=[code.value for code in ErrorCode],
+            help="all that failed with this code, or with it behind MAX_RETRIES_EXCEEDED",
+        )
+        parser.add_argument(
+            "--since", metavar="TIME", help="failed since then: 90m, 2h, 7d, or ISO 8601 in UTC"
+        )
+        parser.add_argument("--step", choices=Step.values, help="with --error-code: in this pass")
+        parser.add_argument("--dry-run", action="store_true", help="show what would happen")
+        parser.add_argument("--reason", help="why; kept with the job, not in the log")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Raise CommandError where nothing can be retried, or an id names nothing."""
+        selection = _selection(options)
+        reason = (options["reason"] or "").strip()
+        if not reason and not options["dry_run"]:
+            raise CommandError("give a reason with --reason, or look with --dry-run", returncode=2)
+        with one_line():
+            found = services.retry_preview(selection)
+            if not options["json"]:
+                for line in lines(found):
+                    self.stdout.write(line)
+            if options["dry_run"]:
+                self._end(found, (), dry_run=True, as_json=options["json"])
+                sys.exit(0 if found.eligible else 1)
+            done = services.work_retry(selection, reason=reason, by=operator())
+        found = replace(found, ineligible=done.ineligible)
+        self._end(found, [each.job_id for each in done.retried], as_json=options["json"])
+
+    def _end(
+        self, found: Preview, retried: Sequence[UUID], *, dry_run: bool = False, as_json: bool
+    ) -> None:
+        if as_json:
+            shown = {"dry_run": dry_run, "retried": list(retried), **found.as_json()}
+            self.stdout.write(json.dumps(shown, cls=DjangoJSONEncoder))
+        elif dry_run:
+            self.stdout.write("Nothing was changed (dry run).")
+        else:
+            self.stdout.write(f"Retried {counted(len(retried), 'record')}.")
+
+
+def lines(found: Preview) -> list[str]:
+    """Return a preview as lines."""
+    records, encounters = len(found.eligible), found.encounters
+    said = [
+        f"Retry {found.selection}",
+        f"  Eligible      {counted(records, 'record')} · {counted(encounters, 'failed encounter')}",
+    ]
+    if found.ineligible:
+        why = " · ".join(f"{reason} ({number})" for reason, number in found.reasons.items())
+        said.append(f"  Not eligible  {len(found.ineligible)}: {why}")
+    if found.eligible:
+        costs = (
+            counted(found.calls, "call"),
+            f"≈ {found.input_tokens:,} input tokens",
+            f"≈ ${found.cost_usd:.4f}",
+            f"≈ {found.quota_minutes:.1f} min of quota",
+            f"pages sent again: {found.pages:,}",
+        )
+        said.append(f"  Will make     {' · '.join(costs)}")
+        said.append(f"  Same prompt and model as before: {_YES_NO[found.same_versions]}")
+    permanent = sorted({cause for each in found.eligible for cause in each.permanent})
+    if permanent:
+        said.append(f"  May well fail again: {', '.join(permanent)}")
+    return said
+
+
+_YES_NO = {True: "yes", False: "no", None: "no call was made before"}
+
+
+def _selection(options: dict[str, Any]) -> Selection:
+    if options["error_code"] is not None:
+        return Selection(
+            error_code=ErrorCode(options["error_code"]),
+            since=moment(options["since"]) if options["since"] else None,
+            step=Step(options["step"]) if options["step"] else None,
+        )
+    if options["since"] or options["step"]:
+        raise CommandError("--since and --step need --error-code", returncode=2)
+    if options["record"] is not None:
+        return Selection(record=located(options["record"], ("record",)).id)
+    if options["job"] is not None:
+        return Selection(job=located(options["job"], ("job",)).id)
+    if options["encounter"] is not None:
+        kinds = ("encounter", "encounter result")
+        return Selection(encounter=located(options["encounter"], kinds).node_id)
+    return Selection(batch=located(options["batch"], ("batch", "chunk")).id)

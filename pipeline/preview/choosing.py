@@ -1,0 +1,221 @@
+"""Which jobs a retry takes up, which of their work is meant, and why others are left alone.
+
+Imports models and the values; reads only.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
+
+from pipeline.errors import ErrorCode, UserError
+from pipeline.models import Batch, Chunk, EncounterResult, Job
+from pipeline.preview.values import Ineligible, Selection
+from pipeline.states import JobStatus, WorkStatus
+from pipeline.transitions import Scope
+
+_LEFT: dict[JobStatus, str] = {
+    JobStatus.COMPLETED: "it is complete already",
+    JobStatus.PENDING: "it is waiting for a worker already",
+    JobStatus.PROCESSING: "it is running",
+    JobStatus.DEAD: "it is a dead letter; use requeue",
+    JobStatus.CANCELLED: "it was cancelled; retry the record",
+}
+"""Why a job is left alone, by its status."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    job: Job
+    scope: Scope
+
+
+def found_by(selection: Selection) -> tuple[list[Found], list[Ineligible]]:
+    if selection.error_code is not None:
+        return _by_code(selection, selection.error_code)
+    job, scope, failed = _by_id(selection)
+    reason = None if scope.is_all else _why_not_a_part(job, failed)
+    reason = reason or _why_not(job, scope)
+    if reason is not None:
+        return [], [_left(job, reason)]
+    return [Found(job=job, scope=scope)], []
+
+
+def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
+    """Return the job of an id, which of its work is meant, and how that stands."""
+    jobs = Job.objects.order_by("-created_at")
+    if selection.record is not None:
+        return _one(jobs.filter(shell_file_id=selection.record), selection), Scope(), ""
+    if selection.job is not None:
+        return _one(jobs.filter(id=selection.job), selection), Scope(), ""
+    if selection.encounter is not None:
+        result = _one(
+            EncounterResult.objects.filter(
+                Q(id=selection.encounter) | Q(healthcare_encounter_id=selection.encounter)
+            ),
+            selection,
+        )
+        job = _one(jobs.filter(shell_file_id=result.shell_file_id), selection)
+        scope = Scope(encounters=(result.healthcare_encounter_id,), chunks=())
+        return job, scope, result.status
+    ids = [selection.batch] if selection.batch else []
+    batches = Batch.objects.filter(id__in=ids).select_related("pass1_encounter_result")
+    batch = batches.first()
+    if batch is not None:
+        record = batch.pass1_encounter_result.shell_file_id
+        scope = Scope(encounters=(batch.healthcare_encounter_id,), batches=(batch.id,), chunks=())
+        return _one(jobs.filter(shell_file_id=record), selection), scope, batch.status
+    chunk = _one(Chunk.objects.filter(id__in=ids).select_related("discovery_session"), selection)
+    job = _one(jobs.filter(shell_file_id=chunk.discovery_session.shell_file_id), selection)
+    return job, Scope(encounters=(), batches=(), chunks=(chunk.id,)), chunk.status
+
+
+def _by_code(selection: Selection, code: ErrorCode) -> tuple[list[Found], list[Ineligible]]:
+    failed = Q(status=WorkStatus.FAILED) & (
+        Q(error_code=code) | Q(error_context__final_underlying_error=code)
+    )
+    batches = Batch.objects.filter(
+        failed, pass1_encounter_result__shell_file_id=OuterRef("shell_file_id")
+    )
+    chunks = Chunk.objects.filter(
+        failed, discovery_session__shell_file_id=OuterRef("shell_file_id")
+    )
+    own = Q(error_details__error_code=code) | Q(error_details__underlying_error=code)
+    is_failed = Q(status=JobStatus.FAILED)
+    with_code = Q(own) | (is_failed & (Exists(batches) | Exists(chunks)))
+    jobs = Job.objects.filter(with_code).order_by("created_at", "id")
+    if selection.step is not None:
+        jobs = jobs.filter(current_step=selection.step)
+    # One that is parked for its retry has not ended; it failed when it was parked.
+    if selection.since is not None:
+        jobs = jobs.filter(
+            Q(completed_at__gte=selection.since)
+            | Q(completed_at=None, updated_at__gte=selection.since)
+        )
+    if selection.until is not None:
+        jobs = jobs.filter(
+            Q(completed_at__lte=selection.until)
+            | Q(completed_at=None, updated_at__lte=selection.until)
+        )
+    rows = list(jobs)
+    scopes = _scopes_of_code([job.shell_file_id for job in rows], code, failed)
+    found, left = [], []
+    for job in rows:
+        meant = scopes.get(job.shell_file_id, Scope())
+        scope = meant if job.status == JobStatus.FAILED else Scope()
+        reason = _LEFT[JobStatus.CANCELLED] if job.status == JobStatus.CANCELLED else None
+        reason = reason or _why_not(job, scope)
+        if reason is None:
+            found.append(Found(job=job, scope=scope))
+        else:
+            left.append(_left(job, reason))
+    return found, left
+
+
+def _scopes_of_code(records: Sequence[UUID], code: ErrorCode, failed: Q) -> dict[UUID, Scope]:
+    """Return which part of these records failed with a code; those that did as a whole are left."""
+    batches = _by_record(
+        Batch.objects.filter(status=WorkStatus.FAILED, **of_records(Batch, records)),
+        failed,
+        RECORD[Batch],
+        "healthcare_encounter_id",
+    )
+    # Encounters whose replies are all there, but which could not be published.
+    refused = _by_record(
+        EncounterResult.objects.filter(
+            status=WorkStatus.FAILED, failure_batch_index=None, shell_file_id__in=records
+        ),
+        Q(error_code=code),
+        "shell_file_id",
+        "healthcare_encounter_id",
+    )
+    chunks = _by_record(
+        Chunk.objects.filter(status=WorkStatus.FAILED, **of_records(Chunk, records)),
+        failed,
+        RECORD[Chunk],
+        "id",
+    )
+    scopes = {}
+    for record in {*batches, *refused, *chunks}:
+        parts = [kind.get(record, _Parts()) for kind in (batches, refused, chunks)]
+        if any(part.meant for part in parts) and any(part.others for part in parts):
+            scopes[record] = Scope(
+                encounters=tuple({each for part in parts[:2] for _, each in part.meant}),
+                batches=tuple(each for each, _ in parts[0].meant) or None,
+                chunks=tuple(each for each, _ in parts[2].meant),
+            )
+    return scopes
+
+
+RECORD: dict[type[Batch] | type[Chunk], str] = {
+    Batch: "pass1_encounter_result__shell_file_id",
+    Chunk: "discovery_session__shell_file_id",
+}
+"""The way from a unit of work to its record."""
+
+
+def of_records(work: type[Batch] | type[Chunk], records: Collection[UUID]) -> dict[str, Any]:
+    return {f"{RECORD[work]}__in": list(records)}
+
+
+@dataclass
+class _Parts:
+    """What of a record failed with a code, as (id, encounter), and whether more of it failed."""
+
+    meant: list[tuple[UUID, UUID]] = field(default_factory=list)
+    others: bool = False
+
+
+def _by_record(rows: QuerySet[Any], with_code: Q, record: str, part: str) -> dict[UUID, _Parts]:
+    found: defaultdict[UUID, _Parts] = defaultdict(_Parts)
+    for of, own, name, is_meant in rows.annotate(
+        is_meant=Case(When(with_code, then=True), default=False)
+    ).values_list(record, "id", part, "is_meant"):
+        if is_meant:
+            found[of].meant.append((own, name))
+        else:
+            found[of].others = True
+    return found
+
+
+def _why_not(job: Job, scope: Scope) -> str | None:
+    status = JobStatus(job.status)
+    if status == JobStatus.FAILED or (status == JobStatus.CANCELLED and scope.is_all):
+        return None
+    if status == JobStatus.PARKED:
+        if not waits_for_retry(job):
+            return f"it is parked and goes on by itself: {job.park_reason}"
+        return None if scope.is_all else "it is parked for its retry; retry the record"
+    return _LEFT[status]
+
+
+def _why_not_a_part(job: Job, status: str) -> str | None:
+    if job.status == JobStatus.FAILED and status != WorkStatus.FAILED:
+        return f"it has not failed: it is {status}"
+    return None
+
+
+def waits_for_retry(job: Job) -> bool:
+    """Tell whether a job is parked because it failed and is tried again by itself."""
+    return bool(
+        job.status == JobStatus.PARKED
+        and job.error_code
+        and job.incident_id is None
+        and job.pause_id is None
+    )
+
+
+def _left(job: Job, reason: str) -> Ineligible:
+    return Ineligible(job_id=job.id, shell_file_id=job.shell_file_id, reason=reason)
+
+
+def _one(rows: QuerySet[Any], selection: Selection) -> Any:
+    row = rows.first()
+    if row is None:
+        raise UserError(f"there is no {selection}")
+    return row

@@ -1,0 +1,106 @@
+"""Cancelling a job: at once while it waits, by its own step while it runs.
+
+Imports models, states and `leases`. A running step reads the wish with its heartbeat, admits no
+more calls, keeps what succeeds, and ends as cancelled in the transaction that ends the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
+
+from pipeline.states import JobStatus, Step
+from pipeline.transitions.history import as_json, noted_sql
+from pipeline.transitions.leases import Lease
+
+_IS_HELD = "(j.status = 'processing' AND j.lease_expires_at > clock_timestamp())"
+_CANCELLED = """status = 'cancelled', completed_at = clock_timestamp(), error_code = 'CANCELLED',
+  last_error = 'cancelled by an operator', worker_id = NULL, lease_expires_at = NULL,
+  step_deadline_at = NULL, parked_until = NULL, park_reason = NULL, incident_id = NULL,
+  pause_id = NULL, updated_at = clock_timestamp()"""
+# A worker whose lease has run out has lost the job to whoever comes first: here the operator.
+_CANCEL = f"""
+UPDATE job_queue j SET lease_gen = j.lease_gen + (j.status = 'processing')::int,
+  cancel_requested_at = clock_timestamp(),
+  error_details = {noted_sql("j.error_details", "%(entry)s")}, {_CANCELLED}
+WHERE j.id = %(job)s AND j.status IN ('pending', 'parked', 'processing') AND NOT {_IS_HELD}
+RETURNING j.shell_file_id, j.current_step
+"""  # noqa: S608 - constants of ours, values are parameters
+_ASK = f"""
+UPDATE job_queue j SET cancel_requested_at = clock_timestamp(),
+  error_details = {noted_sql("j.error_details", "%(entry)s")}, updated_at = clock_timestamp()
+WHERE j.id = %(job)s AND {_IS_HELD} AND j.cancel_requested_at IS NULL
+"""  # noqa: S608 - constants of ours, values are parameters
+_CANCEL_ASKED = f"""
+UPDATE job_queue j SET {_CANCELLED}
+WHERE j.id = %(job)s AND j.status IN ('pending', 'parked') AND j.cancel_requested_at IS NOT NULL
+RETURNING j.shell_file_id, j.current_step
+"""  # noqa: S608 - constants of ours, values are parameters
+_CLOSE = """
+WITH encounters AS (
+  UPDATE pass1_encounter_results SET status = 'pending', updated_at = clock_timestamp()
+  WHERE shell_file_id = %(shell_file)s AND status = 'processing'
+), batches AS (
+  UPDATE pass1_batch_results b SET status = 'pending' FROM ai_processing_sessions s
+  WHERE s.id = b.processing_session_id AND s.shell_file_id = %(shell_file)s
+    AND b.status = 'processing'
+), chunks AS (
+  UPDATE pass05_chunk_results b SET status = 'pending' FROM ai_processing_sessions s
+  WHERE s.id = b.processing_session_id AND s.shell_file_id = %(shell_file)s
+    AND b.status = 'processing'
+), discovery AS (
+  UPDATE pass05_progressive_sessions SET status = 'pending'
+  WHERE shell_file_id = %(shell_file)s AND status = 'processing'
+), summary AS (
+  UPDATE ai_processing_summary SET processing_status = 'failed', overall_success = false,
+    failure_stage = %(step)s, error_code = 'CANCELLED', processing_completed_at = clock_timestamp()
+  WHERE shell_file_id = %(shell_file)s
+)
+UPDATE ai_processing_sessions SET session_status = 'cancelled', {pass_column}
+  failure_pass = %(step)s, error_code = 'CANCELLED', error_message = 'cancelled by an operator',
+  processing_completed_at = clock_timestamp(),
+  total_processing_time = clock_timestamp() - processing_started_at,
+  updated_at = clock_timestamp()
+WHERE shell_file_id = %(shell_file)s
+"""
+
+
+def cancel(job_id: UUID, *, entry: Mapping[str, Any]) -> JobStatus | None:
+    """Cancel a job that waits, or tell the step that runs; `entry` joins its history once.
+
+    Returns `cancelled` where it has ended with that, `processing` where its step was told now, and
+    None where it is in no such state, or was told before.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        parameters: dict[str, Any] = {"job": job_id, "entry": as_json(entry)}
+        cursor.execute(_CANCEL, parameters)
+        row = cursor.fetchone()
+        if row is not None:
+            _close(cursor, *row)
+            return JobStatus.CANCELLED
+        cursor.execute(_ASK, parameters)
+        return JobStatus.PROCESSING if cursor.rowcount == 1 else None
+
+
+def cancel_asked(lease: Lease) -> bool:
+    """Cancel the job of a step that has just left it waiting, where an operator asked for that.
+
+    Called at the end of a step, in its transaction: whatever the step gave the job back for, the
+    wish goes first; a job that has completed or failed stays so.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CANCEL_ASKED, {"job": lease.job_id})
+        row = cursor.fetchone()
+        if row is None:
+            return False
+        _close(cursor, *row)
+    return True
+
+
+def _close(cursor: CursorWrapper, shell_file_id: UUID, step: str) -> None:
+    column = f"{step}_status = 'pending'," if step != Step.PAGES else ""
+    cursor.execute(_CLOSE.format(pass_column=column), {"shell_file": shell_file_id, "step": step})

@@ -1,0 +1,52 @@
+"""What befell a job, kept on its row: `error_details.history`, appended to and never cut.
+
+Imports nothing of the project. Entries are {at, event, by, reason, step, error_code, ...}; the
+database's clock says when. Reasons are an operator's words and stand here alone, never in a log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import F, Func, JSONField, Value
+from django.db.models.expressions import Combinable
+
+NOTED = (
+    "jsonb_set(coalesce({details}, '{{}}'), '{{history}}',"
+    " coalesce({details}->'history', '[]') || jsonb_build_array({entry}::jsonb"
+    " || jsonb_build_object('at', clock_timestamp())))"
+)
+
+
+def noted_sql(details: str, entry: str) -> str:
+    """Return the SQL of a job's details with one more entry; `entry` is a JSON parameter."""
+    return NOTED.format(details=details, entry=entry)
+
+
+def noted(entry: Mapping[str, Any], **details: Any) -> Combinable:
+    """Return the details of a job with these keys replaced, and one more entry."""
+    return _Noted(
+        F("error_details"),
+        Value(details, output_field=JSONField()),
+        Value(dict(entry), output_field=JSONField()),
+    )
+
+
+def as_json(entry: Mapping[str, Any]) -> str:
+    """Return an entry as a parameter, without what is not known."""
+    return json.dumps({key: value for key, value in entry.items() if value is not None})
+
+
+class _Noted(Func):
+    """`error_details || new keys`, with an entry appended to its history."""
+
+    output_field = JSONField()
+    arity = 3
+    template = (
+        "(SELECT jsonb_set(kept, '{history}', coalesce(kept->'history', '[]')"
+        " || jsonb_build_array(entry || jsonb_build_object('at', clock_timestamp())))"
+        " FROM (VALUES (%(expressions)s)) AS of(old, added, entry),"
+        " LATERAL (SELECT coalesce(old, '{}') || added AS kept) AS merged)"
+    )

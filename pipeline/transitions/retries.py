@@ -1,0 +1,265 @@
+"""Failed, cancelled and dead work put back in line: by itself after a while, or by an operator.
+
+Imports models, states and `leases`. Only what failed is reset, with new attempts and its history
+kept; what succeeded is never touched. The guard is in the WHERE of the one UPDATE of the job, so
+that of fifty retries at once one has an effect. Lock order: job → encounter → batch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
+
+from medproc.timing import scaled
+from pipeline.errors import ERRORS, ErrorCode
+from pipeline.states import JobStatus, Step, SummaryStatus
+from pipeline.transitions.history import as_json, noted_sql
+from pipeline.transitions.leases import Lease
+from pipeline.transitions.steps import Failure, lay_down
+from pipeline.types import Due
+
+WAITS_FOR_RETRY = (
+    "j.status = 'parked' AND j.error_code IS NOT NULL"
+    " AND j.incident_id IS NULL AND j.pause_id IS NULL"
+)
+"""A job that is parked because it failed: a claim clears `error_code`, so nothing else has one."""
+
+_REACHED: dict[Step, SummaryStatus] = {
+    Step.PASS2: SummaryStatus.PASS1_ONLY,
+    Step.PASS3: SummaryStatus.PASS1_PASS2,
+}
+"""How far a record had come before it failed at a step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """Which failed work of a job gets new attempts; what is None is not narrowed."""
+
+    encounters: tuple[UUID, ...] | None = None
+    """Ids of `healthcare_encounters`."""
+    batches: tuple[UUID, ...] | None = None
+    chunks: tuple[UUID, ...] | None = None
+
+    @property
+    def is_all(self) -> bool:
+        """Whether all that failed is meant."""
+        return (self.encounters, self.batches, self.chunks) == (None, None, None)
+
+
+ALL = Scope()
+NOTHING = Scope(encounters=(), batches=(), chunks=())
+
+_PUT_BACK = f"""
+UPDATE job_queue j SET status = 'pending', dispatch_no = j.dispatch_no + 1,
+  available_at = clock_timestamp(), crash_count = 0, dead_letter_at = NULL,
+  retry_count = CASE WHEN %(is_all)s THEN 0 ELSE j.retry_count END,
+  completed_at = NULL, error_code = NULL, parked_until = NULL, park_reason = NULL,
+  incident_id = NULL, pause_id = NULL, cancel_requested_at = NULL,
+  error_details = {noted_sql("j.error_details", "%(entry)s")},
+  updated_at = clock_timestamp()
+WHERE j.id = %(job)s AND {{guard}}
+RETURNING j.current_step, j.dispatch_no, j.shell_file_id
+"""  # noqa: S608 - constants of ours, values are parameters
+_DETAILS = "(coalesce(j.error_details, '{}') || %(details)s::jsonb)"
+_PARK = f"""
+UPDATE job_queue j SET status = 'parked', retry_count = j.retry_count + 1,
+  parked_until = clock_timestamp() + j.retry_delay * %(scale)s::float8,
+  park_reason = format('retry %%s of %%s after %%s', j.retry_count + 1, j.max_retries,
+    %(cause)s::text),
+  last_error = %(message)s, error_code = %(code)s,
+  error_details = {noted_sql(_DETAILS, "%(entry)s")},
+  incident_id = NULL, pause_id = NULL, worker_id = NULL, lease_expires_at = NULL,
+  step_deadline_at = NULL, updated_at = clock_timestamp()
+WHERE j.id = %(job)s AND j.lease_gen = %(gen)s AND j.status = 'processing'
+  AND j.retry_count < j.max_retries
+"""  # noqa: S608 - constants of ours, values are parameters
+_GUARDS: dict[JobStatus, str] = {
+    JobStatus.FAILED: f"(j.status IN ('failed', 'cancelled') OR ({WAITS_FOR_RETRY}))",
+    JobStatus.DEAD: "j.status = 'dead'",
+}
+_NARROWED = """j.status = 'failed' AND (EXISTS (
+  SELECT 1 FROM pass1_encounter_results r
+  WHERE r.shell_file_id = j.shell_file_id AND r.status = 'failed'
+    AND r.healthcare_encounter_id = ANY(%(encounters)s::uuid[])
+    AND (%(batches)s::uuid[] IS NULL OR EXISTS (
+      SELECT 1 FROM pass1_batch_results b WHERE b.pass1_encounter_result_id = r.id
+        AND b.status = 'failed' AND b.id = ANY(%(batches)s::uuid[])))
+) OR EXISTS (
+  SELECT 1 FROM pass05_chunk_results c
+  JOIN ai_processing_sessions s ON s.id = c.processing_session_id
+  WHERE s.shell_file_id = j.shell_file_id AND c.status = 'failed'
+    AND c.id = ANY(%(chunks)s::uuid[])
+))"""
+"""Of a single encounter, batch or chunk: its job has failed, and so has it."""
+
+# The calls and `transient_error_history` tell of the attempts before; `max_attempts` grants more.
+_AGAIN = """status = 'pending', max_attempts = b.attempt_count + %(granted)s,
+    rate_limit_waits = 0, started_at = NULL, completed_at = NULL, duration_ms = NULL,
+    error_code = NULL, error_message = NULL, error_context = NULL"""
+_RESET = f"""
+WITH encounters AS (
+  UPDATE pass1_encounter_results r SET status = 'pending', started_at = NULL, completed_at = NULL,
+    total_duration_ms = NULL, batches_failed = 0, failure_batch_index = NULL, error_code = NULL,
+    error_summary = NULL, updated_at = clock_timestamp()
+  WHERE r.shell_file_id = %(shell_file)s AND r.status = 'failed'
+    AND (%(encounters)s::uuid[] IS NULL
+      OR r.healthcare_encounter_id = ANY(%(encounters)s::uuid[]))
+), batches AS (
+  UPDATE pass1_batch_results b SET {_AGAIN}
+  FROM pass1_encounter_results r
+  WHERE b.pass1_encounter_result_id = r.id AND r.shell_file_id = %(shell_file)s
+    AND b.status = 'failed'
+    AND (%(encounters)s::uuid[] IS NULL OR b.healthcare_encounter_id = ANY(%(encounters)s::uuid[]))
+    AND (%(batches)s::uuid[] IS NULL OR b.id = ANY(%(batches)s::uuid[]))
+), chunks AS (
+  UPDATE pass05_chunk_results b SET {_AGAIN}, error_details = NULL
+  FROM ai_processing_sessions s
+  WHERE s.id = b.processing_session_id AND s.shell_file_id = %(shell_file)s
+    AND b.status = 'failed'
+    AND (%(chunks)s::uuid[] IS NULL OR b.id = ANY(%(chunks)s::uuid[]))
+), discovery AS (
+  UPDATE pass05_progressive_sessions SET status = 'pending', completed_at = NULL,
+    error_code = NULL, error_message = NULL
+  WHERE shell_file_id = %(shell_file)s AND status = 'failed'
+)
+UPDATE ai_processing_sessions SET retry_count = retry_count + 1, updated_at = clock_timestamp()
+WHERE shell_file_id = %(shell_file)s
+"""  # noqa: S608 - constants of ours, values are parameters
+
+_REOPEN = """
+WITH summary AS (
+  UPDATE ai_processing_summary SET processing_status = %(reached)s, failure_stage = NULL,
+    failure_encounter_id = NULL, failure_batch_index = NULL, error_code = NULL,
+    error_drill_down = NULL, processing_completed_at = NULL
+  WHERE shell_file_id = %(shell_file)s
+)
+UPDATE ai_processing_sessions SET session_status = 'processing', {pass_column}
+  failure_pass = NULL, failure_encounter_id = NULL, error_code = NULL, error_message = NULL,
+  error_context = NULL, processing_completed_at = NULL, total_processing_time = NULL,
+  updated_at = clock_timestamp()
+WHERE shell_file_id = %(shell_file)s
+"""
+
+
+def worth_retrying(failure: Failure) -> Scope | None:
+    """Return what a retry by itself would mend of a failed step; None where it mends nothing.
+
+    An encounter counts as a whole: one with a batch that no retry mends would fail again. A cause
+    is judged by its flag in the error table, behind MAX_RETRIES_EXCEEDED and DEADLINE_EXCEEDED by
+    the underlying one.
+    """
+    if not failure.drill_down:
+        return NOTHING if _passes(failure.underlying or failure.code) else None
+    passes: defaultdict[str | None, bool] = defaultdict(lambda: True)
+    for each in failure.drill_down:
+        cause = each.get("underlying_error") or each["error_code"]
+        passes[each.get("encounter_id")] &= _passes(cause)
+    if not any(passes.values()):
+        return None
+    if None in passes:
+        return ALL
+    return Scope(encounters=tuple(UUID(each) for each, ok in passes.items() if each and ok))
+
+
+def retry_later(lease: Lease, failure: Failure) -> bool:
+    """Park a failed step for its next retry, inside the fence; False where it fails for good.
+
+    It fails for good when its retries are used up, or its cause will not pass.
+    """
+    scope = worth_retrying(failure)
+    if scope is None:
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _PARK,
+            {
+                "job": lease.job_id,
+                "gen": lease.gen,
+                "scale": scaled(1.0),
+                "cause": failure.underlying or failure.code,
+                "message": failure.message,
+                "code": failure.code,
+                "details": json.dumps(failure.details(lease.step)),
+                "entry": as_json({"event": "retried by itself", **failure.noted(lease.step)}),
+            },
+        )
+        if cursor.rowcount != 1:
+            return False
+        lay_down(lease)
+        _reset(cursor, lease.shell_file_id, scope)
+    return True
+
+
+def put_back(
+    job_id: UUID,
+    scope: Scope = ALL,
+    *,
+    dead: bool = False,
+    entry: Mapping[str, Any],
+) -> Due | None:
+    """Put a failed or cancelled job back in line, or a dead one; return what is due.
+
+    Returns None where the job is in no such state any more, or nothing in the scope has failed.
+    It starts with a new budget of crashes, and of retries where all that failed is meant: else what
+    was left out would soon be retried by itself. `entry` joins its history.
+    """
+    guard = _GUARDS[JobStatus.DEAD if dead else JobStatus.FAILED]
+    if not scope.is_all:
+        guard = _NARROWED
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            _PUT_BACK.replace("{guard}", guard),
+            {
+                "job": job_id,
+                "entry": as_json(entry),
+                "is_all": scope.is_all,
+                **_scope(scope),
+            },
+        )
+        row = cursor.fetchone()
+        if row is None:
+            return None
+        step, dispatch_no, shell_file_id = Step(row[0]), row[1], row[2]
+        column = "" if step is Step.PAGES else f"{step.value}_status = 'pending',"
+        reached = _REACHED.get(step, SummaryStatus.INITIALIZED)
+        cursor.execute(
+            _REOPEN.format(pass_column=column),
+            {"shell_file": shell_file_id, "reached": reached.value},
+        )
+        _reset(cursor, shell_file_id, scope)
+    return Due(job_id=job_id, step=step, dispatch_no=dispatch_no)
+
+
+def _reset(cursor: CursorWrapper, shell_file_id: UUID, scope: Scope) -> None:
+    cursor.execute(
+        _RESET,
+        {
+            "shell_file": shell_file_id,
+            "granted": settings.PASS1_MAX_RETRIES,
+            **_scope(scope),
+        },
+    )
+
+
+def _scope(scope: Scope) -> dict[str, list[UUID] | None]:
+    return {
+        "encounters": _listed(scope.encounters),
+        "batches": _listed(scope.batches),
+        "chunks": _listed(scope.chunks),
+    }
+
+
+def _listed(ids: tuple[UUID, ...] | None) -> list[UUID] | None:
+    return None if ids is None else sorted(ids)
+
+
+def _passes(code: str) -> bool:
+    return ERRORS[ErrorCode(code)].retryable
