@@ -158,6 +158,8 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
+# Duties of the clock that applications above the pipeline bring.
+CLOCK_DUTIES = ["observability.bulk.running.DUTY"]
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
 RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}
 # Any member of staff could empty a queue in django-rq's own pages, whatever her permissions.

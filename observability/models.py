@@ -1,4 +1,4 @@
-"""The console's own tables: what people did, and the rights to do it.
+"""The console's own tables: what people did, their mass actions, and the rights to act.
 
 Imports `rights` and the column builders of the pipeline. An audit row is written once: the
 database refuses to change, delete or truncate it.
@@ -10,6 +10,7 @@ from django.db import models
 
 from observability.rights import RIGHT_NAMES
 from pipeline.models import fields
+from pipeline.states import Step
 
 
 class Console(models.Model):
@@ -70,3 +71,99 @@ class AuditEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verb} by {self.actor}"
+
+
+class BulkOperation(models.Model):
+    """A mass action: its frozen filter, what was promised, who wanted it and why."""
+
+    id = fields.uuid_pk()
+    created_at = fields.created_at()
+    token = models.UUIDField(unique=True, editable=False)
+    """Of the form that started it: a second click finds the first one's operation."""
+    verb = models.TextField()
+    selection = models.JSONField()
+    """The filter with its time bound, as the preview had it."""
+    expected = models.JSONField(default=dict, db_default={})
+    """The preview's figures: jobs, ineligible by reason, calls, tokens, cost, quota minutes."""
+    reason = models.TextField()
+    requested_by = models.TextField()
+    started_at = fields.optional_time()
+    finished_at = fields.optional_time()
+    abort_requested_at = fields.optional_time()
+    abort_requested_by = fields.text(null=True)
+
+    class Meta:
+        db_table = "bulk_operations"
+        db_table_comment = "Mass actions: frozen filter, preview, reason, who, when. No PHI."
+        default_permissions = ()
+        verbose_name = "bulk operation"
+        indexes = [
+            models.Index(fields=["-created_at", "-id"], name="idx_bulk_operations_recent"),
+            models.Index(
+                fields=["created_at"],
+                name="idx_bulk_operations_open",
+                condition=models.Q(finished_at=None),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.id}"
+
+    @property
+    def word(self) -> str:
+        """How it stands, in the words of a status."""
+        if self.finished_at is not None:
+            return "cancelled" if self.abort_requested_at else "done"
+        return "running" if self.started_at else "waiting"
+
+
+class BulkItem(models.Model):
+    """One job of a mass action, and what came of it."""
+
+    WAITING, DONE, LEFT, FAILED = STATES = ("waiting", "done", "left", "failed")
+
+    id = fields.uuid_pk()
+    operation = models.ForeignKey(
+        BulkOperation, on_delete=models.CASCADE, related_name="items", db_index=False
+    )
+    place = models.IntegerField()
+    job_id = models.UUIDField()
+    shell_file_id = models.UUIDField()
+    """No foreign keys: the history outlives what is erased."""
+    step = models.TextField(choices=Step.choices)
+    scope = models.JSONField()
+    """Ids of the encounters, batches and chunks that are meant; null where all are."""
+    state = models.TextField(
+        choices=[(each, each) for each in STATES],
+        default=WAITING,
+        db_default=WAITING,
+    )
+    said = models.TextField(blank=True, default="", db_default="")
+    """Why it was left, or what failed; a word of ours."""
+    settled_at = fields.optional_time()
+    created_at = fields.created_at()
+
+    class Meta:
+        db_table = "bulk_operation_items"
+        db_table_comment = "Jobs of a mass action with the result of each. No PHI."
+        default_permissions = ()
+        verbose_name = "item of a bulk operation"
+        verbose_name_plural = "items of bulk operations"
+        constraints = [
+            models.UniqueConstraint(fields=["operation", "place"], name="idx_bulk_items_place"),
+            models.UniqueConstraint(fields=["operation", "job_id"], name="idx_bulk_items_once"),
+            models.CheckConstraint(
+                name="bulk_items_state_check",
+                condition=models.Q(state__in=["waiting", "done", "left", "failed"]),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["operation", "place"],
+                name="idx_bulk_items_waiting",
+                condition=models.Q(state="waiting"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"item {self.place} of {self.operation_id}"

@@ -21,7 +21,7 @@ from observability.incidents import incident_answer
 from observability.queue import Queue, queue
 from observability.rates import Rates, rates
 from observability.workers import Crew, crew
-from pipeline.clock import DUTIES
+from pipeline.clock import all_duties
 from pipeline.gate import Gate, GateState
 from pipeline.models import ClockTick, Incident, Pause
 from pipeline.provider.factory import named_provider
@@ -173,6 +173,6 @@ def _ticks(now: datetime) -> list[Tick]:
             or (now - tick.started_at).total_seconds()
             > LATE_FACTOR * duty.interval_s + LATE_MARGIN_S,
         )
-        for duty in DUTIES
+        for duty in all_duties()
         for tick in [last.get(duty.name)]
     ]

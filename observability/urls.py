@@ -8,7 +8,7 @@ from __future__ import annotations
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
-from observability.views import failures, overview, record, search
+from observability.views import bulk, failures, overview, record, search
 
 
 def console_urls(site: AdminSite) -> list[URLPattern]:
@@ -20,6 +20,11 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
         path("records/<uuid:record_id>/", record.record, name="record"),
         path("failures/", failures.failures, name="failures"),
         path("failures/members/", failures.members, name="failure_members"),
+        path("retry/", bulk.retry_preview, name="retry"),
+        path("retry/start/", bulk.retry_start, name="retry_start"),
+        path("actions/", bulk.history, name="bulk_operations"),
+        path("actions/<uuid:operation_id>/", bulk.operation, name="bulk_operation"),
+        path("actions/<uuid:operation_id>/abort/", bulk.abort, name="bulk_abort"),
     ]
     for each in pages:
         each.callback = site.admin_view(each.callback)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import django_filters
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -15,6 +16,7 @@ from observability.keyset import keyset_page
 from observability.nodes import Cause
 from observability.views.guard import page
 from observability.views.shown import shown
+from pipeline.errors import ErrorCode
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Job, ProviderCall
 from pipeline.states import JobStatus, Step, WorkStatus
 from pipeline.words import PASS_TITLES, counted
@@ -121,6 +123,7 @@ def members(request: HttpRequest) -> HttpResponse:
         source=Source.JOB if is_jobs else Source.CALL,
         advice=Cause(code=cause).advice,
         query=asked.urlencode(),
+        retry_query=_retry_query(cause, step, _window(request).value),
     )
 
 
@@ -160,6 +163,14 @@ def _failed_jobs() -> QuerySet[Job, Job]:
 def _window(request: HttpRequest) -> Window:
     asked = request.GET.get("window", "")
     return Window(asked) if asked in Window._value2member_map_ else Window.DAY
+
+
+def _retry_query(cause: str, step: str, window: str) -> str:
+    """Return the same filter for a retry; empty where no cause of the taxonomy is chosen."""
+    if cause not in ErrorCode._value2member_map_:
+        return ""
+    query = {"error_code": cause, "window": window}
+    return urlencode(query | ({"step": step} if step in Step.values else {}))
 
 
 def _trend(group: Group) -> Any:

@@ -50,6 +50,8 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         rows=rows,
         found=found,
         passes=found.root.children,
+        can_retry=rows.job.status == JobStatus.FAILED,
+        retry_node=_RETRIED_ALONE.get(path[-1].kind) if path[-1].status is Word.FAILED else None,
         tree=branches(outline(found, everything=everything), found.focus),
         facts=_facts(path[-1]),
         tokens=_tokens(found.root),
@@ -71,6 +73,10 @@ _IN_TITLE = frozenset(
     }
 )  # fmt: skip
 """Facts that the node's title says."""
+
+
+_RETRIED_ALONE = {Kind.ENCOUNTER: "encounter", Kind.BATCH: "batch", Kind.CHUNK: "batch"}
+"""Nodes that can be retried without the rest of their record, and how a retry names them."""
 
 
 def _tokens(node: Node) -> int:
