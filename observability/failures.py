@@ -107,20 +107,21 @@ WITH newest AS (
   WHERE outcome <> 'OK' AND created_at >= %(since)s AND created_at < %(until)s
   ORDER BY created_at DESC LIMIT %(cap)s
 )
-SELECT n.outcome, n.step, n.model,
-  n.bar,
-  count(*), count(DISTINCT n.processing_session_id),
-  count(DISTINCT coalesce(n.batch_id, n.chunk_id)),
-  count(DISTINCT coalesce(n.batch_id, n.chunk_id))
-    FILTER (WHERE b.status = 'succeeded' OR k.status = 'succeeded'),
-  count(DISTINCT coalesce(n.batch_id, n.chunk_id))
-    FILTER (WHERE b.status = 'failed' OR k.status = 'failed'),
-  min(n.created_at), max(n.created_at)
-FROM newest n
-LEFT JOIN pass1_batch_results b ON b.id = n.batch_id
-LEFT JOIN pass05_chunk_results k ON k.id = n.chunk_id
-WHERE n.outcome <> %(late)s
-GROUP BY GROUPING SETS ((n.outcome, n.step, n.model), (n.outcome, n.step, n.model, n.bar))
+SELECT w.outcome, w.step, w.model, NULL::integer, sum(w.calls)::integer, count(DISTINCT w.session),
+  count(w.work), count(*) FILTER (WHERE b.status = 'succeeded' OR k.status = 'succeeded'),
+  count(*) FILTER (WHERE b.status = 'failed' OR k.status = 'failed'), min(w.first), max(w.last)
+FROM (
+  SELECT outcome, step, model, coalesce(batch_id, chunk_id) AS work, batch_id, chunk_id,
+    processing_session_id AS session, count(*) AS calls,
+    min(created_at) AS first, max(created_at) AS last
+  FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4, 5, 6, 7
+) w
+LEFT JOIN pass1_batch_results b ON b.id = w.batch_id
+LEFT JOIN pass05_chunk_results k ON k.id = w.chunk_id
+GROUP BY 1, 2, 3
+UNION ALL
+SELECT outcome, step, model, bar, count(*), 0, 0, 0, 0, NULL, NULL
+FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4
 """
 
 _JOBS = """

@@ -58,11 +58,12 @@ _OUTSTANDING = """
 SELECT w.calls, w.tokens, u.pages FROM (
   SELECT count(*) AS calls, coalesce(sum(tokens), 0) AS tokens FROM (
     SELECT b.estimated_input_tokens AS tokens
-    FROM pass1_batch_results b
+    FROM (
+      SELECT estimated_input_tokens, processing_session_id FROM pass1_batch_results
+      WHERE status IN ('pending', 'processing') LIMIT %(cap)s
+    ) b
     JOIN ai_processing_sessions s ON s.id = b.processing_session_id
-    WHERE b.status IN ('pending', 'processing')
-      AND s.session_status IN ('initiated', 'processing')
-    LIMIT %(cap)s
+    WHERE s.session_status IN ('initiated', 'processing')
   ) work
 ) w, (
   SELECT coalesce(sum(pages), 0) AS pages FROM (

@@ -26,6 +26,7 @@ from pipeline.gate import Gate, GateState
 from pipeline.models import ClockTick, Incident, Pause
 from pipeline.provider.factory import named_provider
 from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState
+from pipeline.words import counted
 
 SHOWN = 10
 LATE_FACTOR = 3
@@ -87,24 +88,30 @@ class Overview:
         return max(0.0, (self.gate.cooldown_until or 0.0) - self.gate.now)
 
     @property
-    def verdict(self) -> str:
-        """The one line that answers the page's question."""
-        if self.incidents:
-            return self.incidents[0].answer
-        if not self.ticks or all(tick.is_late for tick in self.ticks):
-            return "No clock runs: nothing parked is released. Start `manage.py rqcron`."
+    def problems(self) -> list[str]:
+        """What is wrong beside incidents and pauses, each with what to do."""
+        found = []
+        if all(tick.is_late for tick in self.ticks):
+            found.append("No clock runs: nothing parked is released. Start `manage.py rqcron`.")
         if not self.crew.alive and not self.queue.is_empty:
-            return "No worker is alive, and work waits. Start `manage.py rqworker-pool`."
-        if self.pauses:
-            return "Something is paused by an operator."
+            found.append("No worker is alive, and work waits. Start `manage.py rqworker-pool`.")
         if self.queue.dead.number:
-            return "Healthy, but dead jobs wait for a decision."
-        return "Healthy: nothing is to be done."
+            found.append(f"{counted(self.queue.dead.number, 'job')} dead: decide about each.")
+        return found
 
     @property
     def is_well(self) -> bool:
         """Whether nothing is to be done."""
-        return self.verdict.startswith("Healthy: ")
+        return not (self.incidents or self.pauses or self.problems)
+
+    @property
+    def verdict(self) -> str:
+        """The one line that answers the page's question."""
+        if self.incidents:
+            return self.incidents[0].answer
+        if self.problems:
+            return self.problems[0]
+        return "Work is paused by an operator." if self.pauses else "All is well."
 
 
 def overview() -> Overview:

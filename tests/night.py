@@ -15,7 +15,7 @@ from django.utils import timezone
 from pipeline.models import ClockTick, Incident, Job, ShellFile
 from pipeline.states import JobStatus, Step
 from tests import records
-from tests.incident_rows import an_incident, calls
+from tests.incident_rows import OTHER_MODEL, an_incident, calls
 from tests.rows import a_job
 
 
@@ -25,6 +25,8 @@ class Night:
 
     failed: UUID
     """Seven batches lost with API_5XX, one absorbed."""
+    broken: UUID
+    """One batch lost with PARSE_JSON; a test mends it."""
     completed: UUID
     running: UUID
     incident: UUID
@@ -34,8 +36,13 @@ def a_night() -> Night:
     """Make the night."""
     failed = records.failed_record(records.LAB)
     completed = records.completed_record(records.LAB)
+    broken = records.failed_record(
+        records.LAB, [{"fault": "bad-json", "kind": "entities", "page": 5}]
+    )
     now = timezone.now()
+    # Of another model than the records': a retry of these goes through.
     incident = an_incident(
+        of=OTHER_MODEL,
         opened_at=now - timedelta(minutes=18),
         first_failure_at=now - timedelta(minutes=19),
         evidence={
@@ -79,6 +86,7 @@ def a_night() -> Night:
         ClockTick.objects.create(name=name, started_at=now, finished_at=now, outcome="ok")
     return Night(
         failed=failed.id,
+        broken=broken.id,
         completed=completed.id,
         running=running.shell_file_id,
         incident=incident.id,

@@ -15,6 +15,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from observability import answers
+from pipeline import words
+from pipeline.states import Step
 from pipeline.words import SHAPES, WORDS, Word, duration
 
 register = template.Library()
@@ -108,12 +110,18 @@ def money(amount: Any) -> str:
 
 
 @register.filter
-def short(identifier: object) -> str:
-    """Return the beginning of an id, which `explain` and the search take as well."""
-    return str(identifier)[:8]
+def counted(number: int, noun: str) -> str:
+    """Return `1 job`, `12 batches`."""
+    return words.counted(number, noun)
 
 
 @register.filter
-def at(mapping: Any, key: Any) -> Any:
-    """Return what a mapping holds under a key, or nothing."""
-    return mapping.get(key)
+def pass_title(step: str) -> str:
+    """Return `Pass 0.5` for `pass05`."""
+    return words.PASS_TITLES[Step(step)]
+
+
+@register.filter
+def short(identifier: object) -> str:
+    """Return the beginning of an id, which `explain` and the search take as well."""
+    return str(identifier)[:8]

@@ -32,6 +32,8 @@ def the_pages(night: Night) -> dict[str, str]:
         "members": "/admin/failures/members/?cause=API_5XX&step=pass1",
         "records": "/admin/records/",
         "record": f"/admin/records/{night.failed}/",
+        "retry": f"/admin/retry/?record={night.failed}",
+        "actions": "/admin/actions/",
         "search": "/admin/search/?q=xyzxyz",
         "tables": "/admin/tables/",
         "list": "/admin/pipeline/providercall/",
@@ -92,6 +94,33 @@ def test_the_keyboard_alone_reaches_a_failed_call(operator: Watched, night: Nigh
     page.keyboard.press("Enter")
 
     page.wait_for_url(f"**/records/{night.completed}/")
+    expect(page.locator("#answer")).to_contain_text("Done in")
+    assert operator.complaints == []
+
+
+def test_a_failed_record_is_retried_by_keyboard_and_watched_to_the_end(
+    operator: Watched, server: str, night: Night
+) -> None:
+    from observability.bulk.running import advance
+    from tests import records
+
+    page = operator.page
+    page.goto(f"{server}/admin/records/{night.broken}/")
+
+    page.keyboard.press("r")
+    expect(page.get_by_text("What will happen")).to_be_visible()
+    page.get_by_label("Reason").focus()
+    page.keyboard.type("the provider has recovered")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/actions/**")
+    expect(page.locator("[data-announce]")).to_contain_text("0 of 1 settled")
+    advance()
+    expect(page.locator("[data-announce]")).to_contain_text("1 put back in line")
+    records.run_again(night.broken)
+
+    row = page.get_by_role("row").filter(has_text=str(night.broken)[:8])
+    expect(row.locator(".chip")).to_contain_text("done")
+    page.goto(f"{server}/admin/records/{night.broken}/")
     expect(page.locator("#answer")).to_contain_text("Done in")
     assert operator.complaints == []
 

@@ -9,15 +9,14 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.test import Client, override_settings
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from observability.bulk.running import advance
 from observability.models import AuditEvent, BulkItem, BulkOperation
 from observability.rights import Role
-from pipeline import jobs
-from pipeline.models import Job, ProviderCall, ShellFile
+from pipeline.models import Job, ProviderCall
 from pipeline.states import JobStatus
 from tests import records
 from tests.wide import a_wide_record
@@ -44,13 +43,6 @@ def started(client: Client, **fields: Any) -> BulkOperation:
     return BulkOperation.objects.get(id=operation_id)
 
 
-def run_again(record: ShellFile) -> None:
-    """Run the pass that a record waits for, through an emulator that plays no fault now."""
-    step = Job.objects.get(shell_file=record).current_step
-    with records.through_emulator(), override_settings(LEASE_S=900, CALL_DEADLINE_S=900):
-        jobs.run_step(step)
-
-
 def test_a_preview_says_what_will_happen_and_changes_nothing() -> None:
     failed = records.failed_record(records.LAB)
     before = list(Job.objects.values_list("id", "status", "dispatch_no"))
@@ -71,7 +63,7 @@ def test_a_retry_is_run_by_the_clock_and_asks_for_nothing_twice() -> None:
 
     operation = started(client, record=failed.id)
     said = advance()
-    run_again(failed)
+    records.run_again(failed.id)
     page = client.get(reverse("admin:bulk_operation", args=[operation.id]))
 
     record = Job.objects.get(shell_file=failed)
