@@ -8,7 +8,7 @@ from __future__ import annotations
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
-from observability.views import bulk, failures, overview, record, search
+from observability.views import acts, bulk, failures, overview, record, search
 
 
 def console_urls(site: AdminSite) -> list[URLPattern]:
@@ -25,6 +25,9 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
         path("actions/", bulk.history, name="bulk_operations"),
         path("actions/<uuid:operation_id>/", bulk.operation, name="bulk_operation"),
         path("actions/<uuid:operation_id>/abort/", bulk.abort, name="bulk_abort"),
+        path("queues/", acts.queues, name="queues"),
+        path("act/<slug:name>/", acts.confirm, name="confirm"),
+        path("act/<slug:name>/do/", acts.act, name="act"),
     ]
     for each in pages:
         each.callback = site.admin_view(each.callback)

@@ -44,8 +44,11 @@ def page(right: Right = Right.VIEW) -> Callable[[View], View]:
     return guarded
 
 
-def verb(right: Right) -> Callable[[View], View]:
-    """Let a view answer POST alone, to whoever has the right."""
+def verb(right: Right = Right.VIEW) -> Callable[[View], View]:
+    """Let a view answer POST alone, to whoever has the right.
+
+    A view whose verb is in its URL asks for the verb's right itself.
+    """
 
     def guarded(view: View) -> View:
         @wraps(view)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 
+from observability.acts import VERBS
 from observability.answers import cost
 from observability.coverage import coverage
 from observability.drilldown import drilled
@@ -50,7 +51,12 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         rows=rows,
         found=found,
         passes=found.root.children,
-        can_retry=rows.job.status == JobStatus.FAILED,
+        verbs=[
+            verb
+            for verb in VERBS.values()
+            if rows.job.status in verb.open_to and request.user.has_perm(verb.right.permission)
+        ],
+        can_retry=rows.job.status in {JobStatus.FAILED, JobStatus.CANCELLED},
         retry_node=_RETRIED_ALONE.get(path[-1].kind) if path[-1].status is Word.FAILED else None,
         tree=branches(outline(found, everything=everything), found.focus),
         facts=_facts(path[-1]),
