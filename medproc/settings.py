@@ -160,6 +160,10 @@ STORAGES = {
 
 # Duties of the clock that applications above the pipeline bring.
 CLOCK_DUTIES = ["observability.bulk.running.DUTY"]
+
+# What is uploaded lies in private files, as documents do, and no request passes the limit.
+FILE_UPLOAD_HANDLERS = ["observability.uploading.BoundedUploadHandler"]
+FILE_UPLOAD_TEMP_DIR = str(private.folder(MEDPROC_DATA_DIR / "uploads"))
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
 RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}
 # Any member of staff could empty a queue in django-rq's own pages, whatever her permissions.

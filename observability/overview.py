@@ -92,11 +92,11 @@ class Overview:
         """What is wrong beside incidents and pauses, each with what to do."""
         found = []
         if all(tick.is_late for tick in self.ticks):
-            found.append("No clock runs: nothing parked is released. Start `manage.py rqcron`.")
+            found.append("No clock runs: nothing parked is released. Start manage.py rqcron.")
         if not self.crew.alive and not self.queue.is_empty:
-            found.append("No worker is alive, and work waits. Start `manage.py rqworker-pool`.")
+            found.append("No worker is alive, and work waits. Start manage.py rqworker-pool.")
         if self.queue.dead.number:
-            found.append(f"{counted(self.queue.dead.number, 'job')} dead: decide about each.")
+            found.append(f"{counted(self.queue.dead.number, 'dead job')} in need of a decision.")
         return found
 
     @property

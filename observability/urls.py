@@ -8,7 +8,7 @@ from __future__ import annotations
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
-from observability.views import acts, bulk, failures, overview, record, search
+from observability.views import acts, bulk, failures, overview, record, search, upload
 
 
 def console_urls(site: AdminSite) -> list[URLPattern]:
@@ -28,6 +28,8 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
         path("queues/", acts.queues, name="queues"),
         path("act/<slug:name>/", acts.confirm, name="confirm"),
         path("act/<slug:name>/do/", acts.act, name="act"),
+        path("upload/", upload.upload, name="upload"),
+        path("upload/receive/", upload.receive, name="upload_receive"),
     ]
     for each in pages:
         each.callback = site.admin_view(each.callback)

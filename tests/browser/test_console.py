@@ -6,6 +6,7 @@ Each test ends without an error of the browser's console and without a violation
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,6 +36,7 @@ def the_pages(night: Night) -> dict[str, str]:
         "retry": f"/admin/retry/?record={night.failed}",
         "actions": "/admin/actions/",
         "queues": "/admin/queues/",
+        "upload": "/admin/upload/",
         "confirm": "/admin/act/pause/?target=pass1",
         "search": "/admin/search/?q=xyzxyz",
         "tables": "/admin/tables/",
@@ -127,6 +129,31 @@ def test_a_failed_record_is_retried_by_keyboard_and_watched_to_the_end(
     assert operator.complaints == []
 
 
+def test_files_are_chosen_and_dropped_and_each_gets_its_word(
+    operator: Watched, server: str, tmp_path: Path
+) -> None:
+    from tests.records import LAB
+
+    page = operator.page
+    note = tmp_path / "note.txt"
+    note.write_text("no record")
+    page.goto(f"{server}/admin/upload/")
+
+    page.locator("#files").set_input_files([LAB, note])
+    page.get_by_role("button", name="Upload").click()
+    lines = page.locator("#received li")
+    expect(lines.nth(0)).to_contain_text("record ")
+    expect(lines.nth(1)).to_contain_text("INPUT_INVALID")
+    dropped = page.evaluate_handle(
+        "() => { const held = new DataTransfer();"
+        " held.items.add(new File(['again'], 'dropped.pdf')); return held; }"
+    )
+    page.dispatch_event("#upload", "drop", {"dataTransfer": dropped})
+
+    expect(lines.nth(2)).to_contain_text("INPUT_INVALID")
+    assert operator.complaints == []
+
+
 def test_the_overview_goes_on_while_it_is_looked_at_and_rests_while_it_is_not(
     operator: Watched, server: str
 ) -> None:
@@ -134,7 +161,10 @@ def test_the_overview_goes_on_while_it_is_looked_at_and_rests_while_it_is_not(
     page.clock.install()
     page.goto(f"{server}/admin/overview/")
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.on(
+        "request",
+        lambda request: asked.append(request.url) if "overview" in request.url else None,
+    )
     page.evaluate(
         "Object.defineProperty(document, 'hidden', {get: () => window.away, configurable: true})"
     )
