@@ -95,7 +95,8 @@ class Admission:
                 job=str(self._lease.job_id),
                 item=_item(key),
                 tokens=tokens,
-                prompt_version=f"{self._lease.step.value}-{prompt_version}",
+                # Text and pages differ in what an estimate misses, so each learns for itself.
+                prompt_version=f"{self._lease.step.value}-{prompt_version}-{settings.PASS_INPUT}",
             )
         )
         if isinstance(answer, Later):
@@ -200,7 +201,7 @@ class Admission:
     def _report(self, key: Key, outcome: Outcome) -> None:
         ticket: Any = self._tickets.pop(key, None)
         if self.gate is not None and ticket is not None:
-            self.gate.report(ticket, outcome)
+            self.gate.note(ticket, outcome)
 
 
 def _item(key: Key) -> str:

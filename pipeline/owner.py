@@ -210,9 +210,8 @@ class _Owner:
 
     def _call(self, item: fanout.Item[Key, Hashable], attempt: int, cancel: Cancel) -> Answer:
         piece = self._pieces[item.key]
-        request = self._work.request(piece)
+        request = replace(self._work.request(piece), on_send=lambda: self._admission.sent(item.key))
         self._ledger.asked(item.key, request)
-        self._admission.sent(item.key)
         try:
             reply = self._provider.generate(request)
         except CallError as error:

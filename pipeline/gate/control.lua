@@ -1,5 +1,6 @@
 -- An operator's or an incident's hand on the gate: 'pause', 'resume', 'rearm', 'abandon' or
--- 'started': items that were let go while Redis was away.
+-- 'started': items that were let go while Redis was away; and 'late': a call that went out later
+-- than the guard allows for is booked when it did.
 local verb = text()
 if verb == 'pause' then
   set('paused', text())
@@ -14,6 +15,15 @@ elseif verb == 'rearm' then
   if not is_set('open_since') then
     open_breaker(number())
   end
+elseif verb == 'late' then
+  local bucket, tokens = text(), number()
+  if redis.call('HEXISTS', WINDOW, bucket .. 'r') == 1 then
+    redis.call('HINCRBY', WINDOW, bucket .. 'r', -1)
+    redis.call('HINCRBY', WINDOW, bucket .. 't', string.format('%.0f', -tokens))
+    set('requests', num('requests') - 1)
+    set('tokens', num('tokens') - tokens)
+  end
+  book(now, 1, tokens)
 else
   while argument < #ARGV do
     if redis.call('ZREM', PARKED, text()) == 1 and verb == 'started' then

@@ -1,6 +1,6 @@
 """The gate of one provider and model, as a worker process sees it.
 
-Imports the scripts, their values and redis. Each method is one round trip of at most
+Imports the scripts, their values, `quotas` and redis. Each method is one round trip of at most
 `REDIS_TIMEOUT_S`, and never sleeps. Where Redis does not answer, the process keeps to its local
 limit, says so once a minute, and tells Redis afterwards what it has started.
 """
@@ -16,6 +16,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import redis
@@ -27,13 +28,7 @@ from redis.retry import Retry
 from medproc.addresses import redis_kwargs
 from pipeline.gate.local import LocalLimit
 from pipeline.gate.scripts import Scripts, keys_of
-from pipeline.gate.tuning import (
-    PATIENCE_S,
-    Quota,
-    Tuning,
-    day_ends_at,
-    quota_pause_s,
-)
+from pipeline.gate.tuning import PATIENCE_S, Quota, Tuning
 from pipeline.gate.types import (
     Admission,
     Ask,
@@ -49,6 +44,8 @@ from pipeline.gate.types import (
     Ticket,
     Why,
 )
+from pipeline.gate.wire import Argument, Wire
+from pipeline.quotas import day_ends_at, resets_at
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +91,7 @@ class Gate:
         self._day_ends_at = -math.inf
         self._figures: tuple[tuple[float, float], bytes] = ((0.0, 0.0), b"")
         self._keys = keys_of(provider, model)
+        self._wire = Wire(client, self._keys)
         self._ways: deque[float] = deque(maxlen=SAMPLES)
         self._guard_s = tuning.guard_s
         self._lock = threading.Lock()
@@ -155,41 +153,37 @@ class Gate:
         )
 
     def sent(self, ticket: Ticket) -> None:
-        """Note that the call goes out now; the window's guard is the p99 of these ways."""
+        """Note that the call goes out now; the window's guard is the p99 of these ways.
+
+        The hundredth call, that takes longer, is booked anew: as of now.
+        """
+        way = self._clock() - ticket.asked_at
         with self._lock:
-            self._ways.append(self._clock() - ticket.asked_at)
+            self._ways.append(way)
             ways = sorted(self._ways)
         p99 = ways[math.ceil(0.99 * len(ways)) - 1]
+        is_late = way > self._guard_s and not ticket.is_local
         self._guard_s = min(max(self._tuning.guard_s, p99), GUARD_CAP_S)
+        if is_late:
+            self._run(self._scripts.control, "late", ticket.bucket, ticket.tokens, waits=False)
 
     def report(self, ticket: Ticket, outcome: Outcome) -> Reported:
         """Report what an admitted call ended with, once."""
-        hint = outcome.retry_after_s
-        if outcome.kind is Kind.QUOTA:
-            hint = quota_pause_s(outcome.quota_id, hint, self._wall())
-        reply = self._run(
-            self._scripts.report,
-            ticket.id,
-            ticket.bucket,
-            ticket.prompt_version,
-            ticket.item,
-            outcome.kind.value,
-            ticket.tokens,
-            ticket.estimate,
-            ticket.generation,
-            ticket.epoch,
-            -1 if outcome.input_tokens is None else outcome.input_tokens,
-            -1 if hint is None else hint,
-        )
+        reply = self._run(self._scripts.report, *self._reported(ticket, outcome))
         if reply is None:
-            with self._lock:
-                limit = self._local
-                held = limit.heed(outcome, self._clock()) if limit else 0.0
-            return Reported(opens_in_s=held)
+            return Reported(opens_in_s=self._heed_locally(outcome))
         role, seconds, since = reply
         return Reported(
             role=Role(role.decode()), opens_in_s=float(seconds), failing_since=_moment(since)
         )
+
+    def note(self, ticket: Ticket, outcome: Outcome) -> None:
+        """Report an outcome of which nothing follows for the caller, without waiting for Redis.
+
+        One that is lost with its connection leaves the reservation as it was.
+        """
+        if self._run(self._scripts.report, *self._reported(ticket, outcome), waits=False) is None:
+            self._heed_locally(outcome)
 
     def abandon(self, items: Sequence[str]) -> None:
         """Forget limited items that will not ask again: their job failed or was cancelled."""
@@ -267,19 +261,46 @@ class Gate:
             counters=Counters(**{name: whole(name) for name in Counters.__dataclass_fields__}),
         )
 
-    def _run(self, script: Script, *arguments: str | float) -> Any:
-        """Run a script and return its reply, or None where Redis is away."""
+    def _reported(self, ticket: Ticket, outcome: Outcome) -> tuple[str | float, ...]:
+        hint = outcome.retry_after_s
+        if outcome.kind is Kind.QUOTA:
+            now = self._wall()
+            hint = resets_at(outcome.quota_id, hint, _date(now)).timestamp() - now
+        return (
+            ticket.id,
+            ticket.bucket,
+            ticket.prompt_version,
+            ticket.item,
+            outcome.kind.value,
+            ticket.tokens,
+            ticket.estimate,
+            ticket.generation,
+            ticket.epoch,
+            -1 if outcome.input_tokens is None else outcome.input_tokens,
+            -1 if hint is None else hint,
+        )
+
+    def _heed_locally(self, outcome: Outcome) -> float:
+        with self._lock:
+            return self._local.heed(outcome, self._clock()) if self._local else 0.0
+
+    def _run(self, script: Script, *arguments: str | float, waits: bool = True) -> Any:
+        """Run a script and return its reply, or None where Redis is away.
+
+        It is True where it is not waited for.
+        """
         if self._clock() < self._retry_at:
             return None
-        sent: list[bytes | str | float] = [self._packed_figures(), *arguments]
+        sent: list[Argument] = [self._packed_figures(), *arguments]
         if self._sends_time:
             sent.append(f"{self._wall():.6f}")
         try:
-            reply = script(keys=self._keys, args=sent)
+            reply = self._wire.run(script, sent, waits=waits)
         except redis.RedisError as error:
             self._lose(error)
             return None
-        self._recover(script)
+        if waits:
+            self._recover(script)
         return reply
 
     def _packed_figures(self) -> bytes:
@@ -291,7 +312,7 @@ class Gate:
 
     def _day_end(self) -> float:
         if (now := self._wall()) >= self._day_ends_at:
-            self._day_ends_at = day_ends_at(now)
+            self._day_ends_at = day_ends_at(_date(now)).timestamp()
         return self._day_ends_at
 
     def _all_figures(self) -> tuple[float, ...]:
@@ -387,6 +408,10 @@ def gate_client(url: str) -> redis.Redis:
             "socket_connect_timeout": REDIS_TIMEOUT_S,
         }
     )
+
+
+def _date(moment: float) -> datetime:
+    return datetime.fromtimestamp(moment, UTC)
 
 
 def _moment(value: bytes | str) -> float | None:
