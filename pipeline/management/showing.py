@@ -301,7 +301,7 @@ def _remarks(result: Result) -> list[str]:
     code = (p.underlying_error or p.error_code) if p else None
     if code:
         found.append(f"→ {ERRORS[ErrorCode(code)].advice}")
-    elif result.word is Word.PARKED and p:
+    if result.word is Word.PARKED and p:
         until = f" until {p.parked_until:%Y-%m-%d %H:%M} UTC" if p.parked_until else ""
         found.append(f"→ Parked{until}: {p.park_reason}")
     if result.shell_file_id and result.word is not Word.DONE:
