@@ -29,6 +29,8 @@ from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.words import counted
 
 SHOWN = 10
+FAILURES_READ = 2_500
+"""The overview is asked for every few seconds; the page of failures reads further."""
 LATE_FACTOR = 3
 LATE_MARGIN_S = 10.0
 """A tick is late after three intervals and what a duty may take."""
@@ -132,7 +134,7 @@ def overview() -> Overview:
         uses=uses(gate),
         crew=crew(),
         ticks=_ticks(now),
-        failures=groups(Window.DAY, now),
+        failures=groups(Window.DAY, now, cap=FAILURES_READ),
     )
 
 
