@@ -96,7 +96,7 @@ SECRET_KEY = ENVIRONMENT.SECRET_KEY or env.Secret(
 )
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "observability.apps.ConsoleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -104,6 +104,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_linear_migrations",
     "django_filters",
+    "django_htmx",
     "pipeline",  # before django_rq: the first application wins for a command's name
     "observability",
     "django_rq",
@@ -111,12 +112,14 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
 ]
 
 TEMPLATES = [
@@ -158,6 +161,12 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
+# Duties of the clock that applications above the pipeline bring.
+CLOCK_DUTIES = ["observability.bulk.running.DUTY"]
+
+# What is uploaded lies in private files, as documents do, and no request passes the limit.
+FILE_UPLOAD_HANDLERS = ["observability.uploading.BoundedUploadHandler"]
+FILE_UPLOAD_TEMP_DIR = str(private.folder(MEDPROC_DATA_DIR / "uploads"))
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
 RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}
 # Any member of staff could empty a queue in django-rq's own pages, whatever her permissions.
@@ -176,6 +185,20 @@ AUTH_PASSWORD_VALIDATORS = [
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 12 * 60 * 60
 X_FRAME_OPTIONS = "DENY"
+# Every page, the stock admin's included: no inline script, no inline style, nothing from elsewhere.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
 SECURE_REFERRER_POLICY = "same-origin"
 # A host beyond this machine is reached by https only; on loopback plain http must work.
 _HTTPS_ONLY = bool(ENVIRONMENT.public_hosts) and not DEBUG

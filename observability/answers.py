@@ -145,6 +145,15 @@ def _broken(step: Node) -> list[Broken]:
     return sorted(found, key=lambda each: each[0])
 
 
+def first_broken(rows: RecordRows, root: Node) -> str | None:
+    """Return the id of what failed for good, the lowest page first; None where nothing did."""
+    if rows.job.status not in {JobStatus.FAILED, JobStatus.DEAD}:
+        return None
+    step = next(n for n in root.children if n.id == rows.job.current_step)
+    broken = _broken(step)
+    return broken[0][1].id if broken else step.id
+
+
 def _short(encounter: Node) -> str:
     return f"encounter {encounter.facts['encounter_index']}"
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from django.utils import timezone
 
-from observability.answers import node_answer, record_answer
+from observability.answers import first_broken, node_answer, record_answer
 from observability.lookup import IdError, Located, locate
 from observability.nodes import DrillDown
-from observability.rows import rows_of
+from observability.rows import RecordRows, rows_of
 from observability.tree import tree
 
 
@@ -30,12 +30,23 @@ def drill_down_to(located: Located) -> DrillDown:
     if located.shell_file_id is None:
         raise IdError("That is the id of an incident, which belongs to no record.")
     rows = rows_of(located.shell_file_id)
+    return drilled(rows, focus=str(located.node_id), asked=str(located.id), asked_kind=located.kind)
+
+
+def drilled(
+    rows: RecordRows, *, focus: str = "", asked: str = "", asked_kind: str = "record"
+) -> DrillDown:
+    """Explain a record that is read already, with the focus on one of its nodes.
+
+    Without a focus, or with one that the record has not, it is what failed first, else the record.
+    """
     root = tree(rows)
     whole = record_answer(rows, root)
+    ids = {node.id for node in root.walk()}
     found = DrillDown(
-        asked=str(located.id),
-        asked_kind=located.kind,
-        focus=str(located.node_id),
+        asked=asked or str(rows.shell_file.id),
+        asked_kind=asked_kind,
+        focus=focus if focus in ids else first_broken(rows, root) or root.id,
         answer=whole,
         record_answer=whole,
         root=root,

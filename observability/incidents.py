@@ -98,7 +98,7 @@ def incident_report(incident_id: UUID) -> IncidentReport:
         provider=incident.provider,
         model=incident.model,
         state=incident.state,
-        answer=_answer(incident),
+        answer=incident_answer(incident),
         first_failure_at=incident.first_failure_at,
         opened_at=incident.opened_at,
         closed_at=incident.closed_at,
@@ -108,7 +108,8 @@ def incident_report(incident_id: UUID) -> IncidentReport:
     )
 
 
-def _answer(incident: Incident) -> str:
+def incident_answer(incident: Incident) -> str:
+    """Say in one line what it does, since when, and what to do."""
     kind = IncidentKind(incident.kind)
     name = f"{incident.provider} {incident.model}"
     if incident.state == IncidentState.CLOSED and incident.closed_at is not None:

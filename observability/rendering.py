@@ -29,6 +29,10 @@ class Line:
     """A row of the tree with what hangs below it."""
 
     text: Text
+    node: Node | None = None
+    """What the row is of; None for a remark."""
+    folded: tuple[Node, ...] = ()
+    """What the row stands for, where it stands for several."""
     below: tuple[Line, ...] = field(default=())
 
 
@@ -82,11 +86,22 @@ def _line(node: Node, kept: set[str], focus: str, everything: bool) -> Line:
             shown = len(alike)
         below += [_line(child, kept, focus, everything) for child in alike[:shown]]
         if alike[shown:]:
-            below.append(Line(text=_folded(alike[shown:], more=shown > 0)))
+            rest = tuple(alike[shown:])
+            below.append(Line(text=_folded(rest, more=shown > 0), folded=rest))
     closed = node.kind is not Kind.PASS and node.id not in kept and not _speaks(node)
     if closed and not everything:
         below = []
-    return Line(text=_row(node, is_focus=node.id == focus), below=tuple(below))
+    return Line(text=_row(node, is_focus=node.id == focus), node=node, below=tuple(below))
+
+
+def details(node: Node) -> list[str]:
+    """Return a node's counts, facts and cost in words."""
+    return [*_counts(node), *_facts(node), *_spent(node)]
+
+
+def code(node: Node) -> str:
+    """Return why it failed as `MAX_RETRIES_EXCEEDED ← API_5XX`; empty where it did not."""
+    return _code(node).strip()
 
 
 def _reason(node: Node) -> str:
@@ -143,9 +158,8 @@ def _row(node: Node, *, is_focus: bool) -> Text:
     text.append(node.title, style="bold reverse" if is_focus else "bold")
     text.append(f"  {node.status}", style=COLOURS[node.status])
     text.append(_code(node), style=COLOURS[node.status])
-    details = [*_counts(node), *_facts(node), *_spent(node)]
-    if details:
-        text.append(f"  {' · '.join(details)}", style="dim")
+    if said := details(node):
+        text.append(f"  {' · '.join(said)}", style="dim")
     if node.kind is not Kind.PASS:
         text.append(f"  {node.id}", style="dim cyan")
     return text

@@ -19,7 +19,9 @@ from multiprocessing import connection as waiting
 from multiprocessing import get_context
 from types import FrameType
 
+from django.conf import settings
 from django.db import connection, connections
+from django.utils.module_loading import import_string
 
 from medproc.timing import scaled
 from pipeline import services
@@ -110,11 +112,18 @@ DUTIES: tuple[Duty, ...] = (
 """The duties of a clock; `clock_ticks` has a row for each, `duties` its interval."""
 
 
+def all_duties() -> tuple[Duty, ...]:
+    """Return the pipeline's duties and those of other applications (`settings.CLOCK_DUTIES`)."""
+    return (*DUTIES, *(import_string(name) for name in settings.CLOCK_DUTIES))
+
+
 class Clock:
     """Runs duties when they are due, one after the other."""
 
-    def __init__(self, duties: Sequence[Duty] = DUTIES, *, deadline_s: float = DEADLINE_S) -> None:
-        self._duties = duties
+    def __init__(
+        self, duties: Sequence[Duty] | None = None, *, deadline_s: float = DEADLINE_S
+    ) -> None:
+        self._duties = duties = all_duties() if duties is None else duties
         self._deadline_s = deadline_s
         self._due_at = dict.fromkeys((duty.name for duty in duties), 0.0)
         self._stopped = False

@@ -6,6 +6,15 @@ are services, and the passes write their own results.
 
 from __future__ import annotations
 
-from observability.admin import calls, clinical, discovery, documents, entities, incidents, jobs
+from observability.admin import (
+    audit,
+    calls,
+    clinical,
+    discovery,
+    documents,
+    entities,
+    incidents,
+    jobs,
+)
 
-__all__ = ["calls", "clinical", "discovery", "documents", "entities", "incidents", "jobs"]
+__all__ = ["audit", "calls", "clinical", "discovery", "documents", "entities", "incidents", "jobs"]

@@ -1,6 +1,6 @@
 """What every list and page of the admin shares.
 
-Imports Django's admin and the pipeline's words. A row is looked at, never added, changed or
+Imports Django's admin and the console's rights. A row is looked at, never added, changed or
 deleted; a search is for an exact id; columns that hold PHI are neither shown nor read.
 """
 
@@ -18,6 +18,7 @@ from django.http import HttpRequest
 from django.utils.functional import cached_property
 
 from observability.admin.meaning import code_column, meaning
+from observability.rights import Right
 
 if TYPE_CHECKING:
     # Django's own class takes no parameter at run time.
@@ -60,6 +61,16 @@ class ReadOnlyAdmin(_ModelAdmin):
     paginator = CappedPaginator
     search_help_text = "An exact id"
     search_fields = ("pk",)
+    right: ClassVar[Right] = Right.VIEW
+    """What a user needs to see the table; one right covers all that hold no PHI."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Show the table in the list of tables to whoever may see it."""
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Ask for the console's right, not for one of each table."""
+        return request.user.has_perm(self.right.permission)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Rows are made by the pipeline."""

@@ -1,0 +1,24 @@
+"""Who did what, when and why."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from observability.admin.base import ReadOnlyAdmin
+from observability.models import AuditEvent
+from observability.rights import Right
+
+
+@admin.register(AuditEvent)
+class AuditEventAdmin(ReadOnlyAdmin):
+    """Every verb and every reading of PHI; for those who may read the audit."""
+
+    right = Right.READ_AUDIT
+    heavy = ("facts",)
+    list_display = (
+        "created_at", "actor", "verb", "target_kind", "target_id", "reason", "result",
+    )  # fmt: skip
+    list_filter = ("result",)
+    id_fields = ("pk",)
+    search_help_text = "The exact id of an event or of its target"
+    ordering = ("-created_at", "-id")

@@ -1,0 +1,60 @@
+"""A filter in a URL, and the same one as it is kept. Imports the pipeline's Selection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from observability.failures import Window
+from pipeline.errors import ErrorCode, UserError
+from pipeline.preview import Selection
+from pipeline.states import Step
+
+IDS = ("record", "job", "encounter", "batch")
+
+
+def selection(asked: Mapping[str, str], now: datetime) -> Selection:
+    """Read a selection; `window` counts back from now, and nothing that fails later joins it.
+
+    Raises UserError where it names nothing that can be retried.
+    """
+    try:
+        given: dict[str, Any] = {name: UUID(asked[name]) for name in IDS if asked.get(name)}
+        if code := asked.get("error_code"):
+            given["error_code"] = ErrorCode(code)
+        if step := asked.get("step"):
+            given["step"] = Step(step)
+        if since := asked.get("since"):
+            given["since"] = datetime.fromisoformat(since)
+        elif window := asked.get("window"):
+            given["since"] = now - Window(window).length
+        given["until"] = datetime.fromisoformat(asked["until"]) if asked.get("until") else now
+        if "error_code" not in given:
+            # An id names rows that exist; a time would only hide some of them.
+            given.pop("since", None)
+            given.pop("until")
+        return Selection(**given)
+    except (ValueError, TypeError):
+        raise UserError("this filter names nothing that can be retried") from None
+
+
+def as_fields(chosen: Selection) -> dict[str, str]:
+    """Return a selection as the fields that `selection` reads."""
+    found: dict[str, Any] = {name: getattr(chosen, name) for name in (*IDS, "error_code", "step")}
+    fields = {name: str(value) for name, value in found.items() if value is not None}
+    for name in ("since", "until"):
+        if (at := getattr(chosen, name)) is not None:
+            fields[name] = at.isoformat()
+    return fields
+
+
+def in_words(fields: Mapping[str, str]) -> str:
+    """Say a selection to people: `API_5XX, pass1, since 02:41`."""
+    said = [f"{name} {fields[name][:8]}" for name in IDS if name in fields]
+    said += [fields[name] for name in ("error_code", "step") if name in fields]
+    for name in ("since", "until"):
+        if name in fields:
+            said.append(f"{name} {datetime.fromisoformat(fields[name]):%Y-%m-%d %H:%M:%S}")
+    return ", ".join(said)

@@ -1,0 +1,78 @@
+"""Charts as plain figures: where each bar of a sparkline or a trend stands.
+
+Pure; templates draw them as SVG, with attributes alone, since the page allows no inline style.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One bar, in the units of its chart; y grows downwards."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    title: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """Bars and the words that say the same."""
+
+    width: int
+    height: int
+    bars: Sequence[Bar]
+    words: str
+    """For who does not see it."""
+
+
+def bars(
+    numbers: Sequence[int],
+    *,
+    words: str,
+    titles: Sequence[str] = (),
+    height: int = 24,
+    step: int = 4,
+) -> Chart:
+    """Return a bar for each number that is not 0, the highest as high as the chart."""
+    top = max(numbers, default=0)
+    drawn = [
+        Bar(
+            x=place * step,
+            y=round(height - max(1.0, height * number / top), 1),
+            width=step - 1,
+            height=round(max(1.0, height * number / top), 1),
+            title=titles[place] if titles else "",
+        )
+        for place, number in enumerate(numbers)
+        if number
+    ]
+    return Chart(width=len(numbers) * step, height=height, bars=drawn, words=words)
+
+
+def stacked(
+    columns: Sequence[Sequence[tuple[str, int]]], *, words: str, height: int = 40, step: int = 5
+) -> Chart:
+    """Return columns whose parts stand on each other, as (kind, number) from the bottom."""
+    top = max((sum(number for _, number in column) for column in columns), default=0)
+    drawn = []
+    for place, column in enumerate(columns):
+        floor = float(height)
+        for kind, number in column:
+            if not number:
+                continue
+            tall = max(1.0, height * number / top)
+            floor -= tall
+            drawn.append(
+                Bar(
+                    x=place * step, y=round(floor, 1), width=step - 1, height=round(tall, 1),
+                    kind=kind,
+                )
+            )  # fmt: skip
+    return Chart(width=len(columns) * step, height=height, bars=drawn, words=words)

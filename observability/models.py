@@ -1,0 +1,169 @@
+"""The console's own tables: what people did, their mass actions, and the rights to act.
+
+Imports `rights` and the column builders of the pipeline. An audit row is written once: the
+database refuses to change, delete or truncate it.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from observability.rights import RIGHT_NAMES
+from pipeline.models import fields
+from pipeline.states import Step
+
+
+class Console(models.Model):
+    """No table: what the console's rights hang on."""
+
+    class Meta:
+        managed = False
+        default_permissions = ()
+        permissions = [(right.value, name) for right, name in RIGHT_NAMES.items()]
+
+    def __str__(self) -> str:
+        return "console"
+
+
+class AuditEvent(models.Model):
+    """One verb, or one reading of PHI: who, when, what, why, and what came of it."""
+
+    id = fields.uuid_pk()
+    created_at = models.DateTimeField(db_default=fields.ClockTimestamp(), editable=False)
+    actor = models.TextField()
+    """The user's name at that time; `command line` for a command, `system` for the clock."""
+    actor_id = models.BigIntegerField(null=True, blank=True)
+    """No foreign key: the row outlives the user."""
+    verb = models.TextField()
+    target_kind = models.TextField()
+    """record, job, encounter, batch, call, queue, provider, …"""
+    target_id = models.TextField(blank=True, default="", db_default="")
+    reason = models.TextField(blank=True, default="", db_default="")
+    """As it was typed."""
+    result = models.TextField(default="done", db_default="done")
+    """`done`, `refused` or `failed`."""
+    facts = models.JSONField(default=dict, db_default={})
+    """Counts, codes and ids; no PHI."""
+
+    class Meta:
+        db_table = "audit_events"
+        db_table_comment = (
+            "Every operator's verb and every reading of PHI. Append-only: triggers refuse UPDATE, "
+            "DELETE and TRUNCATE. reason is free text."
+        )
+        default_permissions = ()
+        verbose_name = "audit event"
+        indexes = [
+            models.Index(fields=["-created_at", "-id"], name="idx_audit_events_recent"),
+            models.Index(fields=["target_id", "-created_at"], name="idx_audit_events_target"),
+            models.Index(fields=["actor", "-created_at"], name="idx_audit_events_actor"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                name="audit_events_result_check",
+                condition=models.Q(result__in=["done", "refused", "failed"]),
+            ),
+            models.CheckConstraint(
+                name="audit_events_words_check",
+                condition=~models.Q(actor="") & ~models.Q(verb="") & ~models.Q(target_kind=""),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verb} by {self.actor}"
+
+
+class BulkOperation(models.Model):
+    """A mass action: its frozen filter, what was promised, who wanted it and why."""
+
+    id = fields.uuid_pk()
+    created_at = fields.created_at()
+    token = models.UUIDField(unique=True, editable=False)
+    """Of the form that started it: a second click finds the first one's operation."""
+    verb = models.TextField()
+    selection = models.JSONField()
+    """The filter with its time bound, as the preview had it."""
+    expected = models.JSONField(default=dict, db_default={})
+    """The preview's figures: jobs, ineligible by reason, calls, tokens, cost, quota minutes."""
+    reason = models.TextField()
+    requested_by = models.TextField()
+    started_at = fields.optional_time()
+    finished_at = fields.optional_time()
+    abort_requested_at = fields.optional_time()
+    abort_requested_by = fields.text(null=True)
+
+    class Meta:
+        db_table = "bulk_operations"
+        db_table_comment = "Mass actions: frozen filter, preview, reason, who, when. No PHI."
+        default_permissions = ()
+        verbose_name = "bulk operation"
+        indexes = [
+            models.Index(fields=["-created_at", "-id"], name="idx_bulk_operations_recent"),
+            models.Index(
+                fields=["created_at"],
+                name="idx_bulk_operations_open",
+                condition=models.Q(finished_at=None),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.id}"
+
+    @property
+    def word(self) -> str:
+        """How it stands, in the words of a status."""
+        if self.finished_at is not None:
+            return "cancelled" if self.abort_requested_at else "done"
+        return "running" if self.started_at else "waiting"
+
+
+class BulkItem(models.Model):
+    """One job of a mass action, and what came of it."""
+
+    WAITING, DONE, LEFT, FAILED = STATES = ("waiting", "done", "left", "failed")
+
+    id = fields.uuid_pk()
+    operation = models.ForeignKey(
+        BulkOperation, on_delete=models.CASCADE, related_name="items", db_index=False
+    )
+    place = models.IntegerField()
+    job_id = models.UUIDField()
+    shell_file_id = models.UUIDField()
+    """No foreign keys: the history outlives what is erased."""
+    step = models.TextField(choices=Step.choices)
+    scope = models.JSONField()
+    """Ids of the encounters, batches and chunks that are meant; null where all are."""
+    state = models.TextField(
+        choices=[(each, each) for each in STATES],
+        default=WAITING,
+        db_default=WAITING,
+    )
+    said = models.TextField(blank=True, default="", db_default="")
+    """Why it was left, or what failed; a word of ours."""
+    settled_at = fields.optional_time()
+    created_at = fields.created_at()
+
+    class Meta:
+        db_table = "bulk_operation_items"
+        db_table_comment = "Jobs of a mass action with the result of each. No PHI."
+        default_permissions = ()
+        verbose_name = "item of a bulk operation"
+        verbose_name_plural = "items of bulk operations"
+        constraints = [
+            models.UniqueConstraint(fields=["operation", "place"], name="idx_bulk_items_place"),
+            models.UniqueConstraint(fields=["operation", "job_id"], name="idx_bulk_items_once"),
+            models.CheckConstraint(
+                name="bulk_items_state_check",
+                condition=models.Q(state__in=["waiting", "done", "left", "failed"]),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["operation", "place"],
+                name="idx_bulk_items_waiting",
+                condition=models.Q(state="waiting"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"item {self.place} of {self.operation_id}"

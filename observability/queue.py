@@ -1,0 +1,92 @@
+"""What waits, runs, is parked and has ended badly, by pass. One statement, every count capped.
+
+Imports the pipeline's states; reads ids, times and counts only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+from pipeline.states import Step
+from pipeline.words import Word
+
+COUNTED = 10_000
+"""A count goes no further: the millionth waiting record says nothing that this many do not."""
+FAILED_WINDOW = timedelta(hours=24)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Depth:
+    """How many, and since when the oldest of them."""
+
+    number: int = 0
+    oldest: datetime | None = None
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether there may be more."""
+        return self.number >= COUNTED
+
+    def __add__(self, other: Depth) -> Depth:
+        times = [at for at in (self.oldest, other.oldest) if at is not None]
+        return Depth(number=self.number + other.number, oldest=min(times, default=None))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """The queue at one moment."""
+
+    by_pass: Mapping[Step, Mapping[Word, Depth]]
+    failed: Depth
+    """Within `FAILED_WINDOW`, and not retried since."""
+    dead: Depth
+    totals: Mapping[Word, Depth] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits, runs or is parked."""
+        return not any(depth.number for depth in self.totals.values())
+
+
+_SQL = """
+SELECT step, word, count(*), min(since) FROM (
+  (SELECT current_step AS step, 'waiting' AS word, available_at AS since
+     FROM job_queue WHERE status = 'pending' LIMIT %(cap)s)
+  UNION ALL
+  (SELECT current_step, 'running', step_started_at
+     FROM job_queue WHERE status = 'processing' LIMIT %(cap)s)
+  UNION ALL
+  (SELECT current_step, 'parked', updated_at FROM job_queue WHERE status = 'parked' LIMIT %(cap)s)
+  UNION ALL
+  (SELECT current_step, 'failed', completed_at FROM job_queue
+     WHERE status = 'failed'
+       AND completed_at >= now() - make_interval(secs => %(window)s) LIMIT %(cap)s)
+  UNION ALL
+  (SELECT current_step, 'dead', completed_at FROM job_queue WHERE status = 'dead' LIMIT %(cap)s)
+) each GROUP BY step, word
+"""
+
+
+def queue() -> Queue:
+    """Read the queue as it stands."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SQL, {"cap": COUNTED, "window": FAILED_WINDOW.total_seconds()})
+        rows = cursor.fetchall()
+    by_pass: dict[Step, dict[Word, Depth]] = {step: {} for step in Step}
+    totals: dict[Word, Depth] = {}
+    for step, word, number, oldest in rows:
+        depth = Depth(number=number, oldest=oldest)
+        by_pass[Step(step)][Word(word)] = depth
+        totals[Word(word)] = totals.get(Word(word), Depth()) + depth
+    return Queue(
+        by_pass=by_pass,
+        failed=totals.pop(Word.FAILED, Depth()),
+        dead=totals.pop(Word.DEAD, Depth()),
+        totals={
+            word: totals.get(word, Depth()) for word in (Word.RUNNING, Word.WAITING, Word.PARKED)
+        },
+    )

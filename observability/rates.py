@@ -1,0 +1,119 @@
+"""Throughput, latency and success of the calls of the last hour. Two statements.
+
+Imports nothing of the pipeline but its models' tables, by SQL; at a quota of 300 calls a minute
+an hour has 18,000 calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+MINUTES = 60
+PACE_MINUTES = 10
+"""What the present pace is taken of."""
+FAILURES_READ = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minute:
+    """The calls of one minute."""
+
+    at: datetime
+    calls: int
+    failed: int
+    limited: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """The calls of the last hour. Success, absorbed and failed are of batches and chunks."""
+
+    minutes: Sequence[Minute]
+    """All of them, the quiet ones too, oldest first; the last one is not over."""
+    calls: int
+    succeeded: int
+    """Answered at the first call."""
+    absorbed: int
+    """Answered after failed calls."""
+    failed: int
+    """Failed for good, and not retried since."""
+    p50_ms: float | None
+    p95_ms: float | None
+    input_tokens: int
+    pages: int
+    """That the answered calls of Pass 1 were about."""
+
+    @property
+    def success_share(self) -> float | None:
+        """Answered ones of all that have ended; None where none has."""
+        ended = self.succeeded + self.absorbed + self.failed
+        return (self.succeeded + self.absorbed) / ended if ended else None
+
+    @property
+    def calls_a_minute(self) -> float:
+        """The pace of the last `PACE_MINUTES` whole minutes."""
+        whole = self.minutes[-PACE_MINUTES - 1 : -1]
+        return sum(minute.calls for minute in whole) / max(1, len(whole))
+
+    @property
+    def last_whole_minute(self) -> int:
+        """Calls of the last minute that is over."""
+        return self.minutes[-2].calls
+
+
+_CALLS = """
+SELECT date_trunc('minute', created_at) AS minute, count(*),
+  count(*) FILTER (WHERE outcome <> 'OK' AND outcome <> 'RATE_LIMIT'),
+  count(*) FILTER (WHERE outcome = 'RATE_LIMIT'),
+  count(*) FILTER (WHERE accepted AND attempt = 1),
+  count(*) FILTER (WHERE accepted AND attempt > 1),
+  percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY duration_ms)
+    FILTER (WHERE outcome = 'OK'),
+  coalesce(sum(input_tokens) FILTER (WHERE accepted), 0),
+  coalesce(sum(page_range_end - page_range_start + 1) FILTER (WHERE accepted AND step = 'pass1'), 0)
+FROM provider_calls WHERE created_at >= %(since)s
+GROUP BY GROUPING SETS ((date_trunc('minute', created_at)), ())
+"""
+_FAILED = """
+SELECT count(*) FROM (
+  SELECT DISTINCT c.batch_id, c.chunk_id FROM (
+    SELECT batch_id, chunk_id FROM provider_calls
+    WHERE outcome <> 'OK' AND created_at >= %(since)s ORDER BY created_at DESC LIMIT %(cap)s
+  ) c
+  LEFT JOIN pass1_batch_results b ON b.id = c.batch_id
+  LEFT JOIN pass05_chunk_results k ON k.id = c.chunk_id
+  WHERE b.status = 'failed' OR k.status = 'failed'
+) works
+"""
+
+
+def rates(now: datetime) -> Rates:
+    """Read the calls of the hour before `now`."""
+    this_minute = now.replace(second=0, microsecond=0)
+    since = this_minute - timedelta(minutes=MINUTES - 1)
+    with connection.cursor() as cursor:
+        cursor.execute(_CALLS, {"since": since})
+        rows = {row[0]: row[1:] for row in cursor.fetchall()}
+        cursor.execute(_FAILED, {"since": since, "cap": FAILURES_READ})
+        (failed,) = cursor.fetchone()
+    calls, _, _, succeeded, absorbed, percentiles, tokens, pages = rows.pop(None)
+    minutes = [since + timedelta(minutes=n) for n in range(MINUTES)]
+    return Rates(
+        minutes=[
+            Minute(at=at, calls=of[0], failed=of[1], limited=of[2])
+            for at in minutes
+            if (of := rows.get(at, (0, 0, 0)))
+        ],
+        calls=calls,
+        succeeded=succeeded,
+        absorbed=absorbed,
+        failed=failed,
+        p50_ms=percentiles[0] if percentiles else None,
+        p95_ms=percentiles[1] if percentiles else None,
+        input_tokens=int(tokens),
+        pages=int(pages),
+    )

@@ -1,0 +1,79 @@
+"""Who may do what in the console: one right for each verb, and the roles that hold them.
+
+Imports nothing of the project. The migrations make the rights and the roles from these tables;
+to see a page, to read PHI and to use each verb are rights of their own.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Right(StrEnum):
+    """A permission of the console; its value is the codename."""
+
+    VIEW = "view_console"
+    READ_PHI = "read_phi"
+    READ_AUDIT = "read_audit"
+    UPLOAD = "upload_record"
+    RETRY = "retry_work"
+    CANCEL = "cancel_job"
+    REQUEUE = "requeue_job"
+    RESET = "reset_stale"
+    PARK = "park_job"
+    RELEASE = "release_job"
+    PAUSE = "pause_work"
+    RESUME = "resume_work"
+    REVIEW = "review_results"
+    EXPORT = "export_results"
+    ERASE = "erase_patient"
+
+    @property
+    def permission(self) -> str:
+        """The name that Django's `has_perm` takes."""
+        return f"observability.{self.value}"
+
+
+RIGHT_NAMES: dict[Right, str] = {
+    Right.VIEW: "See the console's pages and tables, without PHI",
+    Right.READ_PHI: "Read document text, page images, prompts and replies",
+    Right.READ_AUDIT: "Read who did what",
+    Right.UPLOAD: "Upload records",
+    Right.RETRY: "Retry what failed",
+    Right.CANCEL: "Cancel jobs",
+    Right.REQUEUE: "Requeue dead jobs",
+    Right.RESET: "Reset stale work",
+    Right.PARK: "Park jobs",
+    Right.RELEASE: "Release parked jobs",
+    Right.PAUSE: "Pause queues and providers",
+    Right.RESUME: "Resume queues and providers",
+    Right.REVIEW: "Review results",
+    Right.EXPORT: "Export results",
+    Right.ERASE: "Erase a patient's records",
+}
+
+
+class Role(StrEnum):
+    """A role; its value is the name of the group."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    REVIEWER = "reviewer"
+    ADMINISTRATOR = "administrator"
+
+
+ROLES: dict[Role, frozenset[Right]] = {
+    Role.VIEWER: frozenset({Right.VIEW}),
+    Role.OPERATOR: frozenset(
+        {
+            Right.VIEW, Right.UPLOAD, Right.RETRY, Right.CANCEL, Right.REQUEUE, Right.RESET,
+            Right.PARK, Right.RELEASE, Right.PAUSE, Right.RESUME,
+        }
+    ),
+    Role.REVIEWER: frozenset({Right.VIEW, Right.READ_PHI, Right.REVIEW, Right.EXPORT}),
+    Role.ADMINISTRATOR: frozenset(Right),
+}  # fmt: skip
+"""The rights of each role; whoever has several roles has the rights of all."""
+
+USER_PERMISSIONS = ("add_user", "change_user", "view_user", "view_group")
+"""Of Django's own, what an administrator needs to give people their roles."""

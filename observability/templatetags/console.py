@@ -1,0 +1,127 @@
+"""How figures, times and statuses read on a page: the same words as on the command line.
+
+Imports the pipeline's words. A time is relative, with the absolute one in its title; a status is a
+word, a shape and a colour.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from observability import answers
+from pipeline import words
+from pipeline.states import Step
+from pipeline.words import SHAPES, WORDS, Word, duration
+
+register = template.Library()
+
+
+@register.filter
+def chip(status: str) -> SafeString:
+    """Return a status as word and shape; the class gives the colour."""
+    word = Word(WORDS.get(status, status))
+    return format_html(
+        '<span class="chip is-{}"><span aria-hidden="true">{}</span> {}</span>',
+        word,
+        SHAPES[word],
+        word,
+    )
+
+
+@register.filter
+def shape(status: str) -> SafeString:
+    """Return a status as its shape alone, with the word for who does not see it."""
+    word = Word(WORDS.get(status, status))
+    return format_html(
+        '<span class="shape is-{}" role="img" aria-label="{}">{}</span>', word, word, SHAPES[word]
+    )
+
+
+@register.filter
+def ago(at: datetime | None) -> SafeString | str:
+    """Return how long ago, or in how long."""
+    if at is None:
+        return "–"
+    seconds = (timezone.now() - at).total_seconds()
+    said = f"{duration(seconds)} ago" if seconds >= 0 else f"in {duration(-seconds)}"
+    return _time(at, said)
+
+
+@register.filter
+def age(at: datetime | None) -> SafeString | str:
+    """Return how long something has lasted since then."""
+    if at is None:
+        return "–"
+    return _time(at, duration((timezone.now() - at).total_seconds()))
+
+
+@register.filter
+def clock(at: datetime | None) -> SafeString | str:
+    """Return the time of day."""
+    return "–" if at is None else _time(at, f"{at:%H:%M:%S}")
+
+
+def _time(at: datetime, said: str) -> SafeString:
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        at.isoformat(timespec="seconds"),
+        f"{at:%Y-%m-%d %H:%M:%S}",
+        said,
+    )
+
+
+@register.filter
+def seconds(number: float | None) -> str:
+    """Return seconds as people say them."""
+    return "–" if number is None else duration(number)
+
+
+@register.filter
+def milliseconds(number: float | None) -> str:
+    """Return milliseconds as people say them."""
+    return "–" if number is None else duration(number / 1000)
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    """Return a share of one in per cent; never 100 % where something is missing."""
+    if share is None:
+        return "–"
+    shown = min(99.9, round(100 * share, 1)) if share < 1 else 100 * share
+    return f"{shown:.0f} %" if shown == int(shown) else f"{shown:.1f} %"
+
+
+@register.filter
+def big(number: int) -> str:
+    """Return `840`, `7.6k`, `3.1M`."""
+    return answers.thousands(int(number))
+
+
+@register.filter
+def money(amount: Any) -> str:
+    """Return dollars."""
+    return answers.dollars(float(amount))
+
+
+@register.filter
+def counted(number: int, noun: str) -> str:
+    """Return `1 job`, `12 batches`."""
+    return words.counted(number, noun)
+
+
+@register.filter
+def pass_title(step: str) -> str:
+    """Return `Pass 0.5` for `pass05`."""
+    return words.PASS_TITLES[Step(step)]
+
+
+@register.filter
+def short(identifier: object) -> str:
+    """Return the beginning of an id, which `explain` and the search take as well."""
+    return str(identifier)[:8]

@@ -1,0 +1,36 @@
+"""The URLs of the console, mounted in the admin through its `admin_view`.
+
+Imports the views. Names are those of the admin's namespace: `admin:overview`, `admin:record`, …
+"""
+
+from __future__ import annotations
+
+from django.contrib.admin import AdminSite
+from django.urls import URLPattern, path
+
+from observability.views import acts, bulk, failures, overview, record, search, upload
+
+
+def console_urls(site: AdminSite) -> list[URLPattern]:
+    """Return the console's pages, each behind the site's log-in."""
+    pages = [
+        path("overview/", overview.overview, name="overview"),
+        path("search/", search.search, name="search"),
+        path("records/", record.records, name="records"),
+        path("records/<uuid:record_id>/", record.record, name="record"),
+        path("failures/", failures.failures, name="failures"),
+        path("failures/members/", failures.members, name="failure_members"),
+        path("retry/", bulk.retry_preview, name="retry"),
+        path("retry/start/", bulk.retry_start, name="retry_start"),
+        path("actions/", bulk.history, name="bulk_operations"),
+        path("actions/<uuid:operation_id>/", bulk.operation, name="bulk_operation"),
+        path("actions/<uuid:operation_id>/abort/", bulk.abort, name="bulk_abort"),
+        path("queues/", acts.queues, name="queues"),
+        path("act/<slug:name>/", acts.confirm, name="confirm"),
+        path("act/<slug:name>/do/", acts.act, name="act"),
+        path("upload/", upload.upload, name="upload"),
+        path("upload/receive/", upload.receive, name="upload_receive"),
+    ]
+    for each in pages:
+        each.callback = site.admin_view(each.callback)
+    return pages

@@ -1,0 +1,98 @@
+"""One verb about one thing: what will happen, then, with a reason, it does. And the queues."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from observability.acts import VERBS, Verb, applies, named, perform, target_of
+from observability.queue import Depth, queue
+from observability.views.guard import page, verb
+from observability.views.shown import shown
+from pipeline.errors import UserError
+from pipeline.models import Job, Pause
+from pipeline.words import PASS_TITLES, Word
+
+
+@page()
+def confirm(request: HttpRequest, name: str) -> HttpResponse:
+    """Show what a verb will do to `?target=`."""
+    chosen = _chosen(request, name)
+    return _confirm(request, chosen, request.GET.get("target", ""))
+
+
+@verb()
+def act(request: HttpRequest, name: str) -> HttpResponse:
+    """Do it, and go to the page of what it was done to; show it again where it was refused."""
+    chosen = _chosen(request, name)
+    text, reason = request.POST.get("target", ""), request.POST.get("reason", "")
+    try:
+        target = target_of(chosen, text)
+        said = perform(chosen, target, reason=reason, actor=request.user)
+    except UserError as error:
+        return _confirm(request, chosen, text, problem=error.message, reason=reason)
+    messages.success(request, f"{named(chosen, target)}: {said}.")
+    return redirect(_home(chosen, target))
+
+
+@page()
+def queues(request: HttpRequest) -> HttpResponse:
+    """List the queues: what waits in each and since when, and who holds it."""
+    found = queue()
+    paused = {pause.queue: pause for pause in Pause.objects.filter(ended_at=None)[:50]}
+    return shown(
+        request,
+        "console/queues.html",
+        "Queues",
+        rows=[
+            (
+                step.value,
+                PASS_TITLES[step],
+                {word.value: of.get(word, Depth()) for word in Word},
+                paused.get(step.value),
+            )
+            for step, of in found.by_pass.items()
+        ],
+        providers=[pause for pause in paused.values() if pause.provider],
+    )
+
+
+def _chosen(request: HttpRequest, name: str) -> Verb:
+    if name not in VERBS:
+        raise Http404
+    chosen = VERBS[name]
+    if not request.user.has_perm(chosen.right.permission):
+        raise PermissionDenied
+    return chosen
+
+
+def _confirm(
+    request: HttpRequest, chosen: Verb, text: str, *, problem: str = "", reason: str = ""
+) -> HttpResponse:
+    try:
+        target = target_of(chosen, text)
+    except UserError:
+        raise Http404 from None
+    return shown(
+        request,
+        "console/confirm.html",
+        f"{chosen.title} {named(chosen, target)}",
+        verb=chosen,
+        target=target,
+        is_open=applies(chosen, target),
+        home=_home(chosen, target),
+        problem=problem,
+        reason=reason,
+    )
+
+
+def _home(chosen: Verb, target: str) -> str:
+    if chosen.target_kind == "queue":
+        return reverse("admin:queues")
+    record = Job.objects.filter(id=target).values_list("shell_file_id", flat=True).first()
+    if record is None:
+        raise Http404
+    return reverse("admin:record", args=[record])

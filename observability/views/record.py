@@ -1,0 +1,141 @@
+"""A record: why did this one fail, and what is lost? And the list of records by how they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+
+from observability.acts import VERBS
+from observability.answers import cost
+from observability.coverage import coverage
+from observability.drilldown import drilled
+from observability.keyset import keyset_page
+from observability.nodes import Kind, Node
+from observability.rendering import hides, outline
+from observability.rows import rows_of
+from observability.timeline import timeline
+from observability.views.branches import branches
+from observability.views.guard import page
+from observability.views.shown import shown
+from pipeline.models import Incident, Job, ShellFile
+from pipeline.states import JobStatus
+from pipeline.words import Word, duration
+
+LISTED = 50
+STATES: dict[Word, JobStatus] = {
+    Word.RUNNING: JobStatus.PROCESSING,
+    Word.WAITING: JobStatus.PENDING,
+    Word.PARKED: JobStatus.PARKED,
+    Word.FAILED: JobStatus.FAILED,
+    Word.DEAD: JobStatus.DEAD,
+}
+
+
+@page()
+def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
+    """Show a record with the focus on one of its nodes (`?node=`), by default on its failure."""
+    try:
+        rows = rows_of(record_id)
+    except ShellFile.DoesNotExist:
+        raise Http404 from None
+    found = drilled(rows, focus=request.GET.get("node", ""))
+    everything = request.GET.get("all") == "1"
+    incidents = Incident.objects.filter(effects__job_id=rows.job.id).distinct()
+    path = found.path()
+    return shown(
+        request,
+        "console/record.html",
+        f"Record {str(record_id)[:8]}",
+        rows=rows,
+        found=found,
+        passes=found.root.children,
+        verbs=[
+            verb
+            for verb in VERBS.values()
+            if rows.job.status in verb.open_to and request.user.has_perm(verb.right.permission)
+        ],
+        can_retry=rows.job.status in {JobStatus.FAILED, JobStatus.CANCELLED},
+        retry_node=_RETRIED_ALONE.get(path[-1].kind) if path[-1].status is Word.FAILED else None,
+        tree=branches(outline(found, everything=everything), found.focus),
+        facts=_facts(path[-1]),
+        tokens=_tokens(found.root),
+        can_unfold=not everything and hides(found),
+        everything=everything,
+        path=path[1:],
+        node=path[-1],
+        calls=[child for child in path[-1].children if child.kind is Kind.CALL],
+        parts=[child for child in path[-1].children if child.kind is not Kind.CALL],
+        timeline=timeline(rows, list(incidents[:20])),
+        coverage=coverage(record_id, rows.shell_file.warnings),
+    )
+
+
+_IN_TITLE = frozenset(
+    {
+        "encounter_index", "batch_index", "chunk_index", "zone_index", "page_range_start",
+        "page_range_end",
+    }
+)  # fmt: skip
+"""Facts that the node's title says."""
+
+
+_RETRIED_ALONE = {Kind.ENCOUNTER: "encounter", Kind.BATCH: "batch", Kind.CHUNK: "batch"}
+"""Nodes that can be retried without the rest of their record, and how a retry names them."""
+
+
+def _tokens(node: Node) -> int:
+    spent = node.spent
+    return spent.input_tokens + spent.output_tokens + spent.thinking_tokens
+
+
+def _facts(node: Node) -> list[tuple[str, Any]]:
+    """Return what is known of a node and shown nowhere else on its pane."""
+    facts = dict(node.facts)
+    tried = facts.pop("attempt_count", None)
+    allowed = facts.pop("max_attempts", None)
+    counts: list[tuple[str, Any]] = list(node.counts.items())
+    if allowed:
+        counts.append(("attempts", f"{tried} of {allowed}"))
+    spent = node.spent
+    own: list[tuple[str, Any]] = [
+        (name.replace("_", " "), of) for name, of in facts.items() if name not in _IN_TITLE
+    ]
+    if spent.started_at:
+        own.append(("started", f"{spent.started_at:%Y-%m-%d %H:%M:%S} UTC"))
+    if spent.took_ms is not None:
+        own.append(("took", duration(spent.took_ms / 1000)))
+    if spent.waited_ms:
+        own.append(("waited", duration(spent.waited_ms / 1000)))
+    if spent.input_tokens:
+        own.append(("tokens and cost", cost(node)))
+    own.append(("id", node.id))
+    return [(name, of) for name, of in [*counts, *own] if of not in (None, "", 0)]
+
+
+@page()
+def records(request: HttpRequest) -> HttpResponse:
+    """List records, newest first, or those whose job stands in one way (`?is=failed`)."""
+    word = request.GET.get("is", "")
+    status = STATES.get(Word(word)) if word in Word._value2member_map_ else None
+    jobs = Job.objects.select_related("shell_file__patient").only(
+        "status", "current_step", "error_code", "last_error", "park_reason", "parked_until",
+        "created_at", "completed_at", "updated_at", "error_details",
+        "shell_file__page_count", "shell_file__patient__pseudonym",
+    )  # fmt: skip
+    place = request.GET.get("after", "")
+    column = "created_at"
+    if status in {JobStatus.FAILED, JobStatus.DEAD}:
+        column = "completed_at"
+    if status is not None:
+        jobs = jobs.filter(status=status)
+    listed = keyset_page(jobs, column, place, LISTED)
+    return shown(
+        request,
+        "console/records.html",
+        f"Records: {word}" if status else "Records",
+        listed=listed,
+        word=word if status else "",
+        words=list(STATES),
+    )

@@ -1,0 +1,85 @@
+"""A real Chromium before a live server on a database of its own.
+
+The browser is the system's, by `executable_path`. Where there is none the tests skip, but never
+under CI, which installs it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+from observability.rights import Role
+from tests.browsing import PASSWORD, Watched, logged_in
+
+if TYPE_CHECKING:
+    # This module is loaded before Django is set up, so what needs its models is imported later.
+    from tests.night import Night
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start Chromium, or skip where there is none; it is gone before the next module."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI needs a browser: apt-get install chromium")
+        pytest.skip(f"needs one of {', '.join(BROWSERS)} on PATH")
+    # Playwright runs a loop in this thread, and Django takes that for asynchronous code.
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def night(browser: Browser, module_db: str) -> Night:
+    """Give the rows of a night."""
+    from django.contrib.auth.models import Group, User
+
+    from tests.night import a_night
+
+    for role in Role:
+        user = User.objects.create_user(role.value, password=PASSWORD, is_staff=True)
+        user.groups.add(Group.objects.get(name=role.value))
+    User.objects.create_user("nobody", password=PASSWORD, is_staff=True)
+    return a_night()
+
+
+@pytest.fixture(scope="module")
+def server(night: Night) -> Iterator[str]:
+    """Serve the console; give its address."""
+    from django.contrib.staticfiles.handlers import StaticFilesHandler
+    from django.test.testcases import LiveServerThread
+
+    thread = LiveServerThread("127.0.0.1", StaticFilesHandler)
+    thread.daemon = True
+    thread.start()
+    thread.is_ready.wait()
+    if thread.error:
+        raise thread.error
+    yield f"http://127.0.0.1:{thread.port}"
+    thread.terminate()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Give a browser without cookies."""
+    made = browser.new_context(viewport={"width": 1440, "height": 900})
+    made.set_default_timeout(20_000)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def operator(context: BrowserContext, server: str) -> Watched:
+    """Give a page on which the operator is logged in, at the overview."""
+    return logged_in(context, server, Role.OPERATOR)

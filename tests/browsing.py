@@ -1,0 +1,43 @@
+"""What the browser tests do as a person: log in, and notice what the browser complains about."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import BrowserContext, Page
+
+PASSWORD = "for-tests-only-0000"
+
+
+class Watched:
+    """A page whose complaints are kept: errors of the console, and violations of the policy."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        page.on(
+            "console",
+            lambda said: self.complaints.append(said.text) if said.type == "error" else None,
+        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+
+def logged_in(context: BrowserContext, server: str, name: str) -> Watched:
+    """Open the console as somebody who has logged in; a test of its own goes through the form."""
+    from django.contrib.auth.models import User
+
+    client = Client()
+    client.force_login(User.objects.get(username=name))
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": server}])
+    watched = Watched(context.new_page())
+    watched.page.goto(f"{server}/admin/")
+    return watched
+
+
+def log_in(page: Page, server: str, name: str) -> None:
+    """Log in by the form, as a person does."""
+    page.goto(f"{server}/admin/")
+    page.fill("#id_username", name)
+    page.fill("#id_password", PASSWORD)
+    page.press("#id_password", "Enter")

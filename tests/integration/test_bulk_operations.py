@@ -1,0 +1,171 @@
+"""A retry of many: previewed, started once, run by the clock item by item, and kept."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from observability.bulk.running import advance
+from observability.models import AuditEvent, BulkItem, BulkOperation
+from observability.rights import Role
+from pipeline.models import Job, ProviderCall
+from pipeline.states import JobStatus
+from tests import records
+from tests.wide import a_wide_record
+
+pytestmark = pytest.mark.django_db
+
+
+def a_client(role: Role) -> Client:
+    """Give a client of somebody with a role."""
+    user = User.objects.create_user(role.value, is_staff=True)
+    user.groups.add(Group.objects.get(name=role.value))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def started(client: Client, **fields: Any) -> BulkOperation:
+    """Start a retry as the form does; give its operation."""
+    response = client.post(
+        reverse("admin:retry_start"), {"token": uuid4(), "reason": "it is back", **fields}
+    )
+    assert response.status_code == HTTPStatus.FOUND, response.context["problem"]
+    operation_id = response.headers["Location"].rstrip("/").rsplit("/", 1)[-1]
+    return BulkOperation.objects.get(id=operation_id)
+
+
+def test_a_preview_says_what_will_happen_and_changes_nothing() -> None:
+    failed = records.failed_record(records.LAB)
+    before = list(Job.objects.values_list("id", "status", "dispatch_no"))
+
+    page = a_client(Role.OPERATOR).get(reverse("admin:retry"), {"record": failed.id})
+
+    found = page.context["found"]
+    assert (len(found.eligible), found.calls, found.encounters) == (1, 7, 7)
+    assert "name no patient" in page.content.decode()
+    assert list(Job.objects.values_list("id", "status", "dispatch_no")) == before
+    assert not BulkOperation.objects.exists()
+
+
+def test_a_retry_is_run_by_the_clock_and_asks_for_nothing_twice() -> None:
+    failed = records.failed_record(records.LAB)
+    accepted = set(ProviderCall.objects.filter(accepted=True).values_list("id", flat=True))
+    client = a_client(Role.OPERATOR)
+
+    operation = started(client, record=failed.id)
+    said = advance()
+    records.run_again(failed.id)
+    page = client.get(reverse("admin:bulk_operation", args=[operation.id]))
+
+    record = Job.objects.get(shell_file=failed)
+    assert (said, record.status) == ("settled 1", JobStatus.COMPLETED)
+    assert page.context["states"] == {"waiting": 0, "done": 1, "left": 0, "failed": 0}
+    assert accepted <= set(ProviderCall.objects.filter(accepted=True).values_list("id", flat=True))
+    (event,) = AuditEvent.objects.all()
+    assert (event.actor, event.verb, event.reason) == ("operator", "retry", "it is back")
+    assert event.facts["calls"] == 7
+
+
+def test_a_double_click_starts_one_operation_with_one_item_for_a_job() -> None:
+    record = a_wide_record(encounters=2, batches=3)
+    client, token = a_client(Role.OPERATOR), uuid4()
+
+    first = started(client, record=record, token=token)
+    second = started(client, record=record, token=token)
+    other_form = started(client, record=record)
+    advance()
+
+    assert first == second != other_form
+    results = dict(BulkItem.objects.values_list("operation_id", "state"))
+    # Whoever comes second finds the job in line already, and leaves it.
+    assert results == {first.id: BulkItem.DONE, other_form.id: BulkItem.LEFT}
+
+
+def test_all_that_failed_with_a_code_is_retried_and_nothing_that_failed_later() -> None:
+    within = a_wide_record(encounters=1, batches=3)
+    client = a_client(Role.OPERATOR)
+    preview = client.get(reverse("admin:retry"), {"error_code": "API_5XX", "window": "1h"})
+    fields = preview.context["fields"]
+    later = a_wide_record(encounters=1, batches=3)
+    Job.objects.filter(shell_file_id=later).update(
+        completed_at=timezone.now() + timedelta(seconds=5)
+    )
+
+    operation = started(client, **fields)
+
+    assert [item.shell_file_id for item in operation.items.all()] == [within]
+
+
+def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
+    for _ in range(3):
+        a_wide_record(encounters=1, batches=2)
+    client = a_client(Role.OPERATOR)
+    operation = started(client, error_code="API_5XX", window="1h")
+
+    client.post(reverse("admin:bulk_abort", args=[operation.id]))
+    advance()
+
+    operation.refresh_from_db()
+    assert operation.finished_at is not None
+    assert set(operation.items.values_list("state", "said")) == {(BulkItem.LEFT, "aborted")}
+    assert set(Job.objects.values_list("status", flat=True)) == {JobStatus.FAILED}
+    assert list(AuditEvent.objects.values_list("verb", flat=True).order_by("created_at")) == [
+        "retry",
+        "abort",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"reason": " "}, "give a reason"),
+        ({"record": "00000000-0000-0000-0000-000000000000"}, ""),
+        ({"record": "none"}, "names nothing that can be retried"),
+    ],
+)
+def test_what_cannot_be_started_is_shown_again_with_the_reason(
+    fields: dict[str, str], said: str
+) -> None:
+    record = a_wide_record(encounters=1, batches=1)
+    client = a_client(Role.OPERATOR)
+    form = {"record": record, "reason": "it is back", "token": uuid4(), **fields}
+
+    page = client.post(reverse("admin:retry_start"), form)
+
+    assert page.status_code == HTTPStatus.OK
+    assert said in page.context["problem"]
+    assert page.context["problem"]
+    assert not BulkOperation.objects.exists()
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.REVIEWER])
+def test_who_may_not_retry_neither_previews_nor_starts_nor_aborts(role: Role) -> None:
+    client = a_client(role)
+    url = reverse("admin:bulk_abort", args=[uuid4()])
+
+    statuses = {
+        client.get(reverse("admin:retry")).status_code,
+        client.post(reverse("admin:retry_start"), {"token": uuid4()}).status_code,
+        client.post(url).status_code,
+    }
+
+    assert statuses == {HTTPStatus.FORBIDDEN}
+
+
+def test_a_start_without_the_token_of_csrf_is_refused() -> None:
+    user = User.objects.create_superuser("root")
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user)
+
+    response = client.post(reverse("admin:retry_start"), {"token": uuid4(), "reason": "x"})
+
+    assert response.status_code == HTTPStatus.FORBIDDEN

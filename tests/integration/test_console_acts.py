@@ -1,0 +1,130 @@
+"""The verbs about one job or queue: who may, that it is done once, and that it is written down."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from observability.acts import VERBS
+from observability.models import AuditEvent
+from observability.rights import ROLES, Role
+from pipeline.models import Job, Pause
+from pipeline.states import JobStatus, Step
+from tests.rows import a_job
+
+pytestmark = pytest.mark.django_db
+
+
+def a_client(name: str) -> Client:
+    """Give a client of somebody; `nobody` has no role."""
+    user = User.objects.create_user(name, is_staff=True)
+    user.groups.set(Group.objects.filter(name=name))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def a_target(verb: str) -> str:
+    """Give something that a verb applies to."""
+    if VERBS[verb].target_kind == "queue":
+        if verb == "resume":
+            Pause.objects.create(queue=Step.PASS1, reason="a test")
+        return Step.PASS1.value
+    columns: dict[str, dict[str, Any]] = {
+        "cancel": {},
+        "release": {
+            "status": JobStatus.PARKED,
+            "park_reason": "a quota",
+            "parked_until": timezone.now() + timedelta(hours=1),
+        },
+        "requeue": {"status": JobStatus.DEAD, "error_code": "WORKER_LOST"},
+    }
+    return str(a_job(**columns[verb]).id)
+
+
+def do(client: Client, verb: str, target: str, reason: str = "as agreed") -> Any:
+    """Perform a verb as its form does."""
+    return client.post(reverse("admin:act", args=[verb]), {"target": target, "reason": reason})
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("who", ["nobody", *Role])
+def test_a_verb_is_open_to_the_roles_that_have_its_right(verb: str, who: str) -> None:
+    may = who != "nobody" and VERBS[verb].right in ROLES[Role(who)]
+    client, target = a_client(who), a_target(verb)
+
+    asked = client.get(reverse("admin:confirm", args=[verb]), {"target": target}).status_code
+    looked = client.get(reverse("admin:act", args=[verb])).status_code
+    done = do(client, verb, target).status_code
+
+    assert asked == (HTTPStatus.OK if may else HTTPStatus.FORBIDDEN)
+    assert looked == HTTPStatus.METHOD_NOT_ALLOWED
+    assert done == (HTTPStatus.FOUND if may else HTTPStatus.FORBIDDEN)
+    assert AuditEvent.objects.count() == may
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_second_click_is_refused_and_both_are_written_down(verb: str) -> None:
+    client, target = a_client(Role.OPERATOR), a_target(verb)
+
+    first = do(client, verb, target)
+    second = do(client, verb, target)
+
+    assert first.status_code == HTTPStatus.FOUND
+    assert second.status_code == HTTPStatus.OK
+    assert second.context["problem"]
+    assert not second.context["is_open"]
+    events = AuditEvent.objects.order_by("created_at").values_list("verb", "target_id", "result")
+    assert list(events) == [(verb, target, "done"), (verb, target, "refused")]
+
+
+def test_what_a_verb_will_do_is_shown_and_nothing_is_done() -> None:
+    target = a_target("cancel")
+
+    page = a_client(Role.OPERATOR).get(
+        reverse("admin:confirm", args=["cancel"]), {"target": target}
+    )
+
+    assert VERBS["cancel"].effect in page.content.decode()
+    assert Job.objects.get(id=target).status == JobStatus.PENDING
+
+
+@pytest.mark.parametrize(
+    ("verb", "target"),
+    [("cancel", "none"), ("pause", "none"), ("drop", "pass1"), ("cancel", "0" * 32)],
+)
+def test_what_is_not_there_is_not_found(verb: str, target: str) -> None:
+    url = reverse("admin:confirm", args=[verb])
+
+    response = a_client(Role.ADMINISTRATOR).get(url, {"target": target})
+
+    assert response.status_code == HTTPStatus.NOT_FOUND
+
+
+def test_a_verb_without_a_reason_does_nothing() -> None:
+    client, target = a_client(Role.OPERATOR), a_target("cancel")
+
+    response = do(client, "cancel", target, reason=" ")
+
+    assert response.context["problem"] == "give a reason"
+    assert Job.objects.get(id=target).status == JobStatus.PENDING
+    assert not AuditEvent.objects.exists()
+
+
+def test_the_queues_say_who_holds_them() -> None:
+    a_job(step=Step.PASS05)
+    client = a_client(Role.OPERATOR)
+    do(client, "pause", "pass05", reason="the provider is moved")
+
+    page = client.get(reverse("admin:queues"))
+
+    words = page.content.decode()
+    assert "by operator: the provider is moved" in words
+    assert f"{reverse('admin:confirm', args=['resume'])}?target=pass05" in words

@@ -1,0 +1,216 @@
+"""What the console's pages read and show: bounded, constant, without PHI, and true."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from observability.failures import Source, Window, groups
+from pipeline.models import Job, ProviderCall, ShellFile
+from pipeline.states import JobStatus, Step
+from tests import records
+from tests.incident_rows import an_incident, calls
+from tests.rows import a_job
+from tests.wide import a_wide_record
+
+OVERVIEW_STATEMENTS = 22
+RECORD_STATEMENTS = 20
+FAILURES_STATEMENTS = 9
+MEMBERS_STATEMENTS = 8
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    """Give a client that may see the console, and nothing else."""
+    user = User.objects.create_user("viewer", is_staff=True)
+    user.groups.add(Group.objects.get(name="viewer"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def asked(client: Client, url: str) -> tuple[Any, int]:
+    """Open a page; give the response and the number of statements."""
+    with CaptureQueriesContext(connection) as captured:
+        response = client.get(url)
+    assert response.status_code == HTTPStatus.OK
+    return response, len(captured)
+
+
+def test_the_overview_asks_the_same_of_an_empty_and_of_a_full_database(viewer: Client) -> None:
+    url = reverse("admin:overview")
+    _, empty = asked(viewer, url)
+    incident = an_incident()
+    for _ in range(12):
+        job = a_job(status=JobStatus.PARKED, park_reason="down", incident=incident)
+        a_job(step=Step.PAGES)
+        calls(job, "OK", 3, ago_s=90)
+        calls(job, "API_5XX", 2, ago_s=60)
+        a_job(
+            status=JobStatus.PROCESSING,
+            worker_id=f"worker-{job.id}",
+            lease_expires_at=timezone.now() + timedelta(minutes=1),
+        )
+
+    page, full = asked(viewer, url)
+
+    assert full <= OVERVIEW_STATEMENTS
+    # Progress of running jobs is five more, however many they are.
+    assert full <= empty + 5
+    words = page.content.decode()
+    assert "Incident: outage." in words
+    assert len(page.content) < 100_000
+
+
+def test_the_overview_does_without_redis(viewer: Client, settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+
+    page, _ = asked(viewer, reverse("admin:overview"))
+
+    assert "Redis is away" in page.content.decode()
+
+
+def test_a_record_of_300_batches_is_small_and_asks_a_constant_number(viewer: Client) -> None:
+    small = a_wide_record(encounters=1, batches=2, pages=3)
+    wide = a_wide_record()
+
+    _, of_small = asked(viewer, reverse("admin:record", args=[small]))
+    page, of_wide = asked(viewer, reverse("admin:record", args=[wide]))
+    unfolded, _ = asked(viewer, reverse("admin:record", args=[wide]) + "?all=1")
+
+    assert of_wide == of_small <= RECORD_STATEMENTS
+    assert len(page.content) < 300_000
+    assert len(unfolded.content) < 600_000
+    assert "encounter 12, batch 25 of 25 (page 25)" in page.content.decode()
+
+
+def test_a_failed_record_opens_at_its_first_failure(viewer: Client) -> None:
+    failed = records.failed_record(records.LAB)
+
+    page, _ = asked(viewer, reverse("admin:record", args=[failed.id]))
+
+    words = page.content.decode()
+    assert page.context["node"].title == "batch 1 of 1 (page 1)"
+    assert [call.facts["outcome"] for call in page.context["calls"]] == ["API_5XX"] * 3
+    assert page.context["found"].record_answer in re.sub(r"&lt;", "<", words)
+
+
+def test_no_page_shows_a_word_of_the_document(viewer: Client) -> None:
+    record = records.completed_record(records.TRAPS)
+    truth = json.loads(records.TRAPS.with_suffix(".truth.json").read_text())
+    quotes = [e["quote"] for each in truth["encounters"] for e in each["entities"]]
+    people = [truth["patient"]["name"], truth["patient"]["identifier"], records.TRAPS.name]
+    words = {word for word in [*quotes, *people] if word and len(word) > 6}
+    urls = [reverse(f"admin:{name}") for name in ("overview", "records", "failures")]
+    urls.append(reverse("admin:record", args=[record.id]) + "?all=1")
+
+    shown = "".join(asked(viewer, url)[0].content.decode() for url in urls)
+
+    assert not [word for word in words if word in shown]
+
+
+def test_pages_have_no_inline_script_style_or_handler(viewer: Client) -> None:
+    wide = a_wide_record(encounters=2, batches=3)
+    urls = [reverse(f"admin:{name}") for name in ("overview", "failures", "failure_members")]
+    urls.append(reverse("admin:record", args=[wide]))
+
+    for url in urls:
+        markup = asked(viewer, url)[0].content.decode()
+        assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=", markup), url
+
+
+def test_failures_are_grouped_with_what_was_absorbed_and_what_is_lost(db: None) -> None:
+    a_wide_record(encounters=1, batches=21)
+    a_job(
+        step=Step.PAGES,
+        status=JobStatus.FAILED,
+        error_code="INPUT_ENCRYPTED",
+        completed_at=timezone.now() - timedelta(minutes=5),
+    )
+
+    found = groups(Window.HOUR, timezone.now()).groups
+
+    of_calls, of_jobs = found
+    assert (of_calls.source, of_calls.cause, of_calls.step) == (Source.CALL, "API_5XX", Step.PASS1)
+    # Batches 0 and 10 were answered in the end; 20, the last one, was not.
+    assert (of_calls.calls, of_calls.works, of_calls.absorbed, of_calls.failed) == (5, 3, 2, 1)
+    assert sum(of_calls.trend) == 5
+    assert (of_jobs.source, of_jobs.cause, of_jobs.failed) == (Source.JOB, "INPUT_ENCRYPTED", 1)
+
+
+def test_the_members_of_a_group_are_its_batches_each_once_over_all_pages(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_wide_record(encounters=1, batches=95)
+    monkeypatch.setattr("observability.views.failures.LISTED", 4)
+    url = reverse("admin:failure_members") + "?cause=API_5XX&step=pass1"
+
+    seen, place, statements = [], "", set()
+    while True:
+        page, number = asked(viewer, f"{url}&after={place.replace('+', '%2B')}")
+        statements.add(number)
+        seen += [call.batch_id for call in page.context["listed"].rows]
+        place = page.context["listed"].next_place
+        if not place:
+            break
+
+    # Ten that were absorbed and the one that is lost, all written within one second.
+    lost = ProviderCall.objects.filter(outcome="API_5XX").values_list("batch_id", flat=True)
+    assert len(seen) == 11
+    assert set(seen) == set(lost)
+    assert max(statements) <= MEMBERS_STATEMENTS
+
+
+def test_failures_asks_a_constant_number(viewer: Client) -> None:
+    url = reverse("admin:failures") + "?window=7d"
+    _, empty = asked(viewer, url)
+    a_wide_record(encounters=2, batches=30)
+
+    _, full = asked(viewer, url)
+
+    assert full == empty <= FAILURES_STATEMENTS
+
+
+def test_a_search_leads_to_what_an_id_stands_for(viewer: Client) -> None:
+    job = a_job()
+    incident = an_incident()
+    record = reverse("admin:record", args=[job.shell_file_id])
+
+    found = {
+        str(each): viewer.get(reverse("admin:search"), {"q": str(each)}).headers.get("Location")
+        for each in (job.id, str(job.shell_file_id)[:12], incident.id)
+    }
+    unknown = viewer.get(reverse("admin:search"), {"q": "nothing"})
+
+    assert list(found.values()) == [
+        record,
+        record,
+        reverse("admin:pipeline_incident_change", args=[incident.id]),
+    ]
+    assert "hexadecimal" in unknown.content.decode()
+
+
+def test_the_list_of_records_shows_those_that_stand_in_one_way(viewer: Client) -> None:
+    parked = a_job(
+        status=JobStatus.PARKED,
+        park_reason="a quota is used up",
+        parked_until=timezone.now() + timedelta(hours=1),
+    )
+    a_job()
+
+    page, _ = asked(viewer, reverse("admin:records") + "?is=parked")
+
+    assert [job.id for job in page.context["listed"].rows] == [parked.id]
+    assert "a quota is used up" in page.content.decode()
+    assert ShellFile.objects.count() == Job.objects.count() == 2

@@ -1,0 +1,184 @@
+"""The console's pure parts: forecast, charts, scale of the time line, and the stylesheet's size."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.staticfiles import finders
+
+from observability.charts import bars, stacked
+from observability.failures import Group, Source
+from observability.forecast import Outstanding, forecast, uses
+from observability.rights import RIGHT_NAMES, ROLES, Right, Role
+from observability.rows import RecordRows
+from observability.templatetags import console
+from observability.timeline import IDLE_WIDTH, WIDTH, timeline
+from pipeline.gate import Breaker, GateState
+from pipeline.models import Batch, Encounter, ProviderCall
+from pipeline.states import Step
+
+NOW = datetime(2026, 11, 28, 3, 0, tzinfo=UTC)
+OPEN = GateState(
+    provider="gemini",
+    model="flash",
+    is_local=False,
+    now=NOW.timestamp(),
+    requests_used=180,
+    requests_limit=300,
+    tokens_used=970_000,
+    tokens_limit=1_000_000,
+)
+LEFT = Outstanding(calls=600, tokens=10_000_000, pages=0)
+
+
+def gate(**changes: object) -> GateState:
+    """Give the open gate with some of it changed."""
+    return GateState(**{**vars(OPEN), **changes})
+
+
+def test_the_forecast_is_what_the_limit_that_binds_takes() -> None:
+    found = forecast(LEFT, OPEN, 0.0, NOW)
+
+    # 600 calls take 2 min at 300 a minute, 10 million tokens 10 min at a million.
+    assert found.at == NOW + timedelta(minutes=10)
+    assert "tokens a minute bind" in found.words
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"paused": "operator"}, "paused"),
+        ({"breaker": Breaker.OPEN}, "down"),
+        ({"requests_limit": None, "tokens_limit": None}, "no quota binds"),
+    ],
+)
+def test_no_time_is_given_where_none_can_be_said(changes: dict[str, object], said: str) -> None:
+    found = forecast(LEFT, gate(**changes), 0.0, NOW)
+
+    assert found.at is None
+    assert said in found.words
+
+
+def test_a_cooldown_comes_on_top() -> None:
+    found = forecast(LEFT, gate(cooldown_until=NOW.timestamp() + 60), 0.0, NOW)
+
+    assert found.at == NOW + timedelta(minutes=11)
+
+
+def test_without_a_quota_the_pace_decides() -> None:
+    unlimited = gate(requests_limit=None, tokens_limit=None)
+
+    found = forecast(LEFT, unlimited, 60.0, NOW)
+
+    assert found.at == NOW + timedelta(minutes=10)
+
+
+def test_the_limit_that_is_used_most_stands_first() -> None:
+    first, second = uses(OPEN)
+
+    assert (first.name, round(first.share, 2)) == ("input tokens a minute", 0.97)
+    assert (second.name, second.share) == ("requests a minute", 0.6)
+
+
+def test_the_smallest_figure_is_still_seen_and_none_is_no_bar() -> None:
+    chart = bars([0, 1, 1000], words="three")
+
+    assert [bar.x for bar in chart.bars] == [4, 8]
+    assert [bar.height for bar in chart.bars] == [1.0, 24]
+
+
+def test_stacked_parts_stand_on_each_other() -> None:
+    chart = stacked([[("ok", 3), ("failed", 1)]], words="one", height=40)
+
+    assert [(bar.kind, bar.y, bar.height) for bar in chart.bars] == [
+        ("ok", 10.0, 30.0),
+        ("failed", 0.0, 10.0),
+    ]
+
+
+def a_line(*starts: float) -> RecordRows:
+    """Give the rows of a record with one encounter whose calls of 2 s start so many seconds on."""
+    encounter = Encounter(id=uuid4(), encounter_index=1)
+    batch = Batch(id=uuid4(), batch_index=0, healthcare_encounter_id=encounter.id)
+    made = [
+        ProviderCall(
+            id=uuid4(),
+            step=Step.PASS1,
+            batch_id=batch.id,
+            attempt=number,
+            outcome="OK",
+            queue_wait_ms=0,
+            duration_ms=2000,
+            started_at=NOW + timedelta(seconds=start),
+        )
+        for number, start in enumerate(starts, 1)
+    ]
+    rows: dict[str, Any] = dict.fromkeys(RecordRows.__dataclass_fields__)
+    rows |= {"encounters": [encounter], "batches": [batch], "chunks": [], "calls": made}
+    return RecordRows(**rows)
+
+
+def test_calls_at_once_lie_below_each_other_and_later_ones_take_the_free_row() -> None:
+    drawn = timeline(a_line(0, 1, 2))
+
+    assert drawn is not None
+    (lane,) = drawn.lanes
+    first, second, third = lane.calls
+    assert first.y == third.y < second.y
+    assert first.x == 0
+    assert third.x + third.width == WIDTH
+
+
+def test_hours_in_which_nothing_ran_are_drawn_short() -> None:
+    drawn = timeline(a_line(0, 7200))
+
+    assert drawn is not None
+    (band,) = drawn.bands
+    assert (band.kind, band.width, band.title) == ("idle", IDLE_WIDTH, "nothing ran for 2 h")
+    widths = {call.width for call in drawn.lanes[0].calls}
+    assert widths == {(WIDTH - IDLE_WIDTH) / 2}
+
+
+def test_a_group_that_was_absorbed_needs_nothing() -> None:
+    group = Group(
+        source=Source.CALL,
+        cause="API_5XX",
+        step=Step.PASS1,
+        model="flash",
+        records=1,
+        works=3,
+        calls=4,
+        absorbed=3,
+        failed=0,
+        first=NOW,
+        last=NOW,
+        trend=[4],
+    )
+
+    assert group.advice.startswith("Nothing to do")
+
+
+def test_almost_all_is_not_all() -> None:
+    assert console.percent(0.99999) == "99.9 %"
+    assert console.percent(1.0) == "100 %"
+    assert console.percent(None) == "–"
+
+
+def test_every_right_has_a_name_and_only_the_administrator_has_all() -> None:
+    assert set(RIGHT_NAMES) == set(Right)
+    assert [role for role in Role if ROLES[role] == set(Right)] == [Role.ADMINISTRATOR]
+    assert [role for role in Role if Right.READ_PHI in ROLES[role]] == [
+        Role.REVIEWER,
+        Role.ADMINISTRATOR,
+    ]
+
+
+def test_the_stylesheet_is_small() -> None:
+    path = finders.find("console/console.css")
+
+    assert path is not None
+    assert Path(path).stat().st_size < 10_240
