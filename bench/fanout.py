@@ -1,7 +1,7 @@
 """What the fan-out adds to the provider's own latency, beside a thread pool used in rounds.
 
-Run `python bench/fanout.py`; calls are real sleeps in real call threads, seeded. Exits 1 when a
-bound of `spec.md` A or the design's 5 % is missed.
+Run `python bench/fanout.py`; 1 min. Calls are real sleeps in real call threads, seeded. Exits 1
+when a bound of `spec.md` A or the design's 5 % is missed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the gate costs: server time of a script, and an admission's way beside a PING's.
 
-Run `python bench/gate.py`; it starts servers of its own. Exits 1 when an admission takes the
+Run `python bench/gate.py`; 10 s. It starts servers of its own. Exits 1 when an admission takes the
 server more than 100 µs on average, or its median is more than 150 µs above that of PING.
 """
 

@@ -1,7 +1,8 @@
 """Memory of the processes that work on a 1,000-page text record.
 
-Run `python bench/memory.py [pages]`. Starts its own PostgreSQL, Valkey and emulator; the record is
-worked on in a process of its own, as a horse of the pool would. Exits 1 when 200 MB are passed.
+Run `python bench/memory.py [pages]`; 2 min. Starts its own PostgreSQL, Valkey and emulator; the
+record is worked on in a process of its own, as a horse of the pool would. Exits 1 when 200 MB are
+passed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a whole Pass 1 step adds to the provider's latency: real rows, real HTTP, real client.
 
-Run `python bench/step.py`. Starts its own PostgreSQL, Valkey and emulator. Exits 1 when a bound of
-`spec.md` A 12 or of the design's 5 % is missed.
+Run `python bench/step.py`; 1.5 min. Starts its own PostgreSQL, Valkey and emulator. Exits 1 when a
+bound of `spec.md` A 12 or of the design's 5 % is missed.
 """
 
 from __future__ import annotations

@@ -181,6 +181,12 @@ class Environment(BaseSettings):
     LEASE_S: float = _variable(30, 60.0, hint="Seconds, 1 to 3600.", ge=1, le=3600)
     HEARTBEAT_S: float = _variable(31, 15.0, hint="Seconds, less than half of LEASE_S.", gt=0)
     RECONCILE_S: float = _variable(32, 15.0, hint="Seconds, 1 to 3600.", ge=1, le=3600)
+    ALARM_WAITING_S: float = _variable(
+        70, 1800.0, hint="Seconds that work may wait before it is an alarm.", gt=0
+    )
+    ALARM_RUNNING_S: float = _variable(
+        71, 7200.0, hint="Seconds that a step may run before it is an alarm.", gt=0
+    )
     RATE_LIMIT_BUDGET: int = _variable(33, 20, hint="Limited calls per batch.", ge=1, le=1000)
     RETRY_DELAY_S: float = _variable(34, 300.0, hint="Seconds before a failed job.", ge=0)
     JOB_MAX_RETRIES: int = _variable(
@@ -229,6 +235,13 @@ class Environment(BaseSettings):
         42, 30.0, hint="Seconds that a step has between SIGTERM and its end.", gt=0, le=3600
     )
 
+    GIVE_BACK_AFTER_S: float = _variable(
+        75,
+        30.0,
+        hint="Seconds after which a large record's step makes room for a smaller one, 1 to 3600.",
+        ge=1,
+        le=3600,
+    )
     GATE_WINDOW_S: float = _variable(
         43,
         60.0,

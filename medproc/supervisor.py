@@ -30,9 +30,10 @@ from django.db import OperationalError
 
 from medproc import absence, embedded, private
 from medproc.env import PROJECT_ROOT
+from medproc.timing import scaled
 
-GRACE_S = 40.0
-"""Seconds that children have between SIGTERM and SIGKILL."""
+GRACE_MARGIN_S = 15.0
+"""What children have beyond a step's own grace: to kill a horse that outlived it, and to leave."""
 POLL_S = 0.1
 DEMO_USER = "demo"
 
@@ -145,14 +146,20 @@ def _children() -> Iterator[list[Child]]:
         for child in children:
             if child.process.poll() is None:
                 child.process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + GRACE_S
+        grace_s = _grace_s()
+        deadline = time.monotonic() + grace_s
         for child in children:
             try:
                 child.process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                _say(f"{child.name} did not stop within {GRACE_S:.0f} s; killed", sys.stderr)
+                _say(f"{child.name} did not stop within {grace_s:.0f} s; killed", sys.stderr)
                 os.killpg(child.process.pid, signal.SIGKILL)
                 child.process.wait()
+
+
+def _grace_s() -> float:
+    """Return the seconds that children have between SIGTERM and SIGKILL."""
+    return scaled(settings.STOP_GRACE_S) + GRACE_MARGIN_S
 
 
 def _start(children: list[Child], name: str, *arguments: str) -> None:

@@ -16,6 +16,7 @@ from observability.rows import RecordRows
 from pipeline.assessment import Assessment, assess
 from pipeline.errors import ErrorCode
 from pipeline.models import OUTCOME_LATE
+from pipeline.preview import waits_for_retry
 from pipeline.states import JobStatus, Step
 from pipeline.words import PASS_TITLES, Word, counted, duration, ranges
 
@@ -45,6 +46,9 @@ def record_answer(rows: RecordRows, root: Node) -> str:
             return _failed(rows, root)
         case JobStatus.PARKED:
             until = rows.job.parked_until
+            if waits_for_retry(rows.job):
+                when = f" at {until:%Y-%m-%d %H:%M} UTC" if until else ""
+                return f"{rows.job.last_error}. Tried again{when}: {rows.job.park_reason}."
             when = f" until {until:%Y-%m-%d %H:%M} UTC" if until else ""
             return f"Parked before {_title(rows)}{when}: {rows.job.park_reason}."
         case JobStatus.CANCELLED:

@@ -7,7 +7,7 @@ none is shown with its status, so that a later pass appears by itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -21,6 +21,7 @@ from pipeline.models import (
     Chunk,
     Encounter,
     EncounterResult,
+    Job,
     ProviderCall,
     ZoneResult,
 )
@@ -51,7 +52,7 @@ def tree(rows: RecordRows) -> Node:
             took_ms=rows.summary.total_processing_time_ms or None,
         ),
         cause=_job_cause(rows),
-        notes=tuple(_warning(w) for w in file.warnings),
+        notes=(*(_warning(w) for w in file.warnings), *_crashes(job)),
         facts={
             "job": str(job.id),
             "session": str(rows.session.id),
@@ -350,6 +351,11 @@ def _job_cause(rows: RecordRows) -> Cause | None:
         underlying=details.get("underlying_error"),
         message=job.last_error or "",
     )
+
+
+def _crashes(job: Job) -> Iterator[str]:
+    for crash in (job.error_details or {}).get("crashes", ()):
+        yield f"worker {crash['worker_id']} was lost in {crash['step']} at {crash['at'][:19]}"
 
 
 def _warning(warning: Mapping[str, Any]) -> str:

@@ -14,16 +14,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from medproc.timing import scaled
 from pipeline import incidents
+from pipeline.database import is_away
 from pipeline.errors import CallError, CallFacts, ErrorCode
-from pipeline.gate import Ask, Gate, Later, Outcome, Quota, Reported, Ticket, Tuning, Why
+from pipeline.gate import Ask, Gate, Later, Outcome, Quota, Reported, Standing, Ticket, Tuning, Why
 from pipeline.parts import Key
 from pipeline.provider.base import Provider
-from pipeline.states import IncidentKind
-from pipeline.transitions import Lease, Parking
+from pipeline.transitions import Lease, Parking, pause_on
+from pipeline.transitions.holds import Hold
 from pipeline.types import ProviderModel
 
 PARK_AFTER_S = 60.0
@@ -44,7 +46,9 @@ class Cause:
     """What a step stops for."""
 
     code: ErrorCode | None = None
-    """The failure that no other call of this job would be spared; None: the gate is paused."""
+    """The failure that no other call of this job would be spared."""
+    pause: Hold | None = None
+    """An operator's pause."""
     facts: CallFacts | None = None
     seconds: float = 0.0
     """How long the gate stays closed, where it said so."""
@@ -63,7 +67,10 @@ def gate_of(provider: Provider) -> Gate | None:
         Quota.of(provider.name),
         Tuning.of_settings(),
     )
-    return _gates.get(key) or _gates.setdefault(key, Gate.for_(provider.name, provider.model))
+    if key not in _gates:
+        of = ProviderModel(provider=provider.name, model=provider.model)
+        _gates[key] = Gate.for_(of.provider, of.model, standing=lambda: _standing(of))
+    return _gates[key]
 
 
 class Admission:
@@ -95,7 +102,8 @@ class Admission:
                 job=str(self._lease.job_id),
                 item=_item(key),
                 tokens=tokens,
-                prompt_version=f"{self._lease.step.value}-{prompt_version}",
+                # Text and pages differ in what an estimate misses, so each learns for itself.
+                prompt_version=f"{self._lease.step.value}-{prompt_version}-{settings.PASS_INPUT}",
             )
         )
         if isinstance(answer, Later):
@@ -165,7 +173,8 @@ class Admission:
         if cause is None:
             return None
         if cause.code is None:
-            return Parking(reason=f"{self._of} is paused", until=_after(cause.seconds))
+            assert cause.pause is not None  # noqa: S101 - a cause has one of the two
+            return Parking(reason=cause.pause.reason, pause_id=cause.pause.pause_id)
         if cause.code is ErrorCode.QUOTA_EXHAUSTED and cause.facts is None:
             return self._wait_for_quota(cause.seconds)
         since = cause.failing_since
@@ -178,9 +187,8 @@ class Admission:
 
     def _wait_for_quota(self, seconds: float) -> Parking:
         # The gate also closes at the calls that it has counted itself; that is no incident.
-        for incident in incidents.open_incidents(IncidentKind.QUOTA):
-            if (incident.provider, incident.model) == (self._of.provider, self._of.model):
-                return incidents.parking(ErrorCode.QUOTA_EXHAUSTED, self._of)
+        if incidents.is_quota_used_up(self._of):
+            return incidents.parking(ErrorCode.QUOTA_EXHAUSTED, self._of)
         return Parking(reason=f"a quota of {self._of} is used up", until=_after(seconds))
 
     def _give_way(self, why: Why, seconds: float) -> None:
@@ -188,10 +196,33 @@ class Admission:
         now = time.monotonic()
         self._closed_since = self._closed_since or now
         closed_s = now - self._closed_since + seconds
-        if self._tickets or self.cause or closed_s <= scaled(PARK_AFTER_S):
+        if self._tickets or self.cause:
             return
-        code = {Why.QUOTA: ErrorCode.QUOTA_EXHAUSTED, Why.BREAKER: ErrorCode.API_5XX}.get(why)
-        self.cause = Cause(code=code, seconds=seconds, failing_since=self._since)
+        if why is Why.PAUSED:
+            self._wait_for_resume()
+        elif closed_s > scaled(PARK_AFTER_S):
+            code = ErrorCode.QUOTA_EXHAUSTED if why is Why.QUOTA else ErrorCode.API_5XX
+            self.cause = Cause(code=code, seconds=seconds, failing_since=self._since)
+
+    def _wait_for_resume(self) -> None:
+        """Stop the step for its pause, at once: people take longer to resume than a step can wait.
+
+        The database is the truth. A gate that it knows no pause of, since Redis was away when the
+        pause ended, is opened here.
+        """
+        try:
+            pause = pause_on(self._of)
+            if pause is None and self.gate is not None:
+                self.gate.resume()
+                # A pause that began between the two must not be undone.
+                pause = pause_on(self._of)
+                if pause is not None:
+                    self.gate.pause(incidents.PAUSED_BY)
+        except (OperationalError, InterfaceError) as error:
+            _away(error)
+            return
+        if pause is not None:
+            self.cause = Cause(pause=pause)
 
     def _note(self, failing_since: float | None) -> None:
         if failing_since is not None:
@@ -200,7 +231,23 @@ class Admission:
     def _report(self, key: Key, outcome: Outcome) -> None:
         ticket: Any = self._tickets.pop(key, None)
         if self.gate is not None and ticket is not None:
-            self.gate.report(ticket, outcome)
+            self.gate.note(ticket, outcome)
+
+
+def _standing(of: ProviderModel) -> Standing | None:
+    """Return what holds a provider and model; None while the database is away."""
+    try:
+        return incidents.standing(of)
+    except (OperationalError, InterfaceError) as error:
+        _away(error)
+        return None
+
+
+def _away(error: OperationalError | InterfaceError) -> None:
+    """Let go of a connection that is gone; raises what is no absence."""
+    if not is_away(error):
+        raise error
+    connection.close()
 
 
 def _item(key: Key) -> str:

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,11 +67,7 @@ class Source:
 
         Raises CallError where the pages cannot be cut out.
         """
-        whole = {
-            number
-            for number in {s.page for s in slices if not s.context}
-            if number not in self._textual and _covers(slices, pages[number])
-        }
+        whole = self._whole(slices, pages)
         places = {number: place for place, number in enumerate(sorted(whole), start=1)}
         shown: list[PageSlice] = []
         for part in slices:
@@ -84,15 +80,17 @@ class Source:
                 )
         return self._shown(shown, sorted(whole))
 
+    def size_of_whole_pages(
+        self, slices: Sequence[PageSlice], pages: Mapping[int, PageText]
+    ) -> int:
+        """Estimate the input tokens of what `whole_pages` shows; cuts nothing."""
+        whole = self._whole(slices, pages)
+        text = sum(len(s.text) for s in slices if s.context or s.page not in whole)
+        return text // 4 + self._tokens(whole)
+
     def beside_text(self, slices: Sequence[PageSlice]) -> Shown:
         """Attach the own pages that have text, beside that text, by whose lines they are told."""
-        numbers = sorted(
-            {
-                s.page
-                for s in slices
-                if not s.context and s.text.strip() and s.page not in self._textual
-            }
-        )
+        numbers = self._beside(slices)
         places = {number: place for place, number in enumerate(numbers, start=1)}
         shown = [
             s if s.context or s.page not in places else replace(s, attached=places[s.page])
@@ -100,11 +98,34 @@ class Source:
         ]
         return self._shown(shown, numbers)
 
+    def size_beside_text(self, slices: Sequence[PageSlice]) -> int:
+        """Estimate the input tokens of what `beside_text` shows; cuts nothing."""
+        return sum(len(s.text) for s in slices) // 4 + self._tokens(self._beside(slices))
+
+    def _whole(self, slices: Sequence[PageSlice], pages: Mapping[int, PageText]) -> set[int]:
+        return {
+            number
+            for number in {s.page for s in slices if not s.context}
+            if number not in self._textual and _covers(slices, pages[number])
+        }
+
+    def _beside(self, slices: Sequence[PageSlice]) -> list[int]:
+        return sorted(
+            {
+                s.page
+                for s in slices
+                if not s.context and s.text.strip() and s.page not in self._textual
+            }
+        )
+
+    def _tokens(self, attached: Collection[int]) -> int:
+        return len(attached) * page_tokens(self._model)
+
     def _shown(self, slices: Sequence[PageSlice], numbers: Sequence[int]) -> Shown:
         return Shown(
             slices=tuple(slices),
             attachments=self._cut(numbers),
-            input_tokens=len(numbers) * page_tokens(self._model),
+            input_tokens=self._tokens(numbers),
         )
 
     def _cut(self, numbers: Sequence[int]) -> tuple[Attachment, ...]:

@@ -19,13 +19,21 @@ from multiprocessing import connection as waiting
 from multiprocessing import get_context
 from types import FrameType
 
-from django.conf import settings
 from django.db import connection, connections
 from django.utils.module_loading import import_string
 
 from medproc.timing import scaled
 from pipeline import services
+from pipeline.duties import (
+    DETECT_INCIDENTS,
+    RECONCILE,
+    RESET_STALE,
+    SETTLE_BATCHES,
+    SHORTEST_S,
+    every_s,
+)
 from pipeline.scrub import scrubbed
+from pipeline.transitions.stale import STALE_S
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +43,6 @@ DEADLINE_S = 60.0
 """A duty that takes longer is killed; its statements time out a little earlier."""
 ORPHAN_FACTOR = 1.5
 """A child whose parent has died ends itself after so many deadlines."""
-SHORTEST_S = 0.1
-"""No duty runs oftener, whatever TIME_SCALE says."""
 SLACK = 0.8
 """Part of a duty's interval after which another clock's tick counts as this one's too."""
 
@@ -59,9 +65,19 @@ class Duty:
         return max(SHORTEST_S, scaled(self.every_s()))
 
 
-def _release_parked() -> str:
-    released = services.parked_release()
-    return f"released {released}" if released else ""
+def _reconcile() -> str:
+    tick = services.jobs_reconcile()
+    return tick.said if tick.changed else ""
+
+
+def _reset_stale_batches() -> str:
+    reset = services.stale_batches_reset(scaled(STALE_S))
+    return f"{len(reset)} stale put back" if reset else ""
+
+
+def _settle_batches() -> str:
+    settled = services.batches_settle()
+    return f"settled {settled}" if settled else ""
 
 
 def _detect_incidents() -> str:
@@ -72,17 +88,27 @@ def _detect_incidents() -> str:
 
 DUTIES: tuple[Duty, ...] = (
     Duty(
-        name="release_parked",
-        every_s=lambda: float(settings.RECONCILE_S),
-        act=_release_parked,
+        name=RECONCILE,
+        every_s=lambda: every_s(RECONCILE),
+        act=_reconcile,
     ),
     Duty(
-        name="detect_incidents",
-        every_s=lambda: float(settings.INCIDENT_TICK_S),
+        name=SETTLE_BATCHES,
+        every_s=lambda: every_s(SETTLE_BATCHES),
+        act=_settle_batches,
+    ),
+    Duty(
+        name=DETECT_INCIDENTS,
+        every_s=lambda: every_s(DETECT_INCIDENTS),
         act=_detect_incidents,
     ),
+    Duty(
+        name=RESET_STALE,
+        every_s=lambda: every_s(RESET_STALE),
+        act=_reset_stale_batches,
+    ),
 )
-"""The duties of a clock; `clock_ticks` has a row for each."""
+"""The duties of a clock; `clock_ticks` has a row for each, `duties` its interval."""
 
 
 def all_duties() -> tuple[Duty, ...]:

@@ -18,6 +18,7 @@ from django.conf import settings
 
 from pipeline import fanout, retry_policy
 from pipeline.admission import OUTAGE_CODES, Admission
+from pipeline.deadline import DEADLINE
 from pipeline.errors import Budget, CallError, ErrorCode, PipelineError
 from pipeline.gate import Reported
 from pipeline.parts import Key, Piece
@@ -104,6 +105,7 @@ class Policy:
             self._held_until = until
             self._deadline_at += added
             self._run.extend_deadline(added)
+            DEADLINE.extend(added)
 
     def decide(
         self, item: fanout.Item[Key, Hashable], attempt: int, error: BaseException, now: float

@@ -1,8 +1,8 @@
 """Incidents: what the calls of the last minute say about a provider and model (`design.md` §8).
 
-Imports models, transitions, `quotas`. A tick reads one window of calls, opens and closes, and lets
-probes go; `opened` is for a worker that knows sooner. It moves no job but by a release, and returns
-what has become due: the caller enqueues.
+Imports models, transitions, `quotas`, the gate. A tick reads one window of calls, opens and closes,
+and lets probes go; `opened` is for a worker that knows sooner. It moves no job but by a release,
+and returns what has become due: the caller enqueues.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from pipeline import transitions
 from pipeline.errors import CallFacts, ErrorCode
+from pipeline.gate import Standing
 from pipeline.judging import CODES, Call, Opening, Thresholds, judge_end, judge_start, snapshot
 from pipeline.models import Incident, IncidentJob, Job, ProviderCall
 from pipeline.quotas import resets_at
@@ -34,6 +35,8 @@ logger = logging.getLogger(__name__)
 LOOK_LOCK = int.from_bytes(b"incident", "big")
 RESUME_STEP = 4
 """Probes at once after the first one was answered; the gate's ramp paces their calls."""
+PAUSED_BY = "operator"
+"""What the gate is told of a pause; its reason stands in the row."""
 PROBES_KEPT = 50
 """Times of probes that the evidence keeps, the newest."""
 
@@ -169,9 +172,27 @@ def parking(
     return Parking(reason=REASONS[kind].format(name=of), until=until, incident_id=incident_id)
 
 
-def open_incidents(kind: IncidentKind) -> list[Incident]:
-    """Return the open incidents of a kind: for the gate, to be armed anew after a loss of Redis."""
-    return list(Incident.objects.filter(kind=kind, state=IncidentState.OPEN))
+def standing(of: ProviderModel) -> Standing:
+    """Return what holds a provider and model, for a gate that Redis has lost."""
+    holding = {
+        incident.kind: incident
+        for incident in Incident.objects.filter(
+            provider=of.provider, model=of.model, state=IncidentState.OPEN
+        )
+    }
+    outage, quota = holding.get(IncidentKind.OUTAGE), holding.get(IncidentKind.QUOTA)
+    return Standing(
+        failing_since=outage.first_failure_at.timestamp() if outage else None,
+        closed_until=quota.resumes_at.timestamp() if quota and quota.resumes_at else None,
+        paused=PAUSED_BY if transitions.pause_on(of) else "",
+    )
+
+
+def is_quota_used_up(of: ProviderModel) -> bool:
+    """Tell whether the provider itself has said so, in an incident that is open."""
+    return Incident.objects.filter(
+        kind=IncidentKind.QUOTA, provider=of.provider, model=of.model, state=IncidentState.OPEN
+    ).exists()
 
 
 def close_by_hand(provider: str, model: str | None, *, reason: str) -> list[UUID]:
@@ -253,7 +274,8 @@ def _close(incident: Incident, because: str) -> bool:
         incident.id,
         {
             "closed_because": because,
-            "affected": _affected(incident),
+            # What waits now is let go by the very end.
+            "affected": {k: n for k, n in _affected(incident).items() if k != "waiting"},
             "total_by_code": _total_by_code(incident),
         },
     )

@@ -21,11 +21,14 @@ from tenacity import (
 )
 
 from medproc.timing import scaled
+from pipeline import liveness
 from pipeline.database import is_away
+from pipeline.deadline import DEADLINE
 from pipeline.errors import ErrorCode, LeaseLostError, PipelineError
+from pipeline.giving_way import GAVE_WAY
 from pipeline.outcome import Stage, StepResult
 from pipeline.provider.factory import named_provider
-from pipeline.queues import enqueue_step
+from pipeline.queues import enqueue_step, enqueue_steps, is_first_to_say
 from pipeline.rollup import roll_up
 from pipeline.scrub import scrubbed
 from pipeline.stages import pages
@@ -43,10 +46,11 @@ from pipeline.transitions import (
     fenced,
     give_back,
     heartbeat,
+    next_of_batch,
     park,
     retry_later,
 )
-from pipeline.worker_identity import worker_identity
+from pipeline.worker_identity import served_beside, worker_identity
 
 logger = logging.getLogger(__name__)
 
@@ -60,14 +64,27 @@ PASSES: dict[Step, Stage] = {
 
 def run_step(step: str) -> None:
     """Claim the best waiting job of a pass, run its step, and write how it ended."""
-    lease = claim(Step(step), worker_identity(), named_provider(settings))
+    _mind_the_clock()
+    lease = claim(
+        Step(step), worker_identity(), named_provider(settings), others=served_beside(step)
+    )
     if lease is None:
         return
     _log("step_started", lease)
+    DEADLINE.allow(scaled(settings.STEP_DEADLINE_MIN_S))
     try:
         _end(lease, _run(lease))
     except LeaseLostError:
         _log("lease_lost", lease)
+    finally:
+        DEADLINE.forget()
+
+
+def _mind_the_clock() -> None:
+    """Say, once a minute over all workers, that no clock ticks: nothing is recovered then."""
+    for problem in liveness.clock_problems(liveness.clock_ticks()):
+        if is_first_to_say("clock"):
+            logger.warning("%s", problem, extra={"action": "clock_silent"})
 
 
 def next_step(step: Step) -> Step | None:
@@ -116,6 +133,8 @@ def _end(lease: Lease, result: StepResult) -> None:
     A COMMIT of unknown outcome is repeated on a fresh connection as long as the lease lives: if it
     did go through, the fence stops the second one.
     """
+    # What was paid for is written as long as the lease lives, also when the step's time is up.
+    DEADLINE.extend(scaled(settings.LEASE_S))
     try:
         for attempt in Retrying(
             retry=retry_if_exception(is_away),
@@ -151,7 +170,8 @@ def _write_end(lease: Lease, result: StepResult) -> None:
         result.publish()
         roll_up(lease, f"{lease.step}: {_outcome(result)}")
         if result.given_back is not None:
-            _wake(lease, lease.step, give_back(lease))
+            gave_way = result.given_back == GAVE_WAY
+            _wake(lease, lease.step, give_back(lease, gave_way=gave_way))
         elif result.parked is not None:
             park(lease, result.parked)
         elif result.failure is not None:
@@ -164,6 +184,8 @@ def _write_end(lease: Lease, result: StepResult) -> None:
                 _wake(lease, following, dispatch_no)
         # Whatever the job would wait for, an operator's wish goes first; a wake-up finds nothing.
         cancel_asked(lease)
+        if lease.record_batch_id is not None:
+            enqueue_steps(next_of_batch(lease.record_batch_id, but=lease.job_id))
 
 
 def _wake(lease: Lease, step: Step, dispatch_no: int) -> None:

@@ -1,7 +1,8 @@
 """Keeping a lease while something takes long outside the fan-out, whose ticks do it elsewhere.
 
 Imports transitions. The work runs in a thread of its own and touches no row; the owner thread only
-waits for it and renews the lease, so that a page of OCR may take longer than a lease lasts.
+waits for it and renews the lease, so that a page of OCR may take longer than a lease lasts. At the
+step's deadline it is left alone.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from typing import TypeVar
 from django.conf import settings
 
 from medproc.timing import scaled
+from pipeline import deadline
 from pipeline.errors import ErrorCode, PipelineError
 from pipeline.transitions import Lease, heartbeat
 
 T = TypeVar("T")
 AHEAD = 2
 """Results that may wait for the owner; more would only hold memory."""
+LOOK_S = 1.0
+"""How soon a passed deadline is noticed."""
 POLL_S = 0.05
 """How soon the thread notices that nobody wants its results any more."""
 
@@ -36,8 +40,9 @@ class _Done:
 def kept(lease: Lease, source: Callable[[], Iterator[T]]) -> Generator[T, None, None]:
     """Yield what `source` yields, renewing the lease in between and while it takes long.
 
-    Raises what `source` raises, LeaseLostError, and PipelineError CANCELLED where an operator wants
-    the job cancelled. Closing this generator closes the source.
+    Raises what `source` raises, LeaseLostError, and PipelineError: DEADLINE_EXCEEDED when the
+    step's time is used up, CANCELLED where an operator wants that. Closing this generator closes
+    the source.
     """
     ready: Queue[T | _Done] = Queue(AHEAD)
     unwanted = Event()
@@ -48,19 +53,25 @@ def kept(lease: Lease, source: Callable[[], Iterator[T]]) -> Generator[T, None, 
     try:
         while True:
             with contextlib.suppress(Empty):
-                item = ready.get(timeout=every / 2)
+                item = ready.get(timeout=min(every / 2, LOOK_S))
                 if isinstance(item, _Done):
                     if item.error is not None:
                         raise item.error
                     return
                 yield item
+            if deadline.is_passed():
+                raise PipelineError(
+                    "the step's time was used up before its work had ended",
+                    code=ErrorCode.DEADLINE_EXCEEDED,
+                )
             if time.monotonic() - beaten >= every:
                 if heartbeat(lease):
                     raise PipelineError(code=ErrorCode.CANCELLED)
                 beaten = time.monotonic()
     finally:
         unwanted.set()
-        thread.join()
+        # What hangs would not end for being waited for; it ends with the process.
+        thread.join(POLL_S if deadline.is_passed() else None)
 
 
 def kept_call(lease: Lease, work: Callable[[], T]) -> T:

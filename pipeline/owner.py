@@ -25,8 +25,10 @@ from medproc.timing import scaled
 from pipeline import fanout, retry_policy, transitions
 from pipeline.admission import OUTAGE_CODES, Admission
 from pipeline.database import is_away
+from pipeline.deadline import DEADLINE, SOFT_SHARE
 from pipeline.deciding import Policy, as_call_error
 from pipeline.errors import CallError, ErrorCode, LeaseLostError, PipelineError
+from pipeline.giving_way import GAVE_WAY, GivingWay
 from pipeline.ledger import Answer, Ledger
 from pipeline.models import Batch, Chunk
 from pipeline.models.fields import milliseconds
@@ -35,10 +37,10 @@ from pipeline.parts import Key, Piece
 from pipeline.pieces import Accepted, Dividing, Pieces
 from pipeline.provider.base import Provider, Request
 from pipeline.scrub import scrubbed
-from pipeline.states import WorkStatus
+from pipeline.states import WORK_TERMINAL, WorkStatus
 from pipeline.stopping import grace_left, grace_s, on_stop
 from pipeline.tally import Tally
-from pipeline.transitions import Flush, Lease, row_of
+from pipeline.transitions import Failure, Flush, Lease, row_of
 
 logger = logging.getLogger(__name__)
 
@@ -106,8 +108,8 @@ def run(lease: Lease, work: Work, provider: Provider, *, deadline_s: float) -> S
     """Call the provider for every row and record all that happens.
 
     Returns None when each row has ended, or how the step goes on where some have not: given back
-    (`sigterm`, `written_off`, `cancelled`), or parked until a quota, a key or the provider is there
-    again.
+    (`sigterm`, `written_off`, `gave_way`, `cancelled`), parked until a quota, a key or the provider
+    is there again, or failed with DEADLINE_EXCEEDED: a retry then asks for the rest.
     Raises LeaseLostError, with nothing more written, when the job is not ours any longer.
     """
     return _Owner(lease, work, provider).run(deadline_s)
@@ -144,6 +146,7 @@ class _Owner:
         self._flushed_at = self._beat_at = time.monotonic()
         self._policy = Policy(lease, work, self._pieces, self._tally, self._admission)
         self._is_cancelled = False
+        self._giving_way = GivingWay(lease)
 
     def run(self, deadline_s: float) -> StepResult | None:
         transitions.set_deadline(self._lease, deadline_s)
@@ -157,6 +160,7 @@ class _Owner:
             grace_s=grace_s(),
             tick_s=min(FLUSH_S, scaled(settings.HEARTBEAT_S)) / 2,
             run_deadline_s=deadline_s,
+            soft_share=SOFT_SHARE,
         )
         self._begin_with_what_is_known()
         items = [self._policy.item(piece) for piece in self._pieces.open]
@@ -185,6 +189,8 @@ class _Owner:
                     self._keep_up()
                     if self._is_cancelled and not was_cancelled:
                         run.stop("cancelled")
+                    elif run.stop_reason is None and self._gives_way():
+                        run.stop(GAVE_WAY, grace_s=limits.call_deadline_s)
             except LeaseLostError:
                 raise
             except Exception:
@@ -198,8 +204,26 @@ class _Owner:
         self._write_all(limits.tick_s)
         if reason is None:
             return None
+        if reason == fanout.DEADLINE:
+            return self._out_of_time(deadline_s)
         parking = self._admission.parking()
         return StepResult(parked=parking) if parking else StepResult(given_back=reason)
+
+    def _out_of_time(self, deadline_s: float) -> StepResult:
+        rows = [*self._work.known, *self._work.rows]
+        ended = sum(row.status in WORK_TERMINAL for row in rows)
+        first = next((row for row in self._work.rows if row.status not in WORK_TERMINAL), None)
+        work = "batches" if self._model is Batch else "chunks"
+        return StepResult(
+            failure=Failure(
+                code=ErrorCode.DEADLINE_EXCEEDED,
+                message=f"{self._lease.step} used up its {deadline_s:.0f} s with {ended} of"
+                f" {len(rows)} {work} ended; waits that do not count are left out;"
+                " a retry goes on from there",
+                encounter_id=getattr(first, "healthcare_encounter_id", None),
+                batch_index=getattr(first, "batch_index", None),
+            )
+        )
 
     def _begin_with_what_is_known(self) -> None:
         """Take in what earlier runs left: failures of an outage, rows whose parts are all there."""
@@ -210,9 +234,8 @@ class _Owner:
 
     def _call(self, item: fanout.Item[Key, Hashable], attempt: int, cancel: Cancel) -> Answer:
         piece = self._pieces[item.key]
-        request = self._work.request(piece)
+        request = replace(self._work.request(piece), on_send=lambda: self._admission.sent(item.key))
         self._ledger.asked(item.key, request)
-        self._admission.sent(item.key)
         try:
             reply = self._provider.generate(request)
         except CallError as error:
@@ -324,6 +347,8 @@ class _Owner:
         No reply is given up while the lease lives: the provider would be asked for it again.
         """
         self._write()
+        if self._unwritten:
+            DEADLINE.extend(scaled(settings.LEASE_S))
         while self._unwritten:
             time.sleep(pause_s)
             self._keep_up()
@@ -407,6 +432,15 @@ class _Owner:
             self._database_away(error)
         else:
             self._beat_at = now
+
+    def _gives_way(self) -> bool:
+        try:
+            return self._giving_way.is_due()
+        except (OperationalError, InterfaceError) as error:
+            if not is_away(error):
+                raise
+            self._database_away(error)
+            return False
 
     def _database_away(self, error: Exception) -> None:
         # A flush is idempotent, so what is not known to be committed is simply written again.

@@ -188,6 +188,14 @@ def queues_served() -> frozenset[str]:
     return frozenset(name for name, workers in registered.items() if workers & alive)
 
 
+def is_first_to_say(what: str, every_s: int = 60) -> bool:
+    """Tell whether no process has said this within so many seconds; True while Redis is away."""
+    try:
+        return bool(producer().set(f"medproc:said:{what}", 1, nx=True, ex=every_s))
+    except (RedisError, OSError):
+        return True
+
+
 @cache
 def producer() -> Redis:
     """Give this process's client for short commands: bounded in time, and repeated once."""

@@ -28,6 +28,7 @@ from pipeline.models import (
     PageAssignment,
     PageSource,
     ProviderCall,
+    RecordBatch,
 )
 from pipeline.models.fields import counted
 from pipeline.states import (
@@ -208,6 +209,11 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
         )
         for job in jobs
     }
+
+
+def record_batch(batch_id: UUID) -> RecordBatch:
+    """Return a batch of records; its totals are there when all have ended."""
+    return RecordBatch.objects.get(id=batch_id)
 
 
 @dataclass(frozen=True, kw_only=True)

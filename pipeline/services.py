@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import transaction
 
-from pipeline import incidents, transitions
+from pipeline import incidents, reconciling, transitions
 from pipeline.errors import UserError
+from pipeline.gate.reach import pause_gates, resume_gates
+from pipeline.provider.factory import NAMES
 from pipeline.queues import enqueue_step, enqueue_steps
 from pipeline.stages.intake import Received, Submission, receive
 from pipeline.states import Step
@@ -88,6 +90,21 @@ def record_submit(submission: Submission) -> Received:
     return received
 
 
+def batch_open(max_concurrent_tasks: int | None = None) -> UUID:
+    """Begin a batch of records, of which at most so many run at once (default 10)."""
+    return transitions.open_batch(max_concurrent_tasks)
+
+
+def batch_close(batch_id: UUID, records: int) -> None:
+    """End the submission of a batch that holds so many records; its totals follow when they end."""
+    transitions.close_batch(batch_id, records)
+
+
+def batches_settle() -> int:
+    """Write the totals of batches whose records ended without saying so, as by a cancel; count."""
+    return transitions.settle_batches()
+
+
 def parked_release() -> int:
     """Release every parked job whose time has come, or whose incident or pause is over; count them.
 
@@ -100,6 +117,45 @@ def parked_release() -> int:
         if len(due) < RELEASE_LIMIT:
             break
     return released
+
+
+def jobs_reconcile() -> reconciling.Tick:
+    """Put back what a lost worker held, release what is due, and make wake-ups and rows agree.
+
+    Rows go first and need PostgreSQL alone; several at once do each thing once.
+    """
+    taken = reconciling.recover_expired()
+    released = parked_release()
+    return replace(
+        reconciling.match_wakeups(),
+        recovered=sum(each.due is not None for each in taken),
+        buried=sum(each.due is None for each in taken),
+        released=released,
+    )
+
+
+def stale_batches_reset(older_than_s: float, *, dry_run: bool = False) -> list[transitions.Stale]:
+    """Put batches and chunks back to `pending` that nobody has worked on for so many seconds.
+
+    Only where the lease of their job has run out, or the job is not running; attempts are kept. A
+    dry run returns what would be put back. At most 100 jobs at a time, oldest first.
+    """
+    if dry_run:
+        return transitions.find_stale(older_than_s)
+    reset = transitions.reset_stale(older_than_s)
+    for row in reset:
+        logger.warning(
+            "stale_reset %s=%s job=%s attempts=%s processing_s=%.0f worker=%s heartbeat_age_s=%s",
+            row.kind,
+            row.id,
+            row.job_id,
+            row.attempt_count,
+            row.processing_s,
+            row.worker_id,
+            row.heartbeat_age_s,
+            extra={"action": "stale_reset", "job": str(row.job_id)},
+        )
+    return reset
 
 
 def job_release(job_ids: Sequence[UUID]) -> int:
@@ -135,8 +191,16 @@ def queue_resume(queue: Step, *, reason: str, by: str | None = None) -> Resumed:
 def provider_pause(
     provider: str, model: str | None = None, *, reason: str, by: str | None = None
 ) -> None:
-    """Hold the passes that ask a provider, or one model of it. Raises UserError."""
-    transitions.pause_provider(provider, model, reason=reason, by=by)
+    """Hold the passes that ask a provider, or one model of it; running steps start no more calls.
+
+    Raises UserError.
+    """
+    if provider not in NAMES:
+        raise UserError(f"no provider has that name; there are {', '.join(NAMES)}")
+    with transaction.atomic():
+        transitions.pause_provider(provider, model, reason=reason, by=by)
+        # After the commit: a step that finds its gate paused looks for the row.
+        _tell(lambda: pause_gates(provider, model, incidents.PAUSED_BY), provider, model)
     _log("provider_paused", _name(provider, model))
 
 
@@ -150,10 +214,23 @@ def provider_resume(
     with transaction.atomic():
         ended = transitions.end_pauses(provider=provider, model=model, reason=reason, by=by)
         closed = incidents.close_by_hand(provider, model, reason=reason)
-    if not ended and not closed:
-        raise UserError(f"nothing holds {_name(provider, model)}")
+        if not ended and not closed:
+            raise UserError(f"nothing holds {_name(provider, model)}")
+        _tell(lambda: resume_gates(provider, model), provider, model)
     _log("provider_resumed", _name(provider, model))
     return Resumed(pauses=ended, incidents=len(closed), released=parked_release())
+
+
+def _tell(act: Callable[[], bool], provider: str, model: str | None) -> None:
+    def told() -> None:
+        if not act():
+            logger.warning(
+                "Redis is away; running steps of %s are not told of it",
+                _name(provider, model),
+                extra={"action": "gate_not_told"},
+            )
+
+    transaction.on_commit(told, robust=True)
 
 
 def _released(release: Callable[[], list[Due]]) -> list[Due]:

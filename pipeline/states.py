@@ -55,6 +55,17 @@ class JobStatus(TextChoices):
     CANCELLED = "cancelled"
 
 
+class RecordBatchStatus(TextChoices):
+    """A batch of records that were submitted together."""
+
+    PROCESSING = "processing"
+    """A record of it has not ended."""
+    COMPLETED = "completed"
+    """Every record completed."""
+    FAILED = "failed"
+    """All have ended, and not every one completed."""
+
+
 class SessionStatus(TextChoices):
     """The AI session of a record."""
 

@@ -1,8 +1,8 @@
 """The RQ worker: one forked horse per step, JSON entries only, a drain at the first SIGTERM.
 
 Imports `queues.py`, the provider's factory and what lies below; the step by its dotted name. The
-parent has one thread, no database connection and no provider client, so a fork shares nothing; it
-survives a Redis that is away; nothing interrupts a step but SIGKILL.
+parent has one thread, and keeps no database connection and no provider client, so a fork shares
+nothing; it survives a Redis that is away; nothing interrupts a step but SIGKILL.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from django.conf import settings
-from django.db import connections
+from django.db import DatabaseError, InterfaceError, connections
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
@@ -36,11 +36,13 @@ from rq.worker import WorkerStatus
 from rq.worker_registration import register
 
 from medproc.timing import scaled
+from pipeline import overdue, transitions
+from pipeline.deadline import DEADLINE
 from pipeline.provider import factory
 from pipeline.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.scrub import scrubbed
 from pipeline.stopping import grace_s, request_stop
-from pipeline.worker_identity import renew_identity
+from pipeline.worker_identity import renew_identity, serve, worker_identity
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +52,8 @@ MONITORING_INTERVAL_S = 10
 """A busy worker's heartbeat in Redis; an idle one's is every second."""
 GRACE_MARGIN_S = 5.0
 """What the horse has beyond the step's own grace, to write its last flush."""
+OVERDUE_S = 10.0
+"""What the horse has beyond its step's deadline, to end it itself."""
 DUPLICATE_S = 0.5
 """One stop may come twice: from the terminal or systemd, which tell every process, and from a
 supervisor that passes it on. Less than the pool's own, so that its second stop is heard."""
@@ -110,6 +114,9 @@ class Worker(RQWorker):
         self._kill_at: float | None = None
         self._drained = True
         self._horse_end: _HorseEnd | None = None
+        self._horse_status: int | None = None
+        """How the last horse ended, as `os.wait4` says it."""
+        self._overdue = False
 
     @classmethod
     def on(cls, queues: tuple[str, ...]) -> Worker:
@@ -123,6 +130,8 @@ class Worker(RQWorker):
         Returns the exit code: 1 when a horse outlived its grace and was killed, else 0. Raises
         RedisError where Redis is away at the start.
         """
+        DEADLINE.renew()
+        serve(self.queue_names())
         logger.info("worker %s: waits for %s", self.name, ", ".join(self.queue_names()))
         # RQ's own lines say the same with more words; its warnings and errors stay.
         self.work(burst=burst, logging_level="WARNING")
@@ -262,9 +271,17 @@ class Worker(RQWorker):
             logger.warning("worker %s: %s: %s", self.name, job.id, type(error).__name__)
         finally:
             self.executions.clear()
+            if self._overdue:
+                # Before its lease is let go: it is a deadline, and no crash.
+                self._overdue = False
+                overdue.end_steps_of(worker_identity())
+        if self._horse_status:
+            self._abandon_leases()
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Fork; a stop that came before the horse's pid was known is passed on afterwards."""
+        self._horse_status = None
+        DEADLINE.forget()
         # Closed here and not in the horse: there it would say good-bye on the parent's socket.
         connections.close_all()
         # Else the horse would print the parent's buffer once more.
@@ -277,7 +294,7 @@ class Worker(RQWorker):
             self._drain_horse()
 
     def wait_for_horse(self) -> tuple[int | None, int | None, Any]:
-        """Wait for the horse's end, and kill it when its grace is over.
+        """Wait for the horse's end; kill it when its grace is over, or its step long overdue.
 
         Raises HorseMonitorTimeoutException after each monitoring interval, for the heartbeat.
         """
@@ -291,11 +308,32 @@ class Worker(RQWorker):
                 self._kill_at = None
                 self._drained = False
                 self.kill_horse()
+            left_s = DEADLINE.left_s
+            if left_s is not None and left_s < -max(1.0, scaled(OVERDUE_S)) and not self._overdue:
+                logger.error(
+                    "worker %s: the horse hangs beyond its step's deadline; it is killed",
+                    self.name,
+                    extra={"action": "horse_overdue"},
+                )
+                self._overdue = True
+                self.kill_horse()
             if time.monotonic() >= due:
                 raise HorseMonitorTimeoutException
             end.join(0.5)
         self._horse_end = None
+        self._horse_status = end.status
         return end.pid, end.status, end.usage
+
+    def _abandon_leases(self) -> None:
+        """Say that the horse is dead, so that its job need not wait for the end of its lease."""
+        try:
+            if transitions.abandon(self.name):
+                logger.warning("worker %s: its horse died, its lease ends", self.name)
+        except (DatabaseError, InterfaceError) as error:
+            # It runs out by itself.
+            logger.warning("worker %s: its horse died: %s", self.name, type(error).__name__)
+        finally:
+            connections.close_all()
 
     def teardown(self) -> None:
         """Unregister, if Redis is there; who leaves does not wait for one that hangs."""

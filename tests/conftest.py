@@ -19,6 +19,7 @@ from pytest_django import DjangoDbBlocker
 from medproc import embedded
 from medproc.embedded import Places
 from medproc.env import Environment
+from pipeline.deadline import DEADLINE
 from tests import databases
 
 _BASE_VARIABLE = "MEDPROC_TEST_SERVERS"
@@ -153,6 +154,13 @@ def _open_gate() -> None:
             keys = list(client.scan_iter("medproc:gate:*"))
             if keys:
                 client.delete(*keys)
+
+
+@pytest.fixture(autouse=True)
+def _no_deadline() -> Iterator[None]:
+    """Let the deadline of a step that one test has run not end the next."""
+    yield
+    DEADLINE.forget()
 
 
 @pytest.fixture

@@ -19,7 +19,9 @@ from django.db import connection
 
 from pipeline.errors import ErrorCode, PipelineError
 from pipeline.queues import QUEUES, entry_id, push
+from pipeline.states import Step
 from pipeline.stopping import grace_left, on_stop, stop_requested
+from pipeline.transitions import claim, set_deadline
 from pipeline.worker_identity import worker_identity
 
 PATIENT = "Jane Doe, born 1961-02-03"
@@ -86,6 +88,15 @@ def report_backend(event: str) -> None:
         seen(event=event, backend=cursor.fetchone()[0])
 
 
+def hang_beyond_deadline() -> None:
+    """Claim a job and hang where no thread of this process can end it."""
+    lease = claim(Step.PASS1, worker_identity())
+    if lease is not None:
+        set_deadline(lease, 0.1)
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        threading.Event().wait()
+
+
 def wake_next() -> None:
     """Wake the next pass, as a step that has completed does."""
     entry = rq.get_current_job()
@@ -96,6 +107,7 @@ def wake_next() -> None:
 
 
 BEHAVIOURS = {
+    "hang_beyond_deadline": hang_beyond_deadline,
     "wake_next": wake_next,
     "nothing": lambda: None,
     "drain": drain,

@@ -36,11 +36,11 @@ class Simulation:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
 
-    def gate(self) -> Gate:
+    def gate(self, model: str = "m") -> Gate:
         """Give another process's gate of the one provider and model."""
         return Gate(
             "gemini",
-            "m",
+            model,
             client=self.client,
             quota=self.quota,
             tuning=self.tuning,

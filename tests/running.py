@@ -7,14 +7,14 @@ pipeline's own selectors, since these are under test as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from uuid import UUID
 
-from django.db import connection
-
+from pipeline import services
 from pipeline.models import Encounter, Entity, Job, Page, PageAssignment, ShellFile
-from pipeline.queues import enqueue_step
+from pipeline.models.fields import ClockTimestamp
 from pipeline.stages.intake import Received
-from pipeline.states import JOB_TERMINAL
+from pipeline.states import JOB_TERMINAL, JobStatus
 from tests.workers import until
 
 RECORD_PATIENCE_S = 240.0
@@ -31,23 +31,12 @@ def ended(*received: Received) -> list[Job]:
 
 
 def take_over(job_id: UUID) -> None:
-    """Do to a job whose worker is gone what the reconciler does once its lease has expired."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE job_queue SET lease_expires_at = clock_timestamp() - interval '1 second'"
-            " WHERE id = %s AND status = 'processing'",
-            [job_id],
-        )
-        cursor.execute(
-            "UPDATE job_queue SET status = 'pending', lease_gen = lease_gen + 1,"
-            " crash_count = crash_count + 1, dispatch_no = dispatch_no + 1, worker_id = NULL,"
-            " lease_expires_at = NULL, available_at = clock_timestamp()"
-            " WHERE id = %s AND status = 'processing' AND lease_expires_at < clock_timestamp()"
-            " RETURNING current_step, dispatch_no",
-            [job_id],
-        )
-        step, dispatch_no = cursor.fetchone()
-    enqueue_step(job_id, step, dispatch_no)
+    """Let the lease of a job run out whose worker is gone, and have the reconciler see it."""
+    taken = Job.objects.filter(id=job_id, status=JobStatus.PROCESSING).update(
+        lease_expires_at=ClockTimestamp() - timedelta(seconds=1)
+    )
+    assert taken == 1
+    assert services.jobs_reconcile().recovered == 1
 
 
 def encounter_pages(record: ShellFile) -> list[tuple[str, list[int]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
-from pipeline.models import Job, Session, Summary
+from pipeline.models import Job, RecordBatch, Session, Summary
 
 
 @admin.register(Job)
@@ -18,8 +18,23 @@ class JobAdmin(ReadOnlyAdmin):
         "heartbeat_at", "created_at",
     )  # fmt: skip
     list_filter = ("status", "current_step")
-    id_fields = ("pk", "shell_file_id")
-    search_help_text = "The exact id of a job or of a record"
+    id_fields = ("pk", "shell_file_id", "record_batch_id")
+    search_help_text = "The exact id of a job, of a record, or of the batch it came with"
+    ordering = ("-created_at",)
+
+
+@admin.register(RecordBatch)
+class RecordBatchAdmin(ReadOnlyAdmin):
+    """Records that were submitted together."""
+
+    list_display = (
+        "id", "status", "records_total", "records_completed", "records_failed",
+        "records_cancelled", "pages_total", "encounters_total", "entities_total",
+        "total_cost_usd", "created_at", "completed_at",
+    )  # fmt: skip
+    list_filter = ("status",)
+    id_fields = ("pk",)
+    search_help_text = "The exact id of a batch"
     ordering = ("-created_at",)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from .core import Admit, Call, Decide
 from .events import (
+    DEADLINE,
     AttemptFailed,
     CallTimedOut,
     DeadlineExceeded,
@@ -36,6 +37,7 @@ from .run import FanOut
 from .threads import CallFunction, Clock, Executor, Outcome, StopRequest
 
 __all__ = [
+    "DEADLINE",
     "Admit",
     "AttemptFailed",
     "Call",

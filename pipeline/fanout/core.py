@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias
 
 from .events import (
+    DEADLINE,
     AttemptFailed,
     CallTimedOut,
     DeadlineExceeded,
@@ -78,7 +79,11 @@ class Scheduler(Generic[K, G, R]):
         self._decide = decide
         self._admit = admit
         self._limits = limits
-        self._deadline = None if limits.run_deadline_s is None else now + limits.run_deadline_s
+        self._deadline: float | None = None
+        self._soft_deadline: float | None = None
+        if limits.run_deadline_s is not None:
+            self._deadline = now + limits.run_deadline_s
+            self._soft_deadline = now + limits.run_deadline_s * limits.soft_share
         self._line: Line[K, G] = Line(limits.groups)
         self._entries: dict[K, Entry[K, G]] = {}
         self._timers: list[tuple[float, int, Entry[K, G]]] = []
@@ -152,6 +157,7 @@ class Scheduler(Generic[K, G, R]):
             if now < overdue.started_at + self._limits.call_deadline_s:
                 break
             self._write_off(overdue, now)
+        self._keep_to_deadline(now)
         self._end_if_over(now)
 
     def stop(self, reason: str, *, now: float, grace_s: float | None = None) -> None:
@@ -164,8 +170,9 @@ class Scheduler(Generic[K, G, R]):
 
     def extend_deadline(self, seconds: float) -> None:
         """Move the run's deadline, for time that does not count (parked, cooling down)."""
-        if self._deadline is not None:
+        if self._deadline is not None and self._soft_deadline is not None:
             self._deadline += seconds
+            self._soft_deadline += seconds
 
     def next_wake(self) -> float | None:
         """When `advance` or `start_next` has something to do next, if nothing is reported."""
@@ -175,6 +182,8 @@ class Scheduler(Generic[K, G, R]):
         if self._stop_reason is not None:
             wakes.append(self._drain_until)
         else:
+            if self._soft_deadline is not None:
+                wakes.append(self._soft_deadline)
             if self._timers:
                 wakes.append(self._timers[0][0])
             if self._first_in_line() is not None:
@@ -259,9 +268,9 @@ class Scheduler(Generic[K, G, R]):
     def _within_deadline(
         self, decision: Decision[K, G], error: BaseException, now: float
     ) -> Decision[K, G]:
-        if not isinstance(decision, Retry) or self._deadline is None or self._stop_reason:
+        if not isinstance(decision, Retry) or self._soft_deadline is None or self._stop_reason:
             return decision
-        remaining_s = self._deadline - now
+        remaining_s = self._soft_deadline - now
         if decision.delay_s <= remaining_s:
             return decision
         exceeded = DeadlineExceeded(
@@ -339,6 +348,15 @@ class Scheduler(Generic[K, G, R]):
         self._written_off[call.call_no] = call
         if len(self._written_off) >= self._limits.calls and self._stop_reason is None:
             self.stop("written_off", now=now)
+
+    def _keep_to_deadline(self, now: float) -> None:
+        """Begin nothing after the soft deadline, and wait for nothing after the hard one."""
+        if self._deadline is None or self._soft_deadline is None:
+            return
+        if self._stop_reason is None and self._unsettled and now >= self._soft_deadline:
+            self.stop(DEADLINE, now=now, grace_s=max(self._deadline - now, 0.0))
+        if self._stop_reason is not None:
+            self._drain_until = min(self._drain_until, max(self._deadline, now))
 
     def _end_if_over(self, now: float) -> None:
         if self._done:

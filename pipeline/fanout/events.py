@@ -34,12 +34,17 @@ class Item(Generic[K, G]):
     waits: int = 0
 
 
+DEADLINE = "deadline"
+"""Why a run stops whose time is used up."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
     """How much a run may do at once, and for how long (`spec.md` points 2 and 3).
 
     `groups` and `calls` are counts, the rest seconds. `run_deadline_s` counts from the moment the
-    fan-out is made; `None` is no deadline.
+    fan-out is made; `None` is no deadline. After `soft_share` of it nothing is begun (`Stopped`
+    with the reason `DEADLINE`), at its end what is still in flight is given up.
     """
 
     groups: int = 120
@@ -48,6 +53,7 @@ class Limits:
     grace_s: float = 10.0
     tick_s: float = 0.5
     run_deadline_s: float | None = None
+    soft_share: float = 0.9
 
     def __post_init__(self) -> None:
         if self.groups < 1 or self.calls < 1:
@@ -104,7 +110,7 @@ class CallTimedOut(Exception):  # noqa: N818 - named for what happened, as Timeo
 
 
 class DeadlineExceeded(Exception):  # noqa: N818 - the taxonomy's word, DEADLINE_EXCEEDED
-    """A retry would have begun after the run's deadline (`spec.md` point 26)."""
+    """A retry would begin when the run begins nothing any more (`spec.md` point 26)."""
 
     def __init__(self, *, remaining_s: float, delay_s: float, original: BaseException) -> None:
         self.remaining_s = remaining_s

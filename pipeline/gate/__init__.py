@@ -1,8 +1,8 @@
 """The rate gate: one Lua script in Redis admits each call to the provider, for the whole cluster.
 
-May import settings, `medproc.timing`, `errors` and redis; no models, no fan-out. Nothing here
-sleeps: an ask is answered with Go, or with Later and the seconds until the next ask. Without Redis
-a process keeps to a small part of the quota.
+May import settings, `medproc.timing`, `errors`, `quotas` and redis; no models, no fan-out. Nothing
+here sleeps: an ask is answered with Go, or with Later and the seconds until the next ask. Without
+Redis a process keeps to a small part of the quota.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pipeline.gate.types import (
     Outcome,
     Reported,
     Role,
+    Standing,
     Ticket,
     Why,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "Quota",
     "Reported",
     "Role",
+    "Standing",
     "Ticket",
     "Tuning",
     "Why",

@@ -110,6 +110,11 @@ local function tokens_wait()
   end
 end
 
+-- What held before Redis was emptied stands in the database: whoever asks first brings it here, and
+-- nobody starts before that.
+if cfg.arms == 1 and not is_set('armed') then
+  return later(0, 'new')
+end
 if is_set('paused') then
   return later(cfg.poll, 'paused')
 end

@@ -29,15 +29,16 @@ do
     'cooldown_base', 'cooldown_cap', 'quiet',
     'breaker_window', 'breaker_failures', 'breaker_share', 'probe',
     'lease', 'poll', 'patience', 'day_ends',
+    'arms', -- 1: the asker knows how to arm an empty gate anew
   }
-  local values = {struct.unpack('>ddddddddddddddddddd', ARGV[1])}
+  local values = {struct.unpack('>' .. string.rep('d', #names), ARGV[1])}
   for i, name in ipairs(names) do
     cfg[name] = values[i]
   end
 end
 
 local FIELDS = {
-  'born', 'requests', 'tokens', -- totals of the window
+  'born', 'armed', 'requests', 'tokens', -- totals of the window
   'oldest', 'newest', -- its first and last bucket
   'guard', 'guard_at',
   'generation', 'until', 'consecutive', -- cooldown; 'until' stays when it is over

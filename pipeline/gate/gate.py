@@ -1,8 +1,8 @@
 """The gate of one provider and model, as a worker process sees it.
 
-Imports the scripts, their values and redis. Each method is one round trip of at most
-`REDIS_TIMEOUT_S`, and never sleeps. Where Redis does not answer, the process keeps to its local
-limit, says so once a minute, and tells Redis afterwards what it has started.
+Imports the scripts, their values, `quotas` and redis. Each method is one round trip of at most
+`REDIS_TIMEOUT_S` (three for the ask that finds Redis emptied), and never sleeps. Where Redis does
+not answer, the process keeps to its local limit, says so once a minute, and tells Redis afterwards.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import redis
@@ -27,13 +28,7 @@ from redis.retry import Retry
 from medproc.addresses import redis_kwargs
 from pipeline.gate.local import LocalLimit
 from pipeline.gate.scripts import Scripts, keys_of
-from pipeline.gate.tuning import (
-    PATIENCE_S,
-    Quota,
-    Tuning,
-    day_ends_at,
-    quota_pause_s,
-)
+from pipeline.gate.tuning import PATIENCE_S, Quota, Tuning
 from pipeline.gate.types import (
     Admission,
     Ask,
@@ -46,9 +41,12 @@ from pipeline.gate.types import (
     Outcome,
     Reported,
     Role,
+    Standing,
     Ticket,
     Why,
 )
+from pipeline.gate.wire import Argument, Wire
+from pipeline.quotas import day_ends_at, resets_at
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +79,7 @@ class Gate:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         lua_clock: str | None = None,
+        standing: Callable[[], Standing | None] | None = None,
     ) -> None:
         # With a `lua_clock` of its own the scripts take their time from `wall`: a simulated hour.
         self.provider = provider
@@ -90,10 +89,12 @@ class Gate:
         self._clock = clock
         self._wall = wall
         self._sends_time = lua_clock is not None
+        self._standing = standing
         self._scripts = Scripts.on(client, lua_clock)
         self._day_ends_at = -math.inf
         self._figures: tuple[tuple[float, float], bytes] = ((0.0, 0.0), b"")
         self._keys = keys_of(provider, model)
+        self._wire = Wire(client, self._keys)
         self._ways: deque[float] = deque(maxlen=SAMPLES)
         self._guard_s = tuning.guard_s
         self._lock = threading.Lock()
@@ -102,10 +103,18 @@ class Gate:
         self._said_at = -math.inf
 
     @classmethod
-    def for_(cls, provider: str, model: str) -> Self:
+    def for_(
+        cls,
+        provider: str,
+        model: str,
+        *,
+        standing: Callable[[], Standing | None] | None = None,
+    ) -> Self:
         """Return the gate of a provider and model, as the settings have it.
 
-        To be made after fork, one per process.
+        To be made after fork, one per process. `standing` reads what holds from the database; an
+        ask calls it where Redis was empty, and nothing starts while it knows nothing (None).
+        Without it an empty gate is taken as it is.
         """
         return cls(
             provider,
@@ -113,10 +122,20 @@ class Gate:
             client=gate_client(settings.REDIS_URL),
             quota=Quota.of(provider),
             tuning=Tuning.of_settings(),
+            standing=standing,
         )
 
     def admit(self, ask: Ask) -> Admission:
-        """Ask for the start of one call."""
+        """Ask for the start of one call; where Redis was emptied, arm it first."""
+        answer = self._admit(ask)
+        if not isinstance(answer, Later) or answer.why is not Why.NEW or self._standing is None:
+            return answer
+        standing = self._standing()
+        if standing is None or not self.rearm(standing):
+            return Later(seconds=AWAY_FOR_S, why=Why.NEW)
+        return self._admit(ask)
+
+    def _admit(self, ask: Ask) -> Admission:
         asked_at = self._clock()
         ticket_id = uuid.uuid4().hex
         owed = self._local
@@ -155,41 +174,37 @@ class Gate:
         )
 
     def sent(self, ticket: Ticket) -> None:
-        """Note that the call goes out now; the window's guard is the p99 of these ways."""
+        """Note that the call goes out now; the window's guard is the p99 of these ways.
+
+        The hundredth call, that takes longer, is booked anew: as of now.
+        """
+        way = self._clock() - ticket.asked_at
         with self._lock:
-            self._ways.append(self._clock() - ticket.asked_at)
+            self._ways.append(way)
             ways = sorted(self._ways)
         p99 = ways[math.ceil(0.99 * len(ways)) - 1]
+        is_late = way > self._guard_s and not ticket.is_local
         self._guard_s = min(max(self._tuning.guard_s, p99), GUARD_CAP_S)
+        if is_late:
+            self._run(self._scripts.control, "late", ticket.bucket, ticket.tokens, waits=False)
 
     def report(self, ticket: Ticket, outcome: Outcome) -> Reported:
         """Report what an admitted call ended with, once."""
-        hint = outcome.retry_after_s
-        if outcome.kind is Kind.QUOTA:
-            hint = quota_pause_s(outcome.quota_id, hint, self._wall())
-        reply = self._run(
-            self._scripts.report,
-            ticket.id,
-            ticket.bucket,
-            ticket.prompt_version,
-            ticket.item,
-            outcome.kind.value,
-            ticket.tokens,
-            ticket.estimate,
-            ticket.generation,
-            ticket.epoch,
-            -1 if outcome.input_tokens is None else outcome.input_tokens,
-            -1 if hint is None else hint,
-        )
+        reply = self._run(self._scripts.report, *self._reported(ticket, outcome))
         if reply is None:
-            with self._lock:
-                limit = self._local
-                held = limit.heed(outcome, self._clock()) if limit else 0.0
-            return Reported(opens_in_s=held)
+            return Reported(opens_in_s=self._heed_locally(outcome))
         role, seconds, since = reply
         return Reported(
             role=Role(role.decode()), opens_in_s=float(seconds), failing_since=_moment(since)
         )
+
+    def note(self, ticket: Ticket, outcome: Outcome) -> None:
+        """Report an outcome of which nothing follows for the caller, without waiting for Redis.
+
+        One that is lost with its connection leaves the reservation as it was.
+        """
+        if self._run(self._scripts.report, *self._reported(ticket, outcome), waits=False) is None:
+            self._heed_locally(outcome)
 
     def abandon(self, items: Sequence[str]) -> None:
         """Forget limited items that will not ask again: their job failed or was cancelled."""
@@ -210,9 +225,26 @@ class Gate:
         """End a pause and a closure by quota, with a ramp; False if Redis is away."""
         return self._run(self._scripts.control, "resume") is not None
 
-    def rearm(self, failing_since: float) -> bool:
-        """Open the breaker from an incident that is still open, after Redis was emptied."""
-        return self._run(self._scripts.control, "rearm", failing_since) is not None
+    def rearm(self, standing: Standing) -> bool:
+        """Close a gate that Redis has lost for what held it before; once, until it is lost again.
+
+        False if Redis is away.
+        """
+        reply = self._run(
+            self._scripts.control,
+            "rearm",
+            standing.failing_since or 0,
+            standing.closed_until or 0,
+            standing.paused,
+        )
+        if reply is not None and standing != Standing():
+            logger.warning(
+                "Redis was empty; the gate of %s %s holds for what the database has open",
+                self.provider,
+                self.model,
+                extra={"action": "gate_rearmed"},
+            )
+        return reply is not None
 
     def state(self) -> GateState:
         """Show the gate as it is now."""
@@ -267,19 +299,46 @@ class Gate:
             counters=Counters(**{name: whole(name) for name in Counters.__dataclass_fields__}),
         )
 
-    def _run(self, script: Script, *arguments: str | float) -> Any:
-        """Run a script and return its reply, or None where Redis is away."""
+    def _reported(self, ticket: Ticket, outcome: Outcome) -> tuple[str | float, ...]:
+        hint = outcome.retry_after_s
+        if outcome.kind is Kind.QUOTA:
+            now = self._wall()
+            hint = resets_at(outcome.quota_id, hint, _date(now)).timestamp() - now
+        return (
+            ticket.id,
+            ticket.bucket,
+            ticket.prompt_version,
+            ticket.item,
+            outcome.kind.value,
+            ticket.tokens,
+            ticket.estimate,
+            ticket.generation,
+            ticket.epoch,
+            -1 if outcome.input_tokens is None else outcome.input_tokens,
+            -1 if hint is None else hint,
+        )
+
+    def _heed_locally(self, outcome: Outcome) -> float:
+        with self._lock:
+            return self._local.heed(outcome, self._clock()) if self._local else 0.0
+
+    def _run(self, script: Script, *arguments: str | float, waits: bool = True) -> Any:
+        """Run a script and return its reply, or None where Redis is away.
+
+        It is True where it is not waited for.
+        """
         if self._clock() < self._retry_at:
             return None
-        sent: list[bytes | str | float] = [self._packed_figures(), *arguments]
+        sent: list[Argument] = [self._packed_figures(), *arguments]
         if self._sends_time:
             sent.append(f"{self._wall():.6f}")
         try:
-            reply = script(keys=self._keys, args=sent)
+            reply = self._wire.run(script, sent, waits=waits)
         except redis.RedisError as error:
             self._lose(error)
             return None
-        self._recover(script)
+        if waits:
+            self._recover(script)
         return reply
 
     def _packed_figures(self) -> bytes:
@@ -291,7 +350,7 @@ class Gate:
 
     def _day_end(self) -> float:
         if (now := self._wall()) >= self._day_ends_at:
-            self._day_ends_at = day_ends_at(now)
+            self._day_ends_at = day_ends_at(_date(now)).timestamp()
         return self._day_ends_at
 
     def _all_figures(self) -> tuple[float, ...]:
@@ -316,6 +375,7 @@ class Gate:
             tuning.poll_s,
             PATIENCE_S,
             self._day_ends_at,
+            float(self._standing is not None),
         )
 
     def _admit_locally(self, ask: Ask, ticket_id: str, asked_at: float) -> Admission:
@@ -387,6 +447,10 @@ def gate_client(url: str) -> redis.Redis:
             "socket_connect_timeout": REDIS_TIMEOUT_S,
         }
     )
+
+
+def _date(moment: float) -> datetime:
+    return datetime.fromtimestamp(moment, UTC)
 
 
 def _moment(value: bytes | str) -> float | None:

@@ -7,9 +7,7 @@ quota's window and the guard are not: they are the provider's clock and this mac
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
 
@@ -17,8 +15,6 @@ from medproc.timing import scaled
 
 LEASE_BEYOND_DEADLINE_S = 30.0
 """An in-flight lease outlives CALL_DEADLINE_S by this, so that no live call is without one."""
-SPEND_PAUSE_S = 600.0
-"""A spend limit is a rolling ten minutes (Gemini API, rate limits)."""
 PATIENCE_S = 0.25
 """A job that was told a time keeps its turn so long after it."""
 POLL_S = 0.5
@@ -92,29 +88,3 @@ class Tuning:
             poll_s=scaled(POLL_S),
             local_share=settings.GATE_LOCAL_SHARE,
         )
-
-
-def _pacific() -> tzinfo:
-    try:
-        return ZoneInfo("America/Los_Angeles")
-    except ZoneInfoNotFoundError:
-        # Without a zone database winter time holds all the year: in summer the day ends an hour
-        # after the provider's, never before.
-        return timezone(timedelta(hours=-8))
-
-
-def day_ends_at(now: float) -> float:
-    """Return the next midnight in America/Los_Angeles, where Gemini's days end; epoch seconds."""
-    local = datetime.fromtimestamp(now, _pacific())
-    midnight = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-    return (midnight + timedelta(days=1)).astimezone(UTC).timestamp()
-
-
-def quota_pause_s(quota_id: str, hint_s: float | None, now: float) -> float:
-    """Return how long a used-up lasting quota closes the gate: until the day's end, or a spend's.
-
-    The hint of a day's quota is not to be trusted: the service sends 5 s with it.
-    """
-    if "spend" in quota_id.lower():
-        return max(hint_s or 0.0, scaled(SPEND_PAUSE_S))
-    return day_ends_at(now) - now

@@ -32,6 +32,8 @@ class Why(StrEnum):
     """The input tokens of the last minute are used up."""
     TURN = "turn"
     """A job that was served less is waiting."""
+    NEW = "new"
+    """Redis was empty, and what held before is not known yet."""
     LOCAL = "local"
     """Redis is away, and this process keeps to its small part of the quota."""
 
@@ -175,6 +177,18 @@ class Outcome:
             retry_after_s=error.call.retry_after_s,
             quota_id=error.call.quota_id,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What holds a provider and model as the database has it; an empty Redis is armed from it."""
+
+    failing_since: float | None = None
+    """First failure of the outage that is open."""
+    closed_until: float | None = None
+    """Reset of the quota that is used up."""
+    paused: str = ""
+    """A word of ours, as `Gate.pause` takes it; empty: not paused."""
 
 
 @dataclass(frozen=True, kw_only=True)

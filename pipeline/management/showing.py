@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.errors import ERRORS, ErrorCode
+from pipeline.models import RecordBatch
 from pipeline.selectors import Progress
 from pipeline.states import JobStatus, Step
 from pipeline.words import (
@@ -49,6 +50,8 @@ class Result:
     """The same in words."""
     to_review: int = 0
     """Entities with a review flag."""
+    batch_id: UUID | None = None
+    """The batch that it was submitted with; None for a file alone."""
 
     @property
     def status(self) -> str:
@@ -85,6 +88,7 @@ class Result:
             "encounters": self.progress.encounters if self.progress else 0,
             "entities": self.progress.entities if self.progress else 0,
             "error_code": self.code,
+            "batch_id": str(self.batch_id) if self.batch_id else None,
         }
 
 
@@ -251,6 +255,27 @@ def results(found: Sequence[Result]) -> list[Text]:
     return lines
 
 
+def totals(batch: RecordBatch) -> Text:
+    """Return the line of a batch: how its records ended, and what was found in all of them."""
+    if batch.completed_at is None:
+        ended = f"{counted(batch.records_total, 'record')} submitted"
+    else:
+        ways = (
+            (batch.records_completed, Word.DONE),
+            (batch.records_failed, Word.FAILED),
+            (batch.records_cancelled, Word.CANCELLED),
+        )
+        by_word = ", ".join(f"{count} {word}" for count, word in ways if count)
+        took = duration((batch.completed_at - batch.created_at).total_seconds())
+        ended = (
+            f"{counted(batch.records_total, 'record')}: {by_word};"
+            f" {counted(batch.pages_total, 'page')},"
+            f" {counted(batch.encounters_total, 'encounter')},"
+            f" {counted(batch.entities_total, 'entity')} in {took}"
+        )
+    return Text(f"batch {batch.id}  {ended}", style="bold")
+
+
 def print_lines(stream: OutputWrapper, lines: Sequence[Text | str]) -> None:
     """Write lines, coloured where the stream is a terminal."""
     console = Console(file=sys.stdout, soft_wrap=True, highlight=False)
@@ -301,7 +326,7 @@ def _remarks(result: Result) -> list[str]:
     code = (p.underlying_error or p.error_code) if p else None
     if code:
         found.append(f"→ {ERRORS[ErrorCode(code)].advice}")
-    elif result.word is Word.PARKED and p:
+    if result.word is Word.PARKED and p:
         until = f" until {p.parked_until:%Y-%m-%d %H:%M} UTC" if p.parked_until else ""
         found.append(f"→ Parked{until}: {p.park_reason}")
     if result.shell_file_id and result.word is not Word.DONE:

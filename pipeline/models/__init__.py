@@ -1,6 +1,6 @@
-"""The tables. Modules import one way: documents, incidents → jobs, encounters → sessions → work →
-discovery, entities → calls, clinical. Names of tables and columns are those of the source
-documents, so that their SQL runs unchanged.
+"""The tables. Modules import one way: documents, incidents, record_batches → jobs, encounters →
+sessions → work → discovery, entities → calls, clinical. Names of tables and columns are those of
+the source documents, so that their SQL runs unchanged.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pipeline.models.encounters import Encounter
 from pipeline.models.entities import AlignmentKind, Batch, EncounterResult, Entity, EntityMetrics
 from pipeline.models.incidents import ClockTick, Incident, Pause
 from pipeline.models.jobs import IncidentJob, Job
+from pipeline.models.record_batches import RecordBatch
 from pipeline.models.sessions import Session, Summary
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "ProviderCall",
     "ProviderPayload",
     "ReconciliationEntry",
+    "RecordBatch",
     "Session",
     "ShellFile",
     "Summary",

@@ -1,6 +1,7 @@
 """The job of a record: what is due, who has it, until when, and what went wrong.
 
-Imports `documents` and `incidents`. This row is the truth; Redis only carries wake-ups.
+Imports `documents`, `incidents`, `record_batches`. This row is the truth; Redis only carries
+wake-ups.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from django.db.models import Q
 from pipeline.models import fields
 from pipeline.models.documents import ShellFile
 from pipeline.models.incidents import Incident, Pause
+from pipeline.models.record_batches import RecordBatch
 from pipeline.states import JOB_TERMINAL, JobStatus, Step
 
 
@@ -29,6 +31,17 @@ class Job(models.Model):
     """Higher goes first."""
     size_class = models.SmallIntegerField(default=0, db_default=0)
     """0 small, 1 medium, 2 large; smaller goes first until the wait raises it."""
+    record_batch = models.ForeignKey(
+        RecordBatch,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="jobs",
+        db_index=False,
+    )
+    """What it was submitted with; no more of them run at once than the batch allows."""
+    gave_way_at = fields.optional_time()
+    """When its step made room for smaller work; until that is taken, it is not claimed."""
     dispatch_no = fields.count()
     """Bumped whenever the row becomes due; makes the id of its wake-up unique."""
     available_at = models.DateTimeField(db_default=models.functions.Now())
@@ -87,9 +100,9 @@ class Job(models.Model):
             "UPDATE only, and every write of a step carries lease_gen."
         )
         indexes = [
-            # Read by the claim: best waiting row of a pass.
+            # Read by the claim: the first waiting rows of each size class of a pass.
             models.Index(
-                fields=["current_step", "priority", "size_class", "created_at"],
+                fields=["current_step", "size_class", "-priority", "available_at"],
                 name="idx_job_queue_waiting",
                 condition=Q(status=JobStatus.PENDING),
             ),
@@ -111,6 +124,18 @@ class Job(models.Model):
                 condition=Q(incident__isnull=False),
             ),
             models.Index(fields=["shell_file"], name="idx_job_queue_shell"),
+            # Read by the claim: which batches run as many records as they may.
+            models.Index(
+                fields=["record_batch"],
+                name="idx_job_queue_batch_running",
+                condition=Q(status=JobStatus.PROCESSING, record_batch__isnull=False),
+            ),
+            # Read when a record of a batch ends: its totals, and which of it is next.
+            models.Index(
+                fields=["record_batch", "status"],
+                name="idx_job_queue_record_batch",
+                condition=Q(record_batch__isnull=False),
+            ),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -120,6 +145,9 @@ class Job(models.Model):
             ),
             fields.one_of("job_queue_status_check", "status", JobStatus),
             fields.one_of("job_queue_step_check", "current_step", Step),
+            models.CheckConstraint(
+                name="job_queue_size_check", condition=Q(size_class__gte=0, size_class__lte=2)
+            ),
             fields.not_negative(
                 "job_queue_counts_check",
                 "retry_count",

@@ -47,6 +47,8 @@ class Request:
     attachments: tuple[Attachment, ...] = field(default=(), repr=False)
     """In the order in which the prompt counts their pages. A request with any is made for one call:
     `generate` releases them."""
+    on_send: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
+    """Called when the request goes out, in its call thread; a provider without a wire does not."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,9 @@ from pipeline.types import ProviderModel
 KEYLESS = "emulator"
 """What stands in for a key where none is set, which the checks allow towards loopback only."""
 
+NAMES = ("gemini", "local")
+"""The providers that there are."""
+
 _made: dict[tuple[int, str, str, str], Provider] = {}
 
 

@@ -15,7 +15,7 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -95,6 +95,7 @@ class GeminiProvider:
         """
         began = time.monotonic()
         border = Border(lambda: time.monotonic() - began)
+        _in_thread.on_send = request.on_send
         try:
             with border:
                 return read_reply(self._ask(request), request)
@@ -232,6 +233,15 @@ def _tls() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
+class _InThread(threading.local):
+    """What the request of this thread's call has asked for; the SDK takes nothing along."""
+
+    on_send: Callable[[], object] = staticmethod(lambda: None)
+
+
+_in_thread = _InThread()
+
+
 class _BoundedBody(httpx2.SyncByteStream):
     """A body that must end by `due`: the client's own timeout is for each read, not for all."""
 
@@ -251,6 +261,7 @@ class _BoundedBody(httpx2.SyncByteStream):
 
 def _note_start(request: httpx2.Request) -> None:
     request.extensions["medproc_start"] = time.monotonic()
+    _in_thread.on_send()
 
 
 def _bound_body(response: httpx2.Response) -> None:

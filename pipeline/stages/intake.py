@@ -30,6 +30,8 @@ class Submission:
     filename: str | None = None
     patient_reference: str | None = None
     priority: int = 0
+    record_batch_id: UUID | None = None
+    """What it is submitted with."""
     idempotency_key: str | None = None
     user_agent: str | None = None
     ip_address: str | None = None
@@ -116,6 +118,7 @@ def _create(
             priority=submission.priority,
             max_retries=settings.JOB_MAX_RETRIES,
             retry_delay=timedelta(seconds=settings.RETRY_DELAY_S),
+            record_batch_id=submission.record_batch_id,
         )
     return Received(shell_file_id=shell_file.id, job_id=job.id, dispatch_no=0)
 

@@ -12,13 +12,15 @@ from functools import partial
 
 from django.conf import settings
 
-from pipeline import reader, storage
+from medproc.timing import scaled
+from pipeline import deadline, reader, storage
 from pipeline.errors import ErrorCode, PipelineError
+from pipeline.giving_way import GAVE_WAY, GivingWay
 from pipeline.keeping import kept, kept_call
 from pipeline.models import Job, Page, PageSource, Session, ShellFile, Summary
 from pipeline.outcome import StepResult
 from pipeline.stopping import stop_requested
-from pipeline.transitions import Failure, Lease, fenced
+from pipeline.transitions import Failure, Lease, fenced, set_deadline
 from pipeline.warnings import warn
 
 CHUNK_PAGES = 50
@@ -58,20 +60,68 @@ def limits() -> reader.Limits:
 
 
 def _read(lease: Lease, shell_file: ShellFile, path: str) -> StepResult:
+    giving_way = GivingWay(lease)
+    set_deadline(lease, deadline_s(1))
     count = kept_call(lease, lambda: reader.probe(path, limits())).page_count
+    if count != shell_file.page_count:
+        with fenced(lease):
+            ShellFile.objects.filter(id=shell_file.id).update(page_count=count)
+            Job.objects.filter(id=lease.job_id).update(size_class=size_class(count))
     for first in range(shell_file.pages_read + 1, count + 1, CHUNK_PAGES):
         last = min(first + CHUNK_PAGES - 1, count)
-        chunk = kept(lease, partial(reader.read_pages, path, first, last, limits()))
-        pages: list[Page] = []
+        set_deadline(lease, deadline_s(last - first + 1))
+        stopped = _read_chunk(lease, shell_file, path, range(first, last + 1), giving_way)
+        if stopped is not None:
+            return stopped
+    return _judge(lease)
+
+
+def _read_chunk(
+    lease: Lease, shell_file: ShellFile, path: str, numbers: range, giving_way: GivingWay
+) -> StepResult | None:
+    """Read pages and write them together; say why it stopped where pages are left."""
+    chunk = kept(lease, partial(reader.read_pages, path, numbers[0], numbers[-1], limits()))
+    pages: list[Page] = []
+    stopped: StepResult | None = None
+    try:
         with closing(chunk):
             for page in chunk:
                 pages.append(_row(shell_file, page))
-                if stop_requested():
-                    return StepResult(given_back="sigterm")
-        with fenced(lease):
-            Page.objects.bulk_create(pages)
-            ShellFile.objects.filter(id=shell_file.id).update(page_count=count, pages_read=last)
-    return _judge(lease)
+                if page.number < numbers[-1] and (stopped := _stop(page.number, giving_way)):
+                    break
+    finally:
+        # Whatever ended it, what was read is not read again.
+        if pages:
+            with fenced(lease):
+                Page.objects.bulk_create(pages)
+                ShellFile.objects.filter(id=shell_file.id).update(pages_read=pages[-1].page_number)
+    return stopped
+
+
+def _stop(pages_read: int, giving_way: GivingWay) -> StepResult | None:
+    if stop_requested():
+        return StepResult(given_back="sigterm")
+    if giving_way.is_due():
+        return StepResult(given_back=GAVE_WAY)
+    if deadline.is_soft_passed():
+        return StepResult(
+            failure=Failure(
+                code=ErrorCode.DEADLINE_EXCEEDED,
+                message=f"the time for these pages was used up after page {pages_read};"
+                " a retry goes on from there",
+            )
+        )
+    return None
+
+
+def deadline_s(page_count: int) -> float:
+    """Return how long so many pages may take, in seconds of this process's clock.
+
+    The larger of STEP_DEADLINE_MIN_S and what the reader allows them, which no TIME_SCALE shortens.
+    Each chunk has its own deadline: thousands of pages may take hours, one that hangs may not.
+    """
+    allowed = limits().seconds_to_open + page_count * limits().seconds_per_page
+    return max(scaled(settings.STEP_DEADLINE_MIN_S), allowed)
 
 
 def _judge(lease: Lease) -> StepResult:
@@ -109,7 +159,6 @@ def _judge(lease: Lease) -> StepResult:
         )
 
     def publish() -> None:
-        Job.objects.filter(id=lease.job_id).update(size_class=size_class(total))
         if poor:
             warn(
                 lease.shell_file_id,

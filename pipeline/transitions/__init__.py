@@ -1,7 +1,8 @@
 """The only writer of a status. Every move is a conditional UPDATE that must change exactly the
 rows named; every write of a step stands behind its fence (`leases.fenced`).
 
-Imports models and states. Lock order everywhere: job → encounter → batch, ids sorted.
+Imports models and states. Lock order everywhere: job → encounter → batch, ids sorted; a record
+batch last.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from pipeline.transitions.cancelling import cancel, cancel_asked
 from pipeline.transitions.flush import ENCOUNTER_COLUMNS, Flush, row_of, write
 from pipeline.transitions.holds import (
     end_pauses,
+    pause_on,
     pause_provider,
     pause_queue,
     release,
@@ -22,18 +24,28 @@ from pipeline.transitions.incidents import (
     note_incident,
     open_incident,
 )
-from pipeline.transitions.leases import Lease, claim, fenced, heartbeat, set_deadline
+from pipeline.transitions.leases import Lease, abandon, claim, fenced, heartbeat, set_deadline
+from pipeline.transitions.record_batches import (
+    close_batch,
+    next_of_batch,
+    open_batch,
+    settle_batches,
+)
+from pipeline.transitions.recovery import Recovered, recover_expired, wake_again
 from pipeline.transitions.retries import Scope, put_back, retry_later
+from pipeline.transitions.stale import Stale, find_stale, reset_stale
 from pipeline.transitions.steps import (
     Failure,
     Parking,
     begin_discovery,
+    bury_step,
     complete_step,
     fail_step,
     give_back,
     park,
     settle_discovery,
 )
+from pipeline.transitions.waiting import give_back_after_s, should_give_way
 
 __all__ = [
     "ENCOUNTER_COLUMNS",
@@ -41,31 +53,46 @@ __all__ = [
     "Flush",
     "Lease",
     "Parking",
+    "Recovered",
     "Scope",
+    "Stale",
+    "abandon",
     "begin_discovery",
+    "bury_step",
     "cancel",
     "cancel_asked",
     "claim",
+    "close_batch",
     "close_incident",
     "complete_step",
     "end_pauses",
     "fail_step",
     "fenced",
+    "find_stale",
     "give_back",
+    "give_back_after_s",
     "heartbeat",
     "link_failed_jobs",
+    "next_of_batch",
     "note_incident",
+    "open_batch",
     "open_incident",
     "park",
+    "pause_on",
     "pause_provider",
     "pause_queue",
     "put_back",
+    "recover_expired",
     "release",
     "release_due",
     "release_probes",
+    "reset_stale",
     "retry_later",
     "row_of",
     "set_deadline",
+    "settle_batches",
     "settle_discovery",
+    "should_give_way",
+    "wake_again",
     "write",
 ]

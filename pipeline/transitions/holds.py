@@ -15,30 +15,17 @@ from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
+from django.db.models import Q
 
-from medproc.timing import scaled
 from pipeline.errors import UserError
 from pipeline.models import Pause
 from pipeline.models.fields import ClockTimestamp
 from pipeline.states import CALLING_STEPS, HOLDING_KINDS, IncidentKind, Step
+from pipeline.transitions.waiting import BEST_WAITING, parameters
 from pipeline.types import Due, ProviderModel
 
-AGEING_S = 300
-"""A waiting job is treated as one size class smaller for each five minutes that it has waited, so
-that a stream of small records cannot hold a large one back for ever (`design.md` §4)."""
 RELEASE_LIMIT = 500
 """Jobs of one release; the next one takes the rest."""
-
-BEST_WAITING = """
-  SELECT id FROM job_queue
-  WHERE status = 'pending' AND current_step = %(step)s AND available_at <= clock_timestamp()
-    AND (%(probe_of)s::uuid IS NULL OR incident_id = %(probe_of)s::uuid)
-  ORDER BY priority DESC,
-    greatest(0, size_class
-      - floor(extract(epoch FROM clock_timestamp() - available_at) / %(ageing)s)),
-    created_at
-  LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"""
-"""The row that a claim takes: any, or with `probe_of` the probe of that incident alone."""
 
 REASONS: dict[IncidentKind, str] = {
     IncidentKind.OUTAGE: "the provider {name} is down",
@@ -131,6 +118,20 @@ def hold_on(cursor: CursorWrapper, step: Step, serving: ProviderModel | None) ->
     )
 
 
+def pause_on(of: ProviderModel) -> Hold | None:
+    """Return the pause that holds a provider and model, if there is one."""
+    pause = (
+        Pause.objects.filter(Q(model=of.model) | Q(model__isnull=True))
+        .filter(ended_at__isnull=True, provider=of.provider)
+        .order_by("created_at", "id")
+        .first()
+    )
+    if pause is None:
+        return None
+    name = f"{of.provider} {pause.model}" if pause.model else of.provider
+    return Hold(reason=f"provider {name} is paused", pause_id=pause.id)
+
+
 def _rank(kind: str | None) -> int:
     return 0 if kind is None else 1 + HOLDING_KINDS.index(IncidentKind(kind))
 
@@ -140,9 +141,7 @@ def park_waiting(cursor: CursorWrapper, step: Step, hold: Hold) -> None:
     cursor.execute(
         _PARK_WAITING,
         {
-            "step": step.value,
-            "ageing": scaled(AGEING_S),
-            "probe_of": None,
+            **parameters(step),
             "until": hold.until,
             "reason": hold.reason,
             "incident": hold.incident_id,

@@ -1,23 +1,28 @@
 """Who owns a job: claim, fence, heartbeat.
 
-Imports `holds` and states. The database's clock decides (`clock_timestamp()`, never `now()`, which
-stands still within a transaction); `lease_gen` is bumped at each claim and carried by every write.
+Imports `holds`, `waiting`, `record_batches`, states. The database's clock decides
+(`clock_timestamp()`, never `now()`, which stands still within a transaction); `lease_gen` is bumped
+at each claim and carried by every write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 from medproc.timing import scaled
+from pipeline.deadline import DEADLINE
 from pipeline.errors import LeaseLostError
 from pipeline.states import WORKFLOW_STEP, Step
-from pipeline.transitions.holds import AGEING_S, BEST_WAITING, hold_on, park_waiting
+from pipeline.transitions.holds import hold_on, park_waiting
+from pipeline.transitions.record_batches import is_over_full
+from pipeline.transitions.waiting import BEST_PROBE, BEST_WAITING, OTHER_STEP, parameters
 from pipeline.types import ProviderModel
 
 
@@ -31,24 +36,27 @@ class Lease:
     step: Step
     gen: int
     worker_id: str
+    record_batch_id: UUID | None = None
 
     def log_context(self) -> dict[str, str | int]:
         """Return what may be logged."""
         return {"job": str(self.job_id), "step": self.step.value, "lease_gen": self.gen}
 
 
-_CLAIM = f"""
+_CLAIM = """
 UPDATE job_queue j SET
   status = 'processing', lease_gen = j.lease_gen + 1, worker_id = %(worker)s,
   heartbeat_at = clock_timestamp(),
   lease_expires_at = clock_timestamp() + make_interval(secs => %(lease)s),
-  step_started_at = clock_timestamp(), started_at = coalesce(j.started_at, clock_timestamp()),
+  step_started_at = clock_timestamp(),
+  step_deadline_at = clock_timestamp() + make_interval(secs => %(deadline)s),
+  started_at = coalesce(j.started_at, clock_timestamp()),
   parked_until = NULL, park_reason = NULL, completed_at = NULL, error_code = NULL,
-  updated_at = clock_timestamp()
+  gave_way_at = NULL, updated_at = clock_timestamp()
 FROM ai_processing_sessions s
-WHERE s.shell_file_id = j.shell_file_id AND j.status = 'pending' AND j.id = ({BEST_WAITING})
-RETURNING j.id, j.shell_file_id, s.id, j.lease_gen
-"""  # noqa: S608 - a constant of ours, values are parameters
+WHERE s.shell_file_id = j.shell_file_id AND j.status = 'pending' AND j.id = ({best})
+RETURNING j.id, j.shell_file_id, s.id, j.lease_gen, j.record_batch_id
+"""
 
 # What a dead worker left in flight is asked again; what it had committed stays, failures too: new
 # attempts come from a retry alone.
@@ -77,51 +85,86 @@ WHERE id = %(session)s
 """
 
 
-def claim(step: Step, worker_id: str, serving: ProviderModel | None = None) -> Lease | None:
-    """Claim the best waiting job of a step: priority, size class raised by the wait, then age.
+def claim(
+    step: Step,
+    worker_id: str,
+    serving: ProviderModel | None = None,
+    others: Sequence[str] = (),
+) -> Lease | None:
+    """Claim the best waiting job of a step: priority, size class raised by the wait, then the wait.
 
     Returns None where nothing waits. In the same transaction the job's `processing` encounters,
     batches and chunks go back to `pending` (`spec.md` point 24). Where the queue, or the provider
     and model that this worker is `serving`, is held by a pause or an incident, the best job is
-    parked instead; only the incident's own probe is claimed.
+    parked instead; only the incident's own probe is claimed. Where nothing of this step can be
+    taken, `others` are looked at in their order: a job that gave way has brought a wake-up, and
+    what it gave way to may wait for another pass.
     """
-    with transaction.atomic(), connection.cursor() as cursor:
-        hold = hold_on(cursor, step, serving)
-        if hold is not None and hold.incident_id is None:
-            park_waiting(cursor, step, hold)
-            return None
-        cursor.execute(
-            _CLAIM,
-            {
-                "worker": worker_id,
-                "lease": scaled(settings.LEASE_S),
-                "step": step.value,
-                "ageing": scaled(AGEING_S),
-                "probe_of": hold.incident_id if hold else None,
-            },
-        )
+    lease = _claim(step, worker_id, serving)
+    if lease is not None or not others:
+        return lease
+    with connection.cursor() as cursor:
+        cursor.execute(OTHER_STEP, {**parameters(step), "others": list(others)})
         row = cursor.fetchone()
-        if row is None:
-            if hold is not None:
-                park_waiting(cursor, step, hold)
-            return None
-        lease = Lease(
-            job_id=row[0],
-            shell_file_id=row[1],
-            session_id=row[2],
-            step=step,
-            gen=row[3],
-            worker_id=worker_id,
-        )
-        column = "" if step is Step.PAGES else f"{step.value}_status = 'processing',"
-        cursor.execute(
-            _RECLAIM.format(pass_column=column),
-            {
-                "session": lease.session_id,
-                "shell_file": lease.shell_file_id,
-                "workflow": WORKFLOW_STEP[step].value,
-            },
-        )
+    return None if row is None else _claim(Step(row[0]), worker_id, serving)
+
+
+def _claim(step: Step, worker_id: str, serving: ProviderModel | None) -> Lease | None:
+    while True:
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                return _take(cursor, step, worker_id, serving)
+        except _BatchFullError:
+            # Another worker took the last place at the same moment; the next look sees it.
+            continue
+
+
+class _BatchFullError(Exception):
+    """The record that was taken is one too many of its batch."""
+
+
+def _take(
+    cursor: CursorWrapper, step: Step, worker_id: str, serving: ProviderModel | None
+) -> Lease | None:
+    hold = hold_on(cursor, step, serving)
+    if hold is not None and hold.incident_id is None:
+        park_waiting(cursor, step, hold)
+        return None
+    cursor.execute(
+        _CLAIM.format(best=BEST_PROBE if hold else BEST_WAITING),
+        {
+            **parameters(step),
+            "worker": worker_id,
+            "lease": scaled(settings.LEASE_S),
+            "deadline": scaled(settings.STEP_DEADLINE_MIN_S),
+            "probe_of": hold.incident_id if hold else None,
+        },
+    )
+    row = cursor.fetchone()
+    if row is None:
+        if hold is not None:
+            park_waiting(cursor, step, hold)
+        return None
+    lease = Lease(
+        job_id=row[0],
+        shell_file_id=row[1],
+        session_id=row[2],
+        step=step,
+        gen=row[3],
+        worker_id=worker_id,
+        record_batch_id=row[4],
+    )
+    column = "" if step is Step.PAGES else f"{step.value}_status = 'processing',"
+    cursor.execute(
+        _RECLAIM.format(pass_column=column),
+        {
+            "session": lease.session_id,
+            "shell_file": lease.shell_file_id,
+            "workflow": WORKFLOW_STEP[step].value,
+        },
+    )
+    if lease.record_batch_id is not None and is_over_full(cursor, lease.record_batch_id):
+        raise _BatchFullError
     return lease
 
 
@@ -146,15 +189,18 @@ def fenced(lease: Lease) -> Iterator[None]:
 def heartbeat(lease: Lease) -> bool:
     """Renew the lease; return whether an operator wants the job cancelled.
 
-    Raises LeaseLostError where it is gone or has run out already.
+    Raises LeaseLostError where it is gone or has run out already. The step's deadline is noted
+    anew: waits that do not count have moved it.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE job_queue SET heartbeat_at = clock_timestamp(),"
-            " lease_expires_at = clock_timestamp() + make_interval(secs => %s)"
+            " lease_expires_at = clock_timestamp() + make_interval(secs => %s),"
+            " step_deadline_at = coalesce("
+            "clock_timestamp() + make_interval(secs => %s), step_deadline_at)"
             " WHERE id = %s AND lease_gen = %s AND status = 'processing'"
             " AND lease_expires_at > clock_timestamp() RETURNING cancel_requested_at IS NOT NULL",
-            [scaled(settings.LEASE_S), lease.job_id, lease.gen],
+            [scaled(settings.LEASE_S), DEADLINE.left_s, lease.job_id, lease.gen],
         )
         row = cursor.fetchone()
         if row is None:
@@ -162,8 +208,28 @@ def heartbeat(lease: Lease) -> bool:
         return bool(row[0])
 
 
+def abandon(worker_id: str) -> int:
+    """Let the leases run out that a worker's horse held, whose end the system has reported.
+
+    Safe where the lease alone would not be asked: a worker's name is its own for one start, it has
+    one horse at a time, and that one cannot write any more. Returns how many there were.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE job_queue SET lease_expires_at = clock_timestamp()"
+            " WHERE worker_id = %s AND status = 'processing'"
+            " AND lease_expires_at > clock_timestamp()",
+            [worker_id],
+        )
+        return int(cursor.rowcount)
+
+
 def set_deadline(lease: Lease, seconds: float) -> None:
-    """Note until when the step may take, for whoever looks at the job; the fan-out enforces it."""
+    """Give the step so many seconds from now, and note it for whoever looks at the job.
+
+    The fan-out and `keeping` end the step at its deadline, its worker a little later by force.
+    """
+    DEADLINE.allow(seconds)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE job_queue SET step_deadline_at = clock_timestamp() + make_interval(secs => %s)"

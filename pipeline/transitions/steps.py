@@ -39,6 +39,7 @@ from pipeline.states import (
 )
 from pipeline.transitions.history import noted
 from pipeline.transitions.leases import Lease
+from pipeline.transitions.record_batches import settle_batches
 
 _REACHED: dict[Step, SummaryStatus] = {
     Step.PASS1: SummaryStatus.PASS1_ONLY,
@@ -94,17 +95,19 @@ class Parking:
     """Ours, free of PHI."""
     until: datetime | None = None
     incident_id: UUID | None = None
-    """What it waits for; whichever of the two comes first releases it."""
+    pause_id: UUID | None = None
+    """What it waits for; whichever of the three comes first releases it."""
 
     def __post_init__(self) -> None:
-        if self.until is None and self.incident_id is None:
-            raise ValueError("a parked step needs a time or an incident that releases it")
+        if self.until is None and self.incident_id is None and self.pause_id is None:
+            raise ValueError("a parked step needs a time, an incident or a pause that releases it")
 
 
 def complete_step(lease: Lease, next_step: Step | None) -> int | None:
     """Move a record past its step, and its job on to the next one.
 
     Returns the dispatch number of the wake-up that is due, or None where the job is complete.
+    Crashes are counted anew for the next step.
     """
     step = lease.step
     ShellFile.objects.filter(id=lease.shell_file_id).update(
@@ -119,7 +122,7 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         }
     if next_step is not None:
         session.update(**changes, workflow_step=WORKFLOW_STEP[next_step])
-        return _requeue(lease, current_step=next_step)
+        return _requeue(lease, current_step=next_step, crash_count=0)
     for left in list(Step)[list(Step).index(step) + 1 :]:
         changes[f"{left.value}_status"] = PassStatus.SKIPPED
     session.update(
@@ -142,7 +145,14 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         processing_completed_at=ClockTimestamp(),
     )
     # `last_error` and `error_details` stay: they say what an earlier run met.
-    _leave(lease, status=JobStatus.COMPLETED, error_code=None, completed_at=ClockTimestamp())
+    _leave(
+        lease,
+        status=JobStatus.COMPLETED,
+        error_code=None,
+        crash_count=0,
+        completed_at=ClockTimestamp(),
+    )
+    _settle_batch(lease)
     return None
 
 
@@ -151,6 +161,15 @@ def fail_step(lease: Lease, failure: Failure) -> None:
 
     What a broken step left in flight goes back to `pending`, so that nothing seems to run.
     """
+    _fail(lease, failure, "failed", status=JobStatus.FAILED)
+
+
+def bury_step(lease: Lease, failure: Failure) -> None:
+    """Fail the job so that it stays dead until an operator moves it on; tells the same rows."""
+    _fail(lease, failure, "died", status=JobStatus.DEAD, dead_letter_at=ClockTimestamp())
+
+
+def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
     step = lease.step
     lay_down(lease)
     if step is Step.PASS05:
@@ -191,28 +210,31 @@ def fail_step(lease: Lease, failure: Failure) -> None:
     )
     _leave(
         lease,
-        status=JobStatus.FAILED,
+        **ending,
         completed_at=ClockTimestamp(),
         last_error=failure.message,
         error_code=failure.code,
-        error_details=noted({"event": "failed", **failure.noted(step)}, **failure.details(step)),
+        error_details=noted({"event": event, **failure.noted(step)}, **failure.details(step)),
     )
+    _settle_batch(lease)
 
 
-def give_back(lease: Lease) -> int:
+def give_back(lease: Lease, *, gave_way: bool = False) -> int:
     """Put an unfinished step back in line without spending anything; return its dispatch number.
 
-    What is in flight goes back to `pending`; what has succeeded stays.
+    What is in flight goes back to `pending`; what has succeeded stays. A step that `gave_way` is
+    not claimed again before the smaller work that waits.
     """
     lay_down(lease)
-    return _requeue(lease, current_step=lease.step)
+    marked = {"gave_way_at": ClockTimestamp()} if gave_way else {}
+    return _requeue(lease, current_step=lease.step, **marked)
 
 
 def park(lease: Lease, parking: Parking) -> None:
-    """Put an unfinished step aside until a time or the end of an incident; it spends nothing.
+    """Put an unfinished step aside until a time, or the end of an incident or pause; spend nothing.
 
-    What is in flight goes back to `pending`; what has succeeded stays. An incident that has closed
-    meanwhile is no trap: the next `holds.release_due` finds the job.
+    What is in flight goes back to `pending`; what has succeeded stays. An incident or pause that
+    has ended meanwhile is no trap: the next `holds.release_due` finds the job.
     """
     lay_down(lease)
     _leave(
@@ -221,6 +243,7 @@ def park(lease: Lease, parking: Parking) -> None:
         parked_until=parking.until,
         park_reason=parking.reason,
         incident_id=parking.incident_id,
+        pause_id=parking.pause_id,
     )
     if parking.incident_id is not None:
         IncidentJob.objects.bulk_create(
@@ -255,6 +278,11 @@ def settle_discovery(lease: Lease, discovery_session_id: UUID, *, ok: bool, **to
         completed_at=ClockTimestamp(),
         **totals,
     )
+
+
+def _settle_batch(lease: Lease) -> None:
+    if lease.record_batch_id is not None:
+        settle_batches([lease.record_batch_id])
 
 
 def lay_down(lease: Lease) -> None:

@@ -78,3 +78,13 @@ def start_pool(
         pool.send()
     for pool in left:
         pool.finish()
+
+
+@pytest.fixture
+def clock(
+    step_nursery: Nursery, module_db: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WorkerCommand]:
+    """Run `rqcron` on the module's database for one test."""
+    running = step_nursery.start(tmp_path_factory.mktemp("clock"), "", "rqcron")
+    yield running
+    running.stop()

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from django.core.management import call_command
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
+from psycopg import sql
 
+from medproc.env import PROJECT_ROOT
+from pipeline import services
 from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Chunk, Encounter, Entity, Job, Page, ProviderCall, ShellFile
 from pipeline.parts import Piece, token_of
@@ -26,7 +35,7 @@ from pipeline.transitions import Flush, Lease, claim, row_of, write
 from tests import records
 from tests.running import astray, ended, take_over
 from tests.short_records import short_record
-from tests.workers import WorkerCommand, until
+from tests.workers import WorkerCommand, children, is_alive, until
 
 pytestmark = pytest.mark.xdist_group("acceptance-crashes")
 
@@ -315,6 +324,130 @@ def test_what_a_horse_writes_after_its_lease_was_taken_is_refused(
     until(lambda: orphan not in pool.horses())
     assert state_of(received) == before
     assert_whole(received, emulator)
+
+
+def test_an_orphan_whose_worker_was_killed_writes_nothing_once_its_job_is_taken(
+    start: Start, emulator: Emulator, tmp_path: Path
+) -> None:
+    """Kill only the parent: the horse runs on with its lease, until somebody else has the job."""
+    received = submitted(tmp_path, 8)
+    pool = start("--queues", "pages", "pass05", "pass1", "--workers", "1")
+    until(lambda: len(batches(received, status="succeeded")) >= 2)
+    orphan = the_horse(pool)
+    (worker,) = children(pool.pid)
+    owner = job_of(received).worker_id
+
+    os.kill(worker, signal.SIGKILL)
+    assert services.jobs_reconcile().recovered == 0
+    assert job_of(received).worker_id == owner
+    take_over(received.job_id)
+
+    until(lambda: "lease_lost" in pool.printed())
+    until(lambda: not is_alive(orphan))
+    assert_whole(received, emulator)
+    (crash,) = job_of(received).error_details["crashes"]
+    assert (crash["worker_id"], crash["step"]) == (owner, "pass1")
+    assert job_of(received).lease_gen > crash["lease_gen"]
+
+
+def test_a_worker_killed_with_its_horse_is_recovered_by_the_clock_alone(
+    start: Start, emulator: Emulator, tmp_path: Path
+) -> None:
+    received = submitted(tmp_path, 6)
+    pool = start("--queues", "pages", "pass05", "pass1", "--workers", "1", LEASE_S=120)
+    until(lambda: batches(received, status="succeeded"))
+    horse, (worker,) = the_horse(pool), children(pool.pid)
+
+    with a_clock():
+        for pid in (worker, horse):
+            os.kill(pid, signal.SIGKILL)
+
+        assert_whole(received, emulator)
+    (crash,) = job_of(received).error_details["crashes"]
+    assert crash["step"] == "pass1"
+    assert (job_of(received).crash_count, job_of(received).retry_count) == (0, 0)
+
+
+def test_a_horse_that_dies_three_times_in_a_step_leaves_a_dead_letter_at_once(
+    start: Start, emulator: Emulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lease would last for minutes: the worker itself says that its horse is dead."""
+    received = submitted(tmp_path, SLOW_PAGE)
+    pool = start()
+    with a_clock():
+        for crash in (1, 2, 3):
+            until(lambda: job_of(received).current_step == "pass1")
+            until(lambda: job_of(received).status == "processing" and pool.horses())
+            os.kill(the_horse(pool), signal.SIGKILL)
+            until(partial(has_crashed, received, crash))
+        (job,) = ended(received)
+
+    assert (job.status, job.error_code, job.crash_count) == ("dead", "WORKER_LOST", 3)
+    assert job.error_details is not None
+    assert [each["step"] for each in job.error_details["crashes"]] == ["pass1"] * 3
+    assert ShellFile.objects.get(id=received.shell_file_id).status == "pass05_complete"
+    call_command("explain", str(job.id))
+    said = capsys.readouterr().out
+    assert "is dead: 3 workers were lost in this step" in said
+    assert said.count("was lost in pass1 at") == 3
+    record_entities = Entity.objects.filter(shell_file_id=received.shell_file_id)
+    published = Encounter.objects.filter(
+        shell_file_id=received.shell_file_id, entities_published_at__isnull=False
+    )
+    assert set(record_entities.values_list("healthcare_encounter_id", flat=True)) <= set(
+        published.values_list("id", flat=True)
+    )
+
+
+def test_a_worker_that_cannot_renew_its_lease_in_time_stops_and_writes_nothing_more(
+    start: Start, emulator: Emulator, tmp_path: Path
+) -> None:
+    received = submitted(tmp_path, SLOW_PAGE - 2)
+    pool = start("--queues", "pages", "pass05", "pass1", "--workers", "1", LEASE_S=80)
+    until(lambda: batches(received, status="succeeded"))
+
+    with no_connections():
+        until(lambda: "lease_lost" in pool.printed())
+        until(lambda: not pool.horses())
+
+    assert job_of(received).status == "processing"
+    until(lambda: services.jobs_reconcile().recovered)
+    assert_whole(received, emulator)
+    assert job_of(received).retry_count == 0
+
+
+@contextmanager
+def no_connections() -> Iterator[None]:
+    """Cut every connection to the module's database, and let none begin."""
+    name = connection.settings_dict["NAME"]
+    connection.close()
+    with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
+        allow = sql.SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS {}")
+        server.execute(allow.format(sql.Identifier(name), sql.SQL("false")))
+        try:
+            server.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+            )
+            yield
+        finally:
+            server.execute(allow.format(sql.Identifier(name), sql.SQL("true")))
+
+
+def has_crashed(received: Received, times: int) -> bool:
+    return bool(job_of(received).crash_count == times)
+
+
+@contextmanager
+def a_clock() -> Iterator[subprocess.Popen[bytes]]:
+    """Run the real clock on the module's database."""
+    clock = subprocess.Popen(
+        [sys.executable, "manage.py", "rqcron"], cwd=PROJECT_ROOT, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield clock
+    finally:
+        clock.terminate()
+        assert clock.wait(timeout=60) == 0
 
 
 def stopped_outside_a_transaction(horse: int, received: Received) -> bool:

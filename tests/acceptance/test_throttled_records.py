@@ -101,7 +101,10 @@ def test_a_worker_killed_in_the_cooldown_that_it_set_costs_nobody_anything(
         pool.stop()
 
     assert [(each.status, each.last_error) for each in jobs] == [("completed", None)] * WORKERS
-    assert Job.objects.get(id=job.id).crash_count == 1
+    # The count itself is the step's, and ends with it.
+    crashed = Job.objects.get(id=job.id).error_details
+    assert crashed is not None
+    assert len(crashed["crashes"]) == 1
     assert prove_log(log).findings == []
     first, again = (line for line in log if line.item_token == limited.item_token)
     assert (first, again.outcome) == (limited, "ok")

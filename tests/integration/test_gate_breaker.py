@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from pipeline.errors import ErrorCode
-from pipeline.gate import Breaker, Gate, Go, Later, Outcome, Quota, Ticket, Tuning, Why
+from pipeline.gate import Breaker, Gate, Go, Later, Outcome, Quota, Standing, Ticket, Tuning, Why
 from pipeline.gate.types import KINDS, Kind
 from tests.gate_simulation import (
     BEGIN,
@@ -261,7 +261,7 @@ def test_after_a_flush_the_breaker_is_armed_again_from_the_incident(
     gate = simulation.gate()
     redis_db.flushdb()
 
-    assert gate.rearm(BEGIN - 30)
+    assert gate.rearm(Standing(failing_since=BEGIN - 30))
 
     held = refused(gate)
     assert held.why is Why.BREAKER

@@ -10,7 +10,7 @@ import redis
 
 from pipeline.errors import ErrorCode
 from pipeline.gate import Go, Later, Outcome, Quota, Tuning, Why
-from pipeline.gate.tuning import day_ends_at
+from pipeline.quotas import day_ends_at
 from tests.gate_simulation import (
     BEGIN,
     Provider,
@@ -23,6 +23,8 @@ from tests.gate_simulation import (
     refused,
     settle,
 )
+
+MIDNIGHT = day_ends_at(datetime.fromtimestamp(BEGIN, UTC)).timestamp()
 
 
 def test_an_hour_at_the_quota_draws_no_429_and_uses_it(redis_db: redis.Redis) -> None:
@@ -232,7 +234,7 @@ def test_a_days_quota_holds_until_midnight_in_california(redis_db: redis.Redis) 
     simulation.now += held.seconds + 0.001
 
     assert held.why is Why.QUOTA
-    assert BEGIN + held.seconds == pytest.approx(day_ends_at(BEGIN), abs=0.01)
+    assert BEGIN + held.seconds == pytest.approx(MIDNIGHT, abs=0.01)
     admitted(gate)
 
 
@@ -249,9 +251,9 @@ def test_a_provider_whose_day_is_used_up_closes_the_gate_until_midnight_whatever
 
     reported = gate.report(admitted(gate), outcome)
 
-    assert reported.opens_in_s == pytest.approx(day_ends_at(BEGIN) - BEGIN, abs=0.01)
+    assert reported.opens_in_s == pytest.approx(MIDNIGHT - BEGIN, abs=0.01)
     assert refused(gate).why is Why.QUOTA
-    assert gate.state().closed_until == pytest.approx(day_ends_at(BEGIN), abs=0.01)
+    assert gate.state().closed_until == pytest.approx(MIDNIGHT, abs=0.01)
 
 
 def test_a_spend_limit_closes_the_gate_for_its_rolling_ten_minutes(redis_db: redis.Redis) -> None:
@@ -264,20 +266,30 @@ def test_a_spend_limit_closes_the_gate_for_its_rolling_ten_minutes(redis_db: red
     assert reported.opens_in_s == pytest.approx(700, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("moment", "midnight"),
-    [
-        (datetime(2026, 7, 1, 6, 59, 59, tzinfo=UTC), datetime(2026, 7, 1, 7, tzinfo=UTC)),
-        (datetime(2026, 7, 1, 7, tzinfo=UTC), datetime(2026, 7, 2, 7, tzinfo=UTC)),
-        (datetime(2026, 1, 1, 7, 30, tzinfo=UTC), datetime(2026, 1, 1, 8, tzinfo=UTC)),
-        (datetime(2026, 3, 8, 8, tzinfo=UTC), datetime(2026, 3, 9, 7, tzinfo=UTC)),
-        (datetime(2026, 11, 1, 7, tzinfo=UTC), datetime(2026, 11, 2, 8, tzinfo=UTC)),
-    ],
-)
-def test_a_day_ends_at_midnight_in_los_angeles_in_summer_and_in_winter(
-    moment: datetime, midnight: datetime
+def test_a_call_that_goes_out_late_holds_its_place_in_the_window_from_then(
+    redis_db: redis.Redis,
 ) -> None:
-    assert day_ends_at(moment.timestamp()) == midnight.timestamp()
+    simulation = Simulation(redis_db, Quota(requests=1, tokens=1_000))
+    gate, other = simulation.gate(), simulation.gate()
+    settle(simulation, gate)
+    ticket = admitted(gate, ask(tokens=100))
+    admitted_at = simulation.now
+    for _ in range(200):
+        gate.sent(ticket)
+
+    simulation.now += 3
+    gate.sent(ticket)
+    gate.report(ticket, Outcome.success(80))
+
+    simulation.now = admitted_at + 61
+    held = refused(other)
+    state = other.state()
+    assert held.why is Why.REQUESTS
+    assert held.seconds == pytest.approx(2.15, abs=0.1)
+    assert (state.requests_used, state.tokens_used) == (1, 100)
+    simulation.now += held.seconds + 0.001
+    admitted(other)
+    assert other.state().tokens_used == 0
 
 
 def test_a_lease_of_a_call_that_nobody_reports_runs_out(redis_db: redis.Redis) -> None:
@@ -318,8 +330,7 @@ def test_a_reason_that_could_carry_a_patients_name_is_refused(redis_db: redis.Re
 
 def test_providers_and_models_have_gates_of_their_own(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db)
-    gate, other = simulation.gate(), simulation.gate()
-    other.model, other._keys = "n", [key.replace(":m}", ":n}") for key in other._keys]
+    gate, other = simulation.gate(), simulation.gate(model="n")
     fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
 
     answer = other.admit(ask())

@@ -20,7 +20,7 @@ from pipeline.errors import ErrorCode
 from pipeline.gate import Gate, Go, Later, LocalLimit, Outcome, Quota, Tuning, Why
 from pipeline.gate.gate import AWAY_FOR_S, gate_client
 from tests.gate_processes import FAST, SPAWN, closed_until_frozen, gate_on
-from tests.gate_simulation import UNLIMITED, ask, fail
+from tests.gate_simulation import UNLIMITED, admitted, ask, fail
 from tests.workers import until
 
 
@@ -202,6 +202,33 @@ def test_scripts_that_the_server_lost_are_loaded_again(redis_db: redis.Redis) ->
     redis_db.script_flush()
 
     assert isinstance(gate.admit(ask()), Go)
+
+
+def test_a_note_that_met_lost_scripts_is_taken_in_and_its_answer_is_nobody_elses(
+    redis_db: redis.Redis,
+) -> None:
+    gate = Gate("gemini", "m", client=redis_db, quota=Quota(tokens=1_000), tuning=Tuning())
+    redis_db.hset("medproc:gate:{gemini:m}:state", "born", "1")
+    ticket = admitted(gate, ask(tokens=100))
+    redis_db.script_flush()
+
+    gate.note(ticket, Outcome.success(40))
+    answer = gate.admit(ask(tokens=100))
+
+    assert isinstance(answer, Go)
+    assert gate.state().tokens_used - answer.ticket.tokens == 40
+    assert gate.state().in_flight == 1
+
+
+def test_a_gate_goes_on_over_a_connection_that_the_server_closed(redis_db: redis.Redis) -> None:
+    gate = Gate("gemini", "m", client=redis_db, quota=UNLIMITED, tuning=Tuning())
+    ticket = admitted(gate)
+
+    redis_db.client_kill_filter(_type="normal", skipme=True)
+    gate.note(ticket, Outcome.success(40))
+
+    assert isinstance(gate.admit(ask()), Go)
+    assert gate.state().in_flight == 1
 
 
 def test_a_gate_of_the_settings_has_the_documented_figures(

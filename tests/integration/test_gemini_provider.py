@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+import httpx2
 import pytest
 
 from pipeline.errors import CallError, ErrorCode
@@ -307,6 +308,25 @@ def test_one_failed_call_is_one_request(emulator: Emulator, provider: GeminiProv
 
     seen = [line for line in emulator.log() if line.item_token == request.item_token]
     assert len(seen) == 1
+
+
+def test_a_call_says_when_it_goes_out_and_only_to_its_own_request() -> None:
+    seen: list[str] = []
+
+    def answered(request: httpx2.Request) -> httpx2.Response:
+        seen.append("arrived")
+        return httpx2.Response(503)
+
+    provider = GeminiProvider(
+        api_key="test",
+        model=MODEL,
+        base_url="http://127.0.0.1:1",
+        transport=httpx2.MockTransport(answered),
+    )
+    failure(provider, replace(entities_request(), on_send=lambda: seen.append("sent")))
+    failure(provider, entities_request())
+
+    assert seen == ["sent", "arrived", "arrived"]
 
 
 def test_a_deadline_below_ten_seconds_is_never_sent(provider: GeminiProvider) -> None:

@@ -147,17 +147,16 @@ def test_a_job_that_meets_a_closed_gate_parks_without_a_call(tmp_path: Path) -> 
     assert ProviderCall.objects.count() == calls + 1
 
 
-def test_a_paused_gate_parks_the_job_for_a_while(tmp_path: Path) -> None:
+def test_a_pause_that_the_database_knows_nothing_of_is_lifted_by_the_first_to_meet_it(
+    tmp_path: Path,
+) -> None:
     received = discovered(tmp_path, visits=2)
     gate().pause("operator")
 
-    with_bound = admission.PARK_AFTER_S
     detect([])
 
-    job = Job.objects.get(id=received.job_id)
-    assert with_bound == 60
-    assert (job.status, job.incident_id) == ("parked", None)
-    assert job.parked_until is not None
+    assert Job.objects.get(id=received.job_id).status == "completed"
+    assert gate().state().paused == ""
 
 
 def test_the_local_engine_asks_no_gate(tmp_path: Path) -> None:

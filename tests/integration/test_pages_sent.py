@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
+from django.conf import settings
 from django.db.models import Count
 from django.test import override_settings
 
@@ -71,6 +73,21 @@ def alone(record: ShellFile, pages: list[int]) -> int:
         .values_list("page_number", flat=True)
     )
     return len(set(pages) - shared)
+
+
+@pytest.mark.django_db
+def test_the_gate_reckons_with_attached_pages_and_learns_of_them_apart_from_text(
+    redis_db: redis.Redis,
+) -> None:
+    by_text(records.VISITS)
+    by_page(records.VISITS)
+
+    key = f"medproc:gate:{{gemini:{settings.GEMINI_MODEL}}}:ratios"
+    learned: dict[bytes, bytes] = redis_db.hgetall(key)  # type: ignore[assignment]
+    ratios = {name.decode(): float(kept.split()[0]) for name, kept in learned.items()}
+    modes = ("pass05-1-text", "pass05-1-pdf", "pass1-1-text", "pass1-1-pdf")
+    assert sorted(ratios) == sorted(modes)
+    assert all(0.8 < ratios[mode] < 1.25 for mode in modes), ratios
 
 
 @pytest.mark.parametrize("path", TEXT_SAMPLES, ids=lambda path: path.stem)

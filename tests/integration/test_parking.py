@@ -67,7 +67,7 @@ def test_a_parked_step_keeps_what_succeeded_and_spends_nothing() -> None:
 
 
 def test_a_parking_without_a_release_is_refused() -> None:
-    with pytest.raises(ValueError, match="a time or an incident"):
+    with pytest.raises(ValueError, match="a time, an incident or a pause"):
         Parking(reason="no way out")
 
 
@@ -310,6 +310,8 @@ def test_a_second_pause_and_a_resume_without_one_are_refused() -> None:
         services.queue_resume(Step.PASS2, reason="never")
     with pytest.raises(UserError, match="nothing holds gemini"):
         services.provider_resume("gemini", reason="never")
+    with pytest.raises(UserError, match="there are gemini, local"):
+        services.provider_pause("Gemini", reason="a slip of the pen")
 
 
 @pytest.mark.django_db

@@ -26,14 +26,14 @@ from pipeline import jobs, selectors
 from pipeline.management import following
 from pipeline.management.following import OUTAGE_PATIENCE_S, follow, is_settled
 from pipeline.management.showing import Result, printable, results
-from pipeline.models import Incident, Job, Patient, ShellFile
+from pipeline.models import Entity, Incident, Job, Patient, RecordBatch, ShellFile
 from pipeline.selectors import Progress
 from pipeline.states import JobStatus, Step
 from pipeline.words import SHAPES, WORDS, Word
 from tests import records
 from tests.incident_rows import an_incident
 
-KEYS = {"shell_file_id", "status", "encounters", "entities", "error_code"}
+KEYS = {"shell_file_id", "status", "encounters", "entities", "error_code", "batch_id"}
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,35 @@ def test_json_is_one_object_a_line_in_the_order_of_the_files(
     assert [line.split(":")[0] for line in refusals] == [
         "nothing.pdf", tmp_path.name, "empty.pdf", "notes.txt",
     ]  # fmt: skip
+
+
+def test_several_files_are_one_batch_with_a_line_of_totals(
+    cloned_db: str, redis_db: redis.Redis, tmp_path: Path
+) -> None:
+    (tmp_path / "empty.pdf").touch()
+
+    with _working():
+        ran = _process(records.LAB, records.VISITS, tmp_path / "empty.pdf")
+
+    batch = RecordBatch.objects.get()
+    assert ran.code == 1
+    assert set(Job.objects.values_list("record_batch_id", flat=True)) == {batch.id}
+    assert (batch.status, batch.records_total, batch.records_completed) == ("completed", 2, 2)
+    assert (batch.pages_total, batch.encounters_total) == (25, 12)
+    assert batch.entities_total == Entity.objects.filter(accepted=True).count() > 0
+    assert batch.completed_at is not None
+    last = ran.out.splitlines()[-1]
+    assert last.startswith(f"batch {batch.id}  2 records: 2 done; 25 pages, 12 encounters, ")
+
+
+def test_a_batch_of_which_nothing_could_be_submitted_is_none(
+    db: None, redis_db: redis.Redis, tmp_path: Path
+) -> None:
+    ran = _process(tmp_path / "nothing.pdf", tmp_path / "neither.pdf", "--json")
+
+    assert ran.code == 1
+    assert [found["batch_id"] for found in ran.objects] == [None, None]
+    assert not RecordBatch.objects.exists()
 
 
 def test_a_file_that_cannot_be_submitted_is_said_in_one_line(

@@ -286,12 +286,14 @@ def test_a_retry_that_cannot_be_is_refused_in_one_line(
 @pytest.mark.django_db
 @pytest.mark.usefixtures("one_page_batches", "redis_db")
 def test_a_failed_job_is_retried_by_itself_after_its_delay_and_then_fails(
-    tmp_path: Path, settings: Any
+    tmp_path: Path, settings: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings.JOB_MAX_RETRIES, settings.PASS1_MAX_RETRIES = 2, 2
     received = discovered(tmp_path)
     calls = [asked(bad_json(1))]
     waiting = Job.objects.get(id=received.job_id)
+    call_command("explain", str(received.shell_file_id))
+    explained = capsys.readouterr().out.splitlines()[0]
     assert services.parked_release() == 0
 
     for _ in range(2):
@@ -301,6 +303,8 @@ def test_a_failed_job_is_retried_by_itself_after_its_delay_and_then_fails(
 
     assert (waiting.status, waiting.retry_count) == (JobStatus.PARKED, 1)
     assert waiting.park_reason == "retry 1 of 2 after PARSE_JSON"
+    assert "batch 0, pages 1-1: all 2 attempts" in explained
+    assert explained.endswith("retry 1 of 2 after PARSE_JSON.")
     assert waiting.parked_until is not None
     # Five minutes, at the suite's scale.
     assert round((waiting.parked_until - waiting.updated_at).total_seconds()) == 15

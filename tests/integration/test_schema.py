@@ -28,14 +28,15 @@ TABLES = {
     "pass1_entity_metrics", "pass1_encounter_results", "pass1_batch_results",
     "pass1_entity_detections", "pass2_clinical_metrics", "pass2_zone_results",
     "pass3_narrative_metrics", "provider_calls", "provider_payloads", "user_profiles",
-    "clock_ticks", "incident_jobs", "incidents", "pauses",
+    "clock_ticks", "incident_jobs", "incidents", "pauses", "record_batches",
 }  # fmt: skip
 """Those of the source documents, with the calls and the patient."""
 
 LATER_PASSES = {"pass2_clinical_metrics", "pass2_zone_results", "pass3_narrative_metrics"}
 """Tables of passes that this version does not run."""
-NO_RECORD = {"clock_ticks", "incident_jobs", "incidents", "pauses"}
-"""Tables that are filled by what befalls the provider, the operator or the clock, not a record."""
+NO_RECORD = {"clock_ticks", "incident_jobs", "incidents", "pauses", "record_batches"}
+"""Tables that are filled by what befalls the provider, the operator or the clock, not by a record
+that was submitted alone."""
 
 ZERO_BASED = {"failure_batch_index", "chunk_first", "decision_index"}
 """Columns in which 0 says something."""
@@ -56,11 +57,13 @@ UNFILLED: dict[str, str] = {
     "job_queue.crash_count": _NO_DEATH,
     "job_queue.dead_letter_at": _NO_DEATH,
     "job_queue.lease_expires_at": "cleared when a step ends",
+    "job_queue.gave_way_at": "set by a large record that made room, and cleared when it goes on",
     "job_queue.incident_id": _NOT_PARKED,
     "job_queue.park_reason": _NOT_PARKED,
     "job_queue.parked_until": _NOT_PARKED,
     "job_queue.pause_id": _NOT_PARKED,
     "job_queue.max_retries": _NO_RETRY,
+    "job_queue.record_batch_id": "each of these records was submitted alone",
     "job_queue.retry_count": _NO_RETRY,
     "job_queue.step_deadline_at": "set while a step runs; these have ended",
     "job_queue.worker_id": "cleared when a step ends",

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -121,3 +122,10 @@ def test_a_taken_port_is_said_before_anything_starts() -> None:
 
         with pytest.raises(OSError, match=f"^Port {port} is taken; choose another"):
             supervisor._refuse_taken(port)
+
+
+def test_children_have_as_long_as_a_step_may_take_to_drain(settings: Any) -> None:
+    settings.TIME_SCALE = 1.0
+    settings.STOP_GRACE_S = 120.0
+
+    assert supervisor._grace_s() == 135.0

@@ -32,6 +32,7 @@ def call(
     kind: str = "entities",
     elapsed_s: float = 0.0,
     seed: str = "s",
+    pages: int = 1,
 ) -> Call:
     return Call(
         number=number,
@@ -41,6 +42,7 @@ def call(
         kind=kind,
         elapsed_s=elapsed_s,
         seed=seed,
+        pages=pages,
     )
 
 
@@ -58,6 +60,7 @@ def script(**rule: Any) -> Script:
         ({"item": 2}, call(item=2), call(item=1)),
         ({"attempt": "1-2"}, call(attempt=2), call(attempt=3)),
         ({"page": 4}, call(page=4), call(page=5)),
+        ({"pages": "2-"}, call(pages=2), call(pages=1)),
         ({"kind": "discovery"}, call(kind="discovery"), call(kind="entities")),
         ({"window": [1.0, 2.0]}, call(elapsed_s=1.0), call(elapsed_s=2.0)),
         ({"page": 4, "attempt": 1}, call(page=4), call(page=4, attempt=2)),

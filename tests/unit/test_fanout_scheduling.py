@@ -229,9 +229,9 @@ def test_a_retry_past_the_deadline_of_the_run_fails_now_and_says_both_numbers() 
 
     error = run.of(Failed)[0].error
     assert isinstance(error, DeadlineExceeded)
-    assert (error.remaining_s, error.delay_s, error.original) == (6, 7, BROKEN)
+    assert (error.remaining_s, error.delay_s, error.original) == (5, 7, BROKEN)
     assert "7.0 s" in str(error)
-    assert "6.0 s" in str(error)
+    assert "5.0 s" in str(error)
     assert run.ended_at == 4
 
 

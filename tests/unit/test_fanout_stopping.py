@@ -196,3 +196,25 @@ def test_two_items_with_one_key_are_refused() -> None:
 def test_limits_that_could_never_work_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"at least one|above 0 s|negative"):
         Limits(**limits)
+
+
+def test_after_the_soft_deadline_nothing_begins_and_what_is_in_flight_has_until_the_hard_one() -> (
+    None
+):
+    steps: Steps = {"a0": [(9.5, None)], "b0": [(50.0, None)], "c0": [(1.0, None)]}
+    limits = Limits(calls=2, grace_s=60, run_deadline_s=10, tick_s=1000)
+
+    run = Run(steps, limits=limits, sizes={"a0": 3.0, "b0": 2.0}).play()
+
+    assert run.when(Started) == [(0, "a0"), (0, "b0")]
+    assert run.when(Succeeded) == [(9.5, "a0")]
+    assert run.of(Returned) == [Returned(key="b0", call_no=2), Returned(key="c0", call_no=None)]
+    assert run.log[-1] == (10, Stopped(reason="deadline", returned=2))
+
+
+def test_a_grace_period_never_outlasts_the_deadline() -> None:
+    limits = Limits(grace_s=60, run_deadline_s=10, tick_s=1000)
+
+    run = Run({"a0": [(50.0, None)]}, limits=limits, stop_at=(2, "sigterm")).play()
+
+    assert run.log[-1] == (10, Stopped(reason="sigterm", returned=1))

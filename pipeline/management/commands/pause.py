@@ -1,6 +1,7 @@
 """`manage.py pause (QUEUE | --provider P [--model M]) --reason …`: hold work back.
 
-May import services. What waits is parked as workers come to it; what runs goes on to its end.
+May import services. What waits is parked as workers come to it; a step of a paused provider that
+runs starts no more calls, one of a paused queue goes on to its end.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pipeline.management.holding import add_target, one_line, operator, target_o
 class Command(BaseCommand):
     """Hold a queue, or a provider and one or all of its models."""
 
-    help = "Hold a queue, or what asks a provider, until `resume`; running steps go on."
+    help = "Hold a queue, or what asks a provider, until `resume`."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare what is held, and why."""

@@ -22,9 +22,17 @@ from rich.console import Console
 from pipeline import selectors
 from pipeline.errors import ErrorCode, PipelineError
 from pipeline.management.following import View, follow
-from pipeline.management.showing import Lines, Result, Screen, print_lines, printable, results
+from pipeline.management.showing import (
+    Lines,
+    Result,
+    Screen,
+    print_lines,
+    printable,
+    results,
+    totals,
+)
 from pipeline.selectors import Progress
-from pipeline.services import record_submit
+from pipeline.services import batch_close, batch_open, record_submit
 from pipeline.stages.intake import Submission
 
 INTERRUPTED = 130
@@ -73,9 +81,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Exit 1 where a file was refused or a record has not completed, 130 after Ctrl-C."""
         _write_anything(sys.stdout, sys.stderr)
+        batch_id = batch_open() if len(options["files"]) > 1 else None
         found = [
-            self._submit(path, options["patient"], options["priority"]) for path in options["files"]
+            self._submit(path, options["patient"], options["priority"], batch_id)
+            for path in options["files"]
         ]
+        if batch_id is not None:
+            batch_close(batch_id, sum(result.shell_file_id is not None for result in found))
         names = {r.shell_file_id: r.name for r in found if r.shell_file_id}
         if options["no_wait"]:
             self._show(found, as_json=options["json"])
@@ -91,7 +103,9 @@ class Command(BaseCommand):
         self._show(found, as_json=options["json"])
         sys.exit(0 if all(result.status == "completed" for result in found) else 1)
 
-    def _submit(self, path: Path, patient: str | None, priority: int) -> Result:
+    def _submit(
+        self, path: Path, patient: str | None, priority: int, batch_id: UUID | None
+    ) -> Result:
         # A name need not be UTF-8 on disk; the database and the terminal want it so.
         filename = os.fsencode(path.name).decode("utf-8", "replace")
         name = printable(filename) or printable(str(path))
@@ -102,6 +116,7 @@ class Command(BaseCommand):
                     filename=filename,
                     patient_reference=patient,
                     priority=priority,
+                    record_batch_id=batch_id,
                 )
             )
         except PipelineError as error:
@@ -111,7 +126,7 @@ class Command(BaseCommand):
             refusal = error.strerror or "It cannot be read"
             self.stderr.write(f"{name}: {refusal}")
             return Result(name=name, error_code=ErrorCode.INPUT_INVALID, refusal=refusal)
-        return Result(name=name, shell_file_id=received.shell_file_id)
+        return Result(name=name, shell_file_id=received.shell_file_id, batch_id=batch_id)
 
     def _follow(self, names: Mapping[UUID, str], *, quiet: bool) -> dict[UUID, Progress]:
         if (self.stderr if quiet else self.stdout).isatty():
@@ -126,6 +141,9 @@ class Command(BaseCommand):
                 self.stdout.write(json.dumps(result.as_json()))
             return
         print_lines(self.stdout, ["", *results(found)])
+        batch_id = next((result.batch_id for result in found if result.batch_id), None)
+        if batch_id is not None:
+            print_lines(self.stdout, ["", totals(selectors.record_batch(batch_id))])
 
 
 class _Silent(Lines):

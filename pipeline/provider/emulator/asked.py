@@ -53,6 +53,7 @@ class Asked:
             page=line.pages[0] if line.pages else 0,
             kind=line.kind,
             elapsed_s=self.arrived - began,
+            pages=len(line.pages),
             seed=self.seed,
         )
 

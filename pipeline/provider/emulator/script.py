@@ -55,6 +55,8 @@ class Rule(BaseModel):
     """Which call of its item it is, from 1."""
     page: Ranges | None = None
     """The first own page of the call."""
+    pages: Ranges | None = None
+    """How many pages of its own the call has."""
     kind: Literal["discovery", "entities", "embedding", "other"] | None = None
     window: tuple[float, float] | None = None
     """Seconds since the first call."""
@@ -103,6 +105,7 @@ class Call:
     elapsed_s: float
     seed: str
     """Stands for what is asked and the attempt."""
+    pages: int = 1
 
 
 class _File(BaseModel):
@@ -139,6 +142,7 @@ class Script:
             (rule.item, call.item),
             (rule.attempt, call.attempt),
             (rule.page, call.page),
+            (rule.pages, call.pages),
         )
         if not all(ranges is None or _within(ranges, value) for ranges, value in seen):
             return False

@@ -190,7 +190,10 @@ class _Chunks:
         return _pages_of(row)
 
     def size_of(self, piece: Piece) -> int:
-        return self._overhead + sum(len(s.text) for s in self._slices(piece)) // 4
+        slices = self._slices(piece)
+        if self._source is not None:
+            return self._overhead + self._source.size_beside_text(slices)
+        return self._overhead + sum(len(s.text) for s in slices) // 4
 
     def request(self, piece: Piece) -> Request:
         shown = Shown(slices=tuple(self._slices(piece)))

@@ -97,6 +97,9 @@ class _Batches:
 
     def size_of(self, piece: Piece) -> int:
         text = self._texts[piece.row.pass1_encounter_result_id]
+        if self._source is not None:
+            slices = text.slices(piece.row.batch_index, piece.pages)
+            return self._overhead + self._source.size_of_whole_pages(slices, self._pages)
         spans = text.part(piece.row.batch_index, piece.pages).spans
         return self._overhead + sum(map(len, spans)) // 4
 

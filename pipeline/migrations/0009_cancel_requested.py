@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('pipeline', '0006_parts_of_split_batches'),
+        ('pipeline', '0008_on_delete_of_record_batches'),
     ]
 
     operations = [

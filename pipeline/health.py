@@ -1,0 +1,98 @@
+"""What is wrong with the installation at this moment, in sentences. Imports liveness and queues.
+
+It does not rely on what it watches: PostgreSQL is asked for rows, Redis for workers, and either
+may be away. Names no record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import Error as AnyDatabaseError
+from redis.exceptions import RedisError
+
+from medproc.timing import scaled
+from pipeline import liveness
+from pipeline.liveness import StepAges, Tick
+from pipeline.queues import QUEUES, queue_depths, queues_served
+from pipeline.states import Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """How things stand; all is well where there are no problems."""
+
+    problems: tuple[str, ...]
+    steps: Mapping[Step, StepAges]
+    """Of steps that something waits for or runs in; empty while PostgreSQL is away."""
+    ticks: tuple[Tick, ...]
+    depths: Mapping[str, int]
+    """Wake-ups by queue; empty while Redis is away."""
+    served: frozenset[str]
+    """Queues that a live worker listens to."""
+
+    @property
+    def oldest_waiting_s(self) -> float | None:
+        """Seconds that the longest has waited since it became due."""
+        return max(
+            (s.oldest_waiting_s or 0.0 for s in self.steps.values() if s.waiting), default=None
+        )
+
+    @property
+    def oldest_running_s(self) -> float | None:
+        """Seconds since the first claim among what runs."""
+        return max(
+            (s.oldest_running_s or 0.0 for s in self.steps.values() if s.running), default=None
+        )
+
+
+def examine() -> Health:
+    """Look at rows, ticks, queues and workers once."""
+    problems: list[str] = []
+    steps: Mapping[Step, StepAges] = {}
+    ticks: list[Tick] = []
+    depths: Mapping[str, int] = {}
+    served: frozenset[str] = frozenset()
+    try:
+        steps, ticks = liveness.step_ages(), liveness.clock_ticks()
+    except AnyDatabaseError as error:
+        problems.append(f"PostgreSQL does not answer: {type(error).__name__}")
+    else:
+        problems += liveness.clock_problems(ticks)
+        for step, ages in steps.items():
+            problems += _of_step(step, ages)
+    try:
+        depths, served = queue_depths(), queues_served()
+    except (RedisError, OSError) as error:
+        problems.append(f"Redis does not answer: {type(error).__name__}")
+    else:
+        problems += _workers(served)
+    return Health(
+        problems=tuple(problems), steps=steps, ticks=tuple(ticks), depths=depths, served=served
+    )
+
+
+def _of_step(step: Step, ages: StepAges) -> list[str]:
+    found = []
+    if (ages.oldest_waiting_s or 0.0) > scaled(settings.ALARM_WAITING_S):
+        found.append(
+            f"{step}: {ages.waiting} waiting, the oldest for {ages.oldest_waiting_s:.0f} s"
+        )
+    if (ages.oldest_running_s or 0.0) > scaled(settings.ALARM_RUNNING_S):
+        found.append(
+            f"{step}: {ages.running} running, the oldest for {ages.oldest_running_s:.0f} s"
+        )
+    if (ages.longest_overdue_s or 0.0) > scaled(settings.RECONCILE_S) * 3:
+        found.append(
+            f"{step}: {ages.overdue} held by lost workers, for {ages.longest_overdue_s:.0f} s"
+        )
+    return found
+
+
+def _workers(served: frozenset[str]) -> list[str]:
+    if not served:
+        return ["no worker runs; start manage.py rqworker-pool"]
+    missing = [queue for queue in QUEUES if queue not in served]
+    return [f"no worker listens to {', '.join(missing)}"] if missing else []

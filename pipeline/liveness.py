@@ -1,0 +1,124 @@
+"""Whether work is moved on: ages of what waits and runs, and of the clock's ticks.
+
+Imports models' tables and `duties`. It reads rows by the database's clock and needs neither the
+clock of the pipeline nor Redis, so it can say that they are gone; it writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+
+from pipeline import duties
+from pipeline.states import Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepAges:
+    """What waits and runs of one step; ages in seconds, None where there is none."""
+
+    waiting: int = 0
+    oldest_waiting_s: float | None = None
+    """Since it became due; parked work does not wait."""
+    running: int = 0
+    oldest_running_s: float | None = None
+    """Since its claim."""
+    overdue: int = 0
+    """Running, with a lease that has run out: their workers are gone."""
+    longest_overdue_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tick:
+    """The last tick of a duty of the clock."""
+
+    duty: str
+    age_s: float | None
+    """Seconds since it began; None where there was none ever."""
+    alarm_s: float
+    """Age that says that no clock runs."""
+    outcome: str | None
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the clock has stopped, or never ran."""
+        return self.age_s is None or self.age_s > self.alarm_s
+
+
+_AGES = """
+SELECT current_step,
+  count(*) FILTER (WHERE status = 'pending' AND available_at <= at),
+  extract(epoch FROM at - min(available_at)
+    FILTER (WHERE status = 'pending' AND available_at <= at))::float,
+  count(*) FILTER (WHERE status = 'processing'),
+  extract(epoch FROM at - min(step_started_at) FILTER (WHERE status = 'processing'))::float,
+  count(*) FILTER (WHERE status = 'processing' AND lease_expires_at <= at),
+  extract(epoch FROM at - min(lease_expires_at)
+    FILTER (WHERE status = 'processing' AND lease_expires_at <= at))::float
+FROM (
+  SELECT current_step, status, available_at, step_started_at, lease_expires_at
+  FROM job_queue WHERE status = 'pending'
+  UNION ALL SELECT current_step, status, available_at, step_started_at, lease_expires_at
+  FROM job_queue WHERE status = 'processing'
+) moving, (SELECT clock_timestamp() AS at) present
+GROUP BY current_step, at
+"""
+"""Two partial indexes, one for each status; what has ended or is parked is not read."""
+
+
+def step_ages() -> Mapping[Step, StepAges]:
+    """Return what waits and what runs, by step; a step of which nothing does is left out."""
+    with connection.cursor() as cursor:
+        cursor.execute(_AGES)
+        return {
+            Step(step): StepAges(
+                waiting=waiting,
+                oldest_waiting_s=waiting_s,
+                running=running,
+                oldest_running_s=running_s,
+                overdue=overdue,
+                longest_overdue_s=overdue_s,
+            )
+            for step, waiting, waiting_s, running, running_s, overdue, overdue_s in cursor
+        }
+
+
+def clock_ticks() -> list[Tick]:
+    """Return the last tick of each duty, also of those that never had one."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name, extract(epoch FROM clock_timestamp() - started_at)::float, outcome"
+            " FROM clock_ticks"
+        )
+        last = {name: (age_s, outcome) for name, age_s, outcome in cursor}
+    return [
+        Tick(
+            duty=duty,
+            age_s=last.get(duty, (None, None))[0],
+            alarm_s=duties.alarm_s(duty),
+            outcome=last.get(duty, (None, None))[1],
+        )
+        for duty in duties.SCHEDULE
+    ]
+
+
+def clock_problems(ticks: Sequence[Tick]) -> list[str]:
+    """Say which duties of the clock are not done, or fail."""
+    missing = [tick for tick in ticks if tick.is_missing]
+    failing = [
+        f"the clock's {tick.duty} {tick.outcome}"
+        for tick in ticks
+        if not tick.is_missing and (tick.outcome or "").startswith("failed")
+    ]
+    if len(missing) == len(ticks):
+        ages = [tick.age_s for tick in ticks if tick.age_s is not None]
+        last = f"its last tick is {min(ages):.0f} s old" if ages else "it has never ticked"
+        return [f"no clock runs: {last}; start manage.py rqcron"]
+    return failing + [
+        f"the clock has not begun {tick.duty} for {tick.age_s:.0f} s"
+        if tick.age_s is not None
+        else f"the clock has never begun {tick.duty}"
+        for tick in missing
+    ]

@@ -1,0 +1,71 @@
+"""`manage.py health`: what is wrong at this moment; exit code 1 where something is.
+
+May import `health.py`. Reads, and changes nothing; names no record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from pipeline.health import Health, examine
+
+
+class Command(BaseCommand):
+    """Look at clock, workers, and the ages of what waits and runs."""
+
+    help = "Say what is wrong: no clock, no workers, work that waits or runs for too long."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the form of the answer."""
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the problems first, then the figures."""
+        health = examine()
+        if options["json"]:
+            self.stdout.write(json.dumps(_object(health)))
+        else:
+            for line in _lines(health):
+                self.stdout.write(line)
+        if health.problems:
+            raise SystemExit(1)
+
+
+def _object(health: Health) -> dict[str, Any]:
+    return {
+        "ok": not health.problems,
+        "problems": list(health.problems),
+        "oldest_waiting_s": health.oldest_waiting_s,
+        "oldest_running_s": health.oldest_running_s,
+        "steps": {step.value: asdict(ages) for step, ages in health.steps.items()},
+        "clock": [asdict(tick) for tick in health.ticks],
+        "queues": dict(health.depths),
+        "served": sorted(health.served),
+    }
+
+
+def _lines(health: Health) -> list[str]:
+    lines = [f"problem: {problem}" for problem in health.problems] or ["all is well"]
+    lines.append(
+        f"oldest waiting {_age(health.oldest_waiting_s)},"
+        f" oldest running {_age(health.oldest_running_s)}"
+    )
+    for step, ages in health.steps.items():
+        lines.append(
+            f"  {step.value:<8} {ages.waiting} waiting ({_age(ages.oldest_waiting_s)}),"
+            f" {ages.running} running ({_age(ages.oldest_running_s)}),"
+            f" {ages.overdue} held by lost workers"
+        )
+    for tick in health.ticks:
+        last = f"{_age(tick.age_s)} ago, {tick.outcome}" if tick.outcome else "never"
+        lines.append(f"  clock    {tick.duty}: {last}")
+    return lines
+
+
+def _age(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds:.0f} s"

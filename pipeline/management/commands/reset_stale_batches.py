@@ -1,0 +1,78 @@
+"""`manage.py reset_stale_batches`: batches that nobody works on any more go back in line.
+
+May import services. Shows the evidence of each: age, owner, heartbeat, lease; no PHI.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.core.serializers.json import DjangoJSONEncoder
+
+from medproc.timing import scaled
+from pipeline import services
+from pipeline.transitions.stale import STALE_S, Stale
+from pipeline.words import counted
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+class Command(BaseCommand):
+    """Put stale batches and chunks back to `pending`, once."""
+
+    help = "Put batches back in line that have been processing for long and whose lease is gone."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare age, dry run and the form of the answer."""
+        parser.add_argument(
+            "--older-than",
+            type=seconds,
+            default=scaled(STALE_S),
+            metavar="AGE",
+            help="only what has been processing for longer: 90s, 10m, 2h (default 10m)",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print each row with its evidence."""
+        rows = services.stale_batches_reset(options["older_than"], dry_run=options["dry_run"])
+        if options["json"]:
+            found = {
+                "dry_run": options["dry_run"],
+                "older_than_s": options["older_than"],
+                "count": len(rows),
+                "rows": [asdict(row) for row in rows],
+            }
+            self.stdout.write(json.dumps(found, cls=DjangoJSONEncoder))
+            return
+        verb = "would be put back" if options["dry_run"] else "put back"
+        self.stdout.write(f"{counted(len(rows), 'stale row')} {verb}")
+        for row in rows:
+            self.stdout.write(f"  {_line(row)}")
+
+
+def seconds(text: str) -> float:
+    """Read an age as seconds. Raises ArgumentTypeError for what is none."""
+    matched = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if matched is None:
+        raise argparse.ArgumentTypeError("not an age such as 90s, 10m or 2h")
+    return float(matched[1]) * _UNITS[matched[2]]
+
+
+def _line(row: Stale) -> str:
+    lease = (
+        f"lease expired {row.lease_expired_s:.0f} s ago"
+        if row.lease_expired_s is not None
+        else f"job {row.job_status}"
+    )
+    heard = f", last heard {row.heartbeat_age_s:.0f} s ago" if row.heartbeat_age_s else ""
+    return (
+        f"{row.kind} {row.number:<4} {row.id}  processing for {row.processing_s:.0f} s,"
+        f" attempt {row.attempt_count}, owner {row.worker_id or 'none'}, {lease}{heard}"
+    )

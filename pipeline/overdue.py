@@ -1,0 +1,73 @@
+"""The end of a step whose horse hung beyond its deadline and was killed, written by its worker.
+
+Imports transitions and `rollup`. A worker runs one horse at a time, so what it still holds when
+its horse is dead is that horse's. Where PostgreSQL is away the lease runs out instead.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import DatabaseError, InterfaceError, connections
+
+from pipeline.errors import ErrorCode, LeaseLostError
+from pipeline.models import Job, Session
+from pipeline.rollup import roll_up
+from pipeline.scrub import scrubbed
+from pipeline.states import JobStatus, Step
+from pipeline.transitions import Failure, Lease, fail_step, fenced
+
+logger = logging.getLogger(__name__)
+
+
+def end_steps_of(worker_id: str) -> int:
+    """Fail what this worker holds with DEADLINE_EXCEEDED; count it. Leaves no connection open."""
+    try:
+        leases = leases_of(worker_id)
+        for lease in leases:
+            _end(lease)
+    except (DatabaseError, InterfaceError, LeaseLostError) as error:
+        logger.error("an overdue step was not ended: %s", scrubbed(error))
+        return 0
+    finally:
+        # The next horse is forked from this process.
+        connections.close_all()
+    return len(leases)
+
+
+def leases_of(worker_id: str) -> list[Lease]:
+    """Return what this worker holds, by the rows."""
+    jobs = Job.objects.filter(worker_id=worker_id, status=JobStatus.PROCESSING)
+    return [
+        Lease(
+            job_id=job.id,
+            shell_file_id=job.shell_file_id,
+            session_id=Session.objects.values_list("id", flat=True).get(
+                shell_file_id=job.shell_file_id
+            ),
+            step=Step(job.current_step),
+            gen=job.lease_gen,
+            worker_id=worker_id,
+            record_batch_id=job.record_batch_id,
+        )
+        for job in jobs
+    ]
+
+
+def _end(lease: Lease) -> None:
+    with fenced(lease):
+        roll_up(lease, f"{lease.step}: {ErrorCode.DEADLINE_EXCEEDED}")
+        fail_step(
+            lease,
+            Failure(
+                code=ErrorCode.DEADLINE_EXCEEDED,
+                message=f"{lease.step} hung beyond its deadline and was killed;"
+                " what had succeeded is kept, a retry goes on from there",
+            ),
+        )
+    logger.error(
+        "step_overdue job=%s step=%s",
+        lease.job_id,
+        lease.step.value,
+        extra={"action": "step_overdue", **lease.log_context()},
+    )

@@ -1,0 +1,164 @@
+"""What Redis holds of the queues, looked at and put in order: entries, executions, failed ones.
+
+Imports queues. Each look and each repair is a few round trips whatever it finds, and bounded; all
+of them raise RedisError where Redis is away. RQ's own clean-up runs between jobs alone, at most
+each ten minutes, so none of this relies on it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rq.defaults import RQ_KEY_PREFIX
+from rq.executions import WORKER_EXECUTIONS_KEY_TEMPLATE, ExecutionRegistry
+from rq.job import Job
+from rq.registry import FailedJobRegistry, StartedJobRegistry
+
+from pipeline.queues import FAILURE_TTL_S, QUEUES, StepQueue, producer
+
+LOOK_LIMIT = 20_000
+"""Entries of a queue that one look reads, from its front."""
+CLEAN_LIMIT = 1_000
+"""Entries of a registry that one pass looks at."""
+SILENT_S = 45.0
+"""An execution whose worker has not said so long that it lives has none: a worker says it every
+10 s. Not scaled, since RQ's own times are not."""
+
+_OURS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(\w+)-\d+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """The entries of one queue."""
+
+    count: int
+    """All that are in line, also beyond the look."""
+    entries: tuple[str, ...]
+    """Wake-ups by their id, in line order."""
+    broken: tuple[str, ...]
+    """Ids in line whose entry is gone from Redis: they wake nobody."""
+
+
+def look(queues: Iterable[str] = QUEUES) -> dict[str, Waiting]:
+    """Read what waits in each queue, in one round trip."""
+    names = list(queues)
+    with producer().pipeline(transaction=False) as pipe:
+        for name in names:
+            key = _queue_key(name)
+            pipe.llen(key)
+            # In the order of the list, each with a field of its hash: nothing where that is gone.
+            pipe.sort(key, start=0, num=LOOK_LIMIT, by="nosort", get=["#", _job_key("*->origin")])
+        answers = pipe.execute()
+    found: dict[str, Waiting] = {}
+    for name, count, flat in zip(names, answers[::2], answers[1::2], strict=True):
+        pairs = list(zip(flat[::2], flat[1::2], strict=True))
+        ids = [(entry.decode(errors="replace"), origin is not None) for entry, origin in pairs]
+        found[name] = Waiting(
+            count=int(count),
+            entries=tuple(entry for entry, whole in ids if whole and _is_of(name, entry)),
+            broken=tuple(entry for entry, whole in ids if not whole),
+        )
+    return found
+
+
+def remove(entries: Mapping[str, Sequence[str]]) -> int:
+    """Take these ids out of their queues; return how many were in line."""
+    with producer().pipeline(transaction=False) as pipe:
+        for name, ids in entries.items():
+            for entry in ids:
+                pipe.lrem(_queue_key(name), 1, entry)
+        for ids in entries.values():
+            for entry in ids:
+                # Whoever has popped it at this moment still reads it.
+                pipe.expire(_job_key(entry), FAILURE_TTL_S)
+        answers = pipe.execute()
+    return sum(int(count) for count in answers[: sum(map(len, entries.values()))])
+
+
+def clean(queues: Iterable[str] = QUEUES) -> int:
+    """Remove executions whose worker is gone, and failed entries that are gone; count them.
+
+    An entry without its hash is no error: the next one follows.
+    """
+    names = list(queues)
+    now = time.time()
+    with producer().pipeline(transaction=False) as pipe:
+        for name in names:
+            pipe.zrange(_started_key(name), 0, CLEAN_LIMIT - 1, withscores=True)
+            key = _failed_key(name)
+            pipe.zremrangebyscore(key, 0, now)
+            pipe.sort(key, start=0, num=CLEAN_LIMIT, by="nosort", get=["#", _job_key("*->origin")])
+        answers = pipe.execute()
+    started = {
+        name: [(member.decode(errors="replace"), score) for member, score in members]
+        for name, members in zip(names, answers[::3], strict=True)
+    }
+    gone = {
+        name: [entry for entry, origin in zip(flat[::2], flat[1::2], strict=True) if origin is None]
+        for name, flat in zip(names, answers[2::3], strict=True)
+    }
+    orphans = _orphans(started, now)
+    with producer().pipeline(transaction=False) as pipe:
+        for name, failed in gone.items():
+            if failed:
+                pipe.zrem(_failed_key(name), *failed)
+        for name, member, worker in orphans:
+            job_id, _, execution_id = member.partition(":")
+            pipe.zrem(_started_key(name), member)
+            pipe.delete(_execution_key(member))
+            pipe.zrem(ExecutionRegistry.key_template.format(job_id), execution_id)
+            pipe.srem(WORKER_EXECUTIONS_KEY_TEMPLATE.format(worker), member)
+            pipe.expire(_job_key(job_id), FAILURE_TTL_S)
+        pipe.execute()
+    expired = sum(int(count) for count in answers[1::3])
+    return len(orphans) + sum(map(len, gone.values())) + expired
+
+
+def _orphans(
+    started: Mapping[str, Sequence[tuple[str, float]]], now: float
+) -> list[tuple[str, str, str]]:
+    """Give queue, member and worker of each execution that nobody stands behind."""
+    members = [(name, member, score) for name, found in started.items() for member, score in found]
+    if not members:
+        return []
+    with producer().pipeline(transaction=False) as pipe:
+        for _, member, _ in members:
+            pipe.exists(_job_key(member.partition(":")[0]))
+            pipe.hmget(_execution_key(member), "last_heartbeat", "worker_name")
+        answers = pipe.execute()
+    found = []
+    for (name, member, score), exists, (beat, worker) in zip(
+        members, answers[::2], answers[1::2], strict=True
+    ):
+        silent = beat is None or float(beat) < now - SILENT_S
+        if score < now or not exists or silent:
+            found.append((name, member, (worker or b"").decode(errors="replace")))
+    return found
+
+
+def _is_of(queue: str, entry: str) -> bool:
+    matched = _OURS.fullmatch(entry)
+    return matched is not None and matched[1] == queue
+
+
+def _queue_key(name: str) -> str:
+    return f"{StepQueue.redis_queue_namespace_prefix}{name}"
+
+
+def _job_key(entry: str) -> str:
+    return f"{Job.redis_job_namespace_prefix}{entry}"
+
+
+def _execution_key(member: str) -> str:
+    return f"{RQ_KEY_PREFIX}:execution:{member}"
+
+
+def _started_key(name: str) -> str:
+    return StartedJobRegistry.key_template.format(name)
+
+
+def _failed_key(name: str) -> str:
+    return FailedJobRegistry.key_template.format(name)

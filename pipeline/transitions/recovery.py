@@ -1,0 +1,179 @@
+"""What puts jobs back whose worker is gone, and counts the crash; the lease alone says who is gone.
+
+Imports leases, steps, models and states. Jobs are locked first, oldest first and never waited for
+(`SKIP LOCKED`), then encounters, then batches and chunks; `lease_gen` is bumped before anything
+else, so that whoever had the lease writes nothing more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from pipeline.errors import ErrorCode
+from pipeline.states import JobStatus, Step
+from pipeline.transitions.leases import Lease
+from pipeline.transitions.steps import Failure, bury_step
+from pipeline.types import Due
+
+CRASH_LIMIT = 3
+"""Crashes of one step after which its job is dead (`design.md` §7)."""
+TAKE_LIMIT = 100
+"""Expired jobs that one transaction locks (`design.md` §3)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovered:
+    """A job that was taken from a worker that is gone."""
+
+    lease: Lease
+    """Of the worker that is gone, but for `gen`, which is the new one."""
+    crashes: int
+    """Of this step, this one included."""
+    heartbeat_at: datetime | None
+    due: Due | None
+    """The wake-up that is due; None for a job that is dead."""
+
+
+_LOCK_EXPIRED = """
+SELECT j.id, s.id, j.worker_id, j.heartbeat_at, j.record_batch_id
+FROM job_queue j JOIN ai_processing_sessions s ON s.shell_file_id = j.shell_file_id
+WHERE j.status = 'processing' AND j.lease_expires_at <= clock_timestamp()
+ORDER BY j.lease_expires_at, j.id
+LIMIT %(limit)s FOR NO KEY UPDATE OF j SKIP LOCKED
+"""
+
+# A job that is to be dead stays `processing` for the moment: `bury_step` moves it, as it does a job
+# that fails, with all who have to be told.
+_TAKE = """
+UPDATE job_queue j SET
+  lease_gen = j.lease_gen + 1, crash_count = j.crash_count + 1,
+  error_details = CASE jsonb_typeof(j.error_details) WHEN 'object' THEN j.error_details
+      ELSE '{}'::jsonb END
+    || jsonb_build_object('crashes', coalesce(j.error_details -> 'crashes', '[]'::jsonb)
+      || jsonb_build_array(jsonb_build_object(
+        'at', clock_timestamp(), 'step', j.current_step, 'worker_id', j.worker_id,
+        'lease_gen', j.lease_gen, 'heartbeat_at', j.heartbeat_at,
+        'lease_expired_at', j.lease_expires_at))),
+  status = CASE WHEN j.crash_count + 1 < %(crashes)s THEN 'pending' ELSE j.status END,
+  dispatch_no = j.dispatch_no + (j.crash_count + 1 < %(crashes)s)::int,
+  available_at = clock_timestamp(), step_deadline_at = NULL, incident_id = NULL,
+  worker_id = CASE WHEN j.crash_count + 1 < %(crashes)s THEN NULL ELSE j.worker_id END,
+  lease_expires_at = CASE WHEN j.crash_count + 1 < %(crashes)s THEN NULL
+    ELSE j.lease_expires_at END,
+  updated_at = clock_timestamp()
+WHERE j.id = ANY(%(ids)s) AND j.status = 'processing'
+RETURNING j.id, j.shell_file_id, j.current_step, j.lease_gen, j.dispatch_no, j.crash_count,
+  j.status, j.error_details -> 'crashes'
+"""
+
+_LAY_DOWN = """
+UPDATE {table} SET status = 'pending'
+WHERE processing_session_id = ANY(%s) AND status = 'processing'
+"""
+_LAID_DOWN = ("pass1_encounter_results", "pass1_batch_results", "pass05_chunk_results")
+"""In the order in which they are locked."""
+
+_WAKE_AGAIN = """
+WITH due AS MATERIALIZED (
+  SELECT j.id FROM job_queue j
+  JOIN unnest(%(ids)s::uuid[], %(dispatch_nos)s::int[]) AS seen (id, dispatch_no)
+    ON seen.id = j.id AND seen.dispatch_no = j.dispatch_no
+  WHERE j.status = 'pending'
+  ORDER BY j.created_at, j.id FOR NO KEY UPDATE OF j SKIP LOCKED
+)
+UPDATE job_queue j SET dispatch_no = j.dispatch_no + 1, updated_at = clock_timestamp()
+FROM due WHERE j.id = due.id AND j.status = 'pending'
+RETURNING j.id, j.current_step, j.dispatch_no
+"""
+
+
+def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
+    """Take jobs whose lease has run out from their workers, the longest overdue first.
+
+    Each goes back in line with its crash counted and noted, at its third crash of one step it is
+    dead; retries are left alone. Five statements, and some for each dead one. Call it in a
+    transaction of its own; what is `due` is enqueued by the caller, and of the dead ones the caller
+    rolls up what they have cost.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_LOCK_EXPIRED, {"limit": limit})
+        expired = {row[0]: row[1:] for row in cursor.fetchall()}
+        if not expired:
+            return []
+        cursor.execute(_TAKE, {"ids": list(expired), "crashes": CRASH_LIMIT})
+        taken = {row[0]: row[1:] for row in cursor.fetchall()}
+        sessions = sorted(expired[job_id][0] for job_id in taken)
+        for table in _LAID_DOWN:
+            cursor.execute(_LAY_DOWN.format(table=table), [sessions])
+        return [_recovered(job_id, expired[job_id], taken[job_id]) for job_id in expired]
+
+
+def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recovered:
+    session_id, worker_id, heartbeat_at, record_batch_id = had
+    shell_file_id, current_step, lease_gen, dispatch_no, crashes, status, noted = taken
+    lease = Lease(
+        job_id=job_id,
+        shell_file_id=shell_file_id,
+        session_id=session_id,
+        step=Step(current_step),
+        gen=lease_gen,
+        worker_id=worker_id,
+        record_batch_id=record_batch_id,
+    )
+    due = None
+    if status == JobStatus.PENDING:
+        due = Due(job_id=job_id, step=lease.step, dispatch_no=dispatch_no)
+    else:
+        _bury(lease, crashes, _loaded(noted))
+    return Recovered(lease=lease, crashes=crashes, heartbeat_at=heartbeat_at, due=due)
+
+
+def _bury(lease: Lease, crashes: int, noted: list[dict[str, Any]]) -> None:
+    of_step = [crash for crash in noted if crash["step"] == lease.step][-crashes:]
+    bury_step(
+        lease,
+        Failure(
+            code=ErrorCode.WORKER_LOST,
+            message=f"{crashes} workers were lost in this step, one after the other",
+            attempt_history=[
+                {
+                    "attempt": number,
+                    "error_code": ErrorCode.WORKER_LOST,
+                    "error_message": f"worker {crash['worker_id']} was lost",
+                    "timestamp": crash["at"],
+                    "retry_delay_ms": None,
+                }
+                for number, crash in enumerate(of_step, start=1)
+            ],
+        ),
+    )
+
+
+def wake_again(seen: Sequence[tuple[UUID, int]]) -> list[Due]:
+    """Give waiting jobs a new wake-up, each as it was seen: id and dispatch number; oldest first.
+
+    One that was claimed, released or woken meanwhile is left alone. The new number makes an entry
+    that was lost and comes back another one.
+    """
+    if not seen:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _WAKE_AGAIN,
+            {"ids": [job_id for job_id, _ in seen], "dispatch_nos": [no for _, no in seen]},
+        )
+        return [
+            Due(job_id=job_id, step=Step(step), dispatch_no=dispatch_no)
+            for job_id, step, dispatch_no in cursor.fetchall()
+        ]
+
+
+def _loaded(value: Any) -> list[dict[str, Any]]:
+    return list(json.loads(value) if isinstance(value, str) else value or [])

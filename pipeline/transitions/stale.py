@@ -1,0 +1,146 @@
+"""Batches and chunks that nobody works on any more, put back by age: the net under recovery.
+
+Imports models' tables and states. A row is touched only where its job's lease has run out, or where
+the job is not running at all; a slow row of a live worker is left alone, however old (`spec.md`
+point 24). Jobs are locked first, then encounters, then batches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from pipeline.states import JobStatus, Step
+
+STALE_S = 600.0
+"""Age of a stale row (`spec.md` point 24)."""
+JOBS_LIMIT = 100
+"""Jobs that one transaction locks (`design.md` §3)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stale:
+    """A row that has been `processing` for long, and the evidence that nobody works on it."""
+
+    kind: str
+    """`batch` or `chunk`."""
+    id: UUID
+    number: int
+    """`batch_index` or `chunk_index`, 0-based."""
+    attempt_count: int
+    started_at: datetime
+    processing_s: float
+    job_id: UUID
+    job_status: JobStatus
+    step: Step
+    worker_id: str | None
+    """Owner of the job; None where it has none."""
+    lease_gen: int
+    heartbeat_age_s: float | None
+    """Seconds since the owner last renewed its lease."""
+    lease_expired_s: float | None
+    """Seconds since the lease ran out; None where there is none."""
+
+
+_IDLE = "(j.status <> 'processing' OR j.lease_expires_at <= clock_timestamp())"
+
+_FIND = f"""
+WITH work AS (
+  SELECT 'batch' AS kind, id, batch_index AS number, attempt_count, started_at,
+    processing_session_id FROM pass1_batch_results
+  WHERE status = 'processing' AND started_at < clock_timestamp() - make_interval(secs => %(age)s)
+  UNION ALL
+  SELECT 'chunk', id, chunk_index, attempt_count, started_at, processing_session_id
+  FROM pass05_chunk_results
+  WHERE status = 'processing' AND started_at < clock_timestamp() - make_interval(secs => %(age)s)
+), jobs AS MATERIALIZED (
+  SELECT j.* FROM (
+    SELECT DISTINCT ON (q.shell_file_id) q.*, s.id AS session_id
+    FROM job_queue q JOIN ai_processing_sessions s ON s.shell_file_id = q.shell_file_id
+    WHERE s.id IN (SELECT processing_session_id FROM work)
+    ORDER BY q.shell_file_id, q.created_at DESC
+  ) j WHERE {_IDLE} ORDER BY j.created_at, j.id LIMIT %(jobs)s
+)
+SELECT w.kind, w.id, w.number, w.attempt_count, w.started_at,
+  extract(epoch FROM clock_timestamp() - w.started_at)::float,
+  j.id, j.status, j.current_step, j.worker_id, j.lease_gen,
+  extract(epoch FROM clock_timestamp() - j.heartbeat_at)::float,
+  extract(epoch FROM clock_timestamp() - j.lease_expires_at)::float
+FROM work w JOIN jobs j ON j.session_id = w.processing_session_id
+ORDER BY w.started_at, w.id
+"""  # noqa: S608 - a constant of ours, values are parameters
+
+# Whoever had the lease and comes back writes nothing more; the reconciler takes the job itself.
+_LOCK = f"""
+WITH idle AS MATERIALIZED (
+  SELECT j.id FROM job_queue j WHERE j.id = ANY(%(jobs)s) AND {_IDLE}
+  ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
+), fenced_off AS (
+  UPDATE job_queue j SET lease_gen = j.lease_gen + 1, updated_at = clock_timestamp()
+  FROM idle WHERE j.id = idle.id AND j.status = 'processing'
+)
+SELECT id FROM idle
+"""  # noqa: S608 - a constant of ours, values are parameters
+
+_ENCOUNTERS = """
+UPDATE pass1_encounter_results SET status = 'pending', updated_at = clock_timestamp()
+WHERE status = 'processing'
+  AND id IN (SELECT pass1_encounter_result_id FROM pass1_batch_results WHERE id = ANY(%(ids)s))
+"""
+_WORK = """
+UPDATE {table} SET status = 'pending'
+WHERE id = ANY(%(ids)s) AND status = 'processing'
+  AND started_at < clock_timestamp() - make_interval(secs => %(age)s)
+RETURNING id
+"""
+
+
+def find_stale(older_than_s: float, jobs: int = JOBS_LIMIT) -> list[Stale]:
+    """Return stale rows of at most so many jobs, oldest first; changes nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND, {"age": older_than_s, "jobs": jobs})
+        return [_stale(*row) for row in cursor.fetchall()]
+
+
+def reset_stale(older_than_s: float) -> list[Stale]:
+    """Put stale rows back to `pending`, with their attempts as they are; return them as found."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        found = find_stale(older_than_s)
+        if not found:
+            return []
+        cursor.execute(_LOCK, {"jobs": sorted({row.job_id for row in found})})
+        idle = {job_id for (job_id,) in cursor.fetchall()}
+        ours = [row for row in found if row.job_id in idle]
+        batches, chunks = (
+            sorted(row.id for row in ours if row.kind == kind) for kind in ("batch", "chunk")
+        )
+        cursor.execute(_ENCOUNTERS, {"ids": batches})
+        moved: set[UUID] = set()
+        for table, ids in (("pass1_batch_results", batches), ("pass05_chunk_results", chunks)):
+            cursor.execute(_WORK.format(table=table), {"ids": ids, "age": older_than_s})
+            moved |= {row_id for (row_id,) in cursor.fetchall()}
+        return [row for row in ours if row.id in moved]
+
+
+def _stale(*columns: Any) -> Stale:
+    kind, row_id, number, attempts, started_at, age, job_id, status, step, *lease = columns
+    worker_id, lease_gen, heartbeat_age, expired = lease
+    return Stale(
+        kind=kind,
+        id=row_id,
+        number=number,
+        attempt_count=attempts,
+        started_at=started_at,
+        processing_s=round(age, 1),
+        job_id=job_id,
+        job_status=JobStatus(status),
+        step=Step(step),
+        worker_id=worker_id,
+        lease_gen=lease_gen,
+        heartbeat_age_s=None if heartbeat_age is None else round(heartbeat_age, 1),
+        lease_expired_s=None if expired is None else round(expired, 1),
+    )

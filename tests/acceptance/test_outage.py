@@ -1,0 +1,228 @@
+"""The provider is down for a minute under ten records in flight: all wait, and complete unaided.
+
+Real workers, the real clock and the scenario `outage`, scaled as the suite's time is; once more
+with Redis emptied in the middle of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import redis
+from django.conf import settings
+from django.core.management import call_command
+from django.db.models import QuerySet
+
+from pipeline.gate import Breaker, Gate
+from pipeline.management.proving import prove_log
+from pipeline.models import Batch, Incident, Job, ProviderCall, ShellFile
+from pipeline.provider.emulator import Emulator
+from pipeline.provider.emulator.requestlog import LogLine
+from pipeline.provider.emulator.scenario import load_scenario
+from pipeline.queues import entry_id, push
+from pipeline.stages.intake import Received
+from pipeline.states import IncidentKind, IncidentState, JobStatus
+from tests import records
+from tests.running import RECORD_PATIENCE_S, astray, ended
+from tests.short_records import short_record
+from tests.workers import WorkerCommand, until
+
+pytestmark = pytest.mark.xdist_group("acceptance-outage")
+
+Start = Callable[..., WorkerCommand]
+
+RECORDS = 10
+VISITS = 6
+CALLS = 2
+"""In flight for each record: the most that it loses to an outage, beside a probe."""
+SCALE = 0.05
+"""The suite's TIME_SCALE: the outage lasts a minute of the workers' clock too."""
+LATENCY = "8/call"
+"""In place of the scenario's 2 s: no record is through before the provider goes down."""
+FROM_THE_FIFTH_FAILURE_S = 2.0
+ONE_BATCH_A_SECTION = {
+    "MEDPROC_PROVIDER": "gemini",
+    "PASS1_CONCURRENCY_LIMIT": CALLS,
+    "PASS1_BATCH_MIN_PAGES": 1,
+    "PASS1_BATCH_MAX_PAGES": 1,
+    "PASS1_BATCH_HARD_CEILING": 1,
+}
+
+
+@dataclass
+class Outage:
+    """What a test looks at while the provider is down."""
+
+    received: list[Received]
+    emulator: Emulator
+    earlier: list[LogLine]
+    """Calls of Pass 0.5, from before."""
+
+    @property
+    def jobs(self) -> list[Job]:
+        return list(Job.objects.filter(id__in=[each.job_id for each in self.received]))
+
+    def calls(self, outcome: str) -> QuerySet[ProviderCall]:
+        """Give the calls of these records that ended so."""
+        ids = [each.shell_file_id for each in self.received]
+        return ProviderCall.objects.filter(processing_session__shell_file__in=ids, outcome=outcome)
+
+    def batches(self) -> QuerySet[Batch]:
+        """Give the batches of these records."""
+        ids = [each.shell_file_id for each in self.received]
+        return Batch.objects.filter(processing_session__shell_file__in=ids)
+
+    @property
+    def log(self) -> list[LogLine]:
+        return [*self.earlier, *self.emulator.log()]
+
+
+@contextmanager
+def an_outage(start_pool: Start, folder: Path, *, records_waiting: int = 0) -> Iterator[Outage]:
+    """Bring records before Pass 1, then start ten workers for it and the scenario."""
+    count = RECORDS + records_waiting
+    files = [short_record(folder / f"{n}.pdf", VISITS, patient=f"P{n}") for n in range(count)]
+    received = [records.submit(file) for file in files]
+    with Emulator() as emulator:
+        reading = start_pool(
+            "--queues",
+            "pass05",
+            "pages",
+            "--workers",
+            "2",
+            GEMINI_BASE_URL=emulator.url,
+            **ONE_BATCH_A_SECTION,
+        )
+        before_pass1 = Job.objects.filter(current_step="pass1", status=JobStatus.PENDING)
+        until(lambda: before_pass1.count() == count, RECORD_PATIENCE_S)
+        reading.stop()
+        earlier = emulator.log()
+    scenario = {**load_scenario("outage").model_dump(mode="json"), "latency": LATENCY}
+    with Emulator(scenario=scenario, scale=SCALE, seed=3) as emulator:
+        pool = start_pool(
+            "--queues",
+            "pass1",
+            "--workers",
+            str(RECORDS),
+            GEMINI_BASE_URL=emulator.url,
+            **ONE_BATCH_A_SECTION,
+        )
+        yield Outage(received=received, emulator=emulator, earlier=earlier)
+        pool.stop()
+
+
+@pytest.fixture
+def client() -> Iterator[redis.Redis]:
+    """Give the workers' Redis."""
+    with redis.Redis.from_url(os.environ["REDIS_URL"]) as found:
+        yield found
+
+
+def gate() -> Gate:
+    return Gate.for_("gemini", settings.GEMINI_MODEL)
+
+
+def moment(client: redis.Redis, field: str) -> float:
+    """Give a moment of the gate by Redis's clock, which the workers' is too."""
+    return float(str(client.hget(gate()._keys[0], field), "ascii"))  # type: ignore[arg-type]
+
+
+def the_incident() -> Incident:
+    return Incident.objects.filter(kind=IncidentKind.OUTAGE).latest("opened_at")
+
+
+def nothing_is_open() -> bool:
+    return not Incident.objects.filter(state=IncidentState.OPEN).exists()
+
+
+def ended_at(call: ProviderCall) -> float:
+    return float(call.started_at.timestamp() + call.duration_ms / 1000)
+
+
+def assert_nothing_was_lost_or_spent(outage: Outage) -> None:
+    jobs = ended(*outage.received)
+    assert [(job.status, job.last_error) for job in jobs] == [("completed", None)] * len(jobs)
+    assert {(b.status, b.attempt_count) for b in outage.batches()} == {("succeeded", 1)}
+    history = [e for b in outage.batches() for e in b.transient_error_history or ()]
+    assert len(history) >= 5
+    assert all(e["error_code"] == "API_5XX" and e["given_back"] for e in history)
+    for each in outage.received:
+        assert not astray(ShellFile.objects.get(id=each.shell_file_id))
+    proof = prove_log(outage.log)
+    assert proof.findings == []
+    assert proof.counts["items"] == proof.counts["accepted calls"]
+
+
+def test_ten_records_in_flight_outlive_an_outage_and_complete_by_themselves(
+    start_pool: Start,
+    clock: WorkerCommand,
+    client: redis.Redis,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with an_outage(start_pool, tmp_path) as outage:
+        until(lambda: gate().state().breaker is not Breaker.CLOSED, RECORD_PATIENCE_S)
+        opened_at = moment(client, "open_since")
+        in_flight = [job.status for job in outage.jobs]
+        incident = until(lambda: Incident.objects.filter(state=IncidentState.OPEN).first())
+        assert incident is not None
+        call_command("explain", str(incident.id))
+        while_open = capsys.readouterr().out
+
+        assert_nothing_was_lost_or_spent(outage)
+        until(nothing_is_open)
+
+    assert in_flight == [JobStatus.PROCESSING] * RECORDS
+    failed = sorted(outage.calls("API_5XX"), key=ended_at)
+    assert opened_at - ended_at(failed[4]) <= FROM_THE_FIFTH_FAILURE_S
+    down_s = ended_at(failed[-1]) - opened_at
+    probes = 1 + down_s / (settings.GATE_PROBE_S * settings.TIME_SCALE)
+    assert len(failed) <= RECORDS * CALLS + 5 + probes
+    call_command("explain", str(incident.id))
+    afterwards = capsys.readouterr().out
+    assert while_open.startswith(f"gemini {settings.GEMINI_MODEL} is down since")
+    assert "Nothing to do: probes go out, and work resumes by itself." in while_open
+    assert afterwards.startswith(f"Over: gemini {settings.GEMINI_MODEL} was down for")
+    assert "the provider answers again" in afterwards
+    assert "in all: API_5XX" in afterwards
+
+
+def test_an_outage_goes_on_where_redis_is_emptied_in_the_middle_of_it(
+    start_pool: Start, clock: WorkerCommand, client: redis.Redis, tmp_path: Path
+) -> None:
+    with an_outage(start_pool, tmp_path, records_waiting=2) as outage:
+        until(lambda: Incident.objects.filter(state=IncidentState.OPEN).exists(), RECORD_PATIENCE_S)
+        until(lambda: gate().state().breaker is not Breaker.CLOSED)
+        answered = outage.calls("OK").count()
+
+        client.flushdb()
+
+        until(lambda: gate().state().failing_since is not None)
+        assert moment(client, "first_failure") == pytest.approx(
+            the_incident().first_failure_at.timestamp(), abs=0.001
+        )
+        assert gate().state().counters.breaker_trips == 1
+        wake_what_waits(outage)
+        assert_nothing_was_lost_or_spent(outage)
+        assert outage.calls("OK").count() > answered
+        until(nothing_is_open)
+
+
+def wake_what_waits(outage: Outage) -> None:
+    """Do what the reconciler is there for: wake a worker for each row whose wake-up was lost.
+
+    To be replaced by the reconciler's own duty of the clock.
+    """
+
+    def wake() -> bool:
+        for job in outage.jobs:
+            if job.status == JobStatus.PENDING:
+                push(job.current_step, entry_id(job.id, job.current_step, job.dispatch_no))
+        return all(job.status == JobStatus.COMPLETED for job in outage.jobs)
+
+    until(wake, RECORD_PATIENCE_S)

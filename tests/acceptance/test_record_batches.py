@@ -1,0 +1,41 @@
+"""A batch of records through real workers: no more at once than it allows, none forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pipeline import services
+from pipeline.models import Job, RecordBatch
+from pipeline.queues import queue_depths
+from pipeline.states import JobStatus
+from tests import records
+from tests.running import RECORD_PATIENCE_S
+from tests.short_records import short_record
+from tests.workers import WorkerCommand, until
+
+RECORDS = 5
+
+
+def test_a_batch_that_allows_one_record_runs_them_one_after_the_other_to_its_end(
+    start_pool: Callable[..., WorkerCommand], tmp_path: Path
+) -> None:
+    batch_id = services.batch_open(max_concurrent_tasks=1)
+    for number in range(RECORDS):
+        records.submit(short_record(tmp_path / f"{number}.pdf", 1), record_batch_id=batch_id)
+    services.batch_close(batch_id, RECORDS)
+    running: list[int] = []
+
+    def look() -> bool:
+        running.append(Job.objects.filter(status=JobStatus.PROCESSING).count())
+        return bool(RecordBatch.objects.get(id=batch_id).completed_at)
+
+    # Nobody ticks here: what waits is woken by the records that make room.
+    start_pool(WORKER_CONCURRENCY=2, PAGES_CONCURRENCY=2)
+    until(look, RECORD_PATIENCE_S)
+
+    batch = RecordBatch.objects.get(id=batch_id)
+    assert max(running) == 1
+    assert (batch.status, batch.records_completed) == ("completed", RECORDS)
+    assert (batch.pages_total, batch.encounters_total) == (RECORDS, RECORDS)
+    until(lambda: not any(queue_depths().values()))

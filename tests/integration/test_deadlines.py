@@ -1,0 +1,150 @@
+"""A step has a deadline: what succeeded by then is kept, and what hangs is killed and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from django.utils import timezone
+
+from pipeline import admission, deadline, jobs, queues
+from pipeline.models import Batch, Job, Page, ShellFile, Summary
+from pipeline.provider.emulator import Emulator
+from pipeline.queues import StepEntry, entry_id
+from pipeline.stages import pages
+from pipeline.states import JobStatus, Step
+from pipeline.stopping import STOP
+from pipeline.transitions import claim
+from tests import records
+from tests.rows import a_job
+from tests.short_records import short_record
+from tests.workers import WorkerCommand, is_alive, until
+
+LONG_S = 2400.0
+
+
+def _batches(job: Job) -> list[Any]:
+    rows = Batch.objects.filter(pass1_encounter_result__shell_file_id=job.shell_file_id)
+    return list(rows.order_by("page_range_start"))
+
+
+@pytest.mark.django_db
+def test_a_step_out_of_time_keeps_what_succeeded_and_a_retry_asks_for_the_rest_alone(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.LEASE_S = settings.CALL_DEADLINE_S = LONG_S
+    received = records.submit(short_record(tmp_path / "record.pdf", 6))
+    jobs.run_step("pages")
+    jobs.run_step("pass05")
+    # 5 s, for steps and calls alike.
+    settings.CALL_DEADLINE_S = settings.STEP_DEADLINE_MIN_S = 100.0
+    settings.PASS1_MAX_RETRIES = settings.PASS1_CONCURRENCY_LIMIT = 1
+    settings.MEDPROC_PROVIDER = "gemini"
+
+    with Emulator(latency_map={"entities 3": 60.0}) as emulator:
+        settings.GEMINI_BASE_URL = emulator.url
+        jobs.run_step("pass1")
+
+    job = Job.objects.get(id=received.job_id)
+    rows = _batches(job)
+    kept = {row.id for row in rows if row.status == "succeeded"}
+    assert (job.status, job.error_code) == (JobStatus.FAILED, "DEADLINE_EXCEEDED")
+    assert (job.step_deadline_at, deadline.DEADLINE.left_s) == (None, None)
+    assert Summary.objects.get(shell_file=job.shell_file_id).error_code == "DEADLINE_EXCEEDED"
+    assert ShellFile.objects.get(id=job.shell_file_id).status == "pass05_complete"
+    assert {row.status for row in rows} == {"succeeded", "pending"}
+    assert {row.attempt_count for row in rows if row.id not in kept} == {0}
+    Job.objects.filter(id=job.id).update(status=JobStatus.PENDING)
+    with Emulator() as emulator:
+        settings.GEMINI_BASE_URL = emulator.url
+        jobs.run_step("pass1")
+        asked = {line.item_token for line in emulator.log()}
+    assert Job.objects.get(id=job.id).status == JobStatus.COMPLETED
+    assert asked == {row.id.hex for row in rows if row.id not in kept}
+
+
+@pytest.mark.django_db
+def test_an_outage_that_outlasts_the_deadline_is_left_out_of_it(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.LEASE_S = settings.CALL_DEADLINE_S = LONG_S
+    received = records.submit(short_record(tmp_path / "record.pdf", 6))
+    jobs.run_step("pages")
+    jobs.run_step("pass05")
+    # 3.2 s for the step: three attempts of 1 s, and the backoffs between them.
+    settings.CALL_DEADLINE_S, settings.STEP_DEADLINE_MIN_S = 20.0, 1.0
+    monkeypatch.setattr(admission, "PARK_AFTER_S", LONG_S)
+
+    with records.through_emulator([{"fault": "503", "window": (0.0, 4.5)}]):
+        jobs.run_step("pass1")
+
+    job = Job.objects.get(id=received.job_id)
+    assert (job.status, job.error_code) == (JobStatus.COMPLETED, None)
+    assert {row.attempt_count for row in _batches(job)} == {1}
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_a_horse_that_hangs_beyond_its_deadline_is_killed_and_its_row_says_why(
+    start_worker: Callable[..., WorkerCommand],
+    redis_db: redis.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+) -> None:
+    monkeypatch.setattr(StepEntry, "entry_point", "tests.fixtures_jobs.run_step")
+    job = a_job()
+    queues.push("pass1", entry_id(job.id, "pass1", 0), entry_id(job.id, "pass1", 1))
+
+    worker = start_worker("hang_beyond_deadline", "rqworker", "pass1", settings={"LEASE_S": LONG_S})
+    horse = worker.wait_for("began")[0]["pid"]
+
+    until(lambda: Job.objects.get(id=job.id).status == JobStatus.FAILED)
+    job.refresh_from_db()
+    assert not is_alive(horse)
+    assert (job.error_code, job.crash_count) == ("DEADLINE_EXCEEDED", 0)
+    assert "hung beyond its deadline" in (job.last_error or "")
+    worker.wait_for("began", 2)
+    assert worker.stop() == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("ends", ["stopped", "made room", "out of time"])
+def test_pages_that_were_read_are_kept_when_a_step_ends_in_the_middle_of_a_chunk(
+    ends: str, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    received = records.submit(records.LAB)
+    lease = claim(Step.PAGES, "w")
+    assert lease is not None
+    if ends == "stopped":
+        STOP.request()
+    elif ends == "made room":
+        settings.GIVE_BACK_AFTER_S = 0.0
+        monkeypatch.setattr(pages, "SIZE_BOUNDS", (1, 2))
+        a_job(step=Step.PAGES, available_at=timezone.now() - timedelta(minutes=1))
+    else:
+        # All of it is reserve: the soft deadline has passed when the hard one is set.
+        monkeypatch.setattr(deadline, "SOFT_SHARE", 0.0)
+
+    try:
+        result = pages.run(lease)
+    finally:
+        STOP.reset()
+        deadline.DEADLINE.forget()
+
+    record = ShellFile.objects.get(id=received.shell_file_id)
+    assert (record.pages_read, record.page_count) == (1, 5)
+    assert list(Page.objects.values_list("page_number", flat=True)) == [1]
+    assert result.given_back == {"stopped": "sigterm", "made room": "gave_way"}.get(ends)
+    assert (result.failure and result.failure.code) == (
+        "DEADLINE_EXCEEDED" if ends == "out of time" else None
+    )
+
+
+def test_a_chunk_of_pages_has_the_time_that_its_pages_are_allowed(settings: Any) -> None:
+    settings.TIME_SCALE = 1.0
+
+    assert pages.deadline_s(1) == settings.STEP_DEADLINE_MIN_S
+    assert pages.deadline_s(50) == 10 + 50 * 20

@@ -1,0 +1,101 @@
+"""Health: a clock that has stopped, workers that are gone and work that waits are named."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+from django.core.management import call_command
+from django.utils import timezone
+
+from pipeline import duties, jobs
+from pipeline.health import examine
+from pipeline.models import ClockTick, Job
+from pipeline.states import Step
+from pipeline.transitions import claim
+from tests.rows import a_job
+
+pytestmark = pytest.mark.django_db
+
+
+def a_clock_that_ticks(**columns: Any) -> None:
+    """Insert ticks of a moment ago, of every duty."""
+    for duty in duties.SCHEDULE:
+        ClockTick.objects.create(
+            name=duty, **{"started_at": timezone.now(), "outcome": "ok", **columns}
+        )
+
+
+def test_a_clock_that_has_stopped_is_named_whatever_its_last_tick_said(
+    redis_db: redis.Redis,
+) -> None:
+    a_clock_that_ticks(started_at=timezone.now() - timedelta(hours=1))
+
+    (problem, *_) = examine().problems
+
+    assert problem.startswith("no clock runs: its last tick is 36")
+
+
+def test_one_duty_that_is_not_done_or_fails_is_named(redis_db: redis.Redis) -> None:
+    a_clock_that_ticks()
+    ClockTick.objects.filter(name="reconcile").update(
+        started_at=timezone.now() - timedelta(hours=1)
+    )
+    ClockTick.objects.filter(name="detect_incidents").update(outcome="failed: DataError")
+
+    problems = examine().problems
+
+    assert "the clock's detect_incidents failed: DataError" in problems
+    assert any(p.startswith("the clock has not begun reconcile for 36") for p in problems)
+
+
+def test_ages_of_what_waits_and_runs_need_no_clock(redis_db: redis.Redis) -> None:
+    hour_ago = timezone.now() - timedelta(hours=1)
+    a_job(step=Step.PAGES, available_at=hour_ago)
+    a_job(step=Step.PAGES, available_at=timezone.now() + timedelta(hours=1))
+    a_job(step=Step.PASS1)
+    claim(Step.PASS1, "w1")
+    Job.objects.filter(current_step="pass1").update(
+        step_started_at=hour_ago, lease_expires_at=hour_ago
+    )
+
+    health = examine()
+
+    assert health.oldest_waiting_s == pytest.approx(3600, abs=60)
+    assert health.oldest_running_s == pytest.approx(3600, abs=60)
+    assert (health.steps[Step.PAGES].waiting, health.steps[Step.PASS1].overdue) == (1, 1)
+    assert any(p.startswith("pages: 1 waiting, the oldest for 36") for p in health.problems)
+    assert any(p.startswith("pass1: 1 running, the oldest for 36") for p in health.problems)
+    assert any(p.startswith("pass1: 1 held by lost workers") for p in health.problems)
+
+
+def test_the_command_ends_with_1_where_something_is_wrong(
+    redis_db: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_clock_that_ticks()
+
+    with pytest.raises(SystemExit) as wrong:
+        call_command("health", "--json")
+
+    found = json.loads(capsys.readouterr().out)
+    assert (wrong.value.code, found["ok"]) == (1, False)
+    assert found["problems"] == ["no worker runs; start manage.py rqworker-pool"]
+    with pytest.raises(SystemExit):
+        call_command("health")
+    assert capsys.readouterr().out.startswith("problem: no worker runs")
+
+
+def test_a_worker_says_once_a_minute_that_no_clock_ticks(
+    redis_db: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="pipeline.jobs"):
+        for _ in range(3):
+            jobs.run_step("pass1")
+
+    assert [record.message for record in caplog.records] == [
+        "no clock runs: it has never ticked; start manage.py rqcron"
+    ]
