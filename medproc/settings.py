@@ -161,6 +161,12 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
+# Uploads go to files that only this user can read, and are bounded while they arrive.
+FILE_UPLOAD_HANDLERS = ["observability.uploading.handler.RecordUpload"]
+FILE_UPLOAD_TEMP_DIR = str(private.folder(MEDPROC_DATA_DIR / "uploads"))
+FILE_UPLOAD_PERMISSIONS = 0o600
+DATA_UPLOAD_MAX_NUMBER_FILES = 100
+
 # Duties of the clock that applications above the pipeline bring.
 CLOCK_DUTIES = ["observability.bulk.running.DUTY"]
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")

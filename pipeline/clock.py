@@ -19,6 +19,7 @@ from multiprocessing import connection as waiting
 from multiprocessing import get_context
 from types import FrameType
 
+from django.conf import settings
 from django.db import connection, connections
 from django.utils.module_loading import import_string
 

@@ -37,6 +37,14 @@
   document.addEventListener("htmx:sendError", stale);
   document.addEventListener("htmx:responseError", stale);
 
+  // A square of the pages' map opens its page; the form beside it does so for the keyboard.
+  document.addEventListener("click", (event) => {
+    const map = event.target.closest?.("[data-pages] path")?.closest("svg");
+    if (!map) return;
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(map.getScreenCTM().inverse());
+    location.assign(`${map.dataset.pages}?page=${Math.floor(at.y / 12) * 50 + Math.floor(at.x / 12) + 1}`);
+  });
+
   // Keys.
   let before = "";
   const row = (step) => {
