@@ -20,7 +20,7 @@ from django.db import transaction
 
 from observability import audit
 from pipeline import services
-from pipeline.errors import ERRORS, ErrorCode, PipelineError, UserError
+from pipeline.errors import ErrorCode, PipelineError, UserError
 from pipeline.models import Job, RecordBatch, ShellFile
 from pipeline.stages.intake import Submission
 
@@ -50,7 +50,7 @@ class Outcome:
     """It had been taken in before, from the same form."""
     code: str = ""
     message: str = ""
-    advice: str = ""
+    """Why it was refused, and what to do."""
 
 
 def form_of(posted: Mapping[str, Any]) -> Form:
@@ -121,7 +121,9 @@ def take_in(
 
 def too_large(name: str, actor: AbstractBaseUser | AnonymousUser) -> Outcome:
     """Refuse a file that was left out while it arrived."""
-    message = f"The file is larger than {settings.MAX_UPLOAD_MB} MB."
+    message = (
+        f"The file is larger than {settings.MAX_UPLOAD_MB} MB; split it, or raise MAX_UPLOAD_MB."
+    )
     return refused(name, PipelineError(message, code=ErrorCode.INPUT_TOO_LARGE), actor)
 
 
@@ -135,13 +137,7 @@ def refused(name: str, error: PipelineError, actor: AbstractBaseUser | Anonymous
         result=audit.Result.REFUSED,
         facts={"code": code, "said": error.message},
     )
-    advice = ERRORS[error.code].advice if code else ""
-    return Outcome(
-        name=name,
-        code=code,
-        message=error.message,
-        advice="" if error.message == advice else advice,
-    )
+    return Outcome(name=name, code=code, message=error.message)
 
 
 def close_batch(batch_id: UUID) -> None:

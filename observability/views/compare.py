@@ -14,7 +14,7 @@ from observability.reading.calls import COMPARED_LINES, Line, difference, reply_
 from observability.views.guard import Seen, page, phi, reading
 from observability.views.shown import shown
 from pipeline.models import ProviderCall
-from pipeline.words import duration
+from pipeline.words import duration, ranges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +118,11 @@ def _said(value: Any) -> str:
     return "–" if value in (None, "") else str(value)
 
 
+def _pages(call: ProviderCall) -> str:
+    first, last = call.page_range_start, call.page_range_end
+    return "–" if first is None or last is None else ranges(range(first, last + 1))
+
+
 def _ms(value: int | None) -> str:
     return "–" if value is None else duration(value / 1000)
 
@@ -128,7 +133,7 @@ _ROWS: tuple[tuple[str, Any], ...] = (
     ("HTTP", lambda c: _said(c.http_status)),
     ("Finish reason", lambda c: _said(c.finish_reason)),
     ("Part", lambda c: c.part or "whole"),
-    ("Pages", lambda c: f"{c.page_range_start}–{c.page_range_end}" if c.page_range_start else "–"),
+    ("Pages", _pages),
     ("Waited", lambda c: _ms(c.queue_wait_ms)),
     ("Took", lambda c: _ms(c.duration_ms)),
     ("Hint", lambda c: _ms(c.retry_after_ms)),

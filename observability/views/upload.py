@@ -133,7 +133,6 @@ def _json(outcomes: list[Outcome]) -> JsonResponse:
         "repeated": each.is_repeated,
         "code": each.code,
         "message": each.message,
-        "advice": each.advice,
     }
     response = JsonResponse(answer)
     response["Cache-Control"] = "no-store"

@@ -32,9 +32,9 @@
   const say = (item, ...parts) => item.said.replaceChildren(...parts);
   const small = (text) => Object.assign(document.createElement("small"), { textContent: text });
 
-  const fail = (item, message, advice = "", code = "", canRetry = false) => {
+  const fail = (item, message, code = "", canRetry = false) => {
     chip(item, "failed");
-    say(item, [message, advice].filter(Boolean).join(" "), " ", small(code));
+    say(item, message, " ", small(code));
     item.canRetry = canRetry;
   };
   const sum = () => {
@@ -58,8 +58,8 @@
       list.append(row);
       queue.push(item);
       chip(item, "waiting");
-      if (file.size > limit) fail(item, `The file is larger than ${form.dataset.limit} MB; split it, or raise MAX_UPLOAD_MB.`, "", "INPUT_TOO_LARGE");
-      else if (file.size === 0) fail(item, "The file is empty; send it again.", "", "INPUT_INVALID");
+      if (file.size > limit) fail(item, `The file is larger than ${form.dataset.limit} MB; split it, or raise MAX_UPLOAD_MB.`, "INPUT_TOO_LARGE");
+      else if (file.size === 0) fail(item, "The file is empty; send it again.", "INPUT_INVALID");
     }
     find("#u-list").hidden = false;
     sum();
@@ -96,8 +96,8 @@
       words.textContent = event.loaded < event.total ? ` ${Math.round(bar.value)} %` : " sent; it is looked at";
     });
     if (left) return fail(item, "Your session has ended; log in and upload it again.");
-    if (!answer) return fail(item, `It did not arrive (${status || "no connection"}); try again.`, "", "", true);
-    if (!answer.record) return fail(item, `${answer.message[0].toUpperCase()}${answer.message.slice(1)}`, answer.advice, answer.code);
+    if (!answer) return fail(item, `It did not arrive (${status || "no connection"}); try again.`, "", true);
+    if (!answer.record) return fail(item, `${answer.message[0].toUpperCase()}${answer.message.slice(1)}`, answer.code);
     chip(item, "done");
     const link = Object.assign(document.createElement("a"), { href: answer.url, textContent: `record ${answer.record.slice(0, 8)}` });
     say(item, answer.repeated ? "Taken in before: " : "Taken in: ", link);
