@@ -169,6 +169,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
 # Duties of the clock that applications above the pipeline bring.
 CLOCK_DUTIES = ["observability.bulk.running.DUTY"]
+
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
 RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}
 # Any member of staff could empty a queue in django-rq's own pages, whatever her permissions.

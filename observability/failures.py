@@ -95,8 +95,9 @@ class Groups:
 
     groups: Sequence[Group]
     since: datetime
+    cap: int
     is_capped: bool
-    """Only the newest `READ` failures were counted."""
+    """Only the newest `cap` failures were counted."""
 
 
 _CALLS = """
@@ -151,13 +152,13 @@ OF_CALLS = [
 """Codes that a failed job has from its calls; the calls are what is counted then."""
 
 
-def groups(window: Window, now: datetime) -> Groups:
-    """Group what failed in a window; two statements."""
+def groups(window: Window, now: datetime, *, cap: int = READ) -> Groups:
+    """Group what failed in a window, the newest `cap` of it; two statements."""
     since = now - window.length
     parameters: dict[str, Any] = {
         "since": since,
         "until": now,
-        "cap": READ,
+        "cap": cap,
         "low": since.timestamp(),
         "high": now.timestamp(),
         "bars": BARS,
@@ -172,7 +173,7 @@ def groups(window: Window, now: datetime) -> Groups:
     found = [*_grouped(Source.CALL, of_calls), *_grouped(Source.JOB, of_jobs)]
     found.sort(key=lambda group: (-group.failed, -(group.works - group.absorbed), -group.calls))
     read = max(sum(g.calls for g in found if g.source is source) for source in Source)
-    return Groups(groups=found, since=since, is_capped=read >= READ)
+    return Groups(groups=found, since=since, cap=cap, is_capped=read >= cap)
 
 
 def _grouped(source: Source, rows: Sequence[tuple[Any, ...]]) -> list[Group]:

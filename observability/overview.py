@@ -29,6 +29,8 @@ from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.words import counted
 
 SHOWN = 10
+FAILURES_READ = 2_500
+"""The overview is asked for every few seconds; the page of failures reads further."""
 LATE_FACTOR = 3
 LATE_MARGIN_S = 10.0
 """A tick is late after three intervals and what a duty may take."""
@@ -92,11 +94,11 @@ class Overview:
         """What is wrong beside incidents and pauses, each with what to do."""
         found = []
         if all(tick.is_late for tick in self.ticks):
-            found.append("No clock runs: nothing parked is released. Start `manage.py rqcron`.")
+            found.append("No clock runs: nothing parked is released. Start manage.py rqcron.")
         if not self.crew.alive and not self.queue.is_empty:
-            found.append("No worker is alive, and work waits. Start `manage.py rqworker-pool`.")
+            found.append("No worker is alive, and work waits. Start manage.py rqworker-pool.")
         if self.queue.dead.number:
-            found.append(f"{counted(self.queue.dead.number, 'job')} dead: decide about each.")
+            found.append(f"{counted(self.queue.dead.number, 'dead job')} in need of a decision.")
         return found
 
     @property
@@ -132,7 +134,7 @@ def overview() -> Overview:
         uses=uses(gate),
         crew=crew(),
         ticks=_ticks(now),
-        failures=groups(Window.DAY, now),
+        failures=groups(Window.DAY, now, cap=FAILURES_READ),
     )
 
 

@@ -64,7 +64,7 @@ SELECT step, word, count(*), min(since) FROM (
   UNION ALL
   (SELECT current_step, 'failed', completed_at FROM job_queue
      WHERE status = 'failed'
-       AND completed_at >= clock_timestamp() - make_interval(secs => %(window)s) LIMIT %(cap)s)
+       AND completed_at >= now() - make_interval(secs => %(window)s) LIMIT %(cap)s)
   UNION ALL
   (SELECT current_step, 'dead', completed_at FROM job_queue WHERE status = 'dead' LIMIT %(cap)s)
 ) each GROUP BY step, word

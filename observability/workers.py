@@ -60,7 +60,8 @@ class WorkerView:
 
     name: str
     state: str
-    """idle, busy, silent (no heartbeat), or `not in Redis`."""
+    """idle, busy, silent (no heartbeat in Redis), or gone (its lease has expired)."""
+    is_in_redis: bool = True
     host: str = ""
     pid: int | None = None
     queues: tuple[str, ...] = ()
@@ -94,7 +95,8 @@ def crew() -> Crew:
     found += [
         WorkerView(
             name=name,
-            state="busy" if known is None and job.is_alive else "not in Redis",
+            state="busy" if job.is_alive else "gone",
+            is_in_redis=False,
             beat_at=job.beat_at,
             held=job,
         )

@@ -35,6 +35,7 @@ def the_pages(night: Night) -> dict[str, str]:
         "retry": f"/admin/retry/?record={night.failed}",
         "actions": "/admin/actions/",
         "queues": "/admin/queues/",
+        "upload": "/admin/upload/",
         "confirm": "/admin/act/pause/?target=pass1",
         "search": "/admin/search/?q=xyzxyz",
         "tables": "/admin/tables/",
@@ -134,7 +135,10 @@ def test_the_overview_goes_on_while_it_is_looked_at_and_rests_while_it_is_not(
     page.clock.install()
     page.goto(f"{server}/admin/overview/")
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.on(
+        "request",
+        lambda request: asked.append(request.url) if "overview" in request.url else None,
+    )
     page.evaluate(
         "Object.defineProperty(document, 'hidden', {get: () => window.away, configurable: true})"
     )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
-from django.urls import reverse
+from django.urls import URLPattern, reverse
 
 from observability.audit import Result, record
 from observability.models import AuditEvent
 from observability.rights import ROLES, USER_PERMISSIONS, Right, Role
+from observability.urls import console_urls
 from observability.views.guard import page, verb
 from tests.rows import a_job
 
@@ -23,7 +26,23 @@ pytestmark = pytest.mark.django_db
 
 OK, FORBIDDEN, LOGIN = HTTPStatus.OK, HTTPStatus.FORBIDDEN, HTTPStatus.FOUND
 PEOPLE = ("anonymous", "nobody", *Role)
-PAGES = ("overview", "records", "failures", "failure_members", "search")
+PAGES = (
+    "overview", "records", "failures", "failure_members", "search", "queues", "bulk_operations",
+)  # fmt: skip
+"""Those that need no more than to see the console."""
+EXAMPLES = {"uuid": "00000000-0000-0000-0000-00000000000a", "slug": "cancel", "int": "1"}
+"""What stands in a URL for each kind of its parts."""
+
+
+def an_example(pattern: URLPattern) -> str:
+    """Give a URL that a pattern answers."""
+    route = str(pattern.pattern)
+    for kind, value in EXAMPLES.items():
+        route = re.sub(rf"<{kind}:\w+>", value, route)
+    return f"/admin/{route}"
+
+
+CONSOLE_URLS = [an_example(pattern) for pattern in console_urls(admin.site)]
 
 
 def a_user(name: str) -> User:
@@ -52,6 +71,20 @@ def test_every_page_is_open_to_whoever_may_see_the_console_and_to_nobody_else(wh
     statuses = {url: client.get(url).status_code for url in urls}
 
     assert statuses == dict.fromkeys(urls, expected)
+
+
+@pytest.mark.parametrize("url", CONSOLE_URLS)
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_no_url_of_the_console_is_without_a_guard(url: str, method: str) -> None:
+    anonymous = getattr(Client(), method)(url)
+    nobody = Client()
+    nobody.force_login(a_user("nobody"))
+
+    refused = getattr(nobody, method)(url)
+
+    assert anonymous.status_code == LOGIN
+    assert anonymous.headers["Location"].startswith(reverse("admin:login"))
+    assert refused.status_code in {FORBIDDEN, HTTPStatus.METHOD_NOT_ALLOWED}
 
 
 @pytest.mark.parametrize("who", PEOPLE)

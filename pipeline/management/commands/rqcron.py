@@ -9,13 +9,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from pipeline.clock import DUTIES, Clock
+from pipeline.clock import Clock, all_duties
 
 
 class Command(BaseCommand):
     """Run the periodic duties until SIGTERM or Ctrl-C."""
 
-    help = "Run the periodic duties: " + ", ".join(duty.name for duty in DUTIES)
+    help = "Run the periodic duties: " + ", ".join(duty.name for duty in all_duties())
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Return when told to stop; a PostgreSQL that is away is waited for."""
