@@ -203,6 +203,8 @@ def _detected(
         notes=tuple(_warning(w) for w in result.warnings) if result else (),
         facts={
             "encounter_index": encounter.encounter_index,
+            "page_start": encounter.page_start,
+            "page_end": encounter.page_end,
             "published": encounter.entities_published_at is not None,
         },
         children=tuple(
@@ -325,6 +327,8 @@ def _call(call: ProviderCall) -> Node:
             "prompt_version": call.prompt_version,
             "schema_version": call.schema_version,
             "response_id": call.response_id,
+            "page_range_start": call.page_range_start,
+            "page_range_end": call.page_range_end,
             "quota_id": call.quota_id,
             "retry_after_ms": call.retry_after_ms,
         },

@@ -30,7 +30,7 @@ PAGES = (
     "overview", "records", "failures", "failure_members", "search", "queues", "bulk_operations",
 )  # fmt: skip
 """Those that need no more than to see the console."""
-EXAMPLES = {"uuid": "00000000-0000-0000-0000-00000000000a", "slug": "cancel"}
+EXAMPLES = {"uuid": "00000000-0000-0000-0000-00000000000a", "slug": "cancel", "int": "1"}
 """What stands in a URL for each kind of its parts."""
 
 
