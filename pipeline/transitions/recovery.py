@@ -1,6 +1,6 @@
 """What puts jobs back whose worker is gone, and counts the crash; the lease alone says who is gone.
 
-Imports leases, steps, models and states. Jobs are locked first, oldest first and never waited for
+Imports leases, steps, `cancelling` and states. Jobs are locked first, oldest first and never waited for
 (`SKIP LOCKED`), then encounters, then batches and chunks; `lease_gen` is bumped before anything
 else, so that whoever had the lease writes nothing more.
 """
@@ -18,6 +18,7 @@ from django.db import connection, transaction
 
 from pipeline.errors import ErrorCode
 from pipeline.states import JobStatus, Step
+from pipeline.transitions.cancelling import cancel_asked
 from pipeline.transitions.leases import Lease
 from pipeline.transitions.steps import Failure, bury_step
 from pipeline.types import Due
@@ -38,7 +39,9 @@ class Recovered:
     """Of this step, this one included."""
     heartbeat_at: datetime | None
     due: Due | None
-    """The wake-up that is due; None for a job that is dead."""
+    """The wake-up that is due; None for a job that has ended."""
+    is_dead: bool
+    """False with nothing due: an operator wanted it cancelled, and so it is."""
 
 
 _LOCK_EXPIRED = """
@@ -70,7 +73,7 @@ UPDATE job_queue j SET
   updated_at = clock_timestamp()
 WHERE j.id = ANY(%(ids)s) AND j.status = 'processing'
 RETURNING j.id, j.shell_file_id, j.current_step, j.lease_gen, j.dispatch_no, j.crash_count,
-  j.status, j.error_details -> 'crashes'
+  j.status, j.error_details -> 'crashes', j.cancel_requested_at IS NOT NULL
 """
 
 _LAY_DOWN = """
@@ -98,7 +101,8 @@ def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
     """Take jobs whose lease has run out from their workers, the longest overdue first.
 
     Each goes back in line with its crash counted and noted, at its third crash of one step it is
-    dead; retries are left alone. Five statements, and some for each dead one. Call it in a
+    dead, and where an operator has asked for that it is cancelled; retries are left alone. Five
+    statements, and some for each one that has ended. Call it in a
     transaction of its own; what is `due` is enqueued by the caller, and of the dead ones the caller
     rolls up what they have cost.
     """
@@ -117,7 +121,7 @@ def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
 
 def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recovered:
     session_id, worker_id, heartbeat_at, record_batch_id = had
-    shell_file_id, current_step, lease_gen, dispatch_no, crashes, status, noted = taken
+    shell_file_id, current_step, lease_gen, dispatch_no, crashes, status, noted, wish = taken
     lease = Lease(
         job_id=job_id,
         shell_file_id=shell_file_id,
@@ -128,11 +132,14 @@ def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recove
         record_batch_id=record_batch_id,
     )
     due = None
-    if status == JobStatus.PENDING:
-        due = Due(job_id=job_id, step=lease.step, dispatch_no=dispatch_no)
-    else:
+    is_dead = status != JobStatus.PENDING
+    if is_dead:
         _bury(lease, crashes, _loaded(noted))
-    return Recovered(lease=lease, crashes=crashes, heartbeat_at=heartbeat_at, due=due)
+    elif not (wish and cancel_asked(lease)):
+        due = Due(job_id=job_id, step=lease.step, dispatch_no=dispatch_no)
+    return Recovered(
+        lease=lease, crashes=crashes, heartbeat_at=heartbeat_at, due=due, is_dead=is_dead
+    )
 
 
 def _bury(lease: Lease, crashes: int, noted: list[dict[str, Any]]) -> None:
