@@ -1,7 +1,7 @@
 """What waits, and who works on it, now: for the console and whoever watches (`spec.md` point 38).
 
-Imports models, `liveness` and `queues`; reads only. The rows say what is due, Redis who is there; while Redis
-is away the rows are still told.
+Imports models, `liveness` and `queues`; reads only. The rows say what is due, Redis who is there;
+while Redis is away the rows are still told.
 """
 
 from __future__ import annotations

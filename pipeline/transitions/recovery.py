@@ -1,8 +1,8 @@
 """What puts jobs back whose worker is gone, and counts the crash; the lease alone says who is gone.
 
-Imports leases, steps, `cancelling` and states. Jobs are locked first, oldest first and never waited for
-(`SKIP LOCKED`), then encounters, then batches and chunks; `lease_gen` is bumped before anything
-else, so that whoever had the lease writes nothing more.
+Imports leases, steps, history, `cancelling`, states. Jobs are locked first, oldest first and never
+waited for (`SKIP LOCKED`), then encounters, then batches and chunks; `lease_gen` is bumped before
+anything else, so that whoever had the lease writes nothing more.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from django.db import connection, transaction
 from pipeline.errors import ErrorCode
 from pipeline.states import JobStatus, Step
 from pipeline.transitions.cancelling import cancel_asked
+from pipeline.transitions.history import noted_sql
 from pipeline.transitions.leases import Lease
 from pipeline.transitions.steps import Failure, bury_step
 from pipeline.types import Due
@@ -52,18 +53,18 @@ ORDER BY j.lease_expires_at, j.id
 LIMIT %(limit)s FOR NO KEY UPDATE OF j SKIP LOCKED
 """
 
+CRASHED = "crashed"
+"""The event of a job's history."""
+_CRASHED = f"""jsonb_build_object('event', '{CRASHED}', 'step', j.current_step,
+    'worker_id', j.worker_id, 'lease_gen', j.lease_gen, 'heartbeat_at', j.heartbeat_at,
+    'lease_expired_at', j.lease_expires_at)"""
+
 # A job that is to be dead stays `processing` for the moment: `bury_step` moves it, as it does a job
 # that fails, with all who have to be told.
-_TAKE = """
+_TAKE = f"""
 UPDATE job_queue j SET
   lease_gen = j.lease_gen + 1, crash_count = j.crash_count + 1,
-  error_details = CASE jsonb_typeof(j.error_details) WHEN 'object' THEN j.error_details
-      ELSE '{}'::jsonb END
-    || jsonb_build_object('crashes', coalesce(j.error_details -> 'crashes', '[]'::jsonb)
-      || jsonb_build_array(jsonb_build_object(
-        'at', clock_timestamp(), 'step', j.current_step, 'worker_id', j.worker_id,
-        'lease_gen', j.lease_gen, 'heartbeat_at', j.heartbeat_at,
-        'lease_expired_at', j.lease_expires_at))),
+  error_details = {noted_sql("j.error_details", _CRASHED)},
   status = CASE WHEN j.crash_count + 1 < %(crashes)s THEN 'pending' ELSE j.status END,
   dispatch_no = j.dispatch_no + (j.crash_count + 1 < %(crashes)s)::int,
   available_at = clock_timestamp(), step_deadline_at = NULL, incident_id = NULL,
@@ -73,8 +74,8 @@ UPDATE job_queue j SET
   updated_at = clock_timestamp()
 WHERE j.id = ANY(%(ids)s) AND j.status = 'processing'
 RETURNING j.id, j.shell_file_id, j.current_step, j.lease_gen, j.dispatch_no, j.crash_count,
-  j.status, j.error_details -> 'crashes', j.cancel_requested_at IS NOT NULL
-"""
+  j.status, j.error_details -> 'history', j.cancel_requested_at IS NOT NULL
+"""  # noqa: S608 - constants of ours, values are parameters
 
 _LAY_DOWN = """
 UPDATE {table} SET status = 'pending'
@@ -143,7 +144,9 @@ def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recove
 
 
 def _bury(lease: Lease, crashes: int, noted: list[dict[str, Any]]) -> None:
-    of_step = [crash for crash in noted if crash["step"] == lease.step][-crashes:]
+    of_step = [each for each in noted if each["event"] == CRASHED and each["step"] == lease.step][
+        -crashes:
+    ]
     bury_step(
         lease,
         Failure(
