@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.job_machine import LEASE, UNIT_S, JobMachine
 
-WALKS = int(os.environ.get("MEDPROC_TEST_WALKS", "40"))
+WALKS = int(os.environ.get("MEDPROC_TEST_WALKS", "25"))
 """Walks of the suite; a long run asks for thousands."""
 MOVES = 40
 """Moves of the longest walk."""
