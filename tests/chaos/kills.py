@@ -80,7 +80,17 @@ class KillLoop:
 
     def settle(self) -> None:
         """Wait until each job that was stranded is at work again, or dead."""
-        until(self._all_back)
+        try:
+            until(self._all_back)
+        except AssertionError:
+            self._say_what_is_stranded()
+            raise
+
+    def _say_what_is_stranded(self) -> None:
+        for each in self.stranded:
+            if each.at_work_s is None:
+                job = Job.objects.get(id=each.job_id)
+                print(each, job.status, job.current_step, job.lease_gen, job.error_details, flush=True)
 
     def figures(self) -> dict[str, Any]:
         """Say what was done, and how long recovery took."""
@@ -146,21 +156,21 @@ class KillLoop:
         elif kind == ASLEEP:
             # First the worker's end: the system wakes and ends a stopped group that it orphans.
             until(lambda: not _runs(worker))
-            sleeper = horse if held and _asleep(horse, held[0].id) else None
+            sleeper = horse if held and _asleep(horse, held[0]) else None
             kind = ASLEEP if sleeper else WORKER
         self.kills[kind] += 1
         if kind == WORKER:
             return
         for job in held:
             now = Job.objects.filter(id=job.id, lease_gen=job.lease_gen)
-            if sleeper or now.filter(status=JobStatus.PROCESSING).exists():
+            if now.filter(status=JobStatus.PROCESSING).exists():
                 calls = ProviderCall.objects.filter(
                     processing_session__shell_file=job.shell_file_id, lease_gen=job.lease_gen
                 ).count()
                 self.stranded.append(
                     Stranded(job.id, job.lease_gen, kind, at, sleeper=sleeper, calls=calls)
                 )
-            elif job.lease_gen < Job.objects.values_list("lease_gen", flat=True).get(id=job.id):
+            elif _crash_of(Job.objects.get(id=job.id), job.lease_gen):
                 # The clock was faster than this look.
                 self.stranded.append(Stranded(job.id, job.lease_gen, kind, at))
 
@@ -172,8 +182,7 @@ class KillLoop:
         return all(each.at_work_s is not None for each in self.stranded)
 
     def _look_at(self, each: Stranded, job: Job) -> None:
-        crashes = (job.error_details or {}).get("crashes", [])
-        crash = next((c for c in crashes if c["lease_gen"] == each.gen), None)
+        crash = _crash_of(job, each.gen)
         if crash is None:
             return
         if each.back_s is None:
@@ -221,6 +230,12 @@ def _held_by(worker: int) -> Sequence[Job]:
     return Job.objects.filter(status=JobStatus.PROCESSING, worker_id__contains=f"-{worker}-")
 
 
+def _crash_of(job: Job, gen: int) -> dict[str, Any] | None:
+    """Give what is noted of the crash under this lease."""
+    crashes = (job.error_details or {}).get("crashes", [])
+    return next((crash for crash in crashes if crash["lease_gen"] == gen), None)
+
+
 def _kill(pid: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
@@ -237,17 +252,21 @@ def _runs(pid: int) -> bool:
         return False
 
 
-def _asleep(horse: int, job_id: UUID) -> bool:
+def _asleep(horse: int, held: Job) -> bool:
     """Stop a process where it holds no lock of its job, as a machine that sleeps would mostly."""
     while _runs(horse):
         os.kill(horse, signal.SIGSTOP)
         try:
             with transaction.atomic():
-                Job.objects.select_for_update(nowait=True).get(id=job_id)
-                return _runs(horse)
+                job = Job.objects.select_for_update(nowait=True).get(id=held.id)
         except OperationalError:
             os.kill(horse, signal.SIGCONT)
             time.sleep(0.01)
+            continue
+        if job.lease_gen == held.lease_gen and job.status == JobStatus.PROCESSING:
+            return _runs(horse)
+        os.kill(horse, signal.SIGCONT)
+        return False
     return False
 
 
