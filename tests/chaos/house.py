@@ -162,9 +162,8 @@ def house(seed: int, latency: str) -> Iterator[House]:
         DJANGO_SETTINGS_MODULE="medproc.settings",
     )
     try:
-        # Valkey keeps what it holds: a restart of it alone must lose nothing.
-        embedded.up(places, with_postgres=False)
-        embedded.up(places, with_valkey=False, throw_away=True)
+        # Durable, as where it counts: a server that is killed keeps what it has said it keeps.
+        embedded.up(places)
         from pipeline.provider.emulator import Emulator
 
         with Emulator(latency=latency, seed=seed) as emulator:

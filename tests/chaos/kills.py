@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +27,7 @@ from pipeline.models import Job, ProviderCall
 from pipeline.states import JobStatus
 from tests.chaos.house import LEASE_S, RECONCILE_S, House
 from tests.chaos.proof import Ledger
-from tests.workers import WorkerCommand, children, is_alive, until
+from tests.workers import WorkerCommand, children, until
 
 HORSE, WORKER, BOTH, ASLEEP = "horse", "worker", "both", "asleep"
 WEIGHTS = {HORSE: 4, WORKER: 2, BOTH: 3, ASLEEP: 1}
@@ -155,7 +156,7 @@ class KillLoop:
             until(lambda: not _runs(horse))
         elif kind == ASLEEP:
             # First the worker's end: the system wakes and ends a stopped group that it orphans.
-            until(lambda: not _runs(worker))
+            until(lambda: _parent_of(horse) != worker)
             sleeper = horse if held and _asleep(horse, held[0]) else None
             kind = ASLEEP if sleeper else WORKER
         self.kills[kind] += 1
@@ -201,8 +202,8 @@ class KillLoop:
     def _wake(self, each: Stranded, job: Job) -> None:
         """Let a horse go on whose job was taken, and count what it writes."""
         assert each.sleeper is not None
-        os.kill(each.sleeper, signal.SIGCONT)
         horse = each.sleeper
+        os.kill(horse, signal.SIGCONT)
         until(lambda: not _runs(horse))
         calls = ProviderCall.objects.filter(
             processing_session__shell_file=job.shell_file_id, lease_gen=each.gen
@@ -241,15 +242,22 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+def _stat(pid: int) -> list[str]:
+    """Give the fields of a process from its state on; nothing where it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
 def _runs(pid: int) -> bool:
     """Tell whether a process is there and no zombie: who should reap it may be dead."""
-    if not is_alive(pid):
-        return False
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:  # noqa: PTH123 - no file
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return _stat(pid)[:1] not in ([], ["Z"])
+
+
+def _parent_of(pid: int) -> int | None:
+    fields = _stat(pid)
+    return int(fields[1]) if fields else None
 
 
 def _asleep(horse: int, held: Job) -> bool:

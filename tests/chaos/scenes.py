@@ -126,7 +126,7 @@ def _restart(house: House, *, by_force: bool) -> None:
         until(lambda: postgres.running_pid(house.places) is None)
     else:
         postgres.shut_down(house.places)
-    embedded.up(house.places, with_valkey=False, throw_away=True)
+    embedded.up(house.places, with_valkey=False)
 
 
 def _disk_full(house: House) -> dict[str, Any]:
