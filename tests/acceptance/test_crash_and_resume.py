@@ -307,23 +307,24 @@ def succeed_without_publishing(lease: Lease, batch: Any) -> None:
     write(lease, Flush(work=Batch, items=[row_of(row)]))
 
 
-def test_what_a_horse_writes_after_its_lease_was_taken_is_refused(
+def test_a_horse_that_slept_beyond_its_lease_asks_nothing_and_writes_nothing(
     start: Start, emulator: Emulator, tmp_path: Path
 ) -> None:
     received = submitted(tmp_path, 8)
-    pool = start()
+    pool = start(LEASE_S=80)
     until(lambda: len(batches(received, status="succeeded")) >= 2)
     orphan = the_horse(pool)
     until(lambda: stopped_outside_a_transaction(orphan, received))
 
-    take_over(received.job_id)
-    ended(received)
-    before = state_of(received)
+    with a_clock():
+        ended(received)
+    before, calls = state_of(received), asked(emulator, batches(received))
     os.kill(orphan, signal.SIGCONT)
 
     until(lambda: "lease_lost" in pool.printed())
     until(lambda: orphan not in pool.horses())
     assert state_of(received) == before
+    assert asked(emulator, batches(received)) == calls
     assert_whole(received, emulator)
 
 
@@ -341,11 +342,14 @@ def test_an_orphan_whose_worker_was_killed_writes_nothing_once_its_job_is_taken(
     os.kill(worker, signal.SIGKILL)
     assert services.jobs_reconcile().recovered == 0
     assert job_of(received).worker_id == owner
+    gen = job_of(received).lease_gen
     take_over(received.job_id)
+    written = calls_under(received, gen)
 
     until(lambda: "lease_lost" in pool.printed())
     until(lambda: not is_alive(orphan))
     assert_whole(received, emulator)
+    assert calls_under(received, gen) == written
     (crash,) = crashes_of(job_of(received))
     assert (crash["worker_id"], crash["step"]) == (owner, "pass1")
     assert job_of(received).lease_gen > crash["lease_gen"]
@@ -449,6 +453,14 @@ def a_clock() -> Iterator[subprocess.Popen[bytes]]:
     finally:
         clock.terminate()
         assert clock.wait(timeout=60) == 0
+
+
+def calls_under(received: Received, gen: int) -> list[Any]:
+    """Give the calls that were recorded under a lease."""
+    rows = ProviderCall.objects.filter(
+        processing_session__shell_file_id=received.shell_file_id, lease_gen=gen
+    )
+    return list(rows.order_by("id").values_list("id", "outcome"))
 
 
 def stopped_outside_a_transaction(horse: int, received: Received) -> bool:
