@@ -36,6 +36,8 @@ PATIENT_LEASE_S = 600.0
 PATIENCE_S = 300.0
 VISITS = (4, 6, 8)
 """The records are of these sizes; those of one size differ in nothing but their names."""
+SHORT = "outages"
+"""The scene that plays one trouble after the other."""
 SETTINGS: Mapping[str, Any] = {
     "DEBUG": False,
     "SECRET_KEY": "for-rehearsals-only-" + "0" * 50,
@@ -107,6 +109,11 @@ class House:
         received = tried(lambda: services.record_submit(submission))
         self.received.append(received)
         return received
+
+    def keep_coming(self, count: int) -> None:
+        """Hand in as many records as it takes for so many to be under way."""
+        for _ in range(count - len(self.open_jobs())):
+            self.submit()
 
     def jobs(self, received: Sequence[Received] | None = None) -> list[Job]:
         """Give the jobs of these records, or of all, as they stand."""

@@ -1,7 +1,7 @@
 """The kill loop: workers killed at random moments, by a seed, while records keep coming.
 
-Imports `house` and `proof`. A horse is killed, its worker, both, or the worker alone while its horse
-sleeps beyond the lease and wakes when somebody else has the job.
+Imports `house` and `proof`. A horse is killed, its worker, both, or the worker alone, with its
+horse asleep until somebody else has the job.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from django.db import OperationalError, transaction
 from medproc.timing import scaled
 from pipeline.models import Job, ProviderCall
 from pipeline.states import JobStatus
-from tests.chaos.house import LEASE_S, RECONCILE_S, House
+from tests.chaos.house import LEASE_S, PATIENCE_S, RECONCILE_S, House
 from tests.chaos.proof import Ledger
 from tests.workers import WorkerCommand, children, until
 
@@ -33,8 +33,9 @@ HORSE, WORKER, BOTH, ASLEEP = "horse", "worker", "both", "asleep"
 WEIGHTS = {HORSE: 4, WORKER: 2, BOTH: 3, ASLEEP: 1}
 OPEN = 5
 """Records under way at any moment."""
-POOLS, SEATS = 2, 4
-"""More workers than records: whoever waits does so for the clock, not for a free worker."""
+SEATS = 7
+"""In each of two pools: more workers than records, though a pool waits before it starts one again
+that has died soon; whoever waits does so for the clock, not for a worker."""
 LONGEST_PAUSE_S = 0.8
 AGAIN = 0.35
 """How often the next victim is the job that was hit last: some must crash three times."""
@@ -72,7 +73,7 @@ class KillLoop:
     def run(self, count: int) -> None:
         """Kill until so many processes of steps have been hit."""
         while self.kills.total() < count:
-            self._keep_coming()
+            self.house.keep_coming(OPEN)
             self._pause(self.rng.uniform(0, LONGEST_PAUSE_S))
             victim = self._victim()
             if victim is not None:
@@ -81,19 +82,7 @@ class KillLoop:
 
     def settle(self) -> None:
         """Wait until each job that was stranded is at work again, or dead."""
-        try:
-            until(self._all_back)
-        except AssertionError:
-            self._say_what_is_stranded()
-            raise
-
-    def _say_what_is_stranded(self) -> None:
-        for each in self.stranded:
-            if each.at_work_s is None:
-                job = Job.objects.get(id=each.job_id)
-                print(
-                    each, job.status, job.current_step, job.lease_gen, job.error_details, flush=True
-                )
+        until(self._all_back, PATIENCE_S)
 
     def figures(self) -> dict[str, Any]:
         """Say what was done, and how long recovery took."""
@@ -118,10 +107,6 @@ class KillLoop:
             "lease + scan s": scaled(LEASE_S + RECONCILE_S),
             "findings": findings,
         }
-
-    def _keep_coming(self) -> None:
-        for _ in range(OPEN - len(self.house.open_jobs())):
-            self.house.submit()
 
     def _pause(self, seconds: float) -> None:
         ends = time.monotonic() + seconds
@@ -148,7 +133,8 @@ class KillLoop:
 
     def _hit(self, worker: int, horse: int) -> None:
         kind = self.rng.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
-        held = list(_held_by(worker))
+        known = {(each.job_id, each.gen) for each in self.stranded}
+        held = [job for job in _held_by(worker) if (job.id, job.lease_gen) not in known]
         sleeper = None
         at = datetime.now(UTC)
         if kind != HORSE:
@@ -229,8 +215,9 @@ def kill_loop(house: House, count: int, seed: int) -> dict[str, Any]:
     return {**figures, **ended, "took s": round(time.monotonic() - began, 1), "findings": findings}
 
 
-def _held_by(worker: int) -> Sequence[Job]:
-    return Job.objects.filter(status=JobStatus.PROCESSING, worker_id__contains=f"-{worker}-")
+def _held_by(worker: int) -> list[Job]:
+    rows = Job.objects.filter(status=JobStatus.PROCESSING, worker_id__contains=f"-{worker}-")
+    return list(rows)
 
 
 def _crash_of(job: Job, gen: int) -> dict[str, Any] | None:

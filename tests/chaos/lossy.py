@@ -1,4 +1,4 @@
-"""A proxy before PostgreSQL that loses the reply to a COMMIT: the server has committed, nobody knows.
+"""A proxy before PostgreSQL that loses the reply to a COMMIT which the server has done.
 
 Imports the standard library only. It reads the frontend's and the backend's messages as bytes; the
 server's sockets and its own are unix sockets.
