@@ -28,8 +28,8 @@ SELECT r, md5('record' || r)::uuid AS id, md5('patient' || r)::uuid AS patient,
   CASE WHEN status = 'pending' THEN (ARRAY['pages', 'pages', 'pass05', 'pass1'])[1 + r %% 4]
     ELSE 'pass1' END AS step,
   CASE WHEN status = 'failed'
-    THEN (ARRAY['API_5XX', 'API_5XX', 'API_TIMEOUT', 'PARSE_JSON', 'INPUT_ENCRYPTED'])[1 + r / 85 %% 5]
-    END AS cause
+    THEN (ARRAY['API_5XX', 'API_5XX', 'API_TIMEOUT', 'PARSE_JSON', 'INPUT_ENCRYPTED'])
+      [1 + r / 85 %% 5] END AS cause
 FROM (
   SELECT r,
     now() - CASE
@@ -74,16 +74,17 @@ FROM bench_records
 INSERT INTO ai_processing_sessions (id, patient_id, shell_file_id, session_status, failure_pass,
   error_code, processing_started_at, created_at, updated_at)
 SELECT session, patient, id, CASE status WHEN 'completed' THEN 'completed' WHEN 'pending' THEN
-  'initiated' WHEN 'failed' THEN 'failed' WHEN 'dead' THEN 'failed' WHEN 'cancelled' THEN 'cancelled'
-  ELSE 'processing' END, CASE WHEN status = 'failed' THEN 'pass1' END, cause, at, at, at
+  'initiated' WHEN 'failed' THEN 'failed' WHEN 'dead' THEN 'failed'
+  WHEN 'cancelled' THEN 'cancelled' ELSE 'processing' END,
+  CASE WHEN status = 'failed' THEN 'pass1' END, cause, at, at, at
 FROM bench_records
 """,
     "report cards": """
 INSERT INTO ai_processing_summary (id, profile_id, shell_file_id, processing_status, failure_stage,
   error_code, total_tokens_used, created_at)
 SELECT md5('summary' || r)::uuid, patient, id, CASE status WHEN 'completed' THEN 'pass1_only' WHEN
-  'failed' THEN 'failed' ELSE 'initialized' END, CASE WHEN status = 'failed' THEN 'pass1' END, cause,
-  150000, at
+  'failed' THEN 'failed' ELSE 'initialized' END, CASE WHEN status = 'failed' THEN 'pass1' END,
+  cause, 150000, at
 FROM bench_records
 """,
     "jobs": """
@@ -94,9 +95,10 @@ SELECT job, id, status, step, at, 3, CASE WHEN status = 'processing' THEN now() 
   END, CASE WHEN status = 'processing' THEN now() END,
   CASE WHEN status = 'processing' THEN 'worker-' || r END,
   CASE WHEN status = 'parked' THEN 'the provider is down' END,
-  CASE WHEN status = 'parked' THEN md5('incident1')::uuid END, at, CASE WHEN status = 'failed' THEN 3
-  ELSE 0 END, CASE WHEN status = 'failed' THEN '1 of 20 batches failed.' WHEN status = 'dead' THEN
-  'The worker died three times.' END,
+  CASE WHEN status = 'parked' THEN md5('incident1')::uuid END, at,
+  CASE WHEN status = 'failed' THEN 3 ELSE 0 END,
+  CASE status WHEN 'failed' THEN '1 of 20 batches failed.'
+    WHEN 'dead' THEN 'The worker died three times.' END,
   CASE WHEN status = 'dead' THEN 'WORKER_LOST' WHEN cause IN ('INPUT_ENCRYPTED') THEN cause
     WHEN status = 'failed' THEN 'MAX_RETRIES_EXCEEDED' END,
   CASE WHEN status = 'failed' THEN jsonb_build_object('stage', 'pass1', 'error_code',
@@ -122,7 +124,8 @@ FROM bench_records, generate_series(0, 1) n WHERE status <> 'pending'
 INSERT INTO healthcare_encounters (id, shell_file_id, patient_id, encounter_index, encounter_type,
   page_start, page_end, page_count, character_count, entities_published_at, created_at)
 SELECT md5('encounter' || r || '.' || n)::uuid, id, patient, n + 1, 'office_visit', n * 20 + 1,
-  n * 20 + 20, 20, 40000, CASE WHEN status = 'completed' OR status = 'failed' AND n < 4 THEN at END, at
+  n * 20 + 20, 20, 40000, CASE WHEN status = 'completed' OR status = 'failed' AND n < 4 THEN at END,
+  at
 FROM bench_records, generate_series(0, 4) n WHERE status <> 'pending'
 """,
     "encounter results": """
@@ -141,9 +144,9 @@ WHERE status <> 'pending'
     "batches": """
 INSERT INTO pass1_batch_results (id, healthcare_encounter_id, pass1_encounter_result_id,
   processing_session_id, batch_index, page_range_start, page_range_end, spans,
-  estimated_input_tokens, status, attempt_count, started_at, completed_at, duration_ms, input_tokens,
-  output_tokens, entities_detected, error_code, error_message, error_context, had_transient_failure,
-  transient_error_history, created_at)
+  estimated_input_tokens, status, attempt_count, started_at, completed_at, duration_ms,
+  input_tokens, output_tokens, entities_detected, error_code, error_message, error_context,
+  had_transient_failure, transient_error_history, created_at)
 SELECT md5('batch' || r || '.' || n)::uuid, md5('encounter' || r || '.' || n / 4)::uuid,
   md5('result' || r || '.' || n / 4)::uuid, session, n % 4, n * 5 + 1, n * 5 + 5,
   jsonb_build_array(jsonb_build_array(n * 5 + 1, 0, 2100), jsonb_build_array(n * 5 + 5, 0, 900)),
@@ -181,11 +184,11 @@ WHERE status NOT IN ('pending', 'parked', 'processing')
 """,
     "entities": """
 INSERT INTO pass1_entity_detections (id, shell_file_id, healthcare_encounter_id,
-  processing_session_id, patient_id, entity_index, category, name, page_number, char_start, char_end,
-  quote, alignment, accepted, engine, strength, confidence, review_flags, created_at)
-SELECT md5('entity' || r || '.' || n)::uuid, id, md5('encounter' || r || '.' || n / 4)::uuid, session,
-  patient, n % 4, 'lab_result', 'made up', n * 5 + 1, 10, 20, 'made up', 'exact', true, 'gemini', 1,
-  0.9, CASE WHEN n = 7 THEN '["low_ocr_confidence"]'::jsonb ELSE '[]'::jsonb END, at
+  processing_session_id, patient_id, entity_index, category, name, page_number, char_start,
+  char_end, quote, alignment, accepted, engine, strength, confidence, review_flags, created_at)
+SELECT md5('entity' || r || '.' || n)::uuid, id, md5('encounter' || r || '.' || n / 4)::uuid,
+  session, patient, n % 4, 'lab_result', 'made up', n * 5 + 1, 10, 20, 'made up', 'exact', true,
+  'gemini', 1, 0.9, CASE WHEN n = 7 THEN '["low_ocr_confidence"]'::jsonb ELSE '[]'::jsonb END, at
 FROM bench_records, generate_series(0, 19) n
 WHERE status = 'completed' AND r % 5 = 0
 """,
@@ -218,7 +221,8 @@ SELECT md5('operation' || n)::uuid, now() - interval '1 hour' * n, md5('token' |
   '{"jobs": 3, "calls": 3, "input_tokens": 21000, "cost_usd": "0.003"}', 'the provider is back',
   'operator', now(), now()
 FROM generate_series(1, 1000) n;
-INSERT INTO bulk_operation_items (id, operation_id, place, job_id, shell_file_id, step, scope, state)
+INSERT INTO bulk_operation_items (id, operation_id, place, job_id, shell_file_id, step, scope,
+  state)
 SELECT md5('item' || r)::uuid, md5('operation' || (1 + r / 85 % 1000))::uuid, r, job, id, 'pass1',
   '{}', 'done'
 FROM bench_records WHERE status = 'failed'

@@ -58,7 +58,7 @@ class Forecast:
 
 _OUTSTANDING = """
 SELECT w.calls, w.tokens, u.pages, u.jobs FROM (
-  SELECT coalesce(sum(b.calls), 0) AS calls, coalesce(sum(b.tokens), 0) AS tokens
+  SELECT coalesce(sum(b.calls), 0)::bigint AS calls, coalesce(sum(b.tokens), 0)::bigint AS tokens
   FROM (
     -- By session first: a join of each batch is planned as a scan of all sessions.
     SELECT processing_session_id, count(*) AS calls, sum(estimated_input_tokens) AS tokens

@@ -15,10 +15,11 @@ from uuid import uuid4
 from django.utils import timezone
 
 from observability.acts import VERBS
-from observability.models import BulkOperation
+from observability.models import BulkItem, BulkOperation
 from observability.rights import ROLES, Right, Role
-from pipeline.models import Pause
+from pipeline.models import Job, Pause
 from pipeline.states import JobStatus, Step
+from tests.incident_rows import an_incident
 from tests.rows import a_job
 from tests.wide import a_wide_record
 
@@ -55,6 +56,9 @@ class Door:
     writes: frozenset[str] = frozenset()
     """Tables that a GET writes to: the audit, where PHI is read."""
 
+    statements: int = 7
+    """How many it asks of the database at most, however much is in it."""
+
     @property
     def title(self) -> str:
         """What a test calls it."""
@@ -68,18 +72,18 @@ class Door:
 
 PAGES = (
     Door(name="tables", who=STAFF),
-    Door(name="overview"),
+    Door(name="overview", statements=20),
     Door(name="search"),
     Door(name="search", query={"q": "record"}, answer=HTTPStatus.FOUND),
     Door(name="records"),
     Door(name="records", query={"is": "failed"}),
-    Door(name="record", args=("record",)),
+    Door(name="record", args=("record",), statements=18),
     Door(name="failures"),
     Door(name="failure_members"),
     Door(name="failure_members", query={"source": "job"}),
-    Door(name="retry", query={"record": "record"}, who=holders(Right.RETRY)),
+    Door(name="retry", query={"record": "record"}, who=holders(Right.RETRY), statements=11),
     Door(name="bulk_operations"),
-    Door(name="bulk_operation", args=("operation",)),
+    Door(name="bulk_operation", args=("operation",), statements=10),
     Door(name="queues"),
     *(
         Door(
@@ -121,8 +125,8 @@ VERB_URLS = (
 
 OTHERS = frozenset(
     {
-        "index", "login", "logout", "password_change", "password_change_done", "autocomplete", "jsi18n",
-        "view_on_site", "app_list", "auth_user_password_change",
+        "index", "login", "logout", "password_change", "password_change_done", "autocomplete",
+        "jsi18n", "view_on_site", "app_list", "auth_user_password_change",
     }
 )  # fmt: skip
 """Django's own; what matters of them has tests of its own beside the matrix."""
@@ -133,11 +137,6 @@ OF_A_TABLE = ("changelist", "add", "history", "delete", "change")
 
 def targets() -> dict[str, str]:
     """Insert what stands in the URLs and forms; give the id of each by its key."""
-    parked = a_job(
-        status=JobStatus.PARKED,
-        park_reason="a quota",
-        parked_until=timezone.now() + timedelta(hours=1),
-    )
     Pause.objects.create(queue=Step.PASS1, reason="a test")
     operation = BulkOperation.objects.create(
         token=uuid4(),
@@ -147,13 +146,56 @@ def targets() -> dict[str, str]:
         reason="a test",
         requested_by="somebody",
     )
+    an_item(operation, a_job(), place=0)
     return {
         "record": str(a_wide_record(encounters=1, batches=2, pages=3)),
         "operation": str(operation.id),
         "token": str(uuid4()),
-        "cancel": str(a_job().id),
-        "release": str(parked.id),
-        "requeue": str(a_job(status=JobStatus.DEAD, error_code="WORKER_LOST").id),
+        **targets_of_jobs(),
         "pause": Step.PASS05.value,
         "resume": Step.PASS1.value,
     }
+
+
+def targets_of_jobs() -> dict[str, str]:
+    """Insert a job for each verb about one; give their ids."""
+    parked = a_job(
+        status=JobStatus.PARKED,
+        park_reason="a quota",
+        parked_until=timezone.now() + timedelta(hours=1),
+    )
+    dead = a_job(status=JobStatus.DEAD, error_code="WORKER_LOST", completed_at=timezone.now())
+    return {"cancel": str(a_job().id), "release": str(parked.id), "requeue": str(dead.id)}
+
+
+def an_item(operation: BulkOperation, job: Job, *, place: int) -> None:
+    """Insert a job that a mass action has put back in line."""
+    BulkItem.objects.create(
+        operation=operation,
+        place=place,
+        job_id=job.id,
+        shell_file_id=job.shell_file_id,
+        step=Step.PASS1,
+        scope={},
+        state=BulkItem.DONE,
+    )
+
+
+def more() -> None:
+    """Insert more of everything: what a page asks must not grow with it."""
+    a_wide_record(encounters=3, batches=10, pages=40)
+    for _ in range(4):
+        targets_of_jobs()
+    for operation in BulkOperation.objects.all():
+        others = Job.objects.exclude(id__in=operation.items.values("job_id"))
+        for place, job in enumerate(others):
+            an_item(operation, job, place=place + 1)
+    incident = an_incident(evidence={"affected": {"parked": 3}})
+    for _ in range(3):
+        a_job(status=JobStatus.PARKED, park_reason="down", incident=incident)
+        a_job(
+            step=Step.PAGES,
+            status=JobStatus.FAILED,
+            error_code="INPUT_ENCRYPTED",
+            completed_at=timezone.now(),
+        )

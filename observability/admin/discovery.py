@@ -103,6 +103,7 @@ class ReconciliationEntryAdmin(ReadOnlyAdmin):
 class DiscoveryMetricsAdmin(ReadOnlyAdmin):
     """Totals of Pass 0.5."""
 
+    heavy = ("encounter_types_found",)
     list_display = (
         "shell_file_id", "encounters_detected", "encounters_held", "pages_total",
         "pages_unassigned", "chunks_succeeded", "chunks_total", "total_tokens", "error_code",
