@@ -58,15 +58,19 @@ class Forecast:
 
 _OUTSTANDING = """
 SELECT w.calls, w.tokens, u.pages, u.jobs FROM (
-  SELECT count(*) AS calls, coalesce(sum(tokens), 0) AS tokens FROM (
-    SELECT b.estimated_input_tokens AS tokens
+  SELECT coalesce(sum(b.calls), 0)::bigint AS calls, coalesce(sum(b.tokens), 0)::bigint AS tokens
+  FROM (
+    -- By session first: a join of each batch is planned as a scan of all sessions.
+    SELECT processing_session_id, count(*) AS calls, sum(estimated_input_tokens) AS tokens
     FROM (
       SELECT estimated_input_tokens, processing_session_id FROM pass1_batch_results
       WHERE status IN ('pending', 'processing') LIMIT %(cap)s
-    ) b
-    JOIN ai_processing_sessions s ON s.id = b.processing_session_id
-    WHERE s.session_status IN ('initiated', 'processing')
-  ) work
+    ) each GROUP BY 1
+  ) b, LATERAL (
+    SELECT session_status FROM ai_processing_sessions s WHERE s.id = b.processing_session_id
+    OFFSET 0
+  ) s
+  WHERE s.session_status IN ('initiated', 'processing')
 ) w, (
   SELECT coalesce(sum(pages), 0) AS pages, count(*) AS jobs FROM (
     SELECT coalesce(f.page_count, greatest(f.pages_read, 1)) AS pages

@@ -40,8 +40,11 @@ class AuditEvent(models.Model):
     target_id = models.TextField(blank=True, default="", db_default="")
     reason = models.TextField(blank=True, default="", db_default="")
     """As it was typed."""
-    result = models.TextField(default="done", db_default="done")
-    """`done`, `refused` or `failed`."""
+    result = models.TextField(
+        choices=[(each, each) for each in ("done", "refused", "failed")],
+        default="done",
+        db_default="done",
+    )
     facts = models.JSONField(default=dict, db_default={})
     """Counts, codes and ids; no PHI."""
 

@@ -15,7 +15,8 @@ from pipeline.states import Step
 from pipeline.words import Word
 
 COUNTED = 10_000
-"""A count goes no further: the millionth waiting record says nothing that this many do not."""
+"""A count goes no further: the millionth waiting record says nothing that this many do not. Of what
+waits and is parked, each pass is counted so far, or a crowd in one would hide the others."""
 FAILED_WINDOW = timedelta(hours=24)
 
 
@@ -54,13 +55,18 @@ class Queue:
 
 _SQL = """
 SELECT step, word, count(*), min(since) FROM (
-  (SELECT current_step AS step, 'waiting' AS word, available_at AS since
-     FROM job_queue WHERE status = 'pending' LIMIT %(cap)s)
+  SELECT step, 'waiting' AS word, since FROM unnest(%(steps)s::text[]) step, LATERAL (
+    SELECT available_at AS since FROM job_queue
+    WHERE status = 'pending' AND current_step = step ORDER BY available_at LIMIT %(cap)s
+  ) waiting
+  UNION ALL
+  SELECT step, 'parked', since FROM unnest(%(steps)s::text[]) step, LATERAL (
+    SELECT updated_at AS since FROM job_queue
+    WHERE status = 'parked' AND current_step = step LIMIT %(cap)s
+  ) parked
   UNION ALL
   (SELECT current_step, 'running', step_started_at
      FROM job_queue WHERE status = 'processing' LIMIT %(cap)s)
-  UNION ALL
-  (SELECT current_step, 'parked', updated_at FROM job_queue WHERE status = 'parked' LIMIT %(cap)s)
   UNION ALL
   (SELECT current_step, 'failed', completed_at FROM job_queue
      WHERE status = 'failed'
@@ -74,7 +80,14 @@ SELECT step, word, count(*), min(since) FROM (
 def queue() -> Queue:
     """Read the queue as it stands."""
     with connection.cursor() as cursor:
-        cursor.execute(_SQL, {"cap": COUNTED, "window": FAILED_WINDOW.total_seconds()})
+        cursor.execute(
+            _SQL,
+            {
+                "cap": COUNTED,
+                "steps": [step.value for step in Step],
+                "window": FAILED_WINDOW.total_seconds(),
+            },
+        )
         rows = cursor.fetchall()
     by_pass: dict[Step, dict[Word, Depth]] = {step: {} for step in Step}
     totals: dict[Word, Depth] = {}

@@ -19,6 +19,6 @@ class AuditEventAdmin(ReadOnlyAdmin):
         "created_at", "actor", "verb", "target_kind", "target_id", "reason", "result",
     )  # fmt: skip
     list_filter = ("result",)
-    id_fields = ("pk",)
+    id_fields = ("pk", "target_id")
     search_help_text = "The exact id of an event or of its target"
     ordering = ("-created_at", "-id")

@@ -16,7 +16,7 @@ class ProviderCallAdmin(ReadOnlyAdmin):
         "id", "step", "outcome", "accepted", "attempt", "part", "http_status", "model",
         "queue_wait_ms", "duration_ms", "input_tokens", "output_tokens", "cost_usd", "created_at",
     )  # fmt: skip
-    list_filter = ("step", "accepted")
+    list_filter = ("step",)
     id_fields = ("pk", "batch_id", "chunk_id", "processing_session_id")
     search_help_text = "The exact id of a call, a batch, a chunk or a session"
     ordering = ("-created_at", "-id")

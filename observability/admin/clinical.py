@@ -18,7 +18,7 @@ class ZoneResultAdmin(ReadOnlyAdmin):
         "id", "status", "zone_index", "zone_type", "attempt_count", "entities_enriched",
         "duration_ms", "error_code",
     )  # fmt: skip
-    list_filter = ("status", "had_transient_failure")
+    list_filter = ("status",)
     id_fields = ("pk", "healthcare_encounter_id", "processing_session_id")
     ordering = ("-created_at",)
 

@@ -47,7 +47,7 @@ class ChunkAdmin(ReadOnlyAdmin):
         "id", "status", "chunk_index", "page_range_start", "page_range_end", "attempt_count",
         "rate_limit_waits", "duration_ms", "error_code",
     )  # fmt: skip
-    list_filter = ("status", "had_transient_failure")
+    list_filter = ("status",)
     id_fields = ("pk", "discovery_session_id", "processing_session_id")
     ordering = ("-created_at",)
 
@@ -96,13 +96,14 @@ class ReconciliationEntryAdmin(ReadOnlyAdmin):
     heavy = ("subjects",)
     list_display = ("id", "discovery_session_id", "decision_index", "rule", "outcome", "reason")
     id_fields = ("pk", "discovery_session_id")
-    ordering = ("-created_at", "decision_index")
+    ordering = ("-created_at",)
 
 
 @admin.register(DiscoveryMetrics)
 class DiscoveryMetricsAdmin(ReadOnlyAdmin):
     """Totals of Pass 0.5."""
 
+    heavy = ("encounter_types_found",)
     list_display = (
         "shell_file_id", "encounters_detected", "encounters_held", "pages_total",
         "pages_unassigned", "chunks_succeeded", "chunks_total", "total_tokens", "error_code",
@@ -121,4 +122,4 @@ class EncounterAdmin(ReadOnlyAdmin):
         "character_count", "entities_published_at",
     )  # fmt: skip
     id_fields = ("pk", "shell_file_id")
-    ordering = ("-created_at", "encounter_index")
+    ordering = ("-created_at",)

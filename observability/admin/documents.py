@@ -43,6 +43,7 @@ class PageAdmin(ReadOnlyAdmin):
     """Pages as they were read, without their text."""
 
     phi = ("text", "words")
+    heavy = ("warnings",)
     list_display = ("shell_file_id", "page_number", "source", "ocr_confidence", "is_blank")
     list_filter = ("source",)
     id_fields = ("shell_file_id",)

@@ -19,7 +19,7 @@ class EncounterResultAdmin(ReadOnlyAdmin):
         "batches_total", "total_retries_used", "total_entities_detected", "total_duration_ms",
         "error_code",
     )  # fmt: skip
-    list_filter = ("status", "batching_used")
+    list_filter = ("status",)
     id_fields = ("pk", "shell_file_id", "healthcare_encounter_id")
     search_help_text = "The exact id of a record, an encounter or its result"
     ordering = ("-created_at",)
@@ -53,10 +53,10 @@ class EntityAdmin(ReadOnlyAdmin):
         "id", "category", "page_number", "alignment", "accepted", "confidence", "ocr_confidence",
         "rule", "review_flags",
     )  # fmt: skip
-    list_filter = ("alignment", "accepted")
+    list_filter = ("alignment",)
     id_fields = ("pk", "healthcare_encounter_id", "shell_file_id")
     search_help_text = "The exact id of an entity, an encounter or a record"
-    ordering = ("-created_at", "entity_index")
+    ordering = ("-created_at",)
 
 
 @admin.register(EntityMetrics)

@@ -17,7 +17,7 @@ class JobAdmin(ReadOnlyAdmin):
         "id", "status", "current_step", "error_code", "priority", "retry_count", "crash_count",
         "heartbeat_at", "created_at",
     )  # fmt: skip
-    list_filter = ("status", "current_step")
+    list_filter = ("status",)
     id_fields = ("pk", "shell_file_id", "record_batch_id")
     search_help_text = "The exact id of a job, of a record, or of the batch it came with"
     ordering = ("-created_at",)
@@ -47,7 +47,7 @@ class SessionAdmin(ReadOnlyAdmin):
         "id", "shell_file_id", "session_status", "pass05_status", "pass1_status",
         "pass1_5_status", "pass2_status", "pass3_status", "failure_pass", "error_code",
     )  # fmt: skip
-    list_filter = ("session_status", "pass05_status", "pass1_status")
+    list_filter = ("session_status",)
     id_fields = ("pk", "shell_file_id")
     search_help_text = "The exact id of a session or of a record"
     ordering = ("-created_at",)

@@ -140,12 +140,3 @@ def test_a_count_stops_at_the_cap() -> None:
 
     assert count == 0
     assert f"LIMIT {COUNTED}" in asked[0]["sql"]
-
-
-@pytest.mark.parametrize(
-    "path", ["/admin/django_rq/dashboard/", "/admin/django_rq/queues/0/empty/"]
-)
-def test_the_pages_of_django_rq_are_not_there(operator: Client, path: str) -> None:
-    response = operator.post(path)
-
-    assert response.status_code == HTTPStatus.NOT_FOUND

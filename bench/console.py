@@ -1,0 +1,210 @@
+"""Every page of the console over millions of batches: how long, how large, how many statements.
+
+Run `python bench/console.py [--batches N] [--requests N] [--only TEXT]`; 6 min and 10 GB with five
+million batches. Starts its own PostgreSQL and Valkey. Exits 1 when a page's p95 passes 150 ms (the
+record of 300 batches: 250 ms and 300 KB).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from medproc.embedded import throw_away_servers  # noqa: E402 - after the path is set
+
+BATCHES = 5_000_000
+BOUND_MS = 150.0
+WIDE_BOUND_MS = 250.0
+WIDE_BOUND_BYTES = 300_000
+WARM = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One page, asked for many times."""
+
+    name: str
+    least_ms: float
+    p50_ms: float
+    p95_ms: float
+    size: int
+    statements: int
+    bound_ms: float = BOUND_MS
+    bound_bytes: int | None = None
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether a bound is passed."""
+        return self.p95_ms >= self.bound_ms or self.size >= (self.bound_bytes or sys.maxsize)
+
+
+def main() -> int:
+    """Seed, measure every page, print a table, and return the exit code."""
+    asked = _arguments()
+    with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
+        os.environ.update(
+            DJANGO_SETTINGS_MODULE="medproc.settings",
+            DATABASE_URL=places.database_url,
+            REDIS_URL=places.redis_url,
+            MEDPROC_DATA_DIR=folder,
+            MEDPROC_PROVIDER="gemini",
+            # The calls and incidents of the seed are of this model; nothing is sent.
+            GEMINI_MODEL="gemini-3.5-flash-lite",
+            GEMINI_BASE_URL="http://127.0.0.1:1",
+        )
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+
+        from bench._seeding import seed
+
+        call_command("migrate", verbosity=0, interactive=False)
+        seed(asked.batches, lambda line: print(line, flush=True))
+        return measure(asked.requests, asked.only)
+
+
+def measure(requests: int, only: str) -> int:
+    """Ask for every page and print what came of it; return 1 where a bound is missed."""
+    from django.contrib.auth.models import User
+    from django.test import Client
+
+    from tests.wide import a_wide_record
+
+    client = Client(SERVER_NAME="127.0.0.1")
+    client.force_login(User.objects.create_superuser("bench"))
+    wide = a_wide_record()
+    missed = []
+    print(f"{'page':44} {'least':>8} {'p50':>8} {'p95':>8} {'size':>9} statements")
+    for name, url in pages(wide):
+        if only not in name:
+            continue
+        found = _measured(client, name, url, requests)
+        missed += [name] if found.is_missed else []
+        times = " ".join(f"{ms:5.0f} ms" for ms in (found.least_ms, found.p50_ms, found.p95_ms))
+        note = "  MISSED" if found.is_missed else ""
+        size = f"{found.size / 1000:6.0f} KB"
+        print(f"{name:44} {times} {size} {found.statements:5}{note}", flush=True)
+    print(f"bounds missed: {', '.join(missed) or 'none'}")
+    return 1 if missed else 0
+
+
+def pages(wide: Any) -> list[tuple[str, str]]:
+    """Return the name and URL of everything that is measured."""
+    from django.apps import apps
+    from django.contrib import admin
+    from django.urls import reverse
+
+    from observability.models import BulkOperation
+    from pipeline.models import Batch, Job
+    from pipeline.states import JobStatus, WorkStatus
+
+    def one(status: JobStatus) -> Job:
+        jobs = Job.objects.filter(status=status).exclude(shell_file_id=wide)
+        return jobs.order_by("-created_at")[0]
+
+    failed, parked, done = map(one, (JobStatus.FAILED, JobStatus.PARKED, JobStatus.COMPLETED))
+    batch = Batch.objects.filter(status=WorkStatus.FAILED)[0]
+    middle = Job.objects.order_by("-created_at")[100_000:][:1] or [done]
+    place = f"{middle[0].created_at.isoformat()}~{middle[0].id}".replace("+", "%2B")
+    operation = BulkOperation.objects.order_by("created_at")[0]
+    named = {name: reverse(f"admin:{name}") for name in (
+        "overview", "records", "failures", "failure_members", "search", "retry",
+        "bulk_operations", "queues", "upload", "tables",
+    )}  # fmt: skip
+    members = f"{named['failure_members']}?window=7d&cause="
+    listed = list(named.items() - {("retry", named["retry"])})
+    listed += [
+        ("record, 300 batches", reverse("admin:record", args=[wide])),
+        *((f"record, {job.status}", reverse("admin:record", args=[job.shell_file_id]))
+          for job in (failed, parked, done)),
+        *((f"records, {word}", f"{named['records']}?is={word}")
+          for word in ("running", "waiting", "parked", "failed", "dead")),
+        ("records, deep", f"{named['records']}?after={place}"),
+        *((f"failures, {window}", f"{named['failures']}?window={window}")
+          for window in ("1h", "24h", "7d")),
+        ("failure_members, API_5XX", f"{members}API_5XX&step=pass1"),
+        ("failure_members, failed for good", f"{members}API_5XX&state=failed"),
+        ("failure_members, rare cause", f"{members}PARSE_JSON&state=absorbed"),
+        ("failure_members, jobs", f"{members}INPUT_ENCRYPTED&source=job"),
+        ("search, batch", f"{named['search']}?q={batch.id}"),
+        ("search, beginning", f"{named['search']}?q={str(batch.id)[:8]}"),
+        ("retry, record", f"{named['retry']}?record={failed.shell_file_id}"),
+        ("retry, cause within 24 h", f"{named['retry']}?error_code=API_5XX&window=24h"),
+        ("bulk_operation", reverse("admin:bulk_operation", args=[operation.id])),
+        ("confirm", reverse("admin:confirm", args=["release"]) + f"?target={parked.id}"),
+    ]  # fmt: skip
+    for model in apps.get_models():
+        if not admin.site.is_registered(model):
+            continue
+        shown = admin.site.get_model_admin(model)
+        base = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        url = reverse(f"{base}_changelist")
+        listed.append((f"list of {model._meta.db_table}", url))
+        for column in shown.get_list_filter(None):  # type: ignore[arg-type]
+            if model._meta.app_label == "auth":
+                continue
+            field: Any = model._meta.get_field(str(column))
+            values = [value for value, _ in field.choices or [("1", "")]]
+            listed += [
+                (f"… {model._meta.db_table} {column}={value}", f"{url}?{column}__exact={value}")
+                for value in values
+            ]
+        row = model._default_manager.first()
+        if row is not None:
+            listed.append((f"… {model._meta.db_table}, searched", f"{url}?q={row.pk}"))
+            listed.append(
+                (f"row of {model._meta.db_table}", reverse(f"{base}_change", args=[row.pk]))
+            )
+    return sorted(listed[:10]) + listed[10:]
+
+
+def _measured(client: Any, name: str, url: str, requests: int) -> Measured:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    with CaptureQueriesContext(connection) as captured:
+        response = client.get(url)
+        statements = len(captured)
+    if response.status_code not in {200, 302}:
+        raise SystemExit(f"{name}: {url} answers {response.status_code}")
+    for _ in range(WARM):
+        client.get(url)
+    took = []
+    for _ in range(requests):
+        began = time.perf_counter()
+        response = client.get(url)
+        took.append(1000 * (time.perf_counter() - began))
+    is_wide = name == "record, 300 batches"
+    return Measured(
+        name=name,
+        least_ms=min(took),
+        p50_ms=statistics.median(took),
+        p95_ms=statistics.quantiles(took, n=20)[-1],
+        size=len(response.content),
+        statements=statements,
+        bound_ms=WIDE_BOUND_MS if is_wide else BOUND_MS,
+        bound_bytes=WIDE_BOUND_BYTES if is_wide else None,
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--batches", type=int, default=BATCHES)
+    parser.add_argument("--requests", type=int, default=30)
+    parser.add_argument("--only", default="", help="only pages whose name holds this")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+"""Every URL of the admin site, who may pass it, and with what: the table of the role matrix.
+
+A new URL gets a row in `PAGES`, `VERB_URLS` or `OTHERS`; the tables of the admin come by
+themselves. A row names what stands in its URL and its form by the keys of `targets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http import HTTPStatus
+from uuid import uuid4
+
+from django.utils import timezone
+
+from observability.acts import VERBS
+from observability.models import BulkItem, BulkOperation
+from observability.rights import ROLES, Right, Role
+from pipeline.models import Job, Pause
+from pipeline.states import JobStatus, Step
+from tests.incident_rows import an_incident
+from tests.rows import a_job
+from tests.wide import a_wide_record
+
+ANONYMOUS = "anonymous"
+OUTSIDER = "outsider"
+"""Has an account, and is no member of staff."""
+NOBODY = "nobody"
+"""A member of staff without a role."""
+PEOPLE = (ANONYMOUS, OUTSIDER, NOBODY, *(role.value for role in Role))
+
+EVERYBODY = frozenset(PEOPLE)
+STAFF = EVERYBODY - {ANONYMOUS, OUTSIDER}
+
+
+def holders(right: Right) -> frozenset[str]:
+    """Return the roles that have a right."""
+    return frozenset(role.value for role, rights in ROLES.items() if right in rights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """A URL with one way to pass it."""
+
+    name: str
+    """In the admin's namespace."""
+    args: tuple[str, ...] = ()
+    """Keys of targets, or plain words."""
+    query: Mapping[str, str] = field(default_factory=dict)
+    form: Mapping[str, str] | None = None
+    """Of a verb: what is posted; a page has none."""
+    who: frozenset[str] = holders(Right.VIEW)
+    answer: HTTPStatus = HTTPStatus.OK
+    """To those who may pass; others get 403, or are sent to the log-in."""
+    writes: frozenset[str] = frozenset()
+    """Tables that a GET writes to: the audit, where PHI is read."""
+
+    statements: int = 7
+    """How many it asks of the database at most, however much is in it."""
+
+    @property
+    def title(self) -> str:
+        """What a test calls it."""
+        return " ".join([self.name, *self.args, *self.query])
+
+    @property
+    def is_verb(self) -> bool:
+        """Whether it takes POST alone."""
+        return self.form is not None
+
+
+PAGES = (
+    Door(name="tables", who=STAFF),
+    Door(name="overview", statements=20),
+    Door(name="search"),
+    Door(name="search", query={"q": "record"}, answer=HTTPStatus.FOUND),
+    Door(name="records"),
+    Door(name="records", query={"is": "failed"}),
+    Door(name="record", args=("record",), statements=18),
+    Door(name="failures"),
+    Door(name="failure_members"),
+    Door(name="failure_members", query={"source": "job"}),
+    Door(name="retry", query={"record": "record"}, who=holders(Right.RETRY), statements=11),
+    Door(name="bulk_operations"),
+    Door(name="bulk_operation", args=("operation",), statements=10),
+    Door(name="queues"),
+    *(
+        Door(
+            name="confirm", args=(verb.name,), query={"target": verb.name}, who=holders(verb.right)
+        )
+        for verb in VERBS.values()
+    ),
+    Door(name="upload", who=holders(Right.UPLOAD)),
+)
+"""What is looked at: GET and HEAD alone; no row is written but where `writes` says so."""
+
+VERB_URLS = (
+    Door(
+        name="retry_start",
+        form={"record": "record", "reason": "as agreed", "token": "token"},
+        who=holders(Right.RETRY),
+        answer=HTTPStatus.FOUND,
+    ),
+    Door(
+        name="bulk_abort",
+        args=("operation",),
+        form={},
+        who=holders(Right.RETRY),
+        answer=HTTPStatus.FOUND,
+    ),
+    *(
+        Door(
+            name="act",
+            args=(verb.name,),
+            form={"target": verb.name, "reason": "as agreed"},
+            who=holders(verb.right),
+            answer=HTTPStatus.FOUND,
+        )
+        for verb in VERBS.values()
+    ),
+    Door(name="upload_receive", form={"token": "token"}, who=holders(Right.UPLOAD)),
+)
+"""What changes something: POST alone, with the token of the form."""
+
+OTHERS = frozenset(
+    {
+        "index", "login", "logout", "password_change", "password_change_done", "autocomplete",
+        "jsi18n", "view_on_site", "app_list", "auth_user_password_change",
+    }
+)  # fmt: skip
+"""Django's own; what matters of them has tests of its own beside the matrix."""
+
+OF_A_TABLE = ("changelist", "add", "history", "delete", "change")
+"""What the admin has for each table: `<application>_<model>_<this>`."""
+
+
+def targets() -> dict[str, str]:
+    """Insert what stands in the URLs and forms; give the id of each by its key."""
+    Pause.objects.create(queue=Step.PASS1, reason="a test")
+    operation = BulkOperation.objects.create(
+        token=uuid4(),
+        verb="retry",
+        selection={"error_code": "API_5XX"},
+        expected={"jobs": 1, "calls": 1, "input_tokens": 7000, "cost_usd": "0.001"},
+        reason="a test",
+        requested_by="somebody",
+    )
+    an_item(operation, a_job(), place=0)
+    return {
+        "record": str(a_wide_record(encounters=1, batches=2, pages=3)),
+        "operation": str(operation.id),
+        "token": str(uuid4()),
+        **targets_of_jobs(),
+        "pause": Step.PASS05.value,
+        "resume": Step.PASS1.value,
+    }
+
+
+def targets_of_jobs() -> dict[str, str]:
+    """Insert a job for each verb about one; give their ids."""
+    parked = a_job(
+        status=JobStatus.PARKED,
+        park_reason="a quota",
+        parked_until=timezone.now() + timedelta(hours=1),
+    )
+    dead = a_job(status=JobStatus.DEAD, error_code="WORKER_LOST", completed_at=timezone.now())
+    return {"cancel": str(a_job().id), "release": str(parked.id), "requeue": str(dead.id)}
+
+
+def an_item(operation: BulkOperation, job: Job, *, place: int) -> None:
+    """Insert a job that a mass action has put back in line."""
+    BulkItem.objects.create(
+        operation=operation,
+        place=place,
+        job_id=job.id,
+        shell_file_id=job.shell_file_id,
+        step=Step.PASS1,
+        scope={},
+        state=BulkItem.DONE,
+    )
+
+
+def more() -> None:
+    """Insert more of everything: what a page asks must not grow with it."""
+    a_wide_record(encounters=3, batches=10, pages=40)
+    for _ in range(4):
+        targets_of_jobs()
+    for operation in BulkOperation.objects.all():
+        others = Job.objects.exclude(id__in=operation.items.values("job_id"))
+        for place, job in enumerate(others):
+            an_item(operation, job, place=place + 1)
+    incident = an_incident(evidence={"affected": {"parked": 3}})
+    for _ in range(3):
+        a_job(status=JobStatus.PARKED, park_reason="down", incident=incident)
+        a_job(
+            step=Step.PAGES,
+            status=JobStatus.FAILED,
+            error_code="INPUT_ENCRYPTED",
+            completed_at=timezone.now(),
+        )

@@ -1,0 +1,300 @@
+"""Every URL of the admin site by every kind of person: who gets in, and that looking is harmless.
+
+The table is `tests/doors.py`; a URL that the resolver has and the table has not fails here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group, User
+from django.db import connection, transaction
+from django.db.models import Model
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from observability.models import AuditEvent
+from observability.rights import Right, Role
+from tests.doors import (
+    ANONYMOUS,
+    NOBODY,
+    OF_A_TABLE,
+    OTHERS,
+    OUTSIDER,
+    PAGES,
+    PEOPLE,
+    STAFF,
+    VERB_URLS,
+    Door,
+    holders,
+    targets,
+)
+
+pytestmark = pytest.mark.django_db
+OK, FOUND, FORBIDDEN = HTTPStatus.OK, HTTPStatus.FOUND, HTTPStatus.FORBIDDEN
+NOT_ALLOWED, NOT_FOUND = HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_FOUND
+TABLES = sorted(admin.site._registry, key=lambda model: model._meta.label_lower)
+OUR_TABLES = [model for model in TABLES if model._meta.app_label != "auth"]
+
+
+def a_client(who: str) -> Client:
+    """Give a browser of somebody, which Django's CSRF checks meet as they meet any."""
+    client = Client(enforce_csrf_checks=True)
+    # The page that gives everybody a token, so that no refusal below is for want of one.
+    client.get(reverse("admin:login"))
+    if who != ANONYMOUS:
+        user = User.objects.create_user(who, is_staff=who != OUTSIDER)
+        user.groups.set(Group.objects.filter(name=who))
+        client.force_login(user)
+    return client
+
+
+def url_of(door: Door, known: dict[str, str]) -> str:
+    """Give the URL of a door, its keys replaced by what they stand for."""
+    args = [arg if door.name in {"act", "confirm"} else known.get(arg, arg) for arg in door.args]
+    query = {name: known.get(key, key) for name, key in door.query.items()}
+    return reverse(f"admin:{door.name}", args=args, query=query)
+
+
+def post(client: Client, url: str, form: dict[str, str] | None = None) -> Any:
+    """Send a form with its token, and take back whatever it did."""
+    with undone():
+        return client.post(
+            url, {**(form or {}), "csrfmiddlewaretoken": client.cookies["csrftoken"].value}
+        )
+
+
+def form_of(door: Door, known: dict[str, str]) -> dict[str, str]:
+    """Give the form of a verb."""
+    return {name: known.get(key, key) for name, key in (door.form or {}).items()}
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """Take back what is done inside."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+def written() -> dict[str, int]:
+    """Count the rows that this transaction has written, by table; PostgreSQL keeps count."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables"
+            " WHERE n_tup_ins + n_tup_upd + n_tup_del > 0"
+        )
+        return dict(cursor.fetchall())
+
+
+def names(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[str | None]:
+    """Give the name of every URL below."""
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from names(pattern.url_patterns)
+        else:
+            yield pattern.name
+
+
+def refusal(who: str, response: Any) -> HTTPStatus:
+    """Return how somebody is refused; it must be to the log-in for those who are not staff."""
+    if who in STAFF:
+        return FORBIDDEN
+    assert response.headers["Location"].startswith(reverse("admin:login"))
+    return FOUND
+
+
+def test_every_url_of_the_site_is_in_the_matrix() -> None:
+    of_tables = {
+        f"{model._meta.app_label}_{model._meta.model_name}_{what}"
+        for model in TABLES
+        for what in OF_A_TABLE
+    }
+    listed = {door.name for door in (*PAGES, *VERB_URLS)} | OTHERS | of_tables
+
+    found = {name for name in names(get_resolver().url_patterns) if name is not None}
+
+    assert found == listed
+
+
+RQ_PATHS = [
+    f"{root}/{path}"
+    for root in ("/admin/django_rq", "/django-rq", "/rq", "/admin/rq")
+    for path in ("", "stats.json", "stats.json/token/", "metrics/", "dashboard/", "queues/0/empty/")
+]
+"""Where django-rq's pages are when somebody mounts them."""
+
+
+def test_a_member_of_staff_without_a_right_neither_sees_nor_acts_on_a_queue() -> None:
+    known, client = targets(), a_client(NOBODY)
+    job = known["cancel"]
+    before = written()
+
+    looked = [
+        client.get(reverse("admin:pipeline_job_change", args=[job])).status_code,
+        client.get(reverse("admin:queues")).status_code,
+    ]
+    acted = {
+        post(client, url, {"target": target, "reason": "idle hands", "post": "yes"}).status_code
+        for url, target in (
+            (reverse("admin:pipeline_job_delete", args=[job]), job),
+            (reverse("admin:act", args=["cancel"]), job),
+            (reverse("admin:act", args=["pause"]), known["pause"]),
+        )
+    }
+    of_rq = {post(client, path).status_code for path in RQ_PATHS}
+
+    assert (looked, acted, of_rq) == ([FORBIDDEN] * 2, {FORBIDDEN}, {NOT_FOUND})
+    assert written() == before
+
+
+def test_neither_statistics_of_rq_nor_any_page_tells_the_password_of_redis(settings: Any) -> None:
+    settings.REDIS_URL = "redis://medproc:a-word-for-redis@127.0.0.1:1/0"
+    known, client = targets(), a_client(Role.ADMINISTRATOR)
+
+    of_rq = {client.get(path, follow=True).status_code for path in RQ_PATHS}
+    pages = {door.title: client.get(url_of(door, known)) for door in PAGES}
+
+    assert of_rq == {NOT_FOUND}
+    assert {title for title, page in pages.items() if b"a-word-for-redis" in page.content} == set()
+    assert {page.status_code for page in pages.values()} == {OK, FOUND}
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_each_page_is_open_to_those_with_its_right_and_writes_nothing(who: str) -> None:
+    known, client = targets(), a_client(who)
+    before = written()
+
+    for door in PAGES:
+        response = client.get(url_of(door, known))
+        expected = door.answer if who in door.who else refusal(who, response)
+        assert response.status_code == expected, door.title
+        now = {table for table, number in written().items() if number != before.get(table)}
+        assert now == (door.writes if who in door.who else set()), door.title
+        before = written()
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_each_verb_is_open_to_those_with_its_right_and_to_nobody_else(who: str) -> None:
+    known, client = targets(), a_client(who)
+
+    for door in VERB_URLS:
+        before = written()
+        response = post(client, url_of(door, known), form_of(door, known))
+        if who in door.who:
+            assert response.status_code == door.answer, door.title
+        else:
+            assert response.status_code == refusal(who, response), door.title
+            assert written() == before, door.title
+
+
+def test_a_verb_takes_neither_a_link_nor_a_form_from_elsewhere() -> None:
+    known, client = targets(), a_client(Role.ADMINISTRATOR)
+    before = written()
+
+    looked = {client.get(url_of(door, known)).status_code for door in VERB_URLS}
+    forged = {
+        client.post(url_of(door, known), form_of(door, known)).status_code for door in VERB_URLS
+    }
+
+    assert looked == {NOT_ALLOWED}
+    assert forged == {FORBIDDEN}
+    assert written() == before
+
+
+def test_a_page_takes_no_form() -> None:
+    known, client = targets(), a_client(Role.ADMINISTRATOR)
+    ours = [door for door in PAGES if door.name not in {"index", "tables"}]
+    before = written()
+
+    answers = {door.title: post(client, url_of(door, known)).status_code for door in ours}
+
+    assert answers == {door.title: NOT_ALLOWED for door in ours}
+    assert written() == before
+
+
+def right_of(model: type[Model]) -> Right:
+    """Return the right that a table asks for."""
+    shown: Any = admin.site.get_model_admin(model)
+    return shown.right  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_each_table_is_open_to_those_with_its_right_and_is_changed_by_nobody(who: str) -> None:
+    targets()
+    client = a_client(who)
+    before = written()
+
+    for model in OUR_TABLES:
+        may = who in holders(right_of(model))
+        row = model._default_manager.first()
+        base = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        key = row.pk if row else uuid4().int % 10**9 if model.__name__ in _NUMBERED else uuid4()
+        for what in OF_A_TABLE:
+            args = [] if what in {"changelist", "add"} else [key]
+            url = reverse(f"{base}_{what}", args=args)
+            response = client.get(url)
+            if not may or what in {"add", "delete"}:
+                # Django says of a row that is not there that it is not, before anything else.
+                gone = what == "history" and row is None and who in STAFF
+                expected = {FOUND} if gone else {refusal(who, response)}
+            else:
+                expected = {OK} if row or what == "changelist" else {FOUND}
+            assert response.status_code in expected, url
+            if what not in {"changelist", "history"} or who == Role.ADMINISTRATOR:
+                sent = post(client, url, {"action": "delete_selected", "post": "yes"})
+                assert sent.status_code in {FORBIDDEN, FOUND, OK}, url
+    assert written() == before
+
+
+_NUMBERED = {"Page", "PageAssignment"}
+
+
+def test_the_first_page_is_the_overview_or_for_a_member_of_staff_without_a_role_nothing() -> None:
+    viewer, nobody = a_client(Role.VIEWER), a_client(NOBODY)
+
+    sent = viewer.get(reverse("admin:index"))
+    shown = nobody.get(reverse("admin:index"))
+
+    assert (sent.status_code, sent.headers["Location"]) == (FOUND, reverse("admin:overview"))
+    assert (shown.status_code, shown.context["app_list"]) == (OK, [])
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_only_an_administrator_makes_users_and_nobody_deletes_them(who: str) -> None:
+    client = a_client(who)
+    other = User.objects.create_user("other", is_staff=True)
+    urls = {
+        "list": reverse("admin:auth_user_changelist"),
+        "add": reverse("admin:auth_user_add"),
+        "change": reverse("admin:auth_user_change", args=[other.pk]),
+        "password": reverse("admin:auth_user_password_change", args=[other.pk]),
+        "groups": reverse("admin:auth_group_changelist"),
+    }
+    closed = {
+        "delete": reverse("admin:auth_user_delete", args=[other.pk]),
+        "make a group": reverse("admin:auth_group_add"),
+    }
+    expected = OK if who == Role.ADMINISTRATOR else FORBIDDEN if who in STAFF else FOUND
+
+    opened = {name: client.get(url).status_code for name, url in urls.items()}
+    refused = {client.get(url).status_code for url in closed.values()}
+
+    assert opened == dict.fromkeys(urls, expected)
+    assert refused == {FORBIDDEN if who in STAFF else FOUND}
+
+
+def test_what_is_refused_leaves_no_audit_of_a_deed() -> None:
+    known = targets()
+    client = a_client(Role.VIEWER)
+
+    for door in VERB_URLS:
+        post(client, url_of(door, known), form_of(door, known))
+
+    assert not AuditEvent.objects.filter(result="done").exists()
