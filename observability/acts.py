@@ -1,4 +1,4 @@
-"""The verbs about one job or queue: what each will do, who may, and how it is done.
+"""The verbs about one job, queue or provider: what each will do, who may, and how it is done.
 
 Imports the pipeline's services, rights and the audit. A table, so that pages, tests and the matrix
 of roles read the same.
@@ -6,6 +6,7 @@ of roles read the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
@@ -16,9 +17,10 @@ from observability import audit
 from observability.rights import Right
 from pipeline import services
 from pipeline.errors import UserError
-from pipeline.models import Job, Pause
-from pipeline.states import JobStatus, Step
-from pipeline.words import PASS_TITLES
+from pipeline.models import Incident, Job, Pause
+from pipeline.provider.factory import NAMES
+from pipeline.states import IncidentState, JobStatus, Step
+from pipeline.words import PASS_TITLES, counted
 
 Act = Callable[[str, str, str], str]
 """From target, reason and user's name to what was done, in words. Raises UserError."""
@@ -63,6 +65,19 @@ def _pause(target: str, reason: str, by: str) -> str:
 def _resume(target: str, reason: str, by: str) -> str:
     done = services.queue_resume(Step(target), reason=reason, by=by)
     return f"resumed; {done.released} released"
+
+
+def _pause_provider(target: str, reason: str, by: str) -> str:
+    provider, model = of_provider(target)
+    services.provider_pause(provider, model, reason=reason, by=by)
+    return "paused"
+
+
+def _resume_provider(target: str, reason: str, by: str) -> str:
+    provider, model = of_provider(target)
+    done = services.provider_resume(provider, model, reason=reason, by=by)
+    ended = counted(done.pauses, "pause") + " and " + counted(done.incidents, "incident")
+    return f"resumed; {ended} ended, {done.released} released"
 
 
 VERBS: dict[str, Verb] = {
@@ -115,6 +130,24 @@ VERBS: dict[str, Verb] = {
             effect="The hold on this pass ends, and what it has parked goes back in line.",
             act=_resume,
         ),
+        Verb(
+            name="pause-provider",
+            title="Pause",
+            target_kind="provider",
+            right=Right.PAUSE,
+            effect="No pass that asks it is begun any more, on any host, and running steps start"
+            " no more calls; calls in flight are kept. What waits is parked as workers come to it.",
+            act=_pause_provider,
+        ),
+        Verb(
+            name="resume-provider",
+            title="Resume",
+            target_kind="provider",
+            right=Right.RESUME,
+            effect="Its pauses end, its open incidents are closed, its gate opens, and what they"
+            " have parked goes back in line. If it still fails, an incident opens again.",
+            act=_resume_provider,
+        ),
     )
 }
 
@@ -138,22 +171,42 @@ def applies(verb: Verb, target: str) -> bool:
     """Whether the target stands so that the verb does something."""
     if verb.target_kind == "job":
         return Job.objects.filter(id=target, status__in=verb.open_to).exists()
-    is_paused = Pause.objects.filter(queue=target, ended_at=None).exists()
-    return is_paused == (verb.name == "resume")
+    if verb.target_kind == "queue":
+        is_paused = Pause.objects.filter(queue=target, ended_at=None).exists()
+        return is_paused == (verb.name == "resume")
+    provider, model = of_provider(target)
+    of = {"provider": provider} | ({} if model is None else {"model": model})
+    is_paused = Pause.objects.filter(provider=provider, model=model, ended_at=None).exists()
+    if verb.name == "pause-provider":
+        return not is_paused
+    return is_paused or Incident.objects.filter(state=IncidentState.OPEN, **of).exists()
 
 
 def target_of(verb: Verb, text: str) -> str:
     """Return the target as it is kept. Raises UserError where it is none."""
     try:
+        if verb.target_kind == "provider":
+            of_provider(text)
+            return text
         return str(UUID(text)) if verb.target_kind == "job" else Step(text).value
     except ValueError:
         raise UserError(f"that names no {verb.target_kind}") from None
+
+
+def of_provider(target: str) -> tuple[str, str | None]:
+    """Return provider and model of `gemini` or `gemini:model`. Raises ValueError."""
+    provider, _, model = target.partition(":")
+    if provider not in NAMES or not re.fullmatch(r"[\w.-]{0,100}", model):
+        raise ValueError
+    return provider, model or None
 
 
 def named(verb: Verb, target: str) -> str:
     """Say the target to people."""
     if verb.target_kind == "queue":
         return f"the queue of {PASS_TITLES[Step(target)]}"
+    if verb.target_kind == "provider":
+        return f"the provider {target.replace(':', ' ')}"
     return f"job {target[:8]}"
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.utils import timezone
 
+from medproc.timing import scaled
 from pipeline.models import Incident, IncidentJob
 from pipeline.states import IncidentKind, IncidentState
 from pipeline.words import counted, duration
@@ -56,6 +58,21 @@ class IncidentReport:
     def as_json(self) -> dict[str, Any]:
         """Return the report for JSON."""
         return asdict(self)
+
+    @property
+    def in_words(self) -> list[tuple[str, str]]:
+        """Return the evidence as pairs of title and words."""
+        evidence = self.evidence
+        said = [
+            (title, _figures(seen))
+            for key, title in (("opened_by", "What opened it"), ("latest", "The last look"))
+            if (seen := evidence.get(key))
+        ]
+        if totals := evidence.get("total_by_code"):
+            said.append(("In all", _codes(totals)))
+        if because := evidence.get("closed_because"):
+            said.append(("Closed, since", because))
+        return said
 
     def as_lines(self) -> list[str]:
         """Return the evidence as indented lines."""
@@ -106,6 +123,15 @@ def incident_report(incident_id: UUID) -> IncidentReport:
         evidence=incident.evidence,
         failed_jobs=tuple(str(job_id) for job_id in failed),
     )
+
+
+def next_probe(incident: Incident) -> datetime | None:
+    """Return when the next probe of an open incident is due; None where none has gone out."""
+    probes = incident.evidence.get("probes") or []
+    if not probes or incident.state != IncidentState.OPEN:
+        return None
+    every = timedelta(seconds=scaled(settings.INCIDENT_PROBE_S))
+    return datetime.fromisoformat(probes[-1]) + every
 
 
 def incident_answer(incident: Incident) -> str:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 
 from django.conf import settings
 from django.utils import timezone
 
-from medproc.timing import scaled
 from observability.failures import Groups, Window, groups
 from observability.forecast import Forecast, Outstanding, Use, forecast, outstanding, uses
-from observability.incidents import incident_answer
+from observability.incidents import incident_answer, next_probe
 from observability.queue import Queue, queue
 from observability.rates import Rates, rates
 from observability.workers import Crew, crew
@@ -138,6 +137,16 @@ def overview() -> Overview:
     )
 
 
+def outlook() -> tuple[Outstanding, float]:
+    """Return what is outstanding, and the minutes that the quota needs for it at least."""
+    left = outstanding(None)
+    gate = _gate().state()
+    return left, max(
+        left.calls / gate.requests_limit if gate.requests_limit else 0.0,
+        left.tokens / gate.tokens_limit if gate.tokens_limit else 0.0,
+    )
+
+
 def _gate() -> Gate:
     served = named_provider(settings)
     return _gate_of(served.provider, served.model, settings.REDIS_URL)
@@ -156,19 +165,11 @@ def _incidents(gate: GateState) -> list[OpenIncident]:
             incident=each,
             answer=incident_answer(each),
             affected=each.evidence.get("affected", {}),
-            next_probe_at=_next_probe(each),
+            next_probe_at=next_probe(each),
             holds=IncidentKind(each.kind) in HOLDING_KINDS,
         )
         for each in ordered
     ]
-
-
-def _next_probe(incident: Incident) -> datetime | None:
-    probes = incident.evidence.get("probes") or []
-    if not probes:
-        return None
-    every = timedelta(seconds=scaled(settings.INCIDENT_PROBE_S))
-    return datetime.fromisoformat(probes[-1]) + every
 
 
 def _ticks(now: datetime) -> list[Tick]:

@@ -10,13 +10,16 @@ from django.urls import URLPattern, path
 
 from observability.views import (
     acts,
+    audit,
     bulk,
     compare,
     failures,
+    incidents,
     overview,
     reading,
     record,
     search,
+    stale,
     upload,
 )
 
@@ -55,6 +58,10 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
         path("actions/", bulk.history, name="bulk_operations"),
         path("actions/<uuid:operation_id>/", bulk.operation, name="bulk_operation"),
         path("actions/<uuid:operation_id>/abort/", bulk.abort, name="bulk_abort"),
+        path("incidents/", incidents.incidents, name="incidents"),
+        path("incidents/<uuid:incident_id>/", incidents.incident, name="incident"),
+        path("stale/", stale.stale, name="stale"),
+        path("audit/", audit.audit, name="audit"),
         path("queues/", acts.queues, name="queues"),
         path("act/<slug:name>/", acts.confirm, name="confirm"),
         path("act/<slug:name>/do/", acts.act, name="act"),

@@ -142,8 +142,9 @@ def stale_batches_reset(
 ) -> list[transitions.Stale]:
     """Put batches and chunks back to `pending` that nobody has worked on for so many seconds.
 
-    Of one job, or of all. Only where the lease of their job has run out, or the job is not running; attempts are kept. A
-    dry run returns what would be put back. At most 100 jobs at a time, oldest first.
+    Of one job, or of all. Only where the lease of their job has run out, or the job is not
+    running; attempts are kept. A dry run returns what would be put back. At most 100 jobs at a
+    time, oldest first.
     """
     if dry_run:
         return transitions.find_stale(older_than_s, job_id=job_id)

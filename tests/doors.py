@@ -15,11 +15,12 @@ from uuid import uuid4
 from django.utils import timezone
 
 from observability.acts import VERBS
+from observability.bulk.kinds import KINDS
 from observability.models import BulkItem, BulkOperation
 from observability.rights import ROLES, Right, Role
 from pipeline.models import Job, Pause
 from pipeline.states import JobStatus, Step
-from tests.incident_rows import an_incident
+from tests.incident_rows import OTHER_MODEL, an_incident
 from tests.rows import a_job
 from tests.wide import a_wide_record
 
@@ -82,6 +83,20 @@ PAGES = (
     Door(name="failure_members"),
     Door(name="failure_members", query={"source": "job"}),
     Door(name="retry", query={"record": "record"}, who=holders(Right.RETRY), statements=11),
+    *(
+        Door(
+            name="mass",
+            args=(kind.name,),
+            query={} if kind.name != "retry" else {"record": "record"},
+            who=holders(kind.right),
+            statements=12,
+        )
+        for kind in KINDS.values()
+    ),
+    Door(name="incidents"),
+    Door(name="incident", args=("incident",), statements=13),
+    Door(name="stale", statements=15),
+    Door(name="audit", who=holders(Right.READ_AUDIT)),
     Door(name="bulk_operations"),
     Door(name="bulk_operation", args=("operation",), statements=10),
     Door(name="queues"),
@@ -101,6 +116,17 @@ VERB_URLS = (
         form={"record": "record", "reason": "as agreed", "token": "token"},
         who=holders(Right.RETRY),
         answer=HTTPStatus.FOUND,
+    ),
+    *(
+        Door(
+            name="mass_start",
+            args=(kind.name,),
+            form={"record": "record", "reason": "as agreed", "token": "token"},
+            who=holders(kind.right),
+            # Nothing of the table is stale; the others find something.
+            answer=HTTPStatus.OK if kind.name == "reset" else HTTPStatus.FOUND,
+        )
+        for kind in KINDS.values()
     ),
     Door(
         name="bulk_abort",
@@ -154,6 +180,9 @@ def targets() -> dict[str, str]:
         **targets_of_jobs(),
         "pause": Step.PASS05.value,
         "resume": Step.PASS1.value,
+        "incident": str(an_incident(of=OTHER_MODEL).id),
+        "pause-provider": "local",
+        "resume-provider": f"{OTHER_MODEL.provider}:{OTHER_MODEL.model}",
     }
 
 

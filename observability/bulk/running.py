@@ -1,6 +1,6 @@
 """Run what was started: a few seconds of items at each tick of the clock, until all have settled.
 
-Imports the console's models, the kinds of actions and the pipeline's clock. Each item settles in the
+Imports the console's models, the kinds of actions and the clock. Each item settles in the
 transaction of what it does, so a clock that is killed goes on where it was.
 """
 

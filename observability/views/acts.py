@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,7 +17,9 @@ from observability.queue import Depth, queue
 from observability.views.guard import page, verb
 from observability.views.shown import shown
 from pipeline.errors import UserError
-from pipeline.models import Job, Pause
+from pipeline.models import Incident, Job, Pause
+from pipeline.provider.factory import named_provider
+from pipeline.states import IncidentState
 from pipeline.words import PASS_TITLES, Word
 
 
@@ -42,7 +48,10 @@ def act(request: HttpRequest, name: str) -> HttpResponse:
 def queues(request: HttpRequest) -> HttpResponse:
     """List the queues: what waits in each and since when, and who holds it."""
     found = queue()
-    paused = {pause.queue: pause for pause in Pause.objects.filter(ended_at=None)[:50]}
+    paused = {
+        pause.queue: pause
+        for pause in Pause.objects.filter(ended_at=None, queue__isnull=False)[:50]
+    }
     return shown(
         request,
         "console/queues.html",
@@ -56,8 +65,38 @@ def queues(request: HttpRequest) -> HttpResponse:
             )
             for step, of in found.by_pass.items()
         ],
-        providers=[pause for pause in paused.values() if pause.provider],
+        providers=_providers(),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Provider:
+    """A provider, or one model of it, and what holds it."""
+
+    target: str
+    pause: Pause | None
+    incidents: Sequence[Incident]
+
+
+def _providers() -> list[_Provider]:
+    """Return the provider that is asked, and whatever else is held."""
+    pauses = list(Pause.objects.filter(ended_at=None, provider__isnull=False)[:50])
+    incidents = list(Incident.objects.filter(state=IncidentState.OPEN).defer("evidence")[:50])
+    asked = named_provider(settings)
+    targets = [asked.provider, f"{asked.provider}:{asked.model}"]
+    targets += [_target(each) for each in pauses] + [_target(each) for each in incidents]
+    return [
+        _Provider(
+            target=target,
+            pause=next((each for each in pauses if _target(each) == target), None),
+            incidents=[each for each in incidents if _target(each) == target],
+        )
+        for target in dict.fromkeys(targets)
+    ]
+
+
+def _target(held: Pause | Incident) -> str:
+    return f"{held.provider}:{held.model}" if held.model else str(held.provider)
 
 
 def _chosen(request: HttpRequest, name: str) -> Verb:
@@ -90,7 +129,7 @@ def _confirm(
 
 
 def _home(chosen: Verb, target: str) -> str:
-    if chosen.target_kind == "queue":
+    if chosen.target_kind != "job":
         return reverse("admin:queues")
     record = Job.objects.filter(id=target).values_list("shell_file_id", flat=True).first()
     if record is None:

@@ -22,7 +22,7 @@ def search(request: HttpRequest) -> HttpResponse:
     except IdError as error:
         return shown(request, "console/search.html", "Search", text=text, problem=str(error))
     if located.shell_file_id is None:
-        return redirect("admin:pipeline_incident_change", located.id)
+        return redirect("admin:incident", located.id)
     url = reverse("admin:record", args=[located.shell_file_id])
     is_record = located.node_id == located.shell_file_id
     return redirect(url if is_record else f"{url}?node={located.node_id}")

@@ -17,6 +17,7 @@ from observability.models import AuditEvent
 from observability.rights import ROLES, Role
 from pipeline.models import Job, Pause
 from pipeline.states import JobStatus, Step
+from tests.incident_rows import GEMINI, an_incident
 from tests.rows import a_job
 
 pytestmark = pytest.mark.django_db
@@ -37,6 +38,10 @@ def a_target(verb: str) -> str:
         if verb == "resume":
             Pause.objects.create(queue=Step.PASS1, reason="a test")
         return Step.PASS1.value
+    if VERBS[verb].target_kind == "provider":
+        if verb == "resume-provider":
+            an_incident()
+        return f"{GEMINI.provider}:{GEMINI.model}"
     columns: dict[str, dict[str, Any]] = {
         "cancel": {},
         "release": {

@@ -196,7 +196,7 @@ def test_a_search_leads_to_what_an_id_stands_for(viewer: Client) -> None:
     assert list(found.values()) == [
         record,
         record,
-        reverse("admin:pipeline_incident_change", args=[incident.id]),
+        reverse("admin:incident", args=[incident.id]),
     ]
     assert "hexadecimal" in unknown.content.decode()
 

@@ -1,0 +1,67 @@
+"""Audit: who did what, when, why, and what came of it. For those with the right alone."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import django_filters
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from observability.keyset import keyset_page
+from observability.models import AuditEvent
+from observability.rights import Right
+from observability.views.guard import page
+from observability.views.shown import shown
+
+LISTED = 50
+RESULTS = [(each, each) for each in ("done", "refused", "failed")]
+
+
+class Events(django_filters.FilterSet):  # type: ignore[misc]
+    """The filter of the list; all of it stands in the URL."""
+
+    actor = django_filters.CharFilter(label="Who")
+    verb = django_filters.CharFilter(label="Verb")
+    target = django_filters.CharFilter(label="Target", field_name="target_id")
+    result = django_filters.ChoiceFilter(label="Result", choices=RESULTS, empty_label="any")
+
+    class Meta:
+        model = AuditEvent
+        fields: list[str] = []
+
+
+@page(Right.READ_AUDIT)
+def audit(request: HttpRequest) -> HttpResponse:
+    """List the events, newest first."""
+    asked = request.GET.copy()
+    place = asked.pop("after", [""])[-1]
+    chosen = Events(asked, queryset=AuditEvent.objects.all())
+    listed = keyset_page(chosen.qs, "created_at", place, LISTED)
+    return shown(
+        request,
+        "console/audit.html",
+        "Audit",
+        filter=chosen,
+        listed=listed,
+        rows=[(each, _target_url(each), _facts(each)) for each in listed.rows],
+        query=asked.urlencode(),
+    )
+
+
+def _target_url(event: AuditEvent) -> str:
+    """Return the page of what a verb was done to; nothing where there is none."""
+    try:
+        target = UUID(event.target_id)
+    except ValueError:
+        if event.target_kind in {"queue", "provider"}:
+            return reverse("admin:queues")
+        return ""
+    if event.target_kind == "bulk operation":
+        return reverse("admin:bulk_operation", args=[target])
+    return reverse("admin:search", query={"q": str(target)})
+
+
+def _facts(event: AuditEvent) -> list[tuple[str, Any]]:
+    return [(name.replace("_", " "), of) for name, of in event.facts.items() if of not in ("", {})]
