@@ -16,7 +16,7 @@ AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
 	DATABASE_URL=postgresql://medproc@db.internal/medproc REDIS_URL=rediss://redis.internal:6379/0 \
 	ALLOWED_HOSTS=medproc.example.org CSRF_TRUSTED_ORIGINS=https://medproc.example.org
 
-.PHONY: help demo up test check eval bench lock clean
+.PHONY: help demo up test check chaos eval bench lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -38,6 +38,9 @@ check: $(VENV)/dev.stamp ## lint, types, import contracts, migrations, deploy ch
 	$(VENV)/bin/lint-imports
 	$(AS_PRODUCTION) $(RUN) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(AS_PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
+
+chaos: $(VENV)/dev.stamp ## 200 kills, and every server taken away under load; proves nothing is lost
+	@$(RUN) -m tests.chaos
 
 eval: $(VENV)/runtime.stamp ## extraction quality on labelled notes: make eval DATA=folder
 	@$(RUN) manage.py evaluate $(if $(DATA),"$(DATA)")

@@ -161,12 +161,15 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
+# Uploads go to files that only this user can read, and are bounded while they arrive.
+FILE_UPLOAD_HANDLERS = ["observability.uploading.handler.RecordUpload"]
+FILE_UPLOAD_TEMP_DIR = str(private.folder(MEDPROC_DATA_DIR / "uploads"))
+FILE_UPLOAD_PERMISSIONS = 0o600
+DATA_UPLOAD_MAX_NUMBER_FILES = 100
+
 # Duties of the clock that applications above the pipeline bring.
 CLOCK_DUTIES = ["observability.bulk.running.DUTY"]
 
-# What is uploaded lies in private files, as documents do, and no request passes the limit.
-FILE_UPLOAD_HANDLERS = ["observability.uploading.BoundedUploadHandler"]
-FILE_UPLOAD_TEMP_DIR = str(private.folder(MEDPROC_DATA_DIR / "uploads"))
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
 RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}
 # Any member of staff could empty a queue in django-rq's own pages, whatever her permissions.

@@ -203,6 +203,8 @@ def _detected(
         notes=tuple(_warning(w) for w in result.warnings) if result else (),
         facts={
             "encounter_index": encounter.encounter_index,
+            "page_start": encounter.page_start,
+            "page_end": encounter.page_end,
             "published": encounter.entities_published_at is not None,
         },
         children=tuple(
@@ -325,6 +327,8 @@ def _call(call: ProviderCall) -> Node:
             "prompt_version": call.prompt_version,
             "schema_version": call.schema_version,
             "response_id": call.response_id,
+            "page_range_start": call.page_range_start,
+            "page_range_end": call.page_range_end,
             "quota_id": call.quota_id,
             "retry_after_ms": call.retry_after_ms,
         },
@@ -354,8 +358,9 @@ def _job_cause(rows: RecordRows) -> Cause | None:
 
 
 def _crashes(job: Job) -> Iterator[str]:
-    for crash in (job.error_details or {}).get("crashes", ()):
-        yield f"worker {crash['worker_id']} was lost in {crash['step']} at {crash['at'][:19]}"
+    for each in (job.error_details or {}).get("history", ()):
+        if each["event"] == "crashed":
+            yield f"worker {each['worker_id']} was lost in {each['step']} at {each['at'][:19]}"
 
 
 def _warning(warning: Mapping[str, Any]) -> str:

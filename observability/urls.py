@@ -8,7 +8,17 @@ from __future__ import annotations
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
-from observability.views import acts, bulk, failures, overview, record, search, upload
+from observability.views import (
+    acts,
+    bulk,
+    compare,
+    failures,
+    overview,
+    reading,
+    record,
+    search,
+    upload,
+)
 
 
 def console_urls(site: AdminSite) -> list[URLPattern]:
@@ -18,6 +28,24 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
         path("search/", search.search, name="search"),
         path("records/", record.records, name="records"),
         path("records/<uuid:record_id>/", record.record, name="record"),
+        path("records/<uuid:record_id>/pages/", reading.to_page, name="record_pages"),
+        path(
+            "records/<uuid:record_id>/pages/<int:number>/", reading.record_page, name="record_page"
+        ),
+        path(
+            "records/<uuid:record_id>/pages/<int:number>/image/", reading.image, name="page_image"
+        ),
+        path("records/<uuid:record_id>/compare/", compare.compare, name="compare"),
+        path(
+            "records/<uuid:record_id>/compare/replies/",
+            compare.compare_replies,
+            name="compare_replies",
+        ),
+        path("calls/<uuid:call_id>/reading/", reading.call, name="call_reading"),
+        path("upload/", upload.upload, name="upload"),
+        path("upload/files/", upload.files, name="upload_files"),
+        path("upload/batch/", upload.batch, name="upload_batch"),
+        path("upload/batch/<uuid:batch_id>/close/", upload.close, name="upload_close"),
         path("failures/", failures.failures, name="failures"),
         path("failures/members/", failures.members, name="failure_members"),
         path("retry/", bulk.retry_preview, name="retry"),
@@ -28,8 +56,6 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
         path("queues/", acts.queues, name="queues"),
         path("act/<slug:name>/", acts.confirm, name="confirm"),
         path("act/<slug:name>/do/", acts.act, name="act"),
-        path("upload/", upload.upload, name="upload"),
-        path("upload/receive/", upload.receive, name="upload_receive"),
     ]
     for each in pages:
         each.callback = site.admin_view(each.callback)

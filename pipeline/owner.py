@@ -172,7 +172,7 @@ class _Owner:
             call=self._call,
             decide=self._policy.decide,
             groups=self._work.groups,
-            admit=self._policy.admit,
+            admit=self._admit,
             limits=limits,
         ) as run:
             self._policy.follow(run, time.monotonic() + deadline_s)
@@ -231,6 +231,13 @@ class _Owner:
         for row in self._pieces.rows_answered:
             _begin(self._touch(row.id))
             self._end_row(row)
+
+    def _admit(self, item: fanout.Item[Key, Hashable], now: float) -> float | None:
+        """Ask for a start; under a lease whose time is over, renew it first or stop."""
+        # A machine that has slept does not know that somebody else has the job by now.
+        if time.monotonic() - self._beat_at > scaled(settings.LEASE_S):
+            self._beat(time.monotonic())
+        return self._policy.admit(item, now)
 
     def _call(self, item: fanout.Item[Key, Hashable], attempt: int, cancel: Cancel) -> Answer:
         piece = self._pieces[item.key]

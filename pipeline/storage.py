@@ -25,6 +25,8 @@ from pipeline.errors import ErrorCode, PipelineError
 logger = logging.getLogger(__name__)
 
 _BLOCK = 1 << 20
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""The disk, the owner's quota, or what a process may write to a file, is used up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,7 @@ def store(source: BinaryIO) -> Stored:
         key = default_storage.save(name, File(source))
     except OSError as error:
         discard(name)
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in _NO_ROOM:
             raise
         raise PipelineError(code=ErrorCode.STORAGE_FULL) from None
     return Stored(key=key, sha256=digest.hexdigest(), size_bytes=size)

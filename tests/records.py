@@ -98,10 +98,16 @@ def failed_record(
 
 
 def run_again(record_id: UUID) -> None:
-    """Run the pass that a record waits for, through an emulator that plays no fault."""
-    step = Job.objects.get(shell_file_id=record_id).current_step
+    """Run the pass that a record waits for, through an emulator that plays no fault.
+
+    Others that wait for the same pass may have their turn first.
+    """
+    waiting = Job.objects.filter(shell_file_id=record_id, status=JobStatus.PENDING)
+    step = waiting.get().current_step
     with through_emulator(), override_settings(LEASE_S=PATIENCE_S, CALL_DEADLINE_S=PATIENCE_S):
-        jobs.run_step(step)
+        for _ in range(Job.objects.filter(status=JobStatus.PENDING).count()):
+            if waiting.filter(current_step=step).exists():
+                jobs.run_step(step)
 
 
 def rows(sql: str, *parameters: str) -> list[dict[str, Any]]:

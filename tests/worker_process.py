@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -64,6 +65,8 @@ def _command(order: dict[str, Any], folder: Path) -> int:
         from tests.fixtures_jobs import report_backend
 
         report_backend("parent")
+    if order["file_bytes"] is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order["file_bytes"],) * 2)
     try:
         execute_from_command_line(["manage.py", *order["arguments"]])
     except SystemExit as end:

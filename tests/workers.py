@@ -134,9 +134,13 @@ class Nursery:
         *arguments: str,
         grace_s: float = 600.0,
         parent_queries: bool = False,
+        file_bytes: int | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> WorkerCommand:
-        """Start a command whose steps do as `fixtures_jobs.BEHAVIOURS[does]`, if they are ours."""
+        """Start a command whose steps do as `fixtures_jobs.BEHAVIOURS[does]`, if they are ours.
+
+        `file_bytes` is the most that its processes may write to a file, as on a full disk.
+        """
         order = {
             "folder": str(folder),
             "does": does,
@@ -144,6 +148,7 @@ class Nursery:
             "grace_s": grace_s,
             "database": connection.settings_dict["NAME"],
             "parent_queries": parent_queries,
+            "file_bytes": file_bytes,
             "settings": dict(settings or {}),
         }
         assert self._process.stdin is not None

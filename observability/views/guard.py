@@ -6,7 +6,9 @@ anything, whatever its code does; a verb takes POST alone, with Django's CSRF to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
@@ -14,6 +16,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
+from observability import audit
 from observability.rights import Right
 
 View = Callable[..., HttpResponse]
@@ -35,13 +38,59 @@ def page(right: Right = Right.VIEW) -> Callable[[View], View]:
             if request.method not in {"GET", "HEAD"}:
                 return HttpResponseNotAllowed(["GET", "HEAD"])
             _require(request, right)
-            with transaction.atomic():
-                _read_only()
+            with reading():
                 return view(request, *args, **kwargs)
 
         return answer
 
     return guarded
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A response that holds PHI, and what of it the audit is told."""
+
+    response: HttpResponse
+    target_kind: str
+    target_id: object
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    is_written_down: bool = False
+    """The page that it belongs to has been; a second row would count one reading twice."""
+
+
+def phi(view: Callable[..., Seen]) -> View:
+    """Let a view answer GET alone, to whoever may read PHI, once it is written down.
+
+    The view reads in `reading()` where it asks the database; a page that is not there is no
+    reading. Nothing is shown whose row could not be written.
+    """
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        _require(request, Right.READ_PHI)
+        seen = view(request, *args, **kwargs)
+        if not seen.is_written_down:
+            audit.record(
+                request.user,
+                audit.READ_PHI,
+                target_kind=seen.target_kind,
+                target_id=seen.target_id,
+                facts=seen.facts,
+            )
+        seen.response["Cache-Control"] = "no-store"
+        return seen.response
+
+    return answer
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Open a read-only transaction with a time limit."""
+    with transaction.atomic():
+        _read_only()
+        yield
 
 
 def verb(right: Right = Right.VIEW) -> Callable[[View], View]:

@@ -66,6 +66,7 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         path=path[1:],
         node=path[-1],
         calls=[child for child in path[-1].children if child.kind is Kind.CALL],
+        node_pages=_pages(path[-1]),
         parts=[child for child in path[-1].children if child.kind is not Kind.CALL],
         timeline=timeline(rows, list(incidents[:20])),
         coverage=coverage(record_id, rows.shell_file.warnings),
@@ -75,7 +76,7 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
 _IN_TITLE = frozenset(
     {
         "encounter_index", "batch_index", "chunk_index", "zone_index", "page_range_start",
-        "page_range_end",
+        "page_range_end", "page_start", "page_end",
     }
 )  # fmt: skip
 """Facts that the node's title says."""
@@ -83,6 +84,13 @@ _IN_TITLE = frozenset(
 
 _RETRIED_ALONE = {Kind.ENCOUNTER: "encounter", Kind.BATCH: "batch", Kind.CHUNK: "batch"}
 """Nodes that can be retried without the rest of their record, and how a retry names them."""
+
+
+def _pages(node: Node) -> tuple[int, int] | None:
+    """Return the first and last page that a node is about; None where it is about all or none."""
+    first = node.facts.get("page_range_start") or node.facts.get("page_start")
+    last = node.facts.get("page_range_end") or node.facts.get("page_end")
+    return (first, last) if first and last else None
 
 
 def _tokens(node: Node) -> int:

@@ -1,19 +1,32 @@
-"""Upload: several files at once, each with a clear word for what became of it."""
+"""Upload: files in, a record each, a clear word for each refusal; with or without a script."""
 
 from __future__ import annotations
 
+from typing import cast
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.core.files.uploadedfile import TemporaryUploadedFile
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
 
 from observability.rights import Right
-from observability.uploading import Taken, take
+from observability.uploading.handler import TOO_LARGE
+from observability.uploading.taking import (
+    Form,
+    Outcome,
+    close_batch,
+    form_of,
+    take_in,
+    too_large,
+)
 from observability.views.guard import page, verb
 from observability.views.shown import shown
+from pipeline import services
+from pipeline.errors import UserError
+from pipeline.models import RecordBatch
 
 
 @page(Right.UPLOAD)
@@ -23,36 +36,104 @@ def upload(request: HttpRequest) -> HttpResponse:
 
 
 @verb(Right.UPLOAD)
-def receive(request: HttpRequest) -> HttpResponse:
-    """Take the files; answer with their lines alone where a script asks (`X-Part: results`)."""
+def files(request: HttpRequest) -> HttpResponse:
+    """Take in the files of the form; answer JSON to the page's script, a page to anybody else."""
+    wants_json = request.headers.get("Accept", "") == "application/json"
     try:
-        token = UUID(request.POST.get("token", ""))
-    except ValueError:
-        raise BadRequest from None
-    taken = [
-        take(
-            file,
-            token=token,
-            patient=request.POST.get("patient", ""),
-            actor=request.user,
-            user_agent=request.headers.get("User-Agent", ""),
-            address=request.META.get("REMOTE_ADDR") or None,
-        )
-        for file in request.FILES.getlist("file")
-        if isinstance(file, TemporaryUploadedFile)
-    ]
-    if request.headers.get("X-Part") == "results":
-        return TemplateResponse(request, "console/taken.html", {"taken": taken})
-    return _form(request, taken)
+        form = form_of(request.POST)
+        outcomes, batch_id = _taken(request, form, is_alone=wants_json)
+        if not outcomes:
+            raise UserError("choose a file first")
+    except UserError as error:
+        if wants_json:
+            return _json([Outcome(name="", message=error.message)])
+        return _form(request, problem=error.message)
+    if wants_json:
+        return _json(outcomes)
+    return _form(request, outcomes=outcomes, batch_id=batch_id)
 
 
-def _form(request: HttpRequest, taken: list[Taken] | None = None) -> HttpResponse:
+@verb(Right.UPLOAD)
+def batch(request: HttpRequest) -> HttpResponse:
+    """Open a batch for files that are sent one by one."""
+    return JsonResponse({"batch": str(services.batch_open())})
+
+
+@verb(Right.UPLOAD)
+def close(request: HttpRequest, batch_id: UUID) -> HttpResponse:
+    """Close a batch; closing it twice changes nothing."""
+    found = get_object_or_404(RecordBatch, id=batch_id)
+    if found.submitted_at is None:
+        close_batch(batch_id)
+    return JsonResponse({"batch": str(batch_id)})
+
+
+def _taken(
+    request: HttpRequest, form: Form, *, is_alone: bool
+) -> tuple[list[Outcome], UUID | None]:
+    """Take in all files of the request; several of them make a batch of records."""
+    uploaded = cast("list[TemporaryUploadedFile]", request.FILES.getlist("files"))
+    outcomes = [too_large(name, request.user) for name in getattr(request, TOO_LARGE, ())]
+    opened = None
+    if not is_alone and len(uploaded) > 1:
+        opened = services.batch_open()
+        form = Form(token=form.token, patient=form.patient, priority=form.priority, batch_id=opened)
+    try:
+        for file in uploaded:
+            with file:
+                outcomes.append(
+                    take_in(
+                        file,
+                        form,
+                        actor=request.user,
+                        user_agent=request.headers.get("User-Agent", "")[:500],
+                        ip_address=request.META.get("REMOTE_ADDR") or None,
+                    )
+                )
+    finally:
+        if opened is not None:
+            close_batch(opened)
+    kept = opened is not None and RecordBatch.objects.filter(id=opened).exists()
+    return outcomes, opened if kept else None
+
+
+def _form(
+    request: HttpRequest,
+    *,
+    outcomes: list[Outcome] | None = None,
+    batch_id: UUID | None = None,
+    problem: str = "",
+) -> HttpResponse:
+    posted = request.POST
     return shown(
         request,
         "console/upload.html",
         "Upload",
-        taken=taken or [],
+        # A corrected form is another sending; a double click sends the first one's token twice.
         token=uuid4(),
-        max_mb=settings.MAX_UPLOAD_MB,
-        max_bytes=settings.MAX_UPLOAD_MB * 1024 * 1024,
+        patient=posted.get("patient", ""),
+        priority=posted.get("priority", "0"),
+        limit_mb=settings.MAX_UPLOAD_MB,
+        most_files=settings.DATA_UPLOAD_MAX_NUMBER_FILES,
+        outcomes=outcomes or [],
+        taken=sum(each.record_id is not None for each in outcomes or []),
+        batch_id=batch_id,
+        problem=problem,
+        words=("waiting", "running", "done", "failed"),
     )
+
+
+def _json(outcomes: list[Outcome]) -> JsonResponse:
+    if len(outcomes) != 1:
+        raise BadRequest
+    (each,) = outcomes
+    answer = {
+        "record": str(each.record_id) if each.record_id else None,
+        "url": reverse("admin:record", args=[each.record_id]) if each.record_id else None,
+        "repeated": each.is_repeated,
+        "code": each.code,
+        "message": each.message,
+    }
+    response = JsonResponse(answer)
+    response["Cache-Control"] = "no-store"
+    return response

@@ -33,6 +33,7 @@ from pipeline.stages.pass1.stage import _Batches
 from pipeline.states import Step
 from pipeline.transitions import Flush, Lease, claim, row_of, write
 from tests import records
+from tests.rows import crashes_of
 from tests.running import astray, ended, take_over
 from tests.short_records import short_record
 from tests.workers import WorkerCommand, children, is_alive, until
@@ -306,23 +307,24 @@ def succeed_without_publishing(lease: Lease, batch: Any) -> None:
     write(lease, Flush(work=Batch, items=[row_of(row)]))
 
 
-def test_what_a_horse_writes_after_its_lease_was_taken_is_refused(
+def test_a_horse_that_slept_beyond_its_lease_asks_nothing_and_writes_nothing(
     start: Start, emulator: Emulator, tmp_path: Path
 ) -> None:
     received = submitted(tmp_path, 8)
-    pool = start()
+    pool = start(LEASE_S=80)
     until(lambda: len(batches(received, status="succeeded")) >= 2)
     orphan = the_horse(pool)
     until(lambda: stopped_outside_a_transaction(orphan, received))
 
-    take_over(received.job_id)
-    ended(received)
-    before = state_of(received)
+    with a_clock():
+        ended(received)
+    before, calls = state_of(received), asked(emulator, batches(received))
     os.kill(orphan, signal.SIGCONT)
 
     until(lambda: "lease_lost" in pool.printed())
     until(lambda: orphan not in pool.horses())
     assert state_of(received) == before
+    assert asked(emulator, batches(received)) == calls
     assert_whole(received, emulator)
 
 
@@ -340,12 +342,15 @@ def test_an_orphan_whose_worker_was_killed_writes_nothing_once_its_job_is_taken(
     os.kill(worker, signal.SIGKILL)
     assert services.jobs_reconcile().recovered == 0
     assert job_of(received).worker_id == owner
+    gen = job_of(received).lease_gen
     take_over(received.job_id)
+    written = calls_under(received, gen)
 
     until(lambda: "lease_lost" in pool.printed())
     until(lambda: not is_alive(orphan))
     assert_whole(received, emulator)
-    (crash,) = job_of(received).error_details["crashes"]
+    assert calls_under(received, gen) == written
+    (crash,) = crashes_of(job_of(received))
     assert (crash["worker_id"], crash["step"]) == (owner, "pass1")
     assert job_of(received).lease_gen > crash["lease_gen"]
 
@@ -363,7 +368,7 @@ def test_a_worker_killed_with_its_horse_is_recovered_by_the_clock_alone(
             os.kill(pid, signal.SIGKILL)
 
         assert_whole(received, emulator)
-    (crash,) = job_of(received).error_details["crashes"]
+    (crash,) = crashes_of(job_of(received))
     assert crash["step"] == "pass1"
     assert (job_of(received).crash_count, job_of(received).retry_count) == (0, 0)
 
@@ -384,7 +389,7 @@ def test_a_horse_that_dies_three_times_in_a_step_leaves_a_dead_letter_at_once(
 
     assert (job.status, job.error_code, job.crash_count) == ("dead", "WORKER_LOST", 3)
     assert job.error_details is not None
-    assert [each["step"] for each in job.error_details["crashes"]] == ["pass1"] * 3
+    assert [each["step"] for each in crashes_of(job)] == ["pass1"] * 3
     assert ShellFile.objects.get(id=received.shell_file_id).status == "pass05_complete"
     call_command("explain", str(job.id))
     said = capsys.readouterr().out
@@ -448,6 +453,14 @@ def a_clock() -> Iterator[subprocess.Popen[bytes]]:
     finally:
         clock.terminate()
         assert clock.wait(timeout=60) == 0
+
+
+def calls_under(received: Received, gen: int) -> list[Any]:
+    """Give the calls that were recorded under a lease."""
+    rows = ProviderCall.objects.filter(
+        processing_session__shell_file_id=received.shell_file_id, lease_gen=gen
+    )
+    return list(rows.order_by("id").values_list("id", "outcome"))
 
 
 def stopped_outside_a_transaction(horse: int, received: Received) -> bool:

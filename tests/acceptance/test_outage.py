@@ -24,7 +24,6 @@ from pipeline.models import Batch, Incident, Job, ProviderCall, ShellFile
 from pipeline.provider.emulator import Emulator
 from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.provider.emulator.scenario import load_scenario
-from pipeline.queues import entry_id, push
 from pipeline.stages.intake import Received
 from pipeline.states import IncidentKind, IncidentState, JobStatus
 from tests import records
@@ -207,22 +206,6 @@ def test_an_outage_goes_on_where_redis_is_emptied_in_the_middle_of_it(
             the_incident().first_failure_at.timestamp(), abs=0.001
         )
         assert gate().state().counters.breaker_trips == 1
-        wake_what_waits(outage)
         assert_nothing_was_lost_or_spent(outage)
         assert outage.calls("OK").count() > answered
         until(nothing_is_open)
-
-
-def wake_what_waits(outage: Outage) -> None:
-    """Do what the reconciler is there for: wake a worker for each row whose wake-up was lost.
-
-    To be replaced by the reconciler's own duty of the clock.
-    """
-
-    def wake() -> bool:
-        for job in outage.jobs:
-            if job.status == JobStatus.PENDING:
-                push(job.current_step, entry_id(job.id, job.current_step, job.dispatch_no))
-        return all(job.status == JobStatus.COMPLETED for job in outage.jobs)
-
-    until(wake, RECORD_PATIENCE_S)

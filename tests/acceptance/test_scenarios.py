@@ -33,7 +33,7 @@ from pipeline.quotas import day_ends_at
 from pipeline.stages.intake import Received
 from pipeline.states import IncidentState, JobStatus
 from tests import records
-from tests.running import RECORD_PATIENCE_S, astray, ended, take_over
+from tests.running import RECORD_PATIENCE_S, astray, ended
 from tests.short_records import short_record
 from tests.workers import WorkerCommand, children, until
 
@@ -254,7 +254,7 @@ def test_on_a_mixed_day_thirty_records_complete_or_fail_whole(
 
 
 def kill_a_step(received: Sequence[Received]) -> None:
-    """Kill the horse of a step of Pass 1 in its middle, and give its job to another worker."""
+    """Kill the horse of a step of Pass 1 in its middle; the clock gives its job to another."""
     at_work = Job.objects.filter(
         id__in=[each.job_id for each in received],
         current_step="pass1",
@@ -274,8 +274,6 @@ def kill_a_step(received: Sequence[Received]) -> None:
             os.kill(horse, signal.SIGKILL)
         left = list(at_work.filter(worker_id=name))
         os.kill(worker, signal.SIGCONT)
-    for job in left:
-        take_over(job.id)
 
 
 def assert_whole(received: Sequence[Received]) -> None:

@@ -6,7 +6,6 @@ Each test ends without an error of the browser's console and without a violation
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -126,31 +125,6 @@ def test_a_failed_record_is_retried_by_keyboard_and_watched_to_the_end(
     expect(row.locator(".chip")).to_contain_text("done")
     page.goto(f"{server}/admin/records/{night.broken}/")
     expect(page.locator("#answer")).to_contain_text("Done in")
-    assert operator.complaints == []
-
-
-def test_files_are_chosen_and_dropped_and_each_gets_its_word(
-    operator: Watched, server: str, tmp_path: Path
-) -> None:
-    from tests.records import LAB
-
-    page = operator.page
-    note = tmp_path / "note.txt"
-    note.write_text("no record")
-    page.goto(f"{server}/admin/upload/")
-
-    page.locator("#files").set_input_files([LAB, note])
-    page.get_by_role("button", name="Upload").click()
-    lines = page.locator("#received li")
-    expect(lines.nth(0)).to_contain_text("record ")
-    expect(lines.nth(1)).to_contain_text("INPUT_INVALID")
-    dropped = page.evaluate_handle(
-        "() => { const held = new DataTransfer();"
-        " held.items.add(new File(['again'], 'dropped.pdf')); return held; }"
-    )
-    page.dispatch_event("#upload", "drop", {"dataTransfer": dropped})
-
-    expect(lines.nth(2)).to_contain_text("INPUT_INVALID")
     assert operator.complaints == []
 
 

@@ -37,43 +37,12 @@
   document.addEventListener("htmx:sendError", stale);
   document.addEventListener("htmx:responseError", stale);
 
-  // Upload: one request for each file, so that each has its progress and its word.
-  const form = find("#upload");
-  const send = (file) => new Promise((done) => {
-    const line = document.createElement("li");
-    find("#received").append(line);
-    if (file.size > form.dataset.max) {
-      line.textContent = `✕ ${file.name}: the file is too large.`;
-      done();
-      return;
-    }
-    const progress = document.createElement("progress");
-    line.append(`${file.name} `, progress);
-    const body = new FormData(form);
-    body.delete("file");
-    body.append("file", file);
-    const xhr = new XMLHttpRequest();
-    xhr.open("POST", form.action);
-    xhr.setRequestHeader("X-Part", "results");
-    xhr.upload.onprogress = (event) => { progress.value = event.loaded / event.total; };
-    xhr.onloadend = () => {
-      if (xhr.status === 200 && xhr.responseURL === form.action) line.outerHTML = xhr.responseText;
-      else line.textContent = `✕ ${file.name}: not received (${xhr.status || "no answer"}).`;
-      done();
-    };
-    xhr.send(body);
-  });
-  const sendAll = async (files) => { for (const file of files) await send(file); };
-  form?.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const input = form.elements.file;
-    sendAll([...input.files]);
-    input.value = "";
-  });
-  form?.addEventListener("dragover", (event) => event.preventDefault());
-  form?.addEventListener("drop", (event) => {
-    event.preventDefault();
-    sendAll([...event.dataTransfer.files]);
+  // A square of the pages' map opens its page; the form beside it does so for the keyboard.
+  document.addEventListener("click", (event) => {
+    const map = event.target.closest?.("[data-pages] path")?.closest("svg");
+    if (!map) return;
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(map.getScreenCTM().inverse());
+    location.assign(`${map.dataset.pages}?page=${Math.floor(at.y / 12) * 50 + Math.floor(at.x / 12) + 1}`);
   });
 
   // Keys.

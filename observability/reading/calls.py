@@ -1,0 +1,218 @@
+"""What a call was asked and what it answered, and how two answers differ. PHI.
+
+Imports the pipeline's stages and prompts. A prompt is not kept: it is rendered again from the pages
+and compared by its hash, so that nobody takes another prompt for the one that was sent.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+from uuid import UUID
+
+from pipeline import reader, selectors
+from pipeline.attaching import Source
+from pipeline.models import OUTCOME_OK, Batch, Chunk, Page, ProviderCall, ProviderPayload
+from pipeline.parts import half, token_of
+from pipeline.provider.base import Attachment
+from pipeline.provider.prompts import PROMPT_VERSION, render_discovery, render_entities
+from pipeline.stages.pass1.encounter import EncounterText
+from pipeline.types import PageSlice, PageText
+
+LONGEST_REPLY = 2_000_000
+"""Characters of a reply that are shown."""
+COMPARED_LINES = 3_000
+CONTEXT_LINES = 3
+
+
+class Prompt(StrEnum):
+    """How the rendered prompt stands to the one that was sent; the value is what people read."""
+
+    SAME = "It is the prompt that was sent: rendered again from the pages, its hash is the same."
+    DIFFERS = (
+        "It differs from the prompt that was sent: its hash is another. Pages, plan or settings"
+        " have changed since; what was sent cannot be shown."
+    )
+    UNCHECKED = (
+        "It is rendered from the pages as they are now. No hash is kept of what this call sent,"
+        " so whether it is the same cannot be said."
+    )
+    OTHER_VERSION = "The prompt's version was another than today's, so it cannot be rendered again."
+    NOT_RENDERED = "Prompts of this pass are not rendered again."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A call with its prompt and reply."""
+
+    call: ProviderCall
+    prompt: str = field(repr=False)
+    state: Prompt
+    reply: str | None = field(repr=False)
+    """Set out as JSON where it is JSON; None where none is kept."""
+    is_json: bool = False
+    is_cut: bool = False
+    missing: str = ""
+    """Why there is no reply."""
+
+
+def read_call(call: ProviderCall) -> Read:
+    """Render the prompt of a call, and read its reply where it is kept."""
+    payload = ProviderPayload.objects.filter(call_id=call.id).first()
+    prompt, state = _prompt(call, payload.prompt_sha256 if payload else "")
+    if payload is None:
+        return Read(call=call, prompt=prompt, state=state, reply=None, missing=_missing(call))
+    text = zlib.decompress(bytes(payload.reply)).decode("utf-8", "replace")
+    shown, is_json = set_out(text)
+    return Read(
+        call=call,
+        prompt=prompt,
+        state=state,
+        reply=shown[:LONGEST_REPLY],
+        is_json=is_json,
+        is_cut=len(shown) > LONGEST_REPLY,
+    )
+
+
+def reply_lines(call_id: UUID) -> list[str] | None:
+    """Return the lines of a reply, set out; None where none is kept."""
+    payload = ProviderPayload.objects.filter(call_id=call_id).first()
+    if payload is None:
+        return None
+    return set_out(zlib.decompress(bytes(payload.reply)).decode("utf-8", "replace"))[0].split("\n")
+
+
+def set_out(text: str) -> tuple[str, bool]:
+    """Return JSON with one value on a line; anything else as it is."""
+    try:
+        return json.dumps(json.loads(text), indent=1, ensure_ascii=False), True
+    except (ValueError, RecursionError):
+        return text, False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A line of two texts side by side; `kind` is same, changed, or folded."""
+
+    kind: str
+    left: str | None = field(default=None, repr=False)
+    right: str | None = field(default=None, repr=False)
+    folded: int = 0
+
+
+def difference(left: Sequence[str], right: Sequence[str]) -> list[Line]:
+    """Return both texts line by line; what is alike and far from a change is folded."""
+    lines: list[Line] = []
+    matcher = SequenceMatcher(None, left[:COMPARED_LINES], right[:COMPARED_LINES], autojunk=False)
+    for tag, l0, l1, r0, r1 in matcher.get_opcodes():
+        if tag == "equal":
+            lines += _folded(left[l0:l1], at_start=l0 == 0, at_end=l1 == len(left))
+            continue
+        for at in range(max(l1 - l0, r1 - r0)):
+            lines.append(
+                Line(
+                    kind="changed",
+                    left=left[l0 + at] if l0 + at < l1 else None,
+                    right=right[r0 + at] if r0 + at < r1 else None,
+                )
+            )
+    return lines
+
+
+def _folded(alike: Sequence[str], *, at_start: bool, at_end: bool) -> Iterator[Line]:
+    head = 0 if at_start else CONTEXT_LINES
+    tail = 0 if at_end else CONTEXT_LINES
+    hidden = len(alike) - head - tail
+    if hidden < CONTEXT_LINES:
+        head, hidden = len(alike), 0
+    yield from (Line(kind="same", left=text, right=text) for text in alike[:head])
+    if hidden:
+        yield Line(kind="folded", folded=hidden)
+        yield from (Line(kind="same", left=t, right=t) for t in alike[len(alike) - tail :])
+
+
+def _missing(call: ProviderCall) -> str:
+    if call.outcome == OUTCOME_OK:
+        return "The reply was pruned: its time (PAYLOAD_RETENTION_DAYS) has passed."
+    return "No reply is kept: the call ended without one, or it was pruned."
+
+
+def _prompt(call: ProviderCall, digest: str) -> tuple[str, Prompt]:
+    if call.prompt_version and call.prompt_version != PROMPT_VERSION:
+        return "", Prompt.OTHER_VERSION
+    first = ""
+    for prompt in _candidates(call):
+        if sha256(prompt.encode()).hexdigest() == digest:
+            return prompt, Prompt.SAME
+        first = first or prompt
+        if not digest:
+            break
+    if not first:
+        return "", Prompt.NOT_RENDERED
+    return first, Prompt.DIFFERS if digest else Prompt.UNCHECKED
+
+
+def _candidates(call: ProviderCall) -> Iterator[str]:
+    """Yield the prompt under the settings of the record's submission, then under all others."""
+    session = call.processing_session
+    pages = selectors.page_texts(session.shell_file_id)
+    is_pdf, zones = session.processing_mode == "pdf", _zones(session.model_config)
+    source = _Uncut(
+        Path(),
+        limits=reader.Limits(),
+        model="",
+        textual=frozenset(
+            Page.objects.filter(
+                shell_file_id=session.shell_file_id, warnings__contains=[reader.HIDDEN_TEXT]
+            ).values_list("page_number", flat=True)
+        ),
+    )
+    if call.chunk is not None:
+        slices = _chunk_slices(call.chunk, call.part, pages)
+        token = token_of(call.chunk.id, call.part)
+        for attached in (is_pdf, not is_pdf):
+            shown = source.beside_text(slices).slices if attached else slices
+            yield render_discovery(token, shown)
+    elif call.batch is not None:
+        slices = _batch_slices(call.batch, call.part, pages)
+        token = token_of(call.batch.id, call.part)
+        for attached in (is_pdf, not is_pdf):
+            shown = source.whole_pages(slices, pages).slices if attached else slices
+            for with_zones in (zones, not zones):
+                yield render_entities(token, shown, include_zones=with_zones)
+
+
+class _Uncut(Source):
+    """Shows pages as a prompt names them, and cuts none out of the file."""
+
+    def _cut(self, numbers: Sequence[int]) -> tuple[Attachment, ...]:
+        return ()
+
+
+def _zones(configuration: object) -> bool:
+    stated = configuration if isinstance(configuration, dict) else {}
+    return bool(stated.get("include_zones_in_prompt", True))
+
+
+def _chunk_slices(chunk: Chunk, part: str, pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
+    own = half(range(chunk.page_range_start, chunk.page_range_end + 1), part)
+    first = own[0]
+    before = chunk.context_page if first == chunk.page_range_start else first - 1
+    context = () if before is None else (before,)
+    return (
+        *(PageSlice(page=n, start=0, text=pages[n].text, context=True) for n in context),
+        *(PageSlice(page=n, start=0, text=pages[n].text) for n in own),
+    )
+
+
+def _batch_slices(batch: Batch, part: str, pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
+    batches = Batch.objects.filter(healthcare_encounter_id=batch.healthcare_encounter_id)
+    text = EncounterText.of(list(batches.defer("output").order_by("batch_index")), pages)
+    own = half(text.pages_of(batch.batch_index), part)
+    return text.slices(batch.batch_index, own)

@@ -1,0 +1,272 @@
+"""The kill loop: workers killed at random moments, by a seed, while records keep coming.
+
+Imports `house` and `proof`. A horse is killed, its worker, both, or the worker alone, with its
+horse asleep until somebody else has the job.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.db import OperationalError, transaction
+
+from medproc.timing import scaled
+from pipeline.models import Job, ProviderCall
+from pipeline.states import JobStatus
+from tests.chaos.house import LEASE_S, PATIENCE_S, RECONCILE_S, House
+from tests.chaos.proof import Ledger
+from tests.workers import WorkerCommand, children, until
+
+HORSE, WORKER, BOTH, ASLEEP = "horse", "worker", "both", "asleep"
+WEIGHTS = {HORSE: 4, WORKER: 2, BOTH: 3, ASLEEP: 1}
+OPEN = 5
+"""Records under way at any moment."""
+SEATS = 7
+"""In each of two pools: more workers than records, though a pool waits before it starts one again
+that has died soon; whoever waits does so for the clock, not for a worker."""
+LONGEST_PAUSE_S = 0.8
+AGAIN = 0.35
+"""How often the next victim is the job that was hit last: some must crash three times."""
+
+
+@dataclass
+class Stranded:
+    """A job whose horse was killed, or put to sleep, under it."""
+
+    job_id: UUID
+    gen: int
+    how: str
+    at: datetime
+    sleeper: int | None = None
+    calls: int = 0
+    """Of this lease, when the sleeper fell asleep."""
+    back_s: float | None = None
+    """Until the job was in line again, or dead."""
+    at_work_s: float | None = None
+    """Until a worker had it again, or it was dead."""
+
+
+@dataclass
+class KillLoop:
+    """One run of it, with what it met."""
+
+    house: House
+    rng: random.Random
+    pools: Sequence[WorkerCommand]
+    ledger: Ledger
+    kills: Counter[str] = field(default_factory=Counter)
+    stranded: list[Stranded] = field(default_factory=list)
+    late_writes: int = 0
+
+    def run(self, count: int) -> None:
+        """Kill until so many processes of steps have been hit."""
+        while self.kills.total() < count:
+            self.house.keep_coming(OPEN)
+            self._pause(self.rng.uniform(0, LONGEST_PAUSE_S))
+            victim = self._victim()
+            if victim is not None:
+                self._hit(*victim)
+                self.ledger.look()
+
+    def settle(self) -> None:
+        """Wait until each job that was stranded is at work again, or dead."""
+        until(self._all_back, PATIENCE_S)
+
+    def figures(self) -> dict[str, Any]:
+        """Say what was done, and how long recovery took."""
+        jobs = self.house.jobs(self.ledger.received)
+        noted = {
+            (job.id, crash["lease_gen"])
+            for job in jobs
+            for crash in (job.error_details or {}).get("crashes", [])
+        }
+        missed = [each for each in self.stranded if (each.job_id, each.gen) not in noted]
+        findings = [f"a crash of job {each.job_id} is not counted" for each in missed]
+        if self.late_writes:
+            findings.append(f"{self.late_writes} late writes of a horse whose lease was taken")
+        dead = sum(job.status == JobStatus.DEAD for job in jobs)
+        return {
+            **{f"kills {kind}": self.kills[kind] for kind in WEIGHTS},
+            "stranded": len(self.stranded),
+            "crashes counted": len(noted),
+            "dead letters": dead,
+            "back p95 s": _p95([each.back_s for each in self.stranded]),
+            "at work p95 s": _p95([each.at_work_s for each in self.stranded]),
+            "lease + scan s": scaled(LEASE_S + RECONCILE_S),
+            "findings": findings,
+        }
+
+    def _pause(self, seconds: float) -> None:
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            self._all_back()
+            time.sleep(0.03)
+
+    def _victim(self) -> tuple[int, int] | None:
+        """Give a worker and its horse, if any runs."""
+        pairs = [
+            (worker, horse)
+            for pool in self.pools
+            for worker in children(pool.pid)
+            for horse in children(worker)
+        ]
+        if not pairs:
+            return None
+        if self.stranded and self.rng.random() < AGAIN:
+            last = Job.objects.get(id=self.stranded[-1].job_id)
+            same = [pair for pair in pairs if f"-{pair[0]}-" in (last.worker_id or "")]
+            if last.status == JobStatus.PROCESSING and same:
+                return same[0]
+        return self.rng.choice(pairs)
+
+    def _hit(self, worker: int, horse: int) -> None:
+        kind = self.rng.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
+        known = {(each.job_id, each.gen) for each in self.stranded}
+        held = [job for job in _held_by(worker) if (job.id, job.lease_gen) not in known]
+        sleeper = None
+        at = datetime.now(UTC)
+        if kind != HORSE:
+            _kill(worker)
+        if kind in {HORSE, BOTH}:
+            _kill(horse)
+            until(lambda: not _runs(horse))
+        elif kind == ASLEEP:
+            # First the worker's end: the system wakes and ends a stopped group that it orphans.
+            until(lambda: _parent_of(horse) != worker)
+            sleeper = horse if held and _asleep(horse, held[0]) else None
+            kind = ASLEEP if sleeper else WORKER
+        self.kills[kind] += 1
+        if kind == WORKER:
+            return
+        for job in held:
+            now = Job.objects.filter(id=job.id, lease_gen=job.lease_gen)
+            if now.filter(status=JobStatus.PROCESSING).exists():
+                calls = ProviderCall.objects.filter(
+                    processing_session__shell_file=job.shell_file_id, lease_gen=job.lease_gen
+                ).count()
+                self.stranded.append(
+                    Stranded(job.id, job.lease_gen, kind, at, sleeper=sleeper, calls=calls)
+                )
+            elif _crash_of(Job.objects.get(id=job.id), job.lease_gen):
+                # The clock was faster than this look.
+                self.stranded.append(Stranded(job.id, job.lease_gen, kind, at))
+
+    def _all_back(self) -> bool:
+        waiting = [each for each in self.stranded if each.at_work_s is None]
+        jobs = {job.id: job for job in Job.objects.filter(id__in=[w.job_id for w in waiting])}
+        for each in waiting:
+            self._look_at(each, jobs[each.job_id])
+        return all(each.at_work_s is not None for each in self.stranded)
+
+    def _look_at(self, each: Stranded, job: Job) -> None:
+        crash = _crash_of(job, each.gen)
+        if crash is None:
+            return
+        if each.back_s is None:
+            taken = datetime.fromisoformat(crash["at"])
+            each.back_s = (taken - each.at).total_seconds()
+            if each.sleeper:
+                self._wake(each, job)
+        if job.status == JobStatus.DEAD:
+            each.at_work_s = each.back_s
+        elif job.lease_gen == each.gen + 2 and job.step_started_at:
+            each.at_work_s = (job.step_started_at - each.at).total_seconds()
+        elif job.lease_gen > each.gen + 2:
+            # It has been claimed and hit once more between two looks.
+            each.at_work_s = (datetime.now(UTC) - each.at).total_seconds()
+
+    def _wake(self, each: Stranded, job: Job) -> None:
+        """Let a horse go on whose job was taken, and count what it writes."""
+        assert each.sleeper is not None
+        horse = each.sleeper
+        os.kill(horse, signal.SIGCONT)
+        until(lambda: not _runs(horse))
+        calls = ProviderCall.objects.filter(
+            processing_session__shell_file=job.shell_file_id, lease_gen=each.gen
+        ).count()
+        self.late_writes += calls - each.calls
+
+
+def kill_loop(house: House, count: int, seed: int) -> dict[str, Any]:
+    """Kill so many times; give the figures and the findings."""
+    ledger = Ledger(house)
+    began = time.monotonic()
+    with house.workers(SEATS) as first, house.workers(SEATS) as second:
+        loop = KillLoop(house, random.Random(seed), (first, second), ledger)
+        loop.run(count)
+        loop.settle()
+        ended = ledger.close()
+        for pool in loop.pools:
+            assert not pool.has_ended
+    figures = loop.figures()
+    findings = [*figures.pop("findings"), *ended.pop("findings")]
+    return {**figures, **ended, "took s": round(time.monotonic() - began, 1), "findings": findings}
+
+
+def _held_by(worker: int) -> list[Job]:
+    rows = Job.objects.filter(status=JobStatus.PROCESSING, worker_id__contains=f"-{worker}-")
+    return list(rows)
+
+
+def _crash_of(job: Job, gen: int) -> dict[str, Any] | None:
+    """Give what is noted of the crash under this lease."""
+    crashes = (job.error_details or {}).get("crashes", [])
+    return next((crash for crash in crashes if crash["lease_gen"] == gen), None)
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _stat(pid: int) -> list[str]:
+    """Give the fields of a process from its state on; nothing where it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _runs(pid: int) -> bool:
+    """Tell whether a process is there and no zombie: who should reap it may be dead."""
+    return _stat(pid)[:1] not in ([], ["Z"])
+
+
+def _parent_of(pid: int) -> int | None:
+    fields = _stat(pid)
+    return int(fields[1]) if fields else None
+
+
+def _asleep(horse: int, held: Job) -> bool:
+    """Stop a process where it holds no lock of its job, as a machine that sleeps would mostly."""
+    while _runs(horse):
+        os.kill(horse, signal.SIGSTOP)
+        try:
+            with transaction.atomic():
+                job = Job.objects.select_for_update(nowait=True).get(id=held.id)
+        except OperationalError:
+            os.kill(horse, signal.SIGCONT)
+            time.sleep(0.01)
+            continue
+        if job.lease_gen == held.lease_gen and job.status == JobStatus.PROCESSING:
+            return _runs(horse)
+        os.kill(horse, signal.SIGCONT)
+        return False
+    return False
+
+
+def _p95(seconds: Sequence[float | None]) -> float | None:
+    known = sorted(each for each in seconds if each is not None)
+    return round(known[math.ceil(0.95 * len(known)) - 1], 2) if known else None

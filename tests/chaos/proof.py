@@ -1,0 +1,174 @@
+"""What must hold whatever was broken: nothing lost, nothing doubled, nothing shown by halves.
+
+Imports the models, the proof from the emulator's log, and `house`. Asks the tables, not the
+pipeline's own selectors.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from pipeline.management.proving import prove_log
+from pipeline.models import Batch, Chunk, Entity, Job, ShellFile
+from pipeline.stages.intake import Received
+from pipeline.states import JOB_TERMINAL, JobStatus
+from tests.chaos.house import PATIENCE_S, VISITS, House, tried
+from tests.running import astray
+from tests.workers import until
+
+CRASHES = 3
+FOUND = ("category", "name", "value", "dose", "page_number", "char_start", "char_end", "accepted")
+_PARTIAL = """
+SELECT count(*) FROM healthcare_encounters h
+WHERE EXISTS (SELECT 1 FROM pass1_entity_detections d WHERE d.healthcare_encounter_id = h.id)
+  AND (h.entities_published_at IS NULL OR EXISTS (
+    SELECT 1 FROM pass1_batch_results b
+    WHERE b.healthcare_encounter_id = h.id AND b.status <> 'succeeded'))
+"""
+
+
+@dataclass
+class Ledger:
+    """What was seen while things broke, held against the end."""
+
+    house: House
+    began: int = 0
+    """Records that were handed in before."""
+    committed: dict[str, float] = field(default_factory=dict)
+    """By item token, when a batch or chunk was first seen as succeeded (Unix time)."""
+    partial: int = 0
+    """Looks that found half an encounter."""
+
+    def __post_init__(self) -> None:
+        self.began = len(self.house.received)
+
+    @property
+    def received(self) -> list[Received]:
+        """The records that are under watch."""
+        return self.house.received[self.began :]
+
+    def look(self) -> None:
+        """Note which calls are committed by now, and look for half an encounter."""
+        tokens, partial = tried(self._seen)
+        now = time.time()
+        for token in tokens:
+            self.committed.setdefault(token, now)
+        self.partial += bool(partial)
+
+    def _seen(self) -> tuple[list[str], int]:
+        tokens = [
+            pk.hex
+            for rows in (Batch.objects, Chunk.objects)
+            for pk in rows.filter(status="succeeded").values_list("id", flat=True)
+        ]
+        with connection.cursor() as cursor:
+            cursor.execute(_PARTIAL)
+            return tokens, cursor.fetchone()[0]
+
+    def close(self, *, may_fail: bool = False) -> dict[str, Any]:
+        """Wait for the end of all records; give the figures, and what is wrong as `findings`."""
+        ids = [each.job_id for each in self.received]
+        rows = Job.objects.filter(id__in=ids, status__in=JOB_TERMINAL)
+        until(lambda: tried(rows.count) == len(ids), PATIENCE_S)
+        self.look()
+        jobs = self.house.jobs(self.received)
+        findings = [*self._unended(jobs, may_fail=may_fail), *self._differences(jobs)]
+        tokens = self._tokens()
+        # The clock of the log is this machine's, as is ours.
+        log = [line for line in self.house.emulator.log() if line.item_token in tokens]
+        proof = prove_log(log)
+        repeated = sum(line.time > self.committed.get(line.item_token, line.time) for line in log)
+        lost = [finding for finding in proof.findings if finding.startswith("lost")]
+        others = [finding for finding in proof.findings if not finding.startswith("lost")]
+        for name, number in (("repeated calls", repeated), ("partial encounters", self.partial)):
+            if number:
+                findings.append(f"{number} {name}")
+        figures = {
+            "records": len(jobs),
+            **{f"records {k}": n for k, n in sorted(Counter(j.status for j in jobs).items())},
+            "calls": proof.counts["calls in the log"],
+            "accepted": proof.counts["accepted calls"],
+            "lost": len(lost) + len(ids) - len(jobs),
+            "doubled": len(others),
+            "partial": self.partial,
+            "repeated": repeated,
+        }
+        return {**figures, "findings": [*findings, *proof.findings]}
+
+    def _tokens(self) -> set[str]:
+        files = [each.shell_file_id for each in self.received]
+        return {
+            pk.hex
+            for rows in (Batch.objects, Chunk.objects)
+            for pk in rows.filter(processing_session__shell_file__in=files).values_list(
+                "id", flat=True
+            )
+        }
+
+    def _unended(self, jobs: Sequence[Job], *, may_fail: bool) -> list[str]:
+        found = []
+        for job in jobs:
+            if job.status == JobStatus.COMPLETED:
+                continue
+            if job.status == JobStatus.DEAD and crashes_in_a_row(job) == CRASHES:
+                continue
+            if job.status == JobStatus.FAILED and may_fail and job.error_code == "DB_ERROR":
+                continue
+            found.append(f"job {job.id} ended as {job.status} with {job.error_code}")
+        return found
+
+    def _differences(self, jobs: Sequence[Job]) -> list[str]:
+        """Compare what was found in each record with a record of its size that met with nothing."""
+        whole = {
+            _size(each.shell_file_id): _entities(each.shell_file_id)
+            for each in self.house.references
+        }
+        found: list[str] = []
+        for job in jobs:
+            reference = whole[_size(job.shell_file_id)]
+            encounters = _entities(job.shell_file_id)
+            complete = job.status == JobStatus.COMPLETED
+            if any(rows != reference.get(index) for index, rows in encounters.items()):
+                found.append(f"job {job.id} shows an encounter that is not as it should be")
+            if complete and encounters != reference:
+                found.append(f"job {job.id} is completed and not whole")
+            if complete and astray(job.shell_file):
+                found.append(f"job {job.id} has entities that stand elsewhere")
+        return found
+
+
+def crashes_in_a_row(job: Job) -> int:
+    """Count the crashes that are noted of the job's present step."""
+    noted = (job.error_details or {}).get("crashes", [])
+    return sum(crash["step"] == job.current_step for crash in noted)
+
+
+def _size(shell_file_id: UUID) -> int:
+    return int(ShellFile.objects.values_list("size_bytes", flat=True).get(id=shell_file_id))
+
+
+def _entities(shell_file_id: UUID) -> dict[int, list[tuple[Any, ...]]]:
+    """Give what is visible of a record, by the number of its encounter."""
+    rows = Entity.objects.filter(shell_file_id=shell_file_id).values_list(
+        "healthcare_encounter__encounter_index", *FOUND
+    )
+    by_encounter: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    for index, *columns in rows:
+        by_encounter[index].append(tuple(columns))
+    return {index: sorted(found, key=str) for index, found in by_encounter.items()}
+
+
+def references(house: House) -> None:
+    """Run one record of each size before anything breaks."""
+    with house.workers():
+        house.references = [house.submit(visits) for visits in VISITS]
+        until(lambda: not house.open_jobs(), PATIENCE_S)
+    assert {job.status for job in house.jobs()} == {JobStatus.COMPLETED}
+    house.received.clear()
