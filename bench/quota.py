@@ -1,6 +1,6 @@
 """How much of a quota is used: three records at once, beside what one would do without a gate.
 
-Run `python bench/quota.py`; 5 min, a minute of the quota lasting 20 s; `--window 60` is the real
+Run `python bench/quota.py`; 6 min, a minute of the quota lasting 20 s; `--window 60` is the real
 one, 15 min. Real Pass 1 steps in processes of their own, real google-genai client, the emulator,
 which counts tokens as our estimate does. Exits 1 where a bound is missed.
 """

@@ -1,6 +1,6 @@
 """What the gate costs in throughput: calls through the fan-out with the gate, and without it.
 
-Run `python bench/throughput.py`; 1.5 min. Real google-genai client, the emulator, an unlimited
+Run `python bench/throughput.py`; 2 min. Real google-genai client, the emulator, an unlimited
 quota, interleaved rounds in one process. Exits 1 where the gate costs 5 % or more of the calls of
 0.2 s; beside it, what it costs where nothing but the processor holds the calls back.
 """

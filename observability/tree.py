@@ -354,8 +354,9 @@ def _job_cause(rows: RecordRows) -> Cause | None:
 
 
 def _crashes(job: Job) -> Iterator[str]:
-    for crash in (job.error_details or {}).get("crashes", ()):
-        yield f"worker {crash['worker_id']} was lost in {crash['step']} at {crash['at'][:19]}"
+    for each in (job.error_details or {}).get("history", ()):
+        if each["event"] == "crashed":
+            yield f"worker {each['worker_id']} was lost in {each['step']} at {each['at'][:19]}"
 
 
 def _warning(warning: Mapping[str, Any]) -> str:

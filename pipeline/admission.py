@@ -24,8 +24,9 @@ from pipeline.errors import CallError, CallFacts, ErrorCode
 from pipeline.gate import Ask, Gate, Later, Outcome, Quota, Reported, Standing, Ticket, Tuning, Why
 from pipeline.parts import Key
 from pipeline.provider.base import Provider
+from pipeline.states import IncidentKind
 from pipeline.transitions import Lease, Parking, pause_on
-from pipeline.transitions.holds import Hold
+from pipeline.transitions.holds import REASONS, Hold
 from pipeline.types import ProviderModel
 
 PARK_AFTER_S = 60.0
@@ -110,6 +111,8 @@ class Admission:
             self._note(answer.failing_since)
             if answer.why in _CLOSED:
                 self._give_way(answer.why, answer.seconds)
+            elif answer.why is Why.COOLDOWN and answer.seconds > scaled(PARK_AFTER_S):
+                self._sit_out(answer.seconds)
             return (answer.seconds, answer.why in _NOT_COUNTED)
         self._tickets[key] = answer.ticket
         if not answer.ticket.is_probe:
@@ -175,6 +178,11 @@ class Admission:
         if cause.code is None:
             assert cause.pause is not None  # noqa: S101 - a cause has one of the two
             return Parking(reason=cause.pause.reason, pause_id=cause.pause.pause_id)
+        if cause.code is ErrorCode.RATE_LIMIT:
+            return Parking(
+                reason=REASONS[IncidentKind.THROTTLING].format(name=self._of),
+                until=_after(cause.seconds),
+            )
         if cause.code is ErrorCode.QUOTA_EXHAUSTED and cause.facts is None:
             return self._wait_for_quota(cause.seconds)
         since = cause.failing_since
@@ -203,6 +211,11 @@ class Admission:
         elif closed_s > scaled(PARK_AFTER_S):
             code = ErrorCode.QUOTA_EXHAUSTED if why is Why.QUOTA else ErrorCode.API_5XX
             self.cause = Cause(code=code, seconds=seconds, failing_since=self._since)
+
+    def _sit_out(self, seconds: float) -> None:
+        """Stop the step for a cooldown that a long hint has set: it would only hold its worker."""
+        if not self._tickets and self.cause is None:
+            self.cause = Cause(code=ErrorCode.RATE_LIMIT, seconds=seconds)
 
     def _wait_for_resume(self) -> None:
         """Stop the step for its pause, at once: people take longer to resume than a step can wait.

@@ -1,7 +1,7 @@
 """What waits, and who works on it, now: for the console and whoever watches (`spec.md` point 38).
 
-Imports models and `queues`; reads only. The rows say what is due, Redis who is there; while Redis
-is away the rows are still told.
+Imports models, `liveness` and `queues`; reads only. The rows say what is due, Redis who is there;
+while Redis is away the rows are still told.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from django.db import connection
 from django.utils import timezone
 from redis.exceptions import RedisError
 from rq.utils import as_text
 from rq.worker import WorkerStatus
 from rq.worker_registration import REDIS_WORKER_KEYS
 
+from pipeline.liveness import StepAges, step_ages
 from pipeline.models import Job
 from pipeline.queues import QUEUES, producer, queue_depths
-from pipeline.states import JOB_TERMINAL, JobStatus, Step
+from pipeline.states import JobStatus, Step
 
 SILENT_S = 60.0
 """A worker that was not heard of for so long is in error; it beats every ten seconds at least."""
@@ -41,12 +41,7 @@ class QueueState:
     """One pass: its rows, and its wake-ups in Redis."""
 
     step: Step
-    waiting: int
-    oldest_waiting_s: float | None
-    """Since when the first of them could have been claimed."""
-    running: int
-    oldest_running_s: float | None
-    parked: int
+    ages: StepAges
     wake_ups: int | None
     """Entries of the queue in Redis; None while Redis is away."""
 
@@ -64,46 +59,16 @@ class WorkerState:
     """Seconds since it was last heard of; None where Redis has forgotten it."""
 
 
-# The rows of an index that holds no ended job, however many there are.
-_QUEUES = f"""
-SELECT current_step,
-  count(*) FILTER (WHERE status = 'pending'),
-  extract(epoch FROM clock_timestamp() - min(available_at) FILTER (
-    WHERE status = 'pending' AND available_at <= clock_timestamp())),
-  count(*) FILTER (WHERE status = 'processing'),
-  extract(epoch FROM clock_timestamp() - min(step_started_at) FILTER (
-    WHERE status = 'processing')),
-  count(*) FILTER (WHERE status = 'parked')
-FROM job_queue
-WHERE NOT status IN ({", ".join(f"'{status.value}'" for status in sorted(JOB_TERMINAL))})
-GROUP BY current_step
-"""  # noqa: S608 - constants of ours
-
-
 def queue_states() -> list[QueueState]:
     """Return every pass, in the order in which a record walks through them; one statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(_QUEUES)
-        rows = {row[0]: row[1:] for row in cursor.fetchall()}
+    ages = step_ages()
     try:
         depths: Mapping[str, int] = queue_depths()
     except (RedisError, OSError):
         depths = {}
-    found = []
-    for step in Step:
-        waiting, waited, running, ran, parked = rows.get(step.value, (0, None, 0, None, 0))
-        found.append(
-            QueueState(
-                step=step,
-                waiting=waiting,
-                oldest_waiting_s=None if waited is None else float(waited),
-                running=running,
-                oldest_running_s=None if ran is None else float(ran),
-                parked=parked,
-                wake_ups=depths.get(step.value),
-            )
-        )
-    return found
+    return [
+        QueueState(step=step, ages=ages[step], wake_ups=depths.get(step.value)) for step in Step
+    ]
 
 
 def worker_states() -> list[WorkerState]:

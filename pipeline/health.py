@@ -26,7 +26,7 @@ class Health:
 
     problems: tuple[str, ...]
     steps: Mapping[Step, StepAges]
-    """Of steps that something waits for or runs in; empty while PostgreSQL is away."""
+    """Of every step; empty while PostgreSQL is away."""
     ticks: tuple[Tick, ...]
     depths: Mapping[str, int]
     """Wake-ups by queue; empty while Redis is away."""

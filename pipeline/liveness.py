@@ -7,7 +7,7 @@ clock of the pipeline nor Redis, so it can say that they are gone; it writes not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from django.db import connection
 
@@ -17,7 +17,7 @@ from pipeline.states import Step
 
 @dataclass(frozen=True, kw_only=True)
 class StepAges:
-    """What waits and runs of one step; ages in seconds, None where there is none."""
+    """What waits, runs and is parked of one step; ages in seconds, None where there is none."""
 
     waiting: int = 0
     oldest_waiting_s: float | None = None
@@ -28,6 +28,7 @@ class StepAges:
     overdue: int = 0
     """Running, with a lease that has run out: their workers are gone."""
     longest_overdue_s: float | None = None
+    parked: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,33 +57,33 @@ SELECT current_step,
   extract(epoch FROM at - min(step_started_at) FILTER (WHERE status = 'processing'))::float,
   count(*) FILTER (WHERE status = 'processing' AND lease_expires_at <= at),
   extract(epoch FROM at - min(lease_expires_at)
-    FILTER (WHERE status = 'processing' AND lease_expires_at <= at))::float
+    FILTER (WHERE status = 'processing' AND lease_expires_at <= at))::float,
+  count(*) FILTER (WHERE status = 'parked')
 FROM (
   SELECT current_step, status, available_at, step_started_at, lease_expires_at
   FROM job_queue WHERE status = 'pending'
   UNION ALL SELECT current_step, status, available_at, step_started_at, lease_expires_at
   FROM job_queue WHERE status = 'processing'
+  UNION ALL SELECT current_step, status, available_at, step_started_at, lease_expires_at
+  FROM job_queue WHERE status = 'parked'
 ) moving, (SELECT clock_timestamp() AS at) present
 GROUP BY current_step, at
 """
-"""Two partial indexes, one for each status; what has ended or is parked is not read."""
+"""Three partial indexes, one for each status; what has ended is not read."""
 
 
 def step_ages() -> Mapping[Step, StepAges]:
-    """Return what waits and what runs, by step; a step of which nothing does is left out."""
+    """Return what waits, runs and is parked of each step; one statement."""
     with connection.cursor() as cursor:
         cursor.execute(_AGES)
-        return {
-            Step(step): StepAges(
-                waiting=waiting,
-                oldest_waiting_s=waiting_s,
-                running=running,
-                oldest_running_s=running_s,
-                overdue=overdue,
-                longest_overdue_s=overdue_s,
-            )
-            for step, waiting, waiting_s, running, running_s, overdue, overdue_s in cursor
-        }
+        found = {row[0]: row[1:] for row in cursor}
+    names = [field.name for field in fields(StepAges)]
+    return {
+        step: StepAges(**dict(zip(names, found[step.value], strict=True)))
+        if step.value in found
+        else StepAges()
+        for step in Step
+    }
 
 
 def clock_ticks() -> list[Tick]:

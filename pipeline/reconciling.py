@@ -41,7 +41,7 @@ class Tick:
     """What one tick of the reconciler did."""
 
     recovered: int = 0
-    """Jobs taken from a worker that was gone, and back in line."""
+    """Jobs taken from a worker that was gone, and back in line, or cancelled as was asked."""
     buried: int = 0
     """Jobs that are dead after their last crash."""
     released: int = 0
@@ -100,7 +100,7 @@ def recover_expired() -> list[Recovered]:
         with transaction.atomic():
             taken = transitions.recover_expired()
             for each in taken:
-                if each.due is None:
+                if each.is_dead:
                     roll_up(each.lease, f"{each.lease.step}: dead after {each.crashes} crashes")
         for each in taken:
             _log_recovered(each)
@@ -189,10 +189,10 @@ def _remove_surplus(surplus: dict[str, int], seen: dict[str, Waiting], rows: Seq
 
 
 def _log_recovered(each: Recovered) -> None:
-    log = logger.error if each.due is None else logger.warning
+    log = logger.error if each.is_dead else logger.warning
     log(
         "%s job=%s step=%s worker=%s lease_gen=%s crash=%s last heard of %s",
-        "job_dead" if each.due is None else "job_recovered",
+        "job_dead" if each.is_dead else "job_recovered",
         each.lease.job_id,
         each.lease.step.value,
         each.lease.worker_id,
@@ -200,7 +200,7 @@ def _log_recovered(each: Recovered) -> None:
         each.crashes,
         each.heartbeat_at.isoformat(timespec="seconds") if each.heartbeat_at else "never",
         extra={
-            "action": "job_dead" if each.due is None else "job_recovered",
+            "action": "job_dead" if each.is_dead else "job_recovered",
             **each.lease.log_context(),
         },
     )

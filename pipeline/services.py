@@ -128,8 +128,8 @@ def jobs_reconcile() -> reconciling.Tick:
     released = parked_release()
     return replace(
         reconciling.match_wakeups(),
-        recovered=sum(each.due is not None for each in taken),
-        buried=sum(each.due is None for each in taken),
+        recovered=sum(not each.is_dead for each in taken),
+        buried=sum(each.is_dead for each in taken),
         released=released,
     )
 

@@ -73,3 +73,9 @@ def an_encounter(
         for n in range(batches)
     ]
     return result, made
+
+
+def crashes_of(job: Job) -> list[dict[str, Any]]:
+    """Give the crashes in a job's history, oldest first."""
+    history = (job.error_details or {}).get("history", ())
+    return [each for each in history if each["event"] == "crashed"]

@@ -1,8 +1,8 @@
 """What puts jobs back whose worker is gone, and counts the crash; the lease alone says who is gone.
 
-Imports leases, steps, models and states. Jobs are locked first, oldest first and never waited for
-(`SKIP LOCKED`), then encounters, then batches and chunks; `lease_gen` is bumped before anything
-else, so that whoever had the lease writes nothing more.
+Imports leases, steps, history, `cancelling`, states. Jobs are locked first, oldest first and never
+waited for (`SKIP LOCKED`), then encounters, then batches and chunks; `lease_gen` is bumped before
+anything else, so that whoever had the lease writes nothing more.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from django.db import connection, transaction
 
 from pipeline.errors import ErrorCode
 from pipeline.states import JobStatus, Step
+from pipeline.transitions.cancelling import cancel_asked
+from pipeline.transitions.history import noted_sql
 from pipeline.transitions.leases import Lease
 from pipeline.transitions.steps import Failure, bury_step
 from pipeline.types import Due
@@ -38,7 +40,9 @@ class Recovered:
     """Of this step, this one included."""
     heartbeat_at: datetime | None
     due: Due | None
-    """The wake-up that is due; None for a job that is dead."""
+    """The wake-up that is due; None for a job that has ended."""
+    is_dead: bool
+    """False with nothing due: an operator wanted it cancelled, and so it is."""
 
 
 _LOCK_EXPIRED = """
@@ -49,18 +53,18 @@ ORDER BY j.lease_expires_at, j.id
 LIMIT %(limit)s FOR NO KEY UPDATE OF j SKIP LOCKED
 """
 
+CRASHED = "crashed"
+"""The event of a job's history."""
+_CRASHED = f"""jsonb_build_object('event', '{CRASHED}', 'step', j.current_step,
+    'worker_id', j.worker_id, 'lease_gen', j.lease_gen, 'heartbeat_at', j.heartbeat_at,
+    'lease_expired_at', j.lease_expires_at)"""
+
 # A job that is to be dead stays `processing` for the moment: `bury_step` moves it, as it does a job
 # that fails, with all who have to be told.
-_TAKE = """
+_TAKE = f"""
 UPDATE job_queue j SET
   lease_gen = j.lease_gen + 1, crash_count = j.crash_count + 1,
-  error_details = CASE jsonb_typeof(j.error_details) WHEN 'object' THEN j.error_details
-      ELSE '{}'::jsonb END
-    || jsonb_build_object('crashes', coalesce(j.error_details -> 'crashes', '[]'::jsonb)
-      || jsonb_build_array(jsonb_build_object(
-        'at', clock_timestamp(), 'step', j.current_step, 'worker_id', j.worker_id,
-        'lease_gen', j.lease_gen, 'heartbeat_at', j.heartbeat_at,
-        'lease_expired_at', j.lease_expires_at))),
+  error_details = {noted_sql("j.error_details", _CRASHED)},
   status = CASE WHEN j.crash_count + 1 < %(crashes)s THEN 'pending' ELSE j.status END,
   dispatch_no = j.dispatch_no + (j.crash_count + 1 < %(crashes)s)::int,
   available_at = clock_timestamp(), step_deadline_at = NULL, incident_id = NULL,
@@ -70,8 +74,8 @@ UPDATE job_queue j SET
   updated_at = clock_timestamp()
 WHERE j.id = ANY(%(ids)s) AND j.status = 'processing'
 RETURNING j.id, j.shell_file_id, j.current_step, j.lease_gen, j.dispatch_no, j.crash_count,
-  j.status, j.error_details -> 'crashes'
-"""
+  j.status, j.error_details -> 'history', j.cancel_requested_at IS NOT NULL
+"""  # noqa: S608 - constants of ours, values are parameters
 
 _LAY_DOWN = """
 UPDATE {table} SET status = 'pending'
@@ -98,7 +102,8 @@ def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
     """Take jobs whose lease has run out from their workers, the longest overdue first.
 
     Each goes back in line with its crash counted and noted, at its third crash of one step it is
-    dead; retries are left alone. Five statements, and some for each dead one. Call it in a
+    dead, and where an operator has asked for that it is cancelled; retries are left alone. Five
+    statements, and some for each one that has ended. Call it in a
     transaction of its own; what is `due` is enqueued by the caller, and of the dead ones the caller
     rolls up what they have cost.
     """
@@ -117,7 +122,7 @@ def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
 
 def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recovered:
     session_id, worker_id, heartbeat_at, record_batch_id = had
-    shell_file_id, current_step, lease_gen, dispatch_no, crashes, status, noted = taken
+    shell_file_id, current_step, lease_gen, dispatch_no, crashes, status, noted, wish = taken
     lease = Lease(
         job_id=job_id,
         shell_file_id=shell_file_id,
@@ -128,15 +133,20 @@ def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recove
         record_batch_id=record_batch_id,
     )
     due = None
-    if status == JobStatus.PENDING:
-        due = Due(job_id=job_id, step=lease.step, dispatch_no=dispatch_no)
-    else:
+    is_dead = status != JobStatus.PENDING
+    if is_dead:
         _bury(lease, crashes, _loaded(noted))
-    return Recovered(lease=lease, crashes=crashes, heartbeat_at=heartbeat_at, due=due)
+    elif not (wish and cancel_asked(lease)):
+        due = Due(job_id=job_id, step=lease.step, dispatch_no=dispatch_no)
+    return Recovered(
+        lease=lease, crashes=crashes, heartbeat_at=heartbeat_at, due=due, is_dead=is_dead
+    )
 
 
 def _bury(lease: Lease, crashes: int, noted: list[dict[str, Any]]) -> None:
-    of_step = [crash for crash in noted if crash["step"] == lease.step][-crashes:]
+    of_step = [each for each in noted if each["event"] == CRASHED and each["step"] == lease.step][
+        -crashes:
+    ]
     bury_step(
         lease,
         Failure(

@@ -40,7 +40,9 @@ def test_a_hint_beyond_the_steps_deadline_fails_at_once_and_says_both_numbers(
 ) -> None:
     received = discovered(tmp_path)
 
-    limited, other = detect(received, {"fault": "429", "page": 1, "retry_after_s": 3600})
+    # By then the other call is in flight: the hint would keep it from starting.
+    fault = {"fault": "429", "page": 1, "retry_after_s": 3600, "delay_s": 1.5}
+    limited, other = detect(received, fault)
 
     assert (limited.status, limited.error_code) == ("failed", "DEADLINE_EXCEEDED")
     assert limited.error_context["final_underlying_error"] == "RATE_LIMIT"

@@ -34,6 +34,7 @@ from pipeline.states import Step
 from pipeline.transitions import Flush, Lease, claim, row_of, write
 from tests import records
 from tests.emulation import entities_request, gemini
+from tests.rows import crashes_of
 from tests.running import astray, ended, take_over
 from tests.short_records import short_record
 from tests.workers import WorkerCommand, children, is_alive, until
@@ -352,7 +353,7 @@ def test_an_orphan_whose_worker_was_killed_writes_nothing_once_its_job_is_taken(
     until(lambda: not is_alive(orphan))
     assert_whole(received, emulator)
     assert calls_under(received, gen) == written
-    (crash,) = job_of(received).error_details["crashes"]
+    (crash,) = crashes_of(job_of(received))
     assert (crash["worker_id"], crash["step"]) == (owner, "pass1")
     assert job_of(received).lease_gen > crash["lease_gen"]
 
@@ -370,7 +371,7 @@ def test_a_worker_killed_with_its_horse_is_recovered_by_the_clock_alone(
             os.kill(pid, signal.SIGKILL)
 
         assert_whole(received, emulator)
-    (crash,) = job_of(received).error_details["crashes"]
+    (crash,) = crashes_of(job_of(received))
     assert crash["step"] == "pass1"
     assert (job_of(received).crash_count, job_of(received).retry_count) == (0, 0)
 
@@ -391,7 +392,7 @@ def test_a_horse_that_dies_three_times_in_a_step_leaves_a_dead_letter_at_once(
 
     assert (job.status, job.error_code, job.crash_count) == ("dead", "WORKER_LOST", 3)
     assert job.error_details is not None
-    assert [each["step"] for each in job.error_details["crashes"]] == ["pass1"] * 3
+    assert [each["step"] for each in crashes_of(job)] == ["pass1"] * 3
     assert ShellFile.objects.get(id=received.shell_file_id).status == "pass05_complete"
     call_command("explain", str(job.id))
     said = capsys.readouterr().out

@@ -27,6 +27,7 @@ from pipeline.models import Job, ProviderCall
 from pipeline.states import JobStatus
 from tests.chaos.house import LEASE_S, PATIENCE_S, RECONCILE_S, House
 from tests.chaos.proof import Ledger
+from tests.rows import crashes_of
 from tests.workers import WorkerCommand, children, until
 
 HORSE, WORKER, BOTH, ASLEEP = "horse", "worker", "both", "asleep"
@@ -87,11 +88,7 @@ class KillLoop:
     def figures(self) -> dict[str, Any]:
         """Say what was done, and how long recovery took."""
         jobs = self.house.jobs(self.ledger.received)
-        noted = {
-            (job.id, crash["lease_gen"])
-            for job in jobs
-            for crash in (job.error_details or {}).get("crashes", [])
-        }
+        noted = {(job.id, crash["lease_gen"]) for job in jobs for crash in crashes_of(job)}
         missed = [each for each in self.stranded if (each.job_id, each.gen) not in noted]
         findings = [f"a crash of job {each.job_id} is not counted" for each in missed]
         if self.late_writes:
@@ -222,8 +219,7 @@ def _held_by(worker: int) -> list[Job]:
 
 def _crash_of(job: Job, gen: int) -> dict[str, Any] | None:
     """Give what is noted of the crash under this lease."""
-    crashes = (job.error_details or {}).get("crashes", [])
-    return next((crash for crash in crashes if crash["lease_gen"] == gen), None)
+    return next((crash for crash in crashes_of(job) if crash["lease_gen"] == gen), None)
 
 
 def _kill(pid: int) -> None:

@@ -20,6 +20,7 @@ from pipeline.models import Batch, Chunk, Entity, Job, ShellFile
 from pipeline.stages.intake import Received
 from pipeline.states import JOB_TERMINAL, JobStatus
 from tests.chaos.house import PATIENCE_S, VISITS, House, tried
+from tests.rows import crashes_of
 from tests.running import astray
 from tests.workers import until
 
@@ -146,8 +147,7 @@ class Ledger:
 
 def crashes_in_a_row(job: Job) -> int:
     """Count the crashes that are noted of the job's present step."""
-    noted = (job.error_details or {}).get("crashes", [])
-    return sum(crash["step"] == job.current_step for crash in noted)
+    return sum(crash["step"] == job.current_step for crash in crashes_of(job))
 
 
 def _size(shell_file_id: UUID) -> int:

@@ -155,3 +155,18 @@ def test_a_step_whose_worker_is_gone_is_cancelled_at_once_and_its_late_writes_ar
     assert (done.is_ended, batch.status) == (True, "pending")
     with pytest.raises(LeaseLostError), fenced(lease):
         pass
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("redis_db")
+def test_a_job_whose_worker_dies_after_the_wish_is_cancelled_and_not_put_back_in_line() -> None:
+    job = a_job()
+    assert claim(Step.PASS1, "w") is not None
+    services.job_cancel(job.id, reason="a test")
+    Job.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+
+    tick = services.jobs_reconcile()
+
+    job.refresh_from_db()
+    assert (tick.recovered, tick.buried) == (1, 0)
+    assert (job.status, job.crash_count, job.worker_id) == (JobStatus.CANCELLED, 1, None)

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from pipeline import queues
 from pipeline.crew import SILENT_S, queue_states, worker_states
+from pipeline.liveness import StepAges
 from pipeline.queues import StepEntry, entry_id
-from pipeline.states import Step
+from pipeline.states import JobStatus, Step
 from pipeline.transitions import claim
 from tests.rows import a_job
 from tests.workers import WorkerCommand, until
@@ -26,17 +27,19 @@ def test_each_pass_tells_what_waits_since_when_and_what_runs(redis_db: redis.Red
     claim(Step.PASS1, "w")
     waiting = a_job(step=Step.PASS1, available_at=timezone.now() - timedelta(minutes=5))
     a_job(step=Step.PASS1)
+    a_job(status=JobStatus.PARKED, park_reason="a test", parked_until=timezone.now())
     queues.push("pass1", entry_id(waiting.id, "pass1", 0))
 
     states = {state.step: state for state in queue_states()}
 
-    state = states[Step.PASS1]
-    assert (state.waiting, state.running, state.parked, state.wake_ups) == (2, 1, 0, 1)
-    assert state.oldest_waiting_s is not None
-    assert state.oldest_waiting_s >= 300
-    assert state.oldest_running_s is not None
+    ages = states[Step.PASS1].ages
+    assert (ages.waiting, ages.running, ages.parked) == (2, 1, 1)
+    assert states[Step.PASS1].wake_ups == 1
+    assert ages.oldest_waiting_s is not None
+    assert ages.oldest_waiting_s >= 300
+    assert ages.oldest_running_s is not None
     assert list(states) == list(Step)
-    assert (states[Step.PASS3].waiting, states[Step.PASS3].oldest_waiting_s) == (0, None)
+    assert states[Step.PASS3].ages == StepAges()
 
 
 @pytest.mark.usefixtures("cloned_db")

@@ -159,6 +159,24 @@ def test_a_pause_that_the_database_knows_nothing_of_is_lifted_by_the_first_to_me
     assert gate().state().paused == ""
 
 
+def test_a_cooldown_longer_than_a_minute_gives_the_worker_back_until_it_is_over(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.PASS1_CONCURRENCY_LIMIT = 1
+    received = discovered(tmp_path, visits=2)
+
+    detect([{"fault": "429", "retry_after_s": 600, "times": 1}])
+
+    job = Job.objects.get(id=received.job_id)
+    state = gate().state()
+    assert (job.status, job.incident_id) == ("parked", None)
+    assert job.park_reason == f"the provider gemini {django_settings.GEMINI_MODEL} limits its calls"
+    assert job.parked_until is not None
+    assert state.cooldown_until is not None
+    assert abs(job.parked_until.timestamp() - state.cooldown_until) < 2
+    assert (state.in_flight, state.parked_items) == (0, 0)
+
+
 def test_the_local_engine_asks_no_gate(tmp_path: Path) -> None:
     received = discovered(tmp_path, visits=2)
     gate().pause("operator")

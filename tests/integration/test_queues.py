@@ -23,6 +23,7 @@ from rq.utils import as_text
 
 from medproc import addresses, embedded
 from pipeline import queues
+from pipeline.health import examine
 from pipeline.queues import (
     PROVIDER_QUEUES,
     StepEntry,
@@ -32,6 +33,7 @@ from pipeline.queues import (
     queue_depths,
 )
 from pipeline.states import Step
+from tests.rows import a_job
 
 JOB = uuid4()
 
@@ -167,6 +169,17 @@ def test_a_redis_that_hangs_does_not_hold_the_request(
     assert [record.getMessage() for record in caplog.records] == [
         f"wake-up {JOB}-pass1-7 was not sent: TimeoutError"
     ]
+
+
+def test_a_redis_that_hangs_is_an_outage_to_health_and_the_rows_are_told_all_the_same(
+    cloned_db: str, stopped_redis: None
+) -> None:
+    a_job()
+
+    found = examine()
+
+    assert "Redis does not answer: TimeoutError" in found.problems
+    assert (found.steps[Step.PASS1].waiting, found.served) == (1, frozenset())
 
 
 def test_a_socket_that_the_server_has_closed_is_replaced_unseen(

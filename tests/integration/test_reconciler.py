@@ -22,7 +22,7 @@ from pipeline.models import Batch, EncounterResult, Job, Session, Summary
 from pipeline.queues import entry_id, push
 from pipeline.states import JobStatus, Step, WorkStatus
 from pipeline.transitions import Lease, claim, complete_step, fenced, heartbeat
-from tests.rows import a_job, an_encounter
+from tests.rows import a_job, an_encounter, crashes_of
 
 QUEUE = "rq:queue:pass1"
 
@@ -77,7 +77,7 @@ def test_an_expired_lease_puts_its_job_back_and_counts_the_crash(
     assert (tick.recovered, tick.buried) == (1, 0)
     assert (job.status, job.worker_id, job.lease_expires_at) == (JobStatus.PENDING, None, None)
     assert (job.crash_count, job.retry_count, job.lease_gen, job.dispatch_no) == (1, 0, 2, 1)
-    (crash,) = noted(job, "crashes")
+    (crash,) = crashes_of(job)
     assert (crash["step"], crash["worker_id"], crash["lease_gen"]) == ("pass1", "host-1", 1)
     assert crash["at"]
     assert EncounterResult.objects.get(id=result.id).status == WorkStatus.PENDING
@@ -112,7 +112,7 @@ def test_three_crashes_of_one_step_end_in_the_dead_letters_with_their_history(
     assert (job.status, job.error_code, job.crash_count) == (JobStatus.DEAD, "WORKER_LOST", 3)
     assert (job.retry_count, job.worker_id) == (0, None)
     assert job.dead_letter_at is not None
-    assert [crash["worker_id"] for crash in noted(job, "crashes")] == ["w1", "w2", "w3"]
+    assert [crash["worker_id"] for crash in crashes_of(job)] == ["w1", "w2", "w3"]
     history = noted(job, "attempt_history")
     assert [entry["error_code"] for entry in history] == ["WORKER_LOST"] * 3
     session = Session.objects.get(shell_file_id=job.shell_file_id)
@@ -137,7 +137,7 @@ def test_crashes_are_counted_for_each_step_anew(cloned_db: str, redis_db: redis.
 
     job.refresh_from_db()
     assert (job.current_step, job.crash_count) == ("pass1_5", 0)
-    assert len(noted(job, "crashes")) == 2
+    assert len(crashes_of(job)) == 2
 
 
 def test_a_wake_up_that_was_lost_is_sent_again_under_a_new_id(

@@ -56,10 +56,12 @@ def _lines(health: Health) -> list[str]:
         f" oldest running {_age(health.oldest_running_s)}"
     )
     for step, ages in health.steps.items():
+        if not (ages.waiting or ages.running or ages.parked):
+            continue
         lines.append(
             f"  {step.value:<8} {ages.waiting} waiting ({_age(ages.oldest_waiting_s)}),"
             f" {ages.running} running ({_age(ages.oldest_running_s)}),"
-            f" {ages.overdue} held by lost workers"
+            f" {ages.overdue} held by lost workers, {ages.parked} parked"
         )
     for tick in health.ticks:
         last = f"{_age(tick.age_s)} ago, {tick.outcome}" if tick.outcome else "never"

@@ -1,0 +1,81 @@
+"""Rows of a flush, as the owner of a step makes them: calls, payloads, entities."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from django.utils import timezone
+
+from pipeline.models import Batch, EncounterResult
+from pipeline.states import Step, WorkStatus
+from pipeline.transitions import Lease
+
+
+def a_call(lease: Lease, batch: Batch, *, accepted: bool = True) -> dict[str, Any]:
+    """Give a call of a batch, answered unless it is not accepted."""
+    return {
+        "id": str(uuid4()),
+        "processing_session_id": str(lease.session_id),
+        "step": Step.PASS1.value,
+        "batch_id": str(batch.id),
+        "attempt": 1,
+        "outcome": "OK" if accepted else "PARSE_JSON",
+        "accepted": accepted,
+        "part": "",
+        "provider": "local",
+        "model": "m",
+        "prompt_version": "1",
+        "schema_version": "1",
+        "queue_wait_ms": 0,
+        "duration_ms": 5,
+        "input_tokens": 1,
+        "output_tokens": 1,
+        "thinking_tokens": 0,
+        "cached_tokens": 0,
+        "cost_usd": "0",
+        "lease_gen": lease.gen,
+        "started_at": timezone.now().isoformat(),
+    }
+
+
+def a_payload(call: dict[str, Any]) -> dict[str, Any]:
+    """Give the kept reply of a call."""
+    return {
+        "call_id": call["id"],
+        "page_range_start": 1,
+        "page_range_end": 1,
+        "prompt_sha256": "0" * 64,
+        "reply": "\\x0102",
+    }
+
+
+def an_entity(lease: Lease, result: EncounterResult, *, index: int = 0) -> dict[str, Any]:
+    """Give an entity of an encounter."""
+    return {
+        "id": str(uuid4()),
+        "shell_file_id": str(lease.shell_file_id),
+        "healthcare_encounter_id": str(result.healthcare_encounter_id),
+        "processing_session_id": str(lease.session_id),
+        "patient_id": str(result.patient_id),
+        "entity_index": index,
+        "category": "lab",
+        "name": "glucose",
+        "page_number": 1,
+        "char_start": 0,
+        "char_end": 7,
+        "quote": "glucose",
+        "alignment": "exact",
+        "accepted": True,
+        "engine": "m",
+        "strength": 1.0,
+        "confidence": 1.0,
+        "review_flags": [],
+    }
+
+
+def succeed(batch: Batch) -> None:
+    """Answer a batch with its first attempt."""
+    batch.status = WorkStatus.SUCCEEDED
+    batch.started_at = batch.completed_at = timezone.now()
+    batch.attempt_count = 1

@@ -1,0 +1,38 @@
+"""Jobs under every order of moves: one owner, nothing lost, nothing done twice, always an end."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import redis
+from hypothesis import HealthCheck
+from hypothesis import settings as bounds
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.job_machine import LEASE, UNIT_S, JobMachine
+
+WALKS = int(os.environ.get("MEDPROC_TEST_WALKS", "25"))
+"""Walks of the suite; a long run asks for thousands."""
+MOVES = 40
+"""Moves of the longest walk."""
+
+
+def test_in_whatever_order_jobs_move_each_has_one_owner_and_comes_to_its_end_with_one_effect(
+    cloned_db: str, redis_db: redis.Redis, settings: Any, monkeypatch: Any
+) -> None:
+    settings.TIME_SCALE = 1.0
+    assert settings.LEASE_S == LEASE * UNIT_S
+    monkeypatch.setattr(JobMachine, "redis", redis_db, raising=False)
+
+    run_state_machine_as_test(
+        JobMachine,
+        settings=bounds(
+            max_examples=WALKS,
+            stateful_step_count=MOVES,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=False,
+        ),
+    )
