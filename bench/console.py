@@ -117,7 +117,7 @@ def pages(wide: Any) -> list[tuple[str, str]]:
     batch = Batch.objects.filter(status=WorkStatus.FAILED)[0]
     middle = Job.objects.order_by("-created_at")[100_000:][:1] or [done]
     place = f"{middle[0].created_at.isoformat()}~{middle[0].id}".replace("+", "%2B")
-    call = ProviderCall.objects.filter(batch=batch)[0]
+    call = ProviderCall.objects.filter(processing_session__shell_file=wide)[0]
     operation = BulkOperation.objects.order_by("created_at")[0]
     named = {name: reverse(f"admin:{name}") for name in (
         "overview", "records", "failures", "failure_members", "search", "retry",
