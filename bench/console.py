@@ -1,8 +1,8 @@
 """Every page of the console over millions of batches: how long, how large, how many statements.
 
-Run `python bench/console.py [--batches N] [--requests N] [--only TEXT]`; five million
-batches are seeded in 3 to 4 min on a busy machine, so that fewer are the default. Starts its own PostgreSQL and Valkey. Exits 1 when a page's p95 passes 150 ms (the
-record of 300 batches: 250 ms and 300 KB).
+Run `python bench/console.py [--batches N] [--requests N] [--only TEXT]`. Five million batches are
+seeded in 3 to 4 min on a busy machine, so fewer are the default. Starts its own PostgreSQL and
+Valkey. Exits 1 when a page's p95 passes 150 ms (a record of 300 batches: 250 ms and 300 KB).
 """
 
 from __future__ import annotations
