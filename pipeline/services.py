@@ -16,6 +16,7 @@ from django.db import transaction
 from pipeline import incidents, reconciling, transitions
 from pipeline.errors import UserError
 from pipeline.gate.reach import pause_gates, resume_gates
+from pipeline.preview.crowds import Crowd, crowd_preview
 from pipeline.provider.factory import NAMES
 from pipeline.queues import enqueue_step, enqueue_steps
 from pipeline.stages.intake import Received, Submission, receive
@@ -40,6 +41,7 @@ from pipeline.verbs import (
 
 __all__ = [
     "Cancelled",
+    "Crowd",
     "Preview",
     "Requeued",
     "Resumed",
@@ -47,6 +49,7 @@ __all__ = [
     "Selection",
     "batch_retry",
     "candidate_retry",
+    "crowd_preview",
     "encounter_retry",
     "incidents_detect",
     "job_cancel",
@@ -134,15 +137,17 @@ def jobs_reconcile() -> reconciling.Tick:
     )
 
 
-def stale_batches_reset(older_than_s: float, *, dry_run: bool = False) -> list[transitions.Stale]:
+def stale_batches_reset(
+    older_than_s: float, *, dry_run: bool = False, job_id: UUID | None = None
+) -> list[transitions.Stale]:
     """Put batches and chunks back to `pending` that nobody has worked on for so many seconds.
 
-    Only where the lease of their job has run out, or the job is not running; attempts are kept. A
+    Of one job, or of all. Only where the lease of their job has run out, or the job is not running; attempts are kept. A
     dry run returns what would be put back. At most 100 jobs at a time, oldest first.
     """
     if dry_run:
-        return transitions.find_stale(older_than_s)
-    reset = transitions.reset_stale(older_than_s)
+        return transitions.find_stale(older_than_s, job_id=job_id)
+    reset = transitions.reset_stale(older_than_s, job_id=job_id)
     for row in reset:
         logger.warning(
             "stale_reset %s=%s job=%s attempts=%s processing_s=%.0f worker=%s heartbeat_age_s=%s",

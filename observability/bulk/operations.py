@@ -1,11 +1,12 @@
 """Make a mass action from its preview, and ask it to stop.
 
-Imports the console's models, the audit and the pipeline's services. The token of the form is
+Imports the console's models, the audit and the kinds of actions. The token of the form is
 unique, so that a double click starts one action.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 from uuid import UUID
@@ -15,21 +16,25 @@ from django.db import transaction
 from django.utils import timezone
 
 from observability import audit
-from observability.bulk.selections import as_fields
+from observability.bulk.kinds import Kind
 from observability.models import BulkItem, BulkOperation
-from pipeline import services
 from pipeline.errors import UserError
-from pipeline.preview import Candidate, Selection
+from pipeline.preview import Candidate
 from pipeline.states import Step
 from pipeline.transitions import Scope
 
 REASON_MAX = 500
 
 
-def start_retry(
-    chosen: Selection, *, reason: str, token: UUID, actor: AbstractBaseUser | AnonymousUser
+def start(
+    kind: Kind,
+    asked: Mapping[str, str],
+    *,
+    reason: str,
+    token: UUID,
+    actor: AbstractBaseUser | AnonymousUser,
 ) -> BulkOperation:
-    """Make a retry of what a selection finds now; the clock runs it.
+    """Make a mass action of what a filter finds now; the clock runs it.
 
     A token that was used gives the operation that it made. Raises UserError without a reason, or
     where nothing is eligible.
@@ -38,15 +43,15 @@ def start_retry(
         raise UserError("give a reason")
     if (made := BulkOperation.objects.filter(token=token).first()) is not None:
         return made
-    found = services.retry_preview(chosen)
+    found, fields = kind.look(asked, timezone.now())
     if not found.eligible:
-        raise UserError("nothing of it can be retried")
+        raise UserError(f"there is nothing to {kind.name}")
     with transaction.atomic():
         operation, is_new = BulkOperation.objects.get_or_create(
             token=token,
             defaults={
-                "verb": "retry",
-                "selection": as_fields(chosen),
+                "verb": kind.name,
+                "selection": fields,
                 "expected": {
                     "jobs": len(found.eligible),
                     "ineligible": found.reasons,
@@ -68,7 +73,7 @@ def start_retry(
         )
         audit.record(
             actor,
-            "retry",
+            kind.name,
             target_kind="bulk operation",
             target_id=operation.id,
             reason=operation.reason,
@@ -88,7 +93,7 @@ def abort(operation: BulkOperation, actor: AbstractBaseUser | AnonymousUser) -> 
 
 
 def candidate_of(item: BulkItem) -> Candidate:
-    """Return what an item retries."""
+    """Return what an item is about."""
     ids: dict[str, Any] = {
         name: None if of is None else tuple(UUID(each) for each in of)
         for name, of in item.scope.items()

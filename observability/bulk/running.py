@@ -1,6 +1,6 @@
 """Run what was started: a few seconds of items at each tick of the clock, until all have settled.
 
-Imports the console's models, the pipeline's services and its clock. Each item settles in the
+Imports the console's models, the kinds of actions and the pipeline's clock. Each item settles in the
 transaction of what it does, so a clock that is killed goes on where it was.
 """
 
@@ -12,12 +12,12 @@ import time
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
+from observability.bulk.kinds import KINDS
 from observability.bulk.operations import candidate_of
 from observability.models import BulkItem, BulkOperation
 from pipeline.clock import Duty
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, UserError
 from pipeline.scrub import scrubbed
-from pipeline.verbs import candidate_retry
 
 logger = logging.getLogger(__name__)
 
@@ -62,14 +62,11 @@ def _some(operation: BulkOperation) -> int:
 def _settle(operation: BulkOperation, item: BulkItem) -> None:
     try:
         with transaction.atomic():
-            is_retried = candidate_retry(
-                candidate_of(item), reason=operation.reason, by=operation.requested_by
-            )
-            _note(
-                item,
-                BulkItem.DONE if is_retried else BulkItem.LEFT,
-                "" if is_retried else "it was retried, cancelled or completed meanwhile",
-            )
+            left = KINDS[operation.verb].settle(candidate_of(item), operation)
+            _note(item, BulkItem.LEFT if left else BulkItem.DONE, left)
+    except UserError as error:
+        # The verb's own guard: it does not stand so any more.
+        _note(item, BulkItem.LEFT, error.message)
     except (PipelineError, DatabaseError) as error:
         logger.warning("bulk item %s failed: %s", item.id, scrubbed(error))
         _note(item, BulkItem.FAILED, type(error).__name__)

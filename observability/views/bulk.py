@@ -5,57 +5,65 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.core.exceptions import BadRequest
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 
 from observability.bulk import operations
-from observability.bulk.selections import as_fields, in_words, selection
+from observability.bulk.kinds import KINDS, Kind
+from observability.bulk.selections import in_words
 from observability.keyset import keyset_page
 from observability.models import BulkItem, BulkOperation
-from observability.rights import Right
 from observability.views.guard import page, verb
 from observability.views.shown import shown
-from pipeline import services
 from pipeline.errors import UserError
 from pipeline.models import Job
+from pipeline.words import PASS_TITLES
 
 LISTED = 50
 SAMPLE = 20
 
 
-@page(Right.RETRY)
-def retry_preview(request: HttpRequest) -> HttpResponse:
-    """Show what a retry would do; nothing is done before it is confirmed."""
-    return _preview(request, request.GET.dict())
+@page()
+def preview(request: HttpRequest, name: str = "retry") -> HttpResponse:
+    """Show what a verb would do to many; nothing is done before it is confirmed."""
+    return _preview(request, _chosen(request, name), request.GET.dict())
 
 
-@verb(Right.RETRY)
-def retry_start(request: HttpRequest) -> HttpResponse:
+@verb()
+def start(request: HttpRequest, name: str = "retry") -> HttpResponse:
     """Start what was previewed, and go to its page; show the preview again where it cannot be."""
+    kind = _chosen(request, name)
     asked = {key: str(value) for key, value in request.POST.items()}
     try:
         token = UUID(asked.get("token", ""))
     except ValueError:
         raise BadRequest from None
     try:
-        operation = operations.start_retry(
-            selection(asked, timezone.now()),
+        operation = operations.start(
+            kind,
+            asked,
             reason=asked.get("reason", ""),
             token=token,
             actor=request.user,
         )
     except UserError as error:
-        return _preview(request, asked, problem=error.message, token=token)
+        return _preview(request, kind, asked, problem=error.message, token=token)
     return redirect("admin:bulk_operation", operation.id)
 
 
-@verb(Right.RETRY)
+@verb()
 def abort(request: HttpRequest, operation_id: UUID) -> HttpResponse:
-    """Ask an operation to stop."""
-    operations.abort(get_object_or_404(BulkOperation, id=operation_id), request.user)
+    """Ask an operation to stop; whoever may start one of its kind may."""
+    found = BulkOperation.objects.filter(id=operation_id).first()
+    if not any(request.user.has_perm(kind.right.permission) for kind in KINDS.values()):
+        raise PermissionDenied
+    if found is None:
+        raise Http404
+    _chosen(request, found.verb)
+    operations.abort(found, request.user)
     return redirect("admin:bulk_operation", operation_id)
 
 
@@ -63,6 +71,7 @@ def abort(request: HttpRequest, operation_id: UUID) -> HttpResponse:
 def operation(request: HttpRequest, operation_id: UUID) -> HttpResponse:
     """Show an operation: progress, what became of its jobs, each item with its result."""
     found = get_object_or_404(BulkOperation, id=operation_id)
+    kind = KINDS[found.verb]
     states = dict(found.items.order_by().values_list("state").annotate(number=Count("id")))
     total = sum(states.values())
     settled = total - states.get(BulkItem.WAITING, 0)
@@ -78,8 +87,10 @@ def operation(request: HttpRequest, operation_id: UUID) -> HttpResponse:
     return shown(
         request,
         "console/operation.html",
-        f"Retry {str(found.id)[:8]}",
+        f"{kind.title} {str(found.id)[:8]}",
         operation=found,
+        kind=kind,
+        may_abort=request.user.has_perm(kind.right.permission),
         words=in_words(found.selection),
         total=total,
         settled=settled,
@@ -107,21 +118,33 @@ def history(request: HttpRequest) -> HttpResponse:
     )
 
 
+def _chosen(request: HttpRequest, name: str) -> Kind:
+    if name not in KINDS:
+        raise Http404
+    if not request.user.has_perm(KINDS[name].right.permission):
+        raise PermissionDenied
+    return KINDS[name]
+
+
 def _preview(
-    request: HttpRequest, asked: dict[str, str], *, problem: str = "", token: UUID | None = None
+    request: HttpRequest,
+    kind: Kind,
+    asked: dict[str, str],
+    *,
+    problem: str = "",
+    token: UUID | None = None,
 ) -> HttpResponse:
     found: Any = None
     fields: dict[str, str] = {}
     try:
-        chosen = selection(asked, timezone.now())
-        fields = as_fields(chosen)
-        found = services.retry_preview(chosen)
+        found, fields = kind.look(asked, timezone.now())
     except UserError as error:
         problem = problem or error.message
     return shown(
         request,
-        "console/retry.html",
-        "Retry what failed",
+        "console/mass.html",
+        kind.title,
+        kind=kind,
         found=found,
         fields=fields,
         words=in_words(fields),
@@ -134,7 +157,25 @@ def _preview(
         permanent=sorted({cause for each in found.eligible for cause in each.permanent})
         if found
         else [],
+        choices=[] if "job" in fields else [_choice(each, fields) for each in kind.filters],
+        kept={name: fields[name] for name in ("incident",) if name in fields},
     )
+
+
+_CHOICES: dict[str, tuple[str, list[tuple[str, str]]]] = {
+    "is": ("Now", [(word, word) for word in ("waiting", "running", "parked")]),
+    "step": ("Pass", [(step.value, title) for step, title in PASS_TITLES.items()]),
+    "error_code": (
+        "Cause",
+        [(code, code) for code in ("WORKER_LOST", "MAX_RETRIES_EXCEEDED")],
+    ),
+}
+"""What a filter of a preview offers: its label, then values and words."""
+
+
+def _choice(name: str, fields: dict[str, str]) -> dict[str, Any]:
+    label, options = _CHOICES[name]
+    return {"name": name, "label": label, "options": options, "chosen": fields.get(name, "")}
 
 
 def _place(request: HttpRequest) -> int:

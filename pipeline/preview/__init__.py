@@ -6,11 +6,13 @@ line's dry run, the retry itself and the console, so that no two of them can dis
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.conf import settings
 from django.utils import timezone
 
 from pipeline.errors import CallFacts
-from pipeline.preview.choosing import found_by, waits_for_retry
+from pipeline.preview.choosing import Found, found_by, waits_for_retry
 from pipeline.preview.costs import candidates, output_share, quota_minutes, same_versions
 from pipeline.preview.values import Candidate, Ineligible, Preview, Selection
 from pipeline.pricing import cost_usd
@@ -25,6 +27,11 @@ def preview(selection: Selection) -> Preview:
     Raises UserError where an id names nothing.
     """
     found, left = found_by(selection)
+    return costed(selection, found, left)
+
+
+def costed(selection: object, found: Sequence[Found], left: Sequence[Ineligible]) -> Preview:
+    """Say what it costs to go on with these jobs, and what is left alone."""
     eligible, sessions = candidates(found)
     tokens = sum(each.input_tokens for each in eligible)
     calls = sum(each.calls for each in eligible)

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 
 from pipeline.errors import ErrorCode, UserError
-from pipeline.models import Batch, Chunk, EncounterResult, Job
+from pipeline.models import Batch, Chunk, EncounterResult, IncidentJob, Job
 from pipeline.preview.values import Ineligible, Selection
 from pipeline.states import JobStatus, WorkStatus
 from pipeline.transitions import Scope
@@ -38,6 +38,8 @@ class Found:
 def found_by(selection: Selection) -> tuple[list[Found], list[Ineligible]]:
     if selection.error_code is not None:
         return _by_code(selection, selection.error_code)
+    if selection.incident is not None:
+        return _by_incident(selection.incident)
     job, scope, failed = _by_id(selection)
     reason = None if scope.is_all else _why_not_a_part(job, failed)
     reason = reason or _why_not(job, scope)
@@ -73,6 +75,20 @@ def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
     chunk = _one(Chunk.objects.filter(id__in=ids).select_related("discovery_session"), selection)
     job = _one(jobs.filter(shell_file_id=chunk.discovery_session.shell_file_id), selection)
     return job, Scope(encounters=(), batches=(), chunks=(chunk.id,)), chunk.status
+
+
+def _by_incident(incident: UUID) -> tuple[list[Found], list[Ineligible]]:
+    """Return the jobs that an incident has failed, whole; those that it parked go on unaided."""
+    failed = IncidentJob.objects.filter(incident_id=incident, effect=IncidentJob.FAILED)
+    jobs = Job.objects.filter(id__in=failed.values("job_id")).order_by("created_at", "id")
+    found, left = [], []
+    for job in jobs:
+        reason = _why_not(job, Scope())
+        if reason is None:
+            found.append(Found(job=job, scope=Scope()))
+        else:
+            left.append(_left(job, reason))
+    return found, left
 
 
 def _by_code(selection: Selection, code: ErrorCode) -> tuple[list[Found], list[Ineligible]]:

@@ -16,9 +16,9 @@ from pipeline.transitions import Scope
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What is to be retried: by one id, or by the code that it failed with.
+    """What is to be retried: by one id, or by the code or incident that it failed with.
 
-    Raises ValueError unless exactly one of the five is given. The times bound when it failed.
+    Raises ValueError unless exactly one of the six is given. The times bound when it failed.
     """
 
     record: UUID | None = None
@@ -26,6 +26,8 @@ class Selection:
     encounter: UUID | None = None
     batch: UUID | None = None
     """A batch of Pass 1 or a chunk of Pass 0.5."""
+    incident: UUID | None = None
+    """What failed because of it."""
     error_code: ErrorCode | None = None
     """The code itself, or the one behind MAX_RETRIES_EXCEEDED."""
     step: Step | None = None
@@ -33,14 +35,18 @@ class Selection:
     until: datetime | None = None
 
     def __post_init__(self) -> None:
-        given = (self.record, self.job, self.encounter, self.batch, self.error_code)
+        given = (
+            self.record, self.job, self.encounter, self.batch, self.incident, self.error_code,
+        )  # fmt: skip
         if sum(each is not None for each in given) != 1:
-            raise ValueError("name one record, job, encounter or batch, or one code")
+            raise ValueError("name one record, job, encounter or batch, or one code or incident")
 
     def __str__(self) -> str:
         for name in ("record", "job", "encounter", "batch"):
             if (value := getattr(self, name)) is not None:
                 return f"{name} {value}"
+        if self.incident is not None:
+            return f"all that failed because of incident {self.incident}"
         return f"all that failed with {self.error_code}"
 
 
@@ -75,7 +81,8 @@ class Ineligible:
 class Preview:
     """What a retry would do, as of `taken_at`. Later passes follow; their calls are not counted."""
 
-    selection: Selection
+    selection: object
+    """What was asked for; its text says it to people."""
     eligible: tuple[Candidate, ...]
     ineligible: tuple[Ineligible, ...]
     output_tokens: int

@@ -62,6 +62,7 @@ WITH work AS (
     SELECT DISTINCT ON (q.shell_file_id) q.*, s.id AS session_id
     FROM job_queue q JOIN ai_processing_sessions s ON s.shell_file_id = q.shell_file_id
     WHERE s.id IN (SELECT processing_session_id FROM work)
+      AND (%(job)s::uuid IS NULL OR q.id = %(job)s)
     ORDER BY q.shell_file_id, q.created_at DESC
   ) j WHERE {_IDLE} ORDER BY j.created_at, j.id LIMIT %(jobs)s
 )
@@ -99,17 +100,19 @@ RETURNING id
 """
 
 
-def find_stale(older_than_s: float, jobs: int = JOBS_LIMIT) -> list[Stale]:
-    """Return stale rows of at most so many jobs, oldest first; changes nothing."""
+def find_stale(
+    older_than_s: float, jobs: int = JOBS_LIMIT, *, job_id: UUID | None = None
+) -> list[Stale]:
+    """Return stale rows of one job, or of at most so many, oldest first; changes nothing."""
     with connection.cursor() as cursor:
-        cursor.execute(_FIND, {"age": older_than_s, "jobs": jobs})
+        cursor.execute(_FIND, {"age": older_than_s, "jobs": jobs, "job": job_id})
         return [_stale(*row) for row in cursor.fetchall()]
 
 
-def reset_stale(older_than_s: float) -> list[Stale]:
+def reset_stale(older_than_s: float, *, job_id: UUID | None = None) -> list[Stale]:
     """Put stale rows back to `pending`, with their attempts as they are; return them as found."""
     with transaction.atomic(), connection.cursor() as cursor:
-        found = find_stale(older_than_s)
+        found = find_stale(older_than_s, job_id=job_id)
         if not found:
             return []
         cursor.execute(_LOCK, {"jobs": sorted({row.job_id for row in found})})

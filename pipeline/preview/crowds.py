@@ -1,0 +1,123 @@
+"""Which jobs a cancel, a requeue, a release or a reset of many takes up, and what hangs on them.
+
+Imports models, transitions and the costs of a preview; reads only. What each item does is the verb
+about one job, whose guard is in its own UPDATE.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+
+from pipeline import transitions
+from pipeline.models import Batch, Job
+from pipeline.preview import Candidate, Ineligible, Preview, costed
+from pipeline.preview.choosing import Found
+from pipeline.preview.costs import quota_minutes
+from pipeline.provider.factory import named_provider
+from pipeline.states import JobStatus, Step
+from pipeline.transitions import Scope
+from pipeline.transitions.stale import STALE_S, Stale
+
+OPEN_TO: dict[str, frozenset[JobStatus]] = {
+    "cancel": frozenset({JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PARKED}),
+    "requeue": frozenset({JobStatus.DEAD}),
+    "release": frozenset({JobStatus.PARKED}),
+}
+"""Statuses of a job that each verb applies to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crowd:
+    """Jobs by how they stand; what is not given does not narrow them."""
+
+    verb: str
+    job: UUID | None = None
+    status: JobStatus | None = None
+    step: Step | None = None
+    error_code: str | None = None
+    incident: UUID | None = None
+    until: datetime | None = None
+    """What is submitted later does not join."""
+    older_s: float = STALE_S
+    """Of a reset: how long nobody must have worked on it."""
+
+    def __str__(self) -> str:
+        return f"jobs to {self.verb}"
+
+
+def crowd_preview(of: Crowd) -> Preview:
+    """Say what a verb would do to a crowd; changes nothing."""
+    if of.verb == "reset":
+        return _reset(of)
+    states = OPEN_TO[of.verb]
+    jobs = Job.objects.order_by("created_at", "id")
+    if of.job is not None:
+        jobs = jobs.filter(id=of.job)
+    else:
+        jobs = jobs.filter(status__in=states & {of.status} if of.status else states)
+    if of.step is not None:
+        jobs = jobs.filter(current_step=of.step)
+    if of.error_code is not None:
+        jobs = jobs.filter(error_code=of.error_code)
+    if of.incident is not None:
+        jobs = jobs.filter(incident_id=of.incident)
+    if of.until is not None:
+        jobs = jobs.filter(created_at__lte=of.until)
+    found, left = [], []
+    for job in jobs:
+        if job.status in states:
+            found.append(Found(job=job, scope=Scope()))
+        else:
+            left.append(_left(job, f"it is {job.status}"))
+    return costed(of, found, left)
+
+
+def _reset(of: Crowd) -> Preview:
+    stale = transitions.find_stale(of.older_s, job_id=of.job)
+    by_job: defaultdict[UUID, list[Stale]] = defaultdict(list)
+    for row in stale:
+        by_job[row.job_id].append(row)
+    records = dict(Job.objects.filter(id__in=by_job).values_list("id", "shell_file_id"))
+    batches = {
+        batch.id: batch
+        for batch in Batch.objects.filter(id__in=[row.id for row in stale]).only(
+            "page_range_start", "page_range_end", "estimated_input_tokens"
+        )
+    }
+    eligible = []
+    for job_id, rows in by_job.items():
+        own = [batches[row.id] for row in rows if row.id in batches]
+        eligible.append(
+            Candidate(
+                job_id=job_id,
+                shell_file_id=records[job_id],
+                step=rows[0].step,
+                scope=Scope(),
+                encounters=0,
+                calls=len(rows),
+                pages=sum(each.page_range_end - each.page_range_start + 1 for each in own),
+                input_tokens=sum(each.estimated_input_tokens or 0 for each in own),
+            )
+        )
+    calls, tokens = len(stale), sum(each.input_tokens for each in eligible)
+    return Preview(
+        selection=of,
+        eligible=tuple(eligible),
+        ineligible=(),
+        output_tokens=0,
+        cost_usd=Decimal(0),
+        quota_minutes=quota_minutes(named_provider(settings), calls, tokens),
+        same_versions=None,
+        taken_at=timezone.now(),
+    )
+
+
+def _left(job: Job, reason: str) -> Ineligible:
+    return Ineligible(job_id=job.id, shell_file_id=job.shell_file_id, reason=reason)
