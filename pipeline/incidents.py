@@ -86,9 +86,7 @@ def tick() -> Tick:
     Runs in a transaction of the caller's; one look waits for another's end, and sees what it did.
     """
     limits = Thresholds.of_settings()
-    with connection.cursor() as cursor:
-        # Else one that has read the window before the other closed would open the same again.
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOOK_LOCK])
+    _alone()
     now = _database_now()
     calls = window(now, limits)
     done = Tick()
@@ -196,11 +194,24 @@ def is_quota_used_up(of: ProviderModel) -> bool:
 
 
 def close_by_hand(provider: str, model: str | None, *, reason: str) -> list[UUID]:
-    """Close the open incidents of a provider, or of one model of it, for an operator."""
+    """Close the open incidents of a provider, or of one model of it, for an operator.
+
+    Runs in a transaction of the caller's, and waits for a look that is under way.
+    """
+    _alone()
     incidents = Incident.objects.filter(provider=provider, state=IncidentState.OPEN)
     if model is not None:
         incidents = incidents.filter(model=model)
     return [i.id for i in incidents if _close(i, f"an operator resumed it: {reason}")]
+
+
+def _alone() -> None:
+    """Wait until no other look or closing is under way, to the end of this transaction.
+
+    Else a look that has read the window before the other closed would open the same again.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOOK_LOCK])
 
 
 def _open(of: ProviderModel, opening: Opening) -> tuple[UUID, bool]:

@@ -12,15 +12,18 @@ from datetime import timedelta
 from http import HTTPStatus
 from uuid import uuid4
 
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.utils import timezone
 
 from observability.acts import VERBS
 from observability.bulk.kinds import KINDS
 from observability.models import BulkItem, BulkOperation
 from observability.rights import ROLES, Right, Role
-from pipeline.models import Job, Pause
-from pipeline.states import JobStatus, Step
+from pipeline.models import Job, Pause, ProviderCall, RecordBatch, ShellFile
+from pipeline.states import JobStatus, Step, WorkStatus
 from tests.incident_rows import OTHER_MODEL, an_incident
+from tests.records import LAB
 from tests.rows import a_job
 from tests.wide import a_wide_record
 
@@ -38,6 +41,10 @@ STAFF = EVERYBODY - {ANONYMOUS, OUTSIDER}
 def holders(right: Right) -> frozenset[str]:
     """Return the roles that have a right."""
     return frozenset(role.value for role, rights in ROLES.items() if right in rights)
+
+
+PHI = holders(Right.READ_PHI)
+AUDIT = frozenset({"audit_events"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +86,19 @@ PAGES = (
     Door(name="records"),
     Door(name="records", query={"is": "failed"}),
     Door(name="record", args=("record",), statements=18),
+    Door(name="record_pages", args=("record",), who=PHI, answer=HTTPStatus.FOUND),
+    Door(name="record_page", args=("record", "1"), who=PHI, writes=AUDIT, statements=13),
+    Door(name="page_image", args=("record", "1"), who=PHI, writes=AUDIT),
+    Door(name="call_reading", args=("call",), who=PHI, writes=AUDIT, statements=16),
+    Door(name="compare", args=("record",), query={"a": "call", "b": "next_call"}, statements=9),
+    Door(
+        name="compare_replies",
+        args=("record",),
+        query={"a": "call", "b": "next_call"},
+        who=PHI,
+        writes=AUDIT,
+        statements=13,
+    ),
     Door(name="failures"),
     Door(name="failure_members"),
     Door(name="failure_members", query={"source": "job"}),
@@ -145,7 +165,9 @@ VERB_URLS = (
         )
         for verb in VERBS.values()
     ),
-    Door(name="upload_receive", form={"token": "token"}, who=holders(Right.UPLOAD)),
+    Door(name="upload_files", form={"token": "token"}, who=holders(Right.UPLOAD)),
+    Door(name="upload_batch", form={}, who=holders(Right.UPLOAD)),
+    Door(name="upload_close", args=("batch",), form={}, who=holders(Right.UPLOAD)),
 )
 """What changes something: POST alone, with the token of the form."""
 
@@ -173,8 +195,17 @@ def targets() -> dict[str, str]:
         requested_by="somebody",
     )
     an_item(operation, a_job(), place=0)
+    record = a_wide_record(encounters=1, batches=2, pages=3)
+    key = default_storage.save("records/of-the-matrix", ContentFile(LAB.read_bytes()))
+    ShellFile.objects.filter(id=record).update(storage_key=key)
+    lost = ProviderCall.objects.filter(
+        processing_session__shell_file=record, batch__status=WorkStatus.FAILED
+    ).order_by("attempt")
     return {
-        "record": str(a_wide_record(encounters=1, batches=2, pages=3)),
+        "record": str(record),
+        "call": str(lost[0].id),
+        "next_call": str(lost[1].id),
+        "batch": str(RecordBatch.objects.create().id),
         "operation": str(operation.id),
         "token": str(uuid4()),
         **targets_of_jobs(),

@@ -35,6 +35,9 @@ def page_image(storage_key: str, number: int, *, large: bool = False) -> bytes:
         raise BusyError
     try:
         with storage.local_path(storage_key) as path:
+            if not path.exists():
+                # The reader's process would only say that it failed.
+                raise FileNotFoundError
             return reader.render_page(
                 path,
                 number,

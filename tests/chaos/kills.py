@@ -38,6 +38,8 @@ SEATS = 7
 """In each of two pools: more workers than records, though a pool waits before it starts one again
 that has died soon; whoever waits does so for the clock, not for a worker."""
 LONGEST_PAUSE_S = 0.8
+ON_ITS_WAY_S = 0.05
+"""From a process that is dead by now to the emulator."""
 AGAIN = 0.35
 """How often the next victim is the job that was hit last: some must crash three times."""
 
@@ -188,8 +190,10 @@ class KillLoop:
         """Let a horse go on whose job was taken, and count what it writes."""
         assert each.sleeper is not None
         horse = each.sleeper
+        woken = time.time()
         os.kill(horse, signal.SIGCONT)
         until(lambda: not _runs(horse))
+        self.ledger.awake.append((job.shell_file_id, woken, time.time() + ON_ITS_WAY_S))
         calls = ProviderCall.objects.filter(
             processing_session__shell_file=job.shell_file_id, lease_gen=each.gen
         ).count()
@@ -219,8 +223,7 @@ def _held_by(worker: int) -> list[Job]:
 
 def _crash_of(job: Job, gen: int) -> dict[str, Any] | None:
     """Give what is noted of the crash under this lease."""
-    crashes = crashes_of(job)
-    return next((crash for crash in crashes if crash["lease_gen"] == gen), None)
+    return next((crash for crash in crashes_of(job) if crash["lease_gen"] == gen), None)
 
 
 def _kill(pid: int) -> None:

@@ -16,7 +16,8 @@ from uuid import UUID
 from django.db import connection
 
 from pipeline.management.proving import prove_log
-from pipeline.models import Batch, Chunk, Entity, Job, ShellFile
+from pipeline.models import Batch, Chunk, Entity, Job, ProviderCall, Session, ShellFile
+from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.stages.intake import Received
 from pipeline.states import JOB_TERMINAL, JobStatus
 from tests.chaos.house import PATIENCE_S, VISITS, House, tried
@@ -44,6 +45,8 @@ class Ledger:
     """Records that were handed in before."""
     committed: dict[str, float] = field(default_factory=dict)
     """By item token, when a batch or chunk was first seen as succeeded (Unix time)."""
+    awake: list[tuple[UUID, float, float]] = field(default_factory=list)
+    """When a horse whose lease was gone woke and ended, and of which record."""
     partial: int = 0
     """Looks that found half an encounter."""
 
@@ -81,10 +84,11 @@ class Ledger:
         self.look()
         jobs = self.house.jobs(self.received)
         findings = [*self._unended(jobs, may_fail=may_fail), *self._differences(jobs)]
-        tokens = self._tokens()
+        tokens = _tokens_of([each.shell_file_id for each in self.received])
         # The clock of the log is this machine's, as is ours.
         log = [line for line in self.house.emulator.log() if line.item_token in tokens]
-        proof = prove_log(log)
+        late = self._late(log)
+        proof = prove_log([line for line in log if line not in late])
         repeated = sum(line.time > self.committed.get(line.item_token, line.time) for line in log)
         lost = [finding for finding in proof.findings if finding.startswith("lost")]
         others = [finding for finding in proof.findings if not finding.startswith("lost")]
@@ -100,18 +104,29 @@ class Ledger:
             "doubled": len(others),
             "partial": self.partial,
             "repeated": repeated,
+            "sent on waking": len(late),
         }
         return {**figures, "findings": [*findings, *proof.findings]}
 
-    def _tokens(self) -> set[str]:
-        files = [each.shell_file_id for each in self.received]
-        return {
-            pk.hex
-            for rows in (Batch.objects, Chunk.objects)
-            for pk in rows.filter(processing_session__shell_file__in=files).values_list(
-                "id", flat=True
-            )
-        }
+    def _late(self, log: Sequence[LogLine]) -> list[LogLine]:
+        """Give the calls that were on the point of being sent when their horse fell asleep.
+
+        It sends them when it wakes, and then learns that its lease is gone: nobody hears of them.
+        """
+        found = []
+        for shell_file_id, woken, ended in self.awake:
+            session = Session.objects.get(shell_file_id=shell_file_id)
+            calls = ProviderCall.objects.filter(processing_session=session)
+            answered = set(calls.values_list("response_id", flat=True))
+            tokens = _tokens_of([shell_file_id])
+            found += [
+                line
+                for line in log
+                if line.item_token in tokens
+                and woken <= line.time <= ended
+                and line.response_id not in answered
+            ]
+        return found
 
     def _unended(self, jobs: Sequence[Job], *, may_fail: bool) -> list[str]:
         found = []
@@ -145,10 +160,17 @@ class Ledger:
         return found
 
 
+def _tokens_of(files: Sequence[UUID]) -> set[str]:
+    return {
+        pk.hex
+        for rows in (Batch.objects, Chunk.objects)
+        for pk in rows.filter(processing_session__shell_file__in=files).values_list("id", flat=True)
+    }
+
+
 def crashes_in_a_row(job: Job) -> int:
     """Count the crashes that are noted of the job's present step."""
-    noted = crashes_of(job)
-    return sum(crash["step"] == job.current_step for crash in noted)
+    return sum(crash["step"] == job.current_step for crash in crashes_of(job))
 
 
 def _size(shell_file_id: UUID) -> int:

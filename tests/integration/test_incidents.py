@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 import redis
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -28,6 +28,7 @@ from pipeline.transitions import Failure, claim, close_incident, fail_step, fenc
 from tests import records
 from tests.incident_rows import GEMINI, OTHER_MODEL, an_incident, calls
 from tests.rows import a_job
+from tests.workers import until
 
 
 @pytest.fixture(autouse=True)
@@ -390,6 +391,42 @@ def test_claims_releases_and_the_end_of_an_incident_at_once_strand_no_job(
     assert len(claimed) == len(set(claimed))
     assert set(left.values_list("status", flat=True)) <= {JobStatus.PENDING}
     assert len(claimed) + left.count() == len(made)
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_a_resume_waits_for_a_look_under_way_which_would_open_again_what_it_ends(
+    redis_db: redis.Redis,
+) -> None:
+    an_incident(IncidentKind.QUOTA, resumes_at=timezone.now() + timedelta(hours=3))
+    may_end = threading.Event()
+
+    def look() -> None:
+        with transaction.atomic():
+            incidents.tick()
+            may_end.wait()
+
+    def resume() -> None:
+        until(lambda: _advisory_locks(granted=True))
+        services.provider_resume("gemini", reason="a test")
+
+    together = threading.Thread(target=_at_once, args=(1, look, resume))
+    together.start()
+    waiting = until(lambda: _advisory_locks(granted=False))
+    may_end.set()
+    together.join()
+
+    assert waiting == 1
+    assert _open() == []
+
+
+def _advisory_locks(*, granted: bool) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted = %s"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+            [granted],
+        )
+        return int(cursor.fetchone()[0])
 
 
 def _at_once(times: int, *actions: Callable[[], Any]) -> list[Any]:

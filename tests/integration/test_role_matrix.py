@@ -57,7 +57,8 @@ def a_client(who: str) -> Client:
 
 def url_of(door: Door, known: dict[str, str]) -> str:
     """Give the URL of a door, its keys replaced by what they stand for."""
-    args = [arg if door.name in {"act", "confirm", "mass", "mass_start"} else known.get(arg, arg) for arg in door.args]
+    is_verb = door.name in {"act", "confirm", "mass", "mass_start"}
+    args = [arg if is_verb else known.get(arg, arg) for arg in door.args]
     query = {name: known.get(key, key) for name, key in door.query.items()}
     return reverse(f"admin:{door.name}", args=args, query=query)
 
