@@ -41,16 +41,21 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def night(browser: Browser, module_db: str) -> Night:
-    """Give the rows of a night."""
+def people(browser: Browser, module_db: str) -> None:
+    """Make a user of each role, and one without."""
     from django.contrib.auth.models import Group, User
-
-    from tests.night import a_night
 
     for role in Role:
         user = User.objects.create_user(role.value, password=PASSWORD, is_staff=True)
         user.groups.add(Group.objects.get(name=role.value))
     User.objects.create_user("nobody", password=PASSWORD, is_staff=True)
+
+
+@pytest.fixture(scope="module")
+def night(people: None) -> Night:
+    """Give the rows of a night."""
+    from tests.night import a_night
+
     return a_night()
 
 

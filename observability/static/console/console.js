@@ -18,10 +18,17 @@
 
   // What changed in words is said once; a figure that moves is not.
   let said = find("[data-announce]")?.textContent;
+  // Whoever is on a link when the page is renewed stays on it.
+  let held = "";
+  document.addEventListener("htmx:beforeSwap", () => {
+    held = document.activeElement?.closest("#live a")?.getAttribute("href") ?? "";
+  });
   document.addEventListener("htmx:afterSettle", () => {
     const now = find("[data-announce]")?.textContent;
     if (now && now !== said) find("#announce").textContent = now;
     said = now ?? said;
+    const link = held && find(`#live a[href="${CSS.escape(held)}"]`);
+    if (link && document.activeElement === document.body) link.focus({ preventScroll: true });
     if (document.activeElement === document.body) find("#here")?.focus({ preventScroll: true });
   });
 
