@@ -41,6 +41,8 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
     except ShellFile.DoesNotExist:
         raise Http404 from None
     found = drilled(rows, focus=request.GET.get("node", ""))
+    if "node" not in request.GET and len(found.path()) == 1 and (at := _troubled(found.root)):
+        found = drilled(rows, focus=at)
     everything = request.GET.get("all") == "1"
     incidents = Incident.objects.filter(effects__job_id=rows.job.id).distinct()
     path = found.path()
@@ -71,6 +73,20 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         timeline=timeline(rows, list(incidents[:20])),
         coverage=coverage(record_id, rows.shell_file.warnings),
     )
+
+
+def _troubled(root: Node) -> str:
+    """Return the batch or chunk whose call failed last, where a record waits or runs."""
+    if root.status not in {Word.PARKED, Word.WAITING, Word.RUNNING}:
+        return ""
+    failed = [
+        (call.spent.started_at, node.id)
+        for node in root.walk()
+        if node.status is not Word.DONE
+        for call in node.children
+        if call.kind is Kind.CALL and call.status is Word.FAILED and call.spent.started_at
+    ]
+    return max(failed)[1] if failed else ""
 
 
 _IN_TITLE = frozenset(

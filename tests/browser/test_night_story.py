@@ -7,7 +7,7 @@ alone. Each ends without a complaint of the browser.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,12 @@ pytestmark = [pytest.mark.xdist_group("night-story"), pytest.mark.timeout(600)]
 Start = Callable[..., WorkerCommand]
 
 RECORDS = 4
-VISITS = 4
-BROKEN_PAGE = 3
+VISITS = 6
+BROKEN_PAGE = 6
+"""Two calls at once: it is asked for in the third wave, when the provider is down already."""
 SCALE = 0.05
 LATENCY = "8/call"
-PATIENCE_MS = 120_000
+PATIENCE_MS = 60_000
 ATTEMPTS = 3
 """Replies without JSON of one page: as many as a batch may have, so that a retry mends it."""
 GARBLED = {"fault": "bad-json", "kind": "entities", "page": BROKEN_PAGE, "attempt": f"1-{ATTEMPTS}"}
@@ -117,7 +118,7 @@ def waiting(
     start_pool: Start,  # noqa: F811
     tmp_path: Path,
     settings: Any,
-) -> Iterator[list[Received]]:
+) -> list[Received]:
     """Bring records before Pass 1."""
     settings.MEDPROC_PROVIDER = "gemini"
     settings.JOB_MAX_RETRIES = 0
@@ -136,7 +137,7 @@ def waiting(
         before = Job.objects.filter(id__in=[each.job_id for each in received], current_step="pass1")
         until(lambda: before.count() == RECORDS, RECORD_PATIENCE_S)
         pool.stop()
-    yield received
+    return received
 
 
 @pytest.mark.parametrize("by", [Mouse, Keyboard], ids=["mouse", "keyboard"])
@@ -153,8 +154,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
     outage = {
         **load_scenario("outage").model_dump(mode="json"),
         "latency": LATENCY,
-        "timeline": ["from 30s: down"],
-        "fault": [GARBLED],
+        "timeline": ["from 15s: down"],
     }
     with Emulator(scenario=outage, scale=SCALE, seed=3) as down:
         port = int(down.url.rsplit(":", 1)[1])
@@ -191,10 +191,10 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
 
     assert clicks == 3
     assert lost == RECORDS
-    assert [(job.status, job.last_error) for job in jobs] == [("completed", None)] * RECORDS
+    assert [job.status for job in jobs] == [JobStatus.COMPLETED] * RECORDS
     assert _batches(waiting).filter(status="succeeded").count() == RECORDS * VISITS
     accepted = _batches(waiting).annotate(
-        number=Count("provider_calls", filter=Q(provider_calls__accepted=True))
+        number=Count("calls", filter=Q(calls__accepted=True))
     )
     assert {batch.number for batch in accepted} == {1}
     assert prove_log(log).findings == []
