@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django import template
+from django.db.models import Model
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from observability import answers
+from observability.nodes import Kind, Node
 from pipeline import words
+from pipeline.models import Incident, Job, Page, Pause, Session, Summary
 from pipeline.states import Step
 from pipeline.words import SHAPES, WORDS, Word, duration
 
@@ -119,6 +124,41 @@ def counted(number: int, noun: str) -> str:
 def pass_title(step: str) -> str:
     """Return `Pass 0.5` for `pass05`."""
     return words.PASS_TITLES[Step(step)]
+
+
+@register.filter
+def console_url(row: Model) -> str:
+    """Return the console's page of a row of the tables; nothing where it has none."""
+    if isinstance(row, Incident):
+        return reverse("admin:incident", args=[row.pk])
+    if isinstance(row, Pause):
+        return reverse("admin:queues")
+    if row._meta.app_label != "pipeline":
+        return ""
+    record = getattr(row, "shell_file_id", None)
+    if isinstance(row, Job | Session | Summary | Page) and record:
+        return reverse("admin:record", args=[record])
+    try:
+        UUID(str(row.pk))
+    except ValueError:
+        return ""
+    return reverse("admin:search", query={"q": str(row.pk)})
+
+
+_TABLES = {
+    Kind.RECORD: "shellfile",
+    Kind.ENCOUNTER: "encounter",
+    Kind.BATCH: "batch",
+    Kind.CHUNK: "chunk",
+    Kind.CALL: "providercall",
+}
+
+
+@register.filter
+def table_url(node: Node) -> str:
+    """Return the row of the tables that a node of the tree stands for; nothing for a pass."""
+    name = _TABLES.get(node.kind)
+    return reverse(f"admin:pipeline_{name}_change", args=[node.id]) if name else ""
 
 
 @register.filter

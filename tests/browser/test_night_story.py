@@ -1,4 +1,4 @@
-"""The night story: the provider goes down, and an operator sees it, finds a failed call and retries.
+"""The night story: the provider goes down, an operator sees it, finds a failed call, and retries.
 
 Real workers, the real clock, the emulator's outage and a real browser; by mouse, then by keyboard
 alone. Each ends without a complaint of the browser.
@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.xdist_group("night-story"), pytest.mark.timeout(600)]
 
 Start = Callable[..., WorkerCommand]
 
-RECORDS = 4
+RECORDS = 3
 VISITS = 6
 BROKEN_PAGE = 6
 """Two calls at once: it is asked for in the third wave, when the provider is down already."""
@@ -192,10 +192,8 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
     assert clicks == 3
     assert lost == RECORDS
     assert [job.status for job in jobs] == [JobStatus.COMPLETED] * RECORDS
-    assert _batches(waiting).filter(status="succeeded").count() == RECORDS * VISITS
-    accepted = _batches(waiting).annotate(
-        number=Count("calls", filter=Q(calls__accepted=True))
-    )
+    assert set(_batches(waiting).values_list("status", flat=True)) == {"succeeded"}
+    accepted = _batches(waiting).annotate(number=Count("calls", filter=Q(calls__accepted=True)))
     assert {batch.number for batch in accepted} == {1}
     assert prove_log(log).findings == []
     assert BulkOperation.objects.count() == before + 1
