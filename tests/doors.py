@@ -119,7 +119,7 @@ PAGES = (
     Door(name="audit", who=holders(Right.READ_AUDIT)),
     Door(name="bulk_operations"),
     Door(name="bulk_operation", args=("operation",), statements=10),
-    Door(name="queues"),
+    Door(name="queues", statements=9),
     *(
         Door(
             name="confirm", args=(verb.name,), query={"target": verb.name}, who=holders(verb.right)

@@ -19,6 +19,7 @@ from observability.models import AuditEvent, BulkOperation
 from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Incident, Job
 from pipeline.provider.emulator import Emulator
+from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.provider.emulator.scenario import load_scenario
 from pipeline.stages.intake import Received
 from pipeline.states import JOB_TERMINAL, IncidentState, JobStatus
@@ -114,12 +115,12 @@ class Keyboard(Mouse):
 
 
 @pytest.fixture
-def waiting(
+def before_pass1(
     start_pool: Start,  # noqa: F811
     tmp_path: Path,
     settings: Any,
-) -> list[Received]:
-    """Bring records before Pass 1."""
+) -> tuple[list[Received], list[LogLine]]:
+    """Bring records before Pass 1; give them, and what was asked for until then."""
     settings.MEDPROC_PROVIDER = "gemini"
     settings.JOB_MAX_RETRIES = 0
     files = [short_record(tmp_path / f"{n}.pdf", VISITS, patient=f"P{n}") for n in range(RECORDS)]
@@ -137,17 +138,19 @@ def waiting(
         before = Job.objects.filter(id__in=[each.job_id for each in received], current_step="pass1")
         until(lambda: before.count() == RECORDS, RECORD_PATIENCE_S)
         pool.stop()
-    return received
+        earlier = emulator.log()
+    return received, earlier
 
 
 @pytest.mark.parametrize("by", [Mouse, Keyboard], ids=["mouse", "keyboard"])
 def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
     by: type[Mouse],
-    waiting: list[Received],
+    before_pass1: tuple[list[Received], list[LogLine]],
     start_pool: Start,  # noqa: F811
     clock: WorkerCommand,  # noqa: F811
     operator: Watched,
 ) -> None:
+    waiting, earlier = before_pass1
     page, hand = operator.page, by(operator.page)
     before = BulkOperation.objects.count()
     # The scenario without its end: the provider is back when the call has been found.
@@ -169,8 +172,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
         banner = page.get_by_label("Incident")
         expect(banner).to_contain_text("is down since", timeout=PATIENCE_MS)
         clicks = _drill_to_a_failed_call(page, hand, banner)
-        first = down.log
-    with Emulator(faults=[GARBLED], port=port) as back:
+    with Emulator(faults=[GARBLED], port=port, seed=5) as back:
         until(lambda: not Incident.objects.filter(state=IncidentState.OPEN).exists())
         lost = _all_ended(waiting)
         hand.overview()
@@ -186,7 +188,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
         expect(announced).to_contain_text(f"{RECORDS} put back in line", timeout=PATIENCE_MS)
         expect(announced).to_have_class(re.compile("is-done"), timeout=PATIENCE_MS)
         jobs = ended(*waiting)
-        log = [*first(), *back.log()]
+        log = [*earlier, *down.log(), *back.log()]
         pool.stop()
 
     assert clicks == 3
