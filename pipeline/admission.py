@@ -46,10 +46,8 @@ _gates: dict[tuple[Hashable, ...], Gate] = {}
 class Cause:
     """What a step stops for."""
 
-    code: ErrorCode | None = None
+    code: ErrorCode
     """The failure that no other call of this job would be spared."""
-    pause: Hold | None = None
-    """An operator's pause."""
     facts: CallFacts | None = None
     seconds: float = 0.0
     """How long the gate stays closed, where it said so."""
@@ -84,8 +82,8 @@ class Admission:
         self._tickets: dict[Key, Ticket] = {}
         self._limited: set[Key] = set()
         self._closed_since: float | None = None
-        self.cause: Cause | None = None
-        """Why the step must stop and wait; set once."""
+        self.cause: Cause | Hold | None = None
+        """Why the step must stop and wait, a failure or an operator's pause; set once."""
         self.failing_since: float | None = None
         """The first failure of the outage, where the last answer of the gate told of one."""
         self._since: float | None = None
@@ -165,19 +163,17 @@ class Admission:
         """Return the first failure and the end of the last outage that is over."""
         return None if self.gate is None else self.gate.state().last_outage
 
-    def stop_for(self, error: CallError) -> Cause:
+    def stop_for(self, error: CallError) -> None:
         """Note a failure that every other call would meet too: a used-up quota, a refused key."""
         self.cause = self.cause or Cause(code=error.code, facts=error.call)
-        return self.cause
 
     def parking(self) -> Parking | None:
         """Return how the step waits, where it must; opens the incident that it waits for."""
         cause = self.cause
         if cause is None:
             return None
-        if cause.code is None:
-            assert cause.pause is not None  # noqa: S101 - a cause has one of the two
-            return Parking(reason=cause.pause.reason, pause_id=cause.pause.pause_id)
+        if isinstance(cause, Hold):
+            return Parking(reason=cause.reason, pause_id=cause.pause_id)
         if cause.code is ErrorCode.RATE_LIMIT:
             return Parking(
                 reason=REASONS[IncidentKind.THROTTLING].format(name=self._of),
@@ -235,7 +231,7 @@ class Admission:
             _away(error)
             return
         if pause is not None:
-            self.cause = Cause(pause=pause)
+            self.cause = pause
 
     def _note(self, failing_since: float | None) -> None:
         if failing_since is not None:

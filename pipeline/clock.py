@@ -27,7 +27,7 @@ from pipeline.duties import (
     DETECT_INCIDENTS,
     RECONCILE,
     RESET_STALE,
-    SETTLE_BATCHES,
+    SETTLE_RECORD_BATCHES,
     SHORTEST_S,
     every_s,
 )
@@ -74,8 +74,8 @@ def _reset_stale_batches() -> str:
     return f"{len(reset)} stale put back" if reset else ""
 
 
-def _settle_batches() -> str:
-    settled = services.batches_settle()
+def _settle_record_batches() -> str:
+    settled = services.record_batches_settle()
     return f"settled {settled}" if settled else ""
 
 
@@ -92,9 +92,9 @@ DUTIES: tuple[Duty, ...] = (
         act=_reconcile,
     ),
     Duty(
-        name=SETTLE_BATCHES,
-        every_s=lambda: every_s(SETTLE_BATCHES),
-        act=_settle_batches,
+        name=SETTLE_RECORD_BATCHES,
+        every_s=lambda: every_s(SETTLE_RECORD_BATCHES),
+        act=_settle_record_batches,
     ),
     Duty(
         name=DETECT_INCIDENTS,

@@ -46,7 +46,7 @@ from pipeline.transitions import (
     fenced,
     give_back,
     heartbeat,
-    next_of_batch,
+    next_of_record_batch,
     park,
     retry_later,
 )
@@ -185,7 +185,7 @@ def _write_end(lease: Lease, result: StepResult) -> None:
         # Whatever the job would wait for, an operator's wish goes first; a wake-up finds nothing.
         cancel_asked(lease)
         if lease.record_batch_id is not None:
-            enqueue_steps(next_of_batch(lease.record_batch_id, but=lease.job_id))
+            enqueue_steps(next_of_record_batch(lease.record_batch_id, but=lease.job_id))
 
 
 def _wake(lease: Lease, step: Step, dispatch_no: int) -> None:

@@ -90,19 +90,19 @@ def record_submit(submission: Submission) -> Received:
     return received
 
 
-def batch_open(max_concurrent_tasks: int | None = None) -> UUID:
+def record_batch_open(max_concurrent_tasks: int | None = None) -> UUID:
     """Begin a batch of records, of which at most so many run at once (default 10)."""
-    return transitions.open_batch(max_concurrent_tasks)
+    return transitions.open_record_batch(max_concurrent_tasks)
 
 
-def batch_close(batch_id: UUID, records: int) -> None:
+def record_batch_close(batch_id: UUID, records: int) -> None:
     """End the submission of a batch that holds so many records; its totals follow when they end."""
-    transitions.close_batch(batch_id, records)
+    transitions.close_record_batch(batch_id, records)
 
 
-def batches_settle() -> int:
+def record_batches_settle() -> int:
     """Write the totals of batches whose records ended without saying so, as by a cancel; count."""
-    return transitions.settle_batches()
+    return transitions.settle_record_batches()
 
 
 def parked_release() -> int:

@@ -20,6 +20,7 @@ from pipeline.errors import ErrorCode
 from pipeline.states import JobStatus, Step
 from pipeline.transitions.cancelling import cancel_asked
 from pipeline.transitions.history import noted_sql
+from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease
 from pipeline.transitions.steps import Failure, bury_step
 from pipeline.types import Due
@@ -77,13 +78,6 @@ RETURNING j.id, j.shell_file_id, j.current_step, j.lease_gen, j.dispatch_no, j.c
   j.status, j.error_details -> 'history', j.cancel_requested_at IS NOT NULL
 """  # noqa: S608 - constants of ours, values are parameters
 
-_LAY_DOWN = """
-UPDATE {table} SET status = 'pending'
-WHERE processing_session_id = ANY(%s) AND status = 'processing'
-"""
-_LAID_DOWN = ("pass1_encounter_results", "pass1_batch_results", "pass05_chunk_results")
-"""In the order in which they are locked."""
-
 _WAKE_AGAIN = """
 WITH due AS MATERIALIZED (
   SELECT j.id FROM job_queue j
@@ -102,10 +96,9 @@ def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
     """Take jobs whose lease has run out from their workers, the longest overdue first.
 
     Each goes back in line with its crash counted and noted, at its third crash of one step it is
-    dead, and where an operator has asked for that it is cancelled; retries are left alone. Five
-    statements, and some for each one that has ended. Call it in a
-    transaction of its own; what is `due` is enqueued by the caller, and of the dead ones the caller
-    rolls up what they have cost.
+    dead, and where an operator has asked for that it is cancelled; retries are left alone. Three
+    statements, and some for each one that has ended. Call it in a transaction of its own; what is
+    `due` is enqueued by the caller, and of the dead ones the caller rolls up what they have cost.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_LOCK_EXPIRED, {"limit": limit})
@@ -114,9 +107,7 @@ def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
             return []
         cursor.execute(_TAKE, {"ids": list(expired), "crashes": CRASH_LIMIT})
         taken = {row[0]: row[1:] for row in cursor.fetchall()}
-        sessions = sorted(expired[job_id][0] for job_id in taken)
-        for table in _LAID_DOWN:
-            cursor.execute(_LAY_DOWN.format(table=table), [sessions])
+        lay_down([expired[job_id][0] for job_id in taken])
         return [_recovered(job_id, expired[job_id], taken[job_id]) for job_id in expired]
 
 

@@ -22,8 +22,9 @@ from medproc.timing import scaled
 from pipeline.errors import ERRORS, ErrorCode
 from pipeline.states import JobStatus, Step, SummaryStatus
 from pipeline.transitions.history import as_json, noted_sql
+from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease
-from pipeline.transitions.steps import Failure, lay_down
+from pipeline.transitions.steps import Failure
 from pipeline.types import Due
 
 WAITS_FOR_RETRY = (
@@ -193,7 +194,7 @@ def retry_later(lease: Lease, failure: Failure) -> bool:
         )
         if cursor.rowcount != 1:
             return False
-        lay_down(lease)
+        lay_down([lease.session_id])
         _reset(cursor, lease.shell_file_id, scope)
     return True
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
+from threading import Barrier
 from typing import Any
 from uuid import UUID
 
@@ -22,20 +23,21 @@ from pipeline.transitions import (
     Failure,
     Lease,
     claim,
-    close_batch,
+    close_record_batch,
     complete_step,
     fail_step,
     fenced,
     give_back,
-    next_of_batch,
-    open_batch,
-    settle_batches,
+    next_of_record_batch,
+    open_record_batch,
+    settle_record_batches,
     should_give_way,
 )
 from pipeline.transitions.waiting import BEST_WAITING, parameters
 from tests.rows import a_job
 
 LARGE, SMALL = 2, 0
+RACES = 40
 
 _SEED = """
 WITH patients AS (
@@ -143,7 +145,7 @@ def test_a_record_that_leaves_a_full_batch_names_who_is_next() -> None:
 
     with fenced(lease):
         give_back(lease)
-        due = next_of_batch(batch.id, but=lease.job_id)
+        due = next_of_record_batch(batch.id, but=lease.job_id)
 
     assert [each.step for each in due] == [Step.PASS1]
     assert due[0].job_id != lease.job_id
@@ -151,10 +153,10 @@ def test_a_record_that_leaves_a_full_batch_names_who_is_next() -> None:
 
 @pytest.mark.django_db
 def test_a_batch_ends_with_its_last_record_and_failed_where_one_has() -> None:
-    batch_id = open_batch()
+    batch_id = open_record_batch()
     for _ in range(2):
         a_job(record_batch_id=batch_id)
-    close_batch(batch_id, 2)
+    close_record_batch(batch_id, 2)
     states = []
 
     for number in range(2):
@@ -173,12 +175,12 @@ def test_a_batch_ends_with_its_last_record_and_failed_where_one_has() -> None:
 
 @pytest.mark.django_db
 def test_a_batch_whose_last_record_ended_unheard_is_ended_by_the_clock() -> None:
-    batch_id = open_batch()
+    batch_id = open_record_batch()
     job = a_job(record_batch_id=batch_id)
-    close_batch(batch_id, 1)
+    close_record_batch(batch_id, 1)
     Job.objects.filter(id=job.id).update(status=JobStatus.CANCELLED)
 
-    settled = settle_batches(), settle_batches()
+    settled = settle_record_batches(), settle_record_batches()
 
     batch = RecordBatch.objects.get(id=batch_id)
     assert settled == (1, 0)
@@ -267,6 +269,30 @@ def test_what_made_room_is_not_held_back_for_ever() -> None:
 
     assert taken is not None
     assert taken.job_id == large.id
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_no_wake_up_is_spent_on_nothing_where_workers_take_what_a_large_one_gave_way_to() -> None:
+    for _ in range(RACES):
+        large = a_job(size_class=LARGE)
+        lease = claim(Step.PASS1, "first")
+        assert lease is not None
+        smalls = [a_job(size_class=SMALL, step=step) for step in (Step.PASS1, Step.PASS05)]
+        with fenced(lease):
+            give_back(lease, gave_way=True)
+        together = Barrier(3)
+
+        def work(step: Step, together: Barrier = together) -> UUID | None:
+            together.wait()
+            other = Step.PASS05 if step is Step.PASS1 else Step.PASS1
+            taken = claim(step, "w", others=[other.value])
+            connection.close()
+            return taken.job_id if taken else None
+
+        with ThreadPoolExecutor(3) as pool:
+            claimed = list(pool.map(work, [Step.PASS1, Step.PASS1, Step.PASS05]))
+
+        assert set(claimed) == {large.id, *(each.id for each in smalls)}
 
 
 def _lease_of(job: Job) -> Lease:
