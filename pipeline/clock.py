@@ -242,6 +242,8 @@ def _begin(duty: Duty) -> bool:
 def _end(duty: Duty, outcome: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE clock_ticks SET finished_at = clock_timestamp(), outcome = %s WHERE name = %s",
-            [outcome, duty.name],
+            "UPDATE clock_ticks SET finished_at = clock_timestamp(), outcome = %(outcome)s,"
+            " last_ok_at = CASE WHEN %(outcome)s = 'ok' THEN clock_timestamp() ELSE last_ok_at END"
+            " WHERE name = %(name)s",
+            {"outcome": outcome, "name": duty.name},
         )

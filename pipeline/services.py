@@ -16,6 +16,7 @@ from django.db import transaction
 from pipeline import incidents, reconciling, transitions
 from pipeline.errors import UserError
 from pipeline.gate.reach import pause_gates, resume_gates
+from pipeline.preview import Preview, Selection
 from pipeline.provider.factory import NAMES
 from pipeline.queues import enqueue_step, enqueue_steps
 from pipeline.stages.intake import Received, Submission, receive
@@ -24,10 +25,8 @@ from pipeline.transitions.holds import RELEASE_LIMIT
 from pipeline.types import Due
 from pipeline.verbs import (
     Cancelled,
-    Preview,
     Requeued,
     Retried,
-    Selection,
     batch_retry,
     candidate_retry,
     encounter_retry,
@@ -52,14 +51,19 @@ __all__ = [
     "job_cancel",
     "job_release",
     "job_requeue",
+    "jobs_reconcile",
     "parked_release",
     "provider_pause",
     "provider_resume",
     "queue_pause",
     "queue_resume",
+    "record_batch_close",
+    "record_batch_open",
+    "record_batches_settle",
     "record_retry",
     "record_submit",
     "retry_preview",
+    "stale_batches_reset",
     "work_retry",
 ]
 
@@ -140,9 +144,12 @@ def stale_batches_reset(older_than_s: float, *, dry_run: bool = False) -> list[t
     Only where the lease of their job has run out, or the job is not running; attempts are kept. A
     dry run returns what would be put back. At most 100 jobs at a time, oldest first.
     """
-    if dry_run:
-        return transitions.find_stale(older_than_s)
-    reset = transitions.reset_stale(older_than_s)
+    found = transitions.find_stale(older_than_s)
+    if dry_run or not found:
+        return found
+    # A lost lease is taken in one place, with its crash counted; that puts its rows back too.
+    reconciling.recover_expired()
+    reset = transitions.reset_stale(found)
     for row in reset:
         logger.warning(
             "stale_reset %s=%s job=%s attempts=%s processing_s=%.0f worker=%s heartbeat_age_s=%s",

@@ -61,17 +61,17 @@ _CRASHED = f"""jsonb_build_object('event', '{CRASHED}', 'step', j.current_step,
     'lease_expired_at', j.lease_expires_at)"""
 
 # A job that is to be dead stays `processing` for the moment: `bury_step` moves it, as it does a job
-# that fails, with all who have to be told.
+# that fails, with all who have to be told. One that an operator wants cancelled never dies.
+_GOES_ON = "(j.crash_count + 1 < %(crashes)s OR j.cancel_requested_at IS NOT NULL)"
 _TAKE = f"""
 UPDATE job_queue j SET
   lease_gen = j.lease_gen + 1, crash_count = j.crash_count + 1,
   error_details = {noted_sql("j.error_details", _CRASHED)},
-  status = CASE WHEN j.crash_count + 1 < %(crashes)s THEN 'pending' ELSE j.status END,
-  dispatch_no = j.dispatch_no + (j.crash_count + 1 < %(crashes)s)::int,
+  status = CASE WHEN {_GOES_ON} THEN 'pending' ELSE j.status END,
+  dispatch_no = j.dispatch_no + {_GOES_ON}::int,
   available_at = clock_timestamp(), step_deadline_at = NULL, incident_id = NULL,
-  worker_id = CASE WHEN j.crash_count + 1 < %(crashes)s THEN NULL ELSE j.worker_id END,
-  lease_expires_at = CASE WHEN j.crash_count + 1 < %(crashes)s THEN NULL
-    ELSE j.lease_expires_at END,
+  worker_id = CASE WHEN {_GOES_ON} THEN NULL ELSE j.worker_id END,
+  lease_expires_at = CASE WHEN {_GOES_ON} THEN NULL ELSE j.lease_expires_at END,
   updated_at = clock_timestamp()
 WHERE j.id = ANY(%(ids)s) AND j.status = 'processing'
 RETURNING j.id, j.shell_file_id, j.current_step, j.lease_gen, j.dispatch_no, j.crash_count,

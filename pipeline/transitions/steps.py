@@ -36,7 +36,6 @@ from pipeline.states import (
 from pipeline.transitions.history import noted
 from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease
-from pipeline.transitions.record_batches import settle_record_batches
 
 _REACHED: dict[Step, SummaryStatus] = {
     Step.PASS1: SummaryStatus.PASS1_ONLY,
@@ -149,7 +148,6 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         crash_count=0,
         completed_at=ClockTimestamp(),
     )
-    _settle_record_batch(lease)
     return None
 
 
@@ -213,7 +211,6 @@ def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
         error_code=failure.code,
         error_details=noted({"event": event, **failure.noted(step)}, **failure.details(step)),
     )
-    _settle_record_batch(lease)
 
 
 def give_back(lease: Lease, *, gave_way: bool = False) -> int:
@@ -275,11 +272,6 @@ def settle_discovery(lease: Lease, discovery_session_id: UUID, *, ok: bool, **to
         completed_at=ClockTimestamp(),
         **totals,
     )
-
-
-def _settle_record_batch(lease: Lease) -> None:
-    if lease.record_batch_id is not None:
-        settle_record_batches([lease.record_batch_id])
 
 
 def _requeue(lease: Lease, **changes: Any) -> int:

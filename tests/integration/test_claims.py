@@ -15,9 +15,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from pipeline import services
 from pipeline.errors import ErrorCode
 from pipeline.models import Job, Pause, RecordBatch
 from pipeline.overdue import leases_of
+from pipeline.rollup import Leaving, settle
 from pipeline.states import JobStatus, Step
 from pipeline.transitions import (
     Failure,
@@ -167,6 +169,7 @@ def test_a_batch_ends_with_its_last_record_and_failed_where_one_has() -> None:
                 complete_step(lease, None)
             else:
                 fail_step(lease, Failure(code=ErrorCode.PARSE_JSON, message="test"))
+            settle([Leaving.by(lease, "test", has_ended=True)])
         batch = RecordBatch.objects.get(id=batch_id)
         states.append((batch.status, batch.records_completed, batch.records_failed))
 
@@ -185,6 +188,25 @@ def test_a_batch_whose_last_record_ended_unheard_is_ended_by_the_clock() -> None
     batch = RecordBatch.objects.get(id=batch_id)
     assert settled == (1, 0)
     assert (batch.status, batch.records_cancelled) == ("failed", 1)
+
+
+@pytest.mark.usefixtures("redis_db")
+@pytest.mark.django_db
+def test_the_totals_of_a_batch_follow_a_record_that_is_retried_and_cancelled() -> None:
+    batch_id = open_record_batch()
+    job = a_job(record_batch_id=batch_id)
+    close_record_batch(batch_id, 1)
+    lease = claim(Step.PASS1, "w")
+    assert lease is not None
+    with fenced(lease):
+        fail_step(lease, Failure(code=ErrorCode.PARSE_JSON, message="test"))
+        settle([Leaving.by(lease, "test", has_ended=True)])
+    services.record_retry(job.shell_file_id, reason="a test")
+
+    services.job_cancel(job.id, reason="a test")
+
+    batch = RecordBatch.objects.get(id=batch_id)
+    assert (batch.records_failed, batch.records_cancelled) == (0, 1)
 
 
 def _large_and_small(**small: Any) -> tuple[Job, Job]:
