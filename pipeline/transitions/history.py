@@ -45,7 +45,7 @@ class _Noted(Func):
     output_field = JSONField()
     arity = 3
     template = (
-        f"(SELECT {noted_sql('kept', 'entry')}"
+        f"(SELECT {noted_sql('kept', 'entry')}"  # noqa: S608 - constants of ours
         " FROM (VALUES (%(expressions)s)) AS of(old, added, entry),"
         " LATERAL (SELECT coalesce(old, '{}') || added AS kept) AS merged)"
     )

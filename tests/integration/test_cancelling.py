@@ -207,7 +207,6 @@ def a_paid_call(lease: Lease) -> None:
         prompt_version="1",
         schema_version="1",
         input_tokens=TOKENS,
-        total_tokens=TOKENS,
         lease_gen=lease.gen,
         started_at=timezone.now(),
     )
