@@ -207,7 +207,7 @@ def provider_pause(
     with transaction.atomic():
         transitions.pause_provider(provider, model, reason=reason, by=by)
         # After the commit: a step that finds its gate paused looks for the row.
-        _tell(lambda: pause_gates(provider, model, incidents.PAUSED_BY), provider, model)
+        _tell(lambda: pause_gates(provider, model), provider, model)
     _log("provider_paused", _name(provider, model))
 
 
