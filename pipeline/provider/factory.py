@@ -17,7 +17,7 @@ from pipeline.types import ProviderModel
 KEYLESS = "emulator"
 """What stands in for a key where none is set, which the checks allow towards loopback only."""
 
-NAMES: tuple[str, ...] = get_args(ProviderName)
+NAMES: tuple[str, ...] = tuple(sorted(get_args(ProviderName)))
 """The providers that there are."""
 
 _made: dict[tuple[int, str, str, str], Provider] = {}
