@@ -123,23 +123,12 @@ def run(shop: Shop, lease: Lease, scale: float) -> None:
         shop.ends[lease.job_id] = time.monotonic()
 
 
-def a_job(size_class: int) -> UUID:
-    """Insert a record whose pages are read."""
-    from pipeline.models import Job, Patient, Session, ShellFile, Summary
+def a_record(size_class: int) -> UUID:
+    """Insert a record whose pages are read; give the id of its job."""
     from pipeline.states import Step
+    from tests.rows import a_job
 
-    patient = Patient.objects.create()
-    shell_file = ShellFile.objects.create(
-        patient=patient,
-        sha256="0" * 64,
-        size_bytes=1,
-        media_type="application/pdf",
-        storage_key="records/none",
-    )
-    Session.objects.create(patient=patient, shell_file=shell_file)
-    Summary.objects.create(profile=patient, shell_file=shell_file)
-    job = Job.objects.create(shell_file=shell_file, current_step=Step.PASS05, size_class=size_class)
-    made: UUID = job.id
+    made: UUID = a_job(step=Step.PASS05, size_class=size_class).id
     return made
 
 
@@ -150,7 +139,7 @@ def measured(name: str, *, by_size: bool, scale: float) -> tuple[float, float]:
     sizes_of: dict[UUID, int] = {}
 
     def submit(size: int) -> None:
-        job = a_job(size if by_size else 0)
+        job = a_record(size if by_size else 0)
         sizes_of[job] = size
         shop.calls[job] = dict[str, float](CALLS[size])
         shop.wake("pass05")

@@ -8,16 +8,16 @@ passed.
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from medproc.embedded import throw_away_servers  # noqa: E402 - after the path is set
+from bench._environment import environment_of
+from medproc.embedded import throw_away_servers
+from medproc.env import PROJECT_ROOT
 
 BOUND_MB = 200
 
@@ -59,16 +59,8 @@ def main() -> int:
 
     pages = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
-        environment = {
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "medproc.settings",
-            "DATABASE_URL": places.database_url,
-            "REDIS_URL": places.redis_url,
-            "MEDPROC_DATA_DIR": folder,
-            "SECRET_KEY": secrets.token_urlsafe(64),
-            "PYTHONPATH": str(ROOT),
-        }
-        migrate = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity", "0"]
+        environment = environment_of(places, folder)
+        migrate = [sys.executable, str(PROJECT_ROOT / "manage.py"), "migrate", "--verbosity", "0"]
         subprocess.run(migrate, env=environment, check=True)
         record = Path(folder) / "record.pdf"
         record.write_bytes(make_text_record(pages, pages // 5, 1))

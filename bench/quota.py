@@ -25,10 +25,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from medproc.embedded import throw_away_servers  # noqa: E402 - after the path is set
+from bench._environment import environment_of
+from medproc.embedded import throw_away_servers
 
 if TYPE_CHECKING:
     from pipeline.provider.emulator import Emulator, LogLine
@@ -127,13 +127,7 @@ def measured(kind: Kind, options: argparse.Namespace) -> int:
     """Meet a quota in each way at the same time, each before an emulator of its own."""
     with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
         environment = {
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "medproc.settings",
-            "DATABASE_URL": places.database_url,
-            "REDIS_URL": places.redis_url,
-            "MEDPROC_DATA_DIR": folder,
-            "SECRET_KEY": secrets.token_urlsafe(64),
-            "PYTHONPATH": str(ROOT),
+            **environment_of(places, folder),
             "MEDPROC_PROVIDER": "gemini",
             "GEMINI_BASE_URL": "http://127.0.0.1:1",
             "GEMINI_RPM": str(kind.rpm or 1_000_000),

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from medproc.embedded import throw_away_servers  # noqa: E402 - after the path is set
+from medproc.embedded import throw_away_servers
+from medproc.env import PROJECT_ROOT
 
 SOURCE_S = (14.0, 10.0, 8.0, 7.0, 6.5, 5.5, 5.0, 4.0)
 """Seconds per encounter of the source's 5-page record: 60 in all, the slowest 14 (point 12)."""
@@ -57,7 +57,7 @@ def eight_encounters() -> int:
     """The source's record at the default limits, and one call at a time."""
     from pipeline.models import Entity
 
-    path = ROOT / "samples" / "lab_5p_8enc.pdf"
+    path = PROJECT_ROOT / "samples" / "lab_5p_8enc.pdf"
     longest = max(SOURCE_S) * SCALE
     figures: dict[str, float] = {}
     answers: dict[str, list[Any]] = {}

@@ -22,6 +22,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "[::1]", ".localhost"})
+ProviderName = Literal["local", "gemini"]
 SERVICE_MIN_TIMEOUT_S = 10.0
 """The least `X-Server-Timeout` that the Gemini service accepts, in seconds."""
 
@@ -122,7 +123,7 @@ class Environment(BaseSettings):
     MEDPROC_DATA_DIR: Path = _variable(
         7, PROJECT_ROOT / "var", hint="A folder that medproc may create and write."
     )
-    MEDPROC_PROVIDER: Literal["local", "gemini"] | None = _variable(
+    MEDPROC_PROVIDER: ProviderName | None = _variable(
         8, hint="local or gemini; gemini needs GEMINI_API_KEY or an emulator in GEMINI_BASE_URL."
     )
     GEMINI_API_KEY: Annotated[str, StringConstraints(pattern=r"^\S+$"), Masked] | None = _variable(
@@ -291,7 +292,7 @@ class Environment(BaseSettings):
     )
 
     @property
-    def provider(self) -> Literal["local", "gemini"]:
+    def provider(self) -> ProviderName:
         """The provider named, else gemini where there is a key, else local."""
         return self.MEDPROC_PROVIDER or ("gemini" if self.GEMINI_API_KEY else "local")
 

@@ -118,7 +118,7 @@ def forecast(left: Outstanding, gate: GateState, calls_a_minute: float, now: dat
     """Say when what is outstanding is done at the present quota, or else at the present pace."""
     if not left.calls:
         return Forecast(at=now, words="nothing is outstanding")
-    if gate.paused:
+    if gate.is_paused:
         return Forecast(at=None, words="the provider is paused")
     if gate.breaker is not Breaker.CLOSED:
         return Forecast(

@@ -43,13 +43,18 @@ class Cause:
         return self.underlying or self.code
 
     @property
-    def advice(self) -> str:
-        """What to do about it; empty for a code that is not of the taxonomy."""
+    def explained_by(self) -> ErrorCode | None:
+        """The code whose row of the error table explains it; None for one that is not in there."""
         spent = self.code == ErrorCode.MAX_RETRIES_EXCEEDED
         try:
-            return ERRORS[ErrorCode(self.root if spent else self.code)].advice
+            return ErrorCode(self.root if spent else self.code)
         except ValueError:
-            return ""
+            return None
+
+    @property
+    def advice(self) -> str:
+        """What to do about it; empty for a code that is not of the taxonomy."""
+        return ERRORS[self.explained_by].advice if self.explained_by else ""
 
 
 @dataclass(frozen=True, kw_only=True)

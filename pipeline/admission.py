@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,16 +27,18 @@ from pipeline.parts import Key
 from pipeline.provider.base import Provider
 from pipeline.states import IncidentKind
 from pipeline.transitions import Lease, Parking, pause_on
-from pipeline.transitions.holds import REASONS, Hold
+from pipeline.transitions.holds import REASONS
 from pipeline.types import ProviderModel
 
 PARK_AFTER_S = 60.0
 """A step with nothing in flight gives its worker back where the gate stays closed so long."""
+OPENED_S = 1.0
+"""A gate that was opened is asked again so soon; it says itself when a call may start."""
 UNLIMITED = "local"
 """The provider without a gate."""
 OUTAGE_CODES = frozenset({ErrorCode.API_5XX, ErrorCode.API_TIMEOUT})
 """What the breaker counts, and gives back."""
-_CLOSED = frozenset({Why.QUOTA, Why.PAUSED, Why.BREAKER})
+_CLOSED = frozenset({Why.QUOTA, Why.DAY, Why.PAUSED, Why.BREAKER})
 _NOT_COUNTED = _CLOSED | {Why.COOLDOWN}
 """Waits for these do not count towards the step's deadline."""
 
@@ -46,13 +49,9 @@ _gates: dict[tuple[Hashable, ...], Gate] = {}
 class Cause:
     """What a step stops for."""
 
-    code: ErrorCode | None = None
+    code: ErrorCode
     """The failure that no other call of this job would be spared."""
-    pause: Hold | None = None
-    """An operator's pause."""
     facts: CallFacts | None = None
-    seconds: float = 0.0
-    """How long the gate stays closed, where it said so."""
     failing_since: float | None = None
 
 
@@ -84,8 +83,8 @@ class Admission:
         self._tickets: dict[Key, Ticket] = {}
         self._limited: set[Key] = set()
         self._closed_since: float | None = None
-        self.cause: Cause | None = None
-        """Why the step must stop and wait; set once."""
+        self.cause: Cause | Parking | None = None
+        """Why the step must stop, or how it waits where that is known already; set once."""
         self.failing_since: float | None = None
         """The first failure of the outage, where the last answer of the gate told of one."""
         self._since: float | None = None
@@ -109,9 +108,9 @@ class Admission:
         )
         if isinstance(answer, Later):
             self._note(answer.failing_since)
-            if answer.why in _CLOSED:
-                self._give_way(answer.why, answer.seconds)
-            elif answer.why is Why.COOLDOWN and answer.seconds > scaled(PARK_AFTER_S):
+            if answer.why in _CLOSED and self._give_way(answer.why, answer.seconds):
+                return (scaled(OPENED_S), True)
+            if answer.why is Why.COOLDOWN and answer.seconds > scaled(PARK_AFTER_S):
                 self._sit_out(answer.seconds)
             return (answer.seconds, answer.why in _NOT_COUNTED)
         self._tickets[key] = answer.ticket
@@ -157,7 +156,7 @@ class Admission:
 
     def close(self) -> None:
         """Let go of all that this step has waiting before the gate."""
-        if self.gate is not None and self._limited:
+        if self.gate is not None:
             self.gate.abandon([_item(key) for key in sorted(self._limited)])
         self._limited.clear()
 
@@ -165,26 +164,20 @@ class Admission:
         """Return the first failure and the end of the last outage that is over."""
         return None if self.gate is None else self.gate.state().last_outage
 
-    def stop_for(self, error: CallError) -> Cause:
+    def stop_for(self, error: CallError) -> None:
         """Note a failure that every other call would meet too: a used-up quota, a refused key."""
-        self.cause = self.cause or Cause(code=error.code, facts=error.call)
-        return self.cause
+        if self.cause is None:
+            self.cause = Cause(code=error.code, facts=error.call)
+            # At once, not when the step has drained: a gate that is closed for no incident that
+            # the database knows is opened by the next who meets it.
+            with _unless_away():
+                self.parking()
 
     def parking(self) -> Parking | None:
         """Return how the step waits, where it must; opens the incident that it waits for."""
         cause = self.cause
-        if cause is None:
-            return None
-        if cause.code is None:
-            assert cause.pause is not None  # noqa: S101 - a cause has one of the two
-            return Parking(reason=cause.pause.reason, pause_id=cause.pause.pause_id)
-        if cause.code is ErrorCode.RATE_LIMIT:
-            return Parking(
-                reason=REASONS[IncidentKind.THROTTLING].format(name=self._of),
-                until=_after(cause.seconds),
-            )
-        if cause.code is ErrorCode.QUOTA_EXHAUSTED and cause.facts is None:
-            return self._wait_for_quota(cause.seconds)
+        if cause is None or isinstance(cause, Parking):
+            return cause
         since = cause.failing_since
         return incidents.parking(
             cause.code,
@@ -193,49 +186,56 @@ class Admission:
             facts=cause.facts,
         )
 
-    def _wait_for_quota(self, seconds: float) -> Parking:
-        # The gate also closes at the calls that it has counted itself; that is no incident.
-        if incidents.is_quota_used_up(self._of):
-            return incidents.parking(ErrorCode.QUOTA_EXHAUSTED, self._of)
-        return Parking(reason=f"a quota of {self._of} is used up", until=_after(seconds))
+    def _give_way(self, why: Why, seconds: float) -> bool:
+        """Stop the step where nothing is in flight and the gate stays closed for long.
 
-    def _give_way(self, why: Why, seconds: float) -> None:
-        """Stop the step where nothing is in flight and the gate stays closed for long."""
+        Returns whether the gate was opened instead, for nothing that the database knows holds it.
+        """
         now = time.monotonic()
         self._closed_since = self._closed_since or now
         closed_s = now - self._closed_since + seconds
         if self._tickets or self.cause:
-            return
-        if why is Why.PAUSED:
-            self._wait_for_resume()
-        elif closed_s > scaled(PARK_AFTER_S):
-            code = ErrorCode.QUOTA_EXHAUSTED if why is Why.QUOTA else ErrorCode.API_5XX
-            self.cause = Cause(code=code, seconds=seconds, failing_since=self._since)
+            return False
+        # For a pause at once: people take longer to resume than a step can wait.
+        if why is not Why.PAUSED and closed_s <= scaled(PARK_AFTER_S):
+            return False
+        if why in {Why.PAUSED, Why.QUOTA}:
+            return self._wait_for_what_is_known(why)
+        if why is Why.DAY:
+            self._wait(f"the calls of a day of {self._of} are used up", seconds)
+        else:
+            self.cause = Cause(code=ErrorCode.API_5XX, failing_since=self._since)
+        return False
 
     def _sit_out(self, seconds: float) -> None:
         """Stop the step for a cooldown that a long hint has set: it would only hold its worker."""
         if not self._tickets and self.cause is None:
-            self.cause = Cause(code=ErrorCode.RATE_LIMIT, seconds=seconds)
+            self._wait(REASONS[IncidentKind.THROTTLING].format(name=self._of), seconds)
 
-    def _wait_for_resume(self) -> None:
-        """Stop the step for its pause, at once: people take longer to resume than a step can wait.
+    def _wait(self, reason: str, seconds: float) -> None:
+        until = timezone.now() + timedelta(seconds=max(seconds, scaled(PARK_AFTER_S)))
+        self.cause = Parking(reason=reason, until=until)
 
-        The database is the truth. A gate that it knows no pause of, since Redis was away when the
-        pause ended, is opened here.
+    def _wait_for_what_is_known(self, why: Why) -> bool:
+        """Stop the step for a pause or a used-up quota, or open the gate and return True.
+
+        The database is the truth: a gate that it knows no such thing of, since Redis was away when
+        it ended, is opened here.
         """
-        try:
-            pause = pause_on(self._of)
-            if pause is None and self.gate is not None:
-                self.gate.resume()
-                # A pause that began between the two must not be undone.
-                pause = pause_on(self._of)
-                if pause is not None:
-                    self.gate.pause(incidents.PAUSED_BY)
-        except (OperationalError, InterfaceError) as error:
-            _away(error)
-            return
-        if pause is not None:
-            self.cause = Cause(pause=pause)
+        with _unless_away():
+            pause, standing = pause_on(self._of), incidents.standing(self._of)
+            if why is Why.PAUSED and pause is not None:
+                self.cause = Parking(reason=pause.reason, pause_id=pause.pause_id)
+            elif why is Why.QUOTA and standing.closed_until is not None:
+                self.cause = Cause(code=ErrorCode.QUOTA_EXHAUSTED)
+            elif self.gate is not None:
+                self.gate.align(standing)
+                # What began between the two must not be undone.
+                again = incidents.standing(self._of)
+                if again != standing:
+                    self.gate.align(again)
+                return True
+        return False
 
     def _note(self, failing_since: float | None) -> None:
         if failing_since is not None:
@@ -252,12 +252,21 @@ def _standing(of: ProviderModel) -> Standing | None:
     try:
         return incidents.standing(of)
     except (OperationalError, InterfaceError) as error:
-        _away(error)
+        _let_go(error)
         return None
 
 
-def _away(error: OperationalError | InterfaceError) -> None:
-    """Let go of a connection that is gone; raises what is no absence."""
+@contextmanager
+def _unless_away() -> Iterator[None]:
+    """Leave what is inside undone while PostgreSQL is away, and let go of the connection."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        _let_go(error)
+
+
+def _let_go(error: OperationalError | InterfaceError) -> None:
+    """Close the connection of a PostgreSQL that is away; raises what is no absence."""
     if not is_away(error):
         raise error
     connection.close()
@@ -266,7 +275,3 @@ def _away(error: OperationalError | InterfaceError) -> None:
 def _item(key: Key) -> str:
     row_id, name = key
     return f"{row_id}.{name}" if name else str(row_id)
-
-
-def _after(seconds: float) -> datetime:
-    return timezone.now() + timedelta(seconds=max(seconds, scaled(PARK_AFTER_S)))

@@ -29,7 +29,7 @@ from pipeline.duties import (
     DETECT_INCIDENTS,
     RECONCILE,
     RESET_STALE,
-    SETTLE_BATCHES,
+    SETTLE_RECORD_BATCHES,
     SHORTEST_S,
     every_s,
 )
@@ -76,8 +76,8 @@ def _reset_stale_batches() -> str:
     return f"{len(reset)} stale put back" if reset else ""
 
 
-def _settle_batches() -> str:
-    settled = services.batches_settle()
+def _settle_record_batches() -> str:
+    settled = services.record_batches_settle()
     return f"settled {settled}" if settled else ""
 
 
@@ -94,9 +94,9 @@ DUTIES: tuple[Duty, ...] = (
         act=_reconcile,
     ),
     Duty(
-        name=SETTLE_BATCHES,
-        every_s=lambda: every_s(SETTLE_BATCHES),
-        act=_settle_batches,
+        name=SETTLE_RECORD_BATCHES,
+        every_s=lambda: every_s(SETTLE_RECORD_BATCHES),
+        act=_settle_record_batches,
     ),
     Duty(
         name=DETECT_INCIDENTS,
@@ -251,6 +251,8 @@ def _begin(duty: Duty) -> bool:
 def _end(duty: Duty, outcome: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE clock_ticks SET finished_at = clock_timestamp(), outcome = %s WHERE name = %s",
-            [outcome, duty.name],
+            "UPDATE clock_ticks SET finished_at = clock_timestamp(), outcome = %(outcome)s,"
+            " last_ok_at = CASE WHEN %(outcome)s = 'ok' THEN clock_timestamp() ELSE last_ok_at END"
+            " WHERE name = %(name)s",
+            {"outcome": outcome, "name": duty.name},
         )

@@ -19,13 +19,13 @@ STALE_EVERY_S = 300.0
 ALARM_INTERVALS = 3
 """Intervals of a duty without a tick that are an alarm."""
 
-RECONCILE, SETTLE_BATCHES = "reconcile", "settle_batches"
+RECONCILE, SETTLE_RECORD_BATCHES = "reconcile", "settle_record_batches"
 DETECT_INCIDENTS, RESET_STALE = "detect_incidents", "reset_stale_batches"
 
 SCHEDULE: Mapping[str, str | float] = MappingProxyType(
     {
         RECONCILE: "RECONCILE_S",
-        SETTLE_BATCHES: "RECONCILE_S",
+        SETTLE_RECORD_BATCHES: "RECONCILE_S",
         DETECT_INCIDENTS: "INCIDENT_TICK_S",
         RESET_STALE: STALE_EVERY_S,
     }

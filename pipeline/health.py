@@ -14,7 +14,7 @@ from django.db import Error as AnyDatabaseError
 from redis.exceptions import RedisError
 
 from medproc.timing import scaled
-from pipeline import liveness
+from pipeline import duties, liveness
 from pipeline.liveness import StepAges, Tick
 from pipeline.queues import QUEUES, queue_depths, queues_served
 from pipeline.states import Step
@@ -84,7 +84,7 @@ def _of_step(step: Step, ages: StepAges) -> list[str]:
         found.append(
             f"{step}: {ages.running} running, the oldest for {ages.oldest_running_s:.0f} s"
         )
-    if (ages.longest_overdue_s or 0.0) > scaled(settings.RECONCILE_S) * 3:
+    if (ages.longest_overdue_s or 0.0) > duties.alarm_s(duties.RECONCILE):
         found.append(
             f"{step}: {ages.overdue} held by lost workers, for {ages.longest_overdue_s:.0f} s"
         )

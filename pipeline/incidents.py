@@ -35,8 +35,6 @@ logger = logging.getLogger(__name__)
 LOOK_LOCK = int.from_bytes(b"incident", "big")
 RESUME_STEP = 4
 """Probes at once after the first one was answered; the gate's ramp paces their calls."""
-PAUSED_BY = "operator"
-"""What the gate is told of a pause; its reason stands in the row."""
 PROBES_KEPT = 50
 """Times of probes that the evidence keeps, the newest."""
 
@@ -171,7 +169,7 @@ def parking(
 
 
 def standing(of: ProviderModel) -> Standing:
-    """Return what holds a provider and model, for a gate that Redis has lost."""
+    """Return what holds a provider and model, for a gate that Redis has lost, or that differs."""
     holding = {
         incident.kind: incident
         for incident in Incident.objects.filter(
@@ -182,15 +180,8 @@ def standing(of: ProviderModel) -> Standing:
     return Standing(
         failing_since=outage.first_failure_at.timestamp() if outage else None,
         closed_until=quota.resumes_at.timestamp() if quota and quota.resumes_at else None,
-        paused=PAUSED_BY if transitions.pause_on(of) else "",
+        is_paused=transitions.pause_on(of) is not None,
     )
-
-
-def is_quota_used_up(of: ProviderModel) -> bool:
-    """Tell whether the provider itself has said so, in an incident that is open."""
-    return Incident.objects.filter(
-        kind=IncidentKind.QUOTA, provider=of.provider, model=of.model, state=IncidentState.OPEN
-    ).exists()
 
 
 def close_by_hand(provider: str, model: str | None, *, reason: str) -> list[UUID]:

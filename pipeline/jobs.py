@@ -29,7 +29,7 @@ from pipeline.giving_way import GAVE_WAY
 from pipeline.outcome import Stage, StepResult
 from pipeline.provider.factory import named_provider
 from pipeline.queues import enqueue_step, enqueue_steps, is_first_to_say
-from pipeline.rollup import roll_up
+from pipeline.rollup import Leaving, settle
 from pipeline.scrub import scrubbed
 from pipeline.stages import pages
 from pipeline.stages.pass05 import stage as pass05
@@ -46,7 +46,6 @@ from pipeline.transitions import (
     fenced,
     give_back,
     heartbeat,
-    next_of_batch,
     park,
     retry_later,
 )
@@ -82,9 +81,9 @@ def run_step(step: str) -> None:
 
 def _mind_the_clock() -> None:
     """Say, once a minute over all workers, that no clock ticks: nothing is recovered then."""
-    for problem in liveness.clock_problems(liveness.clock_ticks()):
-        if is_first_to_say("clock"):
-            logger.warning("%s", problem, extra={"action": "clock_silent"})
+    problems = liveness.clock_problems(liveness.clock_ticks())
+    if problems and is_first_to_say("clock"):
+        logger.warning("%s", "; ".join(problems), extra={"action": "clock_silent"})
 
 
 def next_step(step: Step) -> Step | None:
@@ -168,24 +167,26 @@ def _broken(lease: Lease, error: Exception) -> StepResult:
 def _write_end(lease: Lease, result: StepResult) -> None:
     with fenced(lease):
         result.publish()
-        roll_up(lease, f"{lease.step}: {_outcome(result)}")
+        has_ended = False
         if result.given_back is not None:
             gave_way = result.given_back == GAVE_WAY
             _wake(lease, lease.step, give_back(lease, gave_way=gave_way))
         elif result.parked is not None:
             park(lease, result.parked)
         elif result.failure is not None:
-            if not retry_later(lease, result.failure):
+            has_ended = not retry_later(lease, result.failure)
+            if has_ended:
                 fail_step(lease, result.failure)
         else:
             following = next_step(lease.step)
             dispatch_no = complete_step(lease, following)
+            has_ended = following is None
             if following is not None and dispatch_no is not None:
                 _wake(lease, following, dispatch_no)
         # Whatever the job would wait for, an operator's wish goes first; a wake-up finds nothing.
-        cancel_asked(lease)
-        if lease.record_batch_id is not None:
-            enqueue_steps(next_of_batch(lease.record_batch_id, but=lease.job_id))
+        has_ended |= cancel_asked(lease)
+        event = f"{lease.step}: {_outcome(result)}"
+        enqueue_steps(settle([Leaving.by(lease, event, has_ended=has_ended)]))
 
 
 def _wake(lease: Lease, step: Step, dispatch_no: int) -> None:

@@ -38,14 +38,21 @@ class Tick:
     duty: str
     age_s: float | None
     """Seconds since it began; None where there was none ever."""
+    ok_s: float | None
+    """Seconds since one ended well; None where none ever did."""
     alarm_s: float
-    """Age that says that no clock runs."""
+    """Age that says that it is not done any more."""
     outcome: str | None
 
     @property
     def is_missing(self) -> bool:
-        """Whether the clock has stopped, or never ran."""
+        """Whether it is not begun any more: the clock has stopped, or never ran."""
         return self.age_s is None or self.age_s > self.alarm_s
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether it is begun and does not end well, as one that hangs and is killed each time."""
+        return not self.is_missing and (self.ok_s is None or self.ok_s > self.alarm_s)
 
 
 _AGES = """
@@ -90,18 +97,20 @@ def clock_ticks() -> list[Tick]:
     """Return the last tick of each duty, also of those that never had one."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT name, extract(epoch FROM clock_timestamp() - started_at)::float, outcome"
-            " FROM clock_ticks"
+            "SELECT name, extract(epoch FROM clock_timestamp() - started_at)::float,"
+            " extract(epoch FROM clock_timestamp() - last_ok_at)::float, outcome FROM clock_ticks"
         )
-        last = {name: (age_s, outcome) for name, age_s, outcome in cursor}
+        last = {name: facts for name, *facts in cursor}
     return [
         Tick(
             duty=duty,
-            age_s=last.get(duty, (None, None))[0],
+            age_s=age_s,
+            ok_s=ok_s,
             alarm_s=duties.alarm_s(duty),
-            outcome=last.get(duty, (None, None))[1],
+            outcome=outcome,
         )
         for duty in duties.SCHEDULE
+        for age_s, ok_s, outcome in [last.get(duty, (None, None, None))]
     ]
 
 
@@ -112,6 +121,10 @@ def clock_problems(ticks: Sequence[Tick]) -> list[str]:
         f"the clock's {tick.duty} {tick.outcome}"
         for tick in ticks
         if not tick.is_missing and (tick.outcome or "").startswith("failed")
+    ] + [
+        f"the clock's {tick.duty} begins and does not end; see the clock's log"
+        for tick in ticks
+        if tick.is_undone and tick.outcome == "running"
     ]
     if len(missing) == len(ticks):
         ages = [tick.age_s for tick in ticks if tick.age_s is not None]

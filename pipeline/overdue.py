@@ -12,7 +12,7 @@ from django.db import DatabaseError, InterfaceError, connections
 
 from pipeline.errors import ErrorCode, LeaseLostError
 from pipeline.models import Job, Session
-from pipeline.rollup import roll_up
+from pipeline.rollup import Leaving, settle
 from pipeline.scrub import scrubbed
 from pipeline.states import JobStatus, Step
 from pipeline.transitions import Failure, Lease, fail_step, fenced
@@ -56,7 +56,6 @@ def leases_of(worker_id: str) -> list[Lease]:
 
 def _end(lease: Lease) -> None:
     with fenced(lease):
-        roll_up(lease, f"{lease.step}: {ErrorCode.DEADLINE_EXCEEDED}")
         fail_step(
             lease,
             Failure(
@@ -65,6 +64,9 @@ def _end(lease: Lease) -> None:
                 " what had succeeded is kept, a retry goes on from there",
             ),
         )
+        # A worker enqueues nothing: the next of its batch of records is woken by the reconciler.
+        event = f"{lease.step}: {ErrorCode.DEADLINE_EXCEEDED}"
+        settle([Leaving.by(lease, event, has_ended=True)])
     logger.error(
         "step_overdue job=%s step=%s",
         lease.job_id,

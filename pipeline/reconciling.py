@@ -19,9 +19,10 @@ from medproc.timing import scaled
 from pipeline import registries, transitions
 from pipeline.queues import enqueue_steps, entry_id
 from pipeline.registries import Waiting
-from pipeline.rollup import roll_up
+from pipeline.rollup import Leaving, settle
 from pipeline.transitions import Recovered
 from pipeline.transitions.recovery import TAKE_LIMIT
+from pipeline.types import Due
 from pipeline.words import counted
 
 logger = logging.getLogger(__name__)
@@ -96,20 +97,25 @@ ORDER BY created_at, id LIMIT %(limit)s
 def recover_expired() -> list[Recovered]:
     """Put every job back in line whose lease has run out, and wake a worker for it."""
     found: list[Recovered] = []
+    due: list[Due] = []
     for _ in range(TAKE_ROUNDS):
         with transaction.atomic():
             taken = transitions.recover_expired()
-            for each in taken:
-                if each.is_dead:
-                    roll_up(each.lease, f"{each.lease.step}: dead after {each.crashes} crashes")
+            due += [each.due for each in taken if each.due is not None]
+            due += settle([_leaving(each) for each in taken if each.due is None])
         for each in taken:
             _log_recovered(each)
         found += taken
         if len(taken) < TAKE_LIMIT:
             break
     # Once, and after all rows are free: a Redis that hangs costs seconds for each queue.
-    enqueue_steps(each.due for each in found if each.due is not None)
+    enqueue_steps(due)
     return found
+
+
+def _leaving(each: Recovered) -> Leaving:
+    how = f"dead after {each.crashes} crashes" if each.is_dead else "cancelled"
+    return Leaving.by(each.lease, f"{each.lease.step}: {how}", has_ended=True)
 
 
 def match_wakeups() -> Tick:

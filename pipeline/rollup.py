@@ -1,10 +1,15 @@
-"""What a record has cost and taken so far, carried up to its report card. Imports models.
+"""What follows when a job leaves its worker: its cost goes to the report card, its batch settles.
 
-Called inside the fence that ends a step, by whoever ends it, so that the figures of a failed
-record are as complete as those of a finished one (`spec.md` point 21).
+Imports models, transitions. Called in the transaction of the move, behind it, by whoever makes it,
+so that the figures of a failed, dead or cancelled record are as complete as those of a finished one
+(`spec.md` point 21).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
 
 from django.db.models import F, Func, JSONField, Value
 from django.db.models.functions import Extract, Least
@@ -13,16 +18,61 @@ from django.utils import timezone
 from pipeline import selectors
 from pipeline.models import Summary
 from pipeline.models.fields import INTEGER_MAX, ClockTimestamp
-from pipeline.transitions import Lease
+from pipeline.transitions import Lease, next_of_record_batch, settle_record_batches
+from pipeline.types import Due
 
 
-def roll_up(lease: Lease, event: str) -> None:
-    """Add up tokens, cost and time of all passes, and note a milestone."""
-    totals = selectors.call_totals(lease.session_id)
+@dataclass(frozen=True, kw_only=True)
+class Leaving:
+    """A job that leaves its worker."""
+
+    job_id: UUID
+    shell_file_id: UUID
+    session_id: UUID
+    record_batch_id: UUID | None
+    event: str
+    """The milestone that is noted."""
+    has_ended: bool
+    """Whether it has completed, failed for good, died or been cancelled."""
+
+    @classmethod
+    def by(cls, lease: Lease, event: str, *, has_ended: bool) -> Leaving:
+        """Return the job of a lease."""
+        return cls(
+            job_id=lease.job_id,
+            shell_file_id=lease.shell_file_id,
+            session_id=lease.session_id,
+            record_batch_id=lease.record_batch_id,
+            event=event,
+            has_ended=has_ended,
+        )
+
+
+def settle(leaving: Sequence[Leaving]) -> list[Due]:
+    """Add up what each has cost, end the batches of records whose last it was, note a milestone.
+
+    Returns what to wake: the next of a batch of records that was full. Batches are locked last of
+    all and by their ids, so give all jobs of a transaction at once.
+    """
+    for each in leaving:
+        _roll_up(each)
+    ended = {each.record_batch_id for each in leaving if each.has_ended and each.record_batch_id}
+    if ended:
+        settle_record_batches(sorted(ended))
+    return [
+        due
+        for each in leaving
+        if each.record_batch_id is not None
+        for due in next_of_record_batch(each.record_batch_id, but=each.job_id)
+    ]
+
+
+def _roll_up(leaving: Leaving) -> None:
+    totals = selectors.call_totals(leaving.session_id)
     took = Extract(ClockTimestamp() - F("processing_started_at"), "epoch") * 1000
     took_ms = Least(took, Value(float(INTEGER_MAX)))
-    milestone = {"event": event, "at": timezone.now().isoformat()}
-    Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
+    milestone = {"event": leaving.event, "at": timezone.now().isoformat()}
+    Summary.objects.filter(shell_file_id=leaving.shell_file_id).update(
         total_tokens_used=totals["total_tokens"],
         total_cost_usd=totals["cost_usd"],
         total_processing_time_ms=took_ms,

@@ -16,6 +16,7 @@ from django.db import transaction
 from pipeline import incidents, reconciling, transitions
 from pipeline.errors import UserError
 from pipeline.gate.reach import pause_gates, resume_gates
+from pipeline.preview import Preview, Selection
 from pipeline.preview.crowds import Crowd, crowd_preview
 from pipeline.provider.factory import NAMES
 from pipeline.queues import enqueue_step, enqueue_steps
@@ -25,10 +26,8 @@ from pipeline.transitions.holds import RELEASE_LIMIT
 from pipeline.types import Due
 from pipeline.verbs import (
     Cancelled,
-    Preview,
     Requeued,
     Retried,
-    Selection,
     batch_retry,
     candidate_retry,
     encounter_retry,
@@ -55,14 +54,19 @@ __all__ = [
     "job_cancel",
     "job_release",
     "job_requeue",
+    "jobs_reconcile",
     "parked_release",
     "provider_pause",
     "provider_resume",
     "queue_pause",
     "queue_resume",
+    "record_batch_close",
+    "record_batch_open",
+    "record_batches_settle",
     "record_retry",
     "record_submit",
     "retry_preview",
+    "stale_batches_reset",
     "work_retry",
 ]
 
@@ -93,19 +97,19 @@ def record_submit(submission: Submission) -> Received:
     return received
 
 
-def batch_open(max_concurrent_tasks: int | None = None) -> UUID:
+def record_batch_open(max_concurrent_tasks: int | None = None) -> UUID:
     """Begin a batch of records, of which at most so many run at once (default 10)."""
-    return transitions.open_batch(max_concurrent_tasks)
+    return transitions.open_record_batch(max_concurrent_tasks)
 
 
-def batch_close(batch_id: UUID, records: int) -> None:
+def record_batch_close(batch_id: UUID, records: int) -> None:
     """End the submission of a batch that holds so many records; its totals follow when they end."""
-    transitions.close_batch(batch_id, records)
+    transitions.close_record_batch(batch_id, records)
 
 
-def batches_settle() -> int:
+def record_batches_settle() -> int:
     """Write the totals of batches whose records ended without saying so, as by a cancel; count."""
-    return transitions.settle_batches()
+    return transitions.settle_record_batches()
 
 
 def parked_release() -> int:
@@ -146,9 +150,12 @@ def stale_batches_reset(
     running; attempts are kept. A dry run returns what would be put back. At most 100 jobs at a
     time, oldest first.
     """
-    if dry_run:
-        return transitions.find_stale(older_than_s, job_id=job_id)
-    reset = transitions.reset_stale(older_than_s, job_id=job_id)
+    found = transitions.find_stale(older_than_s, job_id=job_id)
+    if dry_run or not found:
+        return found
+    # A lost lease is taken in one place, with its crash counted; that puts its rows back too.
+    reconciling.recover_expired()
+    reset = transitions.reset_stale(found)
     for row in reset:
         logger.warning(
             "stale_reset %s=%s job=%s attempts=%s processing_s=%.0f worker=%s heartbeat_age_s=%s",
@@ -206,7 +213,7 @@ def provider_pause(
     with transaction.atomic():
         transitions.pause_provider(provider, model, reason=reason, by=by)
         # After the commit: a step that finds its gate paused looks for the row.
-        _tell(lambda: pause_gates(provider, model, incidents.PAUSED_BY), provider, model)
+        _tell(lambda: pause_gates(provider, model), provider, model)
     _log("provider_paused", _name(provider, model))
 
 

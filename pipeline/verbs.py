@@ -15,9 +15,10 @@ from django.db.models import Q
 
 from pipeline import transitions
 from pipeline.errors import UserError
-from pipeline.models import Job
-from pipeline.preview import Candidate, Ineligible, Preview, Selection, preview, waits_for_retry
+from pipeline.models import Job, Session
+from pipeline.preview import Candidate, Ineligible, Preview, Selection, preview
 from pipeline.queues import enqueue_steps
+from pipeline.rollup import Leaving, settle
 from pipeline.states import JobStatus
 from pipeline.types import Due
 
@@ -60,13 +61,13 @@ def retry_preview(selection: Selection) -> Preview:
     return preview(selection)
 
 
-def work_retry(selection: Selection, *, reason: str, by: str | None = None) -> Retried:
-    """Put what failed back in line with new attempts; what succeeded is never asked again.
+def work_retry(found: Preview, *, reason: str, by: str | None = None) -> Retried:
+    """Put what a preview found eligible back in line with new attempts, each by itself.
 
-    Each job in a transaction of its own. Raises UserError where there is nothing to retry.
+    What succeeded is never asked again. Raises UserError where there is nothing to retry.
     """
     _stated(reason)
-    found = preview(selection)
+    selection = found.selection
     retried, left = [], list(found.ineligible)
     for each in found.eligible:
         if candidate_retry(each, reason=reason, by=by, what=str(selection)):
@@ -111,17 +112,17 @@ def candidate_retry(
 
 def record_retry(shell_file_id: UUID, *, reason: str, by: str | None = None) -> Retried:
     """Retry what failed of a record. Raises UserError."""
-    return work_retry(Selection(record=shell_file_id), reason=reason, by=by)
+    return work_retry(preview(Selection(record=shell_file_id)), reason=reason, by=by)
 
 
 def encounter_retry(encounter_id: UUID, *, reason: str, by: str | None = None) -> Retried:
     """Retry what failed of one encounter. Raises UserError."""
-    return work_retry(Selection(encounter=encounter_id), reason=reason, by=by)
+    return work_retry(preview(Selection(encounter=encounter_id)), reason=reason, by=by)
 
 
 def batch_retry(batch_id: UUID, *, reason: str, by: str | None = None) -> Retried:
     """Retry one failed batch or chunk. Raises UserError."""
-    return work_retry(Selection(batch=batch_id), reason=reason, by=by)
+    return work_retry(preview(Selection(batch=batch_id)), reason=reason, by=by)
 
 
 def job_cancel(
@@ -134,7 +135,11 @@ def job_cancel(
     job = _job(job_or_record)
     entry = {"event": "cancelled", "by": by, "reason": (reason or "").strip() or None}
     for _ in range(_TRIES):
-        state = transitions.cancel(job.id, entry=entry)
+        with transaction.atomic():
+            state = transitions.cancel(job.id, entry=entry)
+            if state == JobStatus.CANCELLED:
+                # It held no place in its batch of records, so nobody has to be woken.
+                settle([_leaving(job)])
         job = _job(job_or_record)
         if state is not None:
             _log("job_cancelled" if state == JobStatus.CANCELLED else "job_cancel_asked", job)
@@ -188,6 +193,18 @@ def _job(job_or_record: UUID) -> Job:
     return job
 
 
+def _leaving(job: Job) -> Leaving:
+    session_id = Session.objects.values_list("id", flat=True).get(shell_file_id=job.shell_file_id)
+    return Leaving(
+        job_id=job.id,
+        shell_file_id=job.shell_file_id,
+        session_id=session_id,
+        record_batch_id=job.record_batch_id,
+        event=f"{job.current_step}: cancelled",
+        has_ended=True,
+    )
+
+
 def _cancelled(job: Job, *, is_ended: bool) -> Cancelled:
     return Cancelled(job_id=job.id, shell_file_id=job.shell_file_id, is_ended=is_ended)
 
@@ -199,7 +216,7 @@ def _stated(reason: str) -> str:
     return words
 
 
-def _nothing(selection: Selection, left: list[Ineligible]) -> str:
+def _nothing(selection: object, left: list[Ineligible]) -> str:
     if not left:
         return f"nothing to retry: {selection}"
     if len(left) == 1:
@@ -210,21 +227,3 @@ def _nothing(selection: Selection, left: list[Ineligible]) -> str:
 def _log(action: str, job: Job) -> None:
     # The reason stands in the row; whoever typed it may have named a patient.
     logger.warning("%s job=%s", action, job.id, extra={"action": action, "job": str(job.id)})
-
-
-__all__ = [
-    "Cancelled",
-    "Preview",
-    "Requeued",
-    "Retried",
-    "Selection",
-    "batch_retry",
-    "candidate_retry",
-    "encounter_retry",
-    "job_cancel",
-    "job_requeue",
-    "record_retry",
-    "retry_preview",
-    "waits_for_retry",
-    "work_retry",
-]

@@ -273,7 +273,10 @@ def markdown() -> str:
             " same code, with the fault's own as the cause, and nothing of it is visible."
         ),
         "",
-        f"In an outage all attempts are given back, and the job is parked: {given_back}.",
+        (
+            "Where these come together as an outage, every attempt that is made before the breaker"
+            f" keeps the rest from it is given back, and the job is parked: {given_back}."
+        ),
     ]
     return "\n".join(lines)
 

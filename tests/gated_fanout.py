@@ -87,8 +87,9 @@ class GatedRun:
         with fan_out as run:
             for event in run.events():
                 if isinstance(event, Succeeded):
-                    self.gate.report(self._tickets.pop(event.key), Outcome.success(100))
+                    self.gate.note(self._tickets.pop(event.key), Outcome.success(100))
                     self.succeeded.append(event.key)
+        self.gate.abandon([])
 
 
 def simulated_run(

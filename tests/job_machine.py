@@ -286,7 +286,8 @@ class JobMachine(RuleBasedStateMachine):
             assert (status == JobStatus.PROCESSING) == (truth.owner is not None)
             assert row.worker_id == (truth.owner.lease.worker_id if truth.owner else None)
             assert row.crash_count == truth.crashes
-            assert not (truth.wish and status in {JobStatus.PENDING, JobStatus.PARKED})
+            unwanted = {JobStatus.PENDING, JobStatus.PARKED, JobStatus.DEAD}
+            assert not (truth.wish and status in unwanted)
             assert (status == JobStatus.DEAD) <= (truth.crashes == CRASH_LIMIT)
 
     @invariant()
@@ -452,9 +453,3 @@ class JobMachine(RuleBasedStateMachine):
     def _job(self, which: int) -> Job:
         ids = list(self.truth)
         return Job.objects.get(id=ids[which % len(ids)])
-
-
-_MOVES = JOB_MOVES | {
-    # Two moves of one transaction, or of one tick.
-    (JobStatus.PROCESSING, JobStatus.PROCESSING),
-}

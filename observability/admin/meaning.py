@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Model
 
 from observability.nodes import Cause
-from pipeline.errors import ERRORS, ErrorCode
+from pipeline.errors import ERRORS
 
 CODE_COLUMNS = ("error_code", "outcome")
 """Where a code of the taxonomy stands."""
@@ -27,10 +27,9 @@ def meaning(row: Model) -> str:
     """Say whether another try helps, what a call costs that ends so, and what to do."""
     column = code_column(type(row))
     code: str = getattr(row, column or "", None) or ""
-    cause = Cause(code=code, underlying=_underlying(row))
-    if not cause.advice:
+    root = Cause(code=code, underlying=_underlying(row)).explained_by
+    if root is None:
         return "-"
-    root = ErrorCode(cause.root if code == ErrorCode.MAX_RETRIES_EXCEEDED else code)
     facts = ERRORS[root]
     again = "retryable" if facts.retryable else "not retryable"
     return f"{root}: {again}, budget {facts.budget}. {facts.advice}"

@@ -142,7 +142,7 @@ def refused(name: str, error: PipelineError, actor: AbstractBaseUser | Anonymous
 
 def close_batch(batch_id: UUID) -> None:
     """End a batch of uploads with the records that it has."""
-    services.batch_close(batch_id, Job.objects.filter(record_batch_id=batch_id).count())
+    services.record_batch_close(batch_id, Job.objects.filter(record_batch_id=batch_id).count())
 
 
 def _key(path: Path, form: Form, actor: AbstractBaseUser | AnonymousUser) -> str:

@@ -56,7 +56,7 @@ def files(request: HttpRequest) -> HttpResponse:
 @verb(Right.UPLOAD)
 def batch(request: HttpRequest) -> HttpResponse:
     """Open a batch for files that are sent one by one."""
-    return JsonResponse({"batch": str(services.batch_open())})
+    return JsonResponse({"batch": str(services.record_batch_open())})
 
 
 @verb(Right.UPLOAD)
@@ -76,7 +76,7 @@ def _taken(
     outcomes = [too_large(name, request.user) for name in getattr(request, TOO_LARGE, ())]
     opened = None
     if not is_alone and len(uploaded) > 1:
-        opened = services.batch_open()
+        opened = services.record_batch_open()
         form = Form(token=form.token, patient=form.patient, priority=form.priority, batch_id=opened)
     try:
         for file in uploaded:

@@ -122,7 +122,7 @@ if num('closed_until') > now then
   return later(num('closed_until') - now, 'quota')
 end
 if cfg.per_day > 0 and num('day_calls') >= cfg.per_day then
-  return later(num('day_ends') - now, 'quota')
+  return later(num('day_ends') - now, 'day')
 end
 
 local is_probe = is_set('open_since')

@@ -1,27 +1,34 @@
--- An operator's or an incident's hand on the gate: 'pause', 'resume', 'rearm', 'abandon' or
--- 'started': items that were let go while Redis was away; and 'late': a call that went out later
--- than the guard allows for is booked when it did.
+-- An operator's or an incident's hand on the gate: 'pause', 'align' (held by this and nothing else),
+-- 'rearm', 'abandon' or 'started': items that were let go while Redis was away; and 'late': a call
+-- that went out later than the guard allows for is booked when it did. Returns 1; of 'rearm' whether
+-- it was this one that armed, of 'late' the new bucket.
 local verb = text()
+local answer = 1
 if verb == 'pause' then
-  set('paused', text())
-elseif verb == 'resume' then
-  if is_set('paused') or num('closed_until') > now then
-    begin_ramp()
+  set('paused', 1)
+elseif verb == 'align' then
+  local closed_until, is_paused = number(), number() == 1
+  local was_held = is_set('paused') or num('closed_until') > now
+  set('paused', is_paused and 1 or '')
+  set('closed_until', closed_until)
+  if not is_paused and closed_until <= now then
+    if was_held then
+      begin_ramp()
+    end
+    redis.call('DEL', LINE, LINE_UNTIL)
   end
-  set('paused', '')
-  set('closed_until', 0)
-  redis.call('DEL', LINE, LINE_UNTIL)
 elseif verb == 'rearm' then
-  local failing_since, closed_until, reason = number(), number(), text()
-  if not is_set('armed') then
+  local failing_since, closed_until, is_paused = number(), number(), number() == 1
+  answer = is_set('armed') and 0 or 1
+  if answer == 1 then
     if failing_since > 0 and not is_set('open_since') then
       open_breaker(failing_since)
     end
     if closed_until > now then
       set('closed_until', math.max(num('closed_until'), closed_until))
     end
-    if reason ~= '' then
-      set('paused', reason)
+    if is_paused then
+      set('paused', 1)
     end
     set('armed', 1)
   end
@@ -29,11 +36,11 @@ elseif verb == 'late' then
   local bucket, tokens = text(), number()
   if redis.call('HEXISTS', WINDOW, bucket .. 'r') == 1 then
     redis.call('HINCRBY', WINDOW, bucket .. 'r', -1)
-    redis.call('HINCRBY', WINDOW, bucket .. 't', string.format('%.0f', -tokens))
+    redis.call('HINCRBY', WINDOW, bucket .. 't', string.format('%.0f', 0 - tokens)) -- Redis takes no '-0'
     set('requests', num('requests') - 1)
     set('tokens', num('tokens') - tokens)
   end
-  book(now, 1, tokens)
+  answer = book(now, 1, tokens)
 else
   while argument < #ARGV do
     if redis.call('ZREM', PARKED, text()) == 1 and verb == 'started' then
@@ -42,4 +49,4 @@ else
   end
 end
 save()
-return 1
+return answer

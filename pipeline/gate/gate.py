@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import struct
 import threading
 import time
@@ -59,7 +58,6 @@ SAMPLES = 500
 """Ways from admission to sending that the guard's p99 is taken of."""
 GUARD_CAP_S = 5.0
 """One stalled process must not close the window for all."""
-_REASON = re.compile(r"[a-z][a-z_]{0,39}")
 
 
 class Gate:
@@ -101,6 +99,8 @@ class Gate:
         self._local: LocalLimit | None = None
         self._retry_at = -math.inf
         self._said_at = -math.inf
+        self._moved: dict[str, str] = {}
+        """Where a late call is booked now, by its ticket."""
 
     @classmethod
     def for_(
@@ -186,7 +186,9 @@ class Gate:
         is_late = way > self._guard_s and not ticket.is_local
         self._guard_s = min(max(self._tuning.guard_s, p99), GUARD_CAP_S)
         if is_late:
-            self._run(self._scripts.control, "late", ticket.bucket, ticket.tokens, waits=False)
+            moved = self._run(self._scripts.control, "late", ticket.bucket, ticket.tokens)
+            if moved is not None:
+                self._moved[ticket.id] = moved.decode()
 
     def report(self, ticket: Ticket, outcome: Outcome) -> Reported:
         """Report what an admitted call ended with, once."""
@@ -207,23 +209,29 @@ class Gate:
             self._heed_locally(outcome)
 
     def abandon(self, items: Sequence[str]) -> None:
-        """Forget limited items that will not ask again: their job failed or was cancelled."""
-        if items:
+        """Forget limited items that will not ask again: their job failed or was cancelled.
+
+        The last word of a step: what it has started without Redis is told as well.
+        """
+        if items or (self._local and self._local.items):
             self._run(self._scripts.control, "abandon", *items)
 
-    def pause(self, reason: str) -> bool:
-        """Let nothing start until `resume`; False if Redis is away.
-
-        `reason` is a word of ours, such as `operator` or `credentials`, never free text: that
-        belongs in the database. Raises ValueError for anything else.
-        """
-        if not _REASON.fullmatch(reason):
-            raise ValueError("a reason is one word of lower-case letters and underscores")
-        return self._run(self._scripts.control, "pause", reason) is not None
+    def pause(self) -> bool:
+        """Let nothing start until `resume`; False if Redis is away."""
+        return self._run(self._scripts.control, "pause") is not None
 
     def resume(self) -> bool:
         """End a pause and a closure by quota, with a ramp; False if Redis is away."""
-        return self._run(self._scripts.control, "resume") is not None
+        return self.align(Standing())
+
+    def align(self, standing: Standing) -> bool:
+        """Have the pause and the closure by quota that the database knows, and no other.
+
+        The breaker is left to its probes. False if Redis is away.
+        """
+        closed_until, is_paused = standing.closed_until or 0, int(standing.is_paused)
+        reply = self._run(self._scripts.control, "align", closed_until, is_paused)
+        return reply is not None
 
     def rearm(self, standing: Standing) -> bool:
         """Close a gate that Redis has lost for what held it before; once, until it is lost again.
@@ -235,9 +243,9 @@ class Gate:
             "rearm",
             standing.failing_since or 0,
             standing.closed_until or 0,
-            standing.paused,
+            int(standing.is_paused),
         )
-        if reply is not None and standing != Standing():
+        if reply and standing != Standing():
             logger.warning(
                 "Redis was empty; the gate of %s %s holds for what the database has open",
                 self.provider,
@@ -289,7 +297,7 @@ class Gate:
             consecutive=whole("consecutive"),
             cooldown_until=moment("until"),
             closed_until=moment("closed_until"),
-            paused=seen.get("paused", ""),
+            is_paused=bool(seen.get("paused")),
             is_ramping=bool(seen.get("ramp_from")),
             ramp_step=whole("ramp_step"),
             breaker=breaker,
@@ -306,7 +314,7 @@ class Gate:
             hint = resets_at(outcome.quota_id, hint, _date(now)).timestamp() - now
         return (
             ticket.id,
-            ticket.bucket,
+            self._moved.pop(ticket.id, ticket.bucket),
             ticket.prompt_version,
             ticket.item,
             outcome.kind.value,
@@ -329,17 +337,35 @@ class Gate:
         """
         if self._clock() < self._retry_at:
             return None
-        sent: list[Argument] = [self._packed_figures(), *arguments]
-        if self._sends_time:
-            sent.append(f"{self._wall():.6f}")
         try:
-            reply = self._wire.run(script, sent, waits=waits)
+            self._tell_started()
+            reply = self._wire.run(script, self._with_figures(arguments), waits=waits)
         except redis.RedisError as error:
             self._lose(error)
             return None
-        if waits:
-            self._recover(script)
+        if script is self._scripts.admit:
+            self._recover()
         return reply
+
+    def _with_figures(self, arguments: Sequence[Argument]) -> list[Argument]:
+        sent: list[Argument] = [self._packed_figures(), *arguments]
+        if self._sends_time:
+            sent.append(f"{self._wall():.6f}")
+        return sent
+
+    def _tell_started(self) -> None:
+        """Tell Redis, before anything else, which items were let go without it."""
+        local = self._local
+        if local is None or not local.items:
+            return
+        with self._lock:
+            items, local.items = local.items, []
+        try:
+            self._wire.run(self._scripts.control, self._with_figures(["started", *items]))
+        except redis.RedisError:
+            with self._lock:
+                local.items[:0] = items
+            raise
 
     def _packed_figures(self) -> bytes:
         varying = (self._guard_s, self._day_end())
@@ -418,17 +444,9 @@ class Gate:
             extra={"action": "gate_local"},
         )
 
-    def _recover(self, script: Script) -> None:
-        local = self._local
-        if local is None:
-            return
-        with self._lock:
-            items, local.items = local.items, []
-        if items:
-            # At once: the step that has started them may end without another ask.
-            self._run(self._scripts.control, "started", *items)
-        # The starts themselves are booked by an ask; until then they stay owed.
-        if script is not self._scripts.admit:
+    def _recover(self) -> None:
+        # An ask has booked the starts that were owed.
+        if self._local is None:
             return
         with self._lock:
             self._local = None

@@ -15,9 +15,9 @@ from pipeline.gate.gate import Gate, gate_client
 from pipeline.gate.scripts import keys_of
 
 
-def pause_gates(provider: str, model: str | None, reason: str) -> bool:
+def pause_gates(provider: str, model: str | None) -> bool:
     """Pause each gate of a provider, or of one model of it; False if Redis is away."""
-    return _each(provider, model, lambda gate: gate.pause(reason))
+    return _each(provider, model, lambda gate: gate.pause())
 
 
 def resume_gates(provider: str, model: str | None) -> bool:

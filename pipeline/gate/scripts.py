@@ -43,7 +43,7 @@ def keys_of(provider: str, model: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Scripts:
-    """The scripts as redis-py runs them: EVALSHA, loaded anew where the server has lost them."""
+    """The scripts, with the digests by which the wire runs them."""
 
     admit: Script
     report: Script

@@ -19,7 +19,9 @@ class Why(StrEnum):
     PAUSED = "paused"
     """An operator or an incident has paused the provider and model."""
     QUOTA = "quota"
-    """The day's or a spend quota is used up; `seconds` is the time until its reset."""
+    """The provider says that a day's or spend quota is used up; `seconds` until its reset."""
+    DAY = "day"
+    """GEMINI_RPD calls were made today, by our own count; `seconds` until midnight."""
     BREAKER = "breaker"
     """The provider is down; a probe is due in `seconds`, or is out."""
     COOLDOWN = "cooldown"
@@ -187,8 +189,7 @@ class Standing:
     """First failure of the outage that is open."""
     closed_until: float | None = None
     """Reset of the quota that is used up."""
-    paused: str = ""
-    """A word of ours, as `Gate.pause` takes it; empty: not paused."""
+    is_paused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,8 +255,7 @@ class GateState:
     cooldown_until: float | None = None
     closed_until: float | None = None
     """Reset of a day's or a spend quota."""
-    paused: str = ""
-    """Why it is paused; empty: it is not."""
+    is_paused: bool = False
     is_ramping: bool = False
     ramp_step: int = 0
     breaker: Breaker = Breaker.CLOSED

@@ -7,12 +7,15 @@ server has lost are loaded again, and a connection that was closed is opened aga
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 import redis
 from redis.commands.core import Script
+
+logger = logging.getLogger(__name__)
 
 Argument = str | bytes | float
 MOST_OWED = 64
@@ -71,6 +74,9 @@ class Wire:
                 self._connection.read_response()
                 self._connection.send_packed_command([command], check_health=False)
                 answers[at] = self._answer()
+        for answer in answers[:-1]:
+            if isinstance(answer, redis.ResponseError):
+                logger.error("Redis refused what nobody waited for: %s", answer)
         return answers[-1]
 
     def _answer(self) -> Any:

@@ -115,6 +115,8 @@ class ClockTick(models.Model):
     """NULL while it runs, and where it was killed."""
     outcome = models.TextField(default="running", db_default="running")
     """`running`, `ok`, or `failed: ` and the type of the error."""
+    last_ok_at = fields.optional_time()
+    """When it last ended well: one that is killed at each tick begins for ever."""
     created_at = fields.created_at()
 
     class Meta:

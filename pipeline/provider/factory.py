@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 
+from medproc.env import ProviderName
 from pipeline.provider.base import Provider
 from pipeline.types import ProviderModel
 
 KEYLESS = "emulator"
 """What stands in for a key where none is set, which the checks allow towards loopback only."""
 
-NAMES = ("gemini", "local")
+NAMES: tuple[str, ...] = tuple(sorted(get_args(ProviderName)))
 """The providers that there are."""
 
 _made: dict[tuple[int, str, str, str], Provider] = {}

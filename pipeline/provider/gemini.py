@@ -275,13 +275,13 @@ def _keep_status(response: httpx2.Response) -> None:
     """Raise here what the SDK loses: an error page that breaks its decoder hides the status."""
     if response.status_code == httpx2.codes.OK:
         return
-    response.read()
     try:
+        response.read()
         response.json()
     except json.JSONDecodeError:
         # What the SDK expects of a gateway: it keeps text and status.
         return
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, httpx2.DecodingError):
         error = unreadable(response.status_code, response.headers.get("retry-after"))
     else:
         return

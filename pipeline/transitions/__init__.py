@@ -26,10 +26,10 @@ from pipeline.transitions.incidents import (
 )
 from pipeline.transitions.leases import Lease, abandon, claim, fenced, heartbeat, set_deadline
 from pipeline.transitions.record_batches import (
-    close_batch,
-    next_of_batch,
-    open_batch,
-    settle_batches,
+    close_record_batch,
+    next_of_record_batch,
+    open_record_batch,
+    settle_record_batches,
 )
 from pipeline.transitions.recovery import Recovered, recover_expired, wake_again
 from pipeline.transitions.retries import Scope, put_back, retry_later
@@ -62,8 +62,8 @@ __all__ = [
     "cancel",
     "cancel_asked",
     "claim",
-    "close_batch",
     "close_incident",
+    "close_record_batch",
     "complete_step",
     "end_pauses",
     "fail_step",
@@ -73,10 +73,10 @@ __all__ = [
     "give_back_after_s",
     "heartbeat",
     "link_failed_jobs",
-    "next_of_batch",
+    "next_of_record_batch",
     "note_incident",
-    "open_batch",
     "open_incident",
+    "open_record_batch",
     "park",
     "pause_on",
     "pause_provider",
@@ -90,8 +90,8 @@ __all__ = [
     "retry_later",
     "row_of",
     "set_deadline",
-    "settle_batches",
     "settle_discovery",
+    "settle_record_batches",
     "should_give_way",
     "wake_again",
     "write",

@@ -15,6 +15,7 @@ from django.db.backends.utils import CursorWrapper
 
 from pipeline.states import JobStatus, Step
 from pipeline.transitions.history import as_json, noted_sql
+from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease
 
 _IS_HELD = "(j.status = 'processing' AND j.lease_expires_at > clock_timestamp())"
@@ -41,18 +42,7 @@ WHERE j.id = %(job)s AND j.status IN ('pending', 'parked') AND j.cancel_requeste
 RETURNING j.shell_file_id, j.current_step
 """  # noqa: S608 - constants of ours, values are parameters
 _CLOSE = """
-WITH encounters AS (
-  UPDATE pass1_encounter_results SET status = 'pending', updated_at = clock_timestamp()
-  WHERE shell_file_id = %(shell_file)s AND status = 'processing'
-), batches AS (
-  UPDATE pass1_batch_results b SET status = 'pending' FROM ai_processing_sessions s
-  WHERE s.id = b.processing_session_id AND s.shell_file_id = %(shell_file)s
-    AND b.status = 'processing'
-), chunks AS (
-  UPDATE pass05_chunk_results b SET status = 'pending' FROM ai_processing_sessions s
-  WHERE s.id = b.processing_session_id AND s.shell_file_id = %(shell_file)s
-    AND b.status = 'processing'
-), discovery AS (
+WITH discovery AS (
   UPDATE pass05_progressive_sessions SET status = 'pending'
   WHERE shell_file_id = %(shell_file)s AND status = 'processing'
 ), summary AS (
@@ -66,6 +56,7 @@ UPDATE ai_processing_sessions SET session_status = 'cancelled', {pass_column}
   total_processing_time = clock_timestamp() - processing_started_at,
   updated_at = clock_timestamp()
 WHERE shell_file_id = %(shell_file)s
+RETURNING id
 """
 
 
@@ -104,3 +95,4 @@ def cancel_asked(lease: Lease) -> bool:
 def _close(cursor: CursorWrapper, shell_file_id: UUID, step: str) -> None:
     column = f"{step}_status = 'pending'," if step != Step.PAGES else ""
     cursor.execute(_CLOSE.format(pass_column=column), {"shell_file": shell_file_id, "step": step})
+    lay_down([session_id for (session_id,) in cursor.fetchall()])

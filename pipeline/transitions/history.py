@@ -45,8 +45,7 @@ class _Noted(Func):
     output_field = JSONField()
     arity = 3
     template = (
-        "(SELECT jsonb_set(kept, '{history}', coalesce(kept->'history', '[]')"
-        " || jsonb_build_array(entry || jsonb_build_object('at', clock_timestamp())))"
+        f"(SELECT {noted_sql('kept', 'entry')}"  # noqa: S608 - constants of ours
         " FROM (VALUES (%(expressions)s)) AS of(old, added, entry),"
         " LATERAL (SELECT coalesce(old, '{}') || added AS kept) AS merged)"
     )

@@ -21,8 +21,9 @@ from pipeline.deadline import DEADLINE
 from pipeline.errors import LeaseLostError
 from pipeline.states import WORKFLOW_STEP, Step
 from pipeline.transitions.holds import hold_on, park_waiting
+from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.record_batches import is_over_full
-from pipeline.transitions.waiting import BEST_PROBE, BEST_WAITING, OTHER_STEP, parameters
+from pipeline.transitions.waiting import BEST_PROBE, BEST_WAITING, FIRST_WAITING, parameters
 from pipeline.types import ProviderModel
 
 
@@ -43,6 +44,9 @@ class Lease:
         return {"job": str(self.job_id), "step": self.step.value, "lease_gen": self.gen}
 
 
+LOOKS = 20
+"""Looks of one claim at work that another worker is just taking; each takes some milliseconds."""
+
 _CLAIM = """
 UPDATE job_queue j SET
   status = 'processing', lease_gen = j.lease_gen + 1, worker_id = %(worker)s,
@@ -58,21 +62,8 @@ WHERE s.shell_file_id = j.shell_file_id AND j.status = 'pending' AND j.id = ({be
 RETURNING j.id, j.shell_file_id, s.id, j.lease_gen, j.record_batch_id
 """
 
-# What a dead worker left in flight is asked again; what it had committed stays, failures too: new
-# attempts come from a retry alone.
-_RECLAIM = """
-WITH batches AS (
-  UPDATE pass1_batch_results SET status = 'pending'
-  WHERE processing_session_id = %(session)s AND status = 'processing'
-  RETURNING 1
-), chunks AS (
-  UPDATE pass05_chunk_results SET status = 'pending'
-  WHERE processing_session_id = %(session)s AND status = 'processing'
-  RETURNING 1
-), encounters AS (
-  UPDATE pass1_encounter_results SET status = 'pending', updated_at = clock_timestamp()
-  WHERE processing_session_id = %(session)s AND status = 'processing' RETURNING 1
-), summary AS (
+_BEGIN = """
+WITH summary AS (
   UPDATE ai_processing_summary
   SET processing_started_at = coalesce(processing_started_at, clock_timestamp()),
     processing_completed_at = NULL
@@ -100,13 +91,33 @@ def claim(
     taken, `others` are looked at in their order: a job that gave way has brought a wake-up, and
     what it gave way to may wait for another pass.
     """
-    lease = _claim(step, worker_id, serving)
-    if lease is not None or not others:
-        return lease
+    for _ in range(LOOKS):
+        lease = _claim(step, worker_id, serving)
+        if lease is not None:
+            return lease
+        left = _first_waiting(step, others)
+        if left is None:
+            return None
+        if left is not step:
+            lease = _claim(left, worker_id, serving)
+        if lease is not None or _is_held(left, serving):
+            return lease
+        # Another worker is about to take what this look saw, and what gave way to that is free
+        # then: a wake-up that was spent on nothing would be missing for it.
+    return None
+
+
+def _first_waiting(step: Step, others: Sequence[str]) -> Step | None:
+    """Return the first pass for which something waits: of the others, else the step itself."""
     with connection.cursor() as cursor:
-        cursor.execute(OTHER_STEP, {**parameters(step), "others": list(others)})
+        cursor.execute(FIRST_WAITING, {**parameters(step), "steps": [*others, step.value]})
         row = cursor.fetchone()
-    return None if row is None else _claim(Step(row[0]), worker_id, serving)
+    return None if row is None else Step(row[0])
+
+
+def _is_held(step: Step, serving: ProviderModel | None) -> bool:
+    with connection.cursor() as cursor:
+        return hold_on(cursor, step, serving) is not None
 
 
 def _claim(step: Step, worker_id: str, serving: ProviderModel | None) -> Lease | None:
@@ -155,8 +166,11 @@ def _take(
         record_batch_id=row[4],
     )
     column = "" if step is Step.PAGES else f"{step.value}_status = 'processing',"
+    # What a dead worker left in flight is asked again; what it had committed stays, failures too:
+    # new attempts come from a retry alone.
+    lay_down([lease.session_id])
     cursor.execute(
-        _RECLAIM.format(pass_column=column),
+        _BEGIN.format(pass_column=column),
         {
             "session": lease.session_id,
             "shell_file": lease.shell_file_id,

@@ -65,14 +65,14 @@ ORDER BY j.current_step, j.priority DESC, j.available_at
 """
 
 
-def open_batch(max_concurrent_tasks: int | None = None) -> UUID:
+def open_record_batch(max_concurrent_tasks: int | None = None) -> UUID:
     """Begin a batch of records that are about to be submitted."""
     given = {} if max_concurrent_tasks is None else {"max_concurrent_tasks": max_concurrent_tasks}
     batch_id: UUID = RecordBatch.objects.create(**given).id
     return batch_id
 
 
-def close_batch(batch_id: UUID, records: int) -> None:
+def close_record_batch(batch_id: UUID, records: int) -> None:
     """Note that so many records were submitted and no more come; ends it where all have ended.
 
     A batch of which nothing could be submitted is taken back.
@@ -84,10 +84,10 @@ def close_batch(batch_id: UUID, records: int) -> None:
         RecordBatch.objects.filter(id=batch_id).update(
             submitted_at=ClockTimestamp(), records_total=records
         )
-        settle_batches([batch_id])
+        settle_record_batches([batch_id])
 
 
-def settle_batches(batch_ids: Sequence[UUID] | None = None) -> int:
+def settle_record_batches(batch_ids: Sequence[UUID] | None = None) -> int:
     """Write the totals of batches whose records have all ended; count them.
 
     Without ids: of all that are open, for whatever ended a record and did not say so.
@@ -135,7 +135,7 @@ def is_over_full(cursor: CursorWrapper, batch_id: UUID) -> bool:
     return bool(running > most)
 
 
-def next_of_batch(batch_id: UUID, but: UUID) -> list[Due]:
+def next_of_record_batch(batch_id: UUID, but: UUID) -> list[Due]:
     """Return what to wake when a record of a full batch has made room for another.
 
     The wake-ups of those that had to wait were spent while they could not be claimed.

@@ -20,6 +20,7 @@ from pipeline.errors import ErrorCode
 from pipeline.states import JobStatus, Step
 from pipeline.transitions.cancelling import cancel_asked
 from pipeline.transitions.history import noted_sql
+from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease
 from pipeline.transitions.steps import Failure, bury_step
 from pipeline.types import Due
@@ -60,29 +61,22 @@ _CRASHED = f"""jsonb_build_object('event', '{CRASHED}', 'step', j.current_step,
     'lease_expired_at', j.lease_expires_at)"""
 
 # A job that is to be dead stays `processing` for the moment: `bury_step` moves it, as it does a job
-# that fails, with all who have to be told.
+# that fails, with all who have to be told. One that an operator wants cancelled never dies.
+_GOES_ON = "(j.crash_count + 1 < %(crashes)s OR j.cancel_requested_at IS NOT NULL)"
 _TAKE = f"""
 UPDATE job_queue j SET
   lease_gen = j.lease_gen + 1, crash_count = j.crash_count + 1,
   error_details = {noted_sql("j.error_details", _CRASHED)},
-  status = CASE WHEN j.crash_count + 1 < %(crashes)s THEN 'pending' ELSE j.status END,
-  dispatch_no = j.dispatch_no + (j.crash_count + 1 < %(crashes)s)::int,
+  status = CASE WHEN {_GOES_ON} THEN 'pending' ELSE j.status END,
+  dispatch_no = j.dispatch_no + {_GOES_ON}::int,
   available_at = clock_timestamp(), step_deadline_at = NULL, incident_id = NULL,
-  worker_id = CASE WHEN j.crash_count + 1 < %(crashes)s THEN NULL ELSE j.worker_id END,
-  lease_expires_at = CASE WHEN j.crash_count + 1 < %(crashes)s THEN NULL
-    ELSE j.lease_expires_at END,
+  worker_id = CASE WHEN {_GOES_ON} THEN NULL ELSE j.worker_id END,
+  lease_expires_at = CASE WHEN {_GOES_ON} THEN NULL ELSE j.lease_expires_at END,
   updated_at = clock_timestamp()
 WHERE j.id = ANY(%(ids)s) AND j.status = 'processing'
 RETURNING j.id, j.shell_file_id, j.current_step, j.lease_gen, j.dispatch_no, j.crash_count,
   j.status, j.error_details -> 'history', j.cancel_requested_at IS NOT NULL
 """  # noqa: S608 - constants of ours, values are parameters
-
-_LAY_DOWN = """
-UPDATE {table} SET status = 'pending'
-WHERE processing_session_id = ANY(%s) AND status = 'processing'
-"""
-_LAID_DOWN = ("pass1_encounter_results", "pass1_batch_results", "pass05_chunk_results")
-"""In the order in which they are locked."""
 
 _WAKE_AGAIN = """
 WITH due AS MATERIALIZED (
@@ -102,10 +96,9 @@ def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
     """Take jobs whose lease has run out from their workers, the longest overdue first.
 
     Each goes back in line with its crash counted and noted, at its third crash of one step it is
-    dead, and where an operator has asked for that it is cancelled; retries are left alone. Five
-    statements, and some for each one that has ended. Call it in a
-    transaction of its own; what is `due` is enqueued by the caller, and of the dead ones the caller
-    rolls up what they have cost.
+    dead, and where an operator has asked for that it is cancelled; retries are left alone. Three
+    statements, and some for each one that has ended. Call it in a transaction of its own; what is
+    `due` is enqueued by the caller, and of the dead ones the caller rolls up what they have cost.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_LOCK_EXPIRED, {"limit": limit})
@@ -114,9 +107,7 @@ def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
             return []
         cursor.execute(_TAKE, {"ids": list(expired), "crashes": CRASH_LIMIT})
         taken = {row[0]: row[1:] for row in cursor.fetchall()}
-        sessions = sorted(expired[job_id][0] for job_id in taken)
-        for table in _LAID_DOWN:
-            cursor.execute(_LAY_DOWN.format(table=table), [sessions])
+        lay_down([expired[job_id][0] for job_id in taken])
         return [_recovered(job_id, expired[job_id], taken[job_id]) for job_id in expired]
 
 

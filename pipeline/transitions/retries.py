@@ -20,10 +20,11 @@ from django.db.backends.utils import CursorWrapper
 
 from medproc.timing import scaled
 from pipeline.errors import ERRORS, ErrorCode
-from pipeline.states import JobStatus, Step, SummaryStatus
+from pipeline.states import Step, SummaryStatus
 from pipeline.transitions.history import as_json, noted_sql
+from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease
-from pipeline.transitions.steps import Failure, lay_down
+from pipeline.transitions.steps import Failure
 from pipeline.types import Due
 
 WAITS_FOR_RETRY = (
@@ -81,10 +82,8 @@ UPDATE job_queue j SET status = 'parked', retry_count = j.retry_count + 1,
 WHERE j.id = %(job)s AND j.lease_gen = %(gen)s AND j.status = 'processing'
   AND j.retry_count < j.max_retries
 """  # noqa: S608 - constants of ours, values are parameters
-_GUARDS: dict[JobStatus, str] = {
-    JobStatus.FAILED: f"(j.status IN ('failed', 'cancelled') OR ({WAITS_FOR_RETRY}))",
-    JobStatus.DEAD: "j.status = 'dead'",
-}
+_HAS_FAILED = f"(j.status IN ('failed', 'cancelled') OR ({WAITS_FOR_RETRY}))"
+_IS_DEAD = "j.status = 'dead'"
 _NARROWED = """j.status = 'failed' AND (EXISTS (
   SELECT 1 FROM pass1_encounter_results r
   WHERE r.shell_file_id = j.shell_file_id AND r.status = 'failed'
@@ -193,7 +192,7 @@ def retry_later(lease: Lease, failure: Failure) -> bool:
         )
         if cursor.rowcount != 1:
             return False
-        lay_down(lease)
+        lay_down([lease.session_id])
         _reset(cursor, lease.shell_file_id, scope)
     return True
 
@@ -211,7 +210,7 @@ def put_back(
     It starts with a new budget of crashes, and of retries where all that failed is meant: else what
     was left out would soon be retried by itself. `entry` joins its history.
     """
-    guard = _GUARDS[JobStatus.DEAD if dead else JobStatus.FAILED]
+    guard = _IS_DEAD if dead else _HAS_FAILED
     if not scope.is_all:
         guard = _NARROWED
     with transaction.atomic(), connection.cursor() as cursor:

@@ -1,12 +1,14 @@
 """Batches and chunks that nobody works on any more, put back by age: the net under recovery.
 
-Imports models' tables and states. A row is touched only where its job's lease has run out, or where
+Imports models' tables and states. A row is stale only where its job's lease has run out, or where
 the job is not running at all; a slow row of a live worker is left alone, however old (`spec.md`
-point 24). Jobs are locked first, then encounters, then batches.
+point 24). A lost lease is `recovery`'s to take; here jobs that do not run are locked first, then
+encounters, then batches.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -75,17 +77,10 @@ FROM work w JOIN jobs j ON j.session_id = w.processing_session_id
 ORDER BY w.started_at, w.id
 """  # noqa: S608 - a constant of ours, values are parameters
 
-# Whoever had the lease and comes back writes nothing more; the reconciler takes the job itself.
-_LOCK = f"""
-WITH idle AS MATERIALIZED (
-  SELECT j.id FROM job_queue j WHERE j.id = ANY(%(jobs)s) AND {_IDLE}
-  ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
-), fenced_off AS (
-  UPDATE job_queue j SET lease_gen = j.lease_gen + 1, updated_at = clock_timestamp()
-  FROM idle WHERE j.id = idle.id AND j.status = 'processing'
-)
-SELECT id FROM idle
-"""  # noqa: S608 - a constant of ours, values are parameters
+_LOCK = """
+SELECT j.id FROM job_queue j WHERE j.id = ANY(%(jobs)s) AND j.status <> 'processing'
+ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
+"""
 
 _ENCOUNTERS = """
 UPDATE pass1_encounter_results SET status = 'pending', updated_at = clock_timestamp()
@@ -95,9 +90,11 @@ WHERE status = 'processing'
 _WORK = """
 UPDATE {table} SET status = 'pending'
 WHERE id = ANY(%(ids)s) AND status = 'processing'
-  AND started_at < clock_timestamp() - make_interval(secs => %(age)s)
-RETURNING id
 """
+_LEFT = "SELECT id FROM {table} WHERE id = ANY(%(ids)s) AND status = 'processing'"
+
+
+_TABLES = {"batch": "pass1_batch_results", "chunk": "pass05_chunk_results"}
 
 
 def find_stale(
@@ -109,24 +106,26 @@ def find_stale(
         return [_stale(*row) for row in cursor.fetchall()]
 
 
-def reset_stale(older_than_s: float, *, job_id: UUID | None = None) -> list[Stale]:
-    """Put stale rows back to `pending`, with their attempts as they are; return them as found."""
+def reset_stale(found: Sequence[Stale]) -> list[Stale]:
+    """Put stale rows back to `pending` whose job does not run, with their attempts as they are.
+
+    Returns those of them that nobody works on any more, whoever put them back.
+    """
+    if not found:
+        return []
     with transaction.atomic(), connection.cursor() as cursor:
-        found = find_stale(older_than_s, job_id=job_id)
-        if not found:
-            return []
         cursor.execute(_LOCK, {"jobs": sorted({row.job_id for row in found})})
         idle = {job_id for (job_id,) in cursor.fetchall()}
-        ours = [row for row in found if row.job_id in idle]
-        batches, chunks = (
-            sorted(row.id for row in ours if row.kind == kind) for kind in ("batch", "chunk")
-        )
-        cursor.execute(_ENCOUNTERS, {"ids": batches})
-        moved: set[UUID] = set()
-        for table, ids in (("pass1_batch_results", batches), ("pass05_chunk_results", chunks)):
-            cursor.execute(_WORK.format(table=table), {"ids": ids, "age": older_than_s})
-            moved |= {row_id for (row_id,) in cursor.fetchall()}
-        return [row for row in ours if row.id in moved]
+        left: set[UUID] = set()
+        for kind, table in _TABLES.items():
+            of_kind = [row for row in found if row.kind == kind]
+            ids = sorted(row.id for row in of_kind if row.job_id in idle)
+            if kind == "batch":
+                cursor.execute(_ENCOUNTERS, {"ids": ids})
+            cursor.execute(_WORK.format(table=table), {"ids": ids})
+            cursor.execute(_LEFT.format(table=table), {"ids": [row.id for row in of_kind]})
+            left |= {row_id for (row_id,) in cursor.fetchall()}
+    return [row for row in found if row.id not in left]
 
 
 def _stale(*columns: Any) -> Stale:

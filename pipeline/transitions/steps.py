@@ -16,10 +16,7 @@ from django.db.models.functions import Coalesce
 
 from pipeline.errors import ErrorCode, LeaseLostError
 from pipeline.models import (
-    Batch,
-    Chunk,
     DiscoverySession,
-    EncounterResult,
     IncidentJob,
     Job,
     Session,
@@ -35,11 +32,10 @@ from pipeline.states import (
     SessionStatus,
     Step,
     SummaryStatus,
-    WorkStatus,
 )
 from pipeline.transitions.history import noted
+from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease
-from pipeline.transitions.record_batches import settle_batches
 
 _REACHED: dict[Step, SummaryStatus] = {
     Step.PASS1: SummaryStatus.PASS1_ONLY,
@@ -152,7 +148,6 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         crash_count=0,
         completed_at=ClockTimestamp(),
     )
-    _settle_batch(lease)
     return None
 
 
@@ -171,7 +166,7 @@ def bury_step(lease: Lease, failure: Failure) -> None:
 
 def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
     step = lease.step
-    lay_down(lease)
+    lay_down([lease.session_id])
     if step is Step.PASS05:
         DiscoverySession.objects.filter(
             shell_file_id=lease.shell_file_id, status=PassStatus.PROCESSING
@@ -216,7 +211,6 @@ def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
         error_code=failure.code,
         error_details=noted({"event": event, **failure.noted(step)}, **failure.details(step)),
     )
-    _settle_batch(lease)
 
 
 def give_back(lease: Lease, *, gave_way: bool = False) -> int:
@@ -225,7 +219,7 @@ def give_back(lease: Lease, *, gave_way: bool = False) -> int:
     What is in flight goes back to `pending`; what has succeeded stays. A step that `gave_way` is
     not claimed again before the smaller work that waits.
     """
-    lay_down(lease)
+    lay_down([lease.session_id])
     marked = {"gave_way_at": ClockTimestamp()} if gave_way else {}
     return _requeue(lease, current_step=lease.step, **marked)
 
@@ -236,7 +230,7 @@ def park(lease: Lease, parking: Parking) -> None:
     What is in flight goes back to `pending`; what has succeeded stays. An incident or pause that
     has ended meanwhile is no trap: the next `holds.release_due` finds the job.
     """
-    lay_down(lease)
+    lay_down([lease.session_id])
     _leave(
         lease,
         status=JobStatus.PARKED,
@@ -278,19 +272,6 @@ def settle_discovery(lease: Lease, discovery_session_id: UUID, *, ok: bool, **to
         completed_at=ClockTimestamp(),
         **totals,
     )
-
-
-def _settle_batch(lease: Lease) -> None:
-    if lease.record_batch_id is not None:
-        settle_batches([lease.record_batch_id])
-
-
-def lay_down(lease: Lease) -> None:
-    """Return what is in flight of a step to `pending`; what has succeeded stays."""
-    for work in (EncounterResult, Batch, Chunk):
-        work._default_manager.filter(
-            processing_session_id=lease.session_id, status=WorkStatus.PROCESSING
-        ).update(status=WorkStatus.PENDING)
 
 
 def _requeue(lease: Lease, **changes: Any) -> int:

@@ -75,13 +75,13 @@ BEST_PROBE = """
   ORDER BY q.created_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"""
 """The row that a claim takes while an incident is open: its probe."""
 
-OTHER_STEP = f"""
-  SELECT o.step FROM unnest(%(others)s::text[]) WITH ORDINALITY AS o(step, place)
+FIRST_WAITING = f"""
+  SELECT o.step FROM unnest(%(steps)s::text[]) WITH ORDINALITY AS o(step, place)
   WHERE o.step <> ALL({_PAUSED}) AND EXISTS (
     SELECT 1 FROM job_queue w
     WHERE {_claimable("w")} AND w.current_step = o.step AND {_NOT_IN_THE_WAY})
   ORDER BY o.place LIMIT 1"""  # noqa: S608 - constants of ours, values are parameters
-"""The first of the other passes of a worker for which something waits."""
+"""The first of some passes for which something waits."""
 
 # As many give way as small ones wait: the largest first, of one size that which has run longest.
 _GIVES_WAY = f"""
@@ -124,7 +124,7 @@ def should_give_way(job_id: UUID, step: Step) -> bool:
 
 
 def parameters(step: Step) -> dict[str, Any]:
-    """Return what BEST_WAITING and OTHER_STEP ask for."""
+    """Return what BEST_WAITING and FIRST_WAITING ask for."""
     return {"step": step.value, "pool": pool_of(step), "ageing": scaled(AGEING_S)}
 
 

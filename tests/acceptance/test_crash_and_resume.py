@@ -419,6 +419,9 @@ def test_a_worker_that_cannot_renew_its_lease_in_time_stops_and_writes_nothing_m
         until(lambda: not pool.horses())
 
     assert job_of(received).status == "processing"
+    # It was answered while it could not write, and none of that was written afterwards.
+    answered = sum(asked(emulator, batches(received)).values())
+    assert len(calls_under(received, job_of(received).lease_gen)) < answered
     until(lambda: services.jobs_reconcile().recovered)
     assert_whole(received, emulator)
     assert job_of(received).retry_count == 0

@@ -79,8 +79,19 @@ def test_every_record_completes(watched: Watched) -> None:
 
 
 def test_never_more_records_run_than_there_are_workers(watched: Watched) -> None:
-    assert max(watched.running) <= WORKERS
-    assert max(watched.running) >= 2
+    """Three are open while seven wait, and when one has ended the next has taken its place."""
+    assert max(watched.running) == WORKERS
+    looks = list(zip(watched.steps, watched.running, strict=True))
+    first_full = next(seen for seen, running in looks if running == WORKERS)
+    open_then = [step != "pages" and status == "processing" for status, step in first_full.values()]
+    assert open_then.count(False) == RECORDS - WORKERS
+    assert not any(status in JOB_TERMINAL for status, _ in first_full.values())
+    after_an_end = [
+        running
+        for seen, running in looks
+        if any(status in JOB_TERMINAL for status, _ in seen.values())
+    ]
+    assert max(after_an_end) == WORKERS
 
 
 def test_what_has_begun_is_finished_before_new_work_starts(watched: Watched) -> None:

@@ -143,15 +143,24 @@ def tried(act: Callable[[], T]) -> T:
     """Do something again until PostgreSQL answers."""
     from django.db import InterfaceError, OperationalError, connection
 
-    ends = time.monotonic() + PATIENCE_S
-    while True:
+    from tests.workers import until
+
+    found: list[T] = []
+
+    def has_answered() -> bool:
         try:
-            return act()
+            found.append(act())
         except (OperationalError, InterfaceError):
             connection.close()
-            if time.monotonic() > ends:
-                raise
-            time.sleep(0.05)
+        return bool(found)
+
+    until(has_answered, PATIENCE_S)
+    return found[0]
+
+
+def lasting(seconds: float) -> None:
+    """Let a trouble last so long: its length is what is tried, and there is nothing to wait for."""
+    time.sleep(seconds)
 
 
 @contextmanager

@@ -109,9 +109,12 @@ class KillLoop:
 
     def _pause(self, seconds: float) -> None:
         ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
+
+        def is_over() -> bool:
             self._all_back()
-            time.sleep(0.03)
+            return time.monotonic() >= ends
+
+        until(is_over, seconds + PATIENCE_S)
 
     def _victim(self) -> tuple[int, int] | None:
         """Give a worker and its horse, if any runs."""
@@ -251,20 +254,26 @@ def _parent_of(pid: int) -> int | None:
 
 def _asleep(horse: int, held: Job) -> bool:
     """Stop a process where it holds no lock of its job, as a machine that sleeps would mostly."""
-    while _runs(horse):
+
+    def stands() -> bool:
+        if not _runs(horse):
+            return True
         os.kill(horse, signal.SIGSTOP)
         try:
             with transaction.atomic():
-                job = Job.objects.select_for_update(nowait=True).get(id=held.id)
+                Job.objects.select_for_update(nowait=True).get(id=held.id)
         except OperationalError:
             os.kill(horse, signal.SIGCONT)
-            time.sleep(0.01)
-            continue
-        if job.lease_gen == held.lease_gen and job.status == JobStatus.PROCESSING:
-            return _runs(horse)
+            return False
+        return True
+
+    until(stands)
+    is_held = Job.objects.filter(
+        id=held.id, lease_gen=held.lease_gen, status=JobStatus.PROCESSING
+    ).exists()
+    if _runs(horse) and not is_held:
         os.kill(horse, signal.SIGCONT)
-        return False
-    return False
+    return is_held and _runs(horse)
 
 
 def _p95(seconds: Sequence[float | None]) -> float | None:

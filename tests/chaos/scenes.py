@@ -23,7 +23,7 @@ from django.db import connection
 
 from medproc import embedded
 from medproc.embedded import postgres, valkey
-from tests.chaos.house import PATIENT_LEASE_S, SHORT, House, tried
+from tests.chaos.house import PATIENT_LEASE_S, SHORT, House, lasting, tried
 from tests.chaos.kills import kill_loop
 from tests.chaos.lossy import LossyProxy
 from tests.chaos.proof import Ledger
@@ -77,7 +77,7 @@ def _through(house: House, *troubles: Trouble, file_bytes: int | None = None) ->
 def _stopped(house: House) -> Iterator[None]:
     valkey.shut_down(house.places)
     yield
-    time.sleep(AWAY_S)
+    lasting(AWAY_S)
     embedded.up(house.places, with_postgres=False)
 
 
@@ -87,7 +87,7 @@ def _paused(house: House) -> Iterator[None]:
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     yield
-    time.sleep(AWAY_S)
+    lasting(AWAY_S)
     os.kill(pid, signal.SIGCONT)
 
 
@@ -107,7 +107,7 @@ def _redis_full(house: House) -> Iterator[None]:
     with redis.Redis.from_url(str(settings.REDIS_URL)) as client:
         client.config_set("maxmemory", 1)
         yield
-        time.sleep(FULL_S)
+        lasting(FULL_S)
         client.config_set("maxmemory", 0)
 
 
@@ -118,7 +118,7 @@ def _restarted(house: House, seconds: float) -> Iterator[None]:
     by_force = False
     while time.monotonic() < ends:
         house.keep_coming(OPEN)
-        time.sleep(BETWEEN_RESTARTS_S)
+        lasting(BETWEEN_RESTARTS_S)
         pid = postgres.running_pid(house.places)
         if by_force and pid is not None:
             os.kill(pid, signal.SIGQUIT)
@@ -148,7 +148,7 @@ def _disk_full(house: House) -> Iterator[None]:
                 " FOR EACH ROW EXECUTE FUNCTION refuse()"
             )
         yield
-        time.sleep(FULL_S)
+        lasting(FULL_S)
         for table in tables:
             cursor.execute(f"DROP TRIGGER full_disk ON {table}")
         cursor.execute("DROP FUNCTION refuse()")

@@ -176,7 +176,9 @@ def test_retrying_all_that_failed_needs_nothing_of_what_redis_has_lost(
     for job in failed[::3]:
         redis_db.delete(f"rq:job:{entry_id(job.id, 'pass1', 0)}")
 
-    done = services.work_retry(Selection(error_code=ErrorCode.DB_ERROR), reason="all of them")
+    done = services.work_retry(
+        services.retry_preview(Selection(error_code=ErrorCode.DB_ERROR)), reason="all of them"
+    )
 
     assert (len(done.retried), done.ineligible) == (30, ())
     services.jobs_reconcile()

@@ -18,11 +18,14 @@ from pipeline.errors import LeaseLostError, UserError
 from pipeline.models import Batch, Job, ProviderCall, Session, ShellFile, Summary
 from pipeline.outcome import StepResult
 from pipeline.states import JobStatus, Step
-from pipeline.transitions import claim, fenced, heartbeat
+from pipeline.transitions import Lease, claim, fenced, heartbeat
+from pipeline.transitions.recovery import CRASH_LIMIT
 from tests import records
 from tests.rows import a_job, an_encounter
 from tests.short_records import short_record
 from tests.workers import until
+
+TOKENS = 7_000
 
 
 @pytest.mark.parametrize(
@@ -157,11 +160,16 @@ def test_a_step_whose_worker_is_gone_is_cancelled_at_once_and_its_late_writes_ar
         pass
 
 
+@pytest.mark.parametrize("crashes", [0, CRASH_LIMIT - 1])
 @pytest.mark.django_db
 @pytest.mark.usefixtures("redis_db")
-def test_a_job_whose_worker_dies_after_the_wish_is_cancelled_and_not_put_back_in_line() -> None:
-    job = a_job()
-    assert claim(Step.PASS1, "w") is not None
+def test_a_job_whose_worker_dies_after_the_wish_is_cancelled_whichever_crash_it_was(
+    crashes: int,
+) -> None:
+    job = a_job(crash_count=crashes)
+    lease = claim(Step.PASS1, "w")
+    assert lease is not None
+    a_paid_call(lease)
     services.job_cancel(job.id, reason="a test")
     Job.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
 
@@ -169,4 +177,42 @@ def test_a_job_whose_worker_dies_after_the_wish_is_cancelled_and_not_put_back_in
 
     job.refresh_from_db()
     assert (tick.recovered, tick.buried) == (1, 0)
-    assert (job.status, job.crash_count, job.worker_id) == (JobStatus.CANCELLED, 1, None)
+    assert (job.status, job.crash_count, job.worker_id) == (JobStatus.CANCELLED, crashes + 1, None)
+    assert_its_cost_is_told(job)
+
+
+@pytest.mark.django_db
+def test_a_job_that_is_cancelled_after_its_worker_was_lost_has_its_cost_told() -> None:
+    job = a_job()
+    lease = claim(Step.PASS1, "w")
+    assert lease is not None
+    a_paid_call(lease)
+    Job.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+
+    services.job_cancel(job.id, reason="a test")
+
+    job.refresh_from_db()
+    assert job.status == JobStatus.CANCELLED
+    assert_its_cost_is_told(job)
+
+
+def a_paid_call(lease: Lease) -> None:
+    ProviderCall.objects.create(
+        processing_session_id=lease.session_id,
+        step=lease.step,
+        attempt=1,
+        outcome="OK",
+        provider="gemini",
+        model="m",
+        prompt_version="1",
+        schema_version="1",
+        input_tokens=TOKENS,
+        lease_gen=lease.gen,
+        started_at=timezone.now(),
+    )
+
+
+def assert_its_cost_is_told(job: Job) -> None:
+    summary = Summary.objects.get(shell_file_id=job.shell_file_id)
+    assert summary.total_tokens_used == TOKENS
+    assert [each["event"] for each in summary.business_events] == ["pass1: cancelled"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
+from threading import Barrier
 from typing import Any
 from uuid import UUID
 
@@ -14,28 +15,31 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from pipeline import services
 from pipeline.errors import ErrorCode
 from pipeline.models import Job, Pause, RecordBatch
 from pipeline.overdue import leases_of
+from pipeline.rollup import Leaving, settle
 from pipeline.states import JobStatus, Step
 from pipeline.transitions import (
     Failure,
     Lease,
     claim,
-    close_batch,
+    close_record_batch,
     complete_step,
     fail_step,
     fenced,
     give_back,
-    next_of_batch,
-    open_batch,
-    settle_batches,
+    next_of_record_batch,
+    open_record_batch,
+    settle_record_batches,
     should_give_way,
 )
 from pipeline.transitions.waiting import BEST_WAITING, parameters
 from tests.rows import a_job
 
 LARGE, SMALL = 2, 0
+RACES = 40
 
 _SEED = """
 WITH patients AS (
@@ -143,7 +147,7 @@ def test_a_record_that_leaves_a_full_batch_names_who_is_next() -> None:
 
     with fenced(lease):
         give_back(lease)
-        due = next_of_batch(batch.id, but=lease.job_id)
+        due = next_of_record_batch(batch.id, but=lease.job_id)
 
     assert [each.step for each in due] == [Step.PASS1]
     assert due[0].job_id != lease.job_id
@@ -151,10 +155,10 @@ def test_a_record_that_leaves_a_full_batch_names_who_is_next() -> None:
 
 @pytest.mark.django_db
 def test_a_batch_ends_with_its_last_record_and_failed_where_one_has() -> None:
-    batch_id = open_batch()
+    batch_id = open_record_batch()
     for _ in range(2):
         a_job(record_batch_id=batch_id)
-    close_batch(batch_id, 2)
+    close_record_batch(batch_id, 2)
     states = []
 
     for number in range(2):
@@ -165,6 +169,7 @@ def test_a_batch_ends_with_its_last_record_and_failed_where_one_has() -> None:
                 complete_step(lease, None)
             else:
                 fail_step(lease, Failure(code=ErrorCode.PARSE_JSON, message="test"))
+            settle([Leaving.by(lease, "test", has_ended=True)])
         batch = RecordBatch.objects.get(id=batch_id)
         states.append((batch.status, batch.records_completed, batch.records_failed))
 
@@ -173,16 +178,35 @@ def test_a_batch_ends_with_its_last_record_and_failed_where_one_has() -> None:
 
 @pytest.mark.django_db
 def test_a_batch_whose_last_record_ended_unheard_is_ended_by_the_clock() -> None:
-    batch_id = open_batch()
+    batch_id = open_record_batch()
     job = a_job(record_batch_id=batch_id)
-    close_batch(batch_id, 1)
+    close_record_batch(batch_id, 1)
     Job.objects.filter(id=job.id).update(status=JobStatus.CANCELLED)
 
-    settled = settle_batches(), settle_batches()
+    settled = settle_record_batches(), settle_record_batches()
 
     batch = RecordBatch.objects.get(id=batch_id)
     assert settled == (1, 0)
     assert (batch.status, batch.records_cancelled) == ("failed", 1)
+
+
+@pytest.mark.usefixtures("redis_db")
+@pytest.mark.django_db
+def test_the_totals_of_a_batch_follow_a_record_that_is_retried_and_cancelled() -> None:
+    batch_id = open_record_batch()
+    job = a_job(record_batch_id=batch_id)
+    close_record_batch(batch_id, 1)
+    lease = claim(Step.PASS1, "w")
+    assert lease is not None
+    with fenced(lease):
+        fail_step(lease, Failure(code=ErrorCode.PARSE_JSON, message="test"))
+        settle([Leaving.by(lease, "test", has_ended=True)])
+    services.record_retry(job.shell_file_id, reason="a test")
+
+    services.job_cancel(job.id, reason="a test")
+
+    batch = RecordBatch.objects.get(id=batch_id)
+    assert (batch.records_failed, batch.records_cancelled) == (0, 1)
 
 
 def _large_and_small(**small: Any) -> tuple[Job, Job]:
@@ -267,6 +291,30 @@ def test_what_made_room_is_not_held_back_for_ever() -> None:
 
     assert taken is not None
     assert taken.job_id == large.id
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_no_wake_up_is_spent_on_nothing_where_workers_take_what_a_large_one_gave_way_to() -> None:
+    for _ in range(RACES):
+        large = a_job(size_class=LARGE)
+        lease = claim(Step.PASS1, "first")
+        assert lease is not None
+        smalls = [a_job(size_class=SMALL, step=step) for step in (Step.PASS1, Step.PASS05)]
+        with fenced(lease):
+            give_back(lease, gave_way=True)
+        together = Barrier(3)
+
+        def work(step: Step, together: Barrier = together) -> UUID | None:
+            together.wait()
+            other = Step.PASS05 if step is Step.PASS1 else Step.PASS1
+            taken = claim(step, "w", others=[other.value])
+            connection.close()
+            return taken.job_id if taken else None
+
+        with ThreadPoolExecutor(3) as pool:
+            claimed = list(pool.map(work, [Step.PASS1, Step.PASS1, Step.PASS05]))
+
+        assert set(claimed) == {large.id, *(each.id for each in smalls)}
 
 
 def _lease_of(job: Job) -> Lease:

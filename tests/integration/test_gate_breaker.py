@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import redis
 
@@ -81,11 +83,19 @@ def test_the_breakers_thresholds_are_settings(
     assert gate.state().breaker is expected
 
 
-@pytest.mark.parametrize(("apart_s", "expected"), [(2.2, Breaker.OPEN), (2.6, Breaker.CLOSED)])
+@pytest.mark.parametrize(
+    ("window_s", "apart_s", "expected"),
+    [
+        (10, 2.2, Breaker.OPEN),
+        (10, 2.6, Breaker.CLOSED),
+        (20, 4.4, Breaker.OPEN),
+        (20, 5.2, Breaker.CLOSED),
+    ],
+)
 def test_failures_count_within_the_window_only(
-    redis_db: redis.Redis, apart_s: float, expected: Breaker
+    redis_db: redis.Redis, window_s: float, apart_s: float, expected: Breaker
 ) -> None:
-    simulation = Simulation(redis_db, tuning=STEADY)
+    simulation = Simulation(redis_db, tuning=replace(STEADY, breaker_window_s=window_s))
     gate = simulation.gate()
 
     for _ in range(5):

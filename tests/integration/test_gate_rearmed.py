@@ -114,7 +114,7 @@ def test_a_step_that_runs_while_redis_is_emptied_is_held_by_what_the_database_kn
     seen = state()
     assert (seen.failing_since is not None) == (why is Why.BREAKER)
     assert (seen.closed_until is not None) == (why is Why.QUOTA)
-    assert seen.paused == ("operator" if why is Why.PAUSED else "")
+    assert seen.is_paused == (why is Why.PAUSED)
     with django_assert_num_queries(0):
         assert step.ask(KEY, 1, "1") is not None
 
@@ -142,14 +142,14 @@ def test_a_pause_reaches_the_gates_of_its_provider_and_a_resume_opens_them(
     elsewhere.admit(ask())
 
     services.provider_pause("gemini", OTHER_MODEL.model, reason="costs")
-    one = [gate.state().paused for gate in (*gates, elsewhere)]
+    one = [gate.state().is_paused for gate in (*gates, elsewhere)]
     services.provider_pause("gemini", reason="contract")
-    both = [gate.state().paused for gate in (*gates, elsewhere)]
+    both = [gate.state().is_paused for gate in (*gates, elsewhere)]
     services.provider_resume("gemini", reason="signed")
 
-    assert one == ["", "operator", ""]
-    assert both == ["operator", "operator", ""]
-    assert [gate.state().paused for gate in gates] == ["", ""]
+    assert one == [False, True, False]
+    assert both == [True, True, False]
+    assert [gate.state().is_paused for gate in gates] == [False, False]
     assert all(gate.state().is_ramping for gate in gates)
 
 
@@ -190,6 +190,46 @@ def test_a_resume_after_a_used_up_quota_opens_the_gate_before_its_reset(
 
     assert closed_until is not None
     assert state().closed_until is None
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_a_gate_that_a_quota_closed_is_opened_by_who_meets_it_where_redis_missed_the_resume(
+    redis_db: redis.Redis, settings: Any
+) -> None:
+    a_used_up_day()
+    step = a_step()
+    step.ask(KEY, 1, "1")
+    url, settings.REDIS_URL = settings.REDIS_URL, "redis://127.0.0.1:9/0"
+    services.provider_resume("gemini", reason="the quota was raised")
+    settings.REDIS_URL = url
+    closed_until = state().closed_until
+    later = a_step()
+
+    met = later.ask(KEY, 1, "1")
+
+    assert closed_until is not None
+    assert met is not None
+    assert later.cause is None
+    assert state().closed_until is None
+    until(lambda: later.ask(KEY, 1, "1") is None)
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_the_days_own_count_parks_a_step_without_an_incident(
+    redis_db: redis.Redis, settings: Any
+) -> None:
+    settings.GEMINI_RPD = 1
+    step = a_step()
+    until(lambda: step.ask(KEY, 1, "1") is None)
+    step.cut(KEY)
+
+    step.ask(OTHER_KEY, 1, "1")
+    parking = step.parking()
+
+    assert parking is not None
+    assert parking.incident_id is None
+    assert parking.until is not None
+    assert parking.reason.startswith("the calls of a day of gemini")
 
 
 @pytest.mark.usefixtures("cloned_db")

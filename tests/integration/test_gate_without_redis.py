@@ -17,7 +17,7 @@ from pytest_django.fixtures import Settings
 from medproc.embedded import Places, throw_away_servers
 from medproc.env import Environment
 from pipeline.errors import ErrorCode
-from pipeline.gate import Gate, Go, Later, LocalLimit, Outcome, Quota, Tuning, Why
+from pipeline.gate import Gate, Go, Later, LocalLimit, Outcome, Quota, Ticket, Tuning, Why
 from pipeline.gate.gate import AWAY_FOR_S, gate_client
 from tests.gate_processes import FAST, SPAWN, closed_until_frozen, gate_on
 from tests.gate_simulation import UNLIMITED, admitted, ask, fail
@@ -168,7 +168,7 @@ def test_without_redis_the_state_says_that_nothing_is_known(places: Places, froz
     state = gate.state()
 
     assert state.is_local
-    assert not gate.pause("operator")
+    assert not gate.pause()
 
 
 def test_a_redis_that_was_killed_and_comes_back_empty_takes_the_window_as_spent() -> None:
@@ -272,6 +272,55 @@ def test_a_failure_reported_without_redis_holds_the_next_start(places: Places, f
     reported = fail(gate, answer.ticket, ErrorCode.RATE_LIMIT, hint_s=30.0)
 
     assert reported.opens_in_s == pytest.approx(30.0)
+
+
+@pytest.fixture
+def started_without_redis(places: Places) -> tuple[Gate, Ticket, Gate]:
+    """Give a gate whose limited item was let go while Redis was away, and that of another process.
+
+    Redis is back, and the gate has not asked since.
+    """
+    client = redis.Redis.from_url(places.redis_url)
+    client.flushall()
+    clock = Clock()
+    gate, other = (gate_of(places, clock, UNLIMITED) for _ in range(2))
+    fail(gate, admitted(gate, ask(item="limited")), ErrorCode.RATE_LIMIT)
+    pid = int(client.info("server")["process_id"])
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        gate.admit(ask(item="limited"))
+        clock.now += 60
+        started = gate.admit(ask(item="limited"))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert isinstance(started, Go)
+    assert started.ticket.is_local
+    clock.now += AWAY_FOR_S
+    return gate, started.ticket, other
+
+
+def test_what_was_let_go_without_redis_is_told_with_the_last_word_of_its_step(
+    started_without_redis: tuple[Gate, Ticket, Gate],
+) -> None:
+    gate, ticket, other = started_without_redis
+
+    gate.note(ticket, Outcome.success(1))
+
+    seen = other.state()
+    assert (seen.parked_items, seen.counters.rate_limited_items_redistributed) == (0, 1)
+
+
+def test_what_was_let_go_without_redis_and_is_limited_again_is_stored_again(
+    started_without_redis: tuple[Gate, Ticket, Gate],
+) -> None:
+    gate, ticket, other = started_without_redis
+
+    fail(gate, ticket, ErrorCode.RATE_LIMIT)
+
+    seen = other.state()
+    assert seen.parked_items == 1
+    assert seen.counters.rate_limited_items_stored == 2
+    assert seen.counters.rate_limited_items_redistributed == 1
 
 
 @pytest.mark.parametrize("processes", [1, 3])

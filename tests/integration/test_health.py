@@ -26,7 +26,13 @@ def a_clock_that_ticks(**columns: Any) -> None:
     """Insert ticks of a moment ago, of every duty."""
     for duty in duties.SCHEDULE:
         ClockTick.objects.create(
-            name=duty, **{"started_at": timezone.now(), "outcome": "ok", **columns}
+            name=duty,
+            **{
+                "started_at": timezone.now(),
+                "last_ok_at": timezone.now(),
+                "outcome": "ok",
+                **columns,
+            },
         )
 
 
@@ -51,6 +57,17 @@ def test_one_duty_that_is_not_done_or_fails_is_named(redis_db: redis.Redis) -> N
 
     assert "the clock's detect_incidents failed: DataError" in problems
     assert any(p.startswith("the clock has not begun reconcile for 36") for p in problems)
+
+
+def test_a_duty_that_hangs_and_is_killed_at_each_tick_is_named(redis_db: redis.Redis) -> None:
+    a_clock_that_ticks()
+    ClockTick.objects.filter(name="reconcile").update(
+        outcome="running", last_ok_at=timezone.now() - timedelta(hours=1)
+    )
+
+    problems = examine().problems
+
+    assert "the clock's reconcile begins and does not end; see the clock's log" in problems
 
 
 def test_ages_of_what_waits_and_runs_need_no_clock(redis_db: redis.Redis) -> None:
@@ -99,3 +116,17 @@ def test_a_worker_says_once_a_minute_that_no_clock_ticks(
     assert [record.message for record in caplog.records] == [
         "no clock runs: it has never ticked; start manage.py rqcron"
     ]
+
+
+def test_a_worker_says_all_that_is_wrong_with_the_clock(
+    redis_db: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    a_clock_that_ticks(outcome="failed: DataError")
+    ClockTick.objects.filter(name="reconcile").delete()
+
+    with caplog.at_level(logging.WARNING, logger="pipeline.jobs"):
+        jobs.run_step("pass1")
+
+    (record,) = caplog.records
+    assert "detect_incidents failed: DataError; " in record.message
+    assert "the clock has never begun reconcile" in record.message

@@ -131,32 +131,31 @@ def test_a_used_up_day_parks_the_job_until_its_reset(tmp_path: Path) -> None:
     assert abs(closed_until - job.parked_until.timestamp()) < 2
 
 
-def test_a_job_that_meets_a_closed_gate_parks_without_a_call(tmp_path: Path) -> None:
+def test_a_job_that_meets_a_gate_closed_for_no_incident_opens_it_and_completes(
+    tmp_path: Path,
+) -> None:
     discovered(tmp_path)
     detect([{"fault": "429-day"}])
-    calls = ProviderCall.objects.count()
     (tmp_path / "other").mkdir()
     Incident.objects.update(state="closed", closed_at=Incident.objects.get().opened_at)
     other = discovered(tmp_path / "other", visits=2)
 
     detect([])
 
-    job = Job.objects.get(id=other.job_id)
-    assert job.status == "parked"
-    assert job.parked_until is not None
-    assert ProviderCall.objects.count() == calls + 1
+    assert Job.objects.get(id=other.job_id).status == "completed"
+    assert gate().state().closed_until is None
 
 
 def test_a_pause_that_the_database_knows_nothing_of_is_lifted_by_the_first_to_meet_it(
     tmp_path: Path,
 ) -> None:
     received = discovered(tmp_path, visits=2)
-    gate().pause("operator")
+    gate().pause()
 
     detect([])
 
     assert Job.objects.get(id=received.job_id).status == "completed"
-    assert gate().state().paused == ""
+    assert not gate().state().is_paused
 
 
 def test_a_cooldown_longer_than_a_minute_gives_the_worker_back_until_it_is_over(
@@ -179,7 +178,7 @@ def test_a_cooldown_longer_than_a_minute_gives_the_worker_back_until_it_is_over(
 
 def test_the_local_engine_asks_no_gate(tmp_path: Path) -> None:
     received = discovered(tmp_path, visits=2)
-    gate().pause("operator")
+    gate().pause()
 
     jobs.run_step("pass1")
 

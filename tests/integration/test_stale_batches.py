@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import redis
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
@@ -16,7 +17,7 @@ from pipeline.errors import LeaseLostError
 from pipeline.models import Batch, Chunk, DiscoverySession, EncounterResult, Job, Session
 from pipeline.states import JobStatus, Step, WorkStatus
 from pipeline.transitions import Lease, claim, fenced
-from tests.rows import a_job, an_encounter
+from tests.rows import a_job, an_encounter, crashes_of
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +52,9 @@ def reset(*arguments: str) -> dict[str, Any]:
     return dict(json.loads(out.getvalue()))
 
 
-def test_a_batch_whose_lease_has_expired_goes_back_with_its_attempts() -> None:
+def test_a_batch_whose_lease_has_expired_goes_back_with_its_attempts(
+    redis_db: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
     lease, batch = a_slow_batch()
 
     (row,) = reset("--older-than", "10m")["rows"]
@@ -63,6 +66,11 @@ def test_a_batch_whose_lease_has_expired_goes_back_with_its_attempts() -> None:
     assert row["heartbeat_age_s"] >= 120
     assert row["lease_expired_s"] >= 60
     assert row["processing_s"] >= 660
+    (crash,) = crashes_of(Job.objects.get())
+    assert (crash["worker_id"], crash["lease_gen"]) == ("host-1", lease.gen)
+    assert [r.getMessage().split()[0] for r in caplog.records if "stale" in r.getMessage()] == [
+        "stale_reset"
+    ]
     with pytest.raises(LeaseLostError), fenced(lease):
         pass
 

@@ -101,6 +101,30 @@ def test_a_success_before_a_later_lease_went_to_a_killed_worker() -> None:
     assert proof.counts["replies matched to a killed worker"] == 1
 
 
+def test_a_job_that_is_back_at_work_at_once_is_no_loss_of_what_its_killed_worker_asked() -> None:
+    of_killed = [line(1, time=8.0), line(2, B, time=7.0)]
+    again = [line(3, time=8.04), line(4, B, time=8.06)]
+    calls = [
+        call("r2", B, began=7.0, lease_gen=3, accepted=False, outcome="OK"),
+        call("r3", began=8.04, lease_gen=4),
+        call("r4", B, began=8.06, lease_gen=4),
+    ]
+
+    proof = prove([*of_killed, *again], [item(), item(B)], calls)
+
+    assert proof.findings == []
+    assert proof.counts["replies matched to a killed worker"] == 1
+
+
+def test_a_reply_that_the_same_lease_lost_is_found_however_soon_it_asked_again() -> None:
+    calls = [call("r2", B, began=7.0), call("r3", began=8.04)]
+    lines = [line(1, time=8.0), line(2, B, time=7.0), line(3, time=8.04)]
+
+    proof = prove(lines, [item(), item(B)], calls)
+
+    assert kinds(proof) == ["lost"]
+
+
 def test_each_timeout_accounts_for_one_success() -> None:
     timeout = call("", accepted=False, outcome="API_TIMEOUT")
     lines = [line(1), line(2, time=0.5), line(3, time=9.0)]

@@ -10,12 +10,14 @@ from pipeline.provider.gemini import GeminiProvider
 from tests.emulation import MODEL, entities_request
 
 GATEWAY = "<html><body>Défaut de la passerelle</body></html>"
+NOT_GZIP = b"no archive"
 BODIES = {
     "a page": GATEWAY.encode(),
     "a page in Latin-1": GATEWAY.encode("latin-1"),
     "a number without end": b"9" * 20_000,
     "brackets without end": b"[" * 200_000,
     "nothing": b"",
+    "what is not gzip": NOT_GZIP,
 }
 
 
@@ -33,7 +35,10 @@ def test_whatever_an_error_says_it_ends_in_the_code_of_its_status(
     body: bytes, status: int, code: ErrorCode
 ) -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:
-        return httpx2.Response(status, content=body, headers={"retry-after": "7"})
+        encoding = {"content-encoding": "gzip"} if body is NOT_GZIP else {}
+        sent = {"retry-after": "7", **encoding}
+        # As a stream: the client decodes it, as it does what comes from a socket.
+        return httpx2.Response(status, content=iter([body]), headers=sent)
 
     provider = GeminiProvider(api_key="k", model=MODEL, transport=httpx2.MockTransport(answer))
 

@@ -69,7 +69,7 @@ class Command(BaseCommand):
             if options["dry_run"]:
                 self._end(found, (), dry_run=True, as_json=options["json"])
                 sys.exit(0 if found.eligible else 1)
-            done = services.work_retry(selection, reason=reason, by=operator())
+            done = services.work_retry(found, reason=reason, by=operator())
         found = replace(found, ineligible=done.ineligible)
         self._end(found, [each.job_id for each in done.retried], as_json=options["json"])
 

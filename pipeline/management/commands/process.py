@@ -32,7 +32,7 @@ from pipeline.management.showing import (
     totals,
 )
 from pipeline.selectors import Progress
-from pipeline.services import batch_close, batch_open, record_submit
+from pipeline.services import record_batch_close, record_batch_open, record_submit
 from pipeline.stages.intake import Submission
 
 INTERRUPTED = 130
@@ -81,13 +81,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Exit 1 where a file was refused or a record has not completed, 130 after Ctrl-C."""
         _write_anything(sys.stdout, sys.stderr)
-        batch_id = batch_open() if len(options["files"]) > 1 else None
+        batch_id = record_batch_open() if len(options["files"]) > 1 else None
         found = [
             self._submit(path, options["patient"], options["priority"], batch_id)
             for path in options["files"]
         ]
         if batch_id is not None:
-            batch_close(batch_id, sum(result.shell_file_id is not None for result in found))
+            record_batch_close(batch_id, sum(result.shell_file_id is not None for result in found))
         names = {r.shell_file_id: r.name for r in found if r.shell_file_id}
         if options["no_wait"]:
             self._show(found, as_json=options["json"])

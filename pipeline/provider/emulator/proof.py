@@ -86,7 +86,7 @@ def prove(
         if _is_good(line) and line.response_id not in accepted and line.item_token in known:
             rest[line.item_token].append(line)
     for token, successes in rest.items():
-        _judge_rest(known[token], successes, by_token[token], by_run, proof)
+        _judge_rest(known[token], successes, by_token[token], by_run, served, proof)
     return proof
 
 
@@ -151,6 +151,7 @@ def _judge_rest(
     successes: Sequence[LogLine],
     calls: Sequence[RecordedCall],
     by_run: Mapping[str, Sequence[RecordedCall]],
+    served: Mapping[str, LogLine],
     proof: Proof,
 ) -> None:
     """Match each good reply that was not accepted to what became of it."""
@@ -170,7 +171,7 @@ def _judge_rest(
                 f"refused: item {item.token} was given response {line.response_id} (call"
                 f" {line.number}), which was good, and recorded it as {told.outcome}"
             )
-        elif _was_killed(line, item, calls, by_run):
+        elif _was_killed(line, item, calls, by_run, served):
             proof.counts["replies matched to a killed worker"] += 1
         else:
             proof.findings.append(
@@ -189,15 +190,23 @@ def _was_killed(
     item: RecordedItem,
     calls: Sequence[RecordedCall],
     by_run: Mapping[str, Sequence[RecordedCall]],
+    served: Mapping[str, LogLine],
 ) -> bool:
     """Tell whether the worker that made the call gave way to another before it recorded it.
 
-    Then the item was asked for again under a later lease than any call of its run that began while
-    this one was under way.
+    Then the item was asked for again under a later lease than any call of its run that began before
+    this one. Where the log knows a call, its own clock orders the two: a job can be back at work
+    within a few hundredths of a second.
     """
-    later = [call for call in calls if call.began > line.time + SLACK_S / 10]
+
+    def is_later(call: RecordedCall) -> bool:
+        known = served.get(call.response_id)
+        if known is not None:
+            return known.time > line.time
+        return call.began > line.time + SLACK_S / 10
+
+    later = [call for call in calls if is_later(call)]
     if not later:
         return item.ended_early
-    run = by_run[later[0].run]
-    before = [call.lease_gen for call in run if call.began <= line.time + SLACK_S / 10]
+    before = [call.lease_gen for call in by_run[later[0].run] if not is_later(call)]
     return not before or max(call.lease_gen for call in later) > max(before)

@@ -1,0 +1,22 @@
+"""The environment of a benchmark's processes: servers, files and key of their own."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+from medproc.embedded import Places
+from medproc.env import PROJECT_ROOT
+
+
+def environment_of(places: Places, folder: str) -> dict[str, str]:
+    """Return this process's environment with these servers in it, and files in `folder`."""
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "medproc.settings",
+        "DATABASE_URL": places.database_url,
+        "REDIS_URL": places.redis_url,
+        "MEDPROC_DATA_DIR": folder,
+        "SECRET_KEY": secrets.token_urlsafe(64),
+        "PYTHONPATH": str(PROJECT_ROOT),
+    }
