@@ -17,7 +17,7 @@ from django.db import connection
 from pipeline.errors import ERRORS, ErrorCode
 from pipeline.models import OUTCOME_LATE
 from pipeline.states import Step
-from pipeline.words import PASS_TITLES
+from pipeline.words import PASS_TITLES, counted
 
 READ = 10_000
 BARS = 24
@@ -77,6 +77,11 @@ class Group:
     def pass_title(self) -> str:
         """The pass as people know it."""
         return PASS_TITLES[self.step]
+
+    @property
+    def in_number(self) -> str:
+        """How many calls or jobs it is."""
+        return counted(self.calls, self.source)
 
     @property
     def advice(self) -> str:

@@ -21,10 +21,10 @@ from pipeline.words import counted, duration
 
 JOBS_SHOWN = 20
 TITLES: dict[IncidentKind, str] = {
-    IncidentKind.OUTAGE: "is down",
-    IncidentKind.THROTTLING: "limits the calls",
-    IncidentKind.QUOTA: "has a quota that is used up",
-    IncidentKind.CREDENTIALS: "refuses the key",
+    IncidentKind.OUTAGE: "has been down",
+    IncidentKind.THROTTLING: "has limited the calls",
+    IncidentKind.QUOTA: "has had no quota left",
+    IncidentKind.CREDENTIALS: "has refused the key",
 }
 ADVICE: dict[IncidentKind, str] = {
     IncidentKind.OUTAGE: "Nothing to do: probes go out, and work resumes by itself.",
@@ -143,7 +143,7 @@ def incident_answer(incident: Incident) -> str:
         because = incident.evidence.get("closed_because", "it is over")
         return f"Over: {name} {_past(kind)} for {lasted}; {because}."
     since = duration((timezone.now() - incident.first_failure_at).total_seconds())
-    return f"{name} {TITLES[kind]} since {since}. {ADVICE[kind]}"
+    return f"{name} {TITLES[kind]} for {since}. {ADVICE[kind]}"
 
 
 def _past(kind: IncidentKind) -> str:

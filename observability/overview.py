@@ -20,9 +20,9 @@ from observability.incidents import incident_answer, next_probe
 from observability.queue import Queue, queue
 from observability.rates import Rates, rates
 from observability.workers import Crew, crew
-from pipeline.clock import all_duties
 from pipeline.gate import Gate, GateState
-from pipeline.models import ClockTick, Incident, Pause
+from pipeline.liveness import Tick, clock_problems, clock_ticks
+from pipeline.models import Incident, Pause
 from pipeline.provider.factory import named_provider
 from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.words import counted
@@ -30,9 +30,6 @@ from pipeline.words import counted
 SHOWN = 10
 FAILURES_READ = 2_500
 """The overview is asked for every few seconds; the page of failures reads further."""
-LATE_FACTOR = 3
-LATE_MARGIN_S = 10.0
-"""A tick is late after three intervals and what a duty may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,19 +48,13 @@ class OpenIncident:
         return self.next_probe_at is not None and self.next_probe_at <= timezone.now()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tick:
-    """One duty of the clock."""
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong, with what to do."""
 
-    name: str
-    at: datetime | None
-    outcome: str
-    is_late: bool
-
-    @property
-    def is_well(self) -> bool:
-        """Whether it is in time, and has not failed."""
-        return not self.is_late and not self.outcome.startswith("failed")
+    words: str
+    page: str = ""
+    """Name of the page that shows it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,15 +80,16 @@ class Overview:
         return max(0.0, (self.gate.cooldown_until or 0.0) - self.gate.now)
 
     @property
-    def problems(self) -> list[str]:
+    def problems(self) -> list[Problem]:
         """What is wrong beside incidents and pauses, each with what to do."""
-        found = []
-        if all(tick.is_late for tick in self.ticks):
-            found.append("No clock runs: nothing parked is released. Start manage.py rqcron.")
+        found = [Problem(f"{said[0].upper()}{said[1:]}.") for said in clock_problems(self.ticks)]
         if not self.crew.alive and not self.queue.is_empty:
-            found.append("No worker is alive, and work waits. Start manage.py rqworker-pool.")
+            found.append(
+                Problem("No worker is alive, and work waits. Start manage.py rqworker-pool.")
+            )
         if self.queue.dead.number:
-            found.append(f"{counted(self.queue.dead.number, 'dead job')} in need of a decision.")
+            dead = counted(self.queue.dead.number, "dead job")
+            found.append(Problem(f"{dead} in need of a decision.", page="admin:stale"))
         return found
 
     @property
@@ -111,7 +103,7 @@ class Overview:
         if self.incidents:
             return self.incidents[0].answer
         if self.problems:
-            return self.problems[0]
+            return self.problems[0].words
         return "Work is paused by an operator." if self.pauses else "All is well."
 
 
@@ -132,7 +124,7 @@ def overview() -> Overview:
         gate=gate,
         uses=uses(gate),
         crew=crew(),
-        ticks=_ticks(now),
+        ticks=clock_ticks(),
         failures=groups(Window.DAY, now, cap=FAILURES_READ),
     )
 
@@ -169,20 +161,4 @@ def _incidents(gate: GateState) -> list[OpenIncident]:
             holds=IncidentKind(each.kind) in HOLDING_KINDS,
         )
         for each in ordered
-    ]
-
-
-def _ticks(now: datetime) -> list[Tick]:
-    last = {tick.name: tick for tick in ClockTick.objects.all()[:50]}
-    return [
-        Tick(
-            name=duty.name,
-            at=tick.started_at if tick else None,
-            outcome=tick.outcome if tick else "never",
-            is_late=tick is None
-            or (now - tick.started_at).total_seconds()
-            > LATE_FACTOR * duty.interval_s + LATE_MARGIN_S,
-        )
-        for duty in all_duties()
-        for tick in [last.get(duty.name)]
     ]

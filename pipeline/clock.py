@@ -24,15 +24,7 @@ from django.db import connection, connections
 from django.utils.module_loading import import_string
 
 from medproc.timing import scaled
-from pipeline import services
-from pipeline.duties import (
-    DETECT_INCIDENTS,
-    RECONCILE,
-    RESET_STALE,
-    SETTLE_RECORD_BATCHES,
-    SHORTEST_S,
-    every_s,
-)
+from pipeline import duties, services
 from pipeline.scrub import scrubbed
 from pipeline.transitions.stale import STALE_S
 
@@ -56,14 +48,9 @@ class Duty:
     """Something to be done every so often; `act` returns a line to log, or an empty one."""
 
     name: str
-    every_s: Callable[[], float]
-    """Seconds of the documented schedule."""
     act: Callable[[], str]
-
-    @property
-    def interval_s(self) -> float:
-        """Seconds of this process's clock between two ticks."""
-        return max(SHORTEST_S, scaled(self.every_s()))
+    interval_s: float
+    """Seconds of this process's clock between two ticks."""
 
 
 def _reconcile() -> str:
@@ -87,45 +74,32 @@ def _detect_incidents() -> str:
     return said if tick.changed else ""
 
 
-DUTIES: tuple[Duty, ...] = (
-    Duty(
-        name=RECONCILE,
-        every_s=lambda: every_s(RECONCILE),
-        act=_reconcile,
-    ),
-    Duty(
-        name=SETTLE_RECORD_BATCHES,
-        every_s=lambda: every_s(SETTLE_RECORD_BATCHES),
-        act=_settle_record_batches,
-    ),
-    Duty(
-        name=DETECT_INCIDENTS,
-        every_s=lambda: every_s(DETECT_INCIDENTS),
-        act=_detect_incidents,
-    ),
-    Duty(
-        name=RESET_STALE,
-        every_s=lambda: every_s(RESET_STALE),
-        act=_reset_stale_batches,
-    ),
-)
-"""The duties of a clock; `clock_ticks` has a row for each, `duties` its interval."""
+_OWN: dict[str, Callable[[], str]] = {
+    duties.RECONCILE: _reconcile,
+    duties.SETTLE_RECORD_BATCHES: _settle_record_batches,
+    duties.DETECT_INCIDENTS: _detect_incidents,
+    duties.RESET_STALE: _reset_stale_batches,
+}
 
 
 def all_duties() -> tuple[Duty, ...]:
-    """Return the pipeline's duties and those of other applications (`settings.CLOCK_DUTIES`)."""
-    return (*DUTIES, *(import_string(name) for name in settings.CLOCK_DUTIES))
+    """Return the duties of a clock; `clock_ticks` has a row for each, `duties` its interval."""
+    others = {name: import_string(act) for name, (_, act) in settings.CLOCK_DUTIES.items()}
+    return tuple(
+        Duty(name=name, act=act, interval_s=duties.interval_s(name))
+        for name, act in {**_OWN, **others}.items()
+    )
 
 
 class Clock:
     """Runs duties when they are due, one after the other."""
 
     def __init__(
-        self, duties: Sequence[Duty] | None = None, *, deadline_s: float = DEADLINE_S
+        self, todo: Sequence[Duty] | None = None, *, deadline_s: float = DEADLINE_S
     ) -> None:
-        self._duties = duties = all_duties() if duties is None else duties
+        self._duties = all_duties() if todo is None else todo
         self._deadline_s = deadline_s
-        self._due_at = dict.fromkeys((duty.name for duty in duties), 0.0)
+        self._due_at = dict.fromkeys((duty.name for duty in self._duties), 0.0)
         self._stopped = False
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_w, False)

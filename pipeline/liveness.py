@@ -45,6 +45,11 @@ class Tick:
     outcome: str | None
 
     @property
+    def is_well(self) -> bool:
+        """Whether it is done as often as it should, and has not failed."""
+        return not (self.is_missing or self.is_undone or (self.outcome or "").startswith("failed"))
+
+    @property
     def is_missing(self) -> bool:
         """Whether it is not begun any more: the clock has stopped, or never ran."""
         return self.age_s is None or self.age_s > self.alarm_s
@@ -109,7 +114,7 @@ def clock_ticks() -> list[Tick]:
             alarm_s=duties.alarm_s(duty),
             outcome=outcome,
         )
-        for duty in duties.SCHEDULE
+        for duty in duties.names()
         for age_s, ok_s, outcome in [last.get(duty, (None, None, None))]
     ]
 

@@ -94,13 +94,13 @@ ORDER BY created_at, id LIMIT %(limit)s
 """
 
 
-def recover_expired() -> list[Recovered]:
-    """Put every job back in line whose lease has run out, and wake a worker for it."""
+def recover_expired(job_id: UUID | None = None) -> list[Recovered]:
+    """Put one job, or every one, back in line whose lease has run out, and wake a worker for it."""
     found: list[Recovered] = []
     due: list[Due] = []
     for _ in range(TAKE_ROUNDS):
         with transaction.atomic():
-            taken = transitions.recover_expired()
+            taken = transitions.recover_expired(job_id=job_id)
             due += [each.due for each in taken if each.due is not None]
             due += settle([_leaving(each) for each in taken if each.due is None])
         for each in taken:

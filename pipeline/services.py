@@ -154,7 +154,7 @@ def stale_batches_reset(
     if dry_run or not found:
         return found
     # A lost lease is taken in one place, with its crash counted; that puts its rows back too.
-    reconciling.recover_expired()
+    reconciling.recover_expired(job_id)
     reset = transitions.reset_stale(found)
     for row in reset:
         logger.warning(

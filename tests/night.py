@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from pipeline.clock import all_duties
+from pipeline import duties
 from pipeline.models import ClockTick, Incident, Job, ShellFile
 from pipeline.states import JobStatus, Step
 from tests import records
@@ -83,8 +83,10 @@ def a_night() -> Night:
         calls(parked, "OK", 2 + minute % 7, ago_s=60.0 * minute, duration_ms=4000 + 97 * minute)
     calls(parked, "RATE_LIMIT", 4, ago_s=1200, retry_after_ms=3000)
     calls(parked, "API_5XX", 9, ago_s=900, duration_ms=300, http_status=503)
-    for duty in all_duties():
-        ClockTick.objects.create(name=duty.name, started_at=now, finished_at=now, outcome="ok")
+    for duty in duties.names():
+        ClockTick.objects.create(
+            name=duty, started_at=now, finished_at=now, last_ok_at=now, outcome="ok"
+        )
     return Night(
         failed=failed.id,
         broken=broken.id,

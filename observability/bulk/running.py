@@ -1,6 +1,6 @@
 """Run what was started: a few seconds of items at each tick of the clock, until all have settled.
 
-Imports the console's models, the kinds of actions and the clock. Each item settles in the
+Imports the console's models and the kinds of actions. Each item settles in the
 transaction of what it does, so a clock that is killed goes on where it was.
 """
 
@@ -15,13 +15,11 @@ from django.utils import timezone
 from observability.bulk.kinds import KINDS
 from observability.bulk.operations import candidate_of
 from observability.models import BulkItem, BulkOperation
-from pipeline.clock import Duty
 from pipeline.errors import PipelineError, UserError
 from pipeline.scrub import scrubbed
 
 logger = logging.getLogger(__name__)
 
-EVERY_S = 2.0
 SLICE_S = 5.0
 """Longest that one tick works on items; other duties wait meanwhile."""
 READ = 50
@@ -29,7 +27,10 @@ READ = 50
 
 
 def advance(slice_s: float = SLICE_S) -> str:
-    """Go on with every operation that has not finished; say how many items settled."""
+    """Go on with every operation that has not finished; say how many items settled.
+
+    A duty of the clock, by `settings.CLOCK_DUTIES`.
+    """
     ends = time.monotonic() + slice_s
     settled = 0
     for operation in BulkOperation.objects.filter(finished_at=None).order_by("created_at", "id"):
@@ -76,7 +77,3 @@ def _note(item: BulkItem, state: str, said: str) -> None:
     BulkItem.objects.filter(id=item.id, state=BulkItem.WAITING).update(
         state=state, said=said, settled_at=timezone.now()
     )
-
-
-DUTY = Duty(name="bulk_operations", every_s=lambda: EVERY_S, act=advance)
-"""Named in `settings.CLOCK_DUTIES`."""

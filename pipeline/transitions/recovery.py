@@ -50,6 +50,7 @@ _LOCK_EXPIRED = """
 SELECT j.id, s.id, j.worker_id, j.heartbeat_at, j.record_batch_id
 FROM job_queue j JOIN ai_processing_sessions s ON s.shell_file_id = j.shell_file_id
 WHERE j.status = 'processing' AND j.lease_expires_at <= clock_timestamp()
+  AND (%(job)s::uuid IS NULL OR j.id = %(job)s)
 ORDER BY j.lease_expires_at, j.id
 LIMIT %(limit)s FOR NO KEY UPDATE OF j SKIP LOCKED
 """
@@ -92,8 +93,8 @@ RETURNING j.id, j.current_step, j.dispatch_no
 """
 
 
-def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
-    """Take jobs whose lease has run out from their workers, the longest overdue first.
+def recover_expired(limit: int = TAKE_LIMIT, *, job_id: UUID | None = None) -> list[Recovered]:
+    """Take one job, or jobs, whose lease has run out from their workers, longest overdue first.
 
     Each goes back in line with its crash counted and noted, at its third crash of one step it is
     dead, and where an operator has asked for that it is cancelled; retries are left alone. Three
@@ -101,7 +102,7 @@ def recover_expired(limit: int = TAKE_LIMIT) -> list[Recovered]:
     `due` is enqueued by the caller, and of the dead ones the caller rolls up what they have cost.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_LOCK_EXPIRED, {"limit": limit})
+        cursor.execute(_LOCK_EXPIRED, {"limit": limit, "job": job_id})
         expired = {row[0]: row[1:] for row in cursor.fetchall()}
         if not expired:
             return []

@@ -52,7 +52,7 @@ def the_pages(night: Night) -> dict[str, str]:
 def test_the_night_is_told_in_three_clicks(operator: Watched, night: Night) -> None:
     page = operator.page
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    expect(page.get_by_label("Incident")).to_contain_text("is down since 19 min")
+    expect(page.get_by_label("Incident")).to_contain_text("has been down for 19 min")
 
     page.get_by_role("link", name="API_5XX").first.click()
     page.get_by_role("row").filter(has_text="failed").get_by_role("link").first.click()

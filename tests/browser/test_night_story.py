@@ -170,7 +170,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
             **POOL,
         )
         banner = page.get_by_label("Incident")
-        expect(banner).to_contain_text("is down since", timeout=PATIENCE_MS)
+        expect(banner).to_contain_text("has been down for", timeout=PATIENCE_MS)
         clicks = _drill_to_a_failed_call(page, hand, banner)
     with Emulator(faults=[GARBLED], port=port, seed=5) as back:
         until(lambda: not Incident.objects.filter(state=IncidentState.OPEN).exists())

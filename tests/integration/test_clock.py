@@ -30,9 +30,9 @@ django.setup()
 from pipeline.clock import Clock, Duty
 Clock(
     [
-        Duty(name="hangs", every_s=lambda: 1.0, act=lambda: time.sleep(600) or ""),
-        Duty(name="fails", every_s=lambda: 1.0, act=lambda: 1 / 0),
-        Duty(name="works", every_s=lambda: 1.0, act=lambda: ""),
+        Duty(name="hangs", interval_s=1.0, act=lambda: time.sleep(600) or ""),
+        Duty(name="fails", interval_s=1.0, act=lambda: 1 / 0),
+        Duty(name="works", interval_s=1.0, act=lambda: ""),
     ],
     deadline_s=0.5,
 ).run()

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 def a_clock_that_ticks(**columns: Any) -> None:
     """Insert ticks of a moment ago, of every duty."""
-    for duty in duties.SCHEDULE:
+    for duty in duties.names():
         ClockTick.objects.create(
             name=duty,
             **{

@@ -279,7 +279,7 @@ def test_explain_makes_the_evidence_of_an_incident_readable() -> None:
     services.provider_resume("gemini", reason="it was us", by="ops")
     closed_words = _explained(str(incident_id))
 
-    assert open_words.startswith("gemini gemini-3.5-flash-lite is down since")
+    assert open_words.startswith("gemini gemini-3.5-flash-lite has been down for")
     assert "5 of 5 calls failed" in open_words
     assert "API_TIMEOUT 5" in open_words
     assert "last hint 2.0 s" in open_words

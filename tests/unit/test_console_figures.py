@@ -51,7 +51,7 @@ def test_the_forecast_is_what_the_limit_that_binds_takes() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"paused": "operator"}, "paused"),
+        ({"is_paused": True}, "paused"),
         ({"breaker": Breaker.OPEN}, "down"),
         ({"requests_limit": None, "tokens_limit": None}, "no quota binds"),
     ],
