@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from django.db import connection
 
+from observability.periods import Period
 from pipeline.errors import ERRORS, ErrorCode
 from pipeline.models import OUTCOME_LATE
 from pipeline.states import Step
@@ -21,28 +22,6 @@ from pipeline.words import PASS_TITLES, counted
 
 READ = 10_000
 BARS = 24
-
-
-class Window(StrEnum):
-    """How far back."""
-
-    HOUR = "1h"
-    DAY = "24h"
-    WEEK = "7d"
-
-    @property
-    def length(self) -> timedelta:
-        """As a duration."""
-        return {
-            Window.HOUR: timedelta(hours=1),
-            Window.DAY: timedelta(hours=24),
-            Window.WEEK: timedelta(days=7),
-        }[self]
-
-    @property
-    def words(self) -> str:
-        """As people say it."""
-        return {Window.HOUR: "1 hour", Window.DAY: "24 hours", Window.WEEK: "7 days"}[self]
 
 
 class Source(StrEnum):
@@ -99,7 +78,6 @@ class Groups:
     """The groups of a window, what hurts most first."""
 
     groups: Sequence[Group]
-    since: datetime
     cap: int
     is_capped: bool
     """Only the newest `cap` failures were counted."""
@@ -162,15 +140,14 @@ OF_CALLS = [
 """Codes that a failed job has from its calls; the calls are what is counted then."""
 
 
-def groups(window: Window, now: datetime, *, cap: int = READ) -> Groups:
-    """Group what failed in a window, the newest `cap` of it; two statements."""
-    since = now - window.length
+def groups(period: Period, *, cap: int = READ) -> Groups:
+    """Group what failed in a period, the newest `cap` of it; two statements."""
     parameters: dict[str, Any] = {
-        "since": since,
-        "until": now,
+        "since": period.since,
+        "until": period.until,
         "cap": cap,
-        "low": since.timestamp(),
-        "high": now.timestamp(),
+        "low": period.since.timestamp(),
+        "high": period.until.timestamp(),
         "bars": BARS,
         "late": OUTCOME_LATE,
         "of_calls": OF_CALLS,
@@ -183,7 +160,7 @@ def groups(window: Window, now: datetime, *, cap: int = READ) -> Groups:
     found = [*_grouped(Source.CALL, of_calls), *_grouped(Source.JOB, of_jobs)]
     found.sort(key=lambda group: (-group.failed, -(group.works - group.absorbed), -group.calls))
     read = max(sum(g.calls for g in found if g.source is source) for source in Source)
-    return Groups(groups=found, since=since, cap=cap, is_capped=read >= cap)
+    return Groups(groups=found, cap=cap, is_capped=read >= cap)
 
 
 def _grouped(source: Source, rows: Sequence[tuple[Any, ...]]) -> list[Group]:

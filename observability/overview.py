@@ -14,9 +14,10 @@ from functools import lru_cache
 from django.conf import settings
 from django.utils import timezone
 
-from observability.failures import Groups, Window, groups
+from observability.failures import Groups, groups
 from observability.forecast import Forecast, Outstanding, Use, forecast, outstanding, uses
 from observability.incidents import incident_answer, next_probe
+from observability.periods import Period, Window
 from observability.queue import Queue, queue
 from observability.rates import Rates, rates
 from observability.workers import Crew, crew
@@ -125,7 +126,7 @@ def overview() -> Overview:
         uses=uses(gate),
         crew=crew(),
         ticks=clock_ticks(),
-        failures=groups(Window.DAY, now, cap=FAILURES_READ),
+        failures=groups(Period.last(Window.DAY, now), cap=FAILURES_READ),
     )
 
 

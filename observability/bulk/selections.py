@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from observability.failures import Window
+from observability.periods import asked_for, moment
 from pipeline.errors import ErrorCode, UserError
 from pipeline.preview import Selection
 from pipeline.preview.crowds import Crowd
@@ -30,15 +30,11 @@ def selection(asked: Mapping[str, str], now: datetime) -> Selection:
             given["error_code"] = ErrorCode(code)
         if step := asked.get("step"):
             given["step"] = Step(step)
-        if since := asked.get("since"):
-            given["since"] = datetime.fromisoformat(since)
-        elif window := asked.get("window"):
-            given["since"] = now - Window(window).length
-        given["until"] = datetime.fromisoformat(asked["until"]) if asked.get("until") else now
-        if "error_code" not in given:
-            # An id names rows that exist; a time would only hide some of them.
-            given.pop("since", None)
-            given.pop("until")
+        # An id names rows that exist; a time would only hide some of them.
+        if "error_code" in given:
+            if asked.get("window") or asked.get("since"):
+                given["since"] = asked_for(asked, now).since
+            given["until"] = moment(asked["until"]) if asked.get("until") else now
         return Selection(**given)
     except (ValueError, TypeError):
         raise UserError("this filter names nothing that can be retried") from None
@@ -71,7 +67,7 @@ def crowd(verb: str, asked: Mapping[str, str], now: datetime) -> Crowd:
             given["error_code"] = ErrorCode(code).value
         if older := asked.get("older"):
             given["older_s"] = max(SHORTEST_STALE_S, float(older))
-        given["until"] = datetime.fromisoformat(asked["until"]) if asked.get("until") else now
+        given["until"] = moment(asked["until"]) if asked.get("until") else now
     except (ValueError, TypeError, KeyError):
         raise UserError("this filter names no jobs") from None
     return Crowd(verb=verb, **given)

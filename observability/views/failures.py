@@ -2,51 +2,73 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
 import django_filters
+from django import forms
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from observability.charts import bars
-from observability.failures import OF_CALLS, Group, Source, Window, groups
+from observability.failures import OF_CALLS, Group, Source, groups
 from observability.keyset import keyset_page
 from observability.nodes import Cause
+from observability.periods import Period, Window, asked_for
 from observability.views.guard import page
 from observability.views.shown import shown
-from pipeline.errors import ErrorCode
+from pipeline.errors import ErrorCode, UserError
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Job, ProviderCall
 from pipeline.states import JobStatus, Step, WorkStatus
 from pipeline.words import PASS_TITLES, counted
 
 LISTED = 50
 WINDOWS = [(window.value, window.words) for window in Window]
+PERIOD_FIELDS = ("window", "since", "until")
+TIME = forms.DateTimeInput(attrs={"type": "datetime-local"})
 
 
 @page()
 def failures(request: HttpRequest) -> HttpResponse:
-    """Show the groups of a window (`?window=1h`, `24h`, `7d`)."""
-    window = _window(request)
-    found = groups(window, timezone.now())
+    """Show the groups of a period (`?window=1h`, `24h`, `7d`, or `?since=…&until=…`)."""
+    period, problem = _period(request)
+    found = groups(period)
     return shown(
         request,
         "console/failures.html",
         "Failures",
+        status=HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK,
+        problem=problem,
         found=found,
-        rows=[(group, _trend(group), _members_query(group, window)) for group in found.groups],
-        window=window,
+        rows=[(group, _trend(group), _members_query(group, period)) for group in found.groups],
+        period=period,
         windows=list(Window),
+        times=[
+            (name, label, period.fields.get(name, ""))
+            for name, label in (("since", "From"), ("until", "To"))
+        ],
     )
 
 
-class Failed(django_filters.FilterSet):  # type: ignore[misc]
-    """The filter of a group's members; all of it stands in the URL."""
+class Times(django_filters.FilterSet):  # type: ignore[misc]
+    """When: a window that ends now, or two times."""
 
     window = django_filters.ChoiceFilter(
-        label="Within", choices=WINDOWS, method="within", empty_label=None
+        label="Within", choices=WINDOWS, method="within", empty_label="the times"
     )
+    since = django_filters.IsoDateTimeFilter(label="From", method="within", widget=TIME)
+    until = django_filters.IsoDateTimeFilter(label="To", method="within", widget=TIME)
+
+    def within(self, rows: QuerySet[Any], name: str, value: Any) -> QuerySet[Any]:
+        """Keep all; `members` has bounded the rows by the period that these fields say."""
+        return rows
+
+
+class Failed(Times):
+    """The filter of a group's members; all of it stands in the URL."""
+
     cause = django_filters.CharFilter(label="Cause", field_name="outcome")
     step = django_filters.ChoiceFilter(
         label="Pass", choices=list(PASS_TITLES.items()), empty_label="every pass"
@@ -63,22 +85,15 @@ class Failed(django_filters.FilterSet):  # type: ignore[misc]
         model = ProviderCall
         fields: list[str] = []
 
-    def within(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        """Keep what is not older than the window."""
-        return rows.filter(created_at__gte=timezone.now() - Window(value).length)
-
     def standing(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         """Keep batches and chunks that stand so by now."""
         status = WorkStatus.FAILED if value == "failed" else WorkStatus.SUCCEEDED
         return rows.filter(Q(batch__status=status) | Q(chunk__status=status))
 
 
-class FailedJobs(django_filters.FilterSet):  # type: ignore[misc]
+class FailedJobs(Times):
     """The same for jobs that failed without a call."""
 
-    window = django_filters.ChoiceFilter(
-        label="Within", choices=WINDOWS, method="within", empty_label=None
-    )
     cause = django_filters.CharFilter(label="Cause", field_name="error_code")
     step = django_filters.ChoiceFilter(
         label="Pass",
@@ -91,24 +106,22 @@ class FailedJobs(django_filters.FilterSet):  # type: ignore[misc]
         model = Job
         fields: list[str] = []
 
-    def within(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        """Keep what is not older than the window."""
-        return rows.filter(completed_at__gte=timezone.now() - Window(value).length)
-
 
 @page()
 def members(request: HttpRequest) -> HttpResponse:
     """List the batches and chunks of a group, or its jobs (`?source=job`), newest first."""
     is_jobs = request.GET.get("source") == Source.JOB
     asked = request.GET.copy()
-    asked["window"] = _window(request).value
+    period, problem = _period(request)
+    for name in PERIOD_FIELDS:
+        asked[name] = period.fields.get(name, "")
     place = asked.pop("after", [""])[-1]
     chosen: django_filters.FilterSet
     if is_jobs:
-        chosen = FailedJobs(asked, queryset=_failed_jobs())
+        chosen = FailedJobs(asked, queryset=_failed_jobs(period))
         listed = keyset_page(chosen.qs, "completed_at", place, LISTED)
     else:
-        chosen = Failed(asked, queryset=_failed_calls())
+        chosen = Failed(asked, queryset=_failed_calls(period))
         listed = keyset_page(chosen.qs, "created_at", place, LISTED)
     cause = asked.get("cause", "")
     step = asked.get("step", "")
@@ -117,24 +130,28 @@ def members(request: HttpRequest) -> HttpResponse:
         request,
         "console/members.html",
         f"Failures: {cause or 'all causes'}{where}",
+        status=HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK,
+        problem=problem,
         filter=chosen,
         listed=listed,
         is_jobs=is_jobs,
         source=Source.JOB if is_jobs else Source.CALL,
         advice=Cause(code=cause).advice,
         query=asked.urlencode(),
-        retry_query=_retry_query(cause, step, _window(request).value),
+        period_query=urlencode(period.fields),
+        retry_query=_retry_query(cause, step, period),
     )
 
 
-def _failed_calls() -> QuerySet[ProviderCall, ProviderCall]:
+def _failed_calls(period: Period) -> QuerySet[ProviderCall, ProviderCall]:
     """Return the last failed call of each batch and chunk, for each cause."""
     # Calls that were written in one flush have one time; their numbers differ.
     later = ProviderCall.objects.filter(
         outcome=OuterRef("outcome"), attempt__gt=OuterRef("attempt")
     )
     return (
-        ProviderCall.objects.exclude(outcome=OUTCOME_LATE)
+        ProviderCall.objects.filter(created_at__gte=period.since, created_at__lt=period.until)
+        .exclude(outcome=OUTCOME_LATE)
         # In the words of the partial index, or it is not used.
         .exclude(outcome=OUTCOME_OK)
         .filter(
@@ -152,24 +169,32 @@ def _failed_calls() -> QuerySet[ProviderCall, ProviderCall]:
     )
 
 
-def _failed_jobs() -> QuerySet[Job, Job]:
+def _failed_jobs(period: Period) -> QuerySet[Job, Job]:
     return (
-        Job.objects.filter(status__in=[JobStatus.FAILED, JobStatus.DEAD])
+        Job.objects.filter(
+            status__in=[JobStatus.FAILED, JobStatus.DEAD],
+            completed_at__gte=period.since,
+            completed_at__lt=period.until,
+        )
         .exclude(error_code__in=OF_CALLS)
         .defer("error_details")
     )
 
 
-def _window(request: HttpRequest) -> Window:
-    asked = request.GET.get("window", "")
-    return Window(asked) if asked in Window._value2member_map_ else Window.DAY
+def _period(request: HttpRequest) -> tuple[Period, str]:
+    """Return what is asked for, or a day and what is wrong with it."""
+    now = timezone.now()
+    try:
+        return asked_for(request.GET.dict(), now), ""
+    except UserError as error:
+        return Period.last(Window.DAY, now), f"{error.message}; these are the last 24 hours"
 
 
-def _retry_query(cause: str, step: str, window: str) -> str:
+def _retry_query(cause: str, step: str, period: Period) -> str:
     """Return the same filter for a retry; empty where no cause of the taxonomy is chosen."""
     if cause not in ErrorCode._value2member_map_:
         return ""
-    query = {"error_code": cause, "window": window}
+    query = {"error_code": cause, **period.fields}
     return urlencode(query | ({"step": step} if step in Step.values else {}))
 
 
@@ -178,10 +203,10 @@ def _trend(group: Group) -> Any:
     return bars(group.trend, words=words)
 
 
-def _members_query(group: Group, window: Window) -> dict[str, str]:
+def _members_query(group: Group, period: Period) -> dict[str, str]:
     query = {
         "source": group.source.value,
-        "window": window.value,
+        **period.fields,
         "cause": group.cause,
         "step": group.step.value,
     }

@@ -11,11 +11,14 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils import timezone
 
 from observability.rights import Right
 
 
-def shown(request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
+def shown(
+    request: HttpRequest, template: str, title: str, status: int = 200, **context: Any
+) -> HttpResponse:
     """Render a page now, inside its read-only transaction."""
     rights = {right.name.lower(): request.user.has_perm(right.permission) for right in Right}
     frame = {
@@ -28,7 +31,8 @@ def shown(request: HttpRequest, template: str, title: str, **context: Any) -> Ht
         "is_nav_sidebar_enabled": False,
         "title": title,
         "may": rights,
+        "taken_at": timezone.now(),
     }
-    response = TemplateResponse(request, template, {**frame, **context})
+    response = TemplateResponse(request, template, {**frame, **context}, status=status)
     response["Cache-Control"] = "no-store"
     return response.render()

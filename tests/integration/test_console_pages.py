@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -16,7 +17,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from observability.failures import Source, Window, groups
+from observability.failures import Source, groups
+from observability.periods import Period, Window
 from pipeline.models import Job, ProviderCall, ShellFile
 from pipeline.states import JobStatus, Step
 from tests import records
@@ -139,7 +141,7 @@ def test_failures_are_grouped_with_what_was_absorbed_and_what_is_lost(db: None) 
         completed_at=timezone.now() - timedelta(minutes=5),
     )
 
-    found = groups(Window.HOUR, timezone.now()).groups
+    found = groups(Period.last(Window.HOUR, timezone.now())).groups
 
     of_calls, of_jobs = found
     assert (of_calls.source, of_calls.cause, of_calls.step) == (Source.CALL, "API_5XX", Step.PASS1)
@@ -170,6 +172,32 @@ def test_the_members_of_a_group_are_its_batches_each_once_over_all_pages(
     assert len(seen) == 11
     assert set(seen) == set(lost)
     assert max(statements) <= MEMBERS_STATEMENTS
+
+
+def test_typed_times_go_from_the_groups_to_the_members_to_the_retry(viewer: Client) -> None:
+    ended = timezone.now() - timedelta(days=9)
+    a_job(
+        step=Step.PAGES, status=JobStatus.FAILED, error_code="INPUT_ENCRYPTED", completed_at=ended
+    )
+    times = {
+        "since": f"{ended - timedelta(minutes=5):%Y-%m-%dT%H:%M}",
+        "until": f"{ended + timedelta(minutes=5):%Y-%m-%dT%H:%M}",
+    }
+
+    page = viewer.get(reverse("admin:failures"), times)
+    ((group, _, query),) = page.context["rows"]
+    listed = viewer.get(reverse("admin:failure_members"), query)
+    later = viewer.get(
+        reverse("admin:failure_members"), {**query, "since": times["until"], "until": ""}
+    )
+    refused = viewer.get(reverse("admin:failures"), {"since": "soon"})
+
+    assert group.failed == 1
+    assert len(listed.context["listed"].rows) == 1
+    assert times.items() <= dict(parse_qsl(listed.context["retry_query"])).items()
+    assert not later.context["listed"].rows
+    assert refused.status_code == HTTPStatus.BAD_REQUEST
+    assert "Give times as 2026-01-31T02:41" in refused.content.decode()
 
 
 def test_failures_asks_a_constant_number(viewer: Client) -> None:
