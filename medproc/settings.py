@@ -146,6 +146,8 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-us"
 USE_I18N = False
+# Seconds matter at night, and days are not to be mistaken for months.
+DATE_FORMAT, DATETIME_FORMAT = "Y-m-d", "Y-m-d H:i:s"
 STATIC_URL = "static/"
 STATIC_ROOT = env.PROJECT_ROOT / "staticfiles"
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from pipeline import duties
-from pipeline.models import ClockTick, Incident, Job, ShellFile
+from pipeline.models import ClockTick, Incident, IncidentJob, Job, ShellFile
 from pipeline.states import JobStatus, Step
 from tests import records
 from tests.incident_rows import OTHER_MODEL, an_incident, calls
@@ -56,6 +56,12 @@ def a_night() -> Night:
         parked = a_job(
             status=JobStatus.PARKED, park_reason="the provider is down", incident=incident
         )
+        IncidentJob.objects.create(incident=incident, job=parked, effect=IncidentJob.PARKED)
+    IncidentJob.objects.create(
+        incident=incident,
+        job=Job.objects.get(shell_file_id=failed.id),
+        effect=IncidentJob.FAILED,
+    )
     for step in (Step.PAGES, Step.PASS05, Step.PASS1):
         a_job(step=step)
     running = a_job(

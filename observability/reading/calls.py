@@ -44,6 +44,7 @@ class Prompt(StrEnum):
         " so whether it is the same cannot be said."
     )
     OTHER_VERSION = "The prompt's version was another than today's, so it cannot be rendered again."
+    PAGES_GONE = "The pages of this call are not stored any more, so its prompt cannot be rendered."
     NOT_RENDERED = "Prompts of this pass are not rendered again."
 
 
@@ -147,12 +148,16 @@ def _prompt(call: ProviderCall, digest: str) -> tuple[str, Prompt]:
     if call.prompt_version and call.prompt_version != PROMPT_VERSION:
         return "", Prompt.OTHER_VERSION
     first = ""
-    for prompt in _candidates(call):
-        if sha256(prompt.encode()).hexdigest() == digest:
-            return prompt, Prompt.SAME
-        first = first or prompt
-        if not digest:
-            break
+    try:
+        for prompt in _candidates(call):
+            if sha256(prompt.encode()).hexdigest() == digest:
+                return prompt, Prompt.SAME
+            first = first or prompt
+            if not digest:
+                break
+    except KeyError:
+        # The plan names a page whose row is gone.
+        return "", Prompt.PAGES_GONE
     if not first:
         return "", Prompt.NOT_RENDERED
     return first, Prompt.DIFFERS if digest else Prompt.UNCHECKED

@@ -24,6 +24,8 @@ from pipeline.words import counted, duration
 
 LISTED = 50
 PROBES_SHOWN = 10
+COUNTED = 10_000
+"""A count goes no further; the newest are counted."""
 
 
 @page()
@@ -96,11 +98,15 @@ class _Standing:
     failed_by_it: int
     """Failed because of it, and not retried since."""
     by_status: Mapping[str, int]
+    is_capped: bool
+    """Whether there may be more."""
 
 
 def _standing(incident_id: UUID) -> _Standing:
+    effects = IncidentJob.objects.filter(incident_id=incident_id)
+    newest = effects.order_by("-created_at", "-id").values("id")[:COUNTED]
     rows = list(
-        IncidentJob.objects.filter(incident_id=incident_id)
+        IncidentJob.objects.filter(id__in=newest)
         .values_list("job__status")
         .annotate(
             number=Count("job_id", distinct=True),
@@ -108,10 +114,13 @@ def _standing(incident_id: UUID) -> _Standing:
         )
         .order_by("job__status")
     )
+    parked = Job.objects.filter(incident_id=incident_id, status=JobStatus.PARKED)
+    parked_by_it = parked.order_by()[:COUNTED].count()
     return _Standing(
-        parked_by_it=Job.objects.filter(incident_id=incident_id, status=JobStatus.PARKED).count(),
+        parked_by_it=parked_by_it,
         failed_by_it=sum(failed for status, _, failed in rows if status == JobStatus.FAILED),
         by_status={status: number for status, number, _ in rows},
+        is_capped=max(parked_by_it, sum(number for _, number, _ in rows)) >= COUNTED,
     )
 
 

@@ -173,6 +173,18 @@ def test_a_prompt_says_whether_it_is_the_one_that_was_sent(ran: UUID) -> None:
     assert "pruned" in pruned.missing
 
 
+def test_a_call_whose_pages_are_gone_says_so_and_shows_its_reply(ran: UUID) -> None:
+    failed, answered = the_calls(ran)
+    Page.objects.filter(shell_file_id=ran).delete()
+
+    page = a_client(Role.ADMINISTRATOR).get(reverse("admin:call_reading", args=[answered.id]))
+
+    assert page.status_code == OK
+    assert page.context["read"].state is Prompt.PAGES_GONE
+    assert page.context["read"].reply
+    assert read_call(failed).state is Prompt.PAGES_GONE
+
+
 def test_two_attempts_stand_side_by_side_without_phi(ran: UUID) -> None:
     first, second = the_calls(ran)
     url = reverse("admin:compare", args=[ran])
