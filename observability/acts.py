@@ -19,6 +19,7 @@ from pipeline import services
 from pipeline.errors import UserError
 from pipeline.models import Incident, Job, Pause
 from pipeline.provider.factory import NAMES
+from pipeline.reasons import stated
 from pipeline.states import IncidentState, JobStatus, Step
 from pipeline.words import PASS_TITLES, counted
 
@@ -156,14 +157,11 @@ def perform(
     verb: Verb, target: str, *, reason: str, actor: AbstractBaseUser | AnonymousUser
 ) -> str:
     """Do it and write it down, refusals too; return what was done. Raises UserError."""
-    if not reason.strip():
-        raise UserError("give a reason")
-    try:
-        done = verb.act(target, reason.strip(), actor.get_username())
-    except UserError as error:
-        _note(verb, target, actor, reason, audit.Result.REFUSED, error.message)
-        raise
-    _note(verb, target, actor, reason, audit.Result.DONE, done)
+    with audit.deed(
+        actor, verb.name, target_kind=verb.target_kind, target_id=target, reason=reason
+    ) as facts:
+        done = verb.act(target, stated(reason), actor.get_username())
+        facts["said"] = done
     return done
 
 
@@ -208,22 +206,3 @@ def named(verb: Verb, target: str) -> str:
     if verb.target_kind == "provider":
         return f"the provider {target.replace(':', ' ')}"
     return f"job {target[:8]}"
-
-
-def _note(
-    verb: Verb,
-    target: str,
-    actor: AbstractBaseUser | AnonymousUser,
-    reason: str,
-    result: audit.Result,
-    said: str,
-) -> None:
-    audit.record(
-        actor,
-        verb.name,
-        target_kind=verb.target_kind,
-        target_id=target,
-        reason=reason.strip(),
-        result=result,
-        facts={"said": said},
-    )

@@ -31,7 +31,7 @@ class AuditEvent(models.Model):
     id = fields.uuid_pk()
     created_at = models.DateTimeField(db_default=fields.ClockTimestamp(), editable=False)
     actor = models.TextField()
-    """The user's name at that time; `command line` for a command, `system` for the clock."""
+    """The user's name at that time; `command line: root@host` for a command."""
     actor_id = models.BigIntegerField(null=True, blank=True)
     """No foreign key: the row outlives the user."""
     verb = models.TextField()

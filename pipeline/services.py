@@ -20,6 +20,7 @@ from pipeline.preview import Preview, Selection
 from pipeline.preview.crowds import Crowd, crowd_preview
 from pipeline.provider.factory import NAMES
 from pipeline.queues import enqueue_step, enqueue_steps
+from pipeline.reasons import stated
 from pipeline.stages.intake import Received, Submission, receive
 from pipeline.states import Step
 from pipeline.transitions.holds import RELEASE_LIMIT
@@ -188,13 +189,13 @@ def incidents_detect() -> incidents.Tick:
 
 def queue_pause(queue: Step, *, reason: str, by: str | None = None) -> None:
     """Hold a queue: what waits for it is parked, what runs goes on. Raises UserError."""
-    transitions.pause_queue(queue, reason=reason, by=by)
+    transitions.pause_queue(queue, reason=stated(reason), by=by)
     _log("queue_paused", queue)
 
 
 def queue_resume(queue: Step, *, reason: str, by: str | None = None) -> Resumed:
     """End the hold on a queue. Raises UserError where there is none."""
-    ended = transitions.end_pauses(queue=queue, reason=reason, by=by)
+    ended = transitions.end_pauses(queue=queue, reason=stated(reason), by=by)
     if not ended:
         raise UserError(f"the queue {queue} is not paused")
     _log("queue_resumed", queue)
@@ -210,8 +211,9 @@ def provider_pause(
     """
     if provider not in NAMES:
         raise UserError(f"no provider has that name; there are {', '.join(NAMES)}")
+    words = stated(reason)
     with transaction.atomic():
-        transitions.pause_provider(provider, model, reason=reason, by=by)
+        transitions.pause_provider(provider, model, reason=words, by=by)
         # After the commit: a step that finds its gate paused looks for the row.
         _tell(lambda: pause_gates(provider, model), provider, model)
     _log("provider_paused", _name(provider, model))
@@ -224,9 +226,10 @@ def provider_resume(
 
     Failures from before it open no incident again. Raises UserError where nothing holds.
     """
+    words = stated(reason)
     with transaction.atomic():
-        ended = transitions.end_pauses(provider=provider, model=model, reason=reason, by=by)
-        closed = incidents.close_by_hand(provider, model, reason=reason)
+        ended = transitions.end_pauses(provider=provider, model=model, reason=words, by=by)
+        closed = incidents.close_by_hand(provider, model, reason=words)
         if not ended and not closed:
             raise UserError(f"nothing holds {_name(provider, model)}")
         _tell(lambda: resume_gates(provider, model), provider, model)

@@ -20,10 +20,9 @@ from observability.bulk.kinds import Kind
 from observability.models import BulkItem, BulkOperation
 from pipeline.errors import UserError
 from pipeline.preview import Candidate
+from pipeline.reasons import ReasonError, stated
 from pipeline.states import Step
 from pipeline.transitions import Scope
-
-REASON_MAX = 500
 
 
 def start(
@@ -37,10 +36,29 @@ def start(
     """Make a mass action of what a filter finds now; the clock runs it.
 
     A token that was used gives the operation that it made. Raises UserError without a reason, or
-    where nothing is eligible.
+    where nothing is eligible; that is written down as refused.
     """
-    if not reason.strip():
-        raise UserError("give a reason")
+    try:
+        return _start(kind, asked, stated(reason), token, actor)
+    except UserError as error:
+        audit.record(
+            actor,
+            kind.name,
+            target_kind=audit.BULK_OPERATION,
+            reason="" if isinstance(error, ReasonError) else stated(reason),
+            result=audit.Result.REFUSED,
+            facts={"said": error.message},
+        )
+        raise
+
+
+def _start(
+    kind: Kind,
+    asked: Mapping[str, str],
+    reason: str,
+    token: UUID,
+    actor: AbstractBaseUser | AnonymousUser,
+) -> BulkOperation:
     if (made := BulkOperation.objects.filter(token=token).first()) is not None:
         return made
     found, fields = kind.look(asked, timezone.now())
@@ -61,7 +79,7 @@ def start(
                     "cost_usd": str(found.cost_usd),
                     "quota_minutes": round(found.quota_minutes, 2),
                 },
-                "reason": reason.strip()[:REASON_MAX],
+                "reason": reason,
                 "requested_by": actor.get_username(),
             },
         )
@@ -74,7 +92,7 @@ def start(
         audit.record(
             actor,
             kind.name,
-            target_kind="bulk operation",
+            target_kind=audit.BULK_OPERATION,
             target_id=operation.id,
             reason=operation.reason,
             facts={**operation.selection, **operation.expected},
@@ -89,7 +107,7 @@ def abort(operation: BulkOperation, actor: AbstractBaseUser | AnonymousUser) -> 
             id=operation.id, finished_at=None, abort_requested_at=None
         ).update(abort_requested_at=timezone.now(), abort_requested_by=actor.get_username())
         if asked:
-            audit.record(actor, "abort", target_kind="bulk operation", target_id=operation.id)
+            audit.record(actor, "abort", target_kind=audit.BULK_OPERATION, target_id=operation.id)
 
 
 def candidate_of(item: BulkItem) -> Candidate:

@@ -17,6 +17,7 @@ from pipeline.words import WORDS, Word, duration
 IDS = ("record", "job", "encounter", "batch", "incident")
 SHORTEST_STALE_S = 60.0
 """A reset of what was touched later would meet workers that have just lost their lease."""
+LONGEST_STALE_S = 365 * 86_400.0
 
 
 def selection(asked: Mapping[str, str], now: datetime) -> Selection:
@@ -66,7 +67,7 @@ def crowd(verb: str, asked: Mapping[str, str], now: datetime) -> Crowd:
         if code := asked.get("error_code"):
             given["error_code"] = ErrorCode(code).value
         if older := asked.get("older"):
-            given["older_s"] = max(SHORTEST_STALE_S, float(older))
+            given["older_s"] = min(LONGEST_STALE_S, max(SHORTEST_STALE_S, float(older)))
         given["until"] = moment(asked["until"]) if asked.get("until") else now
     except (ValueError, TypeError, KeyError):
         raise UserError("this filter names no jobs") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,15 +12,17 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 
+from observability.audit import BULK_OPERATION
 from observability.bulk import operations
 from observability.bulk.kinds import KINDS, Kind
 from observability.bulk.selections import in_words
 from observability.keyset import keyset_page
 from observability.models import BulkItem, BulkOperation
-from observability.views.guard import page, verb
+from observability.views.guard import Asked, page, verb
 from observability.views.shown import shown
 from pipeline.errors import UserError
 from pipeline.models import Job
+from pipeline.reasons import ReasonError
 from pipeline.words import PASS_TITLES
 
 LISTED = 50
@@ -29,13 +32,31 @@ SAMPLE = 20
 @page()
 def preview(request: HttpRequest, name: str = "retry") -> HttpResponse:
     """Show what a verb would do to many; nothing is done before it is confirmed."""
-    return _preview(request, _chosen(request, name), request.GET.dict())
+    kind = _named(name)
+    if not request.user.has_perm(kind.right.permission):
+        raise PermissionDenied
+    return _preview(request, kind, request.GET.dict())
 
 
-@verb()
+def _to_start(request: HttpRequest, name: str = "retry") -> Asked:
+    kind = _named(name)
+    return Asked(verb=kind.name, right=kind.right, target_kind=BULK_OPERATION)
+
+
+def _to_abort(request: HttpRequest, operation_id: UUID) -> Asked:
+    found = get_object_or_404(BulkOperation, id=operation_id)
+    return Asked(
+        verb="abort",
+        right=_named(found.verb).right,
+        target_kind=BULK_OPERATION,
+        target_id=operation_id,
+    )
+
+
+@verb(_to_start)
 def start(request: HttpRequest, name: str = "retry") -> HttpResponse:
     """Start what was previewed, and go to its page; show the preview again where it cannot be."""
-    kind = _chosen(request, name)
+    kind = _named(name)
     asked = {key: str(value) for key, value in request.POST.items()}
     try:
         token = UUID(asked.get("token", ""))
@@ -50,20 +71,14 @@ def start(request: HttpRequest, name: str = "retry") -> HttpResponse:
             actor=request.user,
         )
     except UserError as error:
-        return _preview(request, kind, asked, problem=error.message, token=token)
+        return _preview(request, kind, asked, error=error, token=token)
     return redirect("admin:bulk_operation", operation.id)
 
 
-@verb()
+@verb(_to_abort)
 def abort(request: HttpRequest, operation_id: UUID) -> HttpResponse:
     """Ask an operation to stop; whoever may start one of its kind may."""
-    found = BulkOperation.objects.filter(id=operation_id).first()
-    if not any(request.user.has_perm(kind.right.permission) for kind in KINDS.values()):
-        raise PermissionDenied
-    if found is None:
-        raise Http404
-    _chosen(request, found.verb)
-    operations.abort(found, request.user)
+    operations.abort(BulkOperation.objects.get(id=operation_id), request.user)
     return redirect("admin:bulk_operation", operation_id)
 
 
@@ -118,11 +133,9 @@ def history(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _chosen(request: HttpRequest, name: str) -> Kind:
+def _named(name: str) -> Kind:
     if name not in KINDS:
         raise Http404
-    if not request.user.has_perm(KINDS[name].right.permission):
-        raise PermissionDenied
     return KINDS[name]
 
 
@@ -131,19 +144,21 @@ def _preview(
     kind: Kind,
     asked: dict[str, str],
     *,
-    problem: str = "",
+    error: UserError | None = None,
     token: UUID | None = None,
 ) -> HttpResponse:
     found: Any = None
+    problem = error.message if error else ""
     fields: dict[str, str] = {}
     try:
         found, fields = kind.look(asked, timezone.now())
-    except UserError as error:
-        problem = problem or error.message
+    except UserError as unread:
+        problem = problem or unread.message
     return shown(
         request,
         "console/mass.html",
         kind.title,
+        status=HTTPStatus.BAD_REQUEST if isinstance(error, ReasonError) else HTTPStatus.OK,
         kind=kind,
         found=found,
         fields=fields,

@@ -14,11 +14,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from observability.bulk.running import advance
-from observability.models import AuditEvent, BulkItem, BulkOperation
+from observability.models import BulkItem, BulkOperation
 from observability.rights import Role
 from pipeline.models import Job, ProviderCall
 from pipeline.states import JobStatus
 from tests import records
+from tests.deeds import deeds
 from tests.wide import a_wide_record
 
 pytestmark = pytest.mark.django_db
@@ -70,7 +71,7 @@ def test_a_retry_is_run_by_the_clock_and_asks_for_nothing_twice() -> None:
     assert (said, record.status) == ("settled 1", JobStatus.COMPLETED)
     assert page.context["states"] == {"waiting": 0, "done": 1, "left": 0, "failed": 0}
     assert accepted <= set(ProviderCall.objects.filter(accepted=True).values_list("id", flat=True))
-    (event,) = AuditEvent.objects.all()
+    (event,) = deeds()
     assert (event.actor, event.verb, event.reason) == ("operator", "retry", "it is back")
     assert event.facts["calls"] == 7
 
@@ -118,7 +119,7 @@ def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
     assert operation.finished_at is not None
     assert set(operation.items.values_list("state", "said")) == {(BulkItem.LEFT, "aborted")}
     assert set(Job.objects.values_list("status", flat=True)) == {JobStatus.FAILED}
-    assert list(AuditEvent.objects.values_list("verb", flat=True).order_by("created_at")) == [
+    assert list(deeds().values_list("verb", flat=True)) == [
         "retry",
         "abort",
     ]
@@ -141,7 +142,9 @@ def test_what_cannot_be_started_is_shown_again_with_the_reason(
 
     page = client.post(reverse("admin:retry_start"), form)
 
-    assert page.status_code == HTTPStatus.OK
+    expected = HTTPStatus.BAD_REQUEST if "reason" in fields else HTTPStatus.OK
+    assert page.status_code == expected
+    assert [(each.verb, each.result) for each in deeds()] == [("retry", "refused")]
     assert said in page.context["problem"]
     assert page.context["problem"]
     assert not BulkOperation.objects.exists()
@@ -149,8 +152,9 @@ def test_what_cannot_be_started_is_shown_again_with_the_reason(
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.REVIEWER])
 def test_who_may_not_retry_neither_previews_nor_starts_nor_aborts(role: Role) -> None:
+    operation = started(a_client(Role.OPERATOR), record=a_wide_record(encounters=1, batches=2))
     client = a_client(role)
-    url = reverse("admin:bulk_abort", args=[uuid4()])
+    url = reverse("admin:bulk_abort", args=[operation.id])
 
     statuses = {
         client.get(reverse("admin:retry")).status_code,
