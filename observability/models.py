@@ -76,6 +76,29 @@ class AuditEvent(models.Model):
         return f"{self.verb} by {self.actor}"
 
 
+class AuditLink(models.Model):
+    """An audit event's place in the chain; a trigger makes it when the event is committed."""
+
+    seq = models.BigIntegerField(primary_key=True)
+    event_id = models.UUIDField(unique=True)
+    """No foreign key: a link outlives what was taken out."""
+    hash = models.TextField()
+    """sha256 over the link before and the event, in hexadecimal digits."""
+
+    class Meta:
+        db_table = "audit_chain"
+        db_table_comment = (
+            "Each audit event's link: sha256 over the link before and the event. Made by a trigger "
+            "at commit; UPDATE, DELETE and TRUNCATE are refused."
+        )
+        default_permissions = ()
+        verbose_name = "link of the audit"
+        verbose_name_plural = "links of the audit"
+
+    def __str__(self) -> str:
+        return f"link {self.seq}"
+
+
 class BulkOperation(models.Model):
     """A mass action: its frozen filter, what was promised, who wanted it and why."""
 
