@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection
 from django.test import Client
@@ -21,12 +22,13 @@ from observability.acts import VERBS
 from observability.bulk.kinds import KINDS
 from observability.models import BulkOperation
 from observability.rights import Role
-from pipeline.models import Batch, Job, Pause
+from pipeline.models import Batch, Job, Pause, ShellFile
 from pipeline.reasons import LONGEST, ReasonError, stated
 from pipeline.states import JobStatus, Step, WorkStatus
 from pipeline.transitions import claim
 from tests.deeds import deeds
 from tests.doors import targets
+from tests.records import LAB
 from tests.rows import a_job, an_encounter
 
 pytestmark = pytest.mark.django_db
@@ -150,6 +152,20 @@ def test_a_mass_action_whose_row_cannot_be_written_is_neither_begun_nor_stopped(
 
     assert statuses == {HTTPStatus.INTERNAL_SERVER_ERROR}
     assert (standing(), woken) == (before, [])
+
+
+def test_a_file_whose_row_cannot_be_written_becomes_no_record(
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    client = an_operator(raise_request_exception=False)
+    refuse_audit()
+    form = {"token": uuid4(), "files": SimpleUploadedFile("a.pdf", LAB.read_bytes())}
+
+    with django_capture_on_commit_callbacks() as woken:
+        response = client.post(reverse("admin:upload_files"), form)
+
+    assert response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
+    assert (ShellFile.objects.count(), woken) == (0, [])
 
 
 def test_a_command_whose_row_cannot_be_written_does_nothing(
