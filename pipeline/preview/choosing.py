@@ -14,7 +14,15 @@ from uuid import UUID
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 
 from pipeline.errors import ErrorCode, UserError
-from pipeline.models import Batch, Chunk, EncounterResult, IncidentJob, Job
+from pipeline.models import (
+    OUTCOME_OK,
+    Batch,
+    Chunk,
+    EncounterResult,
+    IncidentJob,
+    Job,
+    ProviderCall,
+)
 from pipeline.preview.values import Ineligible, Selection
 from pipeline.states import JobStatus, WorkStatus
 from pipeline.transitions import Scope
@@ -107,18 +115,7 @@ def _by_code(selection: Selection, code: ErrorCode) -> tuple[list[Found], list[I
     jobs = Job.objects.filter(with_code).order_by("created_at", "id")
     if selection.step is not None:
         jobs = jobs.filter(current_step=selection.step)
-    # One that is parked for its retry has not ended; it failed when it was parked.
-    if selection.since is not None:
-        jobs = jobs.filter(
-            Q(completed_at__gte=selection.since)
-            | Q(completed_at=None, updated_at__gte=selection.since)
-        )
-    if selection.until is not None:
-        jobs = jobs.filter(
-            Q(completed_at__lte=selection.until)
-            | Q(completed_at=None, updated_at__lte=selection.until)
-        )
-    rows = list(jobs)
+    rows = list(jobs.filter(_when(selection, code)))
     scopes = _scopes_of_code([job.shell_file_id for job in rows], code, failed)
     found, left = [], []
     for job in rows:
@@ -131,6 +128,37 @@ def _by_code(selection: Selection, code: ErrorCode) -> tuple[list[Found], list[I
         else:
             left.append(_left(job, reason))
     return found, left
+
+
+def _when(selection: Selection, code: ErrorCode) -> Q:
+    """Bound jobs by the model and the times of a selection, as the list of its failures does.
+
+    That is by the failed calls; by the job's end where it has failed without one.
+    """
+    # One that is parked for its retry has not ended; it failed when it was parked.
+    since, until = Q(), Q()
+    if selection.since is not None:
+        since = Q(completed_at__gte=selection.since) | Q(
+            completed_at=None, updated_at__gte=selection.since
+        )
+    if selection.until is not None:
+        until = Q(completed_at__lte=selection.until) | Q(
+            completed_at=None, updated_at__lte=selection.until
+        )
+    if selection.since is None and not selection.model:
+        return until
+    # In the words of the partial index, or it is not used.
+    calls = ProviderCall.objects.exclude(outcome=OUTCOME_OK).filter(outcome=code)
+    meant = calls
+    if selection.since is not None:
+        meant = meant.filter(created_at__gte=selection.since)
+    if selection.model:
+        meant = meant.filter(model=selection.model)
+    called = Q(shell_file_id__in=meant.values("processing_session__shell_file_id"))
+    if selection.model:
+        return until & called
+    own = calls.filter(processing_session__shell_file_id=OuterRef("shell_file_id"))
+    return until & (called | (~Exists(own) & since))
 
 
 def _scopes_of_code(records: Sequence[UUID], code: ErrorCode, failed: Q) -> dict[UUID, Scope]:
