@@ -210,6 +210,18 @@ def test_failures_asks_a_constant_number(viewer: Client) -> None:
     assert full == empty <= FAILURES_STATEMENTS
 
 
+def test_a_call_of_a_pass_without_batches_is_found_and_opens(viewer: Client) -> None:
+    record = a_wide_record(encounters=1, batches=2)
+    job = Job.objects.get(shell_file_id=record)
+    calls(job, "API_5XX", step=Step.PASS3)
+    call = ProviderCall.objects.get(step=Step.PASS3)
+
+    found = viewer.get(reverse("admin:search"), {"q": str(call.id)}, follow=True)
+
+    assert found.context["node"].id == str(call.id)
+    assert [node.title for node in found.context["path"]][-2:] == ["Pass 3", "call 1"]
+
+
 def test_a_search_leads_to_what_an_id_stands_for(viewer: Client) -> None:
     job = a_job()
     incident = an_incident()
