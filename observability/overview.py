@@ -18,7 +18,7 @@ from observability.failures import Groups, groups
 from observability.forecast import Forecast, Outstanding, Use, forecast, outstanding, uses
 from observability.incidents import incident_answer, next_probe
 from observability.periods import Period, Window
-from observability.queue import Queue, queue
+from observability.queue import FAILED_WINDOW, Queue, queue
 from observability.rates import Rates, rates
 from observability.workers import Crew, crew
 from pipeline.gate import Gate, GateState
@@ -84,19 +84,34 @@ class Overview:
     def problems(self) -> list[Problem]:
         """What is wrong beside incidents and pauses, each with what to do."""
         found = [Problem(f"{said[0].upper()}{said[1:]}.") for said in clock_problems(self.ticks)]
-        if not self.crew.alive and not self.queue.is_empty:
+        if self.crew.is_redis_away:
+            found.append(
+                Problem("Redis does not answer: no worker is woken. Start it; nothing is lost.")
+            )
+        elif not self.crew.alive and not self.queue.is_empty:
             found.append(
                 Problem("No worker is alive, and work waits. Start manage.py rqworker-pool.")
             )
+        return found
+
+    @property
+    def decisions(self) -> list[Problem]:
+        """What has ended badly, and stays so until somebody decides."""
+        found = []
         if self.queue.dead.number:
             dead = counted(self.queue.dead.number, "dead job")
             found.append(Problem(f"{dead} in need of a decision.", page="admin:stale"))
+        if self.queue.failed.number:
+            failed = counted(self.queue.failed.number, "record")
+            hours = int(FAILED_WINDOW.total_seconds() // 3600)
+            words = f"{failed} failed within {hours} h, and not retried since."
+            found.append(Problem(words, page="admin:failures"))
         return found
 
     @property
     def is_well(self) -> bool:
         """Whether nothing is to be done."""
-        return not (self.incidents or self.pauses or self.problems)
+        return not (self.incidents or self.pauses or self.problems or self.decisions)
 
     @property
     def verdict(self) -> str:
@@ -105,6 +120,8 @@ class Overview:
             return self.incidents[0].answer
         if self.problems:
             return self.problems[0].words
+        if self.decisions:
+            return self.decisions[0].words
         return "Work is paused by an operator." if self.pauses else "All is well."
 
 

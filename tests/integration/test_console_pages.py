@@ -19,7 +19,8 @@ from django.utils import timezone
 
 from observability.failures import Source, groups
 from observability.periods import Period, Window
-from pipeline.models import Job, ProviderCall, ShellFile
+from pipeline import duties
+from pipeline.models import ClockTick, Job, ProviderCall, ShellFile
 from pipeline.states import JobStatus, Step
 from tests import records
 from tests.incident_rows import an_incident, calls
@@ -80,7 +81,30 @@ def test_the_overview_does_without_redis(viewer: Client, settings: Any) -> None:
 
     page, _ = asked(viewer, reverse("admin:overview"))
 
-    assert "Redis is away" in page.content.decode()
+    words = page.content.decode()
+    assert "Redis is away" in words
+    assert "Redis does not answer: no worker is woken." in words
+    assert "✓ open" not in words
+    assert "All is well." not in words
+
+
+def test_all_is_well_while_nothing_waits_for_a_decision(viewer: Client, settings: Any) -> None:
+    settings.TIME_SCALE = 1.0
+    for duty in duties.names():
+        now = timezone.now()
+        ClockTick.objects.create(name=duty, started_at=now, last_ok_at=now, outcome="ok")
+    url = reverse("admin:overview")
+    well = viewer.get(url).content.decode()
+
+    failed = a_job(status=JobStatus.FAILED, completed_at=timezone.now())
+    ill = viewer.get(url).content.decode()
+    Job.objects.filter(id=failed.id).update(status=JobStatus.COMPLETED)
+    retried = viewer.get(url).context["found"].verdict
+
+    assert "All is well." in well
+    assert "All is well." not in ill
+    assert "1 record failed within 24 h, and not retried since." in ill
+    assert retried == "All is well."
 
 
 def test_a_record_of_300_batches_is_small_and_asks_a_constant_number(viewer: Client) -> None:
