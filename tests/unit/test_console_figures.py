@@ -162,6 +162,29 @@ def test_a_group_that_was_absorbed_needs_nothing() -> None:
     assert group.advice.startswith("Nothing to do")
 
 
+@pytest.mark.parametrize(("lost", "is_outage"), [(5, False), (6, True)])
+def test_a_group_of_more_than_five_lost_to_the_provider_is_likely_an_outage(
+    lost: int, is_outage: bool
+) -> None:
+    group = Group(
+        source=Source.CALL,
+        cause="API_5XX",
+        step=Step.PASS1,
+        model="flash",
+        records=1,
+        works=lost,
+        calls=3 * lost,
+        absorbed=0,
+        failed=lost,
+        first=NOW,
+        last=NOW,
+        trend=[3 * lost],
+    )
+
+    assert group.advice.startswith("Likely an outage") == is_outage
+    assert "retry when it has recovered" in group.advice
+
+
 def test_almost_all_is_not_all() -> None:
     assert console.percent(0.99999) == "99.9 %"
     assert console.percent(1.0) == "100 %"
