@@ -145,7 +145,7 @@ def pages(wide: Any) -> list[tuple[str, str]]:
         ("record_page", reverse("admin:record_page", args=[wide, 1])),
         ("call_reading", reverse("admin:call_reading", args=[call.id])),
         ("bulk_operation", reverse("admin:bulk_operation", args=[operation.id])),
-        ("confirm", reverse("admin:confirm", args=["release"]) + f"?target={parked.id}"),
+        ("release, job", reverse("admin:mass", args=["release"]) + f"?job={parked.id}"),
     ]  # fmt: skip
     for model in apps.get_models():
         if not admin.site.is_registered(model):

@@ -74,7 +74,7 @@ def _settle(operation: BulkOperation, item: BulkItem) -> bool:
     except UserError as error:
         # The verb's own guard: it does not stand so any more.
         _note(item, BulkItem.LEFT, error.message)
-    except Exception as error:  # one item, whatever it meets, holds up no other
+    except Exception as error:  # noqa: BLE001 - one item, whatever it meets, holds up no other
         logger.warning("bulk item %s failed: %s", item.id, scrubbed(error))
         if is_away(error) and item.tries + 1 < TRIES:
             BulkItem.objects.filter(id=item.id).update(tries=F("tries") + 1)
