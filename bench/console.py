@@ -152,6 +152,7 @@ def pages(wide: Any) -> list[tuple[str, str]]:
         ("confirm", reverse("admin:confirm", args=["pause"]) + "?target=pass1"),
         *((f"mass, {name}", reverse("admin:mass", args=[name]))
           for name in KINDS if name != "retry"),
+        ("release, job", reverse("admin:mass", args=["release"]) + f"?job={parked.id}"),
     ]  # fmt: skip
     for model in apps.get_models():
         if not admin.site.is_registered(model):

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 
-from observability.acts import VERBS
 from observability.answers import cost
+from observability.bulk.kinds import KINDS
 from observability.coverage import coverage
 from observability.drilldown import drilled
 from observability.keyset import keyset_page
@@ -54,9 +54,9 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         found=found,
         passes=found.root.children,
         verbs=[
-            verb
-            for verb in VERBS.values()
-            if rows.job.status in verb.open_to and request.user.has_perm(verb.right.permission)
+            kind
+            for kind in KINDS.values()
+            if rows.job.status in kind.open_to and request.user.has_perm(kind.right.permission)
         ],
         can_retry=rows.job.status in {JobStatus.FAILED, JobStatus.CANCELLED},
         retry_node=_RETRIED_ALONE.get(path[-1].kind) if path[-1].status is Word.FAILED else None,

@@ -146,7 +146,7 @@ def test_a_member_of_staff_without_a_right_neither_sees_nor_acts_on_a_queue() ->
         post(client, url, {"target": target, "reason": "idle hands", "post": "yes"}).status_code
         for url, target in (
             (reverse("admin:pipeline_job_delete", args=[job]), job),
-            (reverse("admin:act", args=["cancel"]), job),
+            (reverse("admin:mass_start", args=["cancel"]), job),
             (reverse("admin:act", args=["pause"]), known["pause"]),
         )
     }
