@@ -15,7 +15,15 @@ from django.conf import settings
 from django.utils import timezone
 
 from observability.failures import Groups, groups
-from observability.forecast import Forecast, Outstanding, Use, forecast, outstanding, uses
+from observability.forecast import (
+    Forecast,
+    Outstanding,
+    Use,
+    forecast,
+    outstanding,
+    quota_minutes,
+    uses,
+)
 from observability.incidents import incident_answer, next_probe
 from observability.periods import Period, Window
 from observability.queue import Queue, queue
@@ -89,8 +97,10 @@ class Overview:
                 Problem("No worker is alive, and work waits. Start manage.py rqworker-pool.")
             )
         if self.queue.dead.number:
-            dead = counted(self.queue.dead.number, "dead job")
-            found.append(Problem(f"{dead} in need of a decision.", page="admin:stale"))
+            _, noun = counted(self.queue.dead.number, "dead job").split(" ", 1)
+            found.append(
+                Problem(f"{self.queue.dead} {noun} in need of a decision.", page="admin:stale")
+            )
         return found
 
     @property
@@ -113,7 +123,7 @@ def overview() -> Overview:
     now = timezone.now()
     gate = _gate().state()
     of_calls = rates(now)
-    left = outstanding(of_calls.input_tokens / of_calls.pages if of_calls.pages else None)
+    left = _left(of_calls)
     return Overview(
         taken_at=now,
         incidents=_incidents(gate),
@@ -132,12 +142,13 @@ def overview() -> Overview:
 
 def outlook() -> tuple[Outstanding, float]:
     """Return what is outstanding, and the minutes that the quota needs for it at least."""
-    left = outstanding(None)
-    gate = _gate().state()
-    return left, max(
-        left.calls / gate.requests_limit if gate.requests_limit else 0.0,
-        left.tokens / gate.tokens_limit if gate.tokens_limit else 0.0,
-    )
+    left = _left(rates(timezone.now()))
+    minutes, _ = quota_minutes(left, _gate().state())
+    return left, minutes
+
+
+def _left(of_calls: Rates) -> Outstanding:
+    return outstanding(of_calls.input_tokens / of_calls.pages if of_calls.pages else None)
 
 
 def _gate() -> Gate:
