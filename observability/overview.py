@@ -6,7 +6,7 @@ each bounded; Redis may be away.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -24,7 +24,7 @@ from observability.forecast import (
     quota_minutes,
     uses,
 )
-from observability.incidents import incident_answer, next_probe
+from observability.incidents import Standing, incident_answer, next_probe, standings
 from observability.periods import Period, Window
 from observability.queue import Queue, queue
 from observability.rates import Rates, rates
@@ -47,7 +47,7 @@ class OpenIncident:
 
     incident: Incident
     answer: str
-    affected: Mapping[str, int]
+    standing: Standing
     next_probe_at: datetime | None
     holds: bool
 
@@ -98,9 +98,8 @@ class Overview:
             )
         if self.queue.dead.number:
             _, noun = counted(self.queue.dead.number, "dead job").split(" ", 1)
-            found.append(
-                Problem(f"{self.queue.dead} {noun} in need of a decision.", page="admin:stale")
-            )
+            words = f"{self.queue.dead} {noun} in need of a decision."
+            found.append(Problem(words, page="admin:stale"))
         return found
 
     @property
@@ -164,11 +163,12 @@ def _gate_of(provider: str, model: str, _url: str) -> Gate:
 def _incidents(gate: GateState) -> list[OpenIncident]:
     found = Incident.objects.filter(state=IncidentState.OPEN).order_by("opened_at")[:SHOWN]
     ordered = sorted(found, key=lambda each: IncidentKind(each.kind) not in HOLDING_KINDS)
+    standing = standings([each.id for each in ordered])
     return [
         OpenIncident(
             incident=each,
             answer=incident_answer(each),
-            affected=each.evidence.get("affected", {}),
+            standing=standing[each.id],
             next_probe_at=next_probe(each),
             holds=IncidentKind(each.kind) in HOLDING_KINDS,
         )

@@ -17,6 +17,7 @@ from observability.queue import Depth, queue
 from observability.views.guard import page, verb
 from observability.views.shown import shown
 from pipeline.errors import UserError
+from pipeline.liveness import clock_ticks
 from pipeline.models import Incident, Job, Pause
 from pipeline.provider.factory import named_provider
 from pipeline.states import IncidentState
@@ -66,6 +67,7 @@ def queues(request: HttpRequest) -> HttpResponse:
             for step, of in found.by_pass.items()
         ],
         providers=_providers(),
+        ticks=clock_ticks(),
     )
 
 

@@ -12,13 +12,21 @@ from django.conf import settings
 from django.utils import timezone
 
 from pipeline.errors import CallFacts
-from pipeline.preview.choosing import Found, found_by, waits_for_retry
+from pipeline.preview.choosing import Found, found_by, waits_for_retry, why_not_retried
 from pipeline.preview.costs import candidates, output_share, quota_minutes, same_versions
 from pipeline.preview.values import Candidate, Ineligible, Preview, Selection
 from pipeline.pricing import cost_usd
 from pipeline.provider.factory import named_provider
 
-__all__ = ["Candidate", "Ineligible", "Preview", "Selection", "preview", "waits_for_retry"]
+__all__ = [
+    "Candidate",
+    "Ineligible",
+    "Preview",
+    "Selection",
+    "preview",
+    "waits_for_retry",
+    "why_not_retried",
+]
 
 
 def preview(selection: Selection) -> Preview:
