@@ -16,7 +16,7 @@ from observability.forecast import Outstanding, forecast, uses
 from observability.rights import RIGHT_NAMES, ROLES, Right, Role
 from observability.rows import RecordRows
 from observability.templatetags import console
-from observability.timeline import IDLE_WIDTH, WIDTH, timeline
+from observability.timeline import IDLE_WIDTH, LISTED, WIDTH, timeline
 from pipeline.gate import Breaker, GateState
 from pipeline.models import Batch, Encounter, ProviderCall
 from pipeline.quotas import day_ends_at
@@ -174,6 +174,26 @@ def test_hours_in_which_nothing_ran_are_drawn_short() -> None:
     assert (band.kind, band.width, band.title) == ("idle", IDLE_WIDTH, "nothing ran for 2 h")
     widths = {call.width for call in drawn.lanes[0].calls}
     assert widths == {(WIDTH - IDLE_WIDTH) / 2}
+
+
+def test_every_bar_lies_within_the_picture_however_often_nothing_ran() -> None:
+    drawn = timeline(a_line(*(3_600.0 * number for number in range(200))))
+
+    assert drawn is not None
+    bars = [*drawn.lanes[0].calls, *drawn.bands]
+    assert len(bars) == 200 + 199
+    assert all(0 <= bar.x and bar.x + bar.width <= WIDTH for bar in bars)
+    # What ran takes the most of it.
+    assert sum(band.width for band in drawn.bands) <= WIDTH / 2
+
+
+def test_the_calls_of_the_line_are_listed_in_words_up_to_a_bound() -> None:
+    drawn = timeline(a_line(*range(LISTED + 5)))
+
+    assert drawn is not None
+    assert (len(drawn.listed), drawn.unlisted) == (LISTED, 5)
+    assert drawn.listed[3][1].title == "batch 1, call 4: OK, took 2.0 s"
+    assert drawn.listed[3][1].at == "3.0 s"
 
 
 def test_a_group_that_was_absorbed_needs_nothing() -> None:
