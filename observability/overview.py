@@ -26,6 +26,7 @@ from observability.forecast import (
 )
 from observability.incidents import Standing, incident_answer, next_probe, standings
 from observability.periods import Period, Window
+from observability.quarters import Quarter, quarters
 from observability.queue import Queue, queue
 from observability.rates import Rates, rates
 from observability.workers import Crew, crew
@@ -75,6 +76,7 @@ class Overview:
     pauses: Sequence[Pause]
     queue: Queue
     rates: Rates
+    quarters: Sequence[Quarter]
     left: Outstanding
     forecast: Forecast
     gate: GateState
@@ -129,6 +131,7 @@ def overview() -> Overview:
         pauses=list(Pause.objects.filter(ended_at=None).order_by("created_at")[:SHOWN]),
         queue=queue(),
         rates=of_calls,
+        quarters=quarters(now),
         left=left,
         forecast=forecast(left, gate, of_calls.calls_a_minute, now),
         gate=gate,

@@ -32,7 +32,7 @@ from tests.incident_rows import an_incident, calls
 from tests.rows import a_job, an_encounter
 from tests.wide import a_wide_record
 
-OVERVIEW_STATEMENTS = 23
+OVERVIEW_STATEMENTS = 24
 RECORD_STATEMENTS = 20
 FAILURES_STATEMENTS = 9
 MEMBERS_STATEMENTS = 8

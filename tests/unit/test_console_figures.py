@@ -182,7 +182,7 @@ def test_every_bar_lies_within_the_picture_however_often_nothing_ran() -> None:
     assert drawn is not None
     bars = [*drawn.lanes[0].calls, *drawn.bands]
     assert len(bars) == 200 + 199
-    assert all(0 <= bar.x and bar.x + bar.width <= WIDTH for bar in bars)
+    assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH for bar in bars)
     # What ran takes the most of it.
     assert sum(band.width for band in drawn.bands) <= WIDTH / 2
 
