@@ -210,7 +210,7 @@ def _is_worker(pid: int) -> bool:
 class Death:
     """How a dead job came to its end."""
 
-    crashes: Sequence[tuple[str, Owner | None]]
+    crashes: Sequence[tuple[datetime | None, Owner | None]]
     """When, and who was lost."""
 
 
@@ -221,7 +221,7 @@ def deaths(jobs: Sequence[Job], known: Crew) -> dict[UUID, Death]:
         job.id: Death(
             crashes=[
                 (
-                    str(entry.get("at", "")),
+                    datetime.fromisoformat(entry["at"]) if entry.get("at") else None,
                     owner(entry.get("worker_id"), workers, is_redis_away=known.is_redis_away),
                 )
                 for entry in _history(job)

@@ -81,8 +81,7 @@ def found_by(selection: Selection) -> Chosen:
     if selection.jobs is not None:
         return _whole(Job.objects.filter(id__in=selection.jobs))
     job, scope, failed = _by_id(selection)
-    reason = None if scope.is_all else _why_not_a_part(job, failed)
-    reason = reason or _why_not(job, scope)
+    reason = why_not_retried(job, part=None if scope.is_all else failed)
     if reason is not None:
         return [], [_left(job, reason)], False
     return [Found(job=job, scope=scope)], [], False
@@ -122,7 +121,7 @@ def _whole(jobs: QuerySet[Job, Job]) -> Chosen:
     rows, is_capped = oldest(jobs, _RETRIED)
     found, left = [], []
     for job in rows:
-        reason = _why_not(job, Scope())
+        reason = why_not_retried(job)
         if reason is None:
             found.append(Found(job=job, scope=Scope()))
         else:
@@ -153,7 +152,7 @@ def _by_code(selection: Selection, code: ErrorCode) -> Chosen:
         meant = scopes.get(job.shell_file_id, Scope())
         scope = meant if job.status == JobStatus.FAILED else Scope()
         reason = _LEFT[JobStatus.CANCELLED] if job.status == JobStatus.CANCELLED else None
-        reason = reason or _why_not(job, scope)
+        reason = reason or why_not_retried(job, part=None if scope.is_all else WorkStatus.FAILED)
         if reason is None:
             found.append(Found(job=job, scope=scope))
         else:
@@ -258,21 +257,22 @@ def _by_record(rows: QuerySet[Any], with_code: Q, record: str, part: str) -> dic
     return found
 
 
-def _why_not(job: Job, scope: Scope) -> str | None:
+def why_not_retried(job: Job, *, part: str | None = None) -> str | None:
+    """Say why a retry leaves a job alone, or a part of it with that status; None: it takes it up.
+
+    The one word on it: the preview, the retry and the record's page all ask here.
+    """
     status = JobStatus(job.status)
-    if status == JobStatus.FAILED or (status == JobStatus.CANCELLED and scope.is_all):
+    if status == JobStatus.FAILED:
+        is_meant = part is None or part == WorkStatus.FAILED
+        return None if is_meant else f"it has not failed: it is {part}"
+    if status == JobStatus.CANCELLED and part is None:
         return None
     if status == JobStatus.PARKED:
         if not waits_for_retry(job):
             return f"it is parked and goes on by itself: {job.park_reason}"
-        return None if scope.is_all else "it is parked for its retry; retry the record"
+        return None if part is None else "it is parked for its retry; retry the record"
     return _LEFT[status]
-
-
-def _why_not_a_part(job: Job, status: str) -> str | None:
-    if job.status == JobStatus.FAILED and status != WorkStatus.FAILED:
-        return f"it has not failed: it is {status}"
-    return None
 
 
 def waits_for_retry(job: Job) -> bool:
