@@ -1,4 +1,4 @@
-"""One verb about one thing: what will happen, then, with a reason, it does. And the queues."""
+"""A verb about a queue or provider: what will happen, then, with a reason, it does."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from observability.acts import VERBS, Verb, applies, named, perform, target_of
 from observability.queue import Depth, queue
 from observability.views.guard import Asked, page, verb
 from observability.views.shown import shown
 from pipeline.errors import UserError
-from pipeline.models import Incident, Job, Pause
+from pipeline.liveness import clock_ticks
+from pipeline.models import Incident, Pause
 from pipeline.provider.factory import named_provider
 from pipeline.reasons import ReasonError
 from pipeline.states import IncidentState
@@ -56,7 +56,7 @@ def act(request: HttpRequest, name: str) -> HttpResponse:
     except UserError as error:
         return _confirm(request, chosen, text, error=error, reason=reason)
     messages.success(request, f"{named(chosen, target)}: {said}.")
-    return redirect(_home(chosen, target))
+    return redirect("admin:queues")
 
 
 @page()
@@ -81,6 +81,7 @@ def queues(request: HttpRequest) -> HttpResponse:
             for step, of in found.by_pass.items()
         ],
         providers=_providers(),
+        ticks=clock_ticks(),
     )
 
 
@@ -139,17 +140,7 @@ def _confirm(
         verb=chosen,
         target=target,
         is_open=applies(chosen, target),
-        home=_home(chosen, target),
         status=HTTPStatus.BAD_REQUEST if isinstance(error, ReasonError) else HTTPStatus.OK,
         problem=error.message if error else "",
         reason=reason,
     )
-
-
-def _home(chosen: Verb, target: str) -> str:
-    if chosen.target_kind != "job":
-        return reverse("admin:queues")
-    record = Job.objects.filter(id=target).values_list("shell_file_id", flat=True).first()
-    if record is None:
-        raise Http404
-    return reverse("admin:record", args=[record])

@@ -142,7 +142,7 @@ def test_a_mass_action_whose_row_cannot_be_written_is_neither_begun_nor_stopped(
     known, client = targets(), an_operator(raise_request_exception=False)
     refuse_audit()
     before = standing()
-    form = {"record": known["record"], "reason": "as agreed", "token": uuid4()}
+    form = {name: known[name] for name in ("record", "token", "seen")} | {"reason": "as agreed"}
 
     with django_capture_on_commit_callbacks() as woken:
         statuses = {

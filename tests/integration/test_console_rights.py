@@ -109,6 +109,9 @@ def test_nothing_that_was_written_down_is_changed(statement: str) -> None:
         result=Result.DONE,
         facts={"batches": 7},
     )
+    with connection.cursor() as cursor:
+        # As at commit; a table whose triggers are still to come is truncated by nobody anyway.
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
     with (
         pytest.raises(DatabaseError, match="append-only"),
