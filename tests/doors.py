@@ -122,7 +122,9 @@ PAGES = (
     Door(name="audit", who=holders(Right.READ_AUDIT)),
     Door(name="bulk_operations"),
     Door(name="bulk_operation", args=("operation",), statements=10),
-    Door(name="bulk_operation", args=("operation",), query={"state": "failed again"}, statements=10),
+    Door(
+        name="bulk_operation", args=("operation",), query={"state": "failed again"}, statements=10
+    ),
     Door(name="queues", statements=9),
     *(
         Door(
