@@ -23,6 +23,7 @@ from observability.workers import Crew, WorkerView
 from pipeline import services
 from pipeline.models import Job
 from pipeline.states import JobStatus, Step
+from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.transitions.stale import JOBS_LIMIT
 from pipeline.words import counted
 
@@ -56,17 +57,21 @@ class StaleJob:
     heartbeat_at: datetime | None
     lease_expires_at: datetime | None
     lease_gen: int
+    crash_count: int
     owner: Owner | None
 
     @property
     def effect(self) -> str:
         """What a reset would do."""
-        then = (
-            "the lease gets a new number, so its worker can write nothing more; the clock puts the"
-            " job back in line"
-            if self.status is JobStatus.PROCESSING
-            else f"the job stays as it is: {self.status}"
-        )
+        if self.status is not JobStatus.PROCESSING:
+            then = f"the job stays as it is: {self.status}"
+        elif self.crash_count + 1 < CRASH_LIMIT:
+            then = (
+                "the lease gets a new number, so its worker can write nothing more; the job goes"
+                f" back in line, with lost worker {self.crash_count + 1} of {CRASH_LIMIT} counted"
+            )
+        else:
+            then = f"the job is dead then: this is its lost worker {CRASH_LIMIT} of {CRASH_LIMIT}"
         return f"{self.rows} back to waiting, attempts kept; {then}"
 
 
@@ -122,6 +127,7 @@ def evidence(older_s: float, known: Crew) -> Evidence:
                 heartbeat_at=job.heartbeat_at,
                 lease_expires_at=job.lease_expires_at,
                 lease_gen=job.lease_gen,
+                crash_count=job.crash_count,
                 owner=owner(job.worker_id, workers, is_redis_away=known.is_redis_away),
             )
         )
@@ -204,7 +210,7 @@ def _is_worker(pid: int) -> bool:
 class Death:
     """How a dead job came to its end."""
 
-    crashes: Sequence[tuple[str, Owner | None]]
+    crashes: Sequence[tuple[datetime | None, Owner | None]]
     """When, and who was lost."""
 
 
@@ -215,7 +221,7 @@ def deaths(jobs: Sequence[Job], known: Crew) -> dict[UUID, Death]:
         job.id: Death(
             crashes=[
                 (
-                    str(entry.get("at", "")),
+                    datetime.fromisoformat(entry["at"]) if entry.get("at") else None,
                     owner(entry.get("worker_id"), workers, is_redis_away=known.is_redis_away),
                 )
                 for entry in _history(job)

@@ -143,7 +143,8 @@ KINDS: dict[str, Kind] = {
             title="Reset stale work",
             right=Right.RESET,
             effect="Batches and chunks go back to waiting with their attempts as they are, and a"
-            " worker that comes back can write nothing more of them. Only where the job's lease"
+            " worker that comes back can write nothing more of them. A lost worker is counted, and"
+            " a job that has lost its third in one pass is dead then. Only where the job's lease"
             " has run out or the job does not run; a live worker's are left alone, however old.",
             done="put back",
             look=_of("reset"),

@@ -38,6 +38,7 @@ def selection(asked: Mapping[str, str], now: datetime) -> Selection:
             given["jobs"] = failed_again(UUID(operation))
         # An id names rows that exist; a time would only hide some of them.
         if "error_code" in given:
+            given["model"] = asked.get("model") or None
             if asked.get("window") or asked.get("since"):
                 given["since"] = asked_for(asked, now).since
             given["until"] = moment(asked["until"]) if asked.get("until") else now
@@ -61,7 +62,8 @@ FAILED = frozenset({JobStatus.FAILED, JobStatus.DEAD})
 
 def as_fields(chosen: Selection) -> dict[str, str]:
     """Return a selection as the fields that `selection` reads, but for an operation's jobs."""
-    found: dict[str, Any] = {name: getattr(chosen, name) for name in (*IDS, "error_code", "step")}
+    names = (*IDS, "error_code", "step", "model")
+    found: dict[str, Any] = {name: getattr(chosen, name) for name in names}
     fields = {name: str(value) for name, value in found.items() if value is not None}
     for name in ("since", "until"):
         if (at := getattr(chosen, name)) is not None:
@@ -121,7 +123,7 @@ _STATUSES = {
 def in_words(fields: Mapping[str, str]) -> str:
     """Say a selection to people: `API_5XX, pass1, since 02:41`."""
     said = [f"{name} {fields[name][:8]}" for name in (*IDS, "operation") if name in fields]
-    said += [fields[name] for name in ("is", "error_code", "step") if name in fields]
+    said += [fields[name] for name in ("is", "error_code", "step", "model") if name in fields]
     if "older" in fields:
         said.append(f"untouched for {duration(float(fields['older']))}")
     for name in ("since", "until"):

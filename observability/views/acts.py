@@ -16,6 +16,7 @@ from observability.queue import Depth, queue
 from observability.views.guard import page, verb
 from observability.views.shown import shown
 from pipeline.errors import UserError
+from pipeline.liveness import clock_ticks
 from pipeline.models import Incident, Pause
 from pipeline.provider.factory import named_provider
 from pipeline.states import IncidentState
@@ -65,6 +66,7 @@ def queues(request: HttpRequest) -> HttpResponse:
             for step, of in found.by_pass.items()
         ],
         providers=_providers(),
+        ticks=clock_ticks(),
     )
 
 

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
 
-from observability.answers import cost
+from observability.answers import cost, first_broken
 from observability.bulk.kinds import KINDS
 from observability.coverage import coverage
 from observability.drilldown import drilled
 from observability.keyset import keyset_page
 from observability.nodes import Kind, Node
+from observability.periods import Window
 from observability.rendering import hides, outline
 from observability.rows import rows_of
 from observability.timeline import timeline
+from observability.tree import tree
 from observability.views.branches import branches
 from observability.views.guard import page
 from observability.views.shown import shown
 from pipeline.models import Incident, Job, ShellFile
-from pipeline.states import JobStatus
+from pipeline.preview import why_not_retried
+from pipeline.states import JobStatus, WorkStatus
 from pipeline.words import Word, duration
 
 LISTED = 50
@@ -40,12 +45,16 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         rows = rows_of(record_id)
     except ShellFile.DoesNotExist:
         raise Http404 from None
-    found = drilled(rows, focus=request.GET.get("node", ""))
-    if "node" not in request.GET and len(found.path()) == 1 and (at := _troubled(found.root)):
-        found = drilled(rows, focus=at)
+    root = tree(rows)
+    focus = request.GET.get("node", "")
+    if "node" not in request.GET and not first_broken(rows, root):
+        focus = _troubled(root)
+    found = drilled(rows, root, focus=focus)
     everything = request.GET.get("all") == "1"
     incidents = Incident.objects.filter(effects__job_id=rows.job.id).distinct()
     path = found.path()
+    rowed = outline(found, everything=everything)
+    part = WorkStatus.FAILED.value if path[-1].status is Word.FAILED else path[-1].status.value
     return shown(
         request,
         "console/record.html",
@@ -58,12 +67,14 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
             for kind in KINDS.values()
             if rows.job.status in kind.open_to and request.user.has_perm(kind.right.permission)
         ],
-        can_retry=rows.job.status in {JobStatus.FAILED, JobStatus.CANCELLED},
-        retry_node=_RETRIED_ALONE.get(path[-1].kind) if path[-1].status is Word.FAILED else None,
-        tree=branches(outline(found, everything=everything), found.focus),
+        can_retry=why_not_retried(rows.job) is None,
+        retry_node=_RETRIED_ALONE.get(path[-1].kind)
+        if why_not_retried(rows.job, part=part) is None
+        else None,
+        tree=branches(rowed, found.focus),
         facts=_facts(path[-1]),
         tokens=_tokens(found.root),
-        can_unfold=not everything and hides(found),
+        can_unfold=not everything and hides(found, rowed),
         everything=everything,
         path=path[1:],
         node=path[-1],
@@ -140,9 +151,14 @@ def _facts(node: Node) -> list[tuple[str, Any]]:
 
 @page()
 def records(request: HttpRequest) -> HttpResponse:
-    """List records, newest first, or those whose job stands in one way (`?is=failed`)."""
+    """List records, newest first, or those whose job stands in one way (`?is=failed`).
+
+    What has ended badly may be asked for within a window (`&window=24h`), and all of it within a
+    batch of records (`&batch=…`).
+    """
     word = request.GET.get("is", "")
     status = STATES.get(Word(word)) if word in Word._value2member_map_ else None
+    window, batch = _window(request), _batch(request)
     jobs = Job.objects.select_related("shell_file__patient").only(
         "status", "current_step", "error_code", "last_error", "park_reason", "parked_until",
         "created_at", "completed_at", "updated_at", "error_details",
@@ -152,14 +168,53 @@ def records(request: HttpRequest) -> HttpResponse:
     column = "created_at"
     if status in {JobStatus.FAILED, JobStatus.DEAD}:
         column = "completed_at"
+    else:
+        window = None
     if status is not None:
         jobs = jobs.filter(status=status)
+    if window is not None:
+        jobs = jobs.filter(completed_at__gte=timezone.now() - window.length)
+    if batch is not None:
+        jobs = jobs.filter(record_batch_id=batch)
     listed = keyset_page(jobs, column, place, LISTED)
     return shown(
         request,
         "console/records.html",
-        f"Records: {word}" if status else "Records",
+        _title(word if status else "", window, batch),
         listed=listed,
+        window=window,
+        kept=urlencode({"batch": batch} if batch else {}),
+        older=urlencode(
+            {
+                **({"batch": batch} if batch else {}),
+                **({"is": word} if status else {}),
+                **({"window": window.value} if window else {}),
+                "after": listed.next_place,
+            }
+        ),
         word=word if status else "",
         words=list(STATES),
     )
+
+
+def _window(request: HttpRequest) -> Window | None:
+    try:
+        return Window(request.GET.get("window", ""))
+    except ValueError:
+        return None
+
+
+def _batch(request: HttpRequest) -> UUID | None:
+    if "batch" not in request.GET:
+        return None
+    try:
+        return UUID(request.GET["batch"])
+    except ValueError:
+        raise Http404 from None
+
+
+def _title(word: str, window: Window | None, batch: UUID | None) -> str:
+    """Return `Records: failed in the last 24 hours`, `Records of batch 0b02ca07: waiting`."""
+    of = f" of batch {str(batch)[:8]}" if batch else ""
+    when = f" in the last {window.words}" if window else ""
+    return f"Records{of}: {word}{when}" if word else f"Records{of}"

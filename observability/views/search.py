@@ -21,6 +21,8 @@ def search(request: HttpRequest) -> HttpResponse:
         located = locate(text)
     except IdError as error:
         return shown(request, "console/search.html", "Search", text=text, problem=str(error))
+    if located.kind == "record batch":
+        return redirect(reverse("admin:records", query={"batch": str(located.id)}))
     if located.shell_file_id is None:
         return redirect("admin:incident", located.id)
     url = reverse("admin:record", args=[located.shell_file_id])

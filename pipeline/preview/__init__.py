@@ -14,7 +14,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from pipeline.errors import CallFacts
-from pipeline.preview.choosing import Found, found_by, waits_for_retry
+from pipeline.preview.choosing import Found, found_by, waits_for_retry, why_not_retried
 from pipeline.preview.costs import candidates, output_share, quota_minutes, same_versions
 from pipeline.preview.values import JOBS_LIMIT, Candidate, Ineligible, Preview, Selection
 from pipeline.pricing import cost_usd
@@ -29,6 +29,7 @@ __all__ = [
     "narrowed",
     "preview",
     "waits_for_retry",
+    "why_not_retried",
 ]
 
 

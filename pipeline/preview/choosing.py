@@ -15,7 +15,15 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 from django.db.models.fields.json import KT
 
 from pipeline.errors import ErrorCode, UserError
-from pipeline.models import Batch, Chunk, EncounterResult, IncidentJob, Job
+from pipeline.models import (
+    OUTCOME_OK,
+    Batch,
+    Chunk,
+    EncounterResult,
+    IncidentJob,
+    Job,
+    ProviderCall,
+)
 from pipeline.preview.values import JOBS_LIMIT, Ineligible, Selection
 from pipeline.states import JobStatus, WorkStatus
 from pipeline.transitions import Scope
@@ -73,8 +81,7 @@ def found_by(selection: Selection) -> Chosen:
     if selection.jobs is not None:
         return _whole(Job.objects.filter(id__in=selection.jobs))
     job, scope, failed = _by_id(selection)
-    reason = None if scope.is_all else _why_not_a_part(job, failed)
-    reason = reason or _why_not(job, scope)
+    reason = why_not_retried(job, part=None if scope.is_all else failed)
     if reason is not None:
         return [], [_left(job, reason)], False
     return [Found(job=job, scope=scope)], [], False
@@ -114,7 +121,7 @@ def _whole(jobs: QuerySet[Job, Job]) -> Chosen:
     rows, is_capped = oldest(jobs, _RETRIED)
     found, left = [], []
     for job in rows:
-        reason = _why_not(job, Scope())
+        reason = why_not_retried(job)
         if reason is None:
             found.append(Found(job=job, scope=Scope()))
         else:
@@ -138,30 +145,50 @@ def _by_code(selection: Selection, code: ErrorCode) -> Chosen:
     jobs = Job.objects.filter(with_code)
     if selection.step is not None:
         jobs = jobs.filter(current_step=selection.step)
-    # One that is parked for its retry has not ended; it failed when it was parked.
-    if selection.since is not None:
-        jobs = jobs.filter(
-            Q(completed_at__gte=selection.since)
-            | Q(completed_at=None, updated_at__gte=selection.since)
-        )
-    if selection.until is not None:
-        jobs = jobs.filter(
-            Q(completed_at__lte=selection.until)
-            | Q(completed_at=None, updated_at__lte=selection.until)
-        )
-    rows, is_capped = oldest(jobs, _RETRIED)
+    rows, is_capped = oldest(jobs.filter(_when(selection, code)), _RETRIED)
     scopes = _scopes_of_code([job.shell_file_id for job in rows], code, failed)
     found, left = [], []
     for job in rows:
         meant = scopes.get(job.shell_file_id, Scope())
         scope = meant if job.status == JobStatus.FAILED else Scope()
         reason = _LEFT[JobStatus.CANCELLED] if job.status == JobStatus.CANCELLED else None
-        reason = reason or _why_not(job, scope)
+        reason = reason or why_not_retried(job, part=None if scope.is_all else WorkStatus.FAILED)
         if reason is None:
             found.append(Found(job=job, scope=scope))
         else:
             left.append(_left(job, reason))
     return found, left, is_capped
+
+
+def _when(selection: Selection, code: ErrorCode) -> Q:
+    """Bound jobs by the model and the times of a selection, as the list of its failures does.
+
+    That is by the failed calls; by the job's end where it has failed without one.
+    """
+    # One that is parked for its retry has not ended; it failed when it was parked.
+    since, until = Q(), Q()
+    if selection.since is not None:
+        since = Q(completed_at__gte=selection.since) | Q(
+            completed_at=None, updated_at__gte=selection.since
+        )
+    if selection.until is not None:
+        until = Q(completed_at__lte=selection.until) | Q(
+            completed_at=None, updated_at__lte=selection.until
+        )
+    if selection.since is None and not selection.model:
+        return until
+    # In the words of the partial index, or it is not used.
+    calls = ProviderCall.objects.exclude(outcome=OUTCOME_OK).filter(outcome=code)
+    meant = calls
+    if selection.since is not None:
+        meant = meant.filter(created_at__gte=selection.since)
+    if selection.model:
+        meant = meant.filter(model=selection.model)
+    called = Q(shell_file_id__in=meant.values("processing_session__shell_file_id"))
+    if selection.model:
+        return until & called
+    own = calls.filter(processing_session__shell_file_id=OuterRef("shell_file_id"))
+    return until & (called | (~Exists(own) & since))
 
 
 def _scopes_of_code(records: Sequence[UUID], code: ErrorCode, failed: Q) -> dict[UUID, Scope]:
@@ -230,21 +257,22 @@ def _by_record(rows: QuerySet[Any], with_code: Q, record: str, part: str) -> dic
     return found
 
 
-def _why_not(job: Job, scope: Scope) -> str | None:
+def why_not_retried(job: Job, *, part: str | None = None) -> str | None:
+    """Say why a retry leaves a job alone, or a part of it with that status; None: it takes it up.
+
+    The one word on it: the preview, the retry and the record's page all ask here.
+    """
     status = JobStatus(job.status)
-    if status == JobStatus.FAILED or (status == JobStatus.CANCELLED and scope.is_all):
+    if status == JobStatus.FAILED:
+        is_meant = part is None or part == WorkStatus.FAILED
+        return None if is_meant else f"it has not failed: it is {part}"
+    if status == JobStatus.CANCELLED and part is None:
         return None
     if status == JobStatus.PARKED:
         if not waits_for_retry(job):
             return f"it is parked and goes on by itself: {job.park_reason}"
-        return None if scope.is_all else "it is parked for its retry; retry the record"
+        return None if part is None else "it is parked for its retry; retry the record"
     return _LEFT[status]
-
-
-def _why_not_a_part(job: Job, status: str) -> str | None:
-    if job.status == JobStatus.FAILED and status != WorkStatus.FAILED:
-        return f"it has not failed: it is {status}"
-    return None
 
 
 def waits_for_retry(job: Job) -> bool:

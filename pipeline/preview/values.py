@@ -36,6 +36,8 @@ class Selection:
     error_code: ErrorCode | None = None
     """The code itself, or the one behind MAX_RETRIES_EXCEEDED."""
     step: Step | None = None
+    model: str | None = None
+    """With a code: what failed with it at a call of this model."""
     since: datetime | None = None
     until: datetime | None = None
 

@@ -108,6 +108,32 @@ def test_all_that_failed_with_a_code_is_retried_and_nothing_that_failed_later() 
     assert [item.shell_file_id for item in operation.items.all()] == [within]
 
 
+def test_retry_these_takes_what_the_list_of_failures_shows() -> None:
+    """By the model and the time of the calls, whenever the job has ended."""
+    shown = a_wide_record(encounters=1, batches=3)
+    of_other_model = a_wide_record(encounters=1, batches=3)
+    called_earlier = a_wide_record(encounters=1, batches=3)
+    ProviderCall.objects.filter(processing_session__shell_file=of_other_model).update(model="other")
+    ProviderCall.objects.filter(processing_session__shell_file=called_earlier).update(
+        created_at=timezone.now() - timedelta(hours=2)
+    )
+    model = ProviderCall.objects.exclude(model="other").values_list("model", flat=True)[0]
+    client = a_client(Role.OPERATOR)
+
+    members = client.get(
+        reverse("admin:failure_members"),
+        {"cause": "API_5XX", "window": "1h", "model": model, "step": "pass1"},
+    )
+    preview = client.get(f"{reverse('admin:retry')}?{members.context['retry_query']}")
+    absorbed = client.get(
+        reverse("admin:failure_members"), {"cause": "API_5XX", "state": "absorbed"}
+    )
+
+    assert {call.record_id for call in members.context["listed"].rows} == {shown}
+    assert [each.shell_file_id for each in preview.context["found"].eligible] == [shown]
+    assert absorbed.context["retry_query"] == ""
+
+
 def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
     for _ in range(3):
         a_wide_record(encounters=1, batches=2)

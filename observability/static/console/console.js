@@ -55,7 +55,7 @@
   // Keys.
   let before = "";
   const row = (step) => {
-    const rows = all("[data-row]");
+    const rows = all("[data-row]").filter((each) => each.querySelector("a"));
     if (!rows.length) return;
     const at = rows.findIndex((each) => each.contains(document.activeElement));
     const next = rows[Math.min(rows.length - 1, Math.max(0, at + step))];
