@@ -1,4 +1,4 @@
-"""A mass action at its edges: what breaks, what grew meanwhile, what is too much, and the way back."""
+"""A mass action at its edges: what breaks, what joins, what is too much, and the way back."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from pipeline.models import Job, Session
 from pipeline.states import JobStatus, Step
 from tests.doors import PAGES, targets
 from tests.incident_rows import an_incident
+from tests.integration.test_mass_verbs import a_stale_job
 from tests.rows import a_job
 from tests.wide import a_wide_record
 
@@ -389,12 +390,43 @@ def test_a_preview_of_one_thing_leads_back_to_its_page(operator: Client) -> None
     homes = [
         operator.get(reverse("admin:mass", args=[verb]), query).context["home"]
         for verb, query in (
-            ("cancel", {"job": job.id}),
-            ("retry", {"record": job.shell_file_id}),
-            ("release", {"incident": incident.id}),
+            ("cancel", {"job": str(job.id)}),
+            ("retry", {"record": str(job.shell_file_id)}),
+            ("release", {"incident": str(incident.id)}),
         )
     ]
 
     record = reverse("admin:record", args=[job.shell_file_id])
     assert operator.get(homes[0]).headers["Location"] == record
     assert homes[1:] == [record, reverse("admin:incident", args=[incident.id])]
+
+
+def test_the_page_of_stale_work_says_where_it_stops(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("observability.evidence.JOBS_LIMIT", 2)
+    a_stale_job()
+    a_stale_job()
+    whole = operator.get(reverse("admin:stale")).content.decode()
+    a_stale_job()
+
+    page = operator.get(reverse("admin:stale"))
+    preview = operator.get(reverse("admin:mass", args=["reset"]), {"older": "600"})
+
+    assert "of more" not in whole
+    assert "These are the oldest 2 of more" in page.content.decode()
+    assert len(page.context["found"].stale) == 2
+    assert len(preview.context["found"].eligible) == 3
+
+
+def test_a_reset_of_more_than_its_cap_says_so(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.preview.crowds.JOBS_LIMIT", 2)
+    for _ in range(3):
+        a_stale_job()
+
+    page = operator.get(reverse("admin:mass", args=["reset"]), {"older": "600"})
+
+    assert "These are the oldest 2 jobs of more" in page.content.decode()
+    assert (len(page.context["found"].eligible), page.context["found"].calls) == (2, 4)
