@@ -23,6 +23,8 @@ from observability.workers import Crew, WorkerView
 from pipeline import services
 from pipeline.models import Job
 from pipeline.states import JobStatus, Step
+from pipeline.transitions.recovery import CRASH_LIMIT
+from pipeline.transitions.stale import JOBS_LIMIT
 from pipeline.words import counted
 
 OVERDUE_READ = 50
@@ -55,17 +57,21 @@ class StaleJob:
     heartbeat_at: datetime | None
     lease_expires_at: datetime | None
     lease_gen: int
+    crash_count: int
     owner: Owner | None
 
     @property
     def effect(self) -> str:
         """What a reset would do."""
-        then = (
-            "the lease gets a new number, so its worker can write nothing more; the clock puts the"
-            " job back in line"
-            if self.status is JobStatus.PROCESSING
-            else f"the job stays as it is: {self.status}"
-        )
+        if self.status is not JobStatus.PROCESSING:
+            then = f"the job stays as it is: {self.status}"
+        elif self.crash_count + 1 < CRASH_LIMIT:
+            then = (
+                "the lease gets a new number, so its worker can write nothing more; the job goes"
+                f" back in line, with lost worker {self.crash_count + 1} of {CRASH_LIMIT} counted"
+            )
+        else:
+            then = f"the job is dead then: this is its lost worker {CRASH_LIMIT} of {CRASH_LIMIT}"
         return f"{self.rows} back to waiting, attempts kept; {then}"
 
 
@@ -89,11 +95,13 @@ class Evidence:
     stale: Sequence[StaleJob]
     overdue: Sequence[Overdue]
     is_redis_away: bool
+    is_capped: bool
+    """Whether more is stale than is shown."""
 
 
 def evidence(older_s: float, known: Crew) -> Evidence:
     """Read what nobody has worked on for so long; a constant number of statements."""
-    rows = services.stale_batches_reset(older_s, dry_run=True)
+    rows = services.stale_batches_reset(older_s, dry_run=True, jobs=JOBS_LIMIT + 1)
     jobs = {
         job.id: job
         for job in Job.objects.filter(id__in={row.job_id for row in rows}).defer("error_details")
@@ -119,11 +127,12 @@ def evidence(older_s: float, known: Crew) -> Evidence:
                 heartbeat_at=job.heartbeat_at,
                 lease_expires_at=job.lease_expires_at,
                 lease_gen=job.lease_gen,
+                crash_count=job.crash_count,
                 owner=owner(job.worker_id, workers, is_redis_away=known.is_redis_away),
             )
         )
     return Evidence(
-        stale=sorted(stale, key=lambda each: each.oldest_at),
+        stale=sorted(stale, key=lambda each: each.oldest_at)[:JOBS_LIMIT],
         overdue=[
             Overdue(
                 job_id=job.id,
@@ -137,6 +146,7 @@ def evidence(older_s: float, known: Crew) -> Evidence:
             for job in late
         ],
         is_redis_away=known.is_redis_away,
+        is_capped=len(stale) > JOBS_LIMIT,
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from django.db import connection
 
 from observability.periods import Period
+from pipeline.assessment import Assessment, assess
 from pipeline.errors import ERRORS, ErrorCode
 from pipeline.models import OUTCOME_LATE
 from pipeline.states import Step
@@ -68,9 +69,12 @@ class Group:
         if self.works and self.absorbed == self.works:
             return "Nothing to do: every one has succeeded since."
         try:
-            return ERRORS[ErrorCode(self.cause)].advice
+            advice = ERRORS[ErrorCode(self.cause)].advice
         except ValueError:
             return ""
+        if assess(self.cause, self.failed) is Assessment.LIKELY_OUTAGE:
+            return f"Likely an outage of the provider: {self.failed} are lost to it. {advice}"
+        return advice
 
 
 @dataclass(frozen=True, kw_only=True)

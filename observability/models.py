@@ -143,6 +143,8 @@ class BulkItem(models.Model):
     )
     said = models.TextField(blank=True, default="", db_default="")
     """Why it was left, or what failed; a word of ours."""
+    tries = models.SmallIntegerField(default=0, db_default=0)
+    """Ticks in which the database was in its way."""
     settled_at = fields.optional_time()
     created_at = fields.created_at()
 

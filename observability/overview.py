@@ -27,7 +27,7 @@ from observability.forecast import (
 from observability.incidents import Standing, incident_answer, next_probe, standings
 from observability.periods import Period, Window
 from observability.quarters import Quarter, quarters
-from observability.queue import Queue, queue
+from observability.queue import FAILED_WINDOW, Queue, queue
 from observability.rates import Rates, rates
 from observability.workers import Crew, crew
 from pipeline.gate import Gate, GateState
@@ -94,20 +94,35 @@ class Overview:
     def problems(self) -> list[Problem]:
         """What is wrong beside incidents and pauses, each with what to do."""
         found = [Problem(f"{said[0].upper()}{said[1:]}.") for said in clock_problems(self.ticks)]
-        if not self.crew.alive and not self.queue.is_empty:
+        if self.crew.is_redis_away:
+            found.append(
+                Problem("Redis does not answer: no worker is woken. Start it; nothing is lost.")
+            )
+        elif not self.crew.alive and not self.queue.is_empty:
             found.append(
                 Problem("No worker is alive, and work waits. Start manage.py rqworker-pool.")
             )
+        return found
+
+    @property
+    def decisions(self) -> list[Problem]:
+        """What has ended badly, and stays so until somebody decides."""
+        found = []
         if self.queue.dead.number:
             _, noun = counted(self.queue.dead.number, "dead job").split(" ", 1)
             words = f"{self.queue.dead} {noun} in need of a decision."
             found.append(Problem(words, page="admin:stale"))
+        if self.queue.failed.number:
+            _, noun = counted(self.queue.failed.number, "record").split(" ", 1)
+            hours = int(FAILED_WINDOW.total_seconds() // 3600)
+            words = f"{self.queue.failed} {noun} failed within {hours} h, and not retried since."
+            found.append(Problem(words, page="admin:failures"))
         return found
 
     @property
     def is_well(self) -> bool:
         """Whether nothing is to be done."""
-        return not (self.incidents or self.pauses or self.problems)
+        return not (self.incidents or self.pauses or self.problems or self.decisions)
 
     @property
     def verdict(self) -> str:
@@ -116,6 +131,8 @@ class Overview:
             return self.incidents[0].answer
         if self.problems:
             return self.problems[0].words
+        if self.decisions:
+            return self.decisions[0].words
         return "Work is paused by an operator." if self.pauses else "All is well."
 
 

@@ -80,6 +80,8 @@ def _pass(rows: RecordRows, step: Step) -> Node:
     }
     ended = rows.job.completed_at is not None
     calls = [call for call in rows.calls if call.step == step]
+    # A pass that asks once for the whole record has calls of no batch and no chunk.
+    own = tuple(_call(call) for call in calls if not (call.batch_id or call.chunk_id))
     return Node(
         kind=Kind.PASS,
         id=step.value,
@@ -89,7 +91,7 @@ def _pass(rows: RecordRows, step: Step) -> Node:
         spent=_spent(calls, took_ms=_pass_ms(rows, step, calls)),
         cause=_job_cause(rows) if failed_here else None,
         notes=("not reached",) if ended and word is Word.WAITING else (),
-        children=children,
+        children=(*children, *own),
     )
 
 

@@ -23,6 +23,7 @@ from pipeline.queues import enqueue_step, enqueue_steps
 from pipeline.stages.intake import Received, Submission, receive
 from pipeline.states import Step
 from pipeline.transitions.holds import RELEASE_LIMIT
+from pipeline.transitions.stale import JOBS_LIMIT as STALE_JOBS_LIMIT
 from pipeline.types import Due
 from pipeline.verbs import (
     Cancelled,
@@ -142,15 +143,19 @@ def jobs_reconcile() -> reconciling.Tick:
 
 
 def stale_batches_reset(
-    older_than_s: float, *, dry_run: bool = False, job_id: UUID | None = None
+    older_than_s: float,
+    *,
+    dry_run: bool = False,
+    job_id: UUID | None = None,
+    jobs: int = STALE_JOBS_LIMIT,
 ) -> list[transitions.Stale]:
     """Put batches and chunks back to `pending` that nobody has worked on for so many seconds.
 
     Of one job, or of all. Only where the lease of their job has run out, or the job is not
-    running; attempts are kept. A dry run returns what would be put back. At most 100 jobs at a
-    time, oldest first.
+    running; attempts are kept. A dry run returns what would be put back. At most so many jobs
+    at a time, oldest first.
     """
-    found = transitions.find_stale(older_than_s, job_id=job_id)
+    found = transitions.find_stale(older_than_s, jobs, job_id=job_id)
     if dry_run or not found:
         return found
     # A lost lease is taken in one place, with its crash counted; that puts its rows back too.

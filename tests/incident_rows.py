@@ -23,6 +23,7 @@ def calls(
     *,
     of: ProviderModel = GEMINI,
     ago_s: float = 0.0,
+    step: Step = Step.PASS1,
     **columns: Any,
 ) -> None:
     """Insert calls of a job's session that ended so many seconds ago."""
@@ -31,7 +32,7 @@ def calls(
     made = ProviderCall.objects.bulk_create(
         ProviderCall(
             processing_session_id=session,
-            step=Step.PASS1,
+            step=step,
             attempt=1,
             outcome=outcome,
             provider=of.provider,

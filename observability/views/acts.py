@@ -1,4 +1,4 @@
-"""One verb about one thing: what will happen, then, with a reason, it does. And the queues."""
+"""A verb about a queue or provider: what will happen, then, with a reason, it does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from observability.acts import VERBS, Verb, applies, named, perform, target_of
 from observability.queue import Depth, queue
@@ -18,7 +17,7 @@ from observability.views.guard import page, verb
 from observability.views.shown import shown
 from pipeline.errors import UserError
 from pipeline.liveness import clock_ticks
-from pipeline.models import Incident, Job, Pause
+from pipeline.models import Incident, Pause
 from pipeline.provider.factory import named_provider
 from pipeline.states import IncidentState
 from pipeline.words import PASS_TITLES, Word
@@ -42,7 +41,7 @@ def act(request: HttpRequest, name: str) -> HttpResponse:
     except UserError as error:
         return _confirm(request, chosen, text, problem=error.message, reason=reason)
     messages.success(request, f"{named(chosen, target)}: {said}.")
-    return redirect(_home(chosen, target))
+    return redirect("admin:queues")
 
 
 @page()
@@ -124,16 +123,6 @@ def _confirm(
         verb=chosen,
         target=target,
         is_open=applies(chosen, target),
-        home=_home(chosen, target),
         problem=problem,
         reason=reason,
     )
-
-
-def _home(chosen: Verb, target: str) -> str:
-    if chosen.target_kind != "job":
-        return reverse("admin:queues")
-    record = Job.objects.filter(id=target).values_list("shell_file_id", flat=True).first()
-    if record is None:
-        raise Http404
-    return reverse("admin:record", args=[record])

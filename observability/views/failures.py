@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import django_filters
 from django import forms
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
 from observability.charts import bars
@@ -27,6 +27,7 @@ from pipeline.words import PASS_TITLES, counted
 LISTED = 50
 WINDOWS = [(window.value, window.words) for window in Window]
 PERIOD_FIELDS = ("window", "since", "until")
+ABSORBED = "absorbed"
 TIME = forms.DateTimeInput(attrs={"type": "datetime-local"})
 
 
@@ -76,7 +77,7 @@ class Failed(Times):
     model = django_filters.CharFilter(label="Model")
     state = django_filters.ChoiceFilter(
         label="Now",
-        choices=[("failed", "failed for good"), ("absorbed", "succeeded since")],
+        choices=[("failed", "failed for good"), (ABSORBED, "succeeded since")],
         method="standing",
         empty_label="whatever became of it",
     )
@@ -139,7 +140,7 @@ def members(request: HttpRequest) -> HttpResponse:
         advice=Cause(code=cause).advice,
         query=asked.urlencode(),
         period_query=urlencode(period.fields),
-        retry_query=_retry_query(cause, step, period),
+        retry_query=_retry_query(asked, period),
     )
 
 
@@ -190,12 +191,17 @@ def _period(request: HttpRequest) -> tuple[Period, str]:
         return Period.last(Window.DAY, now), f"{error.message}; these are the last 24 hours"
 
 
-def _retry_query(cause: str, step: str, period: Period) -> str:
-    """Return the same filter for a retry; empty where no cause of the taxonomy is chosen."""
-    if cause not in ErrorCode._value2member_map_:
+def _retry_query(asked: QueryDict, period: Period) -> str:
+    """Return the same filter for a retry; empty where there is nothing to retry by it."""
+    cause, step = asked.get("cause", ""), asked.get("step", "")
+    if cause not in ErrorCode._value2member_map_ or asked.get("state") == ABSORBED:
         return ""
     query = {"error_code": cause, **period.fields}
-    return urlencode(query | ({"step": step} if step in Step.values else {}))
+    if step in Step.values:
+        query["step"] = step
+    if model := asked.get("model", ""):
+        query["model"] = model
+    return urlencode(query)
 
 
 def _trend(group: Group) -> Any:

@@ -9,8 +9,8 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
-from observability.acts import VERBS
 from observability.answers import cost, first_broken
+from observability.bulk.kinds import KINDS
 from observability.coverage import coverage
 from observability.drilldown import drilled
 from observability.keyset import keyset_page
@@ -63,9 +63,9 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         found=found,
         passes=found.root.children,
         verbs=[
-            verb
-            for verb in VERBS.values()
-            if rows.job.status in verb.open_to and request.user.has_perm(verb.right.permission)
+            kind
+            for kind in KINDS.values()
+            if rows.job.status in kind.open_to and request.user.has_perm(kind.right.permission)
         ],
         can_retry=why_not_retried(rows.job) is None,
         retry_node=_RETRIED_ALONE.get(path[-1].kind)

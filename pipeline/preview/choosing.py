@@ -12,10 +12,19 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
+from django.db.models.fields.json import KT
 
 from pipeline.errors import ErrorCode, UserError
-from pipeline.models import Batch, Chunk, EncounterResult, IncidentJob, Job
-from pipeline.preview.values import Ineligible, Selection
+from pipeline.models import (
+    OUTCOME_OK,
+    Batch,
+    Chunk,
+    EncounterResult,
+    IncidentJob,
+    Job,
+    ProviderCall,
+)
+from pipeline.preview.values import JOBS_LIMIT, Ineligible, Selection
 from pipeline.states import JobStatus, WorkStatus
 from pipeline.transitions import Scope
 
@@ -35,21 +44,52 @@ class Found:
     scope: Scope
 
 
-def found_by(selection: Selection) -> tuple[list[Found], list[Ineligible]]:
+Chosen = tuple[list[Found], list[Ineligible], bool]
+"""What is taken up, what is left, and whether there is more than was looked at."""
+
+
+def in_short(jobs: QuerySet[Job, Job]) -> QuerySet[Job, Job]:
+    """Read what a preview says of a job; its history is long, and says nothing here."""
+    return jobs.only(
+        "shell_file_id", "status", "current_step", "error_code", "park_reason", "incident_id",
+        "pause_id", "created_at",
+    ).annotate(underlying=KT("error_details__underlying_error"))  # fmt: skip
+
+
+def oldest(
+    jobs: QuerySet[Job, Job], first: frozenset[JobStatus] = frozenset()
+) -> tuple[list[Job], bool]:
+    """Return the oldest jobs up to the limit, those of some statuses first; whether more follow."""
+    # What is left alone anyhow takes no place of what is not: a second preview sees the rest.
+    order = [Case(When(status__in=first, then=0), default=1)] if first else []
+    rows = list(in_short(jobs).order_by(*order, "created_at", "id")[: JOBS_LIMIT + 1])
+    return rows[:JOBS_LIMIT], len(rows) > JOBS_LIMIT
+
+
+_RETRIED = frozenset({JobStatus.FAILED, JobStatus.PARKED})
+"""Statuses of jobs that may be retried with others."""
+
+
+def found_by(selection: Selection) -> Chosen:
     if selection.error_code is not None:
         return _by_code(selection, selection.error_code)
     if selection.incident is not None:
-        return _by_incident(selection.incident)
+        of_it = IncidentJob.objects.filter(
+            incident_id=selection.incident, effect=IncidentJob.FAILED
+        )
+        return _whole(Job.objects.filter(id__in=of_it.values("job_id")))
+    if selection.jobs is not None:
+        return _whole(Job.objects.filter(id__in=selection.jobs))
     job, scope, failed = _by_id(selection)
     reason = why_not_retried(job, part=None if scope.is_all else failed)
     if reason is not None:
-        return [], [_left(job, reason)]
-    return [Found(job=job, scope=scope)], []
+        return [], [_left(job, reason)], False
+    return [Found(job=job, scope=scope)], [], False
 
 
 def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
     """Return the job of an id, which of its work is meant, and how that stands."""
-    jobs = Job.objects.order_by("-created_at")
+    jobs = in_short(Job.objects.order_by("-created_at"))
     if selection.record is not None:
         return _one(jobs.filter(shell_file_id=selection.record), selection), Scope(), ""
     if selection.job is not None:
@@ -76,21 +116,20 @@ def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
     return job, Scope(encounters=(), batches=(), chunks=(chunk.id,)), chunk.status
 
 
-def _by_incident(incident: UUID) -> tuple[list[Found], list[Ineligible]]:
-    """Return the jobs that an incident has failed, whole; those that it parked go on unaided."""
-    failed = IncidentJob.objects.filter(incident_id=incident, effect=IncidentJob.FAILED)
-    jobs = Job.objects.filter(id__in=failed.values("job_id")).order_by("created_at", "id")
+def _whole(jobs: QuerySet[Job, Job]) -> Chosen:
+    """Return which of these jobs are retried, each as a whole."""
+    rows, is_capped = oldest(jobs, _RETRIED)
     found, left = [], []
-    for job in jobs:
+    for job in rows:
         reason = why_not_retried(job)
         if reason is None:
             found.append(Found(job=job, scope=Scope()))
         else:
             left.append(_left(job, reason))
-    return found, left
+    return found, left, is_capped
 
 
-def _by_code(selection: Selection, code: ErrorCode) -> tuple[list[Found], list[Ineligible]]:
+def _by_code(selection: Selection, code: ErrorCode) -> Chosen:
     failed = Q(status=WorkStatus.FAILED) & (
         Q(error_code=code) | Q(error_context__final_underlying_error=code)
     )
@@ -103,21 +142,10 @@ def _by_code(selection: Selection, code: ErrorCode) -> tuple[list[Found], list[I
     own = Q(error_details__error_code=code) | Q(error_details__underlying_error=code)
     is_failed = Q(status=JobStatus.FAILED)
     with_code = Q(own) | (is_failed & (Exists(batches) | Exists(chunks)))
-    jobs = Job.objects.filter(with_code).order_by("created_at", "id")
+    jobs = Job.objects.filter(with_code)
     if selection.step is not None:
         jobs = jobs.filter(current_step=selection.step)
-    # One that is parked for its retry has not ended; it failed when it was parked.
-    if selection.since is not None:
-        jobs = jobs.filter(
-            Q(completed_at__gte=selection.since)
-            | Q(completed_at=None, updated_at__gte=selection.since)
-        )
-    if selection.until is not None:
-        jobs = jobs.filter(
-            Q(completed_at__lte=selection.until)
-            | Q(completed_at=None, updated_at__lte=selection.until)
-        )
-    rows = list(jobs)
+    rows, is_capped = oldest(jobs.filter(_when(selection, code)), _RETRIED)
     scopes = _scopes_of_code([job.shell_file_id for job in rows], code, failed)
     found, left = [], []
     for job in rows:
@@ -129,7 +157,38 @@ def _by_code(selection: Selection, code: ErrorCode) -> tuple[list[Found], list[I
             found.append(Found(job=job, scope=scope))
         else:
             left.append(_left(job, reason))
-    return found, left
+    return found, left, is_capped
+
+
+def _when(selection: Selection, code: ErrorCode) -> Q:
+    """Bound jobs by the model and the times of a selection, as the list of its failures does.
+
+    That is by the failed calls; by the job's end where it has failed without one.
+    """
+    # One that is parked for its retry has not ended; it failed when it was parked.
+    since, until = Q(), Q()
+    if selection.since is not None:
+        since = Q(completed_at__gte=selection.since) | Q(
+            completed_at=None, updated_at__gte=selection.since
+        )
+    if selection.until is not None:
+        until = Q(completed_at__lte=selection.until) | Q(
+            completed_at=None, updated_at__lte=selection.until
+        )
+    if selection.since is None and not selection.model:
+        return until
+    # In the words of the partial index, or it is not used.
+    calls = ProviderCall.objects.exclude(outcome=OUTCOME_OK).filter(outcome=code)
+    meant = calls
+    if selection.since is not None:
+        meant = meant.filter(created_at__gte=selection.since)
+    if selection.model:
+        meant = meant.filter(model=selection.model)
+    called = Q(shell_file_id__in=meant.values("processing_session__shell_file_id"))
+    if selection.model:
+        return until & called
+    own = calls.filter(processing_session__shell_file_id=OuterRef("shell_file_id"))
+    return until & (called | (~Exists(own) & since))
 
 
 def _scopes_of_code(records: Sequence[UUID], code: ErrorCode, failed: Q) -> dict[UUID, Scope]:

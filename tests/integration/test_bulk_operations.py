@@ -34,10 +34,10 @@ def a_client(role: Role) -> Client:
 
 
 def started(client: Client, **fields: Any) -> BulkOperation:
-    """Start a retry as the form does; give its operation."""
-    response = client.post(
-        reverse("admin:retry_start"), {"token": uuid4(), "reason": "it is back", **fields}
-    )
+    """Start a retry as the form of its preview does; give its operation."""
+    shown = client.get(reverse("admin:retry"), fields).context["fields"]
+    form = {"token": uuid4(), "reason": "it is back", **shown, **fields}
+    response = client.post(reverse("admin:retry_start"), form)
     assert response.status_code == HTTPStatus.FOUND, response.context["problem"]
     operation_id = response.headers["Location"].rstrip("/").rsplit("/", 1)[-1]
     return BulkOperation.objects.get(id=operation_id)
@@ -81,10 +81,13 @@ def test_a_double_click_starts_one_operation_with_one_item_for_a_job() -> None:
 
     first = started(client, record=record, token=token)
     second = started(client, record=record, token=token)
+    of_one_form = [each.objects.count() for each in (BulkOperation, BulkItem, AuditEvent)]
     other_form = started(client, record=record)
     advance()
 
     assert first == second != other_form
+    assert of_one_form == [1, 1, 1]
+    assert BulkOperation.objects.count() == BulkItem.objects.count() == 2
     results = dict(BulkItem.objects.values_list("operation_id", "state"))
     # Whoever comes second finds the job in line already, and leaves it.
     assert results == {first.id: BulkItem.DONE, other_form.id: BulkItem.LEFT}
@@ -103,6 +106,32 @@ def test_all_that_failed_with_a_code_is_retried_and_nothing_that_failed_later() 
     operation = started(client, **fields)
 
     assert [item.shell_file_id for item in operation.items.all()] == [within]
+
+
+def test_retry_these_takes_what_the_list_of_failures_shows() -> None:
+    """By the model and the time of the calls, whenever the job has ended."""
+    shown = a_wide_record(encounters=1, batches=3)
+    of_other_model = a_wide_record(encounters=1, batches=3)
+    called_earlier = a_wide_record(encounters=1, batches=3)
+    ProviderCall.objects.filter(processing_session__shell_file=of_other_model).update(model="other")
+    ProviderCall.objects.filter(processing_session__shell_file=called_earlier).update(
+        created_at=timezone.now() - timedelta(hours=2)
+    )
+    model = ProviderCall.objects.exclude(model="other").values_list("model", flat=True)[0]
+    client = a_client(Role.OPERATOR)
+
+    members = client.get(
+        reverse("admin:failure_members"),
+        {"cause": "API_5XX", "window": "1h", "model": model, "step": "pass1"},
+    )
+    preview = client.get(f"{reverse('admin:retry')}?{members.context['retry_query']}")
+    absorbed = client.get(
+        reverse("admin:failure_members"), {"cause": "API_5XX", "state": "absorbed"}
+    )
+
+    assert {call.record_id for call in members.context["listed"].rows} == {shown}
+    assert [each.shell_file_id for each in preview.context["found"].eligible] == [shown]
+    assert absorbed.context["retry_query"] == ""
 
 
 def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
@@ -125,15 +154,16 @@ def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "said", "status"),
     [
-        ({"reason": " "}, "give a reason"),
-        ({"record": "00000000-0000-0000-0000-000000000000"}, ""),
-        ({"record": "none"}, "names nothing that can be retried"),
+        ({"reason": " "}, "give a reason", HTTPStatus.OK),
+        ({"seen": ""}, "nothing of what you saw is left", HTTPStatus.OK),
+        ({"record": "00000000-0000-0000-0000-000000000000"}, "", HTTPStatus.BAD_REQUEST),
+        ({"record": "none"}, "names nothing that can be retried", HTTPStatus.BAD_REQUEST),
     ],
 )
 def test_what_cannot_be_started_is_shown_again_with_the_reason(
-    fields: dict[str, str], said: str
+    fields: dict[str, str], said: str, status: HTTPStatus
 ) -> None:
     record = a_wide_record(encounters=1, batches=1)
     client = a_client(Role.OPERATOR)
@@ -141,7 +171,7 @@ def test_what_cannot_be_started_is_shown_again_with_the_reason(
 
     page = client.post(reverse("admin:retry_start"), form)
 
-    assert page.status_code == HTTPStatus.OK
+    assert page.status_code == status
     assert said in page.context["problem"]
     assert page.context["problem"]
     assert not BulkOperation.objects.exists()

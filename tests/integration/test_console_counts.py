@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import redis
@@ -143,6 +144,9 @@ def test_a_worker_without_heartbeat_or_lease_is_in_error_and_an_unknown_one_is_g
 def _in_redis(client: redis.Redis, name: str, state: str, *, ago_s: float = 0.0) -> None:
     """Register a worker that has beaten so many seconds ago."""
     beat = timezone.now() - timedelta(seconds=ago_s)
-    facts = {"state": state, "last_heartbeat": beat.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
+    facts: dict[Any, Any] = {
+        "state": state,
+        "last_heartbeat": beat.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+    }
     client.sadd(REDIS_WORKER_KEYS, f"rq:worker:{name}")
     client.hset(f"rq:worker:{name}", mapping=facts)

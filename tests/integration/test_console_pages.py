@@ -25,7 +25,15 @@ from observability.periods import Period, Window
 from observability.rights import Role
 from observability.templatetags import console
 from pipeline import duties
-from pipeline.models import Batch, IncidentJob, Job, ProviderCall, RecordBatch, ShellFile
+from pipeline.models import (
+    Batch,
+    ClockTick,
+    IncidentJob,
+    Job,
+    ProviderCall,
+    RecordBatch,
+    ShellFile,
+)
 from pipeline.states import IncidentKind, JobStatus, Step, WorkStatus
 from tests import records
 from tests.incident_rows import an_incident, calls
@@ -91,7 +99,30 @@ def test_the_overview_does_without_redis(viewer: Client, settings: Any) -> None:
 
     page, _ = asked(viewer, reverse("admin:overview"))
 
-    assert "Redis is away" in page.content.decode()
+    words = page.content.decode()
+    assert "Redis is away" in words
+    assert "Redis does not answer: no worker is woken." in words
+    assert "✓ open" not in words
+    assert "All is well." not in words
+
+
+def test_all_is_well_while_nothing_waits_for_a_decision(viewer: Client, settings: Any) -> None:
+    settings.TIME_SCALE = 1.0
+    for duty in duties.names():
+        now = timezone.now()
+        ClockTick.objects.create(name=duty, started_at=now, last_ok_at=now, outcome="ok")
+    url = reverse("admin:overview")
+    well = viewer.get(url).content.decode()
+
+    failed = a_job(status=JobStatus.FAILED, completed_at=timezone.now())
+    ill = viewer.get(url).content.decode()
+    Job.objects.filter(id=failed.id).update(status=JobStatus.COMPLETED)
+    retried = viewer.get(url).context["found"].verdict
+
+    assert "All is well." in well
+    assert "All is well." not in ill
+    assert "1 record failed within 24 h, and not retried since." in ill
+    assert retried == "All is well."
 
 
 def test_a_record_of_300_batches_is_small_and_asks_a_constant_number(viewer: Client) -> None:
@@ -221,6 +252,18 @@ def test_failures_asks_a_constant_number(viewer: Client) -> None:
     assert full == empty <= FAILURES_STATEMENTS
 
 
+def test_a_call_of_a_pass_without_batches_is_found_and_opens(viewer: Client) -> None:
+    record = a_wide_record(encounters=1, batches=2)
+    job = Job.objects.get(shell_file_id=record)
+    calls(job, "API_5XX", step=Step.PASS3)
+    call = ProviderCall.objects.get(step=Step.PASS3)
+
+    found = viewer.get(reverse("admin:search"), {"q": str(call.id)}, follow=True)
+
+    assert found.context["node"].id == str(call.id)
+    assert [node.title for node in found.context["path"]][-2:] == ["Pass 3", "call 1"]
+
+
 def test_a_search_leads_to_what_an_id_stands_for(viewer: Client) -> None:
     job = a_job()
     incident = an_incident()
@@ -311,7 +354,11 @@ def test_the_queues_show_the_clocks_duties_as_the_overview_does(viewer: Client) 
 def test_a_record_that_is_parked_for_its_retry_can_be_retried_at_once(db: None) -> None:
     operator = client_of(Role.OPERATOR)
     soon = timezone.now() + timedelta(minutes=5)
-    parked = {"status": JobStatus.PARKED, "park_reason": "a test", "parked_until": soon}
+    parked: dict[str, Any] = {
+        "status": JobStatus.PARKED,
+        "park_reason": "a test",
+        "parked_until": soon,
+    }
     waits = a_job(error_code="API_5XX", **parked)
     held = a_job(incident=an_incident(), **parked)
     _, (batch, *_) = an_encounter(waits)

@@ -18,6 +18,7 @@ from observability.models import AuditEvent, BulkItem, BulkOperation
 from observability.rights import Role
 from pipeline.models import Batch, IncidentJob, Job
 from pipeline.states import JobStatus, WorkStatus
+from pipeline.transitions.recovery import CRASH_LIMIT
 from tests.incident_rows import an_incident
 from tests.rows import a_job, an_encounter
 from tests.wide import a_wide_record
@@ -144,6 +145,20 @@ def test_stale_work_is_shown_with_its_evidence_and_reset_one_or_all(operator: Cl
     assert set(_waiting()) == {one.shell_file_id, other.shell_file_id}
     assert set(Batch.objects.values_list("attempt_count", flat=True)) == {1}
     assert operator.get(reverse("admin:stale")).context["found"].stale == []
+
+
+def test_a_reset_says_beforehand_when_its_job_is_dead_afterwards(operator: Client) -> None:
+    goes_on, dies = a_stale_job(), a_stale_job()
+    Job.objects.filter(id=dies.id).update(crash_count=CRASH_LIMIT - 1)
+
+    page = operator.get(reverse("admin:stale"))
+    effects = {each.job_id: each.effect for each in page.context["found"].stale}
+    done(operator, "reset", older="600")
+
+    assert "back in line, with lost worker 1 of 3 counted" in effects[goes_on.id]
+    assert "the job is dead then: this is its lost worker 3 of 3" in effects[dies.id]
+    assert Job.objects.get(id=goes_on.id).status == JobStatus.PENDING
+    assert Job.objects.get(id=dies.id).status == JobStatus.DEAD
 
 
 def test_looking_at_stale_work_changes_nothing(operator: Client) -> None:

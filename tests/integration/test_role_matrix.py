@@ -5,6 +5,7 @@ The table is `tests/doors.py`; a URL that the resolver has and the table has not
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -145,7 +146,7 @@ def test_a_member_of_staff_without_a_right_neither_sees_nor_acts_on_a_queue() ->
         post(client, url, {"target": target, "reason": "idle hands", "post": "yes"}).status_code
         for url, target in (
             (reverse("admin:pipeline_job_delete", args=[job]), job),
-            (reverse("admin:act", args=["cancel"]), job),
+            (reverse("admin:mass_start", args=["cancel"]), job),
             (reverse("admin:act", args=["pause"]), known["pause"]),
         )
     }
@@ -299,3 +300,26 @@ def test_what_is_refused_leaves_no_audit_of_a_deed() -> None:
         post(client, url_of(door, known), form_of(door, known))
 
     assert not AuditEvent.objects.filter(result="done").exists()
+
+
+STOCK = {"subtitle"}
+"""Variables of the admin's own frame that it does not give to itself."""
+
+
+@pytest.mark.parametrize("door", PAGES, ids=lambda door: door.title)
+def test_no_page_shows_a_variable_that_its_view_does_not_give(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = a_client(Role.ADMINISTRATOR)
+    url = url_of(door, targets())
+
+    # Django shows nothing in its place, and says so to this logger alone.
+    with caplog.at_level(logging.DEBUG, "django.template"):
+        client.get(url)
+
+    missing = [said.getMessage() for said in caplog.records if said.name == "django.template"]
+    assert not [
+        each
+        for each in missing
+        if "console/" in each and not any(f"'{name}'" in each for name in STOCK)
+    ]

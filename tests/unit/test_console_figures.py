@@ -16,7 +16,7 @@ from observability.forecast import Outstanding, forecast, uses
 from observability.rights import RIGHT_NAMES, ROLES, Right, Role
 from observability.rows import RecordRows
 from observability.templatetags import console
-from observability.timeline import IDLE_WIDTH, LISTED, WIDTH, timeline
+from observability.timeline import IDLE_WIDTH, LISTED, WIDTH, Band, Call, timeline
 from pipeline.gate import Breaker, GateState
 from pipeline.models import Batch, Encounter, ProviderCall
 from pipeline.quotas import day_ends_at
@@ -180,7 +180,7 @@ def test_every_bar_lies_within_the_picture_however_often_nothing_ran() -> None:
     drawn = timeline(a_line(*(3_600.0 * number for number in range(200))))
 
     assert drawn is not None
-    bars = [*drawn.lanes[0].calls, *drawn.bands]
+    bars: list[Call | Band] = [*drawn.lanes[0].calls, *drawn.bands]
     assert len(bars) == 200 + 199
     assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH for bar in bars)
     # What ran takes the most of it.
@@ -213,6 +213,29 @@ def test_a_group_that_was_absorbed_needs_nothing() -> None:
     )
 
     assert group.advice.startswith("Nothing to do")
+
+
+@pytest.mark.parametrize(("lost", "is_outage"), [(5, False), (6, True)])
+def test_a_group_of_more_than_five_lost_to_the_provider_is_likely_an_outage(
+    lost: int, is_outage: bool
+) -> None:
+    group = Group(
+        source=Source.CALL,
+        cause="API_5XX",
+        step=Step.PASS1,
+        model="flash",
+        records=1,
+        works=lost,
+        calls=3 * lost,
+        absorbed=0,
+        failed=lost,
+        first=NOW,
+        last=NOW,
+        trend=[3 * lost],
+    )
+
+    assert group.advice.startswith("Likely an outage") == is_outage
+    assert "retry when it has recovered" in group.advice
 
 
 def test_almost_all_is_not_all() -> None:
