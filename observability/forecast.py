@@ -89,7 +89,9 @@ SELECT w.calls, w.tokens, u.pages, j.jobs, j.most FROM (
   ) works
 ) w, (
   SELECT coalesce(sum(coalesce(f.page_count, greatest(f.pages_read, 1))), 0) AS pages
-  FROM live JOIN shell_files f ON f.id = live.shell_file_id
+  FROM live, LATERAL (
+    SELECT page_count, pages_read FROM shell_files WHERE id = live.shell_file_id OFFSET 0
+  ) f
   WHERE live.current_step <> 'pass1' OR NOT EXISTS (
     SELECT FROM pass1_encounter_results r WHERE r.shell_file_id = live.shell_file_id)
 ) u, (

@@ -198,6 +198,7 @@ def targets() -> dict[str, str]:
         selection={"error_code": "API_5XX"},
         expected={
             "jobs": 1,
+            "is_capped": False,
             "ineligible": {"it is running": 2},
             "calls": 1,
             "pages": 3,

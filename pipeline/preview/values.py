@@ -165,4 +165,5 @@ class Preview:
             "cost_usd": self.cost_usd,
             "quota_minutes": round(self.quota_minutes, 2),
             "same_versions": self.same_versions,
+            "is_capped": self.is_capped,
         }

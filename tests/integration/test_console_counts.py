@@ -13,6 +13,7 @@ from rq.worker_registration import REDIS_WORKER_KEYS
 from observability import forecast, queue, workers
 from observability.failures import groups
 from observability.forecast import outstanding
+from observability.overview import outlook, overview
 from observability.periods import Period, Window
 from observability.workers import crew
 from pipeline.models import OUTCOME_LATE, Batch, Job
@@ -51,6 +52,24 @@ def test_records_that_are_planned_hide_none_that_are_not(monkeypatch: pytest.Mon
 
     assert (left.pages, left.jobs, left.is_capped) == (1, 1, False)
     assert (more.pages, more.jobs, more.is_capped) == (2, 2, True)
+
+
+def test_what_is_outstanding_is_the_same_on_every_page() -> None:
+    calls(
+        a_job(status=JobStatus.COMPLETED, completed_at=timezone.now()),
+        "OK",
+        accepted=True,
+        input_tokens=5_000,
+        page_range_start=1,
+        page_range_end=10,
+    )
+    a_job(step=Step.PAGES)
+
+    left, _ = outlook()
+
+    # By the hour's calls a page has 500 tokens, not what is assumed without them.
+    assert left.tokens == 500
+    assert overview().left == left
 
 
 def test_late_replies_count_towards_the_cap_of_the_failures() -> None:

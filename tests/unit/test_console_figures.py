@@ -16,7 +16,7 @@ from observability.forecast import Outstanding, forecast, uses
 from observability.rights import RIGHT_NAMES, ROLES, Right, Role
 from observability.rows import RecordRows
 from observability.templatetags import console
-from observability.timeline import IDLE_WIDTH, LISTED, WIDTH, timeline
+from observability.timeline import IDLE_WIDTH, LISTED, WIDTH, Band, Call, timeline
 from pipeline.gate import Breaker, GateState
 from pipeline.models import Batch, Encounter, ProviderCall
 from pipeline.quotas import day_ends_at
@@ -180,7 +180,7 @@ def test_every_bar_lies_within_the_picture_however_often_nothing_ran() -> None:
     drawn = timeline(a_line(*(3_600.0 * number for number in range(200))))
 
     assert drawn is not None
-    bars: list[Any] = [*drawn.lanes[0].calls, *drawn.bands]
+    bars: list[Call | Band] = [*drawn.lanes[0].calls, *drawn.bands]
     assert len(bars) == 200 + 199
     assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH for bar in bars)
     # What ran takes the most of it.

@@ -99,6 +99,8 @@ def lines(found: Preview) -> list[str]:
         f"Retry {found.selection}",
         f"  Eligible      {counted(records, 'record')} · {counted(encounters, 'failed encounter')}",
     ]
+    if found.is_capped:
+        said.append("  These are the oldest of more; retry again for the rest")
     if found.ineligible:
         why = " · ".join(f"{reason} ({number})" for reason, number in found.reasons.items())
         said.append(f"  Not eligible  {len(found.ineligible)}: {why}")
