@@ -17,7 +17,7 @@ from observability.rows import RecordRows
 from pipeline.errors import ErrorCode
 from pipeline.models import OUTCOME_OK, Incident, ProviderCall
 from pipeline.states import Step
-from pipeline.words import PASS_TITLES, duration
+from pipeline.words import PASS_TITLES, counted, duration
 
 WIDTH = 1000
 ROW = 7
@@ -159,7 +159,10 @@ def timeline(rows: RecordRows, incidents: Sequence[Incident] = ()) -> Timeline |
     bands = [*scale.idle(), *_cooldowns(rows.calls, scale), *_incidents(incidents, scale)]
     failed = sum(lane.failed for lane in lanes)
     took = duration(scale.end - scale.start)
-    words = f"{len(rows.calls)} calls over {took} in {len(lanes)} lanes; {failed} of them failed."
+    words = (
+        f"{counted(len(rows.calls), 'call')} over {took} in {counted(len(lanes), 'lane')};"
+        f" {failed or 'none'} of them failed."
+    )
     return Timeline(lanes=lanes, bands=bands, ticks=list(scale.ticks()), height=y, words=words)
 
 

@@ -115,7 +115,8 @@ def mark_failed(result: EncounterResult, batches: Sequence[Batch], failed: Seque
     first = failed[0]
     succeeded = [b.batch_index + 1 for b in batches if b.status == WorkStatus.SUCCEEDED]
     names = "; ".join(
-        f"batch {b.batch_index + 1} ({words.pages(range(b.page_range_start, b.page_range_end + 1))}):"
+        f"batch {b.batch_index + 1}"
+        f" ({words.pages(range(b.page_range_start, b.page_range_end + 1))}):"
         f" {(b.error_context or {}).get('final_underlying_error', b.error_code)}"
         for b in failed
     )
