@@ -269,9 +269,7 @@ def _visible(rows: RecordRows, step: Node) -> str:
     if not step.children:
         return ""
     complete = (
-        f"{_encounters(done)} {_are(len(done))} complete."
-        if done
-        else "no encounter is complete."
+        f"{_encounters(done)} {_are(len(done))} complete." if done else "no encounter is complete."
     )
     return f" Nothing of {_encounters(lost)} is visible; {complete}"
 

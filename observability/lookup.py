@@ -23,6 +23,7 @@ from pipeline.models import (
     Job,
     PendingEncounter,
     ProviderCall,
+    RecordBatch,
     Session,
     ShellFile,
     ZoneResult,
@@ -88,6 +89,16 @@ def locate(text: str) -> Located:
         more = ", …" if len(found) > SHOWN else ""
         raise IdError(f"{text} is the beginning of several ids: {names}{more}.")
     return found[0]
+
+
+def record_batch(text: str) -> UUID | None:
+    """Return the batch of records that an id, or its beginning, names alone; None for any other."""
+    try:
+        first, last = _bounds(text)
+    except IdError:
+        return None
+    found = RecordBatch.objects.filter(pk__gte=first, pk__lte=last).values_list("pk", flat=True)[:2]
+    return found[0] if len(found) == 1 else None
 
 
 def _bounds(text: str) -> tuple[UUID, UUID]:

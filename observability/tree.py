@@ -16,6 +16,7 @@ from uuid import UUID
 from observability.nodes import Cause, Kind, Node, Spent
 from observability.rows import RecordRows
 from pipeline.errors import ERRORS, ErrorCode
+from pipeline.jobs import PASSES
 from pipeline.models import (
     OUTCOME_OK,
     Batch,
@@ -104,9 +105,13 @@ def _pass(rows: RecordRows, step: Step) -> Node:
         counts={k: v for k, v in counts.items() if v},
         spent=_spent(calls, took_ms=_pass_ms(rows, step, calls)),
         cause=_job_cause(rows) if failed_here else None,
-        notes=("not reached",) if ended and word is Word.WAITING else (),
+        notes=_unreached(step) if ended and word is Word.WAITING else (),
         children=(*children, *own),
     )
+
+
+def _unreached(step: Step) -> tuple[str, ...]:
+    return ("not reached",) if step in PASSES else ("not in this version",)
 
 
 def _pass_word(rows: RecordRows, step: Step) -> Word:

@@ -86,6 +86,7 @@ PAGES = (
     Door(name="records"),
     Door(name="records", query={"is": "failed"}),
     Door(name="record", args=("record",), statements=18),
+    Door(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
     Door(name="record_pages", args=("record",), who=PHI, answer=HTTPStatus.FOUND),
     Door(name="record_page", args=("record", "1"), who=PHI, writes=AUDIT, statements=13),
     Door(name="page_image", args=("record", "1"), who=PHI, writes=AUDIT),
