@@ -85,7 +85,7 @@ PAGES = (
     Door(name="search", query={"q": "record"}, answer=HTTPStatus.FOUND),
     Door(name="records"),
     Door(name="records", query={"is": "failed"}),
-    Door(name="record", args=("record",), statements=18),
+    Door(name="record", args=("record",), statements=19),
     Door(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
     Door(name="record_pages", args=("record",), who=PHI, answer=HTTPStatus.FOUND),
     Door(name="record_page", args=("record", "1"), who=PHI, writes=AUDIT, statements=13),

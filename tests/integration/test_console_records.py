@@ -20,7 +20,16 @@ from django.utils import timezone
 
 from observability.drilldown import drill_down
 from observability.models import BulkItem, BulkOperation
-from pipeline.models import Job, Page, PageSource, RecordBatch, ShellFile, Summary
+from pipeline.models import (
+    Batch,
+    EncounterResult,
+    Job,
+    Page,
+    PageSource,
+    RecordBatch,
+    ShellFile,
+    Summary,
+)
 from pipeline.states import JobStatus, Step, WorkStatus
 from tests.incident_rows import an_incident, calls
 from tests.rows import a_job, an_encounter
@@ -97,7 +106,7 @@ def test_each_part_of_the_filter_keeps_what_it_names(client: Client) -> None:
         ("patient", "P-0000000000"),
         ("since", "soon"),
         ("batch", "1234"),
-        ("batch", str(uuid4())),
+        ("batch", "0b02ca07-dce8-4ca2-9850-8a2edbe5b7e8"),
     ],
 )
 def test_a_value_that_nothing_can_have_is_refused_in_one_line(
@@ -333,8 +342,13 @@ def test_a_dead_record_opens_at_what_was_at_work_and_says_dead_everywhere(client
     for index in range(1, 30):
         result, (batch,) = an_encounter(job, index=index)
         status = WorkStatus.PROCESSING if index == 29 else WorkStatus.SUCCEEDED
-        for row in (result, batch):
-            type(row).objects.filter(id=row.id).update(status=status)
+        done = (
+            {"completed_at": timezone.now(), "attempt_count": 1, "output": {}} if index < 29 else {}
+        )
+        Batch.objects.filter(id=batch.id).update(status=status, started_at=timezone.now(), **done)
+        EncounterResult.objects.filter(id=result.id).update(
+            status=status, batches_succeeded=int(index < 29)
+        )
 
     page = client.get(reverse("admin:record", args=[job.shell_file_id]))
     stale = words(client.get(reverse("admin:stale")))
@@ -381,7 +395,9 @@ def test_what_the_message_says_is_not_said_again(client: Client) -> None:
 
 def test_the_facts_of_a_record_are_in_words(client: Client) -> None:
     entry = {"event": "retried", "by": "demo", "reason": "again", "at": "2026-11-28T07:39:15+00:00"}
-    job = a_job(status=JobStatus.CANCELLED, error_details={"history": [entry]})
+    job = a_job(
+        status=JobStatus.CANCELLED, error_details={"history": [entry]}, completed_at=timezone.now()
+    )
     Summary.objects.filter(shell_file_id=job.shell_file_id).update(manual_review_required=True)
 
     page = client.get(reverse("admin:record", args=[job.shell_file_id]))
@@ -400,8 +416,8 @@ def test_the_map_of_pages_links_to_them_for_those_who_may_read_them(client: Clie
         shell_file_id=job.shell_file_id,
         page_number=1,
         source=PageSource.TEXT_LAYER,
-        width_pt=1,
-        height_pt=1,
+        width=1,
+        height=1,
     )
     url = reverse("admin:record", args=[job.shell_file_id])
     link = reverse("admin:record_page", args=[job.shell_file_id, 1])
