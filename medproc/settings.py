@@ -117,9 +117,11 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "observability.acting.ActingUser",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "observability.middleware.TimeLimit",
 ]
 
 TEMPLATES = [
@@ -171,7 +173,10 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
 # Duties of the clock that applications above the pipeline bring: seconds between two ticks, and
 # what is called, which returns a line to log or an empty one.
-CLOCK_DUTIES = {"bulk_operations": (2.0, "observability.bulk.running.advance")}
+CLOCK_DUTIES = {
+    "bulk_operations": (2.0, "observability.bulk.running.advance"),
+    "audit_head": (3600.0, "observability.chain.say_head"),
+}
 
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
 RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}

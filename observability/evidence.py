@@ -24,6 +24,7 @@ from pipeline import services
 from pipeline.models import Job
 from pipeline.states import JobStatus, Step
 from pipeline.transitions.recovery import CRASH_LIMIT
+from pipeline.transitions.stale import JOBS_LIMIT
 from pipeline.words import counted
 
 OVERDUE_READ = 50
@@ -94,11 +95,13 @@ class Evidence:
     stale: Sequence[StaleJob]
     overdue: Sequence[Overdue]
     is_redis_away: bool
+    is_capped: bool
+    """Whether more is stale than is shown."""
 
 
 def evidence(older_s: float, known: Crew) -> Evidence:
     """Read what nobody has worked on for so long; a constant number of statements."""
-    rows = services.stale_batches_reset(older_s, dry_run=True)
+    rows = services.stale_batches_reset(older_s, dry_run=True, jobs=JOBS_LIMIT + 1)
     jobs = {
         job.id: job
         for job in Job.objects.filter(id__in={row.job_id for row in rows}).defer("error_details")
@@ -129,7 +132,7 @@ def evidence(older_s: float, known: Crew) -> Evidence:
             )
         )
     return Evidence(
-        stale=sorted(stale, key=lambda each: each.oldest_at),
+        stale=sorted(stale, key=lambda each: each.oldest_at)[:JOBS_LIMIT],
         overdue=[
             Overdue(
                 job_id=job.id,
@@ -143,6 +146,7 @@ def evidence(older_s: float, known: Crew) -> Evidence:
             for job in late
         ],
         is_redis_away=known.is_redis_away,
+        is_capped=len(stale) > JOBS_LIMIT,
     )
 
 

@@ -6,6 +6,7 @@ pass and cause are looked for among so many rows at a time.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +17,10 @@ from uuid import UUID
 from django.db.models import Count, Q, QuerySet
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from observability.keyset import Page, keyset_page, neighbours, sifted_page
-from observability.periods import moment
+from observability.periods import Window, moment
 from pipeline.errors import ErrorCode, UserError
 from pipeline.models import (
     OUTCOME_LATE,
@@ -35,7 +37,7 @@ from pipeline.words import Word, counted
 LISTED = 50
 READ = 10_000
 """How many rows are looked at for a pass or a cause."""
-FIELDS = ("is", "step", "cause", "patient", "since", "until", "batch")
+FIELDS = ("is", "window", "step", "cause", "patient", "since", "until", "batch")
 STATES: dict[Word, JobStatus] = {
     Word.RUNNING: JobStatus.PROCESSING,
     Word.WAITING: JobStatus.PENDING,
@@ -58,6 +60,8 @@ class Chosen:
     batch_id: UUID | None = None
     since: datetime | None = None
     until: datetime | None = None
+    window: Window | None = None
+    """Of those that ended badly: how long ago at most."""
 
     @property
     def column(self) -> str:
@@ -73,6 +77,7 @@ class Chosen:
             "record_batch_id": self.batch_id,
             "created_at__gte": self.since,
             "created_at__lt": self.until,
+            "completed_at__gte": timezone.now() - self.window.length if self.window else None,
         }
         return Job.objects.filter(**{name: of for name, of in asked.items() if of is not None})
 
@@ -127,7 +132,12 @@ def chosen(asked: Mapping[str, str]) -> Chosen:
         raise UserError(f"there is no pass {step!r}; a pass is one of {', '.join(Step.values)}")
     if cause and cause not in ErrorCode._value2member_map_:
         raise UserError(f"there is no cause {cause!r}; causes are codes, such as API_5XX")
+    window = asked.get("window", "")
+    if window and window not in Window._value2member_map_:
+        raise UserError(f"window is one of {', '.join(Window)}")
+    ended = word in {Word.FAILED, Word.DEAD}
     return Chosen(
+        window=Window(window) if window and ended else None,
         status=STATES[Word(word)] if word else None,
         step=Step(step) if step else None,
         cause=cause,
@@ -141,10 +151,17 @@ def chosen(asked: Mapping[str, str]) -> Chosen:
 def _patient(pseudonym: str) -> UUID | None:
     if not pseudonym:
         return None
-    found = Patient.objects.filter(pseudonym=pseudonym.upper()).only("id").first()
+    found = patient_of(pseudonym)
     if found is None:
         raise UserError(f"no patient has the pseudonym {pseudonym!r}")
     return UUID(str(found.id))
+
+
+def patient_of(pseudonym: str) -> Patient | None:
+    """Return whose pseudonym it is, as `P-70E164160E`; None where it is nobody's."""
+    if not re.fullmatch(r"P-[0-9A-Z]{1,40}", pseudonym.upper()):
+        return None
+    return Patient.objects.filter(pseudonym=pseudonym.upper()).only("pseudonym").first()
 
 
 def _batch(text: str) -> UUID | None:

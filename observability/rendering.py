@@ -42,9 +42,10 @@ def outline(found: DrillDown, *, everything: bool = False) -> Line:
     return _line(found.root, kept, found.focus, everything)
 
 
-def hides(found: DrillDown) -> bool:
-    """Tell whether folding leaves out rows."""
-    return _size(outline(found)) < _size(outline(found, everything=True))
+def hides(found: DrillDown, folded: Line) -> bool:
+    """Tell whether folding leaves out rows; unfolded, each node has one, and each word on it."""
+    unfolded = (1 + len(node.notes) + bool(_reason(node)) for node in found.root.walk())
+    return _size(folded) < sum(unfolded)
 
 
 def _size(line: Line) -> int:

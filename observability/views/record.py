@@ -9,8 +9,8 @@ from uuid import UUID
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 
-from observability.acts import VERBS
-from observability.answers import cost, is_in_trouble, is_unpublished
+from observability.answers import cost, first_broken, is_in_trouble, is_unpublished
+from observability.bulk.kinds import KINDS
 from observability.coverage import coverage
 from observability.drilldown import drilled
 from observability.models import BulkItem
@@ -18,12 +18,14 @@ from observability.nodes import Kind, Node
 from observability.rendering import hides, outline
 from observability.rows import rows_of
 from observability.timeline import timeline
+from observability.tree import tree
 from observability.views.branches import branches
 from observability.views.guard import page
 from observability.views.shown import shown
 from observability.views.trail import trail
 from pipeline.models import Incident, IncidentJob, Job, ShellFile
-from pipeline.states import IncidentState, JobStatus, Step
+from pipeline.preview import why_not_retried
+from pipeline.states import IncidentState, Step, WorkStatus
 from pipeline.words import PASS_TITLES, Word, duration
 
 POLL_S = 5
@@ -39,9 +41,11 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         rows = rows_of(record_id)
     except ShellFile.DoesNotExist:
         raise Http404 from None
-    found = drilled(rows, focus=request.GET.get("node", ""))
-    if "node" not in request.GET and len(found.path()) == 1 and (at := _troubled(found.root)):
-        found = drilled(rows, focus=at)
+    root = tree(rows)
+    focus = request.GET.get("node", "")
+    if "node" not in request.GET and not first_broken(rows, root):
+        focus = _troubled(root)
+    found = drilled(rows, root, focus=focus)
     everything = request.GET.get("all") == "1"
     mine = IncidentJob.objects.filter(job_id=rows.job.id).values("incident_id")
     known = Incident.objects.filter(Q(id__in=mine) | Q(state=IncidentState.OPEN))[:20]
@@ -51,6 +55,8 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
     status = found.root.status
     unpublished = is_unpublished(found.root)
     tone = "failed" if is_in_trouble(rows, found.root) else "waiting" if unpublished else status
+    rowed = outline(found, everything=everything)
+    part = WorkStatus.FAILED.value if path[-1].status is Word.FAILED else path[-1].status.value
     return shown(
         request,
         "console/record.html",
@@ -67,17 +73,19 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         ],
         passes=found.root.children,
         verbs=[
-            verb
-            for verb in VERBS.values()
-            if rows.job.status in verb.open_to and request.user.has_perm(verb.right.permission)
+            kind
+            for kind in KINDS.values()
+            if rows.job.status in kind.open_to and request.user.has_perm(kind.right.permission)
         ],
-        can_retry=rows.job.status in {JobStatus.FAILED, JobStatus.CANCELLED},
-        retry_node=_RETRIED_ALONE.get(path[-1].kind) if path[-1].status is Word.FAILED else None,
-        tree=branches(outline(found, everything=everything), found.focus),
+        can_retry=why_not_retried(rows.job) is None,
+        retry_node=_RETRIED_ALONE.get(path[-1].kind)
+        if why_not_retried(rows.job, part=part) is None
+        else None,
+        tree=branches(rowed, found.focus),
         facts=_facts(path[-1]),
         history=_history(rows.job) if len(path) == 1 else [],
         tokens=_tokens(found.root),
-        can_unfold=not everything and hides(found),
+        can_unfold=not everything and hides(found, rowed),
         everything=everything,
         path=path[1:],
         node=path[-1],

@@ -33,20 +33,28 @@ def records(request: HttpRequest) -> HttpResponse:
     return shown(
         request,
         "console/records.html",
-        f"Records: {word}" if word else "Records",
+        _title(word, filtered),
         status=HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK,
         problem=problem,
         listed=listed,
         rows=[(job, said.get(job.shell_file_id, "")) for job in listed.rows],
         fields={name: asked.get(name, "") for name in FIELDS},
         word=word,
-        is_of_word_alone=set(asked) <= {"is"},
+        is_of_word_alone=set(asked) <= {"is", "window"},
         words=list(STATES),
         steps=list(PASS_TITLES.items()),
         causes=list(ErrorCode),
-        others=urlencode({name: of for name, of in asked.items() if name != "is"}),
+        others=urlencode({name: of for name, of in asked.items() if name not in {"is", "window"}}),
+        window=filtered.window,
         query=urlencode(asked),
         within=within(RECORDS, asked),
         column=filtered.column,
         read=READ if filtered.is_sifted else 0,
     )
+
+
+def _title(word: str, filtered: Chosen) -> str:
+    """Return `Records: failed in the last 24 hours`, `Records of batch 0b02ca07: waiting`."""
+    of = f" of batch {str(filtered.batch_id)[:8]}" if filtered.batch_id else ""
+    when = f" in the last {filtered.window.words}" if filtered.window else ""
+    return f"Records{of}: {word}{when}" if word else f"Records{of}"

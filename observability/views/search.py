@@ -7,9 +7,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from observability.lookup import IdError, locate, record_batch
+from observability.records import patient_of
 from observability.views.guard import page
 from observability.views.shown import shown
-from pipeline.models import Patient
 
 
 @page()
@@ -26,6 +26,8 @@ def search(request: HttpRequest) -> HttpResponse:
         if (batch := record_batch(text)) is not None:
             return redirect(reverse("admin:records", query={"batch": str(batch)}))
         return shown(request, "console/search.html", "Search", text=text, problem=str(error))
+    if located.kind == "record batch":
+        return redirect(reverse("admin:records", query={"batch": str(located.id)}))
     if located.shell_file_id is None:
         return redirect("admin:incident", located.id)
     url = reverse("admin:record", args=[located.shell_file_id])
@@ -40,8 +42,7 @@ def short(request: HttpRequest, digits: str) -> HttpResponse:
 
 
 def _of_patient(request: HttpRequest, text: str) -> HttpResponse:
-    pseudonym = text.upper()
-    if Patient.objects.filter(pseudonym=pseudonym).exists():
-        return redirect(reverse("admin:records", query={"patient": pseudonym}))
+    if found := patient_of(text):
+        return redirect(reverse("admin:records", query={"patient": found.pseudonym}))
     problem = f"No patient here has the pseudonym {text}."
     return shown(request, "console/search.html", "Search", text=text, problem=problem)

@@ -19,14 +19,23 @@ from observability.uploading.taking import (
     Outcome,
     close_batch,
     form_of,
+    refused,
     take_in,
     too_large,
 )
-from observability.views.guard import page, verb
+from observability.views.guard import Asked, page, verb
 from observability.views.shown import shown
 from pipeline import services
 from pipeline.errors import UserError
 from pipeline.models import RecordBatch
+
+
+def _asked(request: HttpRequest, batch_id: UUID | None = None) -> Asked:
+    if batch_id is None:
+        return Asked(verb="upload", right=Right.UPLOAD, target_kind="record")
+    return Asked(
+        verb="upload", right=Right.UPLOAD, target_kind="batch of records", target_id=batch_id
+    )
 
 
 @page(Right.UPLOAD)
@@ -35,7 +44,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     return _form(request)
 
 
-@verb(Right.UPLOAD)
+@verb(_asked)
 def files(request: HttpRequest) -> HttpResponse:
     """Take in the files of the form; answer JSON to the page's script, a page to anybody else."""
     wants_json = request.headers.get("Accept", "") == "application/json"
@@ -45,21 +54,22 @@ def files(request: HttpRequest) -> HttpResponse:
         if not outcomes:
             raise UserError("choose a file first")
     except UserError as error:
+        outcome = refused("", error, request.user)
         if wants_json:
-            return _json([Outcome(name="", message=error.message)])
+            return _json([outcome])
         return _form(request, problem=error.message)
     if wants_json:
         return _json(outcomes)
     return _form(request, outcomes=outcomes, batch_id=batch_id)
 
 
-@verb(Right.UPLOAD)
+@verb(_asked)
 def batch(request: HttpRequest) -> HttpResponse:
     """Open a batch for files that are sent one by one."""
     return JsonResponse({"batch": str(services.record_batch_open())})
 
 
-@verb(Right.UPLOAD)
+@verb(_asked)
 def close(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     """Close a batch; closing it twice changes nothing."""
     found = get_object_or_404(RecordBatch, id=batch_id)

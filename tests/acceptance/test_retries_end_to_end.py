@@ -268,9 +268,7 @@ def test_the_record_fails_as_a_whole_and_keeps_its_last_completed_pass(ran: Ran)
     assert job.error_details["underlying_error"] == "API_5XX"
     assert job.error_details["failure_encounter_id"] == str(first.healthcare_encounter_id)
     assert len(job.error_details["attempt_history"]) == 3
-    assert job.last_error.endswith(
-        ", batch 1 of 2 (page 13): API_5XX ×3; 2 of 8 encounters failed"
-    )
+    assert job.last_error.endswith(", batch 1 of 2 (page 13): API_5XX ×3; 2 of 8 encounters failed")
     listed = (summary.error_drill_down or {})["failures"]
     assert [(f["pages"], f["underlying_error"]) for f in listed] == [
         ([13, 13], "API_5XX"),

@@ -132,6 +132,33 @@ def test_the_keys_turn_to_the_next_record_of_a_list_and_retry_a_chosen_group(
     assert operator.complaints == []
 
 
+def test_rows_without_a_link_are_passed_over_by_keyboard(
+    context: BrowserContext, server: str, night: Night
+) -> None:
+    viewer = logged_in(context, server, Role.VIEWER)
+    page = viewer.page
+    page.goto(f"{server}/admin/queues/")
+
+    # A viewer pauses no queue; of all rows that of the incident's provider has a link.
+    for key in ("j", "k", "j"):
+        page.keyboard.press(key)
+        expect(page.get_by_role("link", name="outage since")).to_be_focused()
+
+    assert viewer.complaints == []
+
+
+def test_a_bar_of_the_time_line_leads_to_its_call(
+    operator: Watched, server: str, night: Night
+) -> None:
+    page = operator.page
+    page.goto(f"{server}/admin/records/{night.failed}/")
+
+    page.locator(".c-time .b-failed").last.click()
+
+    expect(page.locator("#detail-title")).to_contain_text("Call")
+    assert operator.complaints == []
+
+
 def test_a_failed_record_is_retried_by_keyboard_and_watched_to_the_end(
     operator: Watched, server: str, night: Night
 ) -> None:

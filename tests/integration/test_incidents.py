@@ -21,7 +21,7 @@ from pipeline import incidents, services
 from pipeline.assessment import Assessment, assess_record
 from pipeline.errors import CallFacts, ErrorCode
 from pipeline.judging import Thresholds
-from pipeline.models import Incident, IncidentJob, Job, Pause
+from pipeline.models import Incident, IncidentJob, Job, Pause, ProviderCall
 from pipeline.quotas import day_ends_at
 from pipeline.states import IncidentKind, IncidentState, JobStatus, Step
 from pipeline.transitions import Failure, claim, close_incident, fail_step, fenced, park
@@ -195,6 +195,20 @@ def test_a_refused_key_opens_at_the_first_call_and_parks_the_step_that_met_it() 
     assert (job.status, job.incident_id) == (JobStatus.PARKED, incident.id)
     assert job.park_reason == "the provider gemini gemini-3.5-flash-lite refuses the key"
     assert incidents.opened(IncidentKind.CREDENTIALS, GEMINI) == incident.id
+
+
+@pytest.mark.django_db
+def test_an_outage_that_a_worker_meets_began_with_the_first_failure_of_the_window() -> None:
+    job = a_job()
+    calls(job, "API_5XX", 2, ago_s=40)
+    calls(job, "OK", ago_s=30)
+    calls(job, "API_5XX", ago_s=20, of=OTHER_MODEL)
+    breaker_saw = timezone.now() - timedelta(seconds=5)
+
+    incidents.opened(IncidentKind.OUTAGE, GEMINI, first_failure_at=breaker_saw)
+
+    first = ProviderCall.objects.filter(outcome="API_5XX").order_by("created_at")[0]
+    assert Incident.objects.get().first_failure_at == first.created_at
 
 
 @pytest.mark.django_db
