@@ -100,16 +100,6 @@ def locate(text: str) -> Located:
     return found[0]
 
 
-def record_batch(text: str) -> UUID | None:
-    """Return the batch of records that an id, or its beginning, names alone; None for any other."""
-    try:
-        first, last = _bounds(text)
-    except IdError:
-        return None
-    found = RecordBatch.objects.filter(pk__gte=first, pk__lte=last).values_list("pk", flat=True)[:2]
-    return found[0] if len(found) == 1 else None
-
-
 def _bounds(text: str) -> tuple[UUID, UUID]:
     digits = text.strip().lower().replace("-", "")
     if not re.fullmatch(r"[0-9a-f]{1,32}", digits):

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from observability.lookup import IdError, locate, record_batch
+from observability.lookup import IdError, locate
 from observability.records import patient_of
 from observability.views.guard import page
 from observability.views.shown import shown
@@ -23,8 +23,6 @@ def search(request: HttpRequest) -> HttpResponse:
     try:
         located = locate(text)
     except IdError as error:
-        if (batch := record_batch(text)) is not None:
-            return redirect(reverse("admin:records", query={"batch": str(batch)}))
         return shown(request, "console/search.html", "Search", text=text, problem=str(error))
     if located.kind == "record batch":
         return redirect(reverse("admin:records", query={"batch": str(located.id)}))
