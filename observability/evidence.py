@@ -207,11 +207,19 @@ def _is_worker(pid: int) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Loss:
+    """A worker, or its work process, that was lost."""
+
+    at: datetime | None
+    name: str
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Death:
     """How a dead job came to its end."""
 
-    crashes: Sequence[tuple[datetime | None, Owner | None]]
-    """When, and who was lost."""
+    crashes: Sequence[Loss]
 
 
 def deaths(jobs: Sequence[Job], known: Crew) -> dict[UUID, Death]:
@@ -220,8 +228,8 @@ def deaths(jobs: Sequence[Job], known: Crew) -> dict[UUID, Death]:
     return {
         job.id: Death(
             crashes=[
-                (
-                    datetime.fromisoformat(entry["at"]) if entry.get("at") else None,
+                _loss(
+                    entry,
                     owner(entry.get("worker_id"), workers, is_redis_away=known.is_redis_away),
                 )
                 for entry in _history(job)
@@ -230,6 +238,18 @@ def deaths(jobs: Sequence[Job], known: Crew) -> dict[UUID, Death]:
         )
         for job in jobs
     }
+
+
+def _loss(entry: Mapping[str, Any], lost: Owner | None) -> Loss:
+    """Say what was lost: a worker that is still there has lost the process of this step alone."""
+    at = datetime.fromisoformat(entry["at"]) if entry.get("at") else None
+    if lost is None:
+        return Loss(at=at, name="", words="a worker that is not known")
+    if not lost.is_gone:
+        words = f"its work process was lost; the worker itself lives: {lost.registered}"
+    else:
+        words = f"the worker was lost: {lost.registered}; {lost.process}"
+    return Loss(at=at, name=lost.name, words=words)
 
 
 def _history(job: Job) -> list[dict[str, Any]]:

@@ -188,7 +188,8 @@ def _facts(node: Node) -> list[str]:
     waits = facts.get("rate_limit_waits", 0)
     if not facts.get("attempt_count") and not waits:
         return []
-    said = [f"attempt {facts['attempt_count']} of {facts['max_attempts']}"]
+    spent = facts["attempt_count"]
+    said = [f"attempt {spent} of {facts['max_attempts']}"] if spent else ["no attempt spent"]
     said += [counted(waits, "limited call")] if waits else []
     return [*said, f"{counted(node.absorbed, 'failed call')} absorbed"] if node.absorbed else said
 

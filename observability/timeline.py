@@ -17,7 +17,7 @@ from observability.rows import RecordRows
 from pipeline.errors import ErrorCode
 from pipeline.models import OUTCOME_OK, Incident, ProviderCall
 from pipeline.states import Step
-from pipeline.words import PASS_TITLES, duration
+from pipeline.words import PASS_TITLES, counted, duration
 
 WIDTH = 1000
 ROW = 7
@@ -173,7 +173,10 @@ def timeline(rows: RecordRows, incidents: Sequence[Incident] = ()) -> Timeline |
     every = [(lane.title, call) for lane in lanes for call in lane.calls]
     every.sort(key=lambda each: each[1].kind == "ok")
     took = duration(scale.end - scale.start)
-    words = f"{len(rows.calls)} calls over {took} in {len(lanes)} lanes; {failed} of them failed."
+    words = (
+        f"{counted(len(rows.calls), 'call')} over {took} in {counted(len(lanes), 'lane')};"
+        f" {failed or 'none'} of them failed."
+    )
     return Timeline(
         lanes=lanes,
         bands=bands,

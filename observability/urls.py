@@ -6,7 +6,7 @@ Imports the views. Names are those of the admin's namespace: `admin:overview`, `
 from __future__ import annotations
 
 from django.contrib.admin import AdminSite
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, re_path
 
 from observability.views import (
     acts,
@@ -19,6 +19,7 @@ from observability.views import (
     overview,
     reading,
     record,
+    records,
     search,
     stale,
     upload,
@@ -30,7 +31,10 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
     pages = [
         path("overview/", overview.overview, name="overview"),
         path("search/", search.search, name="search"),
-        path("records/", record.records, name="records"),
+        path("records/", records.records, name="records"),
+        re_path(
+            r"^records/(?P<digits>[0-9a-fA-F-]{6,35})/$", search.short, name="record_by_digits"
+        ),
         path("records/<uuid:record_id>/", record.record, name="record"),
         path("records/<uuid:record_id>/pages/", reading.to_page, name="record_pages"),
         path(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 from django.db.models import Model
@@ -17,6 +18,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from observability import answers
+from observability.keyset import place_of
 from observability.lookup import LOCATED
 from observability.nodes import Kind, Node
 from pipeline import words
@@ -127,6 +129,32 @@ def counted(number: int, noun: str) -> str:
 def pass_title(step: str) -> str:
     """Return `Pass 0.5` for `pass05`."""
     return words.PASS_TITLES[Step(step)]
+
+
+@register.filter
+def place(row: Model, column: str) -> str:
+    """Return the place of a row in its list, which `?at=` of its page carries."""
+    return place_of(row, column)
+
+
+@register.filter
+def retry_query(query: dict[str, str]) -> str:
+    """Return the filter of a group of failures as the retry of it."""
+    names = {"cause": "error_code"}
+    return urlencode({names.get(name, name): of for name, of in query.items() if name != "source"})
+
+
+@register.filter
+def about(amount: Any) -> str:
+    """Return `≈ $0.021`, or `less than $0.001`."""
+    said = answers.dollars(float(amount))
+    return f"≈ {said}" if said.startswith("$") else said
+
+
+@register.filter
+def about_minutes(minutes: float) -> str:
+    """Return `≈ 4.2 min`, or `less than 0.1 min`."""
+    return f"≈ {minutes:.1f} min" if minutes >= 0.05 else "less than 0.1 min" if minutes else "none"
 
 
 @register.filter

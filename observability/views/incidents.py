@@ -8,6 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -70,6 +72,9 @@ def incident(request: HttpRequest, incident_id: UUID) -> HttpResponse:
             step=F("job__current_step"),
             status=F("job__status"),
             why=F("job__last_error"),
+            cause=Coalesce(
+                KeyTextTransform("underlying_error", "job__error_details"), "job__error_code"
+            ),
         )
         .order_by()
     )

@@ -253,6 +253,25 @@ def test_every_right_has_a_name_and_only_the_administrator_has_all() -> None:
     ]
 
 
+def test_small_amounts_are_said_in_words() -> None:
+    assert console.about("0.0001") == "less than $0.001"
+    assert console.about("0.021") == "≈ $0.021"
+    assert console.about(0) == "≈ $0"
+    assert [console.about_minutes(n) for n in (0, 0.01, 4.2)] == [
+        "none",
+        "less than 0.1 min",
+        "≈ 4.2 min",
+    ]
+
+
+def test_one_lane_is_one_and_none_failed_is_none() -> None:
+    drawn = timeline(a_line(0))
+
+    assert drawn is not None
+    assert drawn.words.endswith(" in 1 lane; none of them failed.")
+    assert drawn.words.startswith("1 call over ")
+
+
 def test_the_stylesheet_is_small() -> None:
     path = finders.find("console/console.css")
 
