@@ -205,7 +205,6 @@ def targets() -> dict[str, str]:
             "input_tokens": 7000,
             "cost_usd": "0.001",
             "quota_minutes": 0.1,
-            "is_capped": False,
         },
         reason="a test",
         requested_by="somebody",
