@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
@@ -63,10 +63,8 @@ def operation(request: HttpRequest, operation_id: UUID) -> HttpResponse:
     numbers = {**states, AGAIN: again}
     state = request.GET.get("state", "")
     listed = _listed(found, state).filter(place__gte=_place(request)).order_by("place")
-    items = list(listed[: LISTED + 1])
-    status_of = dict(
-        Job.objects.filter(id__in=[item.job_id for item in items]).values_list("id", "status")
-    )
+    status = Job.objects.filter(id=OuterRef("job_id")).values("status")[:1]
+    items = list(listed.annotate(job_status=Subquery(status))[: LISTED + 1])
     return shown(
         request,
         "console/operation.html",
@@ -85,7 +83,7 @@ def operation(request: HttpRequest, operation_id: UUID) -> HttpResponse:
         state=state if state in numbers else "",
         tabs=[(name, numbers[name]) for name in ORDER],
         jobs=sorted(jobs.items()),
-        items=[(item, status_of.get(item.job_id)) for item in items[:LISTED]],
+        items=items[:LISTED],
         next_place=items[LISTED].place if len(items) > LISTED else None,
         is_over=found.finished_at is not None,
         is_settled=not _OPEN & jobs.keys(),

@@ -156,7 +156,7 @@ def test_the_items_of_an_operation_are_listed_by_what_came_of_them(operator: Cli
     url = reverse("admin:bulk_operation", args=[operation.id])
 
     listed = {
-        state: [item.job_id for item, _ in operator.get(url, {"state": state}).context["items"]]
+        state: [item.job_id for item in operator.get(url, {"state": state}).context["items"]]
         for state in ("left", "done", "failed", "failed again", "waiting")
     }
 
