@@ -181,4 +181,4 @@ def _choice(name: str, fields: dict[str, str]) -> dict[str, Any]:
 def _place(request: HttpRequest) -> int:
     """Return the place of the first item to be listed."""
     text = request.GET.get("from", "0")
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
