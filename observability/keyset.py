@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -83,6 +83,7 @@ def _parsed(place: str) -> tuple[datetime, UUID] | None:
     at, _, row_id = place.partition("~")
     try:
         moment = datetime.fromisoformat(at)
-        return (moment, UUID(row_id)) if moment.tzinfo else None
-    except ValueError:
+        # In UTC: near the ends of the calendar another zone's moment has no year that is one.
+        return (moment.astimezone(UTC), UUID(row_id)) if moment.tzinfo else None
+    except (ValueError, OverflowError):
         return None

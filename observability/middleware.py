@@ -1,38 +1,72 @@
-"""What a page says whose statement was stopped by the time limit. Imports the frame of a page."""
+"""What no page has to say for itself: a request that no column can hold, a page that took too long.
+
+Imports the guard's time limit. Both are answered in one clear line and leave nothing in the log of
+what was typed.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
+from urllib.parse import unquote
 
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
+from django.template import loader
+from psycopg.errors import QueryCanceled
 
-from observability.views.shown import shown
+from observability.views.guard import PAGE_DEADLINE_MS
 
 logger = logging.getLogger(__name__)
 
-STOPPED = "57014"
-"""SQLSTATE of a statement that ran into `statement_timeout`."""
+_NUL = "\0"
 
 
-class TimeLimit:
-    """Answer 503 with one line where the database was given up on."""
+class ClearRefusals:
+    """Refuses NUL bytes with 400, and answers 503 where a statement took too long."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Pass the request on."""
+        """Answer, unless path, query or a cookie holds what PostgreSQL cannot."""
+        # Cookies too: one may hold the key by which a session is looked for.
+        if any(_NUL in text for text in _addressed(request)):
+            return _nul()
         return self._get_response(request)
 
-    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer for a view, or the rendering of its page, that was stopped."""
-        is_stopped = getattr(error.__cause__, "sqlstate", None) == STOPPED
-        if not isinstance(error, OperationalError) or not is_stopped:
+    def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
+        """Refuse the same in the fields of a form, which the CSRF check has read by now."""
+        if request.method != "POST":
             return None
-        logger.warning("a page took too long: %s", request.path)
-        return shown(
-            request, "console/too_long.html", "Too long", status=HTTPStatus.SERVICE_UNAVAILABLE
-        )
+        fields = request.POST.lists()
+        return _nul() if any(_NUL in text for k, each in fields for text in (k, *each)) else None
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Say that a page took too long; another error is not ours."""
+        if not (isinstance(error, OperationalError) and isinstance(error.__cause__, QueryCanceled)):
+            return None
+        route = request.resolver_match.route if request.resolver_match else "?"
+        logger.warning(
+            "a statement of %s took more than %d s", route, PAGE_DEADLINE_MS // 1000,
+            extra={"action": "page_timed_out", "route": route},
+        )  # fmt: skip
+        response = _page("503.html", HTTPStatus.SERVICE_UNAVAILABLE)
+        response["Retry-After"] = "30"
+        return response
+
+
+def _addressed(request: HttpRequest) -> Iterator[str]:
+    yield request.path_info
+    yield unquote(request.META.get("QUERY_STRING", ""))
+    yield from request.COOKIES.values()
+
+
+def _nul() -> HttpResponse:
+    return _page("400.html", HTTPStatus.BAD_REQUEST)
+
+
+def _page(template: str, status: HTTPStatus) -> HttpResponse:
+    # Without the request: nothing of it is shown, and no database is asked who it is.
+    return HttpResponse(loader.render_to_string(template), status=status)

@@ -1,7 +1,8 @@
 """What every list and page of the admin shares.
 
 Imports Django's admin and the console's rights. A row is looked at, never added, changed or
-deleted; a search is for an exact id; columns that hold PHI are neither shown nor read.
+deleted; a search is for an exact id; columns that hold PHI are neither shown nor read, nor asked
+about by a filter of the URL. Each page is read like one of the console's: within a time limit.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from uuid import UUID
 from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet, UUIDField
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from observability.admin.meaning import code_column, meaning
 from observability.rights import Right
+from observability.views.guard import reading
 
 if TYPE_CHECKING:
     # Django's own class takes no parameter at run time.
@@ -32,6 +35,12 @@ else:
 COUNTED = 10_001
 """A list counts no further: a full count of five million rows takes a third of a second, one that
 stops here two milliseconds (`design.md` §9)."""
+OF_THE_SENDER = ("user_agent", "ip_address", "idempotency_key", "storage_key")
+"""Columns about whoever sent a record and where its bytes lie; for those who may read PHI."""
+
+
+_YES_OR_NO = (("1", "yes"), ("0", "no"))
+"""What the filter of a column without choices sends."""
 
 
 # Django's own class takes no parameter at run time.
@@ -115,7 +124,8 @@ class ReadOnlyAdmin(_ModelAdmin):
 
         Behind a code stands what it means.
         """
-        names = [f.name for f in self.model._meta.fields if f.name not in self.phi]
+        hidden = {*self.phi, *self._hidden_from(request)}
+        names = [f.name for f in self.model._meta.fields if f.name not in hidden]
         column = code_column(self.model)
         if column is not None:
             names.insert(names.index(column) + 1, "code_meaning")
@@ -134,7 +144,48 @@ class ReadOnlyAdmin(_ModelAdmin):
         """Return the rows without the columns that are not shown."""
         match = request.resolver_match
         is_list = match is not None and str(match.url_name).endswith("_changelist")
-        return super().get_queryset(request).defer(*self.phi, *(self.heavy if is_list else ()))
+        unread = (*self.heavy, *self._of_the_sender()) if is_list else self._hidden_from(request)
+        return super().get_queryset(request).defer(*self.phi, *unread)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Allow what the list's own filters send, and nothing else.
+
+        The stock admin filters by any column of the table and says how many rows match, which would
+        tell letter by letter what a column holds that nobody is shown.
+        """
+        name, _, kind = lookup.rpartition("__")
+        if name not in self.list_filter:
+            return False
+        field = self.model._meta.get_field(name)
+        if kind == "isnull":
+            return field.null and value in {"True", "False"}
+        values = {str(each) for each, _ in getattr(field, "flatchoices", None) or _YES_OR_NO}
+        return kind == "exact" and value in values
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the list, in a read-only transaction with a time limit."""
+        with reading():
+            return _rendered(super().changelist_view(request, extra_context))
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show a row, in the same way."""
+        with reading():
+            return _rendered(super().changeform_view(request, object_id, form_url, extra_context))
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show what Django wrote down of a row, in the same way."""
+        with reading():
+            return _rendered(super().history_view(request, object_id, extra_context))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Model], search_term: str
@@ -149,3 +200,15 @@ class ReadOnlyAdmin(_ModelAdmin):
             return queryset.none(), False
         matches = reduce(or_, (Q(**{name: wanted}) for name in self.id_fields))
         return queryset.filter(matches), False
+
+    def _hidden_from(self, request: HttpRequest) -> tuple[str, ...]:
+        may = request.user.has_perm(Right.READ_PHI.permission)
+        return () if may else self._of_the_sender()
+
+    def _of_the_sender(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.model._meta.fields if f.name in OF_THE_SENDER)
+
+
+def _rendered(response: HttpResponse) -> HttpResponse:
+    """Render a page now: some of what it shows is read while it is rendered."""
+    return response.render() if isinstance(response, TemplateResponse) else response

@@ -25,10 +25,10 @@ from tests.integration.test_role_matrix import OUR_TABLES, url_of
 
 pytestmark = pytest.mark.django_db
 
-LIST_STATEMENTS = 4
-"""Who asks (two), how many there are, and the rows."""
-ROW_STATEMENTS = 10
-"""Who asks (two), the row, and the name of each row that it refers to."""
+LIST_STATEMENTS = 7
+"""Who asks (two), the transaction with its limit (three), how many there are, and the rows."""
+ROW_STATEMENTS = 13
+"""Who asks, the transaction, the row, and the name of each row that it refers to."""
 FEW_ROWS = {"incidents", "incident_jobs", "pauses", "clock_ticks", "record_batches"}
 """Tables that an incident, an operator or a submission adds a row to, not a record."""
 READ_IN_LISTS = {"review_flags"}
