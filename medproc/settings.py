@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.core.management.utils import get_random_secret_key
 
-from medproc import addresses, embedded, env, private
+from medproc import addresses, embedded, env, logs, private
 
 ENVIRONMENT, ENVIRONMENT_PROBLEMS = env.load()
 
@@ -176,6 +176,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 100
 CLOCK_DUTIES = {
     "bulk_operations": (2.0, "observability.bulk.running.advance"),
     "audit_head": (3600.0, "observability.chain.say_head"),
+    "sweep_uploads": (3600.0, "observability.uploading.sweeping.sweep"),
 }
 
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
@@ -234,13 +235,21 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         **{name: {"level": "INFO"} for name in ("medproc", "pipeline", "observability")},
-        # What is typed into a search could name a patient, so no query string is logged.
+        # What is typed could name a patient, so neither a query nor an unknown path is logged.
         "django.server": {
             "handlers": ["stderr"],
             "level": "INFO",
             "filters": ["paths_only"],
             "propagate": False,
         },
-        "django.request": {"filters": ["paths_only"]},
+        **{
+            name: {"filters": ["paths_only"]}
+            for name in (
+                "django.request",
+                "django.security.csrf",
+                # A filter is not handed down, and Django logs each refusal under its own name.
+                *(f"django.security.{name}" for name in logs.REFUSALS),
+            )
+        },
     },
 }

@@ -53,7 +53,7 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
         path("upload/", upload.upload, name="upload"),
         path("upload/files/", upload.files, name="upload_files"),
         path("upload/batch/", upload.batch, name="upload_batch"),
-        path("upload/batch/<uuid:batch_id>/close/", upload.close, name="upload_close"),
+        path("upload/batch/<str:batch>/close/", upload.close, name="upload_close"),
         path("failures/", failures.failures, name="failures"),
         path("failures/members/", failures.members, name="failure_members"),
         path("retry/", bulk.preview, name="retry"),

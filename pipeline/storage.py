@@ -6,6 +6,7 @@ Imports Django's storage, so that the same code serves a folder and an S3-compat
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import logging
 import shutil
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
 
@@ -25,7 +27,7 @@ from pipeline.errors import ErrorCode, PipelineError
 logger = logging.getLogger(__name__)
 
 _BLOCK = 1 << 20
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """The disk, the owner's quota, or what a process may write to a file, is used up."""
 
 
@@ -53,7 +55,7 @@ def store(source: BinaryIO) -> Stored:
         key = default_storage.save(name, File(source))
     except OSError as error:
         discard(name)
-        if error.errno not in _NO_ROOM:
+        if error.errno not in NO_ROOM:
             raise
         raise PipelineError(code=ErrorCode.STORAGE_FULL) from None
     return Stored(key=key, sha256=digest.hexdigest(), size_bytes=size)
@@ -73,7 +75,10 @@ def local_path(key: str) -> Iterator[Path]:
     try:
         path = default_storage.path(key)
     except NotImplementedError:
-        with tempfile.NamedTemporaryFile(prefix="medproc-") as copy:
+        folder = settings.FILE_UPLOAD_TEMP_DIR
+        with tempfile.NamedTemporaryFile(prefix="medproc-", dir=folder) as copy:
+            # By the lock the sweep of the folder knows it from what a killed process has left.
+            fcntl.flock(copy, fcntl.LOCK_EX)
             with default_storage.open(key) as stored:
                 shutil.copyfileobj(stored, copy, _BLOCK)
             copy.flush()

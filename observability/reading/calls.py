@@ -1,4 +1,4 @@
-"""What a call was asked and what it answered, and how two answers differ. PHI.
+"""What a call was asked and what it answered. PHI.
 
 Imports the pipeline's stages and prompts. A prompt is not kept: it is rendered again from the pages
 and compared by its hash, so that nobody takes another prompt for the one that was sent.
@@ -10,7 +10,6 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
@@ -27,8 +26,6 @@ from pipeline.types import PageSlice, PageText
 
 LONGEST_REPLY = 2_000_000
 """Characters of a reply that are shown."""
-COMPARED_LINES = 3_000
-CONTEXT_LINES = 3
 
 
 class Prompt(StrEnum):
@@ -95,47 +92,6 @@ def set_out(text: str) -> tuple[str, bool]:
         return json.dumps(json.loads(text), indent=1, ensure_ascii=False), True
     except (ValueError, RecursionError):
         return text, False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """A line of two texts side by side; `kind` is same, changed, or folded."""
-
-    kind: str
-    left: str | None = field(default=None, repr=False)
-    right: str | None = field(default=None, repr=False)
-    folded: int = 0
-
-
-def difference(left: Sequence[str], right: Sequence[str]) -> list[Line]:
-    """Return both texts line by line; what is alike and far from a change is folded."""
-    lines: list[Line] = []
-    matcher = SequenceMatcher(None, left[:COMPARED_LINES], right[:COMPARED_LINES], autojunk=False)
-    for tag, l0, l1, r0, r1 in matcher.get_opcodes():
-        if tag == "equal":
-            lines += _folded(left[l0:l1], at_start=l0 == 0, at_end=l1 == len(left))
-            continue
-        for at in range(max(l1 - l0, r1 - r0)):
-            lines.append(
-                Line(
-                    kind="changed",
-                    left=left[l0 + at] if l0 + at < l1 else None,
-                    right=right[r0 + at] if r0 + at < r1 else None,
-                )
-            )
-    return lines
-
-
-def _folded(alike: Sequence[str], *, at_start: bool, at_end: bool) -> Iterator[Line]:
-    head = 0 if at_start else CONTEXT_LINES
-    tail = 0 if at_end else CONTEXT_LINES
-    hidden = len(alike) - head - tail
-    if hidden < CONTEXT_LINES:
-        head, hidden = len(alike), 0
-    yield from (Line(kind="same", left=text, right=text) for text in alike[:head])
-    if hidden:
-        yield Line(kind="folded", folded=hidden)
-        yield from (Line(kind="same", left=t, right=t) for t in alike[len(alike) - tail :])
 
 
 def _missing(call: ProviderCall) -> str:

@@ -19,9 +19,11 @@ from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db import transaction
 
 from observability import audit
-from pipeline import services
-from pipeline.errors import ErrorCode, PipelineError, UserError
-from pipeline.models import Job, RecordBatch, ShellFile
+from observability.uploading.batches import own
+from pipeline import services, storage
+from pipeline.database import is_away
+from pipeline.errors import ERRORS, ErrorCode, PipelineError, UserError
+from pipeline.models import RecordBatch, ShellFile
 from pipeline.stages.intake import Submission
 
 PRIORITIES = range(-100, 101)
@@ -53,14 +55,14 @@ class Outcome:
     """Why it was refused, and what to do."""
 
 
-def form_of(posted: Mapping[str, Any]) -> Form:
+def form_of(posted: Mapping[str, Any], actor: AbstractBaseUser | AnonymousUser) -> Form:
     """Read the fields. Raises UserError in words for whoever filled them in."""
     try:
         token = UUID(str(posted.get("token", "")))
-        batch = str(posted.get("batch") or "")
-        batch_id = UUID(batch) if batch else None
     except ValueError:
         raise UserError("open the upload page anew; its form is not whole") from None
+    batch = str(posted.get("batch") or "")
+    batch_id = own(batch, actor) if batch else None
     patient = str(posted.get("patient", "")).strip()
     if len(patient) > LONGEST_REFERENCE:
         raise UserError(f"a patient reference has at most {LONGEST_REFERENCE} characters")
@@ -87,7 +89,8 @@ def take_in(
     name = file.name or ""
     path = Path(file.temporary_file_path())
     key = _key(path, form, actor)
-    is_repeated = ShellFile.objects.filter(idempotency_key=key).exists()
+    records = ShellFile.objects.filter(idempotency_key=key)
+    is_repeated, stored = records.exists(), ""
     try:
         with transaction.atomic():
             received = services.record_submit(
@@ -102,6 +105,7 @@ def take_in(
                     ip_address=ip_address,
                 )
             )
+            stored = records.values_list("storage_key", flat=True).get()
             audit.record(
                 actor,
                 "upload",
@@ -116,15 +120,19 @@ def take_in(
             )
     except PipelineError as error:
         return refused(name, error, actor)
+    except Exception as error:
+        _let_go(stored, error)
+        raise
     return Outcome(name=name, record_id=received.shell_file_id, is_repeated=is_repeated)
 
 
-def too_large(name: str, actor: AbstractBaseUser | AnonymousUser) -> Outcome:
+def left_out(name: str, code: ErrorCode, actor: AbstractBaseUser | AnonymousUser) -> Outcome:
     """Refuse a file that was left out while it arrived."""
-    message = (
-        f"The file is larger than {settings.MAX_UPLOAD_MB} MB; split it, or raise MAX_UPLOAD_MB."
-    )
-    return refused(name, PipelineError(message, code=ErrorCode.INPUT_TOO_LARGE), actor)
+    message = ERRORS[code].advice
+    if code is ErrorCode.INPUT_TOO_LARGE:
+        limit = settings.MAX_UPLOAD_MB
+        message = f"The file is larger than {limit} MB; split it, or raise MAX_UPLOAD_MB."
+    return refused(name, PipelineError(message, code=code), actor)
 
 
 def refused(name: str, error: PipelineError, actor: AbstractBaseUser | AnonymousUser) -> Outcome:
@@ -140,9 +148,13 @@ def refused(name: str, error: PipelineError, actor: AbstractBaseUser | Anonymous
     return Outcome(name=name, code=code, message=error.message)
 
 
-def close_batch(batch_id: UUID) -> None:
-    """End a batch of uploads with the records that it has."""
-    services.record_batch_close(batch_id, Job.objects.filter(record_batch_id=batch_id).count())
+def _let_go(key: str, error: Exception) -> None:
+    """Discard stored bytes that no record names after all.
+
+    A COMMIT whose answer was lost may have gone through; then a record does name them.
+    """
+    if key and not is_away(error) and not ShellFile.objects.filter(storage_key=key).exists():
+        storage.discard(key)
 
 
 def _key(path: Path, form: Form, actor: AbstractBaseUser | AnonymousUser) -> str:

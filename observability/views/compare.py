@@ -11,7 +11,8 @@ from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 
 from observability.answers import thousands
-from observability.reading.calls import COMPARED_LINES, Line, difference, reply_lines
+from observability.reading.calls import reply_lines
+from observability.reading.differing import COMPARED_LINES, Line, difference
 from observability.views.guard import Seen, page, phi, reading
 from observability.views.shown import shown
 from pipeline.models import ProviderCall

@@ -9,33 +9,26 @@ from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from observability.rights import Right
-from observability.uploading.handler import TOO_LARGE
-from observability.uploading.taking import (
-    Form,
-    Outcome,
-    close_batch,
-    form_of,
-    refused,
-    take_in,
-    too_large,
-)
+from observability.uploading.batches import KIND, close_batch, handed_out, open_batch, own
+from observability.uploading.handler import LEFT_OUT
+from observability.uploading.taking import Form, Outcome, form_of, left_out, refused, take_in
 from observability.views.guard import Asked, page, verb
 from observability.views.shown import shown
-from pipeline import services
 from pipeline.errors import UserError
 from pipeline.models import RecordBatch
 
 
-def _asked(request: HttpRequest, batch_id: UUID | None = None) -> Asked:
-    if batch_id is None:
+def _asked(request: HttpRequest, batch: str = "") -> Asked:
+    if not batch:
         return Asked(verb="upload", right=Right.UPLOAD, target_kind="record")
-    return Asked(
-        verb="upload", right=Right.UPLOAD, target_kind="batch of records", target_id=batch_id
-    )
+    try:
+        batch_id: object = own(batch, request.user)
+    except UserError:
+        batch_id = ""
+    return Asked(verb="upload", right=Right.UPLOAD, target_kind=KIND, target_id=batch_id)
 
 
 @page(Right.UPLOAD)
@@ -49,7 +42,7 @@ def files(request: HttpRequest) -> HttpResponse:
     """Take in the files of the form; answer JSON to the page's script, a page to anybody else."""
     wants_json = request.headers.get("Accept", "") == "application/json"
     try:
-        form = form_of(request.POST)
+        form = form_of(request.POST, request.user)
         outcomes, batch_id = _taken(request, form, is_alone=wants_json)
         if not outcomes:
             raise UserError("choose a file first")
@@ -66,16 +59,18 @@ def files(request: HttpRequest) -> HttpResponse:
 @verb(_asked)
 def batch(request: HttpRequest) -> HttpResponse:
     """Open a batch for files that are sent one by one."""
-    return JsonResponse({"batch": str(services.record_batch_open())})
+    return JsonResponse({"batch": handed_out(open_batch(request.user), request.user)})
 
 
 @verb(_asked)
-def close(request: HttpRequest, batch_id: UUID) -> HttpResponse:
-    """Close a batch; closing it twice changes nothing."""
-    found = get_object_or_404(RecordBatch, id=batch_id)
-    if found.submitted_at is None:
-        close_batch(batch_id)
-    return JsonResponse({"batch": str(batch_id)})
+def close(request: HttpRequest, batch: str) -> HttpResponse:
+    """Close a batch of one's own; closing it twice changes nothing."""
+    try:
+        batch_id = own(batch, request.user)
+    except UserError as error:
+        raise BadRequest from error
+    close_batch(batch_id, request.user)
+    return JsonResponse({"batch": batch})
 
 
 def _taken(
@@ -83,10 +78,13 @@ def _taken(
 ) -> tuple[list[Outcome], UUID | None]:
     """Take in all files of the request; several of them make a batch of records."""
     uploaded = cast("list[TemporaryUploadedFile]", request.FILES.getlist("files"))
-    outcomes = [too_large(name, request.user) for name in getattr(request, TOO_LARGE, ())]
+    not_kept = getattr(request, LEFT_OUT, ())
+    if is_alone and len(uploaded) + len(not_kept) > 1:
+        raise UserError("send one file at a time; none of these was taken in")
+    outcomes = [left_out(name, code, request.user) for name, code in not_kept]
     opened = None
     if not is_alone and len(uploaded) > 1:
-        opened = services.record_batch_open()
+        opened = open_batch(request.user)
         form = Form(token=form.token, patient=form.patient, priority=form.priority, batch_id=opened)
     try:
         for file in uploaded:
@@ -102,7 +100,7 @@ def _taken(
                 )
     finally:
         if opened is not None:
-            close_batch(opened)
+            close_batch(opened, request.user)
     kept = opened is not None and RecordBatch.objects.filter(id=opened).exists()
     return outcomes, opened if kept else None
 

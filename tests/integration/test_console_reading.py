@@ -10,7 +10,8 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
-from observability.reading.calls import Prompt, difference, read_call
+from observability.reading.calls import Prompt, read_call
+from observability.reading.differing import difference
 from observability.reading.marks import halves, runs
 from observability.reading.pages import page_view
 from observability.rights import ROLES, Right, Role

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -9,16 +10,33 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.core.files.base import ContentFile
+from django.core.files.storage import Storage, default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
 from observability.rights import ROLES, Right, Role
+from observability.uploading.sweeping import OLD_S, sweep
+from pipeline import storage
 from pipeline.models import Job, Patient, RecordBatch, ShellFile
 from tests.deeds import deeds
+from tests.integration.test_storage_full import no_room, stored
 from tests.records import LAB, VISITS
 
 pytestmark = pytest.mark.django_db
+
+
+class Remote(Storage):
+    """A store without paths, as one of another host is."""
+
+    def exists(self, name: str) -> bool:
+        """Hold one thing, under every name."""
+        return True
+
+    def _open(self, name: str, mode: str = "rb") -> ContentFile[bytes]:
+        return ContentFile(b"%PDF-1.4")
 
 
 def a_client(name: str) -> Client:
@@ -40,6 +58,17 @@ def send(client: Client, *files: SimpleUploadedFile, by_script: bool = False, **
     fields = {"token": str(uuid4()), "patient": "", "priority": "0", **fields, "files": files}
     headers = {"Accept": "application/json"} if by_script else {}
     return client.post(reverse("admin:upload_files"), fields, headers=headers)
+
+
+def no_audit() -> None:
+    """Let the database refuse every row of the audit from now on."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN RAISE EXCEPTION 'refused'; END $$;"
+            "CREATE TRIGGER refuse BEFORE INSERT ON audit_events"
+            " FOR EACH ROW EXECUTE FUNCTION refuse()"
+        )
 
 
 @pytest.mark.parametrize("who", ["nobody", *Role])
@@ -119,10 +148,13 @@ def test_files_that_a_script_sends_one_by_one_are_one_batch() -> None:
     late = send(client, a_file(), by_script=True, batch=batch).json()
 
     assert closed == [HTTPStatus.OK, HTTPStatus.OK]
-    assert RecordBatch.objects.get(id=batch).records_total == 2
-    found = Job.objects.filter(record_batch_id=batch).values_list("shell_file_id", flat=True)
+    made = RecordBatch.objects.get()
+    assert made.records_total == 2
+    found = Job.objects.filter(record_batch_id=made.id).values_list("shell_file_id", flat=True)
     assert {str(each) for each in found} == set(sent)
     assert "closed" in late["message"]
+    written = deeds().filter(target_kind="record_batch", target_id=made.id)
+    assert [each.verb for each in written.order_by("created_at")] == ["open_batch", "close_batch"]
 
 
 @pytest.mark.parametrize(
@@ -146,3 +178,91 @@ def test_a_form_without_a_file_says_so() -> None:
     page = send(a_client(Role.OPERATOR))
 
     assert page.context["problem"] == "choose a file first"
+
+
+def test_a_batch_is_neither_filled_nor_closed_by_somebody_else() -> None:
+    opener, other = a_client(Role.OPERATOR), a_client(Role.ADMINISTRATOR)
+    batch = opener.post(reverse("admin:upload_batch")).json()["batch"]
+    made = RecordBatch.objects.get()
+
+    sent = [send(other, a_file(), by_script=True, batch=each).json() for each in (batch, made.id)]
+    close = [
+        other.post(reverse("admin:upload_close", args=[each])).status_code
+        for each in (batch, made.id, f"{made.id}:forged")
+    ]
+
+    assert ["no batch of yours" in each["message"] for each in sent] == [True, True]
+    assert close == [HTTPStatus.BAD_REQUEST] * 3
+    assert RecordBatch.objects.get().submitted_at is None
+    assert not Job.objects.exists()
+
+
+def test_several_files_of_one_sending_by_script_are_refused_before_any_is_taken_in() -> None:
+    answer = send(a_client(Role.OPERATOR), a_file(), a_file(VISITS), by_script=True)
+
+    assert answer.json()["message"] == "send one file at a time; none of these was taken in"
+    assert not ShellFile.objects.exists()
+
+
+@pytest.mark.parametrize("size", [600, 1 << 16], ids=["on its end", "while it arrives"])
+def test_a_file_for_which_the_disk_has_no_room_is_refused_and_leaves_nothing(
+    size: int, settings: Any
+) -> None:
+    client = a_client(Role.OPERATOR)
+    small = SimpleUploadedFile("small.pdf", b"%PDF-1.4 small")
+    large = SimpleUploadedFile("large.pdf", b"%PDF-1.4" + b"0" * size)
+
+    with no_room():
+        page = send(client, small, large)
+
+    outcomes = {each.name: each for each in page.context["outcomes"]}
+    assert outcomes["large.pdf"].code == "STORAGE_FULL"
+    assert "make room" in outcomes["large.pdf"].message
+    assert outcomes["small.pdf"].record_id is not None
+    assert list(Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir()) == []
+
+
+def test_bytes_of_a_record_that_could_not_be_written_down_are_not_kept() -> None:
+    client, before = a_client(Role.OPERATOR), stored()
+    no_audit()
+
+    with pytest.raises(DatabaseError), transaction.atomic():
+        send(client, a_file(), by_script=True)
+
+    assert not ShellFile.objects.exists()
+    assert {each for each in stored() if each.is_file()} == {
+        each for each in before if each.is_file()
+    }
+
+
+def test_a_record_that_is_sent_again_keeps_its_bytes_whatever_fails() -> None:
+    client, token = a_client(Role.OPERATOR), str(uuid4())
+    record = send(client, a_file(), by_script=True, token=token).json()["record"]
+    no_audit()
+
+    with pytest.raises(DatabaseError), transaction.atomic():
+        send(client, a_file(), by_script=True, token=token)
+
+    assert default_storage.exists(ShellFile.objects.get(id=record).storage_key)
+
+
+def test_the_clock_deletes_what_a_killed_process_has_left(settings: Any, tmp_path: Path) -> None:
+    settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path)
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "default": {"BACKEND": f"{__name__}.Remote"},
+    }
+    left, fresh = tmp_path / "tmpleft.upload", tmp_path / "tmpfresh.upload"
+    for path in (left, fresh):
+        path.write_bytes(b"%PDF-1.4")
+
+    with storage.local_path("records/a") as read:
+        for path in (left, read):
+            os.utime(path, (path.stat().st_atime, path.stat().st_mtime - OLD_S - 1))
+        said = sweep()
+        kept = set(tmp_path.iterdir())
+
+    assert kept == {fresh, read}
+    assert said.startswith("deleted 1 ")
+    assert sweep() == ""
+    assert "sweep_uploads" in settings.CLOCK_DUTIES

@@ -1,0 +1,131 @@
+"""How two texts differ, line by line, in work that their length bounds. PHI.
+
+Imports the standard library only. A model that goes round in circles repeats its lines, and what
+compares every line with all that are like it takes minutes over two such replies. So texts are cut
+at the lines that each of them has once, and only short pieces are compared in full.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from itertools import zip_longest
+
+COMPARED_LINES = 3_000
+CONTEXT_LINES = 3
+SHORT = 10_000
+"""Lines of the left piece times lines of the right one that are compared in full."""
+CUTS = 8
+"""How often a piece is cut into smaller ones."""
+
+_Pair = tuple[int, int]
+"""A line of the left text and the line of the right one that is the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A line of two texts side by side; `kind` is same, changed, or folded."""
+
+    kind: str
+    left: str | None = field(default=None, repr=False)
+    right: str | None = field(default=None, repr=False)
+    folded: int = 0
+
+
+def difference(left: Sequence[str], right: Sequence[str]) -> list[Line]:
+    """Return both texts line by line; what is alike and far from a change is folded.
+
+    What repeats itself is shown as changed where the lines about it do not say what belongs
+    together.
+    """
+    shown_left, shown_right = left[:COMPARED_LINES], right[:COMPARED_LINES]
+    alike = _alike(shown_left, shown_right, CUTS)
+    lines: list[Line] = []
+    at, l0, r0 = 0, 0, 0
+    # The pair behind the last line ends the last change.
+    for l1, r1 in [*alike, (len(shown_left), len(shown_right))]:
+        if l1 > l0 or r1 > r0:
+            lines += _folded(shown_left[at:l0], at_start=at == 0, at_end=False)
+            lines += _changed(shown_left[l0:l1], shown_right[r0:r1])
+            at = l1
+        l0, r0 = l1 + 1, r1 + 1
+    last = shown_left[at:]
+    return [*lines, *_folded(last, at_start=at == 0, at_end=len(shown_left) == len(left))]
+
+
+def _changed(left: Sequence[str], right: Sequence[str]) -> Iterator[Line]:
+    for one, other in zip_longest(left, right):
+        yield Line(kind="changed", left=one, right=other)
+
+
+def _folded(alike: Sequence[str], *, at_start: bool, at_end: bool) -> Iterator[Line]:
+    head = 0 if at_start else CONTEXT_LINES
+    tail = 0 if at_end else CONTEXT_LINES
+    hidden = len(alike) - head - tail
+    if hidden < CONTEXT_LINES:
+        head, hidden = len(alike), 0
+    yield from (Line(kind="same", left=text, right=text) for text in alike[:head])
+    if hidden:
+        yield Line(kind="folded", folded=hidden)
+        yield from (Line(kind="same", left=t, right=t) for t in alike[len(alike) - tail :])
+
+
+def _alike(left: Sequence[str], right: Sequence[str], cuts: int) -> list[_Pair]:
+    """Pair the lines that both have, in order."""
+    head = _common(left, right)
+    tail = _common(left[head:][::-1], right[head:][::-1])
+    l1, r1 = len(left) - tail, len(right) - tail
+    between = _between(left[head:l1], right[head:r1], cuts)
+    return [
+        *((at, at) for at in range(head)),
+        *((head + one, head + other) for one, other in between),
+        *((l1 + at, r1 + at) for at in range(tail)),
+    ]
+
+
+def _common(left: Sequence[str], right: Sequence[str]) -> int:
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(left), len(right)))
+
+
+def _between(left: Sequence[str], right: Sequence[str], cuts: int) -> list[_Pair]:
+    if len(left) * len(right) <= SHORT:
+        blocks = SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks()
+        return [(one + at, other + at) for one, other, size in blocks for at in range(size)]
+    places = _cuts(left, right) if cuts else []
+    if not places:
+        return []
+    found: list[_Pair] = []
+    l0, r0 = 0, 0
+    for l1, r1 in [*places, (len(left), len(right))]:
+        piece = _alike(left[l0:l1], right[r0:r1], cuts - 1)
+        found += [(l0 + one, r0 + other) for one, other in piece]
+        found.append((l1, r1))
+        l0, r0 = l1 + 1, r1 + 1
+    return found[:-1]
+
+
+def _cuts(left: Sequence[str], right: Sequence[str]) -> list[_Pair]:
+    """Return most of the lines that each text has once, those that stand in the same order."""
+    in_left, in_right = Counter(left), Counter(right)
+    where = {text: at for at, text in enumerate(right) if in_right[text] == 1}
+    pairs = [
+        (at, where[text]) for at, text in enumerate(left) if in_left[text] == 1 and text in where
+    ]
+    # The longest run that rises: the ends of the runs so far, and what stands before each pair.
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int | None] = []
+    for number, (_, other) in enumerate(pairs):
+        length = bisect_left(ends, other)
+        ends[length : length + 1], last[length : length + 1] = [other], [number]
+        before.append(last[length - 1] if length else None)
+    run: list[_Pair] = []
+    step = last[-1] if last else None
+    while step is not None:
+        run.append(pairs[step])
+        step = before[step]
+    return run[::-1]

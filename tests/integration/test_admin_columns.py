@@ -1,0 +1,82 @@
+"""Each column of a table that could hold a person's words was decided upon: shown, or not."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib import admin
+from django.db import models
+
+from observability.admin.base import OF_THE_SENDER, ReadOnlyAdmin
+from tests.integration.test_role_matrix import OUR_TABLES
+
+WORDS = {
+    "CharField", "TextField", "JSONField", "ArrayField", "BinaryField", "GenericIPAddressField",
+}  # fmt: skip
+SHOWN = {
+    "ai_processing_sessions": (
+        "ai_model_name error_code error_context error_message failure_pass model_config "
+        "pass05_status pass1_5_status pass1_status pass2_status pass3_status processing_mode "
+        "session_status session_type workflow_step"
+    ),
+    "ai_processing_summary": (
+        "business_events error_code error_drill_down failure_stage processing_status"
+    ),
+    "audit_events": "actor facts reason result target_id target_kind verb",
+    "clock_ticks": "name outcome",
+    "healthcare_encounters": "encounter_type",
+    "incident_jobs": "effect",
+    "incidents": "evidence kind model provider state",
+    "job_queue": "current_step error_code error_details last_error park_reason status worker_id",
+    "pass05_cascade_chains": "links",
+    "pass05_chunk_results": (
+        "ai_model_used error_code error_context error_details error_message status "
+        "transient_error_history"
+    ),
+    "pass05_encounter_metrics": (
+        "ai_model_used encounter_types_found error_code error_summary ocr_model_used"
+    ),
+    "pass05_page_assignments": "reason",
+    "pass05_pending_encounters": "encounter_type error_code spans split_rule status",
+    "pass05_progressive_sessions": "error_code error_message status",
+    "pass05_reconciliation_log": "outcome reason rule subjects",
+    "pass1_batch_results": (
+        "ai_model_used error_code error_context error_message spans status transient_error_history"
+    ),
+    "pass1_encounter_results": "error_code error_summary status warnings zones",
+    "pass1_entity_detections": "alignment category engine review_flags rule zone_type",
+    "pass1_entity_metrics": (
+        "ai_model_used entity_types_found error_code error_summary ocr_model_used"
+    ),
+    "pass2_clinical_metrics": "ai_model_used error_code error_summary",
+    "pass2_zone_results": (
+        "ai_model_used error_code error_context error_message status transient_error_history "
+        "zone_type"
+    ),
+    "pass3_narrative_metrics": "ai_model_used error_code error_summary",
+    "pauses": "end_reason ended_by model paused_by provider queue reason",
+    "processed_documents": (
+        "code_table_version document_hash engine input_mode model_version owner prompt_version "
+        "schema_version"
+    ),
+    "provider_calls": (
+        "finish_reason message model model_version outcome part prompt_version provider "
+        "quota_id response_id schema_version step"
+    ),
+    "provider_payloads": "prompt_sha256",
+    "record_batches": "status",
+    "shell_file_pages": "source warnings",
+    "shell_files": "language media_type sha256 status warnings",
+    "user_profiles": "pseudonym",
+}
+"""Codes, counts, names of models and rules, and what operators wrote. Nothing that a document says:
+a new column is put here, or in `phi` of its table, before it is shown."""
+
+
+@pytest.mark.parametrize("model", OUR_TABLES, ids=lambda model: str(model._meta.db_table))
+def test_each_column_of_words_is_known_as_shown_or_as_hidden(model: type[models.Model]) -> None:
+    of = admin.site.get_model_admin(model)
+    assert isinstance(of, ReadOnlyAdmin)
+    words = {field.name for field in model._meta.fields if field.get_internal_type() in WORDS}
+
+    assert words - {*of.phi, *OF_THE_SENDER} == set(SHOWN[model._meta.db_table].split())
+    assert set(of.phi) <= {field.name for field in model._meta.fields}
