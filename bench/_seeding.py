@@ -218,7 +218,8 @@ INSERT INTO bulk_operations (id, created_at, token, verb, selection, expected, r
   started_at, finished_at)
 SELECT md5('operation' || n)::uuid, now() - interval '1 hour' * n, md5('token' || n)::uuid, 'retry',
   '{"error_code": "API_5XX"}',
-  '{"jobs": 3, "calls": 3, "input_tokens": 21000, "cost_usd": "0.003"}', 'the provider is back',
+  '{"jobs": 3, "is_capped": false, "calls": 3, "pages": 9, "input_tokens": 21000,
+    "cost_usd": "0.003", "quota_minutes": 0.1}', 'the provider is back',
   'operator', now(), now()
 FROM generate_series(1, 1000) n;
 INSERT INTO bulk_operation_items (id, operation_id, place, job_id, shell_file_id, step, scope,

@@ -117,6 +117,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "observability.acting.ActingUser",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -175,6 +176,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 100
 CLOCK_DUTIES = {
     "bulk_operations": (2.0, "observability.bulk.running.advance"),
     "sweep_uploads": (3600.0, "observability.uploading.sweeping.sweep"),
+    "audit_head": (3600.0, "observability.chain.say_head"),
 }
 
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")

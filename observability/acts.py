@@ -1,4 +1,4 @@
-"""The verbs about one job, queue or provider: what each will do, who may, and how it is done.
+"""The verbs about a queue or a provider: what each will do, who may, and how it is done.
 
 Imports the pipeline's services, rights and the audit. A table, so that pages, tests and the matrix
 of roles read the same.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
@@ -17,9 +16,10 @@ from observability import audit
 from observability.rights import Right
 from pipeline import services
 from pipeline.errors import UserError
-from pipeline.models import Incident, Job, Pause
+from pipeline.models import Incident, Pause
 from pipeline.provider.factory import NAMES
-from pipeline.states import IncidentState, JobStatus, Step
+from pipeline.reasons import stated
+from pipeline.states import IncidentState, Step
 from pipeline.words import PASS_TITLES, counted
 
 Act = Callable[[str, str, str], str]
@@ -36,25 +36,7 @@ class Verb:
     right: Right
     effect: str
     """What will happen, in a sentence."""
-    open_to: frozenset[JobStatus] = frozenset()
-    """Statuses of a job that it applies to; the guard itself is in the service's UPDATE."""
     act: Act
-
-
-def _cancel(target: str, reason: str, by: str) -> str:
-    done = services.job_cancel(UUID(target), reason=reason, by=by)
-    return "cancelled" if done.is_ended else "the running step was told; it ends within its grace"
-
-
-def _requeue(target: str, reason: str, by: str) -> str:
-    services.job_requeue(UUID(target), reason=reason, by=by)
-    return "back in line"
-
-
-def _release(target: str, reason: str, by: str) -> str:
-    if not services.job_release([UUID(target)]):
-        raise UserError("it is not parked any more")
-    return "released"
 
 
 def _pause(target: str, reason: str, by: str) -> str:
@@ -83,36 +65,6 @@ def _resume_provider(target: str, reason: str, by: str) -> str:
 VERBS: dict[str, Verb] = {
     verb.name: verb
     for verb in (
-        Verb(
-            name="cancel",
-            title="Cancel",
-            target_kind="job",
-            right=Right.CANCEL,
-            effect="It asks for nothing more. What is complete stays; what is in flight is kept if"
-            " it succeeds. A cancelled job can be retried.",
-            open_to=frozenset({JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PARKED}),
-            act=_cancel,
-        ),
-        Verb(
-            name="requeue",
-            title="Requeue",
-            target_kind="job",
-            right=Right.REQUEUE,
-            effect="The dead job goes back in line, and its crashes are counted anew. What has"
-            " succeeded is not asked for again.",
-            open_to=frozenset({JobStatus.DEAD}),
-            act=_requeue,
-        ),
-        Verb(
-            name="release",
-            title="Release",
-            target_kind="job",
-            right=Right.RELEASE,
-            effect="It goes back in line now, whatever it waits for. An incident or pause that"
-            " still lasts parks it again.",
-            open_to=frozenset({JobStatus.PARKED}),
-            act=_release,
-        ),
         Verb(
             name="pause",
             title="Pause",
@@ -156,21 +108,16 @@ def perform(
     verb: Verb, target: str, *, reason: str, actor: AbstractBaseUser | AnonymousUser
 ) -> str:
     """Do it and write it down, refusals too; return what was done. Raises UserError."""
-    if not reason.strip():
-        raise UserError("give a reason")
-    try:
-        done = verb.act(target, reason.strip(), actor.get_username())
-    except UserError as error:
-        _note(verb, target, actor, reason, audit.Result.REFUSED, error.message)
-        raise
-    _note(verb, target, actor, reason, audit.Result.DONE, done)
+    with audit.deed(
+        actor, verb.name, target_kind=verb.target_kind, target_id=target, reason=reason
+    ) as facts:
+        done = verb.act(target, stated(reason), actor.get_username())
+        facts["said"] = done
     return done
 
 
 def applies(verb: Verb, target: str) -> bool:
     """Whether the target stands so that the verb does something."""
-    if verb.target_kind == "job":
-        return Job.objects.filter(id=target, status__in=verb.open_to).exists()
     if verb.target_kind == "queue":
         is_paused = Pause.objects.filter(queue=target, ended_at=None).exists()
         return is_paused == (verb.name == "resume")
@@ -188,7 +135,7 @@ def target_of(verb: Verb, text: str) -> str:
         if verb.target_kind == "provider":
             of_provider(text)
             return text
-        return str(UUID(text)) if verb.target_kind == "job" else Step(text).value
+        return Step(text).value
     except ValueError:
         raise UserError(f"that names no {verb.target_kind}") from None
 
@@ -205,25 +152,4 @@ def named(verb: Verb, target: str) -> str:
     """Say the target to people."""
     if verb.target_kind == "queue":
         return f"the queue of {PASS_TITLES[Step(target)]}"
-    if verb.target_kind == "provider":
-        return f"the provider {target.replace(':', ' ')}"
-    return f"job {target[:8]}"
-
-
-def _note(
-    verb: Verb,
-    target: str,
-    actor: AbstractBaseUser | AnonymousUser,
-    reason: str,
-    result: audit.Result,
-    said: str,
-) -> None:
-    audit.record(
-        actor,
-        verb.name,
-        target_kind=verb.target_kind,
-        target_id=target,
-        reason=reason.strip(),
-        result=result,
-        facts={"said": said},
-    )
+    return f"the provider {target.replace(':', ' ')}"

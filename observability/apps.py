@@ -14,6 +14,10 @@ class ObservabilityConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
     verbose_name = "Observability"
 
+    def ready(self) -> None:
+        """Listen to what changes users and groups."""
+        from observability import accounts  # noqa: F401
+
 
 class ConsoleAdminConfig(admin.AdminConfig):
     """Django's admin with the console's pages in it."""

@@ -57,7 +57,12 @@ def bars(
 
 
 def stacked(
-    columns: Sequence[Sequence[tuple[str, int]]], *, words: str, height: int = 40, step: int = 5
+    columns: Sequence[Sequence[tuple[str, int]]],
+    *,
+    words: str,
+    titles: Sequence[str] = (),
+    height: int = 40,
+    step: int = 5,
 ) -> Chart:
     """Return columns whose parts stand on each other, as (kind, number) from the bottom."""
     top = max((sum(number for _, number in column) for column in columns), default=0)
@@ -72,7 +77,7 @@ def stacked(
             drawn.append(
                 Bar(
                     x=place * step, y=round(floor, 1), width=step - 1, height=round(tall, 1),
-                    kind=kind,
+                    kind=kind, title=titles[place] if titles else "",
                 )
             )  # fmt: skip
     return Chart(width=len(columns) * step, height=height, bars=drawn, words=words)

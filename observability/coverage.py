@@ -35,6 +35,8 @@ class Run:
     kind: str
     path: str
     title: str
+    first: int
+    """Its first page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,5 +109,6 @@ def _run(kind: str, numbers: Sequence[int]) -> Run:
     return Run(
         kind=kind,
         path="".join(squares),
+        first=numbers[0],
         title=f"{pages(numbers)}: {counted(len(numbers), 'page')} {KINDS[kind]}",
     )

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from observability.answers import first_broken, node_answer, record_answer
 from observability.lookup import IdError, Located, locate
-from observability.nodes import DrillDown
+from observability.nodes import DrillDown, Node
 from observability.rows import RecordRows, rows_of
 from observability.tree import tree
 
@@ -26,21 +26,26 @@ def drill_down(text: str) -> DrillDown:
 
 
 def drill_down_to(located: Located) -> DrillDown:
-    """Explain the record that something located belongs to. Raises IdError for an incident."""
+    """Explain the record that something located belongs to. Raises IdError where it is of none."""
     if located.shell_file_id is None:
-        raise IdError("That is the id of an incident, which belongs to no record.")
+        raise IdError(f"That is the id of {located.named}, which belongs to no one record.")
     rows = rows_of(located.shell_file_id)
-    return drilled(rows, focus=str(located.node_id), asked=str(located.id), asked_kind=located.kind)
+    return drilled(
+        rows,
+        tree(rows),
+        focus=str(located.node_id),
+        asked=str(located.id),
+        asked_kind=located.kind,
+    )
 
 
 def drilled(
-    rows: RecordRows, *, focus: str = "", asked: str = "", asked_kind: str = "record"
+    rows: RecordRows, root: Node, *, focus: str = "", asked: str = "", asked_kind: str = "record"
 ) -> DrillDown:
-    """Explain a record that is read already, with the focus on one of its nodes.
+    """Explain a record by its rows and its tree, with the focus on one of its nodes.
 
     Without a focus, or with one that the record has not, it is what failed first, else the record.
     """
-    root = tree(rows)
     whole = record_answer(rows, root)
     ids = {node.id for node in root.walk()}
     found = DrillDown(

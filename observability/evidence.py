@@ -24,6 +24,7 @@ from pipeline import services
 from pipeline.models import Job
 from pipeline.states import JobStatus, Step
 from pipeline.transitions.recovery import CRASH_LIMIT
+from pipeline.transitions.stale import JOBS_LIMIT
 from pipeline.words import counted
 
 OVERDUE_READ = 50
@@ -94,11 +95,13 @@ class Evidence:
     stale: Sequence[StaleJob]
     overdue: Sequence[Overdue]
     is_redis_away: bool
+    is_capped: bool
+    """Whether more is stale than is shown."""
 
 
 def evidence(older_s: float, known: Crew) -> Evidence:
     """Read what nobody has worked on for so long; a constant number of statements."""
-    rows = services.stale_batches_reset(older_s, dry_run=True)
+    rows = services.stale_batches_reset(older_s, dry_run=True, jobs=JOBS_LIMIT + 1)
     jobs = {
         job.id: job
         for job in Job.objects.filter(id__in={row.job_id for row in rows}).defer("error_details")
@@ -129,7 +132,7 @@ def evidence(older_s: float, known: Crew) -> Evidence:
             )
         )
     return Evidence(
-        stale=sorted(stale, key=lambda each: each.oldest_at),
+        stale=sorted(stale, key=lambda each: each.oldest_at)[:JOBS_LIMIT],
         overdue=[
             Overdue(
                 job_id=job.id,
@@ -143,6 +146,7 @@ def evidence(older_s: float, known: Crew) -> Evidence:
             for job in late
         ],
         is_redis_away=known.is_redis_away,
+        is_capped=len(stale) > JOBS_LIMIT,
     )
 
 
@@ -203,11 +207,19 @@ def _is_worker(pid: int) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Loss:
+    """A worker, or its work process, that was lost."""
+
+    at: datetime | None
+    name: str
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Death:
     """How a dead job came to its end."""
 
-    crashes: Sequence[tuple[str, Owner | None]]
-    """When, and who was lost."""
+    crashes: Sequence[Loss]
 
 
 def deaths(jobs: Sequence[Job], known: Crew) -> dict[UUID, Death]:
@@ -216,8 +228,8 @@ def deaths(jobs: Sequence[Job], known: Crew) -> dict[UUID, Death]:
     return {
         job.id: Death(
             crashes=[
-                (
-                    str(entry.get("at", "")),
+                _loss(
+                    entry,
                     owner(entry.get("worker_id"), workers, is_redis_away=known.is_redis_away),
                 )
                 for entry in _history(job)
@@ -226,6 +238,18 @@ def deaths(jobs: Sequence[Job], known: Crew) -> dict[UUID, Death]:
         )
         for job in jobs
     }
+
+
+def _loss(entry: Mapping[str, Any], lost: Owner | None) -> Loss:
+    """Say what was lost: a worker that is still there has lost the process of this step alone."""
+    at = datetime.fromisoformat(entry["at"]) if entry.get("at") else None
+    if lost is None:
+        return Loss(at=at, name="", words="a worker that is not known")
+    if not lost.is_gone:
+        words = f"its work process was lost; the worker itself lives: {lost.registered}"
+    else:
+        words = f"the worker was lost: {lost.registered}; {lost.process}"
+    return Loss(at=at, name=lost.name, words=words)
 
 
 def _history(job: Job) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from typing import Any
 from django.db import connection
 
 from observability.periods import Period
+from pipeline.assessment import Assessment, assess
 from pipeline.errors import ERRORS, ErrorCode
 from pipeline.models import OUTCOME_LATE
 from pipeline.states import Step
@@ -68,9 +69,12 @@ class Group:
         if self.works and self.absorbed == self.works:
             return "Nothing to do: every one has succeeded since."
         try:
-            return ERRORS[ErrorCode(self.cause)].advice
+            advice = ERRORS[ErrorCode(self.cause)].advice
         except ValueError:
             return ""
+        if assess(self.cause, self.failed) is Assessment.LIKELY_OUTAGE:
+            return f"Likely an outage of the provider: {self.failed} are lost to it. {advice}"
+        return advice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +115,8 @@ GROUP BY 1, 2, 3
 UNION ALL
 SELECT outcome, step, model, bar, count(*), 0, 0, 0, 0, NULL, NULL
 FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, count(*), 0, 0, 0, 0, NULL, NULL FROM newest
 """
 
 _JOBS = """
@@ -125,7 +131,7 @@ WITH newest AS (
 SELECT error_code, current_step, '', bar,
   count(*), count(DISTINCT shell_file_id), 0, 0, count(*), min(completed_at), max(completed_at)
 FROM newest
-GROUP BY GROUPING SETS ((error_code, current_step), (error_code, current_step, bar))
+GROUP BY GROUPING SETS ((error_code, current_step), (error_code, current_step, bar), ())
 """
 
 OF_CALLS = [
@@ -157,9 +163,13 @@ def groups(period: Period, *, cap: int = READ) -> Groups:
         of_calls = cursor.fetchall()
         cursor.execute(_JOBS, parameters)
         of_jobs = cursor.fetchall()
-    found = [*_grouped(Source.CALL, of_calls), *_grouped(Source.JOB, of_jobs)]
+    # The row without a cause counts all that was read, the late replies too.
+    read = max(row[4] for row in [*of_calls, *of_jobs] if row[0] is None)
+    found = [
+        *_grouped(Source.CALL, [row for row in of_calls if row[0] is not None]),
+        *_grouped(Source.JOB, [row for row in of_jobs if row[0] is not None]),
+    ]
     found.sort(key=lambda group: (-group.failed, -(group.works - group.absorbed), -group.calls))
-    read = max(sum(g.calls for g in found if g.source is source) for source in Source)
     return Groups(groups=found, cap=cap, is_capped=read >= cap)
 
 

@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from django.db import connection
 
 from pipeline.gate import Breaker, GateState
+from pipeline.quotas import day_ends_at
+from pipeline.states import Step
 
 WORK_READ = 3_000
 JOBS_READ = 1_000
@@ -30,7 +32,10 @@ class Outstanding:
     tokens: int
     pages: int
     """Pages of records whose batches are not planned yet."""
+    jobs: int = 0
+    """Jobs that were read for it."""
     is_capped: bool = False
+    """No further job or batch was read; there may be more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,49 +62,59 @@ class Forecast:
 
 
 _OUTSTANDING = """
-SELECT w.calls, w.tokens, u.pages, u.jobs FROM (
-  SELECT coalesce(sum(b.calls), 0)::bigint AS calls, coalesce(sum(b.tokens), 0)::bigint AS tokens
-  FROM (
-    -- By session first: a join of each batch is planned as a scan of all sessions.
-    SELECT processing_session_id, count(*) AS calls, sum(estimated_input_tokens) AS tokens
-    FROM (
-      SELECT estimated_input_tokens, processing_session_id FROM pass1_batch_results
-      WHERE status IN ('pending', 'processing') LIMIT %(cap)s
-    ) each GROUP BY 1
-  ) b, LATERAL (
-    SELECT session_status FROM ai_processing_sessions s WHERE s.id = b.processing_session_id
-    OFFSET 0
-  ) s
-  WHERE s.session_status IN ('initiated', 'processing')
+-- Live jobs first: batches of what was cancelled or failed stay pending for ever, and would fill
+-- any cap on batches. Jobs in a pass that makes no calls are not read.
+WITH live AS MATERIALIZED (
+  (SELECT status, shell_file_id, current_step FROM job_queue
+    WHERE status = 'processing' AND current_step = ANY (%(steps)s) LIMIT %(jobs)s)
+  UNION ALL
+  (SELECT status, shell_file_id, current_step FROM job_queue
+    WHERE status = 'pending' AND current_step = ANY (%(steps)s) LIMIT %(jobs)s)
+  UNION ALL
+  (SELECT status, shell_file_id, current_step FROM job_queue
+    WHERE status = 'parked' AND current_step = ANY (%(steps)s) LIMIT %(jobs)s)
+)
+SELECT w.calls, w.tokens, u.pages, j.jobs, j.most FROM (
+  SELECT count(*) AS calls, coalesce(sum(estimated_input_tokens), 0)::bigint AS tokens FROM (
+    -- Each by its key: a join is planned as a scan of all batches.
+    SELECT b.estimated_input_tokens FROM live, LATERAL (
+      SELECT healthcare_encounter_id FROM pass1_encounter_results r
+      WHERE r.shell_file_id = live.shell_file_id AND r.status <> 'succeeded' OFFSET 0
+    ) r, LATERAL (
+      SELECT estimated_input_tokens FROM pass1_batch_results b
+      WHERE b.healthcare_encounter_id = r.healthcare_encounter_id
+        AND b.status IN ('pending', 'processing') OFFSET 0
+    ) b
+    WHERE live.current_step = 'pass1' LIMIT %(cap)s
+  ) works
 ) w, (
-  SELECT coalesce(sum(pages), 0) AS pages, count(*) AS jobs FROM (
-    SELECT coalesce(f.page_count, greatest(f.pages_read, 1)) AS pages
-    FROM (
-      (SELECT shell_file_id, current_step FROM job_queue WHERE status = 'pending' LIMIT %(jobs)s)
-      UNION ALL
-      (SELECT shell_file_id, current_step FROM job_queue WHERE status = 'processing' LIMIT %(jobs)s)
-      UNION ALL
-      (SELECT shell_file_id, current_step FROM job_queue WHERE status = 'parked' LIMIT %(jobs)s)
-    ) j
-    JOIN shell_files f ON f.id = j.shell_file_id
-    WHERE j.current_step IN ('pages', 'pass05') OR j.current_step = 'pass1' AND NOT EXISTS (
-      SELECT 1 FROM pass1_encounter_results r WHERE r.shell_file_id = j.shell_file_id)
-  ) unplanned
-) u
+  SELECT coalesce(sum(coalesce(f.page_count, greatest(f.pages_read, 1))), 0) AS pages
+  FROM live, LATERAL (
+    SELECT page_count, pages_read FROM shell_files WHERE id = live.shell_file_id OFFSET 0
+  ) f
+  WHERE live.current_step <> 'pass1' OR NOT EXISTS (
+    SELECT FROM pass1_encounter_results r WHERE r.shell_file_id = live.shell_file_id)
+) u, (
+  SELECT coalesce(sum(number), 0)::integer AS jobs, coalesce(max(number), 0) AS most
+  FROM (SELECT count(*) AS number FROM live GROUP BY status) each
+) j
 """
+_CALLING = [Step.PAGES.value, Step.PASS05.value, Step.PASS1.value]
+"""Steps of jobs that have calls before them."""
 
 
 def outstanding(tokens_a_page: float | None) -> Outstanding:
     """Count what is outstanding; what is not planned yet is estimated by its pages."""
     with connection.cursor() as cursor:
-        cursor.execute(_OUTSTANDING, {"cap": WORK_READ, "jobs": JOBS_READ})
-        calls, tokens, pages, jobs = cursor.fetchone()
+        cursor.execute(_OUTSTANDING, {"cap": WORK_READ, "jobs": JOBS_READ, "steps": _CALLING})
+        calls, tokens, pages, jobs, most = cursor.fetchone()
     per_page = tokens_a_page or TOKENS_A_PAGE
     return Outstanding(
         calls=calls + -(-int(pages) // PAGES_A_CALL),
         tokens=int(tokens) + round(int(pages) * per_page),
         pages=int(pages),
-        is_capped=calls >= WORK_READ or jobs >= JOBS_READ,
+        jobs=jobs,
+        is_capped=calls >= WORK_READ or most >= JOBS_READ,
     )
 
 
@@ -114,9 +129,19 @@ def uses(gate: GateState) -> list[Use]:
     return sorted(found, key=lambda use: use.share, reverse=True)
 
 
+def quota_minutes(left: Outstanding, gate: GateState) -> tuple[float, str]:
+    """Return the minutes that the limits of a minute need for it at least, and what binds."""
+    of_calls = left.calls / gate.requests_limit if gate.requests_limit else 0.0
+    of_tokens = left.tokens / gate.tokens_limit if gate.tokens_limit else 0.0
+    binds = "tokens a minute" if of_tokens > of_calls else "requests a minute"
+    return max(of_calls, of_tokens), binds
+
+
 def forecast(left: Outstanding, gate: GateState, calls_a_minute: float, now: datetime) -> Forecast:
     """Say when what is outstanding is done at the present quota, or else at the present pace."""
     if not left.calls:
+        if left.is_capped:
+            return Forecast(at=None, words="more jobs are in line than are read for a forecast")
         return Forecast(at=now, words="nothing is outstanding")
     if gate.is_paused:
         return Forecast(at=None, words="the provider is paused")
@@ -126,16 +151,31 @@ def forecast(left: Outstanding, gate: GateState, calls_a_minute: float, now: dat
         )
     waits = [until for until in (gate.cooldown_until, gate.closed_until) if until]
     wait_s = max((until - gate.now for until in waits), default=0.0)
-    of_calls = left.calls / gate.requests_limit if gate.requests_limit else 0.0
-    of_tokens = left.tokens / gate.tokens_limit if gate.tokens_limit else 0.0
-    minutes = max(of_calls, of_tokens)
-    binds = "tokens a minute" if of_tokens > of_calls else "requests a minute"
+    minutes, binds = quota_minutes(left, gate)
     words = f"at the present quota; {binds} bind"
-    if not minutes:
-        if not calls_a_minute:
-            return Forecast(at=None, words="no quota binds, and nothing has been answered lately")
+    if not minutes and calls_a_minute:
         minutes = left.calls / calls_a_minute
         words = "at the pace of the last ten minutes"
+    begins, share = _day(left, gate, now)
+    if begins is not None:
+        words = "at the present quota; requests a day bind"
+    elif not minutes:
+        return Forecast(at=None, words="no quota binds, and nothing has been answered lately")
     if left.is_capped:
         words = f"at the soonest, {words}"
-    return Forecast(at=now + timedelta(minutes=minutes, seconds=wait_s), words=words)
+    start = max(now + timedelta(seconds=wait_s), begins or now)
+    return Forecast(at=start + timedelta(minutes=minutes * share), words=words)
+
+
+def _day(left: Outstanding, gate: GateState, now: datetime) -> tuple[datetime | None, float]:
+    """Return when the day begins whose requests suffice, and the share of the work left for it.
+
+    None, and all of it, where today's suffice or no day's limit is set.
+    """
+    if not gate.day_limit:
+        return None, 1.0
+    beyond = left.calls - max(0, gate.day_limit - gate.day_used)
+    if beyond <= 0:
+        return None, 1.0
+    full_days, rest = divmod(beyond - 1, gate.day_limit)
+    return day_ends_at(now) + timedelta(days=full_days), (rest + 1) / left.calls

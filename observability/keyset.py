@@ -6,7 +6,7 @@ shown twice; it travels in the URL as text that a person can read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db.models import Model, Q, QuerySet
 
 M = TypeVar("M", bound=Model)
+Sieve = Callable[[QuerySet[M, M]], QuerySet[M, M]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,20 +29,52 @@ class Page(Generic[M]):
 
 def keyset_page(rows: QuerySet[M, M], column: str, place: str, size: int) -> Page[M]:
     """Return `size` rows after a place, by `column` and id; a place that is none is the top."""
-    ordered = rows.order_by(f"-{column}", "-id")
-    if (after := _parsed(place)) is not None:
-        at, row_id = after
-        # The first condition is what the index is searched by.
-        ordered = ordered.filter(Q(**{f"{column}__lte": at})).filter(
-            Q(**{f"{column}__lt": at}) | Q(id__lt=row_id)
-        )
-    found = list(ordered[: size + 1])
+    found = list(_after(rows, column, place)[: size + 1])
     more = len(found) > size
     found = found[:size]
-    return Page(rows=found, next_place=_place(found[-1], column) if more else "")
+    return Page(rows=found, next_place=place_of(found[-1], column) if more else "")
 
 
-def _place(row: Any, column: str) -> str:
+def sifted_page(
+    rows: QuerySet[M, M], sieve: Sieve[M], column: str, place: str, size: int, read: int
+) -> Page[M]:
+    """Return the next rows that pass a sieve which no index answers.
+
+    It looks at `read` rows and no more; where they do not fill the page, the next begins there.
+    """
+    looked_at = _after(rows, column, place)
+    kept = rows.filter(id__in=looked_at.values("id")[:read])
+    page = keyset_page(sieve(kept), column, "", size)
+    if page.next_place:
+        return page
+    last = list(looked_at[read - 1 : read])
+    return Page(rows=page.rows, next_place=place_of(last[0], column) if last else "")
+
+
+def neighbours(rows: QuerySet[M, M], column: str, place: str) -> tuple[M | None, M | None]:
+    """Return the row before a place and the one after it; None and None where it is no place."""
+    if (parsed := _parsed(place)) is None:
+        return None, None
+    at, row_id = parsed
+    newer = rows.filter(Q(**{f"{column}__gte": at})).filter(
+        Q(**{f"{column}__gt": at}) | Q(id__gt=row_id)
+    )
+    return newer.order_by(column, "id").first(), _after(rows, column, place).first()
+
+
+def _after(rows: QuerySet[M, M], column: str, place: str) -> QuerySet[M, M]:
+    ordered = rows.order_by(f"-{column}", "-id")
+    if (after := _parsed(place)) is None:
+        return ordered
+    at, row_id = after
+    # The first condition is what the index is searched by.
+    return ordered.filter(Q(**{f"{column}__lte": at})).filter(
+        Q(**{f"{column}__lt": at}) | Q(id__lt=row_id)
+    )
+
+
+def place_of(row: Any, column: str) -> str:
+    """Return the place of a row, from which the next ones are found."""
     at: datetime = getattr(row, column)
     return f"{at.isoformat()}~{row.pk}"
 

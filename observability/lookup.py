@@ -23,6 +23,7 @@ from pipeline.models import (
     Job,
     PendingEncounter,
     ProviderCall,
+    RecordBatch,
     Session,
     ShellFile,
     ZoneResult,
@@ -47,7 +48,12 @@ class Located:
     node_id: UUID
     """The node of the drill-down that stands for it; an entity's is its encounter's."""
     shell_file_id: UUID | None
-    """None for an incident, which is of no record."""
+    """None for an incident and for a batch of records, which are of no one record."""
+
+    @property
+    def named(self) -> str:
+        """`an incident`, `a batch`."""
+        return f"{'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,11 @@ _PLACES = (
     _Place("zone", ZoneResult, "healthcare_encounter__shell_file_id", "id"),
     _Place("call", ProviderCall, "processing_session__shell_file_id", "id"),
     _Place("incident", Incident, None, "id"),
+    _Place("record batch", RecordBatch, None, "id"),
 )
+
+LOCATED = frozenset(place.model for place in _PLACES)
+"""What an id can stand for; other tables have no page of the console."""
 
 
 def locate(text: str) -> Located:

@@ -31,7 +31,7 @@ class AuditEvent(models.Model):
     id = fields.uuid_pk()
     created_at = models.DateTimeField(db_default=fields.ClockTimestamp(), editable=False)
     actor = models.TextField()
-    """The user's name at that time; `command line` for a command, `system` for the clock."""
+    """The user's name at that time; `command line: root@host` for a command."""
     actor_id = models.BigIntegerField(null=True, blank=True)
     """No foreign key: the row outlives the user."""
     verb = models.TextField()
@@ -74,6 +74,29 @@ class AuditEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verb} by {self.actor}"
+
+
+class AuditLink(models.Model):
+    """An audit event's place in the chain; a trigger makes it when the event is committed."""
+
+    seq = models.BigIntegerField(primary_key=True)
+    event_id = models.UUIDField(unique=True)
+    """No foreign key: a link outlives what was taken out."""
+    hash = models.TextField()
+    """sha256 over the link before and the event, in hexadecimal digits."""
+
+    class Meta:
+        db_table = "audit_chain"
+        db_table_comment = (
+            "Each audit event's link: sha256 over the link before and the event. Made by a trigger "
+            "at commit; UPDATE, DELETE and TRUNCATE are refused."
+        )
+        default_permissions = ()
+        verbose_name = "link of the audit"
+        verbose_name_plural = "links of the audit"
+
+    def __str__(self) -> str:
+        return f"link {self.seq}"
 
 
 class BulkOperation(models.Model):
@@ -143,6 +166,8 @@ class BulkItem(models.Model):
     )
     said = models.TextField(blank=True, default="", db_default="")
     """Why it was left, or what failed; a word of ours."""
+    tries = models.SmallIntegerField(default=0, db_default=0)
+    """Ticks in which the database was in its way."""
     settled_at = fields.optional_time()
     created_at = fields.created_at()
 

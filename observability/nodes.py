@@ -53,7 +53,10 @@ class Cause:
 
     @property
     def advice(self) -> str:
-        """What to do about it; empty for a code that is not of the taxonomy."""
+        """What to do about it; empty where the message says it, or the code is of no taxonomy."""
+        # A refusal of a file names the limit that it met and what to do.
+        if self.message and self.code.startswith("INPUT_"):
+            return ""
         return ERRORS[self.explained_by].advice if self.explained_by else ""
 
 

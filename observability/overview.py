@@ -6,7 +6,7 @@ each bounded; Redis may be away.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -15,10 +15,19 @@ from django.conf import settings
 from django.utils import timezone
 
 from observability.failures import Groups, groups
-from observability.forecast import Forecast, Outstanding, Use, forecast, outstanding, uses
-from observability.incidents import incident_answer, next_probe
+from observability.forecast import (
+    Forecast,
+    Outstanding,
+    Use,
+    forecast,
+    outstanding,
+    quota_minutes,
+    uses,
+)
+from observability.incidents import Standing, incident_answer, next_probe, standings
 from observability.periods import Period, Window
-from observability.queue import Queue, queue
+from observability.quarters import Quarter, quarters
+from observability.queue import FAILED_WINDOW, Queue, queue
 from observability.rates import Rates, rates
 from observability.workers import Crew, crew
 from pipeline.gate import Gate, GateState
@@ -39,7 +48,7 @@ class OpenIncident:
 
     incident: Incident
     answer: str
-    affected: Mapping[str, int]
+    standing: Standing
     next_probe_at: datetime | None
     holds: bool
 
@@ -67,6 +76,7 @@ class Overview:
     pauses: Sequence[Pause]
     queue: Queue
     rates: Rates
+    quarters: Sequence[Quarter]
     left: Outstanding
     forecast: Forecast
     gate: GateState
@@ -84,19 +94,35 @@ class Overview:
     def problems(self) -> list[Problem]:
         """What is wrong beside incidents and pauses, each with what to do."""
         found = [Problem(f"{said[0].upper()}{said[1:]}.") for said in clock_problems(self.ticks)]
-        if not self.crew.alive and not self.queue.is_empty:
+        if self.crew.is_redis_away:
+            found.append(
+                Problem("Redis does not answer: no worker is woken. Start it; nothing is lost.")
+            )
+        elif not self.crew.alive and not self.queue.is_empty:
             found.append(
                 Problem("No worker is alive, and work waits. Start manage.py rqworker-pool.")
             )
+        return found
+
+    @property
+    def decisions(self) -> list[Problem]:
+        """What has ended badly, and stays so until somebody decides."""
+        found = []
         if self.queue.dead.number:
-            dead = counted(self.queue.dead.number, "dead job")
-            found.append(Problem(f"{dead} in need of a decision.", page="admin:stale"))
+            _, noun = counted(self.queue.dead.number, "dead job").split(" ", 1)
+            words = f"{self.queue.dead} {noun} in need of a decision."
+            found.append(Problem(words, page="admin:stale"))
+        if self.queue.failed.number:
+            _, noun = counted(self.queue.failed.number, "record").split(" ", 1)
+            hours = int(FAILED_WINDOW.total_seconds() // 3600)
+            words = f"{self.queue.failed} {noun} failed within {hours} h, and not retried since."
+            found.append(Problem(words, page="admin:failures"))
         return found
 
     @property
     def is_well(self) -> bool:
         """Whether nothing is to be done."""
-        return not (self.incidents or self.pauses or self.problems)
+        return not (self.incidents or self.pauses or self.problems or self.decisions)
 
     @property
     def verdict(self) -> str:
@@ -105,6 +131,8 @@ class Overview:
             return self.incidents[0].answer
         if self.problems:
             return self.problems[0].words
+        if self.decisions:
+            return self.decisions[0].words
         return "Work is paused by an operator." if self.pauses else "All is well."
 
 
@@ -113,13 +141,14 @@ def overview() -> Overview:
     now = timezone.now()
     gate = _gate().state()
     of_calls = rates(now)
-    left = outstanding(of_calls.input_tokens / of_calls.pages if of_calls.pages else None)
+    left = _left(of_calls)
     return Overview(
         taken_at=now,
         incidents=_incidents(gate),
         pauses=list(Pause.objects.filter(ended_at=None).order_by("created_at")[:SHOWN]),
         queue=queue(),
         rates=of_calls,
+        quarters=quarters(now),
         left=left,
         forecast=forecast(left, gate, of_calls.calls_a_minute, now),
         gate=gate,
@@ -132,12 +161,13 @@ def overview() -> Overview:
 
 def outlook() -> tuple[Outstanding, float]:
     """Return what is outstanding, and the minutes that the quota needs for it at least."""
-    left = outstanding(None)
-    gate = _gate().state()
-    return left, max(
-        left.calls / gate.requests_limit if gate.requests_limit else 0.0,
-        left.tokens / gate.tokens_limit if gate.tokens_limit else 0.0,
-    )
+    left = _left(rates(timezone.now()))
+    minutes, _ = quota_minutes(left, _gate().state())
+    return left, minutes
+
+
+def _left(of_calls: Rates) -> Outstanding:
+    return outstanding(of_calls.input_tokens / of_calls.pages if of_calls.pages else None)
 
 
 def _gate() -> Gate:
@@ -153,11 +183,12 @@ def _gate_of(provider: str, model: str, _url: str) -> Gate:
 def _incidents(gate: GateState) -> list[OpenIncident]:
     found = Incident.objects.filter(state=IncidentState.OPEN).order_by("opened_at")[:SHOWN]
     ordered = sorted(found, key=lambda each: IncidentKind(each.kind) not in HOLDING_KINDS)
+    standing = standings([each.id for each in ordered])
     return [
         OpenIncident(
             incident=each,
             answer=incident_answer(each),
-            affected=each.evidence.get("affected", {}),
+            standing=standing[each.id],
             next_probe_at=next_probe(each),
             holds=IncidentKind(each.kind) in HOLDING_KINDS,
         )

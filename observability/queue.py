@@ -5,6 +5,7 @@ Imports the pipeline's states; reads ids, times and counts only.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,7 +17,8 @@ from pipeline.words import Word
 
 COUNTED = 10_000
 """A count goes no further: the millionth waiting record says nothing that this many do not. Of what
-waits and is parked, each pass is counted so far, or a crowd in one would hide the others."""
+waits and is parked, each pass is counted so far, or a crowd in one would hide the others. Each read
+is ordered by age, so that the oldest is the oldest of all."""
 FAILED_WINDOW = timedelta(hours=24)
 
 
@@ -26,15 +28,19 @@ class Depth:
 
     number: int = 0
     oldest: datetime | None = None
-
-    @property
-    def is_capped(self) -> bool:
-        """Whether there may be more."""
-        return self.number >= COUNTED
+    is_capped: bool = False
+    """Whether there may be more."""
 
     def __add__(self, other: Depth) -> Depth:
         times = [at for at in (self.oldest, other.oldest) if at is not None]
-        return Depth(number=self.number + other.number, oldest=min(times, default=None))
+        return Depth(
+            number=self.number + other.number,
+            oldest=min(times, default=None),
+            is_capped=self.is_capped or other.is_capped,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.number}+" if self.is_capped else str(self.number)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,20 +87,25 @@ SELECT step, word, count(*) FILTER (WHERE is_counted), min(since) FROM (
   UNION ALL
   SELECT step, 'parked', since, true FROM unnest(%(steps)s::text[]) step, LATERAL (
     SELECT updated_at AS since FROM job_queue
-    WHERE status = 'parked' AND current_step = step LIMIT %(cap)s
+    WHERE status = 'parked' AND current_step = step ORDER BY updated_at LIMIT %(cap)s
   ) parked
   UNION ALL
   (SELECT current_step, 'running', step_started_at, true
-     FROM job_queue WHERE status = 'processing' LIMIT %(cap)s)
+     FROM job_queue WHERE status = 'processing' ORDER BY step_started_at LIMIT %(cap)s)
   UNION ALL
   (SELECT current_step, 'failed', completed_at, true FROM job_queue
      WHERE status = 'failed'
-       AND completed_at >= now() - make_interval(secs => %(window)s) LIMIT %(cap)s)
+       AND completed_at >= now() - make_interval(secs => %(window)s)
+     ORDER BY completed_at LIMIT %(cap)s)
   UNION ALL
   (SELECT current_step, 'dead', completed_at, true
-     FROM job_queue WHERE status = 'dead' LIMIT %(cap)s)
+     FROM job_queue WHERE status = 'dead' ORDER BY completed_at LIMIT %(cap)s)
 ) each GROUP BY step, word
 """
+
+
+_BY_PASS = frozenset({Word.WAITING, Word.PARKED})
+"""Counted up to the cap in each pass."""
 
 
 def queue() -> Queue:
@@ -111,8 +122,13 @@ def queue() -> Queue:
         rows = cursor.fetchall()
     by_pass: dict[Step, dict[Word, Depth]] = {step: {} for step in Step}
     totals: dict[Word, Depth] = {}
+    read: defaultdict[Word, int] = defaultdict(int)
+    for _, word, number, _ in rows:
+        read[Word(word)] += number
     for step, word, number, oldest in rows:
-        depth = Depth(number=number, oldest=oldest)
+        # What is counted over all passes is capped in each of them.
+        counted = number if word in _BY_PASS else read[Word(word)]
+        depth = Depth(number=number, oldest=oldest, is_capped=counted >= COUNTED)
         by_pass[Step(step)][Word(word)] = depth
         totals[Word(word)] = totals.get(Word(word), Depth()) + depth
     return Queue(

@@ -42,9 +42,10 @@ def outline(found: DrillDown, *, everything: bool = False) -> Line:
     return _line(found.root, kept, found.focus, everything)
 
 
-def hides(found: DrillDown) -> bool:
-    """Tell whether folding leaves out rows."""
-    return _size(outline(found)) < _size(outline(found, everything=True))
+def hides(found: DrillDown, folded: Line) -> bool:
+    """Tell whether folding leaves out rows; unfolded, each node has one, and each word on it."""
+    unfolded = (1 + len(node.notes) + bool(_reason(node)) for node in found.root.walk())
+    return _size(folded) < sum(unfolded)
 
 
 def _size(line: Line) -> int:
@@ -187,7 +188,8 @@ def _facts(node: Node) -> list[str]:
     waits = facts.get("rate_limit_waits", 0)
     if not facts.get("attempt_count") and not waits:
         return []
-    said = [f"attempt {facts['attempt_count']} of {facts['max_attempts']}"]
+    spent = facts["attempt_count"]
+    said = [f"attempt {spent} of {facts['max_attempts']}"] if spent else ["no attempt spent"]
     said += [counted(waits, "limited call")] if waits else []
     return [*said, f"{counted(node.absorbed, 'failed call')} absorbed"] if node.absorbed else said
 

@@ -20,7 +20,6 @@ class Right(StrEnum):
     CANCEL = "cancel_job"
     REQUEUE = "requeue_job"
     RESET = "reset_stale"
-    PARK = "park_job"
     RELEASE = "release_job"
     PAUSE = "pause_work"
     RESUME = "resume_work"
@@ -43,7 +42,6 @@ RIGHT_NAMES: dict[Right, str] = {
     Right.CANCEL: "Cancel jobs",
     Right.REQUEUE: "Requeue dead jobs",
     Right.RESET: "Reset stale work",
-    Right.PARK: "Park jobs",
     Right.RELEASE: "Release parked jobs",
     Right.PAUSE: "Pause queues and providers",
     Right.RESUME: "Resume queues and providers",
@@ -67,7 +65,7 @@ ROLES: dict[Role, frozenset[Right]] = {
     Role.OPERATOR: frozenset(
         {
             Right.VIEW, Right.UPLOAD, Right.RETRY, Right.CANCEL, Right.REQUEUE, Right.RESET,
-            Right.PARK, Right.RELEASE, Right.PAUSE, Right.RESUME,
+            Right.RELEASE, Right.PAUSE, Right.RESUME,
         }
     ),
     Role.REVIEWER: frozenset({Right.VIEW, Right.READ_PHI, Right.REVIEW, Right.EXPORT}),

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.admin import AdminSite
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
 
 from observability.rights import Right
@@ -39,6 +41,13 @@ class ConsoleSite(AdminSite):
         if request.user.has_perm(Right.VIEW.permission):
             return redirect("admin:overview")
         return self.tables(request, extra_context)
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """Change one's own password, and write it down, in one transaction."""
+        with transaction.atomic():
+            return super().password_change(request, extra_context)
 
     def tables(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

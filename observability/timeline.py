@@ -17,7 +17,7 @@ from observability.rows import RecordRows
 from pipeline.errors import ErrorCode
 from pipeline.models import OUTCOME_OK, Incident, ProviderCall
 from pipeline.states import Step
-from pipeline.words import PASS_TITLES, duration
+from pipeline.words import PASS_TITLES, counted, duration
 
 WIDTH = 1000
 ROW = 7
@@ -28,6 +28,12 @@ LANE = 14
 IDLE_S = 20.0
 """A longer time without any call is drawn short."""
 IDLE_WIDTH = 24
+IDLE_SHARE = 0.4
+"""Of the width at most, however many idle stretches there are."""
+LEAST = 2.0
+"""Width of a bar, so that it can be seen and met."""
+LISTED = 300
+"""Calls that are listed in words as well; a record of 1,000 pages may have 1,500."""
 TICKS = 5
 
 
@@ -42,6 +48,8 @@ class Call:
     """ok, failed or limited."""
     title: str
     node_id: str
+    at: str
+    """Since the first call."""
     wait_x: float = 0.0
     wait_width: float = 0.0
     """How long it waited for the gate, before the bar; 0 where it is not worth showing."""
@@ -92,6 +100,9 @@ class Timeline:
     ticks: Sequence[Tick]
     height: int
     words: str
+    listed: Sequence[tuple[str, Call]]
+    """The calls with the names of their lanes: what failed first, each in its order."""
+    unlisted: int
     width: int = WIDTH
 
 
@@ -107,20 +118,21 @@ class _Scale:
             else:
                 busy.append([start, end])
         total = sum(end - start for start, end in busy) or 1.0
-        room = WIDTH - IDLE_WIDTH * (len(busy) - 1)
-        self.per_second = max(1.0, room) / total
+        gaps = len(busy) - 1
+        self.idle_width = min(IDLE_WIDTH, WIDTH * IDLE_SHARE / gaps) if gaps else 0.0
+        self.per_second = (WIDTH - self.idle_width * gaps) / total
         self._pieces: list[tuple[float, float, float]] = []
         x = 0.0
         for start, end in busy:
             self._pieces.append((start, end, x))
-            x += (end - start) * self.per_second + IDLE_WIDTH
+            x += (end - start) * self.per_second + self.idle_width
         self.start, self.end = busy[0][0], busy[-1][1]
 
     def x(self, at: float) -> float:
         before = 0.0
         for start, end, x in self._pieces:
             if at < start:
-                return round(max(before, x - IDLE_WIDTH / 2), 1)
+                return round(max(before, x - self.idle_width / 2), 1)
             if at <= end:
                 return round(x + (at - start) * self.per_second, 1)
             before = x + (end - start) * self.per_second
@@ -129,8 +141,8 @@ class _Scale:
     def idle(self) -> Iterable[Band]:
         for (_, end, _), (start, _, x) in pairwise(self._pieces):
             yield Band(
-                x=round(x - IDLE_WIDTH, 1),
-                width=IDLE_WIDTH,
+                x=round(x - self.idle_width, 1),
+                width=round(self.idle_width, 1),
                 kind="idle",
                 title=f"nothing ran for {duration(start - end)}",
             )
@@ -158,9 +170,22 @@ def timeline(rows: RecordRows, incidents: Sequence[Incident] = ()) -> Timeline |
         y += lane.height + LANE_GAP
     bands = [*scale.idle(), *_cooldowns(rows.calls, scale), *_incidents(incidents, scale)]
     failed = sum(lane.failed for lane in lanes)
+    every = [(lane.title, call) for lane in lanes for call in lane.calls]
+    every.sort(key=lambda each: each[1].kind == "ok")
     took = duration(scale.end - scale.start)
-    words = f"{len(rows.calls)} calls over {took} in {len(lanes)} lanes; {failed} of them failed."
-    return Timeline(lanes=lanes, bands=bands, ticks=list(scale.ticks()), height=y, words=words)
+    words = (
+        f"{counted(len(rows.calls), 'call')} over {took} in {counted(len(lanes), 'lane')};"
+        f" {failed or 'none'} of them failed."
+    )
+    return Timeline(
+        lanes=lanes,
+        bands=bands,
+        ticks=list(scale.ticks()),
+        height=y,
+        words=words,
+        listed=every[:LISTED],
+        unlisted=len(every[LISTED:]),
+    )
 
 
 class _names:  # noqa: N801 - a lookup with the face of a function
@@ -221,15 +246,17 @@ def _bar(call: ProviderCall, unit: str, scale: _Scale, y: int) -> Call:
     waited = call.queue_wait_ms if call.queue_wait_ms >= WORTH_SAYING_MS else 0
     wait_x = scale.x(_ready(call)) if waited else x
     kind = {OUTCOME_OK: "ok", ErrorCode.RATE_LIMIT.value: "limited"}.get(call.outcome, "failed")
+    width = round(max(LEAST, end - x), 1)
     said = [f"{unit}, call {call.attempt}: {call.outcome}"]
     said += [f"waited {duration(waited / 1000)}"] if waited else []
     return Call(
-        x=x,
+        x=round(min(x, WIDTH - width), 1),
         y=y,
-        width=round(max(2.0, end - x), 1),
+        width=width,
         kind=kind,
         title=", ".join([*said, f"took {duration(call.duration_ms / 1000)}"]),
         node_id=str(call.id),
+        at=duration(sent - scale.start),
         wait_x=wait_x,
         wait_width=round(x - wait_x, 1),
     )
@@ -254,23 +281,18 @@ def _cooldowns(calls: Sequence[ProviderCall], scale: _Scale) -> Iterable[Band]:
         if start < until:
             continue
         until = end
-        x = scale.x(start)
-        yield Band(
-            x=x,
-            width=round(max(2.0, scale.x(end) - x), 1),
-            kind="cooldown",
-            title=f"cooldown of {duration(call.retry_after_ms / 1000)}",
-        )
+        words = f"cooldown of {duration(call.retry_after_ms / 1000)}"
+        yield _band("cooldown", scale.x(start), scale.x(end), words)
 
 
 def _incidents(incidents: Sequence[Incident], scale: _Scale) -> Iterable[Band]:
     for incident in incidents:
         began: datetime = incident.first_failure_at
         ended: float = incident.closed_at.timestamp() if incident.closed_at else scale.end
-        x = scale.x(began.timestamp())
-        yield Band(
-            x=x,
-            width=round(max(2.0, scale.x(ended) - x), 1),
-            kind="incident",
-            title=f"incident: {incident.kind} of {incident.provider} {incident.model}",
-        )
+        words = f"incident: {incident.kind} of {incident.provider} {incident.model}"
+        yield _band("incident", scale.x(began.timestamp()), scale.x(ended), words)
+
+
+def _band(kind: str, x: float, end: float, words: str) -> Band:
+    width = round(max(LEAST, end - x), 1)
+    return Band(x=round(min(x, WIDTH - width), 1), width=width, kind=kind, title=words)

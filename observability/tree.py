@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,6 +16,7 @@ from uuid import UUID
 from observability.nodes import Cause, Kind, Node, Spent
 from observability.rows import RecordRows
 from pipeline.errors import ERRORS, ErrorCode
+from pipeline.jobs import PASSES
 from pipeline.models import (
     OUTCOME_OK,
     Batch,
@@ -25,7 +27,7 @@ from pipeline.models import (
     ProviderCall,
     ZoneResult,
 )
-from pipeline.states import JobStatus, Step
+from pipeline.states import JOB_TERMINAL, JobStatus, Step
 from pipeline.words import PASS_TITLES, WORDS, Word, pages
 
 Work = Batch | Chunk | ZoneResult
@@ -35,6 +37,8 @@ def tree(rows: RecordRows) -> Node:
     """Build the tree of a record."""
     job, file = rows.job, rows.shell_file
     passes = tuple(_pass(rows, step) for step in Step)
+    if job.status in JOB_TERMINAL:
+        passes = tuple(_left_behind(node) for node in passes)
     return Node(
         kind=Kind.RECORD,
         id=str(file.id),
@@ -70,6 +74,17 @@ def tree(rows: RecordRows) -> Node:
     )
 
 
+def _left_behind(node: Node) -> Node:
+    """Say of what was begun when its job ended that it waits: nobody is at it any more."""
+    begun = node.status is Word.RUNNING
+    return replace(
+        node,
+        status=Word.WAITING if begun else node.status,
+        facts=node.facts | ({"is_begun": True} if begun else {}),
+        children=tuple(_left_behind(child) for child in node.children),
+    )
+
+
 def _pass(rows: RecordRows, step: Step) -> Node:
     word = _pass_word(rows, step)
     builder = _BUILDERS.get(step)
@@ -90,9 +105,13 @@ def _pass(rows: RecordRows, step: Step) -> Node:
         counts={k: v for k, v in counts.items() if v},
         spent=_spent(calls, took_ms=_pass_ms(rows, step, calls)),
         cause=_job_cause(rows) if failed_here else None,
-        notes=("not reached",) if ended and word is Word.WAITING else (),
+        notes=_unreached(step) if ended and word is Word.WAITING else (),
         children=(*children, *own),
     )
+
+
+def _unreached(step: Step) -> tuple[str, ...]:
+    return ("not reached",) if step in PASSES else ("not in this version",)
 
 
 def _pass_word(rows: RecordRows, step: Step) -> Word:
@@ -103,6 +122,8 @@ def _pass_word(rows: RecordRows, step: Step) -> Word:
         return WORDS[job.status]
     word = WORDS[getattr(rows.session, f"{step.value}_status")]
     # The session says only that the pass is begun; the job knows whether anybody is at it.
+    if job.current_step == step and job.status == JobStatus.DEAD:
+        return Word.DEAD
     if job.current_step == step and word in {Word.RUNNING, Word.WAITING}:
         return WORDS[job.status]
     return word
@@ -362,7 +383,10 @@ def _job_cause(rows: RecordRows) -> Cause | None:
 def _crashes(job: Job) -> Iterator[str]:
     for each in (job.error_details or {}).get("history", ()):
         if each["event"] == "crashed":
-            yield f"worker {each['worker_id']} was lost in {each['step']} at {each['at'][:19]}"
+            yield (
+                f"worker {each['worker_id']} was lost in {PASS_TITLES[Step(each['step'])]}"
+                f" at {each['at'][11:19]} UTC on {each['at'][:10]}"
+            )
 
 
 def _warning(warning: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ Imports the views. Names are those of the admin's namespace: `admin:overview`, `
 from __future__ import annotations
 
 from django.contrib.admin import AdminSite
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, re_path
 
 from observability.views import (
     acts,
@@ -15,9 +15,11 @@ from observability.views import (
     compare,
     failures,
     incidents,
+    operations,
     overview,
     reading,
     record,
+    records,
     search,
     stale,
     upload,
@@ -29,7 +31,10 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
     pages = [
         path("overview/", overview.overview, name="overview"),
         path("search/", search.search, name="search"),
-        path("records/", record.records, name="records"),
+        path("records/", records.records, name="records"),
+        re_path(
+            r"^records/(?P<digits>[0-9a-fA-F-]{6,35})/$", search.short, name="record_by_digits"
+        ),
         path("records/<uuid:record_id>/", record.record, name="record"),
         path("records/<uuid:record_id>/pages/", reading.to_page, name="record_pages"),
         path(
@@ -55,9 +60,9 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
         path("retry/start/", bulk.start, name="retry_start"),
         path("mass/<slug:name>/", bulk.preview, name="mass"),
         path("mass/<slug:name>/start/", bulk.start, name="mass_start"),
-        path("actions/", bulk.history, name="bulk_operations"),
-        path("actions/<uuid:operation_id>/", bulk.operation, name="bulk_operation"),
-        path("actions/<uuid:operation_id>/abort/", bulk.abort, name="bulk_abort"),
+        path("actions/", operations.history, name="bulk_operations"),
+        path("actions/<uuid:operation_id>/", operations.operation, name="bulk_operation"),
+        path("actions/<uuid:operation_id>/abort/", operations.abort, name="bulk_abort"),
         path("incidents/", incidents.incidents, name="incidents"),
         path("incidents/<uuid:incident_id>/", incidents.incident, name="incident"),
         path("stale/", stale.stale, name="stale"),

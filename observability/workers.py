@@ -15,8 +15,10 @@ import redis
 from django.conf import settings
 from django.utils import timezone
 from rq.utils import utcparse
+from rq.worker import WorkerStatus
 from rq.worker_registration import REDIS_WORKER_KEYS
 
+from pipeline.crew import SILENT_S, WorkerCondition
 from pipeline.gate.gate import gate_client
 from pipeline.models import Job
 from pipeline.selectors import Progress, progress
@@ -24,8 +26,8 @@ from pipeline.states import JobStatus, Step
 from pipeline.words import PASS_TITLES
 
 LEASES_READ = 60
-SILENT_S = 90.0
-"""A worker without a heartbeat for so long is taken for dead; a busy one has one every 10 s."""
+GONE = "gone"
+"""A worker that holds a job by a lease that has run out, and that Redis does not know."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,7 @@ class WorkerView:
 
     name: str
     state: str
-    """idle, busy, silent (no heartbeat in Redis), or gone (its lease has expired)."""
+    """A `WorkerCondition`, or `GONE`."""
     is_in_redis: bool = True
     host: str = ""
     pid: int | None = None
@@ -71,7 +73,7 @@ class WorkerView:
     @property
     def is_alive(self) -> bool:
         """Whether it has given a sign of life in time."""
-        return self.state in {"idle", "busy"}
+        return self.state in {WorkerCondition.IDLE, WorkerCondition.BUSY}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,46 +81,54 @@ class Crew:
     """All workers."""
 
     workers: Sequence[WorkerView]
+    """One for each job that is held, and one for each worker without a job."""
     is_redis_away: bool
+    is_capped: bool = False
+    """More jobs are held than were read."""
 
     @property
     def alive(self) -> int:
         """How many have given a sign of life in time."""
-        return sum(worker.is_alive for worker in self.workers)
+        return len({worker.name for worker in self.workers if worker.is_alive})
+
+    @property
+    def number(self) -> int:
+        """How many are shown."""
+        return len({worker.name for worker in self.workers})
 
 
 def crew() -> Crew:
     """Read the workers; six statements and two round trips."""
     held = _held()
+    shown = held[:LEASES_READ]
     known = _in_redis()
-    found = [_worker(name, facts, held.pop(name, None)) for name, facts in (known or {}).items()]
+    names = {name for name, _ in shown}
+    found = [_holder(name, job, (known or {}).get(name)) for name, job in shown]
     found += [
-        WorkerView(
-            name=name,
-            state="busy" if job.is_alive else "gone",
-            is_in_redis=False,
-            beat_at=job.beat_at,
-            held=job,
-        )
-        for name, job in held.items()
+        _worker(name, facts, None) for name, facts in (known or {}).items() if name not in names
     ]
     return Crew(
         workers=sorted(found, key=lambda worker: (worker.held is None, worker.name)),
         is_redis_away=known is None,
+        is_capped=len(held) > len(shown),
     )
 
 
-def _held() -> dict[str, Held]:
+def _held() -> list[tuple[str, Held]]:
+    """Return the jobs that are held, each with its worker's name, one more than are shown.
+
+    A worker that was taken for lost and works on holds two for a while; each is a row.
+    """
     jobs = list(
         Job.objects.filter(status=JobStatus.PROCESSING)
         .only(
             "shell_file_id", "current_step", "worker_id", "step_started_at", "heartbeat_at",
             "lease_expires_at",
         )
-        .order_by("id")[:LEASES_READ]
+        .order_by("id")[: LEASES_READ + 1]
     )  # fmt: skip
     far = progress([job.shell_file_id for job in jobs])
-    return {str(job.worker_id): _job(job, far.get(job.shell_file_id)) for job in jobs}
+    return [(str(job.worker_id), _job(job, far.get(job.shell_file_id))) for job in jobs]
 
 
 def _job(job: Job, far: Progress | None) -> Held:
@@ -161,12 +171,31 @@ def _in_redis() -> dict[str, Mapping[str, str]] | None:
     }
 
 
+def _holder(name: str, job: Held, facts: Mapping[str, str] | None) -> WorkerView:
+    """Return the worker of a job that is held; what Redis knows of it, if anything."""
+    if facts is not None:
+        return _worker(name, facts, job)
+    return WorkerView(
+        name=name,
+        state=WorkerCondition.BUSY if job.is_alive else GONE,
+        is_in_redis=False,
+        beat_at=job.beat_at,
+        held=job,
+    )
+
+
 def _worker(name: str, facts: Mapping[str, str], held: Held | None) -> WorkerView:
     beat = utcparse(facts["last_heartbeat"]) if facts.get("last_heartbeat") else None
     is_silent = beat is None or (timezone.now() - beat).total_seconds() > SILENT_S
+    # Redis' own word counts as well: the job may lie beyond those that were read.
+    is_busy = held is not None or facts.get("state") == WorkerStatus.BUSY
+    if is_silent or (held is not None and not held.is_alive):
+        state = WorkerCondition.ERROR
+    else:
+        state = WorkerCondition.BUSY if is_busy else WorkerCondition.IDLE
     return WorkerView(
         name=name,
-        state="silent" if is_silent else "busy" if held else "idle",
+        state=state,
         host=facts.get("hostname", ""),
         pid=int(facts["pid"]) if facts.get("pid") else None,
         queues=tuple(q for q in facts.get("queues", "").split(",") if q),

@@ -143,7 +143,7 @@ ERRORS: dict[ErrorCode, ErrorFacts] = {
     ),
     ErrorCode.STORAGE_FULL: ErrorFacts(True, _A, "The disk is full; make room, then retry."),
     ErrorCode.WORKER_LOST: ErrorFacts(
-        True, _N, "Three workers died in this step; find out why, then retry the record."
+        True, _N, "Three workers died in this step; find out why, then requeue the record."
     ),
     ErrorCode.DEADLINE_EXCEEDED: ErrorFacts(
         False, _N, "The step's time was used up; retry the record."

@@ -135,7 +135,7 @@ def opened(
     facts = facts or CallFacts()
     opening = Opening(
         kind=kind,
-        first_failure_at=first_failure_at or now,
+        first_failure_at=min([first_failure_at or now, *_failures_before(kind, of, now)]),
         last_failure_at=now,
         hint_s=facts.retry_after_s,
         quota_id=facts.quota_id,
@@ -149,6 +149,16 @@ def opened(
         },
     )
     return _open(of, opening)[0]
+
+
+def _failures_before(kind: IncidentKind, of: ProviderModel, now: datetime) -> list[datetime]:
+    """Return when calls of the window failed so; the breaker knows those of its own alone."""
+    limits = Thresholds.of_settings()
+    after = _ended(of, now, limits).get(kind, now - limits.window)
+    seen = window(now, limits).get(of, [])
+    return [
+        call.at for call in seen if call.counts and call.outcome in CODES[kind] and call.at > after
+    ]
 
 
 def parking(

@@ -131,10 +131,18 @@ def clock_problems(ticks: Sequence[Tick]) -> list[str]:
         for tick in ticks
         if tick.is_undone and tick.outcome == "running"
     ]
-    if len(missing) == len(ticks):
-        ages = [tick.age_s for tick in ticks if tick.age_s is not None]
-        last = f"its last tick is {min(ages):.0f} s old" if ages else "it has never ticked"
-        return [f"no clock runs: {last}; start manage.py rqcron"]
+    age_s, newest = min(
+        ((tick.age_s, tick) for tick in ticks if tick.age_s is not None),
+        key=lambda pair: pair[0],
+        default=(0.0, None),
+    )
+    if newest is None:
+        return ["no clock runs: it has never ticked; start manage.py rqcron"]
+    # Nothing has begun for longer than the most frequent duty may wait: not one duty is late, all.
+    if age_s > min(tick.alarm_s for tick in ticks):
+        if newest.outcome == "running" and not newest.is_missing:
+            return [f"the clock is at {newest.duty} for {age_s:.0f} s, and the others wait"]
+        return [f"no clock runs: its last tick is {age_s:.0f} s old; start manage.py rqcron"]
     return failing + [
         f"the clock has not begun {tick.duty} for {tick.age_s:.0f} s"
         if tick.age_s is not None

@@ -20,9 +20,11 @@ from pipeline.preview import Preview, Selection
 from pipeline.preview.crowds import Crowd, crowd_preview
 from pipeline.provider.factory import NAMES
 from pipeline.queues import enqueue_step, enqueue_steps
+from pipeline.reasons import stated
 from pipeline.stages.intake import Received, Submission, receive
 from pipeline.states import Step
 from pipeline.transitions.holds import RELEASE_LIMIT
+from pipeline.transitions.stale import JOBS_LIMIT as STALE_JOBS_LIMIT
 from pipeline.types import Due
 from pipeline.verbs import (
     Cancelled,
@@ -142,15 +144,19 @@ def jobs_reconcile() -> reconciling.Tick:
 
 
 def stale_batches_reset(
-    older_than_s: float, *, dry_run: bool = False, job_id: UUID | None = None
+    older_than_s: float,
+    *,
+    dry_run: bool = False,
+    job_id: UUID | None = None,
+    jobs: int = STALE_JOBS_LIMIT,
 ) -> list[transitions.Stale]:
     """Put batches and chunks back to `pending` that nobody has worked on for so many seconds.
 
     Of one job, or of all. Only where the lease of their job has run out, or the job is not
-    running; attempts are kept. A dry run returns what would be put back. At most 100 jobs at a
-    time, oldest first.
+    running; attempts are kept. A dry run returns what would be put back. At most so many jobs
+    at a time, oldest first.
     """
-    found = transitions.find_stale(older_than_s, job_id=job_id)
+    found = transitions.find_stale(older_than_s, jobs, job_id=job_id)
     if dry_run or not found:
         return found
     # A lost lease is taken in one place, with its crash counted; that puts its rows back too.
@@ -188,13 +194,13 @@ def incidents_detect() -> incidents.Tick:
 
 def queue_pause(queue: Step, *, reason: str, by: str | None = None) -> None:
     """Hold a queue: what waits for it is parked, what runs goes on. Raises UserError."""
-    transitions.pause_queue(queue, reason=reason, by=by)
+    transitions.pause_queue(queue, reason=stated(reason), by=by)
     _log("queue_paused", queue)
 
 
 def queue_resume(queue: Step, *, reason: str, by: str | None = None) -> Resumed:
     """End the hold on a queue. Raises UserError where there is none."""
-    ended = transitions.end_pauses(queue=queue, reason=reason, by=by)
+    ended = transitions.end_pauses(queue=queue, reason=stated(reason), by=by)
     if not ended:
         raise UserError(f"the queue {queue} is not paused")
     _log("queue_resumed", queue)
@@ -210,8 +216,9 @@ def provider_pause(
     """
     if provider not in NAMES:
         raise UserError(f"no provider has that name; there are {', '.join(NAMES)}")
+    words = stated(reason)
     with transaction.atomic():
-        transitions.pause_provider(provider, model, reason=reason, by=by)
+        transitions.pause_provider(provider, model, reason=words, by=by)
         # After the commit: a step that finds its gate paused looks for the row.
         _tell(lambda: pause_gates(provider, model), provider, model)
     _log("provider_paused", _name(provider, model))
@@ -224,9 +231,10 @@ def provider_resume(
 
     Failures from before it open no incident again. Raises UserError where nothing holds.
     """
+    words = stated(reason)
     with transaction.atomic():
-        ended = transitions.end_pauses(provider=provider, model=model, reason=reason, by=by)
-        closed = incidents.close_by_hand(provider, model, reason=reason)
+        ended = transitions.end_pauses(provider=provider, model=model, reason=words, by=by)
+        closed = incidents.close_by_hand(provider, model, reason=words)
         if not ended and not closed:
             raise UserError(f"nothing holds {_name(provider, model)}")
         _tell(lambda: resume_gates(provider, model), provider, model)

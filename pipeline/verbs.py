@@ -18,6 +18,7 @@ from pipeline.errors import UserError
 from pipeline.models import Job, Session
 from pipeline.preview import Candidate, Ineligible, Preview, Selection, preview
 from pipeline.queues import enqueue_steps
+from pipeline.reasons import stated, stated_if_given
 from pipeline.rollup import Leaving, settle
 from pipeline.states import JobStatus
 from pipeline.types import Due
@@ -66,7 +67,7 @@ def work_retry(found: Preview, *, reason: str, by: str | None = None) -> Retried
 
     What succeeded is never asked again. Raises UserError where there is nothing to retry.
     """
-    _stated(reason)
+    stated(reason)
     selection = found.selection
     retried, left = [], list(found.ineligible)
     for each in found.eligible:
@@ -93,7 +94,7 @@ def candidate_retry(
     For who goes through a preview item by item, as a bulk operation does. Raises UserError without
     a reason.
     """
-    entry = {"event": "retried", "by": by, "reason": _stated(reason), "what": what}
+    entry = {"event": "retried", "by": by, "reason": stated(reason), "what": what}
     with transaction.atomic():
         due = transitions.put_back(candidate.job_id, candidate.scope, entry=entry)
         if due is not None:
@@ -133,7 +134,7 @@ def job_cancel(
     What is complete stays. Raises UserError where it has ended already, or the id names nothing.
     """
     job = _job(job_or_record)
-    entry = {"event": "cancelled", "by": by, "reason": (reason or "").strip() or None}
+    entry = {"event": "cancelled", "by": by, "reason": stated_if_given(reason)}
     for _ in range(_TRIES):
         with transaction.atomic():
             state = transitions.cancel(job.id, entry=entry)
@@ -162,7 +163,7 @@ def job_requeue(
     entry = {
         "event": "requeued",
         "by": by,
-        "reason": (reason or "").strip() or None,
+        "reason": stated_if_given(reason),
         "crash_count": job.crash_count,
         "dead_letter_at": job.dead_letter_at.isoformat() if job.dead_letter_at else None,
     }
@@ -207,13 +208,6 @@ def _leaving(job: Job) -> Leaving:
 
 def _cancelled(job: Job, *, is_ended: bool) -> Cancelled:
     return Cancelled(job_id=job.id, shell_file_id=job.shell_file_id, is_ended=is_ended)
-
-
-def _stated(reason: str) -> str:
-    words = reason.strip()
-    if not words:
-        raise UserError("give a reason")
-    return words
 
 
 def _nothing(selection: object, left: list[Ineligible]) -> str:

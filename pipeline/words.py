@@ -5,8 +5,10 @@ Imports `states`. A status is shown as a word and a shape, since colour alone sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Any
 
 from pipeline.states import Step
 
@@ -95,6 +97,19 @@ def pages(numbers: Iterable[int]) -> str:
     """Return `page 4` or `pages 1–3, 7`."""
     found = sorted(set(numbers))
     return f"{'page' if len(found) == 1 else 'pages'} {ranges(found)}"
+
+
+def met(codes: Iterable[str]) -> str:
+    """Return `API_5XX ×3, PARSE_JSON`: what was met how often, the most frequent first."""
+    return ", ".join(f"{code} ×{n}" if n > 1 else code for code, n in Counter(codes).most_common())
+
+
+def ended_with(code: str | None, message: str | None, context: Mapping[str, Any] | None) -> str:
+    """Say why a batch or chunk failed: what its calls met, and its own end where that differs."""
+    codes = [entry["error_code"] for entry in (context or {}).get("attempt_history", ())]
+    spent = code == "MAX_RETRIES_EXCEEDED" or (codes and codes[-1] == code)
+    own = "" if codes and spent else (message or "").rstrip(".") or str(code)
+    return "; ".join(filter(None, (met(codes), own)))
 
 
 def duration(seconds: float) -> str:

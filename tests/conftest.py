@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import redis
 from django.conf import settings
+from django.core.cache import cache
 from pytest_django import DjangoDbBlocker
 
 from medproc import embedded
@@ -140,6 +141,12 @@ def redis_db(servers: Places) -> Iterator[redis.Redis]:
     yield client
     client.flushdb()
     client.close()
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache() -> None:
+    """Let no figure that the console keeps of one test's rows meet the next."""
+    cache.clear()
 
 
 @pytest.fixture(autouse=True)

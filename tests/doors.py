@@ -18,10 +18,13 @@ from django.utils import timezone
 
 from observability.acts import VERBS
 from observability.bulk.kinds import KINDS
+from observability.bulk.seen import seen_of
 from observability.models import BulkItem, BulkOperation
 from observability.rights import ROLES, Right, Role
 from pipeline.models import Job, Pause, ProviderCall, RecordBatch, ShellFile
+from pipeline.preview import Candidate
 from pipeline.states import JobStatus, Step, WorkStatus
+from pipeline.transitions import Scope
 from tests.incident_rows import OTHER_MODEL, an_incident
 from tests.records import LAB
 from tests.rows import a_job
@@ -85,7 +88,8 @@ PAGES = (
     Door(name="search", query={"q": "record"}, answer=HTTPStatus.FOUND),
     Door(name="records"),
     Door(name="records", query={"is": "failed"}),
-    Door(name="record", args=("record",), statements=18),
+    Door(name="record", args=("record",), statements=19),
+    Door(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
     Door(name="record_pages", args=("record",), who=PHI, answer=HTTPStatus.FOUND),
     Door(name="record_page", args=("record", "1"), who=PHI, writes=AUDIT, statements=13),
     Door(name="page_image", args=("record", "1"), who=PHI, writes=AUDIT),
@@ -118,7 +122,8 @@ PAGES = (
     Door(name="stale", statements=15),
     Door(name="audit", who=holders(Right.READ_AUDIT)),
     Door(name="bulk_operations"),
-    Door(name="bulk_operation", args=("operation",), statements=10),
+    Door(name="bulk_operation", args=("operation",), statements=9),
+    Door(name="bulk_operation", args=("operation",), query={"state": "failed again"}, statements=9),
     Door(name="queues", statements=9),
     *(
         Door(
@@ -133,7 +138,7 @@ PAGES = (
 VERB_URLS = (
     Door(
         name="retry_start",
-        form={"record": "record", "reason": "as agreed", "token": "token"},
+        form={"record": "record", "reason": "as agreed", "token": "token", "seen": "seen"},
         who=holders(Right.RETRY),
         answer=HTTPStatus.FOUND,
     ),
@@ -141,7 +146,7 @@ VERB_URLS = (
         Door(
             name="mass_start",
             args=(kind.name,),
-            form={"record": "record", "reason": "as agreed", "token": "token"},
+            form={"record": "record", "reason": "as agreed", "token": "token", "seen": "seen"},
             who=holders(kind.right),
             # Nothing of the table is stale; the others find something.
             answer=HTTPStatus.OK if kind.name == "reset" else HTTPStatus.FOUND,
@@ -197,7 +202,16 @@ def targets() -> dict[str, str]:
         token=uuid4(),
         verb="retry",
         selection={"error_code": "API_5XX"},
-        expected={"jobs": 1, "calls": 1, "input_tokens": 7000, "cost_usd": "0.001"},
+        expected={
+            "jobs": 1,
+            "is_capped": False,
+            "ineligible": {"it is running": 2},
+            "calls": 1,
+            "pages": 3,
+            "input_tokens": 7000,
+            "cost_usd": "0.001",
+            "quota_minutes": 0.1,
+        },
         reason="a test",
         requested_by="somebody",
     )
@@ -208,7 +222,7 @@ def targets() -> dict[str, str]:
     lost = ProviderCall.objects.filter(
         processing_session__shell_file=record, batch__status=WorkStatus.FAILED
     ).order_by("attempt")
-    return {
+    known = {
         "record": str(record),
         "call": str(lost[0].id),
         "next_call": str(lost[1].id),
@@ -222,6 +236,21 @@ def targets() -> dict[str, str]:
         "pause-provider": "local",
         "resume-provider": f"{OTHER_MODEL.provider}:{OTHER_MODEL.model}",
     }
+    return {**known, "seen": seen_of(map(a_candidate, Job.objects.all()))}
+
+
+def a_candidate(job: Job) -> Candidate:
+    """Give what a preview says of a whole job, without its figures."""
+    return Candidate(
+        job_id=job.id,
+        shell_file_id=job.shell_file_id,
+        step=Step(job.current_step),
+        scope=Scope(),
+        encounters=0,
+        calls=0,
+        pages=0,
+        input_tokens=0,
+    )
 
 
 def targets_of_jobs() -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
-from observability.models import AuditEvent
+from observability.models import AuditEvent, AuditLink
 from observability.rights import Right
 
 
@@ -22,3 +22,14 @@ class AuditEventAdmin(ReadOnlyAdmin):
     id_fields = ("pk", "target_id")
     search_help_text = "The exact id of an event or of its target"
     ordering = ("-created_at", "-id")
+
+
+@admin.register(AuditLink)
+class AuditLinkAdmin(ReadOnlyAdmin):
+    """The chain that the events hang on."""
+
+    right = Right.READ_AUDIT
+    list_display = ("seq", "event_id", "hash")
+    id_fields = ("event_id",)
+    search_help_text = "The exact id of an event"
+    ordering = ("-seq",)

@@ -7,6 +7,7 @@ about by a filter of the URL. Each page is read like one of the console's: withi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,10 +15,12 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, Q, QuerySet, UUIDField
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.functional import cached_property
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from observability.admin.meaning import code_column, meaning
 from observability.rights import Right
@@ -51,6 +54,24 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
         if isinstance(rows, QuerySet):
             return int(rows.order_by()[:COUNTED].count())
         return len(rows)
+
+
+def _is_id(field: Any) -> bool:
+    key = field.related_model._meta.pk if field.related_model else field
+    return isinstance(key, UUIDField)
+
+
+def _short(name: str) -> Callable[[Model], SafeString | str]:
+    """Return a column that shows the beginning of an id."""
+
+    @admin.display(description=name.removesuffix("_id").replace("_", " "), ordering=name)
+    def shown(row: Model) -> SafeString | str:
+        whole = getattr(row, name)
+        if whole is None:
+            return "–"
+        return format_html('<code title="{}">{}</code>', whole, str(whole)[:8])
+
+    return shown
 
 
 class ReadOnlyAdmin(_ModelAdmin):
@@ -92,6 +113,11 @@ class ReadOnlyAdmin(_ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Rows are deleted by retention and erasure."""
         return False
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        """Return the columns of the list; an id shows its beginning, and the whole as its title."""
+        ids = {field.attname for field in self.model._meta.fields if _is_id(field)}
+        return [_short(each) if each in ids else each for each in self.list_display]
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
         """Return every column but those that hold PHI, in the order of the table.

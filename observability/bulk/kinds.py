@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from observability.bulk.selections import as_fields, crowd, crowd_fields, selection
 from observability.models import BulkOperation
 from observability.rights import Right
 from pipeline import services
 from pipeline.preview import Candidate, Preview
+from pipeline.preview.crowds import OPEN_TO
+from pipeline.states import JobStatus
 
 MEANWHILE = "it was retried, cancelled or completed meanwhile"
 
@@ -28,6 +31,8 @@ class Kind:
     right: Right
     effect: str
     """What will happen, in a sentence."""
+    open_to: frozenset[JobStatus] = frozenset()
+    """Statuses of a job whose page offers it; the guard itself is in the UPDATE."""
     done: str
     """What became of an item: `put back in line`."""
     makes_calls: bool = True
@@ -42,7 +47,10 @@ class Kind:
 
 def _of_retry(asked: Mapping[str, str], now: datetime) -> tuple[Preview, dict[str, str]]:
     chosen = selection(asked, now)
-    return services.retry_preview(chosen), as_fields(chosen)
+    fields = as_fields(chosen)
+    if chosen.jobs is not None:
+        fields["operation"] = str(UUID(asked["operation"]))
+    return services.retry_preview(chosen), fields
 
 
 def _of(
@@ -95,6 +103,7 @@ KINDS: dict[str, Kind] = {
         ),
         Kind(
             name="cancel",
+            open_to=OPEN_TO["cancel"],
             title="Cancel",
             right=Right.CANCEL,
             effect="They ask for nothing more. What is complete stays; what is in flight is kept"
@@ -107,6 +116,7 @@ KINDS: dict[str, Kind] = {
         ),
         Kind(
             name="requeue",
+            open_to=OPEN_TO["requeue"],
             title="Requeue dead jobs",
             right=Right.REQUEUE,
             effect="The dead jobs go back in line, and their crashes are counted anew. What has"
@@ -118,6 +128,7 @@ KINDS: dict[str, Kind] = {
         ),
         Kind(
             name="release",
+            open_to=OPEN_TO["release"],
             title="Release parked jobs",
             right=Right.RELEASE,
             effect="They go back in line now, whatever they wait for. An incident or pause that"

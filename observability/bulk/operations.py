@@ -6,24 +6,30 @@ unique, so that a double click starts one action.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from observability import audit
 from observability.bulk.kinds import Kind
+from observability.bulk.seen import Seen
 from observability.models import BulkItem, BulkOperation
 from pipeline.errors import UserError
-from pipeline.preview import Candidate
+from pipeline.preview import Candidate, Preview, narrowed
+from pipeline.reasons import ReasonError, stated
 from pipeline.states import Step
 from pipeline.transitions import Scope
 
-REASON_MAX = 500
+REASONS_KEPT = 20
+"""Reasons that are kept by themselves; the others are counted together."""
+NOT_SEEN = "it was not in the preview"
+MOVED_ON = "it moved on after the preview"
 
 
 def start(
@@ -34,47 +40,59 @@ def start(
     token: UUID,
     actor: AbstractBaseUser | AnonymousUser,
 ) -> BulkOperation:
-    """Make a mass action of what a filter finds now; the clock runs it.
+    """Make a mass action of what its preview showed (`seen`) and the filter still finds.
 
-    A token that was used gives the operation that it made. Raises UserError without a reason, or
-    where nothing is eligible.
+    The clock runs it. A token that was used gives the operation that it made. Raises UserError
+    without a reason, or where nothing of it is eligible; that is written down as refused.
     """
-    if not reason.strip():
-        raise UserError("give a reason")
+    try:
+        return _start(kind, asked, stated(reason), token, actor)
+    except UserError as error:
+        audit.record(
+            actor,
+            kind.name,
+            target_kind=audit.BULK_OPERATION,
+            reason="" if isinstance(error, ReasonError) else stated(reason),
+            result=audit.Result.REFUSED,
+            facts={"said": error.message},
+        )
+        raise
+
+
+def _start(
+    kind: Kind,
+    asked: Mapping[str, str],
+    reason: str,
+    token: UUID,
+    actor: AbstractBaseUser | AnonymousUser,
+) -> BulkOperation:
     if (made := BulkOperation.objects.filter(token=token).first()) is not None:
         return made
     found, fields = kind.look(asked, timezone.now())
     if not found.eligible:
         raise UserError(f"there is nothing to {kind.name}")
+    seen = Seen(asked.get("seen", ""))
+    found = narrowed(found, seen.__contains__, NOT_SEEN)
+    if not found.eligible:
+        raise UserError(f"nothing of what you saw is left to {kind.name}; look again")
     with transaction.atomic():
         operation, is_new = BulkOperation.objects.get_or_create(
             token=token,
             defaults={
                 "verb": kind.name,
                 "selection": fields,
-                "expected": {
-                    "jobs": len(found.eligible),
-                    "ineligible": found.reasons,
-                    "calls": found.calls,
-                    "pages": found.pages,
-                    "input_tokens": found.input_tokens,
-                    "cost_usd": str(found.cost_usd),
-                    "quota_minutes": round(found.quota_minutes, 2),
-                },
-                "reason": reason.strip()[:REASON_MAX],
+                "expected": _promise(found, moved_on=len(seen) - len(found.eligible)),
+                "reason": reason,
                 "requested_by": actor.get_username(),
             },
         )
         if not is_new:
             return operation
-        BulkItem.objects.bulk_create(
-            [_item(operation, place, each) for place, each in enumerate(found.eligible)],
-            batch_size=1000,
-        )
+        _insert(operation, found.eligible)
         audit.record(
             actor,
             kind.name,
-            target_kind="bulk operation",
+            target_kind=audit.BULK_OPERATION,
             target_id=operation.id,
             reason=operation.reason,
             facts={**operation.selection, **operation.expected},
@@ -89,7 +107,7 @@ def abort(operation: BulkOperation, actor: AbstractBaseUser | AnonymousUser) -> 
             id=operation.id, finished_at=None, abort_requested_at=None
         ).update(abort_requested_at=timezone.now(), abort_requested_by=actor.get_username())
         if asked:
-            audit.record(actor, "abort", target_kind="bulk operation", target_id=operation.id)
+            audit.record(actor, "abort", target_kind=audit.BULK_OPERATION, target_id=operation.id)
 
 
 def candidate_of(item: BulkItem) -> Candidate:
@@ -110,16 +128,44 @@ def candidate_of(item: BulkItem) -> Candidate:
     )
 
 
-def _item(operation: BulkOperation, place: int, of: Candidate) -> BulkItem:
-    scope = {
-        name: None if ids is None else [str(each) for each in ids]
-        for name, ids in asdict(of.scope).items()
+def _promise(found: Preview, *, moved_on: int) -> dict[str, Any]:
+    """Return what a preview says, as it is kept; the reasons are bounded."""
+    reasons = found.reasons | ({MOVED_ON: moved_on} if moved_on > 0 else {})
+    ordered = sorted(reasons.items(), key=lambda each: -each[1])
+    ineligible = dict(ordered[:REASONS_KEPT])
+    if others := sum(number for _, number in ordered[REASONS_KEPT:]):
+        ineligible["other reasons"] = others
+    return {
+        "jobs": len(found.eligible),
+        "is_capped": found.is_capped,
+        "ineligible": ineligible,
+        "calls": found.calls,
+        "pages": found.pages,
+        "input_tokens": found.input_tokens,
+        "output_tokens": found.output_tokens,
+        "cost_usd": str(found.cost_usd),
+        "quota_minutes": round(found.quota_minutes, 2),
     }
-    return BulkItem(
-        operation=operation,
-        place=place,
-        job_id=of.job_id,
-        shell_file_id=of.shell_file_id,
-        step=of.step,
-        scope=scope,
-    )
+
+
+_ITEMS = """
+INSERT INTO bulk_operation_items (operation_id, place, job_id, shell_file_id, step, scope)
+SELECT %s, place - 1, job_id, record_id, step, scope::jsonb
+FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[])
+  WITH ORDINALITY AS eligible (job_id, record_id, step, scope, place)
+"""
+
+
+def _insert(operation: BulkOperation, eligible: Sequence[Candidate]) -> None:
+    """Insert the items; one statement, since ten thousand rows of the ORM take seconds."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _ITEMS,
+            [
+                operation.id,
+                [each.job_id for each in eligible],
+                [each.shell_file_id for each in eligible],
+                [each.step.value for each in eligible],
+                [json.dumps(asdict(each.scope), default=str) for each in eligible],
+            ],
+        )

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 
-from django.db import DatabaseError, transaction
+from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from observability.bulk.kinds import KINDS
 from observability.bulk.operations import candidate_of
 from observability.models import BulkItem, BulkOperation
-from pipeline.errors import PipelineError, UserError
+from pipeline.database import is_away
+from pipeline.errors import UserError
 from pipeline.scrub import scrubbed
 
 logger = logging.getLogger(__name__)
@@ -24,6 +27,8 @@ SLICE_S = 5.0
 """Longest that one tick works on items; other duties wait meanwhile."""
 READ = 50
 """Items between two looks whether it was aborted."""
+TRIES = 5
+"""Ticks in which the database may be in an item's way; then the item has failed."""
 
 
 def advance(slice_s: float = SLICE_S) -> str:
@@ -34,33 +39,34 @@ def advance(slice_s: float = SLICE_S) -> str:
     ends = time.monotonic() + slice_s
     settled = 0
     for operation in BulkOperation.objects.filter(finished_at=None).order_by("created_at", "id"):
-        while time.monotonic() < ends:
-            number = _some(operation)
-            settled += number
-            if not number:
-                break
+        after = -1
+        while time.monotonic() < ends and (items := _some(operation, after)):
+            # What stays waiting has its turn at the next tick, and holds up nobody in this one.
+            after = items[-1].place
+            settled += sum(_settle(operation, item) for item in items)
     return f"settled {settled}" if settled else ""
 
 
-def _some(operation: BulkOperation) -> int:
-    """Settle some items, or finish the operation where none is left; count them."""
+def _some(operation: BulkOperation, after: int) -> Sequence[BulkItem]:
+    """Return the next waiting items; finish the operation where none waits any more."""
     operation.refresh_from_db()
     waiting = operation.items.filter(state=BulkItem.WAITING)
     if operation.abort_requested_at is not None:
         waiting.update(state=BulkItem.LEFT, said="aborted", settled_at=timezone.now())
-    items = list(waiting.order_by("place")[:READ])
-    if not items:
+    items = list(waiting.filter(place__gt=after).order_by("place")[:READ])
+    if items:
+        BulkOperation.objects.filter(id=operation.id, started_at=None).update(
+            started_at=timezone.now()
+        )
+    elif not waiting.exists():
         BulkOperation.objects.filter(id=operation.id, finished_at=None).update(
             finished_at=timezone.now()
         )
-        return 0
-    BulkOperation.objects.filter(id=operation.id, started_at=None).update(started_at=timezone.now())
-    for item in items:
-        _settle(operation, item)
-    return len(items)
+    return items
 
 
-def _settle(operation: BulkOperation, item: BulkItem) -> None:
+def _settle(operation: BulkOperation, item: BulkItem) -> bool:
+    """Do it to one; False where it has to wait for the database."""
     try:
         with transaction.atomic():
             left = KINDS[operation.verb].settle(candidate_of(item), operation)
@@ -68,9 +74,13 @@ def _settle(operation: BulkOperation, item: BulkItem) -> None:
     except UserError as error:
         # The verb's own guard: it does not stand so any more.
         _note(item, BulkItem.LEFT, error.message)
-    except (PipelineError, DatabaseError) as error:
+    except Exception as error:  # noqa: BLE001 - one item, whatever it meets, holds up no other
         logger.warning("bulk item %s failed: %s", item.id, scrubbed(error))
+        if is_away(error) and item.tries + 1 < TRIES:
+            BulkItem.objects.filter(id=item.id).update(tries=F("tries") + 1)
+            return False
         _note(item, BulkItem.FAILED, type(error).__name__)
+    return True
 
 
 def _note(item: BulkItem, state: str, said: str) -> None:

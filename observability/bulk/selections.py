@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from observability.models import BulkItem
 from observability.periods import asked_for, moment
 from pipeline.errors import ErrorCode, UserError
+from pipeline.models import Job
 from pipeline.preview import Selection
 from pipeline.preview.crowds import Crowd
 from pipeline.states import JobStatus, Step
@@ -17,6 +20,7 @@ from pipeline.words import WORDS, Word, duration
 IDS = ("record", "job", "encounter", "batch", "incident")
 SHORTEST_STALE_S = 60.0
 """A reset of what was touched later would meet workers that have just lost their lease."""
+LONGEST_STALE_S = 30 * 86_400.0
 
 
 def selection(asked: Mapping[str, str], now: datetime) -> Selection:
@@ -30,6 +34,8 @@ def selection(asked: Mapping[str, str], now: datetime) -> Selection:
             given["error_code"] = ErrorCode(code)
         if step := asked.get("step"):
             given["step"] = Step(step)
+        if operation := asked.get("operation"):
+            given["jobs"] = failed_again(UUID(operation))
         # An id names rows that exist; a time would only hide some of them.
         if "error_code" in given:
             given["model"] = asked.get("model") or None
@@ -41,8 +47,21 @@ def selection(asked: Mapping[str, str], now: datetime) -> Selection:
         raise UserError("this filter names nothing that can be retried") from None
 
 
+def failed_again(operation_id: UUID) -> tuple[UUID, ...]:
+    """Return the jobs of a mass action that have failed, or that it could do nothing to."""
+    items = BulkItem.objects.filter(
+        operation_id=operation_id, state__in=[BulkItem.DONE, BulkItem.FAILED]
+    )
+    failed = Job.objects.filter(status__in=FAILED, id__in=items.values("job_id"))
+    return tuple(failed.order_by("created_at", "id").values_list("id", flat=True))
+
+
+FAILED = frozenset({JobStatus.FAILED, JobStatus.DEAD})
+"""How a job stands that has failed."""
+
+
 def as_fields(chosen: Selection) -> dict[str, str]:
-    """Return a selection as the fields that `selection` reads."""
+    """Return a selection as the fields that `selection` reads, but for an operation's jobs."""
     names = (*IDS, "error_code", "step", "model")
     found: dict[str, Any] = {name: getattr(chosen, name) for name in names}
     fields = {name: str(value) for name, value in found.items() if value is not None}
@@ -68,11 +87,18 @@ def crowd(verb: str, asked: Mapping[str, str], now: datetime) -> Crowd:
         if code := asked.get("error_code"):
             given["error_code"] = ErrorCode(code).value
         if older := asked.get("older"):
-            given["older_s"] = max(SHORTEST_STALE_S, float(older))
+            given["older_s"] = _age(older)
         given["until"] = moment(asked["until"]) if asked.get("until") else now
     except (ValueError, TypeError, KeyError):
         raise UserError("this filter names no jobs") from None
     return Crowd(verb=verb, **given)
+
+
+def _age(text: str) -> float:
+    seconds = float(text)
+    if not math.isfinite(seconds) or not 0 <= seconds <= LONGEST_STALE_S:
+        raise UserError("give an age of at most 30 days, in seconds")
+    return max(SHORTEST_STALE_S, seconds)
 
 
 def crowd_fields(chosen: Crowd) -> dict[str, str]:
@@ -96,7 +122,7 @@ _STATUSES = {
 
 def in_words(fields: Mapping[str, str]) -> str:
     """Say a selection to people: `API_5XX, pass1, since 02:41`."""
-    said = [f"{name} {fields[name][:8]}" for name in IDS if name in fields]
+    said = [f"{name} {fields[name][:8]}" for name in (*IDS, "operation") if name in fields]
     said += [fields[name] for name in ("is", "error_code", "step", "model") if name in fields]
     if "older" in fields:
         said.append(f"untouched for {duration(float(fields['older']))}")

@@ -27,7 +27,7 @@ def located(text: str, kinds: Collection[str] = ()) -> Located:
     except IdError as error:
         raise CommandError(str(error)) from None
     if kinds and found.kind not in kinds:
-        raise CommandError(f"{text} is the id of a {found.kind}, not of a {' or '.join(kinds)}.")
+        raise CommandError(f"{text} is the id of {found.named}, not of a {' or '.join(kinds)}.")
     return found
 
 
@@ -35,7 +35,7 @@ def record_of(text: str) -> UUID:
     """Return the record that an id belongs to, whatever it names. Raises CommandError."""
     found = located(text)
     if found.shell_file_id is None:
-        raise CommandError(f"{text} is the id of an {found.kind}, which is of no record.")
+        raise CommandError(f"{text} is the id of {found.named}, which is of no record.")
     return found.shell_file_id
 
 

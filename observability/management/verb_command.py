@@ -1,6 +1,6 @@
 """A verb about the job of one record: what `cancel` and `requeue` have in common.
 
-Imports naming. A verb that cannot be carried out is one line and exit code 1.
+Imports naming and the audit. A verb that cannot be carried out is one line and exit code 1.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand
 
+from observability.acting import operator
+from observability.management.holding import deed, one_line
 from observability.management.naming import record_of
-from pipeline.management.holding import one_line, operator
 
 
 class RecordVerbCommand(BaseCommand):
     """Takes any id of a record and a reason; says what was done as a line or as JSON."""
+
+    verb = ""
+    """As the audit names it."""
 
     def act(self, record: UUID, *, reason: str | None, by: str) -> tuple[str, dict[str, str]]:
         """Carry the verb out; return the line, and what `--json` says beside the record's id.
@@ -35,8 +39,11 @@ class RecordVerbCommand(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Raise CommandError where nothing can be done, or the id names nothing."""
         record = record_of(options["id"])
-        with one_line():
-            line, facts = self.act(record, reason=options["reason"], by=operator())
+        reason = options["reason"]
+        row = {"target_kind": "record", "target_id": record, "reason": reason}
+        with one_line(), deed(self.verb, **row) as told:
+            line, facts = self.act(record, reason=reason, by=operator())
+            told["said"] = line
         if options["json"]:
             line = json.dumps({"shell_file_id": str(record), **facts})
         self.stdout.write(line)

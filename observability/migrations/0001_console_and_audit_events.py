@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
             ],
             options={
-                'permissions': [('view_console', "See the console's pages and tables, without PHI"), ('read_phi', 'Read document text, page images, prompts and replies'), ('read_audit', 'Read who did what'), ('upload_record', 'Upload records'), ('retry_work', 'Retry what failed'), ('cancel_job', 'Cancel jobs'), ('requeue_job', 'Requeue dead jobs'), ('reset_stale', 'Reset stale work'), ('park_job', 'Park jobs'), ('release_job', 'Release parked jobs'), ('pause_work', 'Pause queues and providers'), ('resume_work', 'Resume queues and providers'), ('review_results', 'Review results'), ('export_results', 'Export results'), ('erase_patient', "Erase a patient's records")],
+                'permissions': [('view_console', "See the console's pages and tables, without PHI"), ('read_phi', 'Read document text, page images, prompts and replies'), ('read_audit', 'Read who did what'), ('upload_record', 'Upload records'), ('retry_work', 'Retry what failed'), ('cancel_job', 'Cancel jobs'), ('requeue_job', 'Requeue dead jobs'), ('reset_stale', 'Reset stale work'), ('release_job', 'Release parked jobs'), ('pause_work', 'Pause queues and providers'), ('resume_work', 'Resume queues and providers'), ('review_results', 'Review results'), ('export_results', 'Export results'), ('erase_patient', "Erase a patient's records")],
                 'managed': False,
                 'default_permissions': (),
             },

@@ -8,8 +8,8 @@ from django.db import migrations
 ADMINISTRATOR = "administrator"
 VIEW = ["view_console"]
 OPERATE = [
-    "upload_record", "retry_work", "cancel_job", "requeue_job", "reset_stale", "park_job",
-    "release_job", "pause_work", "resume_work",
+    "upload_record", "retry_work", "cancel_job", "requeue_job", "reset_stale", "release_job",
+    "pause_work", "resume_work",
 ]
 REVIEW = ["read_phi", "review_results", "export_results"]
 ROLES = {

@@ -49,6 +49,7 @@ class Migration(migrations.Migration):
                 ('scope', models.JSONField()),
                 ('state', models.TextField(choices=[('waiting', 'waiting'), ('done', 'done'), ('left', 'left'), ('failed', 'failed')], db_default='waiting', default='waiting')),
                 ('said', models.TextField(blank=True, db_default='', default='')),
+                ('tries', models.SmallIntegerField(db_default=0, default=0)),
                 ('settled_at', models.DateTimeField(blank=True, null=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('operation', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='items', to='observability.bulkoperation')),

@@ -54,8 +54,10 @@ _FORWARD = [
     " WHERE source <> 'text_layer'",
     "CREATE INDEX idx_ai_processing_summary_review ON ai_processing_summary"
     " (created_at DESC, id DESC) WHERE manual_review_required",
-    # Read by the overview: how many are parked in each pass.
-    "CREATE INDEX idx_job_queue_parked_in ON job_queue (current_step) WHERE status = 'parked'",
+    # Read by the overview: how many are parked in each pass, and since when the oldest. A heartbeat
+    # does not write the time, so it stays a HOT update.
+    "CREATE INDEX idx_job_queue_parked_in ON job_queue (current_step, updated_at)"
+    " WHERE status = 'parked'",
     # Read by the preview of a retry by cause: what ended, or has not ended, since then.
     "CREATE INDEX idx_job_queue_completed ON job_queue (completed_at)",
 ]

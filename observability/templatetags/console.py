@@ -6,9 +6,9 @@ word, a shape and a colour.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
+from urllib.parse import urlencode
 
 from django import template
 from django.db.models import Model
@@ -18,9 +18,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from observability import answers
+from observability.keyset import place_of
+from observability.lookup import LOCATED
 from observability.nodes import Kind, Node
 from pipeline import words
-from pipeline.models import Incident, Job, Page, Pause, Session, Summary
+from pipeline.models import Incident, IncidentJob, Job, Pause, Session
 from pipeline.states import Step
 from pipeline.words import SHAPES, WORDS, Word, duration
 
@@ -68,8 +70,11 @@ def age(at: datetime | None) -> SafeString | str:
 
 @register.filter
 def clock(at: datetime | None) -> SafeString | str:
-    """Return the time of day."""
-    return "–" if at is None else _time(at, f"{at:%H:%M:%S}")
+    """Return the time of day, with the date where it is not today's."""
+    if at is None:
+        return "–"
+    is_today = at.astimezone(UTC).date() == timezone.now().date()
+    return _time(at, f"{at:%H:%M:%S}" if is_today else f"{at:%Y-%m-%d %H:%M:%S}")
 
 
 def _time(at: datetime, said: str) -> SafeString:
@@ -127,22 +132,44 @@ def pass_title(step: str) -> str:
 
 
 @register.filter
+def place(row: Model, column: str) -> str:
+    """Return the place of a row in its list, which `?at=` of its page carries."""
+    return place_of(row, column)
+
+
+@register.filter
+def retry_query(query: dict[str, str]) -> str:
+    """Return the filter of a group of failures as the retry of it."""
+    names = {"cause": "error_code"}
+    return urlencode({names.get(name, name): of for name, of in query.items() if name != "source"})
+
+
+@register.filter
+def about(amount: Any) -> str:
+    """Return `≈ $0.021`, or `less than $0.001`."""
+    said = answers.dollars(float(amount))
+    return f"≈ {said}" if said.startswith("$") else said
+
+
+@register.filter
+def about_minutes(minutes: float) -> str:
+    """Return `≈ 4.2 min`, or `less than 0.1 min`."""
+    return f"≈ {minutes:.1f} min" if minutes >= 0.05 else "less than 0.1 min" if minutes else "none"
+
+
+@register.filter
 def console_url(row: Model) -> str:
     """Return the console's page of a row of the tables; nothing where it has none."""
     if isinstance(row, Incident):
         return reverse("admin:incident", args=[row.pk])
     if isinstance(row, Pause):
         return reverse("admin:queues")
-    if row._meta.app_label != "pipeline":
-        return ""
+    if isinstance(row, IncidentJob):
+        return reverse("admin:incident", args=[row.incident_id])
     record = getattr(row, "shell_file_id", None)
-    if isinstance(row, Job | Session | Summary | Page) and record:
+    if record and (isinstance(row, Job | Session) or type(row) not in LOCATED):
         return reverse("admin:record", args=[record])
-    try:
-        UUID(str(row.pk))
-    except ValueError:
-        return ""
-    return reverse("admin:search", query={"q": str(row.pk)})
+    return reverse("admin:search", query={"q": str(row.pk)}) if type(row) in LOCATED else ""
 
 
 _TABLES = {

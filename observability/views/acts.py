@@ -1,24 +1,26 @@
-"""One verb about one thing: what will happen, then, with a reason, it does. And the queues."""
+"""A verb about a queue or provider: what will happen, then, with a reason, it does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from observability.acts import VERBS, Verb, applies, named, perform, target_of
 from observability.queue import Depth, queue
-from observability.views.guard import page, verb
+from observability.views.guard import Asked, page, verb
 from observability.views.shown import shown
 from pipeline.errors import UserError
-from pipeline.models import Incident, Job, Pause
+from pipeline.liveness import clock_ticks
+from pipeline.models import Incident, Pause
 from pipeline.provider.factory import named_provider
+from pipeline.reasons import ReasonError
 from pipeline.states import IncidentState
 from pipeline.words import PASS_TITLES, Word
 
@@ -26,22 +28,35 @@ from pipeline.words import PASS_TITLES, Word
 @page()
 def confirm(request: HttpRequest, name: str) -> HttpResponse:
     """Show what a verb will do to `?target=`."""
-    chosen = _chosen(request, name)
+    chosen = _named(name)
+    if not request.user.has_perm(chosen.right.permission):
+        raise PermissionDenied
     return _confirm(request, chosen, request.GET.get("target", ""))
 
 
-@verb()
+def _asked(request: HttpRequest, name: str) -> Asked:
+    chosen = _named(name)
+    try:
+        target = target_of(chosen, request.POST.get("target", ""))
+    except UserError:
+        target = ""
+    return Asked(
+        verb=chosen.name, right=chosen.right, target_kind=chosen.target_kind, target_id=target
+    )
+
+
+@verb(_asked)
 def act(request: HttpRequest, name: str) -> HttpResponse:
     """Do it, and go to the page of what it was done to; show it again where it was refused."""
-    chosen = _chosen(request, name)
+    chosen = _named(name)
     text, reason = request.POST.get("target", ""), request.POST.get("reason", "")
     try:
         target = target_of(chosen, text)
         said = perform(chosen, target, reason=reason, actor=request.user)
     except UserError as error:
-        return _confirm(request, chosen, text, problem=error.message, reason=reason)
+        return _confirm(request, chosen, text, error=error, reason=reason)
     messages.success(request, f"{named(chosen, target)}: {said}.")
-    return redirect(_home(chosen, target))
+    return redirect("admin:queues")
 
 
 @page()
@@ -66,6 +81,7 @@ def queues(request: HttpRequest) -> HttpResponse:
             for step, of in found.by_pass.items()
         ],
         providers=_providers(),
+        ticks=clock_ticks(),
     )
 
 
@@ -99,17 +115,19 @@ def _target(held: Pause | Incident) -> str:
     return f"{held.provider}:{held.model}" if held.model else str(held.provider)
 
 
-def _chosen(request: HttpRequest, name: str) -> Verb:
+def _named(name: str) -> Verb:
     if name not in VERBS:
         raise Http404
-    chosen = VERBS[name]
-    if not request.user.has_perm(chosen.right.permission):
-        raise PermissionDenied
-    return chosen
+    return VERBS[name]
 
 
 def _confirm(
-    request: HttpRequest, chosen: Verb, text: str, *, problem: str = "", reason: str = ""
+    request: HttpRequest,
+    chosen: Verb,
+    text: str,
+    *,
+    error: UserError | None = None,
+    reason: str = "",
 ) -> HttpResponse:
     try:
         target = target_of(chosen, text)
@@ -122,16 +140,7 @@ def _confirm(
         verb=chosen,
         target=target,
         is_open=applies(chosen, target),
-        home=_home(chosen, target),
-        problem=problem,
+        status=HTTPStatus.BAD_REQUEST if isinstance(error, ReasonError) else HTTPStatus.OK,
+        problem=error.message if error else "",
         reason=reason,
     )
-
-
-def _home(chosen: Verb, target: str) -> str:
-    if chosen.target_kind != "job":
-        return reverse("admin:queues")
-    record = Job.objects.filter(id=target).values_list("shell_file_id", flat=True).first()
-    if record is None:
-        raise Http404
-    return reverse("admin:record", args=[record])

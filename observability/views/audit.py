@@ -9,6 +9,7 @@ import django_filters
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from observability.audit import BULK_OPERATION
 from observability.keyset import keyset_page
 from observability.models import AuditEvent
 from observability.rights import Right
@@ -58,7 +59,7 @@ def _target_url(event: AuditEvent) -> str:
         if event.target_kind in {"queue", "provider"}:
             return reverse("admin:queues")
         return ""
-    if event.target_kind == "bulk operation":
+    if event.target_kind == BULK_OPERATION:
         return reverse("admin:bulk_operation", args=[target])
     return reverse("admin:search", query={"q": str(target)})
 

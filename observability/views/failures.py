@@ -17,6 +17,7 @@ from observability.failures import OF_CALLS, Group, Source, groups
 from observability.keyset import keyset_page
 from observability.nodes import Cause
 from observability.periods import Period, Window, asked_for
+from observability.records import root_cause
 from observability.views.guard import page
 from observability.views.shown import shown
 from pipeline.errors import ErrorCode, UserError
@@ -119,10 +120,10 @@ def members(request: HttpRequest) -> HttpResponse:
     place = asked.pop("after", [""])[-1]
     chosen: django_filters.FilterSet
     if is_jobs:
-        chosen = FailedJobs(asked, queryset=_failed_jobs(period))
+        chosen = FailedJobs(asked, queryset=failed_jobs(period))
         listed = keyset_page(chosen.qs, "completed_at", place, LISTED)
     else:
-        chosen = Failed(asked, queryset=_failed_calls(period))
+        chosen = Failed(asked, queryset=failed_calls(period))
         listed = keyset_page(chosen.qs, "created_at", place, LISTED)
     cause = asked.get("cause", "")
     step = asked.get("step", "")
@@ -139,12 +140,14 @@ def members(request: HttpRequest) -> HttpResponse:
         source=Source.JOB if is_jobs else Source.CALL,
         advice=Cause(code=cause).advice,
         query=asked.urlencode(),
+        within=urlencode({"list": "failures", **{k: v for k, v in asked.items() if v}}),
+        column="completed_at" if is_jobs else "created_at",
         period_query=urlencode(period.fields),
         retry_query=_retry_query(asked, period),
     )
 
 
-def _failed_calls(period: Period) -> QuerySet[ProviderCall, ProviderCall]:
+def failed_calls(period: Period) -> QuerySet[ProviderCall, ProviderCall]:
     """Return the last failed call of each batch and chunk, for each cause."""
     # Calls that were written in one flush have one time; their numbers differ.
     later = ProviderCall.objects.filter(
@@ -170,7 +173,8 @@ def _failed_calls(period: Period) -> QuerySet[ProviderCall, ProviderCall]:
     )
 
 
-def _failed_jobs(period: Period) -> QuerySet[Job, Job]:
+def failed_jobs(period: Period) -> QuerySet[Job, Job]:
+    """Return the jobs that failed without a call."""
     return (
         Job.objects.filter(
             status__in=[JobStatus.FAILED, JobStatus.DEAD],
@@ -179,6 +183,7 @@ def _failed_jobs(period: Period) -> QuerySet[Job, Job]:
         )
         .exclude(error_code__in=OF_CALLS)
         .defer("error_details")
+        .annotate(root=root_cause())
     )
 
 

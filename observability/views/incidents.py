@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, F
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
 from observability.forecast import Outstanding
-from observability.incidents import IncidentReport, incident_answer, incident_report, next_probe
+from observability.incidents import (
+    IncidentReport,
+    Standing,
+    incident_answer,
+    incident_report,
+    next_probe,
+    standings,
+)
 from observability.keyset import keyset_page
 from observability.overview import outlook
 from observability.views.guard import page
 from observability.views.shown import shown
-from pipeline.models import Incident, IncidentJob, Job, Pause
-from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState, JobStatus
+from pipeline.models import Incident, IncidentJob, Pause
+from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.words import counted, duration
 
 LISTED = 50
@@ -34,14 +42,14 @@ def incidents(request: HttpRequest) -> HttpResponse:
     is_open = request.GET.get("is") == "open"
     rows = Incident.objects.filter(state=IncidentState.OPEN) if is_open else Incident.objects.all()
     listed = keyset_page(rows, "opened_at", request.GET.get("after", ""), LISTED)
+    standing = standings([each.id for each in listed.rows])
     return shown(
         request,
         "console/incidents.html",
         "Incidents",
         listed=listed,
         rows=[
-            (each, incident_answer(each), each.evidence.get("affected", {}), _lasted(each))
-            for each in listed.rows
+            (each, incident_answer(each), standing[each.id], _lasted(each)) for each in listed.rows
         ],
         is_open=is_open,
     )
@@ -55,7 +63,8 @@ def incident(request: HttpRequest, incident_id: UUID) -> HttpResponse:
     except Incident.DoesNotExist:
         raise Http404 from None
     found = Incident.objects.get(id=incident_id)
-    now_of = _standing(incident_id)
+    standing = standings([incident_id])[incident_id]
+    by_status = _by_status(incident_id)
     effects = (
         IncidentJob.objects.filter(incident_id=incident_id)
         .annotate(
@@ -63,6 +72,9 @@ def incident(request: HttpRequest, incident_id: UUID) -> HttpResponse:
             step=F("job__current_step"),
             status=F("job__status"),
             why=F("job__last_error"),
+            cause=Coalesce(
+                KeyTextTransform("underlying_error", "job__error_details"), "job__error_code"
+            ),
         )
         .order_by()
     )
@@ -83,50 +95,25 @@ def incident(request: HttpRequest, incident_id: UUID) -> HttpResponse:
         next_probe_at=next_probe(found),
         is_probe_due=(at := next_probe(found)) is not None and at <= timezone.now(),
         probes=_probes(report),
-        figures=now_of,
-        forecast=_forecast(found, now_of) if is_open else "",
+        standing=standing,
+        by_status=by_status,
+        is_capped=sum(by_status.values()) >= COUNTED,
+        forecast=_forecast(found, standing) if is_open else "",
         listed=keyset_page(effects, "created_at", request.GET.get("after", ""), LISTED),
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Standing:
-    """How the jobs of an incident stand now."""
-
-    parked_by_it: int
-    """Still parked for it."""
-    failed_by_it: int
-    """Failed because of it, and not retried since."""
-    by_status: Mapping[str, int]
-    is_capped: bool
-    """Whether there may be more."""
-
-
-def _standing(incident_id: UUID) -> _Standing:
+def _by_status(incident_id: UUID) -> Mapping[str, int]:
+    """Count the jobs of the newest effects by where they stand now."""
     effects = IncidentJob.objects.filter(incident_id=incident_id)
     newest = effects.order_by("-created_at", "-id").values("id")[:COUNTED]
-    rows = list(
-        IncidentJob.objects.filter(id__in=newest)
-        .values_list("job__status")
-        .annotate(
-            number=Count("job_id", distinct=True),
-            failed=Count("job_id", distinct=True, filter=Q(effect=IncidentJob.FAILED)),
-        )
-        .order_by("job__status")
-    )
-    parked = Job.objects.filter(incident_id=incident_id, status=JobStatus.PARKED)
-    parked_by_it = parked.order_by()[:COUNTED].count()
-    return _Standing(
-        parked_by_it=parked_by_it,
-        failed_by_it=sum(failed for status, _, failed in rows if status == JobStatus.FAILED),
-        by_status={status: number for status, number, _ in rows},
-        is_capped=max(parked_by_it, sum(number for _, number, _ in rows)) >= COUNTED,
-    )
+    rows = IncidentJob.objects.filter(id__in=newest).values_list("job__status")
+    return dict(rows.annotate(number=Count("job_id", distinct=True)).order_by("job__status"))
 
 
-def _forecast(found: Incident, standing: _Standing) -> str:
+def _forecast(found: Incident, standing: Standing) -> str:
     """Say what happens next by itself, and how long the rest takes then."""
-    waits = counted(standing.parked_by_it, "parked job")
+    waits = counted(standing.parked_now, "parked job")
     left: Outstanding
     left, minutes = outlook()
     then = f"≈ {left.calls} calls are outstanding in all"

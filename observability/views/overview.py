@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest, HttpResponse
 
 from observability.charts import Chart, stacked
 from observability.overview import overview as read
+from observability.quarters import QUARTER, Quarter
 from observability.queue import FAILED_WINDOW, Depth
 from observability.rates import Rates
 from observability.views.guard import page
 from observability.views.shown import shown
-from pipeline.words import PASS_TITLES, Word, counted
+from pipeline.words import PASS_TITLES, Word, counted, duration
 
 POLL_S = 5
 CAUSES_SHOWN = 6
@@ -26,6 +29,8 @@ def overview(request: HttpRequest) -> HttpResponse:
         "Overview",
         found=found,
         calls=_calls(found.rates),
+        by_quarter=_by_quarter(found.quarters),
+        times=_times(found.quarters),
         passes=[
             (PASS_TITLES[step], {word.value: of.get(word, Depth()) for word in Word})
             for step, of in found.queue.by_pass.items()
@@ -51,3 +56,49 @@ def _calls(rates: Rates) -> Chart:
         words=f"Calls in each minute of the last hour: {counted(rates.calls, 'call')},"
         f" at most {peak} a minute, {rates.last_whole_minute} in the last one.",
     )
+
+
+def _by_quarter(quarters: Sequence[Quarter]) -> Chart:
+    every = sum(each.calls for each in quarters)
+    limited, failed = (sum(getattr(q, kind) for q in quarters) for kind in ("limited", "failed"))
+    peak = max(quarters, key=lambda each: each.calls)
+    words = f"{counted(every, 'call')}, {limited} limited and {failed} failed"
+    if every:
+        words += f"; most at {_span(peak)}: {peak.calls}"
+    return stacked(
+        [[("ok", q.answered), ("limited", q.limited), ("failed", q.failed)] for q in quarters],
+        words=f"{words}.",
+        titles=[
+            f"{_span(q)}: {q.answered} answered, {q.limited} limited, {q.failed} failed"
+            for q in quarters
+        ],
+    )
+
+
+def _times(quarters: Sequence[Quarter]) -> Chart:
+    """Return the time to answer: p50 stands below, what p95 takes beyond it above."""
+    known = [(q, q.p50_ms, q.p95_ms) for q in quarters if q.p50_ms and q.p95_ms]
+    words = "No call was answered."
+    if known:
+        last, slowest = known[-1], max(known, key=lambda each: each[2])
+        words = f"{_taken(*last)}; slowest {_taken(*slowest)}."
+    by_start = {q.at: (q, p50, p95) for q, p50, p95 in known}
+    return stacked(
+        [
+            [("p50", round(of[1])), ("p95", round(of[2] - of[1]))]
+            if (of := by_start.get(q.at))
+            else []
+            for q in quarters
+        ],
+        words=words,
+        titles=[_taken(*of) if (of := by_start.get(q.at)) else "" for q in quarters],
+    )
+
+
+def _span(quarter: Quarter) -> str:
+    return f"{quarter.at:%H:%M}–{quarter.at + QUARTER:%H:%M}"
+
+
+def _taken(quarter: Quarter, p50_ms: float, p95_ms: float) -> str:
+    p50, p95 = duration(p50_ms / 1000), duration(p95_ms / 1000)
+    return f"{_span(quarter)} p50 {p50}, p95 {p95}"

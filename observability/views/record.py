@@ -1,36 +1,37 @@
-"""A record: why did this one fail, and what is lost? And the list of records by how they stand."""
+"""A record: why did this one fail, and what is lost?"""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 
-from observability.acts import VERBS
-from observability.answers import cost
+from observability.answers import cost, first_broken, is_in_trouble, is_unpublished
+from observability.bulk.kinds import KINDS
 from observability.coverage import coverage
 from observability.drilldown import drilled
-from observability.keyset import keyset_page
+from observability.models import BulkItem
 from observability.nodes import Kind, Node
 from observability.rendering import hides, outline
 from observability.rows import rows_of
 from observability.timeline import timeline
+from observability.tree import tree
 from observability.views.branches import branches
 from observability.views.guard import page
 from observability.views.shown import shown
-from pipeline.models import Incident, Job, ShellFile
-from pipeline.states import JobStatus
-from pipeline.words import Word, duration
+from observability.views.trail import trail
+from pipeline.models import Incident, IncidentJob, Job, ShellFile
+from pipeline.preview import why_not_retried
+from pipeline.states import IncidentState, Step, WorkStatus
+from pipeline.words import PASS_TITLES, Word, duration
 
-LISTED = 50
-STATES: dict[Word, JobStatus] = {
-    Word.RUNNING: JobStatus.PROCESSING,
-    Word.WAITING: JobStatus.PENDING,
-    Word.PARKED: JobStatus.PARKED,
-    Word.FAILED: JobStatus.FAILED,
-    Word.DEAD: JobStatus.DEAD,
-}
+POLL_S = 5
+
+MOVES = frozenset({Word.RUNNING, Word.WAITING, Word.PARKED})
+"""Statuses of a record whose page renews itself."""
 
 
 @page()
@@ -40,53 +41,83 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         rows = rows_of(record_id)
     except ShellFile.DoesNotExist:
         raise Http404 from None
-    found = drilled(rows, focus=request.GET.get("node", ""))
-    if "node" not in request.GET and len(found.path()) == 1 and (at := _troubled(found.root)):
-        found = drilled(rows, focus=at)
+    root = tree(rows)
+    focus = request.GET.get("node", "")
+    if "node" not in request.GET and not first_broken(rows, root):
+        focus = _troubled(root)
+    found = drilled(rows, root, focus=focus)
     everything = request.GET.get("all") == "1"
-    incidents = Incident.objects.filter(effects__job_id=rows.job.id).distinct()
+    mine = IncidentJob.objects.filter(job_id=rows.job.id).values("incident_id")
+    known = Incident.objects.filter(Q(id__in=mine) | Q(state=IncidentState.OPEN))[:20]
+    models = {(call.provider, call.model) for call in rows.calls}
+    incidents = [each for each in known if (each.provider, each.model) in models]
     path = found.path()
+    status = found.root.status
+    unpublished = is_unpublished(found.root)
+    tone = "failed" if is_in_trouble(rows, found.root) else "waiting" if unpublished else status
+    rowed = outline(found, everything=everything)
+    part = WorkStatus.FAILED.value if path[-1].status is Word.FAILED else path[-1].status.value
     return shown(
         request,
         "console/record.html",
         f"Record {str(record_id)[:8]}",
         rows=rows,
         found=found,
+        trail=trail(request.GET.dict()),
+        tone=tone,
+        unpublished=unpublished,
+        poll_s=POLL_S if status in MOVES else 0,
+        expected=_expected(rows.job.id),
+        open_incidents=[
+            each for each in incidents if status in MOVES and each.state == IncidentState.OPEN
+        ],
         passes=found.root.children,
         verbs=[
-            verb
-            for verb in VERBS.values()
-            if rows.job.status in verb.open_to and request.user.has_perm(verb.right.permission)
+            kind
+            for kind in KINDS.values()
+            if rows.job.status in kind.open_to and request.user.has_perm(kind.right.permission)
         ],
-        can_retry=rows.job.status in {JobStatus.FAILED, JobStatus.CANCELLED},
-        retry_node=_RETRIED_ALONE.get(path[-1].kind) if path[-1].status is Word.FAILED else None,
-        tree=branches(outline(found, everything=everything), found.focus),
+        can_retry=why_not_retried(rows.job) is None,
+        retry_node=_RETRIED_ALONE.get(path[-1].kind)
+        if why_not_retried(rows.job, part=part) is None
+        else None,
+        tree=branches(rowed, found.focus),
         facts=_facts(path[-1]),
+        history=_history(rows.job) if len(path) == 1 else [],
         tokens=_tokens(found.root),
-        can_unfold=not everything and hides(found),
+        can_unfold=not everything and hides(found, rowed),
         everything=everything,
         path=path[1:],
         node=path[-1],
         calls=[child for child in path[-1].children if child.kind is Kind.CALL],
         node_pages=_pages(path[-1]),
         parts=[child for child in path[-1].children if child.kind is not Kind.CALL],
-        timeline=timeline(rows, list(incidents[:20])),
+        timeline=timeline(rows, incidents),
         coverage=coverage(record_id, rows.shell_file.warnings),
     )
 
 
+def _expected(job_id: UUID) -> BulkItem | None:
+    """Return the mass action that has yet to come to this job."""
+    return (
+        BulkItem.objects.filter(operation__finished_at=None, job_id=job_id, state=BulkItem.WAITING)
+        .select_related("operation")
+        .first()
+    )
+
+
 def _troubled(root: Node) -> str:
-    """Return the batch or chunk whose call failed last, where a record waits or runs."""
+    """Return what is lost in a record that waits or runs, or else whose call failed last."""
     if root.status not in {Word.PARKED, Word.WAITING, Word.RUNNING}:
         return ""
     failed = [
-        (call.spent.started_at, node.id)
+        (node.status is Word.FAILED, call.spent.started_at, node.id)
         for node in root.walk()
         if node.status is not Word.DONE
         for call in node.children
         if call.kind is Kind.CALL and call.status is Word.FAILED and call.spent.started_at
     ]
-    return max(failed)[1] if failed else ""
+    return max(failed)[2] if failed else ""
 
 
 _IN_TITLE = frozenset(
@@ -98,8 +129,33 @@ _IN_TITLE = frozenset(
 """Facts that the node's title says."""
 
 
+_ELSEWHERE = frozenset({"history", "is_begun"})
+"""Facts that the command line shows, or that the tree goes by."""
+
+
+def _in_words(name: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S} UTC"
+    return PASS_TITLES[Step(value)] if name == "step" else value
+
+
 _RETRIED_ALONE = {Kind.ENCOUNTER: "encounter", Kind.BATCH: "batch", Kind.CHUNK: "batch"}
 """Nodes that can be retried without the rest of their record, and how a retry names them."""
+
+
+def _history(job: Job) -> list[str]:
+    """Say what befell a job, oldest first."""
+    said = []
+    for entry in (job.error_details or {}).get("history", ()):
+        step = f" in {PASS_TITLES[Step(entry['step'])]}" if entry.get("step") else ""
+        by = f" by {entry['by']}" if entry.get("by") else ""
+        why = f": {entry['reason']}" if entry.get("reason") else ""
+        code = f" ({entry['error_code']})" if entry.get("error_code") else ""
+        at = f"{entry['at'][:10]} {entry['at'][11:19]} UTC" if entry.get("at") else ""
+        said.append(f"{at} {entry['event'].replace('_', ' ')}{step}{by}{code}{why}".strip())
+    return said
 
 
 def _pages(node: Node) -> tuple[int, int] | None:
@@ -116,15 +172,17 @@ def _tokens(node: Node) -> int:
 
 def _facts(node: Node) -> list[tuple[str, Any]]:
     """Return what is known of a node and shown nowhere else on its pane."""
-    facts = dict(node.facts)
+    facts = {name: of for name, of in node.facts.items() if name not in _ELSEWHERE}
     tried = facts.pop("attempt_count", None)
     allowed = facts.pop("max_attempts", None)
     counts: list[tuple[str, Any]] = list(node.counts.items())
     if allowed:
-        counts.append(("attempts", f"{tried} of {allowed}"))
+        counts.append(("attempts spent", f"{tried} of {allowed}"))
     spent = node.spent
     own: list[tuple[str, Any]] = [
-        (name.replace("_", " "), of) for name, of in facts.items() if name not in _IN_TITLE
+        (name.replace("_", " "), _in_words(name, of))
+        for name, of in facts.items()
+        if name not in _IN_TITLE
     ]
     if spent.started_at:
         own.append(("started", f"{spent.started_at:%Y-%m-%d %H:%M:%S} UTC"))
@@ -136,30 +194,3 @@ def _facts(node: Node) -> list[tuple[str, Any]]:
         own.append(("tokens and cost", cost(node)))
     own.append(("id", node.id))
     return [(name, of) for name, of in [*counts, *own] if of not in (None, "", 0)]
-
-
-@page()
-def records(request: HttpRequest) -> HttpResponse:
-    """List records, newest first, or those whose job stands in one way (`?is=failed`)."""
-    word = request.GET.get("is", "")
-    status = STATES.get(Word(word)) if word in Word._value2member_map_ else None
-    jobs = Job.objects.select_related("shell_file__patient").only(
-        "status", "current_step", "error_code", "last_error", "park_reason", "parked_until",
-        "created_at", "completed_at", "updated_at", "error_details",
-        "shell_file__page_count", "shell_file__patient__pseudonym",
-    )  # fmt: skip
-    place = request.GET.get("after", "")
-    column = "created_at"
-    if status in {JobStatus.FAILED, JobStatus.DEAD}:
-        column = "completed_at"
-    if status is not None:
-        jobs = jobs.filter(status=status)
-    listed = keyset_page(jobs, column, place, LISTED)
-    return shown(
-        request,
-        "console/records.html",
-        f"Records: {word}" if status else "Records",
-        listed=listed,
-        word=word if status else "",
-        words=list(STATES),
-    )

@@ -1,4 +1,4 @@
-"""From an id, or the beginning of one, to its page."""
+"""From an id, or the beginning of one, to its page; from a pseudonym to the patient's records."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from observability.lookup import IdError, locate
+from observability.records import patient_of
 from observability.views.guard import page
 from observability.views.shown import shown
 
@@ -15,14 +16,31 @@ from observability.views.shown import shown
 def search(request: HttpRequest) -> HttpResponse:
     """Go to what an id stands for; say so where it stands for nothing, or for several things."""
     text = request.GET.get("q", "").strip()
+    if text.upper().startswith("P-"):
+        return _of_patient(request, text)
     if not text:
         return shown(request, "console/search.html", "Search", text="", problem="")
     try:
         located = locate(text)
     except IdError as error:
         return shown(request, "console/search.html", "Search", text=text, problem=str(error))
+    if located.kind == "record batch":
+        return redirect(reverse("admin:records", query={"batch": str(located.id)}))
     if located.shell_file_id is None:
         return redirect("admin:incident", located.id)
     url = reverse("admin:record", args=[located.shell_file_id])
     is_record = located.node_id == located.shell_file_id
     return redirect(url if is_record else f"{url}?node={located.node_id}")
+
+
+@page()
+def short(request: HttpRequest, digits: str) -> HttpResponse:
+    """Go to the record that an address names by the beginning of its id."""
+    return redirect(reverse("admin:search", query={"q": digits}))
+
+
+def _of_patient(request: HttpRequest, text: str) -> HttpResponse:
+    if found := patient_of(text):
+        return redirect(reverse("admin:records", query={"patient": found.pseudonym}))
+    problem = f"No patient here has the pseudonym {text}."
+    return shown(request, "console/search.html", "Search", text=text, problem=problem)

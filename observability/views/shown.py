@@ -32,6 +32,8 @@ def shown(
         "title": title,
         "may": rights,
         "taken_at": timezone.now(),
+        # What stands in the field of the search.
+        "text": "",
     }
     response = TemplateResponse(request, template, {**frame, **context}, status=status)
     response["Cache-Control"] = "no-store"

@@ -12,13 +12,20 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
 from observability.rights import Right
-from observability.uploading.batches import close_batch, handed_out, open_batch, own
+from observability.uploading.batches import KIND, close_batch, handed_out, named, open_batch, own
 from observability.uploading.handler import LEFT_OUT
-from observability.uploading.taking import Form, Outcome, form_of, left_out, take_in
-from observability.views.guard import page, verb
+from observability.uploading.taking import Form, Outcome, form_of, left_out, refused, take_in
+from observability.views.guard import Asked, page, verb
 from observability.views.shown import shown
 from pipeline.errors import UserError
 from pipeline.models import RecordBatch
+
+
+def _asked(request: HttpRequest, batch: str | None = None) -> Asked:
+    if batch is None:
+        return Asked(verb="upload", right=Right.UPLOAD, target_kind="record")
+    batch_id = named(batch)
+    return Asked(verb="upload", right=Right.UPLOAD, target_kind=KIND, target_id=batch_id or "")
 
 
 @page(Right.UPLOAD)
@@ -27,7 +34,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     return _form(request)
 
 
-@verb(Right.UPLOAD)
+@verb(_asked)
 def files(request: HttpRequest) -> HttpResponse:
     """Take in the files of the form; answer JSON to the page's script, a page to anybody else."""
     wants_json = request.headers.get("Accept", "") == "application/json"
@@ -37,26 +44,28 @@ def files(request: HttpRequest) -> HttpResponse:
         if not outcomes:
             raise UserError("choose a file first")
     except UserError as error:
+        outcome = refused("", error, request.user)
         if wants_json:
-            return _json([Outcome(name="", message=error.message)])
+            return _json([outcome])
         return _form(request, problem=error.message)
     if wants_json:
         return _json(outcomes)
     return _form(request, outcomes=outcomes, batch_id=batch_id)
 
 
-@verb(Right.UPLOAD)
+@verb(_asked)
 def batch(request: HttpRequest) -> HttpResponse:
     """Open a batch for files that are sent one by one."""
     return JsonResponse({"batch": handed_out(open_batch(request.user), request.user)})
 
 
-@verb(Right.UPLOAD)
+@verb(_asked)
 def close(request: HttpRequest, batch: str) -> HttpResponse:
     """Close a batch of one's own; closing it twice changes nothing."""
     try:
         batch_id = own(batch, request.user)
     except UserError as error:
+        refused("", error, request.user, kind=KIND, target_id=named(batch) or "")
         raise BadRequest from error
     close_batch(batch_id, request.user)
     return JsonResponse({"batch": batch})

@@ -6,19 +6,31 @@ line's dry run, the retry itself and the console, so that no two of them can dis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
 
 from django.conf import settings
 from django.utils import timezone
 
 from pipeline.errors import CallFacts
-from pipeline.preview.choosing import Found, found_by, waits_for_retry
+from pipeline.preview.choosing import Found, found_by, waits_for_retry, why_not_retried
 from pipeline.preview.costs import candidates, output_share, quota_minutes, same_versions
-from pipeline.preview.values import Candidate, Ineligible, Preview, Selection
+from pipeline.preview.values import JOBS_LIMIT, Candidate, Ineligible, Preview, Selection
 from pipeline.pricing import cost_usd
 from pipeline.provider.factory import named_provider
 
-__all__ = ["Candidate", "Ineligible", "Preview", "Selection", "preview", "waits_for_retry"]
+__all__ = [
+    "JOBS_LIMIT",
+    "Candidate",
+    "Ineligible",
+    "Preview",
+    "Selection",
+    "narrowed",
+    "preview",
+    "waits_for_retry",
+    "why_not_retried",
+]
 
 
 def preview(selection: Selection) -> Preview:
@@ -26,11 +38,33 @@ def preview(selection: Selection) -> Preview:
 
     Raises UserError where an id names nothing.
     """
-    found, left = found_by(selection)
-    return costed(selection, found, left)
+    return costed(selection, *found_by(selection))
 
 
-def costed(selection: object, found: Sequence[Found], left: Sequence[Ineligible]) -> Preview:
+def narrowed(found: Preview, is_meant: Callable[[Candidate], bool], reason: str) -> Preview:
+    """Return a preview without the candidates that are not meant, and what the rest costs."""
+    kept = tuple(each for each in found.eligible if is_meant(each))
+    left = [
+        Ineligible(job_id=each.job_id, shell_file_id=each.shell_file_id, reason=reason)
+        for each in found.eligible
+        if not is_meant(each)
+    ]
+    tokens = sum(each.input_tokens for each in kept)
+    share = tokens / found.input_tokens if found.input_tokens else 0.0
+    calls = sum(each.calls for each in kept)
+    return replace(
+        found,
+        eligible=kept,
+        ineligible=(*found.ineligible, *left),
+        output_tokens=int(found.output_tokens * share),
+        cost_usd=round(found.cost_usd * Decimal(share), 6),
+        quota_minutes=quota_minutes(named_provider(settings), calls, tokens),
+    )
+
+
+def costed(
+    selection: object, found: Sequence[Found], left: Sequence[Ineligible], is_capped: bool = False
+) -> Preview:
     """Say what it costs to go on with these jobs, and what is left alone."""
     eligible, sessions = candidates(found)
     tokens = sum(each.input_tokens for each in eligible)
@@ -47,4 +81,5 @@ def costed(selection: object, found: Sequence[Found], left: Sequence[Ineligible]
         quota_minutes=quota_minutes(provider, calls, tokens),
         same_versions=same_versions(provider, sessions, steps),
         taken_at=timezone.now(),
+        is_capped=is_capped,
     )

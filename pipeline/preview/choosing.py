@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
+from django.db.models.fields.json import KT
 
 from pipeline.errors import ErrorCode, UserError
 from pipeline.models import (
@@ -23,7 +24,7 @@ from pipeline.models import (
     Job,
     ProviderCall,
 )
-from pipeline.preview.values import Ineligible, Selection
+from pipeline.preview.values import JOBS_LIMIT, Ineligible, Selection
 from pipeline.states import JobStatus, WorkStatus
 from pipeline.transitions import Scope
 
@@ -43,22 +44,52 @@ class Found:
     scope: Scope
 
 
-def found_by(selection: Selection) -> tuple[list[Found], list[Ineligible]]:
+Chosen = tuple[list[Found], list[Ineligible], bool]
+"""What is taken up, what is left, and whether there is more than was looked at."""
+
+
+def in_short(jobs: QuerySet[Job, Job]) -> QuerySet[Job, Job]:
+    """Read what a preview says of a job; its history is long, and says nothing here."""
+    return jobs.only(
+        "shell_file_id", "status", "current_step", "error_code", "park_reason", "incident_id",
+        "pause_id", "created_at",
+    ).annotate(underlying=KT("error_details__underlying_error"))  # fmt: skip
+
+
+def oldest(
+    jobs: QuerySet[Job, Job], first: frozenset[JobStatus] = frozenset()
+) -> tuple[list[Job], bool]:
+    """Return the oldest jobs up to the limit, those of some statuses first; whether more follow."""
+    # What is left alone anyhow takes no place of what is not: a second preview sees the rest.
+    order = [Case(When(status__in=first, then=0), default=1)] if first else []
+    rows = list(in_short(jobs).order_by(*order, "created_at", "id")[: JOBS_LIMIT + 1])
+    return rows[:JOBS_LIMIT], len(rows) > JOBS_LIMIT
+
+
+_RETRIED = frozenset({JobStatus.FAILED, JobStatus.PARKED})
+"""Statuses of jobs that may be retried with others."""
+
+
+def found_by(selection: Selection) -> Chosen:
     if selection.error_code is not None:
         return _by_code(selection, selection.error_code)
     if selection.incident is not None:
-        return _by_incident(selection.incident)
+        of_it = IncidentJob.objects.filter(
+            incident_id=selection.incident, effect=IncidentJob.FAILED
+        )
+        return _whole(Job.objects.filter(id__in=of_it.values("job_id")))
+    if selection.jobs is not None:
+        return _whole(Job.objects.filter(id__in=selection.jobs))
     job, scope, failed = _by_id(selection)
-    reason = None if scope.is_all else _why_not_a_part(job, failed)
-    reason = reason or _why_not(job, scope)
+    reason = why_not_retried(job, part=None if scope.is_all else failed)
     if reason is not None:
-        return [], [_left(job, reason)]
-    return [Found(job=job, scope=scope)], []
+        return [], [_left(job, reason)], False
+    return [Found(job=job, scope=scope)], [], False
 
 
 def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
     """Return the job of an id, which of its work is meant, and how that stands."""
-    jobs = Job.objects.order_by("-created_at")
+    jobs = in_short(Job.objects.order_by("-created_at"))
     if selection.record is not None:
         return _one(jobs.filter(shell_file_id=selection.record), selection), Scope(), ""
     if selection.job is not None:
@@ -85,21 +116,20 @@ def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
     return job, Scope(encounters=(), batches=(), chunks=(chunk.id,)), chunk.status
 
 
-def _by_incident(incident: UUID) -> tuple[list[Found], list[Ineligible]]:
-    """Return the jobs that an incident has failed, whole; those that it parked go on unaided."""
-    failed = IncidentJob.objects.filter(incident_id=incident, effect=IncidentJob.FAILED)
-    jobs = Job.objects.filter(id__in=failed.values("job_id")).order_by("created_at", "id")
+def _whole(jobs: QuerySet[Job, Job]) -> Chosen:
+    """Return which of these jobs are retried, each as a whole."""
+    rows, is_capped = oldest(jobs, _RETRIED)
     found, left = [], []
-    for job in jobs:
-        reason = _why_not(job, Scope())
+    for job in rows:
+        reason = why_not_retried(job)
         if reason is None:
             found.append(Found(job=job, scope=Scope()))
         else:
             left.append(_left(job, reason))
-    return found, left
+    return found, left, is_capped
 
 
-def _by_code(selection: Selection, code: ErrorCode) -> tuple[list[Found], list[Ineligible]]:
+def _by_code(selection: Selection, code: ErrorCode) -> Chosen:
     failed = Q(status=WorkStatus.FAILED) & (
         Q(error_code=code) | Q(error_context__final_underlying_error=code)
     )
@@ -112,22 +142,22 @@ def _by_code(selection: Selection, code: ErrorCode) -> tuple[list[Found], list[I
     own = Q(error_details__error_code=code) | Q(error_details__underlying_error=code)
     is_failed = Q(status=JobStatus.FAILED)
     with_code = Q(own) | (is_failed & (Exists(batches) | Exists(chunks)))
-    jobs = Job.objects.filter(with_code).order_by("created_at", "id")
+    jobs = Job.objects.filter(with_code)
     if selection.step is not None:
         jobs = jobs.filter(current_step=selection.step)
-    rows = list(jobs.filter(_when(selection, code)))
+    rows, is_capped = oldest(jobs.filter(_when(selection, code)), _RETRIED)
     scopes = _scopes_of_code([job.shell_file_id for job in rows], code, failed)
     found, left = [], []
     for job in rows:
         meant = scopes.get(job.shell_file_id, Scope())
         scope = meant if job.status == JobStatus.FAILED else Scope()
         reason = _LEFT[JobStatus.CANCELLED] if job.status == JobStatus.CANCELLED else None
-        reason = reason or _why_not(job, scope)
+        reason = reason or why_not_retried(job, part=None if scope.is_all else WorkStatus.FAILED)
         if reason is None:
             found.append(Found(job=job, scope=scope))
         else:
             left.append(_left(job, reason))
-    return found, left
+    return found, left, is_capped
 
 
 def _when(selection: Selection, code: ErrorCode) -> Q:
@@ -227,21 +257,22 @@ def _by_record(rows: QuerySet[Any], with_code: Q, record: str, part: str) -> dic
     return found
 
 
-def _why_not(job: Job, scope: Scope) -> str | None:
+def why_not_retried(job: Job, *, part: str | None = None) -> str | None:
+    """Say why a retry leaves a job alone, or a part of it with that status; None: it takes it up.
+
+    The one word on it: the preview, the retry and the record's page all ask here.
+    """
     status = JobStatus(job.status)
-    if status == JobStatus.FAILED or (status == JobStatus.CANCELLED and scope.is_all):
+    if status == JobStatus.FAILED:
+        is_meant = part is None or part == WorkStatus.FAILED
+        return None if is_meant else f"it has not failed: it is {part}"
+    if status == JobStatus.CANCELLED and part is None:
         return None
     if status == JobStatus.PARKED:
         if not waits_for_retry(job):
             return f"it is parked and goes on by itself: {job.park_reason}"
-        return None if scope.is_all else "it is parked for its retry; retry the record"
+        return None if part is None else "it is parked for its retry; retry the record"
     return _LEFT[status]
-
-
-def _why_not_a_part(job: Job, status: str) -> str | None:
-    if job.status == JobStatus.FAILED and status != WorkStatus.FAILED:
-        return f"it has not failed: it is {status}"
-    return None
 
 
 def waits_for_retry(job: Job) -> bool:

@@ -33,18 +33,26 @@ OUTPUT_SHARE = 0.5
 """Output tokens for each input token where no call tells: a ten-page batch of tables needs some
 12,000, and its bound is 24,000 of input."""
 
-_LONG: dict[type[Batch] | type[Chunk], tuple[str, ...]] = {
-    Batch: ("output", "transient_error_history", "spans"),
-    Chunk: ("output", "transient_error_history", "error_details"),
-}
+_READ: dict[type[Batch] | type[Chunk], tuple[str, ...]] = {
+    model: (
+        "status", "error_code", "error_context", "page_range_start", "page_range_end",
+        "processing_session_id", *own,
+    )
+    for model, own in (
+        (Batch, ("healthcare_encounter_id", "estimated_input_tokens")),
+        (Chunk, ()),
+    )
+}  # fmt: skip
+"""Replies, spans and histories are long, and say nothing here."""
 
 
 def candidates(found: Sequence[Found]) -> tuple[tuple[Candidate, ...], set[UUID]]:
     """Return what each job would ask for, and the sessions whose calls tell what that costs."""
     work = _work(found)
+    characters = _characters([row.id for rows in work.values() for row in rows if _is_chunk(row)])
     encounters = _encounters(found)
     sessions = {row.processing_session_id for rows in work.values() for row in rows}
-    return tuple(_candidate(each, work, encounters) for each in found), sessions
+    return tuple(_candidate(each, work, encounters, characters) for each in found), sessions
 
 
 def _work(found: Sequence[Found]) -> Mapping[UUID, Sequence[Any]]:
@@ -55,8 +63,7 @@ def _work(found: Sequence[Found]) -> Mapping[UUID, Sequence[Any]]:
     rows: list[Any] = []
     for model in (Batch, Chunk):
         waiting = model._default_manager.filter(status__in=open_states, **of_records(model, scopes))
-        # Replies, spans and histories are long, and say nothing here.
-        rows += waiting.annotate(record=F(RECORD[model])).defer(*_LONG[model])
+        rows += waiting.annotate(record=F(RECORD[model])).only(*_READ[model])
     work: defaultdict[UUID, list[Any]] = defaultdict(list)
     for row in rows:
         of_step = Step.PASS1 if isinstance(row, Batch) else Step.PASS05
@@ -88,7 +95,10 @@ def _encounters(found: Sequence[Found]) -> dict[UUID, int]:
 
 
 def _candidate(
-    found: Found, work: Mapping[UUID, Sequence[Any]], encounters: Mapping[UUID, int]
+    found: Found,
+    work: Mapping[UUID, Sequence[Any]],
+    encounters: Mapping[UUID, int],
+    characters: Mapping[UUID, int],
 ) -> Candidate:
     rows = work.get(found.job.shell_file_id, ())
     return Candidate(
@@ -99,7 +109,7 @@ def _candidate(
         encounters=encounters.get(found.job.shell_file_id, 0),
         calls=len(rows),
         pages=len({page for row in rows for page in _pages(row)}),
-        input_tokens=_input_tokens(rows),
+        input_tokens=_input_tokens(rows, characters),
         permanent=_permanent(found.job, rows),
     )
 
@@ -115,20 +125,29 @@ def _permanent(job: Job, rows: Iterable[Any]) -> tuple[str, ...]:
         if row.status == WorkStatus.FAILED
     }
     if not causes and job.error_code:
-        causes = {(job.error_details or {}).get("underlying_error") or job.error_code}
+        causes = {getattr(job, "underlying", None) or job.error_code}
     return tuple(sorted(c for c in causes if c and not ERRORS[ErrorCode(c)].retryable))
 
 
-def _input_tokens(rows: Sequence[Any]) -> int:
+def _input_tokens(rows: Sequence[Any], characters: Mapping[UUID, int]) -> int:
     batches = [row for row in rows if isinstance(row, Batch)]
-    chunks = [row.id for row in rows if isinstance(row, Chunk)]
+    chunks = [row.id for row in rows if _is_chunk(row)]
     tokens: int = sum(row.estimated_input_tokens for row in batches)
     if batches:
         tokens += len(batches) * _entity_overhead(not settings.PASS1_DISABLE_ZONES)
     if chunks:
-        tokens += len(chunks) * estimate_tokens(render_discovery("", ()))
-        tokens += _characters(chunks) // 4
+        tokens += len(chunks) * _discovery_overhead()
+        tokens += sum(characters.get(each, 0) for each in chunks) // 4
     return tokens
+
+
+def _is_chunk(row: Batch | Chunk) -> bool:
+    return isinstance(row, Chunk)
+
+
+@cache
+def _discovery_overhead() -> int:
+    return estimate_tokens(render_discovery("", ()))
 
 
 @cache
@@ -136,18 +155,20 @@ def _entity_overhead(zones: bool) -> int:
     return estimate_tokens(render_entities("", (), include_zones=zones))
 
 
-def _characters(chunks: Sequence[UUID]) -> int:
+def _characters(chunks: Sequence[UUID]) -> dict[UUID, int]:
+    """Return how long the text of each chunk is; one statement for all of them."""
+    if not chunks:
+        return {}
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT coalesce(sum(length(p.text)), 0) FROM pass05_chunk_results c"
+            "SELECT c.id, sum(length(p.text)) FROM pass05_chunk_results c"
             " JOIN pass05_progressive_sessions d ON d.id = c.discovery_session_id"
             " JOIN shell_file_pages p ON p.shell_file_id = d.shell_file_id AND p.page_number"
             " BETWEEN coalesce(c.context_page, c.page_range_start) AND c.page_range_end"
-            " WHERE c.id = ANY(%s)",
+            " WHERE c.id = ANY(%s) GROUP BY c.id",
             [list(chunks)],
         )
-        (characters,) = cursor.fetchone()
-    return int(characters)
+        return {chunk: int(length) for chunk, length in cursor.fetchall()}
 
 
 def output_share(sessions: Iterable[UUID], steps: Iterable[Step]) -> float:

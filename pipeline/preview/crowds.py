@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from itertools import islice
 from uuid import UUID
 
 from django.conf import settings
@@ -17,8 +18,8 @@ from django.utils import timezone
 
 from pipeline import transitions
 from pipeline.models import Batch, Job
-from pipeline.preview import Candidate, Ineligible, Preview, costed
-from pipeline.preview.choosing import Found
+from pipeline.preview import JOBS_LIMIT, Candidate, Ineligible, Preview, costed
+from pipeline.preview.choosing import Found, oldest
 from pipeline.preview.costs import quota_minutes
 from pipeline.provider.factory import named_provider
 from pipeline.states import JobStatus, Step
@@ -57,7 +58,7 @@ def crowd_preview(of: Crowd) -> Preview:
     if of.verb == "reset":
         return _reset(of)
     states = OPEN_TO[of.verb]
-    jobs = Job.objects.order_by("created_at", "id")
+    jobs = Job.objects.all()
     if of.job is not None:
         jobs = jobs.filter(id=of.job)
     else:
@@ -70,20 +71,23 @@ def crowd_preview(of: Crowd) -> Preview:
         jobs = jobs.filter(incident_id=of.incident)
     if of.until is not None:
         jobs = jobs.filter(created_at__lte=of.until)
+    rows, is_capped = oldest(jobs)
     found, left = [], []
-    for job in jobs:
+    for job in rows:
         if job.status in states:
             found.append(Found(job=job, scope=Scope()))
         else:
             left.append(_left(job, f"it is {job.status}"))
-    return costed(of, found, left)
+    return costed(of, found, left, is_capped)
 
 
 def _reset(of: Crowd) -> Preview:
-    stale = transitions.find_stale(of.older_s, job_id=of.job)
+    # Each is reset by itself, so no more are locked at once than one.
+    stale = transitions.find_stale(of.older_s, JOBS_LIMIT + 1, job_id=of.job)
     by_job: defaultdict[UUID, list[Stale]] = defaultdict(list)
     for row in stale:
         by_job[row.job_id].append(row)
+    is_capped = len(by_job) > JOBS_LIMIT
     records = dict(Job.objects.filter(id__in=by_job).values_list("id", "shell_file_id"))
     batches = {
         batch.id: batch
@@ -92,7 +96,7 @@ def _reset(of: Crowd) -> Preview:
         )
     }
     eligible = []
-    for job_id, rows in by_job.items():
+    for job_id, rows in islice(by_job.items(), JOBS_LIMIT):
         own = [batches[row.id] for row in rows if row.id in batches]
         eligible.append(
             Candidate(
@@ -106,7 +110,8 @@ def _reset(of: Crowd) -> Preview:
                 input_tokens=sum(each.estimated_input_tokens or 0 for each in own),
             )
         )
-    calls, tokens = len(stale), sum(each.input_tokens for each in eligible)
+    calls = sum(each.calls for each in eligible)
+    tokens = sum(each.input_tokens for each in eligible)
     return Preview(
         selection=of,
         eligible=tuple(eligible),
@@ -116,6 +121,7 @@ def _reset(of: Crowd) -> Preview:
         quota_minutes=quota_minutes(named_provider(settings), calls, tokens),
         same_versions=None,
         taken_at=timezone.now(),
+        is_capped=is_capped,
     )
 
 

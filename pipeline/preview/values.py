@@ -13,16 +13,21 @@ from pipeline.errors import ErrorCode
 from pipeline.states import Step
 from pipeline.transitions import Scope
 
+JOBS_LIMIT = 10_000
+"""Jobs that one preview, and what is started from it, looks at."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
     """What is to be retried: by one id, or by the code or incident that it failed with.
 
-    Raises ValueError unless exactly one of the six is given. The times bound when it failed.
+    Raises ValueError unless exactly one of the seven is given. The times bound when it failed.
     """
 
     record: UUID | None = None
     job: UUID | None = None
+    jobs: tuple[UUID, ...] | None = None
+    """Several, whole."""
     encounter: UUID | None = None
     batch: UUID | None = None
     """A batch of Pass 1 or a chunk of Pass 0.5."""
@@ -38,7 +43,8 @@ class Selection:
 
     def __post_init__(self) -> None:
         given = (
-            self.record, self.job, self.encounter, self.batch, self.incident, self.error_code,
+            self.record, self.job, self.jobs, self.encounter, self.batch, self.incident,
+            self.error_code,
         )  # fmt: skip
         if sum(each is not None for each in given) != 1:
             raise ValueError("name one record, job, encounter or batch, or one code or incident")
@@ -47,6 +53,8 @@ class Selection:
         for name in ("record", "job", "encounter", "batch"):
             if (value := getattr(self, name)) is not None:
                 return f"{name} {value}"
+        if self.jobs is not None:
+            return "jobs that failed again"
         if self.incident is not None:
             return f"all that failed because of incident {self.incident}"
         return f"all that failed with {self.error_code}"
@@ -95,6 +103,8 @@ class Preview:
     same_versions: bool | None
     """Whether prompt and model are those of the calls before; None where there were none."""
     taken_at: datetime
+    is_capped: bool = False
+    """Whether there are more; these are the oldest."""
 
     @property
     def calls(self) -> int:
@@ -155,4 +165,5 @@ class Preview:
             "cost_usd": self.cost_usd,
             "quota_minutes": round(self.quota_minutes, 2),
             "same_versions": self.same_versions,
+            "is_capped": self.is_capped,
         }

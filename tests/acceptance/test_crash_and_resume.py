@@ -397,7 +397,7 @@ def test_a_horse_that_dies_three_times_in_a_step_leaves_a_dead_letter_at_once(
     call_command("explain", str(job.id))
     said = capsys.readouterr().out
     assert "is dead: 3 workers were lost in this step" in said
-    assert said.count("was lost in pass1 at") == 3
+    assert said.count("was lost in Pass 1 at") == 3
     record_entities = Entity.objects.filter(shell_file_id=received.shell_file_id)
     published = Encounter.objects.filter(
         shell_file_id=received.shell_file_id, entities_published_at__isnull=False

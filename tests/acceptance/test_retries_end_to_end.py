@@ -246,7 +246,7 @@ def test_a_failed_encounter_names_how_many_of_its_batches_failed_and_which(ran: 
     assert (result.batches_total, result.batches_failed, result.batches_succeeded) == (2, 1, 1)
     assert (result.failure_batch_index, result.error_code) == (0, "MAX_RETRIES_EXCEEDED")
     assert result.error_summary == (
-        "1 of 2 batches failed: batch 0 (pages 13-13): API_5XX. Succeeded: 1."
+        "1 of 2 batches failed: batch 1 (page 13): API_5XX. Succeeded: 2."
     )
 
 
@@ -268,7 +268,7 @@ def test_the_record_fails_as_a_whole_and_keeps_its_last_completed_pass(ran: Ran)
     assert job.error_details["underlying_error"] == "API_5XX"
     assert job.error_details["failure_encounter_id"] == str(first.healthcare_encounter_id)
     assert len(job.error_details["attempt_history"]) == 3
-    assert "2 of 8 encounters" in (job.last_error or "")
+    assert job.last_error.endswith(", batch 1 of 2 (page 13): API_5XX ×3; 2 of 8 encounters failed")
     listed = (summary.error_drill_down or {})["failures"]
     assert [(f["pages"], f["underlying_error"]) for f in listed] == [
         ([13, 13], "API_5XX"),
@@ -299,7 +299,7 @@ def test_a_chunk_that_fails_for_good_publishes_nothing_of_its_pass(ran: Ran) -> 
     )
     assert (failed.status, failed.attempt_count) == ("failed", 3)
     assert (failed.error_details or {})["final_underlying_error"] == "API_5XX"
-    assert "1 of 3 chunks failed" in (job.last_error or "")
+    assert job.last_error == "chunk 3 (pages 17–24): API_5XX ×3; 1 of 3 chunks failed"
     assert (session.status, session.chunks_failed, session.chunks_succeeded) == ("failed", 1, 2)
     for model in (PendingEncounter, PageAssignment, CascadeChain, ReconciliationEntry):
         assert not model._default_manager.filter(discovery_session=session).exists()

@@ -107,6 +107,58 @@ def test_the_keyboard_alone_reaches_a_failed_call(operator: Watched, night: Nigh
     assert operator.complaints == []
 
 
+def test_the_keys_turn_to_the_next_record_of_a_list_and_retry_a_chosen_group(
+    operator: Watched, server: str, night: Night
+) -> None:
+    page = operator.page
+    page.goto(f"{server}/admin/records/?is=parked")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/records/.+at="))
+    first = page.url
+
+    page.keyboard.press("n")
+    page.wait_for_url(lambda url: url != first)
+    page.keyboard.press("p")
+    page.wait_for_url(first)
+    page.get_by_role("navigation", name="List").get_by_role("link").first.click()
+    page.wait_for_url("**/records/?is=parked")
+    page.goto(f"{server}/admin/failures/")
+    page.get_by_role("row").filter(has_text="PARSE_JSON").get_by_role("link").focus()
+    page.keyboard.press("r")
+    page.wait_for_url("**/retry/?**")
+
+    assert "error_code=PARSE_JSON" in page.url
+    assert operator.complaints == []
+
+
+def test_rows_without_a_link_are_passed_over_by_keyboard(
+    context: BrowserContext, server: str, night: Night
+) -> None:
+    viewer = logged_in(context, server, Role.VIEWER)
+    page = viewer.page
+    page.goto(f"{server}/admin/queues/")
+
+    # A viewer pauses no queue; of all rows that of the incident's provider has a link.
+    for key in ("j", "k", "j"):
+        page.keyboard.press(key)
+        expect(page.get_by_role("link", name="outage since")).to_be_focused()
+
+    assert viewer.complaints == []
+
+
+def test_a_bar_of_the_time_line_leads_to_its_call(
+    operator: Watched, server: str, night: Night
+) -> None:
+    page = operator.page
+    page.goto(f"{server}/admin/records/{night.failed}/")
+
+    page.locator(".c-time .b-failed").last.click()
+
+    expect(page.locator("#detail-title")).to_contain_text("Call")
+    assert operator.complaints == []
+
+
 def test_a_failed_record_is_retried_by_keyboard_and_watched_to_the_end(
     operator: Watched, server: str, night: Night
 ) -> None:
@@ -185,8 +237,7 @@ def test_every_page_fits_a_phone(operator: Watched, server: str, night: Night) -
     widths = {}
     for name, path in the_pages(night).items():
         page.goto(f"{server}{path}")
-        if name != "list":
-            widths[name] = page.evaluate("document.documentElement.scrollWidth")
+        widths[name] = page.evaluate("document.documentElement.scrollWidth")
 
     assert set(widths.values()) == {390}
 

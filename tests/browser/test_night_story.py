@@ -71,8 +71,14 @@ class Mouse:
 
     def __init__(self, page: Page) -> None:
         self.page = page
+        self.followed = 0
+        """Links so far."""
 
     def follow(self, link: Locator) -> None:
+        self.followed += 1
+        self._follow(link)
+
+    def _follow(self, link: Locator) -> None:
         link.first.click(timeout=PATIENCE_MS)
 
     def overview(self) -> None:
@@ -89,7 +95,7 @@ class Mouse:
 class Keyboard(Mouse):
     """Presses keys alone."""
 
-    def follow(self, link: Locator) -> None:
+    def _follow(self, link: Locator) -> None:
         link.first.wait_for(timeout=PATIENCE_MS)
         for _ in range(400):
             if link.first.evaluate("each => each === document.activeElement"):
@@ -207,6 +213,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
 def _drill_to_a_failed_call(page: Page, hand: Mouse, banner: Locator) -> int:
     """Go from the overview to a call that the outage has failed; count the links followed."""
     until(lambda: Job.objects.filter(status=JobStatus.PARKED).exists())
+    before = hand.followed
     hand.follow(banner.get_by_role("link", name="Open the incident"))
     expect(page.get_by_role("heading", name="Incident")).to_be_visible()
     expect(page.locator("[data-announce]")).to_contain_text("Nothing to do: probes go out")
@@ -215,7 +222,7 @@ def _drill_to_a_failed_call(page: Page, hand: Mouse, banner: Locator) -> int:
     hand.follow(page.locator(".c-tree a, .c-detail tbody a").filter(has_text=re.compile("call")))
     expect(page.locator("#detail-title")).to_contain_text("Call")
     expect(page.locator(".c-detail")).to_contain_text("503")
-    return 3
+    return hand.followed - before
 
 
 def _all_ended(received: list[Received]) -> int:

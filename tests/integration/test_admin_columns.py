@@ -21,6 +21,7 @@ SHOWN = {
     "ai_processing_summary": (
         "business_events error_code error_drill_down failure_stage processing_status"
     ),
+    "audit_chain": "hash",
     "audit_events": "actor facts reason result target_id target_kind verb",
     "clock_ticks": "name outcome",
     "healthcare_encounters": "encounter_type",

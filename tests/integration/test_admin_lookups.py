@@ -61,7 +61,7 @@ def test_a_list_is_filtered_by_nothing_but_its_own_filters(model: type[models.Mo
     its_own = {f"{name}__{kind}" for name in of.list_filter for kind in ("exact", "isnull")}
     asked = {f"{name}{kind}" for name in {*columns(model), "pk"} for kind in KINDS} - its_own
 
-    assert len(asked) > 100
+    assert len(asked) >= 100
     assert [lookup for lookup in asked if of.lookup_allowed(lookup, "a", None)] == []
     assert [lookup for lookup in its_own if of.lookup_allowed(lookup, "a", None)] == []
 

@@ -14,11 +14,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from observability.bulk.running import advance
-from observability.models import AuditEvent, BulkItem, BulkOperation
+from observability.models import BulkItem, BulkOperation
 from observability.rights import Role
 from pipeline.models import Job, ProviderCall
 from pipeline.states import JobStatus
 from tests import records
+from tests.deeds import deeds
 from tests.wide import a_wide_record
 
 pytestmark = pytest.mark.django_db
@@ -34,10 +35,10 @@ def a_client(role: Role) -> Client:
 
 
 def started(client: Client, **fields: Any) -> BulkOperation:
-    """Start a retry as the form does; give its operation."""
-    response = client.post(
-        reverse("admin:retry_start"), {"token": uuid4(), "reason": "it is back", **fields}
-    )
+    """Start a retry as the form of its preview does; give its operation."""
+    shown = client.get(reverse("admin:retry"), fields).context["fields"]
+    form = {"token": uuid4(), "reason": "it is back", **shown, **fields}
+    response = client.post(reverse("admin:retry_start"), form)
     assert response.status_code == HTTPStatus.FOUND, response.context["problem"]
     operation_id = response.headers["Location"].rstrip("/").rsplit("/", 1)[-1]
     return BulkOperation.objects.get(id=operation_id)
@@ -70,7 +71,7 @@ def test_a_retry_is_run_by_the_clock_and_asks_for_nothing_twice() -> None:
     assert (said, record.status) == ("settled 1", JobStatus.COMPLETED)
     assert page.context["states"] == {"waiting": 0, "done": 1, "left": 0, "failed": 0}
     assert accepted <= set(ProviderCall.objects.filter(accepted=True).values_list("id", flat=True))
-    (event,) = AuditEvent.objects.all()
+    (event,) = deeds()
     assert (event.actor, event.verb, event.reason) == ("operator", "retry", "it is back")
     assert event.facts["calls"] == 7
 
@@ -81,10 +82,13 @@ def test_a_double_click_starts_one_operation_with_one_item_for_a_job() -> None:
 
     first = started(client, record=record, token=token)
     second = started(client, record=record, token=token)
+    of_one_form = [rows.count() for rows in (BulkOperation.objects, BulkItem.objects, deeds())]
     other_form = started(client, record=record)
     advance()
 
     assert first == second != other_form
+    assert of_one_form == [1, 1, 1]
+    assert BulkOperation.objects.count() == BulkItem.objects.count() == 2
     results = dict(BulkItem.objects.values_list("operation_id", "state"))
     # Whoever comes second finds the job in line already, and leaves it.
     assert results == {first.id: BulkItem.DONE, other_form.id: BulkItem.LEFT}
@@ -144,22 +148,23 @@ def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
     assert operation.finished_at is not None
     assert set(operation.items.values_list("state", "said")) == {(BulkItem.LEFT, "aborted")}
     assert set(Job.objects.values_list("status", flat=True)) == {JobStatus.FAILED}
-    assert list(AuditEvent.objects.values_list("verb", flat=True).order_by("created_at")) == [
+    assert list(deeds().values_list("verb", flat=True)) == [
         "retry",
         "abort",
     ]
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "said", "status"),
     [
-        ({"reason": " "}, "give a reason"),
-        ({"record": "00000000-0000-0000-0000-000000000000"}, ""),
-        ({"record": "none"}, "names nothing that can be retried"),
+        ({"reason": " "}, "give a reason", HTTPStatus.BAD_REQUEST),
+        ({"seen": ""}, "nothing of what you saw is left", HTTPStatus.OK),
+        ({"record": "00000000-0000-0000-0000-000000000000"}, "", HTTPStatus.BAD_REQUEST),
+        ({"record": "none"}, "names nothing that can be retried", HTTPStatus.BAD_REQUEST),
     ],
 )
 def test_what_cannot_be_started_is_shown_again_with_the_reason(
-    fields: dict[str, str], said: str
+    fields: dict[str, str], said: str, status: HTTPStatus
 ) -> None:
     record = a_wide_record(encounters=1, batches=1)
     client = a_client(Role.OPERATOR)
@@ -167,7 +172,8 @@ def test_what_cannot_be_started_is_shown_again_with_the_reason(
 
     page = client.post(reverse("admin:retry_start"), form)
 
-    assert page.status_code == HTTPStatus.OK
+    assert page.status_code == status
+    assert [(each.verb, each.result) for each in deeds()] == [("retry", "refused")]
     assert said in page.context["problem"]
     assert page.context["problem"]
     assert not BulkOperation.objects.exists()
@@ -175,8 +181,9 @@ def test_what_cannot_be_started_is_shown_again_with_the_reason(
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.REVIEWER])
 def test_who_may_not_retry_neither_previews_nor_starts_nor_aborts(role: Role) -> None:
+    operation = started(a_client(Role.OPERATOR), record=a_wide_record(encounters=1, batches=2))
     client = a_client(role)
-    url = reverse("admin:bulk_abort", args=[uuid4()])
+    url = reverse("admin:bulk_abort", args=[operation.id])
 
     statuses = {
         client.get(reverse("admin:retry")).status_code,

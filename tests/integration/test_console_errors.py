@@ -49,8 +49,8 @@ def test_nothing_that_stands_in_a_query_breaks_a_page(client: Client) -> None:
     known = targets()
     pages = {url_of(door, known).partition("?")[0] for door in PAGES}
     # All at once, and the place alone: another's refusal would hide it.
-    asked: list[tuple[str, tuple[str, ...], str]]
-    asked = [(url, names, value) for url in pages for names in (("after",), NAMES) for value in BAD]
+    together: tuple[tuple[str, ...], ...] = (("after",), NAMES)
+    asked = [(url, names, value) for url in pages for names in together for value in BAD]
     tables = [
         reverse(f"admin:{each._meta.app_label}_{each._meta.model_name}_changelist")
         for each in OUR_TABLES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from datetime import timedelta
@@ -10,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
@@ -18,28 +20,37 @@ from django.urls import reverse
 from django.utils import timezone
 
 from observability.failures import Source, groups
+from observability.lookup import LOCATED
 from observability.periods import Period, Window
-from pipeline.models import Job, ProviderCall, ShellFile
-from pipeline.states import JobStatus, Step
+from observability.rights import Role
+from observability.templatetags import console
+from pipeline import duties
+from pipeline.models import Batch, ClockTick, IncidentJob, Job, ProviderCall, RecordBatch, ShellFile
+from pipeline.states import IncidentKind, JobStatus, Step, WorkStatus
 from tests import records
 from tests.incident_rows import an_incident, calls
-from tests.rows import a_job
+from tests.rows import a_job, an_encounter
 from tests.wide import a_wide_record
 
-OVERVIEW_STATEMENTS = 22
-RECORD_STATEMENTS = 20
+OVERVIEW_STATEMENTS = 24
+RECORD_STATEMENTS = 21
 FAILURES_STATEMENTS = 9
 MEMBERS_STATEMENTS = 8
+
+
+def client_of(role: Role) -> Client:
+    """Give a client of a user with that role."""
+    user = User.objects.create_user(role.value, is_staff=True)
+    user.groups.add(Group.objects.get(name=role.value))
+    client = Client()
+    client.force_login(user)
+    return client
 
 
 @pytest.fixture
 def viewer(db: None) -> Client:
     """Give a client that may see the console, and nothing else."""
-    user = User.objects.create_user("viewer", is_staff=True)
-    user.groups.add(Group.objects.get(name="viewer"))
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of(Role.VIEWER)
 
 
 def asked(client: Client, url: str) -> tuple[Any, int]:
@@ -80,7 +91,30 @@ def test_the_overview_does_without_redis(viewer: Client, settings: Any) -> None:
 
     page, _ = asked(viewer, reverse("admin:overview"))
 
-    assert "Redis is away" in page.content.decode()
+    words = page.content.decode()
+    assert "Redis is away" in words
+    assert "Redis does not answer: no worker is woken." in words
+    assert "✓ open" not in words
+    assert "All is well." not in words
+
+
+def test_all_is_well_while_nothing_waits_for_a_decision(viewer: Client, settings: Any) -> None:
+    settings.TIME_SCALE = 1.0
+    for duty in duties.names():
+        now = timezone.now()
+        ClockTick.objects.create(name=duty, started_at=now, last_ok_at=now, outcome="ok")
+    url = reverse("admin:overview")
+    well = viewer.get(url).content.decode()
+
+    failed = a_job(status=JobStatus.FAILED, completed_at=timezone.now())
+    ill = viewer.get(url).content.decode()
+    Job.objects.filter(id=failed.id).update(status=JobStatus.COMPLETED)
+    retried = viewer.get(url).context["found"].verdict
+
+    assert "All is well." in well
+    assert "All is well." not in ill
+    assert "1 record failed within 24 h, and not retried since." in ill
+    assert retried == "All is well."
 
 
 def test_a_record_of_300_batches_is_small_and_asks_a_constant_number(viewer: Client) -> None:
@@ -254,3 +288,153 @@ def test_the_list_of_records_shows_those_that_stand_in_one_way(viewer: Client) -
     assert [job.id for job in page.context["listed"].rows] == [parked.id]
     assert "a quota is used up" in page.content.decode()
     assert ShellFile.objects.count() == Job.objects.count() == 2
+
+
+def test_the_tile_of_what_failed_leads_to_what_failed_in_its_window(viewer: Client) -> None:
+    now = timezone.now()
+    recent, _ = (
+        a_job(status=JobStatus.FAILED, error_code="PARSE_JSON", completed_at=now - ago)
+        for ago in (timedelta(hours=2), timedelta(days=3))
+    )
+
+    overview, _ = asked(viewer, reverse("admin:overview"))
+    (tile,) = re.findall(r'href="([^"]+)" id="tile-failed"', overview.content.decode())
+    page, _ = asked(viewer, html.unescape(tile))
+    every, _ = asked(viewer, reverse("admin:records") + "?is=failed")
+
+    assert [job.id for job in page.context["listed"].rows] == [recent.id]
+    assert "failed in the last 24 hours" in page.content.decode()
+    assert 'href="?is=failed"' in page.content.decode()
+    assert len(every.context["listed"].rows) == 2
+
+
+def test_an_incident_is_counted_alike_on_each_page_and_as_it_stands(viewer: Client) -> None:
+    incident = an_incident(evidence={"affected": {"waiting": 2, "parked": 40, "failed": 9}})
+    for status in (JobStatus.PARKED, JobStatus.PARKED, JobStatus.COMPLETED):
+        job = a_job(status=status, incident=incident, park_reason="down", completed_at=None)
+        IncidentJob.objects.create(incident=incident, job=job, effect=IncidentJob.PARKED)
+    for status in (JobStatus.FAILED, JobStatus.PENDING):
+        job = a_job(status=status)
+        IncidentJob.objects.create(incident=incident, job=job, effect=IncidentJob.FAILED)
+    urls = [reverse(f"admin:{name}") for name in ("overview", "incidents")]
+    urls.append(reverse("admin:incident", args=[incident.id]))
+
+    for url in urls:
+        words = asked(viewer, url)[0].content.decode()
+        assert "2 parked now · 3 so far · 1 failed" in words, url
+
+
+def test_a_list_of_incidents_asks_a_constant_number(viewer: Client) -> None:
+    an_incident()
+    _, one = asked(viewer, reverse("admin:incidents"))
+    for kind in list(IncidentKind)[1:]:
+        an_incident(kind)
+
+    _, several = asked(viewer, reverse("admin:incidents"))
+
+    assert several == one
+
+
+def test_the_queues_show_the_clocks_duties_as_the_overview_does(viewer: Client) -> None:
+    pages = [asked(viewer, reverse(f"admin:{name}"))[0] for name in ("overview", "queues")]
+
+    for page in pages:
+        for duty in duties.names():
+            assert f"<span>{duty}</span><span>never begun" in page.content.decode()
+
+
+def test_a_record_that_is_parked_for_its_retry_can_be_retried_at_once(db: None) -> None:
+    operator = client_of(Role.OPERATOR)
+    soon = timezone.now() + timedelta(minutes=5)
+    parked: dict[str, Any] = {
+        "status": JobStatus.PARKED,
+        "park_reason": "a test",
+        "parked_until": soon,
+    }
+    waits = a_job(error_code="API_5XX", **parked)
+    held = a_job(incident=an_incident(), **parked)
+    _, (batch, *_) = an_encounter(waits)
+    Batch.objects.filter(id=batch.id).update(status=WorkStatus.FAILED, error_code="API_5XX")
+
+    offered, not_offered = (
+        asked(operator, reverse("admin:record", args=[job.shell_file_id]))[0].content.decode()
+        for job in (waits, held)
+    )
+    part, _ = asked(
+        operator, reverse("admin:record", args=[waits.shell_file_id]) + f"?node={batch.id}"
+    )
+
+    assert "Retry what failed" in offered
+    assert "Retry what failed" not in not_offered
+    # The preview says of its parts: retry the record.
+    assert part.context["node"].id == str(batch.id)
+    assert "Retry this batch alone" not in part.content.decode()
+
+
+def test_a_time_that_is_not_of_today_has_its_date() -> None:
+    now = timezone.now()
+
+    assert f">{now:%H:%M:%S}<" in console.clock(now)
+    assert f">{now - timedelta(days=2):%Y-%m-%d %H:%M:%S}<" in console.clock(
+        now - timedelta(days=2)
+    )
+
+
+def test_a_worker_that_was_lost_days_ago_is_shown_with_the_date(viewer: Client) -> None:
+    at = timezone.now() - timedelta(days=3)
+    crash = {"event": "crashed", "worker_id": "w-1", "step": "pass1", "at": at.isoformat()}
+    a_job(
+        status=JobStatus.DEAD,
+        error_code="WORKER_LOST",
+        completed_at=at,
+        error_details={"history": [crash]},
+    )
+
+    page, _ = asked(viewer, reverse("admin:stale"))
+
+    assert f">{at:%Y-%m-%d %H:%M:%S}</time>" in page.content.decode()
+
+
+def test_a_batch_of_records_is_found_and_shows_its_records(viewer: Client) -> None:
+    batch = RecordBatch.objects.create()
+    job = a_job(record_batch=batch)
+    a_job()
+
+    found = viewer.get(reverse("admin:search"), {"q": str(batch.id)})
+    page, _ = asked(viewer, found.headers["Location"])
+
+    assert [each.id for each in page.context["listed"].rows] == [job.id]
+    assert f"Records of batch {str(batch.id)[:8]}" in page.content.decode()
+    assert (
+        viewer.get(reverse("admin:records"), {"batch": "x"}).status_code == HTTPStatus.BAD_REQUEST
+    )
+
+
+def test_the_tables_lead_to_the_console_only_where_there_is_a_page(viewer: Client) -> None:
+    job = a_job()
+    effect = IncidentJob.objects.create(incident=an_incident(), job=job, effect="parked")
+    batch = RecordBatch.objects.create()
+    job.shell_file.refresh_from_db()
+    rows = [job, job.shell_file, job.shell_file.session, batch, effect, effect.incident]
+
+    for row in rows:
+        answer = viewer.get(console.console_url(row), follow=True)
+        assert answer.status_code == HTTPStatus.OK
+        assert "Nothing here has the id" not in answer.content.decode()
+    assert console.console_url(job.shell_file.patient) == ""
+    for model in {*apps.get_app_config("pipeline").get_models()} - LOCATED - {IncidentJob}:
+        assert "search" not in console.console_url(model()), model
+
+
+def test_attempts_of_a_batch_are_read_without_those_of_its_record(viewer: Client) -> None:
+    record = a_wide_record(encounters=1, batches=21)
+    lost = ProviderCall.objects.filter(outcome="API_5XX").order_by("started_at").last()
+
+    with CaptureQueriesContext(connection) as captured:
+        page = viewer.get(
+            reverse("admin:compare", args=[record]), {"of": str(lost.batch_id if lost else "")}
+        )
+
+    assert len(page.context["attempts"]) == 3
+    (read,) = [sql for each in captured if "ORDER BY" in (sql := each["sql"]) and "attempt" in sql]
+    assert '"batch_id" = ' in read

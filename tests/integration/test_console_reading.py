@@ -10,7 +10,6 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
-from observability.models import AuditEvent
 from observability.reading.calls import Prompt, read_call
 from observability.reading.differing import difference
 from observability.reading.marks import halves, runs
@@ -18,6 +17,7 @@ from observability.reading.pages import page_view
 from observability.rights import ROLES, Right, Role
 from pipeline.models import Batch, Entity, Page, ProviderCall, ProviderPayload
 from tests import records
+from tests.deeds import deeds
 
 OK, FORBIDDEN, LOGIN = HTTPStatus.OK, HTTPStatus.FORBIDDEN, HTTPStatus.FOUND
 READ = 5
@@ -64,7 +64,7 @@ def test_phi_goes_to_those_with_the_right_and_each_reading_is_written_down(
     ran: UUID, who: str
 ) -> None:
     may = who in set(Role) and Right.READ_PHI in ROLES[Role(who)]
-    client, before = a_client(who), AuditEvent.objects.count()
+    client, before = a_client(who), deeds().count()
     urls = the_urls(ran)
 
     answers = {name: client.get(url) for name, url in urls.items()}
@@ -75,7 +75,7 @@ def test_phi_goes_to_those_with_the_right_and_each_reading_is_written_down(
         urls, expected
     )
     assert set(posted.values()) == {LOGIN if who == "anonymous" else HTTPStatus.METHOD_NOT_ALLOWED}
-    written = list(AuditEvent.objects.order_by("created_at"))[before:]
+    written = list(deeds())[before:]
     assert [(each.verb, each.target_kind) for each in written] == (
         [("read_phi", kind) for kind in ("record", "record", "call", "call")] if may else []
     )
@@ -86,7 +86,7 @@ def test_phi_goes_to_those_with_the_right_and_each_reading_is_written_down(
 
 
 def test_a_page_and_its_image_are_one_reading(ran: UUID) -> None:
-    client, before = a_client(Role.REVIEWER), AuditEvent.objects.count()
+    client, before = a_client(Role.REVIEWER), deeds().count()
     page = client.get(the_urls(ran)["page"])
     image = page.context["image"]
 
@@ -94,7 +94,7 @@ def test_a_page_and_its_image_are_one_reading(ran: UUID) -> None:
     by_another = a_client(Role.REVIEWER).get(image)
 
     assert (drawn.status_code, by_another.status_code) == (OK, OK)
-    facts = [each.facts for each in AuditEvent.objects.order_by("created_at")[before:]]
+    facts = [each.facts for each in deeds()[before:]]
     assert facts == [
         {"page": READ, "entities": len(page.context["view"].found)},
         {"page": READ, "image": True},
@@ -214,10 +214,10 @@ def test_a_difference_folds_what_is_alike() -> None:
 
 @pytest.mark.parametrize("number", [0, 6, 99999])
 def test_a_page_that_is_not_there_is_not_found_and_no_reading(ran: UUID, number: int) -> None:
-    client, before = a_client(Role.REVIEWER), AuditEvent.objects.count()
+    client, before = a_client(Role.REVIEWER), deeds().count()
 
     page = client.get(reverse("admin:record_page", args=[ran, number]))
     image = client.get(reverse("admin:page_image", args=[ran, number]))
 
     assert (page.status_code, image.status_code) == (HTTPStatus.NOT_FOUND, HTTPStatus.NOT_FOUND)
-    assert AuditEvent.objects.count() == before
+    assert deeds().count() == before

@@ -17,11 +17,12 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from observability.models import AuditEvent
 from observability.rights import ROLES, Right, Role
+from observability.uploading.batches import KIND
 from observability.uploading.sweeping import OLD_S, sweep
 from pipeline import storage
 from pipeline.models import Job, Patient, RecordBatch, ShellFile
+from tests.deeds import deeds
 from tests.integration.test_storage_full import no_room, stored
 from tests.records import LAB, VISITS
 
@@ -85,7 +86,7 @@ def test_only_whoever_may_upload_sees_the_form_and_is_taken_a_file_from(
 
     assert {looked, sent, opened} == {HTTPStatus.OK if may else HTTPStatus.FORBIDDEN}
     assert got == HTTPStatus.METHOD_NOT_ALLOWED
-    assert ShellFile.objects.count() == AuditEvent.objects.filter(verb="upload").count() == may
+    assert ShellFile.objects.count() == deeds().filter(verb="upload", result="done").count() == may
     # What came from the others was not even kept while it arrived.
     assert list(Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir()) == []
 
@@ -102,7 +103,7 @@ def test_a_form_that_is_sent_twice_makes_one_record() -> None:
     record = ShellFile.objects.get(id=first["record"])
     assert (record.patient.reference, record.original_filename) == ("R-1", "Jane-Doe.pdf")
     assert Job.objects.get(shell_file=record).priority == 7
-    events = AuditEvent.objects.order_by("created_at")
+    events = deeds()
     assert [(each.verb, each.target_id, each.facts["repeated"]) for each in events] == [
         ("upload", first["record"], False),
         ("upload", first["record"], True),
@@ -130,7 +131,7 @@ def test_good_and_bad_files_of_one_form_each_get_their_word(settings: Any) -> No
     assert batch.submitted_at is not None
     assert batch.records_total == 2
     assert Job.objects.filter(record_batch_id=batch.id).count() == 2
-    told = AuditEvent.objects.filter(verb="upload").values_list("result", "facts")
+    told = deeds().filter(verb="upload").values_list("result", "facts")
     assert sorted(result for result, _ in told) == ["done", "done", *["refused"] * 3]
     assert not any("notes" in str(facts) or "Jane" in str(facts) for _, facts in told)
 
@@ -153,8 +154,8 @@ def test_files_that_a_script_sends_one_by_one_are_one_batch() -> None:
     found = Job.objects.filter(record_batch_id=made.id).values_list("shell_file_id", flat=True)
     assert {str(each) for each in found} == set(sent)
     assert "closed" in late["message"]
-    written = AuditEvent.objects.filter(target_kind="record_batch", target_id=made.id)
-    assert [each.verb for each in written.order_by("created_at")] == ["open_batch", "close_batch"]
+    written = deeds().filter(target_kind=KIND, target_id=made.id)
+    assert [each.verb for each in written] == ["open_batch", "close_batch"]
 
 
 @pytest.mark.parametrize(
@@ -193,6 +194,8 @@ def test_a_batch_is_neither_filled_nor_closed_by_somebody_else() -> None:
 
     assert ["no batch of yours" in each["message"] for each in sent] == [True, True]
     assert close == [HTTPStatus.BAD_REQUEST] * 3
+    refusals = deeds().filter(result="refused", target_kind=KIND)
+    assert [each.target_id for each in refusals] == [str(made.id)] * 3
     assert RecordBatch.objects.get().submitted_at is None
     assert not Job.objects.exists()
 

@@ -46,6 +46,26 @@ def test_a_clock_that_has_stopped_is_named_whatever_its_last_tick_said(
     assert problem.startswith("no clock runs: its last tick is 36")
 
 
+def test_a_clock_that_stands_still_is_one_problem_before_the_slowest_duty_is_late(
+    redis_db: redis.Redis,
+) -> None:
+    a_clock_that_ticks(started_at=timezone.now() - timedelta(seconds=20))
+    assert duties.alarm_s(duties.RESET_STALE) > 20
+
+    stopped = examine().problems
+    ClockTick.objects.filter(name=duties.RESET_STALE).update(
+        outcome="running", started_at=timezone.now() - timedelta(seconds=18)
+    )
+    held_up = examine().problems
+
+    assert [each for each in stopped if "clock" in each] == [
+        "no clock runs: its last tick is 20 s old; start manage.py rqcron"
+    ]
+    assert [each for each in held_up if "clock" in each] == [
+        "the clock is at reset_stale_batches for 18 s, and the others wait"
+    ]
+
+
 def test_one_duty_that_is_not_done_or_fails_is_named(redis_db: redis.Redis) -> None:
     a_clock_that_ticks()
     ClockTick.objects.filter(name="reconcile").update(

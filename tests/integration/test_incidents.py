@@ -21,7 +21,7 @@ from pipeline import incidents, services
 from pipeline.assessment import Assessment, assess_record
 from pipeline.errors import CallFacts, ErrorCode
 from pipeline.judging import Thresholds
-from pipeline.models import Incident, IncidentJob, Job, Pause
+from pipeline.models import Incident, IncidentJob, Job, Pause, ProviderCall
 from pipeline.quotas import day_ends_at
 from pipeline.states import IncidentKind, IncidentState, JobStatus, Step
 from pipeline.transitions import Failure, claim, close_incident, fail_step, fenced, park
@@ -198,6 +198,20 @@ def test_a_refused_key_opens_at_the_first_call_and_parks_the_step_that_met_it() 
 
 
 @pytest.mark.django_db
+def test_an_outage_that_a_worker_meets_began_with_the_first_failure_of_the_window() -> None:
+    job = a_job()
+    calls(job, "API_5XX", 2, ago_s=40)
+    calls(job, "OK", ago_s=30)
+    calls(job, "API_5XX", ago_s=20, of=OTHER_MODEL)
+    breaker_saw = timezone.now() - timedelta(seconds=5)
+
+    incidents.opened(IncidentKind.OUTAGE, GEMINI, first_failure_at=breaker_saw)
+
+    first = ProviderCall.objects.filter(outcome="API_5XX").order_by("created_at")[0]
+    assert Incident.objects.get().first_failure_at == first.created_at
+
+
+@pytest.mark.django_db
 def test_a_days_quota_parks_until_midnight_in_california_whatever_the_hint() -> None:
     quota = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
 
@@ -297,7 +311,8 @@ def test_explain_says_until_when_and_why_a_record_is_parked() -> None:
 
     words = _explained(str(job.id))
 
-    assert f"until {job.parked_until:%Y-%m-%d %H:%M} UTC" in words
+    assert job.parked_until is not None
+    assert f"{job.parked_until:%H:%M} UTC (in " in words
     assert "a quota of gemini gemini-3.5-flash-lite is used up" in words
 
 

@@ -14,11 +14,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from observability.bulk.running import advance
-from observability.models import AuditEvent, BulkItem, BulkOperation
+from observability.models import BulkItem, BulkOperation
 from observability.rights import Role
 from pipeline.models import Batch, IncidentJob, Job
 from pipeline.states import JobStatus, WorkStatus
 from pipeline.transitions.recovery import CRASH_LIMIT
+from tests.deeds import deeds
 from tests.incident_rows import an_incident
 from tests.rows import a_job, an_encounter
 from tests.wide import a_wide_record
@@ -75,7 +76,7 @@ def test_all_dead_jobs_go_back_in_line_and_nothing_else_does(operator: Client) -
     }
     assert Job.objects.get(id=other.id).status == JobStatus.FAILED
     assert Job.objects.filter(status=JobStatus.PENDING).count() == len(dead)
-    event = AuditEvent.objects.get()
+    event = deeds().get()
     assert (event.verb, event.target_id, event.reason) == (
         "requeue",
         str(operation.id),

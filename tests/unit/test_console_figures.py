@@ -16,9 +16,10 @@ from observability.forecast import Outstanding, forecast, uses
 from observability.rights import RIGHT_NAMES, ROLES, Right, Role
 from observability.rows import RecordRows
 from observability.templatetags import console
-from observability.timeline import IDLE_WIDTH, WIDTH, timeline
+from observability.timeline import IDLE_WIDTH, LISTED, WIDTH, Band, Call, timeline
 from pipeline.gate import Breaker, GateState
 from pipeline.models import Batch, Encounter, ProviderCall
+from pipeline.quotas import day_ends_at
 from pipeline.states import Step
 
 NOW = datetime(2026, 11, 28, 3, 0, tzinfo=UTC)
@@ -75,6 +76,38 @@ def test_without_a_quota_the_pace_decides() -> None:
     found = forecast(LEFT, unlimited, 60.0, NOW)
 
     assert found.at == NOW + timedelta(minutes=10)
+
+
+@pytest.mark.parametrize(
+    ("used", "days", "minutes"),
+    [
+        # 600 calls, 1,000 a day; the tokens of all take 10 min.
+        (400, None, 10.0),
+        (700, 0, 5.0),
+        (1_000, 0, 10.0),
+    ],
+)
+def test_what_a_day_does_not_let_in_is_done_after_its_end(
+    used: int, days: int | None, minutes: float
+) -> None:
+    found = forecast(LEFT, gate(day_used=used, day_limit=1_000), 0.0, NOW)
+
+    begins = NOW if days is None else day_ends_at(NOW) + timedelta(days=days)
+    assert found.at == begins + timedelta(minutes=minutes)
+    assert ("requests a day bind" in found.words) == (days is not None)
+
+
+def test_a_small_limit_of_a_day_takes_several_days() -> None:
+    found = forecast(LEFT, gate(day_used=0, day_limit=250), 0.0, NOW)
+
+    # 250 today, 250 tomorrow, the rest on the day after.
+    assert found.at == day_ends_at(NOW) + timedelta(days=1, minutes=10 * 100 / 600)
+
+
+def test_nothing_is_said_to_be_done_where_not_all_was_read() -> None:
+    left = Outstanding(calls=0, tokens=0, pages=0, is_capped=True)
+
+    assert forecast(left, OPEN, 0.0, NOW).at is None
 
 
 def test_the_limit_that_is_used_most_stands_first() -> None:
@@ -143,6 +176,26 @@ def test_hours_in_which_nothing_ran_are_drawn_short() -> None:
     assert widths == {(WIDTH - IDLE_WIDTH) / 2}
 
 
+def test_every_bar_lies_within_the_picture_however_often_nothing_ran() -> None:
+    drawn = timeline(a_line(*(3_600.0 * number for number in range(200))))
+
+    assert drawn is not None
+    bars: list[Call | Band] = [*drawn.lanes[0].calls, *drawn.bands]
+    assert len(bars) == 200 + 199
+    assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH for bar in bars)
+    # What ran takes the most of it.
+    assert sum(band.width for band in drawn.bands) <= WIDTH / 2
+
+
+def test_the_calls_of_the_line_are_listed_in_words_up_to_a_bound() -> None:
+    drawn = timeline(a_line(*range(LISTED + 5)))
+
+    assert drawn is not None
+    assert (len(drawn.listed), drawn.unlisted) == (LISTED, 5)
+    assert drawn.listed[3][1].title == "batch 1, call 4: OK, took 2.0 s"
+    assert drawn.listed[3][1].at == "3.0 s"
+
+
 def test_a_group_that_was_absorbed_needs_nothing() -> None:
     group = Group(
         source=Source.CALL,
@@ -162,6 +215,29 @@ def test_a_group_that_was_absorbed_needs_nothing() -> None:
     assert group.advice.startswith("Nothing to do")
 
 
+@pytest.mark.parametrize(("lost", "is_outage"), [(5, False), (6, True)])
+def test_a_group_of_more_than_five_lost_to_the_provider_is_likely_an_outage(
+    lost: int, is_outage: bool
+) -> None:
+    group = Group(
+        source=Source.CALL,
+        cause="API_5XX",
+        step=Step.PASS1,
+        model="flash",
+        records=1,
+        works=lost,
+        calls=3 * lost,
+        absorbed=0,
+        failed=lost,
+        first=NOW,
+        last=NOW,
+        trend=[3 * lost],
+    )
+
+    assert group.advice.startswith("Likely an outage") == is_outage
+    assert "retry when it has recovered" in group.advice
+
+
 def test_almost_all_is_not_all() -> None:
     assert console.percent(0.99999) == "99.9 %"
     assert console.percent(1.0) == "100 %"
@@ -175,6 +251,25 @@ def test_every_right_has_a_name_and_only_the_administrator_has_all() -> None:
         Role.REVIEWER,
         Role.ADMINISTRATOR,
     ]
+
+
+def test_small_amounts_are_said_in_words() -> None:
+    assert console.about("0.0001") == "less than $0.001"
+    assert console.about("0.021") == "≈ $0.021"
+    assert console.about(0) == "≈ $0"
+    assert [console.about_minutes(n) for n in (0, 0.01, 4.2)] == [
+        "none",
+        "less than 0.1 min",
+        "≈ 4.2 min",
+    ]
+
+
+def test_one_lane_is_one_and_none_failed_is_none() -> None:
+    drawn = timeline(a_line(0))
+
+    assert drawn is not None
+    assert drawn.words.endswith(" in 1 lane; none of them failed.")
+    assert drawn.words.startswith("1 call over ")
 
 
 def test_the_stylesheet_is_small() -> None:

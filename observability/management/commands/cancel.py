@@ -14,6 +14,7 @@ from pipeline import services
 class Command(RecordVerbCommand):
     """Cancel a record's job."""
 
+    verb = "cancel"
     help = (
         "Cancel the job of a record. One that waits ends at once; a running step is told, keeps"
         " what succeeds and ends as cancelled. What is complete stays; `retry --record` goes on."

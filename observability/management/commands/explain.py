@@ -46,10 +46,13 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="backslashreplace")
-        if located.shell_file_id is None:
+        if located.kind == "incident":
             self._print_incident(incident_report(located.id), as_json=options["json"])
             return
-        found = drill_down_to(located)
+        try:
+            found = drill_down_to(located)
+        except IdError as error:
+            raise CommandError(str(error)) from None
         if options["json"]:
             self.stdout.write(json.dumps(found.as_json(), cls=DjangoJSONEncoder))
         else:
@@ -64,7 +67,7 @@ class Command(BaseCommand):
 
     def _print(self, found: DrillDown, *, everything: bool) -> None:
         rows = outline(found, everything=everything)
-        hint = "" if everything or not hides(found) else "\n--all shows what is folded."
+        hint = "" if everything or not hides(found, rows) else "\n--all shows what is folded."
         if not self.stdout.isatty():
             self.stdout.write(found.answer)
             if found.answer != found.record_answer:

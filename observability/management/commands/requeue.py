@@ -14,6 +14,7 @@ from pipeline import services
 class Command(RecordVerbCommand):
     """Put a dead letter back in line."""
 
+    verb = "requeue"
     help = (
         "Put a dead letter (a job whose workers died too often) back in line with a new budget;"
         " its history is kept. For a failed or cancelled one use `retry`."

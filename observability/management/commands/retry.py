@@ -1,7 +1,7 @@
 """`manage.py retry (--record ID | … | --error-code CODE) [--dry-run] --reason …`.
 
-May import services. Only what failed is asked for again; the dry run and the retry use one
-selector, so that what is shown is what happens.
+May import services and the audit. Only what failed is asked for again; the dry run and the retry
+use one selector, so that what is shown is what happens.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
+from observability.acting import operator
+from observability.management.holding import deed, one_line
 from observability.management.naming import located, moment
 from pipeline import services
 from pipeline.errors import ErrorCode
-from pipeline.management.holding import one_line, operator
 from pipeline.preview import Preview, Selection
+from pipeline.reasons import stated_if_given
 from pipeline.states import Step
 from pipeline.words import counted
 
@@ -62,6 +64,7 @@ class Command(BaseCommand):
         if not reason and not options["dry_run"]:
             raise CommandError("give a reason with --reason, or look with --dry-run", returncode=2)
         with one_line():
+            stated_if_given(reason)
             found = services.retry_preview(selection)
             if not options["json"]:
                 for line in lines(found):
@@ -69,7 +72,11 @@ class Command(BaseCommand):
             if options["dry_run"]:
                 self._end(found, (), dry_run=True, as_json=options["json"])
                 sys.exit(0 if found.eligible else 1)
-            done = services.work_retry(found, reason=reason, by=operator())
+            kind, target = _target(selection)
+            with deed("retry", target_kind=kind, target_id=target, reason=reason) as facts:
+                done = services.work_retry(found, reason=reason, by=operator())
+                facts.update(retried=len(done.retried), left=len(done.ineligible))
+                facts["selection"] = str(selection)
         found = replace(found, ineligible=done.ineligible)
         self._end(found, [each.job_id for each in done.retried], as_json=options["json"])
 
@@ -92,6 +99,8 @@ def lines(found: Preview) -> list[str]:
         f"Retry {found.selection}",
         f"  Eligible      {counted(records, 'record')} · {counted(encounters, 'failed encounter')}",
     ]
+    if found.is_capped:
+        said.append("  These are the oldest of more; retry again for the rest")
     if found.ineligible:
         why = " · ".join(f"{reason} ({number})" for reason, number in found.reasons.items())
         said.append(f"  Not eligible  {len(found.ineligible)}: {why}")
@@ -112,6 +121,14 @@ def lines(found: Preview) -> list[str]:
 
 
 _YES_NO = {True: "yes", False: "no", None: "no call was made before"}
+
+
+def _target(selection: Selection) -> tuple[str, str]:
+    """Return what the audit says that it was about."""
+    if selection.error_code is not None:
+        return "error code", selection.error_code.value
+    ids = {name: getattr(selection, name) for name in ("record", "job", "encounter", "batch")}
+    return next((name, str(found)) for name, found in ids.items() if found is not None)
 
 
 def _selection(options: dict[str, Any]) -> Selection:

@@ -10,6 +10,8 @@
   setInterval(() => {
     const live = find("[data-poll]");
     if (!live || document.hidden || find("dialog[open]")) return;
+    // Who reads a table that was unfolded, or types, is not disturbed.
+    if (live.querySelector("details[open], input:focus")) return;
     if (Date.now() - asked < live.dataset.poll * 1000) return;
     asked = Date.now();
     htmx.trigger(live, "tick");
@@ -21,15 +23,16 @@
   // Whoever is on a link when the page is renewed stays on it.
   let held = "";
   document.addEventListener("htmx:beforeSwap", () => {
-    held = document.activeElement?.closest("#live a")?.getAttribute("href") ?? "";
+    held = document.activeElement?.closest("[data-poll] a")?.getAttribute("href") ?? "";
   });
-  document.addEventListener("htmx:afterSettle", () => {
+  document.addEventListener("htmx:afterSettle", (event) => {
     const now = find("[data-announce]")?.textContent;
     if (now && now !== said) find("#announce").textContent = now;
     said = now ?? said;
-    const link = held && find(`#live a[href="${CSS.escape(held)}"]`);
+    const link = held && find(`[data-poll] a[href="${CSS.escape(held)}"]`);
     if (link && document.activeElement === document.body) link.focus({ preventScroll: true });
-    if (document.activeElement === document.body) find("#here")?.focus({ preventScroll: true });
+    const isTick = event.detail.requestConfig?.triggeringEvent?.type === "tick";
+    if (document.activeElement === document.body && !isTick) find("#here")?.focus({ preventScroll: true });
   });
 
   // A session that has ended answers with the log-in page, which is no part of this one.
@@ -40,7 +43,7 @@
       location.reload();
     }
   });
-  const stale = () => find("#live")?.setAttribute("data-stale", "");
+  const stale = () => find("[data-poll]")?.setAttribute("data-stale", "");
   document.addEventListener("htmx:sendError", stale);
   document.addEventListener("htmx:responseError", stale);
 
@@ -48,6 +51,7 @@
   document.addEventListener("click", (event) => {
     const map = event.target.closest?.("[data-pages] path")?.closest("svg");
     if (!map) return;
+    event.preventDefault();
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(map.getScreenCTM().inverse());
     location.assign(`${map.dataset.pages}?page=${Math.floor(at.y / 12) * 50 + Math.floor(at.x / 12) + 1}`);
   });
@@ -55,7 +59,7 @@
   // Keys.
   let before = "";
   const row = (step) => {
-    const rows = all("[data-row]");
+    const rows = all("[data-row]").filter((each) => each.querySelector("a"));
     if (!rows.length) return;
     const at = rows.findIndex((each) => each.contains(document.activeElement));
     const next = rows[Math.min(rows.length - 1, Math.max(0, at + step))];
@@ -67,7 +71,11 @@
     "?": help,
     j: () => row(1),
     k: () => row(-1),
-    r: () => find("[data-key=r]")?.click(),
+    r: () => {
+      const chosen = document.activeElement.closest("[data-retry]");
+      if (chosen) location.assign(chosen.dataset.retry);
+      else find("[data-key=r]")?.click();
+    },
   };
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, textarea, select, [contenteditable]");
@@ -77,7 +85,8 @@
       return;
     }
     if (find("dialog[open]")) return;
-    const link = before === "g" && find(`[data-go="${CSS.escape(event.key)}"]`);
+    const name = before === "g" ? "go" : "turn";
+    const link = find(`[data-${name}="${CSS.escape(event.key)}"]`);
     before = event.key;
     if (link) {
       event.preventDefault();

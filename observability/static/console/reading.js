@@ -37,10 +37,4 @@
   root.querySelector("image")?.addEventListener("error", () => {
     document.getElementById("no-image").hidden = false;
   });
-
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input, textarea, select") || document.querySelector("dialog[open]")) return;
-    document.querySelector(`[data-turn="${CSS.escape(event.key)}"]`)?.click();
-  });
 })();

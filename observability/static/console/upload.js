@@ -17,7 +17,7 @@
   find("#by-hand").hidden = true;
   find("#can-drop").hidden = false;
 
-  const size = (bytes) => bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+  const size = (bytes) => !bytes ? "0 kB" : bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
   const cell = (label, name = "td", className = "") => {
     const made = document.createElement(name);
     made.className = className;

@@ -33,6 +33,7 @@ from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
 from pipeline.states import WORK_TERMINAL, WorkStatus
 from pipeline.transitions import Failure, Flush, Lease
 from pipeline.types import PageSlice, PageText
+from pipeline.words import counted, ended_with, pages
 
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})?")
 """A language tag; whatever else a model writes there is no tag and may be text of the document."""
@@ -251,11 +252,13 @@ def _failed(
 
 def _failure(failed: Sequence[Chunk], total: int) -> Failure:
     first = min(failed, key=lambda chunk: chunk.page_range_start)
+    where = pages(range(first.page_range_start, first.page_range_end + 1))
+    why = ended_with(first.error_code, first.error_message, first.error_context)
     context: dict[str, Any] = first.error_context or {}
     return Failure(
         code=ErrorCode(first.error_code or ErrorCode.INTERNAL_ERROR),
-        message=f"{len(failed)} of {total} chunks failed; the first holds pages"
-        f" {first.page_range_start}-{first.page_range_end}: {first.error_message}",
+        message=f"chunk {first.chunk_index + 1} ({where}): {why};"
+        f" {len(failed)} of {counted(total, 'chunk')} failed",
         underlying=ErrorCode(context.get("final_underlying_error", ErrorCode.INTERNAL_ERROR)),
         attempt_history=context.get("attempt_history", []),
         drill_down=[

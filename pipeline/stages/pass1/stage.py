@@ -17,7 +17,7 @@ from medproc.timing import scaled
 from pipeline import owner, selectors
 from pipeline.attaching import Shown, Source, source_of
 from pipeline.errors import ErrorCode
-from pipeline.models import Batch, EncounterResult
+from pipeline.models import Batch, Encounter, EncounterResult
 from pipeline.outcome import StepResult
 from pipeline.parts import Piece
 from pipeline.pieces import Accepted
@@ -30,6 +30,7 @@ from pipeline.stages.pass1.encounter import EncounterText, entity_rows
 from pipeline.states import WORK_TERMINAL, WorkStatus
 from pipeline.transitions import Failure, Flush, Lease
 from pipeline.types import PageText
+from pipeline.words import counted, ended_with, pages
 
 MAX_OUTPUT_TOKENS = 32_768
 """Half of what the model can write; a ten-page batch of tables needs some 12,000."""
@@ -178,6 +179,20 @@ def _accepted(reply: EntityReply) -> Accepted:
     )
 
 
+def _first_in_words(plan: store.Plan, first: EncounterResult, batch: Batch | None) -> str:
+    """Return `encounter 2 (pages 6–10): API_5XX ×3`, counted from 1."""
+    encounter = Encounter.objects.get(id=first.healthcare_encounter_id)
+    name = f"encounter {encounter.encounter_index}"
+    if batch is None:
+        where = pages(range(encounter.page_start, encounter.page_end + 1))
+        return f"{name} ({where}): not published, {first.error_summary}"
+    total = len(plan.batches[first.id])
+    unit = f", batch {batch.batch_index + 1} of {total}" if total > 1 else ""
+    where = pages(range(batch.page_range_start, batch.page_range_end + 1))
+    why = ended_with(batch.error_code, batch.error_message, batch.error_context)
+    return f"{name}{unit} ({where}): {why}"
+
+
 def _failure(plan: store.Plan, failed: Sequence[EncounterResult]) -> Failure:
     first = store.first_failed(plan, failed)
     broken = store.broken_batches(plan, failed)
@@ -185,16 +200,10 @@ def _failure(plan: store.Plan, failed: Sequence[EncounterResult]) -> Failure:
     batch = next(iter(b for b in broken if b.pass1_encounter_result_id == first.id), None)
     context = (batch.error_context if batch else None) or {}
     code = ErrorCode(first.error_code or ErrorCode.INTERNAL_ERROR)
-    where = (
-        f"batch {batch.batch_index}, pages"
-        f" {batch.page_range_start}-{batch.page_range_end}: {batch.error_message}"
-        if batch
-        else f"not published: {first.error_summary}"
-    )
     return Failure(
         code=code,
-        message=f"Pass 1 failed: {len(failed)} of {len(plan.results)} encounters;"
-        f" the first is {where}",
+        message=f"{_first_in_words(plan, first, batch)};"
+        f" {len(failed)} of {counted(len(plan.results), 'encounter')} failed",
         encounter_id=first.healthcare_encounter_id,
         batch_index=batch.batch_index if batch else None,
         underlying=ErrorCode(context.get("final_underlying_error", code)),

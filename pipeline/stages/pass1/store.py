@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db.models import Avg, Count
 from django.utils import timezone
 
-from pipeline import selectors
+from pipeline import selectors, words
 from pipeline.errors import ErrorCode
 from pipeline.models import (
     Batch,
@@ -113,9 +113,10 @@ def add_up(result: EncounterResult, batches: Sequence[Batch]) -> None:
 def mark_failed(result: EncounterResult, batches: Sequence[Batch], failed: Sequence[Batch]) -> None:
     """Fail an encounter as a whole, naming the failed and the succeeded (point 10)."""
     first = failed[0]
-    succeeded = [str(b.batch_index) for b in batches if b.status == WorkStatus.SUCCEEDED]
+    succeeded = [b.batch_index + 1 for b in batches if b.status == WorkStatus.SUCCEEDED]
     names = "; ".join(
-        f"batch {b.batch_index} (pages {b.page_range_start}-{b.page_range_end}):"
+        f"batch {b.batch_index + 1}"
+        f" ({words.pages(range(b.page_range_start, b.page_range_end + 1))}):"
         f" {(b.error_context or {}).get('final_underlying_error', b.error_code)}"
         for b in failed
     )
@@ -123,8 +124,8 @@ def mark_failed(result: EncounterResult, batches: Sequence[Batch], failed: Seque
     result.failure_batch_index = first.batch_index
     result.error_code = first.error_code
     result.error_summary = (
-        f"{len(failed)} of {len(batches)} batches failed: {names}."
-        f" Succeeded: {', '.join(succeeded) or 'none'}."
+        f"{len(failed)} of {words.counted(len(batches), 'batch')} failed: {names}."
+        f" Succeeded: {words.ranges(succeeded) or 'none'}."
     )
 
 

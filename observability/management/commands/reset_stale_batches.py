@@ -1,6 +1,6 @@
 """`manage.py reset_stale_batches`: batches that nobody works on any more go back in line.
 
-May import services. Shows the evidence of each: age, owner, heartbeat, lease; no PHI.
+May import services and the audit. Shows the evidence of each: age, owner, heartbeat, lease; no PHI.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from django.core.management.base import BaseCommand
 from django.core.serializers.json import DjangoJSONEncoder
 
 from medproc.timing import scaled
+from observability.management.holding import deed, one_line
 from pipeline import services
+from pipeline.reasons import stated_if_given
 from pipeline.transitions.stale import STALE_S, Stale
 from pipeline.words import counted
 
@@ -37,11 +39,13 @@ class Command(BaseCommand):
             help="only what has been processing for longer: 90s, 10m, 2h (default 10m)",
         )
         parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+        parser.add_argument("--reason", default="", help="why; kept in the audit, not in the log")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print each row with its evidence."""
-        rows = services.stale_batches_reset(options["older_than"], dry_run=options["dry_run"])
+        with one_line():
+            rows = _reset(options["older_than"], options["reason"], dry_run=options["dry_run"])
         if options["json"]:
             found = {
                 "dry_run": options["dry_run"],
@@ -63,6 +67,16 @@ def seconds(text: str) -> float:
     if matched is None:
         raise argparse.ArgumentTypeError("not an age such as 90s, 10m or 2h")
     return float(matched[1]) * _UNITS[matched[2]]
+
+
+def _reset(older_s: float, reason: str, *, dry_run: bool) -> list[Stale]:
+    if dry_run:
+        return services.stale_batches_reset(older_s, dry_run=True)
+    with deed("reset", target_kind="stale work", reason=stated_if_given(reason)) as facts:
+        rows = services.stale_batches_reset(older_s)
+        facts.update(older_s=older_s, put_back=len(rows))
+        facts["jobs"] = sorted({str(row.job_id) for row in rows})
+    return rows
 
 
 def _line(row: Stale) -> str:

@@ -1,17 +1,19 @@
 """`manage.py resume (QUEUE | --provider P [--model M]) --reason …`: let held work go.
 
-May import services. For a provider it ends its open incidents as well.
+May import services and the audit. For a provider it ends its open incidents as well.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from observability.acting import operator
+from observability.management.holding import add_target, held, one_line, target_of
 from pipeline import services
-from pipeline.management.holding import add_target, one_line, operator, target_of
 from pipeline.words import counted
 
 
@@ -27,7 +29,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Raise CommandError where nothing holds it, or nothing was named."""
         queue = target_of(options)
-        with one_line():
+        with one_line(), held("resume", options) as facts:
             if queue is not None:
                 done = services.queue_resume(queue, reason=options["reason"], by=operator())
             else:
@@ -37,6 +39,7 @@ class Command(BaseCommand):
                     reason=options["reason"],
                     by=operator(),
                 )
+            facts.update(asdict(done))
         self.stdout.write(
             f"Ended {counted(done.pauses, 'pause')} and {counted(done.incidents, 'incident')};"
             f" released {counted(done.released, 'job')}."

@@ -1,7 +1,7 @@
 """`manage.py pause (QUEUE | --provider P [--model M]) --reason …`: hold work back.
 
-May import services. What waits is parked as workers come to it; a step of a paused provider that
-runs starts no more calls, one of a paused queue goes on to its end.
+May import services and the audit. What waits is parked as workers come to it; a step of a paused
+provider that runs starts no more calls, one of a paused queue goes on to its end.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from observability.acting import operator
+from observability.management.holding import add_target, held, one_line, target_of
 from pipeline import services
-from pipeline.management.holding import add_target, one_line, operator, target_of
 
 
 class Command(BaseCommand):
@@ -27,7 +28,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Raise CommandError where it is paused already, or nothing was named."""
         queue = target_of(options)
-        with one_line():
+        with one_line(), held("pause", options) as facts:
+            facts["said"] = "paused"
             if queue is not None:
                 services.queue_pause(queue, reason=options["reason"], by=operator())
             else:

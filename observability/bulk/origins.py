@@ -1,0 +1,48 @@
+"""Where a preview was opened from, by its filter or by a path of the console that it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+
+LONGEST = 2000
+_OF_MEMBERS = {"error_code": "cause", "step": "step", "since": "since", "until": "until"}
+"""Fields of a retry, and what the list of failures calls them."""
+
+
+def checked(path: str) -> str:
+    """Return a path where it is one of the console, else nothing."""
+    is_ours = (
+        len(path) <= LONGEST
+        and path.startswith(reverse("admin:index"))
+        and url_has_allowed_host_and_scheme(path, allowed_hosts=None)
+    )
+    return path if is_ours else ""
+
+
+def origin(verb: str, fields: Mapping[str, str]) -> str:
+    """Return the page that shows what a filter is about."""
+    if "operation" in fields:
+        return reverse("admin:bulk_operation", args=[fields["operation"]])
+    if "incident" in fields:
+        return reverse("admin:incident", args=[fields["incident"]])
+    if "record" in fields:
+        return reverse("admin:record", args=[fields["record"]])
+    if verb == "reset":
+        return reverse("admin:stale", query={"older": fields.get("older", "")})
+    for name in ("job", "encounter", "batch"):
+        if name in fields:
+            return reverse("admin:search", query={"q": fields[name]})
+    if verb == "retry" and "error_code" in fields:
+        query = {_OF_MEMBERS[name]: fields[name] for name in _OF_MEMBERS if name in fields}
+        return reverse("admin:failure_members", query=query)
+    if verb == "requeue":
+        return reverse("admin:stale")
+    if "step" in fields:
+        return reverse("admin:queues")
+    if verb in {"cancel", "release"}:
+        word = fields.get("is", "parked" if verb == "release" else "")
+        return reverse("admin:records", query={"is": word} if word else None)
+    return reverse("admin:failures")

@@ -1,0 +1,99 @@
+"""The chain of the audit: each row's hash holds that of the row before, in the order of commits.
+
+Imports the console's models. A trigger of the database makes the links (migration 0008); here they
+are read. A row that was changed, taken out or put in behind the triggers' back does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from observability.models import AuditLink
+
+READ = 2_000
+"""Links that are held at once."""
+
+# As in the trigger, and not by a function that both call: who can change a row can change that too.
+_LINKS = """
+SELECT c.seq, c.event_id, c.hash, e.id IS NULL, jsonb_build_object(
+    'id', e.id,
+    'created_at', to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'),
+    'actor', e.actor, 'actor_id', e.actor_id, 'verb', e.verb, 'target_kind', e.target_kind,
+    'target_id', e.target_id, 'reason', e.reason, 'result', e.result, 'facts', e.facts)::text
+FROM audit_chain c LEFT JOIN audit_events e ON e.id = c.event_id
+ORDER BY c.seq
+"""
+_LOOSE = """
+SELECT e.id FROM audit_events e
+WHERE NOT EXISTS (SELECT FROM audit_chain c WHERE c.event_id = e.id)
+ORDER BY e.created_at, e.id LIMIT 1
+"""
+
+
+@dataclass(frozen=True)
+class Head:
+    """A link of the chain, by its number and hash."""
+
+    seq: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.seq}:{self.hash}"
+
+
+class BrokenChainError(Exception):
+    """The first row that does not fit, in words."""
+
+
+def head() -> Head | None:
+    """Return the newest link, or None before the first."""
+    last = AuditLink.objects.order_by("-seq").first()
+    return None if last is None else Head(last.seq, last.hash)
+
+
+def say_head() -> str:
+    """Return the newest link for the log, where nobody who can change the database reaches it.
+
+    A duty of the clock, by `settings.CLOCK_DUTIES`.
+    """
+    found = head()
+    return f"head of the audit {found}" if found else ""
+
+
+def verify(known: Head | None = None) -> Head | None:
+    """Walk the whole chain, past a head that is known from a log; return its newest link.
+
+    Raises BrokenChainError.
+    """
+    last: Head | None = None
+    for seq, event_id, stored, is_gone, text in _links():
+        before, expected = (last.hash, last.seq + 1) if last else ("", 1)
+        if seq != expected:
+            raise BrokenChainError(f"link {expected} is missing from audit_chain")
+        if is_gone:
+            raise BrokenChainError(f"event {event_id} (link {seq}) is missing from audit_events")
+        if sha256(f"{before} {seq} {text}".encode()).hexdigest() != stored:
+            raise BrokenChainError(f"event {event_id} (link {seq}) is not as it was written")
+        last = Head(seq, stored)
+        if known is not None and known.seq == seq and known.hash != stored:
+            raise BrokenChainError(f"link {seq} is not the head that was logged")
+    if known is not None and known.seq > (last.seq if last else 0):
+        raise BrokenChainError(f"link {known.seq}, a head that was logged, is missing")
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOSE)
+        if loose := cursor.fetchone():
+            raise BrokenChainError(f"event {loose[0]} is not in the chain")
+    return last
+
+
+def _links() -> Iterator[tuple[int, UUID, str, bool, Any]]:
+    with transaction.atomic(), connection.chunked_cursor() as cursor:
+        cursor.execute(_LINKS)
+        while links := cursor.fetchmany(READ):
+            yield from links

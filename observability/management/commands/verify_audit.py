@@ -1,0 +1,53 @@
+"""`manage.py verify_audit [--head SEQ:HASH]`: is the audit as it was written?
+
+May import the chain. Prints ids and hashes; no reason, no name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from observability.chain import BrokenChainError, Head, verify
+from pipeline.words import counted
+
+
+class Command(BaseCommand):
+    """Walk the chain of the audit."""
+
+    help = (
+        "Check that no row of the audit was changed, taken out or put in since it was written."
+        " Rows cut off at the end show only against a head that the clock has logged: --head."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the head and the form of the answer."""
+        parser.add_argument(
+            "--head", type=_head, metavar="SEQ:HASH", help="a head of the chain, from the log"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Raise CommandError for the first row that does not fit."""
+        try:
+            found = verify(options["head"])
+        except BrokenChainError as error:
+            raise CommandError(f"The audit was tampered with: {error}.") from None
+        if options["json"]:
+            shown = {"events": found.seq if found else 0, "head": str(found) if found else None}
+            self.stdout.write(json.dumps(shown))
+        elif found is None:
+            self.stdout.write("The audit is empty.")
+        else:
+            self.stdout.write(f"The audit is whole: {counted(found.seq, 'event')}, head {found}.")
+
+
+def _head(text: str) -> Head:
+    matched = re.fullmatch(r"(\d{1,18}):([0-9a-f]{64})", text)
+    if matched is None:
+        raise argparse.ArgumentTypeError("not a head as it is logged, SEQ:HASH")
+    return Head(int(matched[1]), matched[2])

@@ -1,0 +1,60 @@
+"""Records: which are there, how do they stand, and why?"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+
+from observability.keyset import Page
+from observability.records import FIELDS, READ, STATES, Chosen, chosen, whys
+from observability.views.guard import page
+from observability.views.shown import shown
+from observability.views.trail import RECORDS, within
+from pipeline.errors import ErrorCode, UserError
+from pipeline.models import Job
+from pipeline.words import PASS_TITLES
+
+
+@page()
+def records(request: HttpRequest) -> HttpResponse:
+    """List records, newest first, as the filter in the URL asks for (`?is=failed&patient=…`)."""
+    asked = {name: request.GET[name] for name in FIELDS if request.GET.get(name)}
+    problem = ""
+    try:
+        filtered = chosen(asked)
+        listed = filtered.page(request.GET.get("after", ""))
+    except UserError as error:
+        problem = error.message
+        filtered, listed = Chosen(), Page[Job](rows=(), next_place="")
+    word = asked.get("is", "") if filtered.status else ""
+    said = whys(listed.rows)
+    return shown(
+        request,
+        "console/records.html",
+        _title(word, filtered),
+        status=HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK,
+        problem=problem,
+        listed=listed,
+        rows=[(job, said.get(job.shell_file_id, "")) for job in listed.rows],
+        fields={name: asked.get(name, "") for name in FIELDS},
+        word=word,
+        is_of_word_alone=set(asked) <= {"is", "window"},
+        words=list(STATES),
+        steps=list(PASS_TITLES.items()),
+        causes=list(ErrorCode),
+        others=urlencode({name: of for name, of in asked.items() if name not in {"is", "window"}}),
+        window=filtered.window,
+        query=urlencode(asked),
+        within=within(RECORDS, asked),
+        column=filtered.column,
+        read=READ if filtered.is_sifted else 0,
+    )
+
+
+def _title(word: str, filtered: Chosen) -> str:
+    """Return `Records: failed in the last 24 hours`, `Records of batch 0b02ca07: waiting`."""
+    of = f" of batch {str(filtered.batch_id)[:8]}" if filtered.batch_id else ""
+    when = f" in the last {filtered.window.words}" if filtered.window else ""
+    return f"Records{of}: {word}{when}" if word else f"Records{of}"
