@@ -175,8 +175,8 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 100
 # what is called, which returns a line to log or an empty one.
 CLOCK_DUTIES = {
     "bulk_operations": (2.0, "observability.bulk.running.advance"),
-    "sweep_uploads": (3600.0, "observability.uploading.sweeping.sweep"),
     "audit_head": (3600.0, "observability.chain.say_head"),
+    "sweep_uploads": (3600.0, "observability.uploading.sweeping.sweep"),
 }
 
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")

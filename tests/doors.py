@@ -118,13 +118,13 @@ PAGES = (
         for kind in KINDS.values()
     ),
     Door(name="incidents"),
-    Door(name="incident", args=("incident",), statements=13),
+    Door(name="incident", args=("incident",), statements=15),
     Door(name="stale", statements=15),
     Door(name="audit", who=holders(Right.READ_AUDIT)),
     Door(name="bulk_operations"),
     Door(name="bulk_operation", args=("operation",), statements=9),
     Door(name="bulk_operation", args=("operation",), query={"state": "failed again"}, statements=9),
-    Door(name="queues", statements=9),
+    Door(name="queues", statements=10),
     *(
         Door(
             name="confirm", args=(verb.name,), query={"target": verb.name}, who=holders(verb.right)

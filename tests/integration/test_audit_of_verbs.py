@@ -235,7 +235,9 @@ def test_the_console_refuses_a_reason_that_cannot_be_kept(url: str, name: str) -
     before = standing()
     form = {"target": known.get(name, ""), "record": known["record"], "token": uuid4()}
 
-    response = client.post(reverse(f"admin:{url}", args=[name]), {**form, "reason": "as agreed\0"})
+    response = client.post(
+        reverse(f"admin:{url}", args=[name]), {**form, "reason": "as agreed\x1b"}
+    )
 
     assert response.status_code == HTTPStatus.BAD_REQUEST
     assert response.context["problem"] == "give a reason of one line, without control characters"

@@ -303,7 +303,7 @@ def test_a_failed_job_is_retried_by_itself_after_its_delay_and_then_fails(
 
     assert (waiting.status, waiting.retry_count) == (JobStatus.PARKED, 1)
     assert waiting.park_reason == "retry 1 of 2 after PARSE_JSON"
-    assert "batch 0, pages 1-1: all 2 attempts" in explained
+    assert "encounter 1, batch 1 of 2 (page 1): PARSE_JSON ×2" in explained
     assert explained.endswith("retry 1 of 2 after PARSE_JSON.")
     assert waiting.parked_until is not None
     # Five minutes, at the suite's scale.
