@@ -16,7 +16,7 @@ from pipeline import services
 from pipeline.errors import UserError
 from pipeline.models import Job, RecordBatch
 
-KIND = "record_batch"
+KIND = "batch of records"
 
 User = AbstractBaseUser | AnonymousUser
 
@@ -52,6 +52,14 @@ def own(handed: str, actor: User) -> UUID:
         return UUID(_signer(actor).unsign(handed))
     except (BadSignature, ValueError):
         raise UserError("these files belong to no batch of yours; open the page anew") from None
+
+
+def named(handed: str) -> UUID | None:
+    """Return the batch that is named, whosever it is; None where nothing is."""
+    try:
+        return UUID(handed.partition(":")[0])
+    except ValueError:
+        return None
 
 
 def _signer(actor: User) -> Signer:

@@ -135,13 +135,21 @@ def left_out(name: str, code: ErrorCode, actor: AbstractBaseUser | AnonymousUser
     return refused(name, PipelineError(message, code=code), actor)
 
 
-def refused(name: str, error: PipelineError, actor: AbstractBaseUser | AnonymousUser) -> Outcome:
+def refused(
+    name: str,
+    error: PipelineError,
+    actor: AbstractBaseUser | AnonymousUser,
+    *,
+    kind: str = "record",
+    target_id: object = "",
+) -> Outcome:
     """Write a refusal down, without the file's name, and say what to do."""
     code = "" if isinstance(error, UserError) else error.code.value
     audit.record(
         actor,
         "upload",
-        target_kind="record",
+        target_kind=kind,
+        target_id=target_id,
         result=audit.Result.REFUSED,
         facts={"code": code, "said": error.message},
     )

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
 from observability.rights import Right
-from observability.uploading.batches import KIND, close_batch, handed_out, open_batch, own
+from observability.uploading.batches import KIND, close_batch, handed_out, named, open_batch, own
 from observability.uploading.handler import LEFT_OUT
 from observability.uploading.taking import Form, Outcome, form_of, left_out, refused, take_in
 from observability.views.guard import Asked, page, verb
@@ -21,14 +21,11 @@ from pipeline.errors import UserError
 from pipeline.models import RecordBatch
 
 
-def _asked(request: HttpRequest, batch: str = "") -> Asked:
-    if not batch:
+def _asked(request: HttpRequest, batch: str | None = None) -> Asked:
+    if batch is None:
         return Asked(verb="upload", right=Right.UPLOAD, target_kind="record")
-    try:
-        batch_id: object = own(batch, request.user)
-    except UserError:
-        batch_id = ""
-    return Asked(verb="upload", right=Right.UPLOAD, target_kind=KIND, target_id=batch_id)
+    batch_id = named(batch)
+    return Asked(verb="upload", right=Right.UPLOAD, target_kind=KIND, target_id=batch_id or "")
 
 
 @page(Right.UPLOAD)
@@ -68,6 +65,7 @@ def close(request: HttpRequest, batch: str) -> HttpResponse:
     try:
         batch_id = own(batch, request.user)
     except UserError as error:
+        refused("", error, request.user, kind=KIND, target_id=named(batch) or "")
         raise BadRequest from error
     close_batch(batch_id, request.user)
     return JsonResponse({"batch": batch})

@@ -18,6 +18,7 @@ from django.test import Client
 from django.urls import reverse
 
 from observability.rights import ROLES, Right, Role
+from observability.uploading.batches import KIND
 from observability.uploading.sweeping import OLD_S, sweep
 from pipeline import storage
 from pipeline.models import Job, Patient, RecordBatch, ShellFile
@@ -153,8 +154,8 @@ def test_files_that_a_script_sends_one_by_one_are_one_batch() -> None:
     found = Job.objects.filter(record_batch_id=made.id).values_list("shell_file_id", flat=True)
     assert {str(each) for each in found} == set(sent)
     assert "closed" in late["message"]
-    written = deeds().filter(target_kind="record_batch", target_id=made.id)
-    assert [each.verb for each in written.order_by("created_at")] == ["open_batch", "close_batch"]
+    written = deeds().filter(target_kind=KIND, target_id=made.id)
+    assert [each.verb for each in written] == ["open_batch", "close_batch"]
 
 
 @pytest.mark.parametrize(
@@ -193,6 +194,8 @@ def test_a_batch_is_neither_filled_nor_closed_by_somebody_else() -> None:
 
     assert ["no batch of yours" in each["message"] for each in sent] == [True, True]
     assert close == [HTTPStatus.BAD_REQUEST] * 3
+    refusals = deeds().filter(result="refused", target_kind=KIND)
+    assert [each.target_id for each in refusals] == [str(made.id)] * 3
     assert RecordBatch.objects.get().submitted_at is None
     assert not Job.objects.exists()
 

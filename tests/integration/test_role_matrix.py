@@ -315,7 +315,7 @@ def test_a_verb_without_its_right_is_written_down_as_refused(door: Door) -> None
     assert (row.actor, row.result, row.reason) == (NOBODY, "refused", "")
     assert row.verb in {*door.args, "retry", "abort", "upload"}
     assert row.target_id in {"", *form.values(), *known.values()}
-    assert bool(row.target_id) == (door.name in {"act", "bulk_abort"})
+    assert bool(row.target_id) == (door.name in {"act", "bulk_abort", "upload_close"})
     assert "Jane" not in str(row.facts)
 
 
