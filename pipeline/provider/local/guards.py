@@ -26,6 +26,9 @@ _SUSCEPTIBILITY = re.compile(
     ),
     re.I | re.M,
 )
+_IDENTIFIER_BEHIND = re.compile(r"[-_#/]?\d{3,}")
+_IDENTIFIER_BEFORE = re.compile(r"\d{3,}[-_#/]$")
+"""What makes an abbreviation a part of a number: `TR-240415-0009` is an accession."""
 _NOT_BEHIND: dict[str, str] = {
     "ed": r"[ ]+[A-Za-z]",
     "discharge": (
@@ -100,7 +103,9 @@ def is_ruled_out(reading: Reading, match: Match, term: Term) -> bool:
         return True
     if word in ("cta", "ctab") and reading.zones.type_at(match.start) == "physical_exam":
         return True
-    if term.kind == "abbreviation" and len(word) <= 3 and _is_label(text, match):
+    if term.kind == "abbreviation" and (
+        (len(word) <= 3 and _is_label(text, match)) or _is_in_identifier(text, match)
+    ):
         return True
     return term.category == "symptom" and word == "ha" and not text[match.start].isupper()
 
@@ -113,6 +118,12 @@ def _patterns(word: str) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None
         re.compile(behind, re.I) if behind else None,
         re.compile(before, re.I) if before else None,
     )
+
+
+def _is_in_identifier(text: str, match: Match) -> bool:
+    before = text[max(0, match.start - 8) : match.start]
+    behind = _IDENTIFIER_BEHIND.match(text, match.end)
+    return behind is not None or _IDENTIFIER_BEFORE.search(before) is not None
 
 
 def _is_label(text: str, match: Match) -> bool:
