@@ -188,7 +188,9 @@ def _when(selection: Selection, code: ErrorCode) -> Q:
     if selection.model:
         return until & called
     own = calls.filter(processing_session__shell_file_id=OuterRef("shell_file_id"))
-    return until & (called | (~Exists(own) & since))
+    # Each half by its index; one condition of both would be looked for in every job.
+    either = Job.objects.filter(called).values("id").union(Job.objects.filter(since).values("id"))
+    return until & Q(id__in=either) & (called | Q(~Exists(own)))
 
 
 def _scopes_of_code(records: Sequence[UUID], code: ErrorCode, failed: Q) -> dict[UUID, Scope]:
