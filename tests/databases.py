@@ -95,3 +95,20 @@ def clone(places: Places, name: str | None = None) -> Iterator[str]:
 def _maintenance(places: Places) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
     with psycopg.connect(url_of(places, "postgres"), autocommit=True) as server:
         yield server
+
+
+@contextmanager
+def no_connections() -> Iterator[None]:
+    """Cut every connection to the module's database, and let none begin."""
+    name = connection.settings_dict["NAME"]
+    connection.close()
+    with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
+        allow = sql.SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS {}")
+        server.execute(allow.format(sql.Identifier(name), sql.SQL("false")))
+        try:
+            server.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+            )
+            yield
+        finally:
+            server.execute(allow.format(sql.Identifier(name), sql.SQL("true")))

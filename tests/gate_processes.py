@@ -211,6 +211,7 @@ def at_once(url: str, items: list[str], limited: set[str], everybody: int) -> li
         meet("all-reported")
         while isinstance(answer := gate.admit(ask(item=item)), Later):
             assert answer.why in {Why.COOLDOWN, Why.TURN}
+            # As its owner does: the gate has said when it may ask again, by its own clock.
             time.sleep(answer.seconds)
         gate.report(answer.ticket, Outcome.success(0))
         return Told(role, answer.ticket.is_redistributed)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.utils import timezone
 
 from pipeline.models import (
     Batch,
@@ -17,7 +19,7 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from pipeline.states import Step
+from pipeline.states import JobStatus, Step, WorkStatus
 
 
 def a_job(*, step: Step = Step.PASS1, **columns: Any) -> Job:
@@ -79,3 +81,21 @@ def crashes_of(job: Job) -> list[dict[str, Any]]:
     """Give the crashes in a job's history, oldest first."""
     history = (job.error_details or {}).get("history", ())
     return [each for each in history if each["event"] == "crashed"]
+
+
+def a_stale_job() -> Job:
+    """Insert a job whose worker is gone, with two batches that it has begun."""
+    job = a_job()
+    _, batches = an_encounter(job, batches=2)
+    now = timezone.now()
+    Job.objects.filter(id=job.id).update(
+        status=JobStatus.PROCESSING,
+        worker_id="worker-1-4711-ab12cd34",
+        lease_gen=4,
+        lease_expires_at=now - timedelta(minutes=12),
+        heartbeat_at=now - timedelta(minutes=13),
+    )
+    Batch.objects.filter(id__in=[each.id for each in batches]).update(
+        status=WorkStatus.PROCESSING, started_at=now - timedelta(minutes=15), attempt_count=1
+    )
+    return job

@@ -42,8 +42,9 @@ def start(
 ) -> BulkOperation:
     """Make a mass action of what its preview showed (`seen`) and the filter still finds.
 
-    The clock runs it. A token that was used gives the operation that it made. Raises UserError
-    without a reason, or where nothing of it is eligible; that is written down as refused.
+    The clock runs it. A token that its user has used for the same verb gives the operation that it
+    made. Raises UserError without a reason, with another's token, or where nothing of it is
+    eligible; that is written down as refused.
     """
     try:
         return _start(kind, asked, stated(reason), token, actor)
@@ -67,7 +68,7 @@ def _start(
     actor: AbstractBaseUser | AnonymousUser,
 ) -> BulkOperation:
     if (made := BulkOperation.objects.filter(token=token).first()) is not None:
-        return made
+        return _same(made, kind, actor)
     found, fields = kind.look(asked, timezone.now())
     if not found.eligible:
         raise UserError(f"there is nothing to {kind.name}")
@@ -87,7 +88,7 @@ def _start(
             },
         )
         if not is_new:
-            return operation
+            return _same(operation, kind, actor)
         _insert(operation, found.eligible)
         audit.record(
             actor,
@@ -98,6 +99,15 @@ def _start(
             facts={**operation.selection, **operation.expected},
         )
     return operation
+
+
+def _same(
+    made: BulkOperation, kind: Kind, actor: AbstractBaseUser | AnonymousUser
+) -> BulkOperation:
+    """Return what a token has made, to who made it. Raises UserError for another form's token."""
+    if (made.verb, made.requested_by) != (kind.name, actor.get_username()):
+        raise UserError("this form has started another action already; open the preview anew")
+    return made
 
 
 def abort(operation: BulkOperation, actor: AbstractBaseUser | AnonymousUser) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from abc import ABC, abstractmethod
 from typing import Any
 from uuid import UUID
 
@@ -17,18 +18,18 @@ from observability.management.holding import deed, one_line
 from observability.management.naming import record_of
 
 
-class RecordVerbCommand(BaseCommand):
+class RecordVerbCommand(BaseCommand, ABC):
     """Takes any id of a record and a reason; says what was done as a line or as JSON."""
 
     verb = ""
     """As the audit names it."""
 
+    @abstractmethod
     def act(self, record: UUID, *, reason: str | None, by: str) -> tuple[str, dict[str, str]]:
         """Carry the verb out; return the line, and what `--json` says beside the record's id.
 
         Raises UserError where there is nothing to be done.
         """
-        raise NotImplementedError
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the id."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 from django.db import migrations
 
 FORWARD = """
-CREATE FUNCTION audit_events_are_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION 'audit_events is append-only: % refused', TG_OP
+  RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP
     USING ERRCODE = 'insufficient_privilege';
 END $$;
 CREATE TRIGGER audit_events_are_append_only
   BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_events
-  FOR EACH STATEMENT EXECUTE FUNCTION audit_events_are_append_only();
+  FOR EACH STATEMENT EXECUTE FUNCTION is_append_only();
 """
 BACKWARD = """
 DROP TRIGGER audit_events_are_append_only ON audit_events;
-DROP FUNCTION audit_events_are_append_only();
+DROP FUNCTION is_append_only();
 """
 
 

@@ -27,18 +27,12 @@ END $$;
 CREATE CONSTRAINT TRIGGER audit_events_are_chained
   AFTER INSERT ON audit_events DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION audit_events_are_chained();
-CREATE FUNCTION audit_chain_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  RAISE EXCEPTION 'audit_chain is append-only: % refused', TG_OP
-    USING ERRCODE = 'insufficient_privilege';
-END $$;
 CREATE TRIGGER audit_chain_is_append_only
   BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_chain
-  FOR EACH STATEMENT EXECUTE FUNCTION audit_chain_is_append_only();
+  FOR EACH STATEMENT EXECUTE FUNCTION is_append_only();
 """
 BACKWARD = """
 DROP TRIGGER audit_chain_is_append_only ON audit_chain;
-DROP FUNCTION audit_chain_is_append_only();
 DROP TRIGGER audit_events_are_chained ON audit_events;
 DROP FUNCTION audit_events_are_chained();
 """

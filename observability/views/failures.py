@@ -54,7 +54,7 @@ def failures(request: HttpRequest) -> HttpResponse:
     )
 
 
-class Times(django_filters.FilterSet):  # type: ignore[misc]
+class Times(django_filters.FilterSet):  # type: ignore[misc]  # the library has no types
     """When: a window that ends now, or two times."""
 
     window = django_filters.ChoiceFilter(

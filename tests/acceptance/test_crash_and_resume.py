@@ -13,12 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
-from psycopg import sql
 
 from medproc.env import PROJECT_ROOT
 from pipeline import services
@@ -33,6 +31,7 @@ from pipeline.stages.pass1.stage import _Batches
 from pipeline.states import Step
 from pipeline.transitions import Flush, Lease, claim, row_of, write
 from tests import records
+from tests.databases import no_connections
 from tests.emulation import entities_request, gemini
 from tests.rows import crashes_of
 from tests.running import astray, ended, take_over
@@ -425,23 +424,6 @@ def test_a_worker_that_cannot_renew_its_lease_in_time_stops_and_writes_nothing_m
     until(lambda: services.jobs_reconcile().recovered)
     assert_whole(received, emulator)
     assert job_of(received).retry_count == 0
-
-
-@contextmanager
-def no_connections() -> Iterator[None]:
-    """Cut every connection to the module's database, and let none begin."""
-    name = connection.settings_dict["NAME"]
-    connection.close()
-    with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:
-        allow = sql.SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS {}")
-        server.execute(allow.format(sql.Identifier(name), sql.SQL("false")))
-        try:
-            server.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
-            )
-            yield
-        finally:
-            server.execute(allow.format(sql.Identifier(name), sql.SQL("true")))
 
 
 def has_crashed(received: Received, times: int) -> bool:

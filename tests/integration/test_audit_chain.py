@@ -78,7 +78,7 @@ def test_an_audit_that_nobody_touched_is_whole(capsys: pytest.CaptureFixture[str
 def test_an_event_that_was_changed_is_named(column: str) -> None:
     _, changed, _ = events()
     with behind_its_back() as sql:
-        sql(f"UPDATE audit_events SET {column} WHERE id = %s", [changed.id])  # noqa: S608
+        sql(f"UPDATE audit_events SET {column} WHERE id = %s", [changed.id])  # noqa: S608 - of the table above
 
     with pytest.raises(CommandError, match=f"{changed.id} .link 2. is not as it was written"):
         call_command("verify_audit")

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -20,18 +20,10 @@ from pipeline.models import Job, ProviderCall
 from pipeline.states import JobStatus
 from tests import records
 from tests.deeds import deeds
+from tests.people import client_of
 from tests.wide import a_wide_record
 
 pytestmark = pytest.mark.django_db
-
-
-def a_client(role: Role) -> Client:
-    """Give a client of somebody with a role."""
-    user = User.objects.create_user(role.value, is_staff=True)
-    user.groups.add(Group.objects.get(name=role.value))
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def started(client: Client, **fields: Any) -> BulkOperation:
@@ -48,7 +40,7 @@ def test_a_preview_says_what_will_happen_and_changes_nothing() -> None:
     failed = records.failed_record(records.LAB)
     before = list(Job.objects.values_list("id", "status", "dispatch_no"))
 
-    page = a_client(Role.OPERATOR).get(reverse("admin:retry"), {"record": failed.id})
+    page = client_of(Role.OPERATOR).get(reverse("admin:retry"), {"record": failed.id})
 
     found = page.context["found"]
     assert (len(found.eligible), found.calls, found.encounters) == (1, 7, 7)
@@ -60,7 +52,7 @@ def test_a_preview_says_what_will_happen_and_changes_nothing() -> None:
 def test_a_retry_is_run_by_the_clock_and_asks_for_nothing_twice() -> None:
     failed = records.failed_record(records.LAB)
     accepted = set(ProviderCall.objects.filter(accepted=True).values_list("id", flat=True))
-    client = a_client(Role.OPERATOR)
+    client = client_of(Role.OPERATOR)
 
     operation = started(client, record=failed.id)
     said = advance()
@@ -78,7 +70,7 @@ def test_a_retry_is_run_by_the_clock_and_asks_for_nothing_twice() -> None:
 
 def test_a_double_click_starts_one_operation_with_one_item_for_a_job() -> None:
     record = a_wide_record(encounters=2, batches=3)
-    client, token = a_client(Role.OPERATOR), uuid4()
+    client, token = client_of(Role.OPERATOR), uuid4()
 
     first = started(client, record=record, token=token)
     second = started(client, record=record, token=token)
@@ -94,9 +86,24 @@ def test_a_double_click_starts_one_operation_with_one_item_for_a_job() -> None:
     assert results == {first.id: BulkItem.DONE, other_form.id: BulkItem.LEFT}
 
 
+def test_a_token_of_another_action_or_of_somebody_else_starts_and_shows_nothing() -> None:
+    record = a_wide_record(encounters=1, batches=3)
+    client, token = client_of(Role.OPERATOR), uuid4()
+    started(client, record=record, token=token)
+    form = {"record": record, "token": token, "reason": "it is back"}
+
+    somebody = client_of(Role.OPERATOR, "somebody").post(reverse("admin:retry_start"), form)
+    other_verb = client.post(reverse("admin:mass_start", args=["cancel"]), form)
+
+    for page in (somebody, other_verb):
+        assert "this form has started another action already" in page.context["problem"]
+    assert BulkOperation.objects.count() == 1
+    assert [each.result for each in deeds()] == ["done", "refused", "refused"]
+
+
 def test_all_that_failed_with_a_code_is_retried_and_nothing_that_failed_later() -> None:
     within = a_wide_record(encounters=1, batches=3)
-    client = a_client(Role.OPERATOR)
+    client = client_of(Role.OPERATOR)
     preview = client.get(reverse("admin:retry"), {"error_code": "API_5XX", "window": "1h"})
     fields = preview.context["fields"]
     later = a_wide_record(encounters=1, batches=3)
@@ -119,7 +126,7 @@ def test_retry_these_takes_what_the_list_of_failures_shows() -> None:
         created_at=timezone.now() - timedelta(hours=2)
     )
     model = ProviderCall.objects.exclude(model="other").values_list("model", flat=True)[0]
-    client = a_client(Role.OPERATOR)
+    client = client_of(Role.OPERATOR)
 
     members = client.get(
         reverse("admin:failure_members"),
@@ -138,7 +145,7 @@ def test_retry_these_takes_what_the_list_of_failures_shows() -> None:
 def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
     for _ in range(3):
         a_wide_record(encounters=1, batches=2)
-    client = a_client(Role.OPERATOR)
+    client = client_of(Role.OPERATOR)
     operation = started(client, error_code="API_5XX", window="1h")
 
     client.post(reverse("admin:bulk_abort", args=[operation.id]))
@@ -167,7 +174,7 @@ def test_what_cannot_be_started_is_shown_again_with_the_reason(
     fields: dict[str, str], said: str, status: HTTPStatus
 ) -> None:
     record = a_wide_record(encounters=1, batches=1)
-    client = a_client(Role.OPERATOR)
+    client = client_of(Role.OPERATOR)
     form = {"record": record, "reason": "it is back", "token": uuid4(), **fields}
 
     page = client.post(reverse("admin:retry_start"), form)
@@ -181,8 +188,8 @@ def test_what_cannot_be_started_is_shown_again_with_the_reason(
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.REVIEWER])
 def test_who_may_not_retry_neither_previews_nor_starts_nor_aborts(role: Role) -> None:
-    operation = started(a_client(Role.OPERATOR), record=a_wide_record(encounters=1, batches=2))
-    client = a_client(role)
+    operation = started(client_of(Role.OPERATOR), record=a_wide_record(encounters=1, batches=2))
+    client = client_of(role)
     url = reverse("admin:bulk_abort", args=[operation.id])
 
     statuses = {

@@ -24,13 +24,13 @@ from tests.rows import a_job
 from tests.workers import children, until
 
 WITH_A_HUNG_DUTY = """
-import time
+import threading
 import django
 django.setup()
 from pipeline.clock import Clock, Duty
 Clock(
     [
-        Duty(name="hangs", interval_s=1.0, act=lambda: time.sleep(600) or ""),
+        Duty(name="hangs", interval_s=1.0, act=lambda: threading.Event().wait() or ""),
         Duty(name="fails", interval_s=1.0, act=lambda: 1 / 0),
         Duty(name="works", interval_s=1.0, act=lambda: ""),
     ],

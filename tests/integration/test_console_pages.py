@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl
 
 import pytest
 from django.apps import apps
-from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -29,6 +28,7 @@ from pipeline.models import Batch, ClockTick, IncidentJob, Job, ProviderCall, Re
 from pipeline.states import IncidentKind, JobStatus, Step, WorkStatus
 from tests import records
 from tests.incident_rows import an_incident, calls
+from tests.people import client_of
 from tests.rows import a_job, an_encounter
 from tests.wide import a_wide_record
 
@@ -36,15 +36,6 @@ OVERVIEW_STATEMENTS = 24
 RECORD_STATEMENTS = 21
 FAILURES_STATEMENTS = 9
 MEMBERS_STATEMENTS = 8
-
-
-def client_of(role: Role) -> Client:
-    """Give a client of a user with that role."""
-    user = User.objects.create_user(role.value, is_staff=True)
-    user.groups.add(Group.objects.get(name=role.value))
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture

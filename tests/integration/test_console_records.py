@@ -11,7 +11,6 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -32,6 +31,7 @@ from pipeline.models import (
 )
 from pipeline.states import JobStatus, Step, WorkStatus
 from tests.incident_rows import an_incident, calls
+from tests.people import client_of
 from tests.rows import a_job, an_encounter
 from tests.wide import a_wide_record
 
@@ -42,16 +42,7 @@ RECORDS = "admin:records"
 @pytest.fixture
 def client() -> Client:
     """Give a client of an operator."""
-    return a_client("operator")
-
-
-def a_client(role: str) -> Client:
-    """Give a client of somebody with a role."""
-    user = User.objects.create_user(role, is_staff=True)
-    user.groups.add(Group.objects.get(name=role))
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of("operator")
 
 
 def ended(code: str, under: str | None = None, *, ago_min: int = 5, **columns: Any) -> Job:
@@ -423,7 +414,7 @@ def test_the_map_of_pages_links_to_them_for_those_who_may_read_them(client: Clie
     link = reverse("admin:record_page", args=[job.shell_file_id, 1])
 
     assert f'href="{link}"' not in client.get(url).content.decode()
-    assert f'href="{link}"' in a_client("reviewer").get(url).content.decode()
+    assert f'href="{link}"' in client_of("reviewer").get(url).content.decode()
 
 
 def test_the_list_of_keys_names_all_that_the_pages_declare() -> None:

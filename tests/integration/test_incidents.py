@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -312,7 +313,7 @@ def test_explain_says_until_when_and_why_a_record_is_parked() -> None:
     words = _explained(str(job.id))
 
     assert job.parked_until is not None
-    assert f"{job.parked_until:%H:%M} UTC (in " in words
+    assert re.search(rf"until [\d -]*{job.parked_until:%H:%M} UTC \(in ", words)
     assert "a quota of gemini gemini-3.5-flash-lite is used up" in words
 
 

@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -26,8 +25,8 @@ from pipeline.models import Job, Session
 from pipeline.states import JobStatus, Step
 from tests.doors import PAGES, targets
 from tests.incident_rows import an_incident
-from tests.integration.test_mass_verbs import a_stale_job
-from tests.rows import a_job
+from tests.people import client_of
+from tests.rows import a_job, a_stale_job
 from tests.wide import a_wide_record
 
 pytestmark = pytest.mark.django_db
@@ -36,11 +35,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def operator() -> Client:
     """Give a client of an operator."""
-    user = User.objects.create_user("operator", is_staff=True)
-    user.groups.add(Group.objects.get(name=Role.OPERATOR))
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of(Role.OPERATOR)
 
 
 def form_of(client: Client, verb: str, **query: Any) -> dict[str, Any]:

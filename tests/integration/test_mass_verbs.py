@@ -8,7 +8,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -21,7 +20,8 @@ from pipeline.states import JobStatus, WorkStatus
 from pipeline.transitions.recovery import CRASH_LIMIT
 from tests.deeds import deeds
 from tests.incident_rows import an_incident
-from tests.rows import a_job, an_encounter
+from tests.people import client_of
+from tests.rows import a_job, a_stale_job
 from tests.wide import a_wide_record
 
 pytestmark = pytest.mark.django_db
@@ -30,11 +30,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def operator() -> Client:
     """Give a client of an operator."""
-    user = User.objects.create_user("operator", is_staff=True)
-    user.groups.add(Group.objects.get(name=Role.OPERATOR))
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of(Role.OPERATOR)
 
 
 def done(client: Client, verb: str, **query: Any) -> BulkOperation:
@@ -45,24 +41,6 @@ def done(client: Client, verb: str, **query: Any) -> BulkOperation:
     assert response.status_code == HTTPStatus.FOUND, response.context["problem"]
     advance()
     return BulkOperation.objects.latest("created_at")
-
-
-def a_stale_job() -> Job:
-    """Insert a job whose worker is gone, with two batches that it has begun."""
-    job = a_job()
-    _, batches = an_encounter(job, batches=2)
-    now = timezone.now()
-    Job.objects.filter(id=job.id).update(
-        status=JobStatus.PROCESSING,
-        worker_id="worker-1-4711-ab12cd34",
-        lease_gen=4,
-        lease_expires_at=now - timedelta(minutes=12),
-        heartbeat_at=now - timedelta(minutes=13),
-    )
-    Batch.objects.filter(id__in=[each.id for each in batches]).update(
-        status=WorkStatus.PROCESSING, started_at=now - timedelta(minutes=15), attempt_count=1
-    )
-    return job
 
 
 def test_all_dead_jobs_go_back_in_line_and_nothing_else_does(operator: Client) -> None:
