@@ -107,8 +107,8 @@ def pages(wide: Any) -> list[tuple[str, str]]:
 
     from observability.bulk.kinds import KINDS
     from observability.models import BulkOperation
+    from pipeline.core.states import JobStatus, WorkStatus
     from pipeline.models import Batch, Incident, Job, ProviderCall
-    from pipeline.states import JobStatus, WorkStatus
 
     def one(status: JobStatus) -> Job:
         jobs = Job.objects.filter(status=status).exclude(shell_file_id=wide)

@@ -76,7 +76,7 @@ def work(shop: Shop, name: str, scale: float) -> None:
     """Be one worker, to the end of all records."""
     from django.db import connection
 
-    from pipeline.states import Step
+    from pipeline.core.states import Step
     from pipeline.transitions import claim
 
     try:
@@ -90,8 +90,8 @@ def work(shop: Shop, name: str, scale: float) -> None:
 
 def run(shop: Shop, lease: Lease, scale: float) -> None:
     """Run a step against the simulated provider, and end it as the product does."""
+    from pipeline.core.states import Step
     from pipeline.giving_way import GivingWay
-    from pipeline.states import Step
     from pipeline.transitions import complete_step, fenced, give_back
 
     giving_way = GivingWay(lease)
@@ -125,7 +125,7 @@ def run(shop: Shop, lease: Lease, scale: float) -> None:
 
 def a_record(size_class: int) -> UUID:
     """Insert a record whose pages are read; give the id of its job."""
-    from pipeline.states import Step
+    from pipeline.core.states import Step
     from tests.rows import a_job
 
     made: UUID = a_job(step=Step.PASS05, size_class=size_class).id

@@ -289,8 +289,8 @@ def prepare(calls: int) -> None:
 
 def _record(job: int, pages: int) -> None:
     from pipeline import models
+    from pipeline.core.states import Step
     from pipeline.models.documents import PageSource
-    from pipeline.states import Step
 
     draw = random.Random(job)
     patient = models.Patient.objects.create()
@@ -394,12 +394,12 @@ def _call_on(job: int, wait: Callable[[], None]) -> None:
     django.setup()
     from django.conf import settings
 
-    from pipeline.errors import CallError
+    from pipeline.core.errors import CallError
+    from pipeline.core.types import PageSlice
     from pipeline.provider.base import Request
     from pipeline.provider.factory import provider_for
     from pipeline.provider.prompts import estimate_tokens, render_entities
     from pipeline.provider.schemas import EntityReply
-    from pipeline.types import PageSlice
 
     provider = provider_for(settings)
     broken: queue.Queue[BaseException] = queue.Queue()

@@ -15,12 +15,12 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from observability import audit
 from observability.rights import Right
 from pipeline import services
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
+from pipeline.core.labels import PASS_TITLES, counted
+from pipeline.core.states import IncidentState, Step
 from pipeline.models import Incident, Pause
 from pipeline.provider.factory import NAMES
 from pipeline.reasons import stated
-from pipeline.states import IncidentState, Step
-from pipeline.words import PASS_TITLES, counted
 
 Act = Callable[[str, str, str], str]
 """From target, reason and user's name to what was done, in words. Raises UserError."""

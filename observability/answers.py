@@ -15,11 +15,11 @@ from django.utils import timezone
 from observability.nodes import Kind, Node
 from observability.rows import RecordRows
 from pipeline.assessment import Assessment, assess
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
+from pipeline.core.labels import PASS_TITLES, Word, counted, duration, ranges
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import OUTCOME_LATE
 from pipeline.preview import waits_for_retry
-from pipeline.states import JobStatus, Step
-from pipeline.words import PASS_TITLES, Word, counted, duration, ranges
 
 _PHRASES: dict[str, str] = {
     ErrorCode.RATE_LIMIT: "rate limited",

@@ -15,7 +15,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import transaction
 
 from observability.models import AuditEvent
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
 from pipeline.reasons import ReasonError, stated
 
 READ_PHI = "read_phi"

@@ -13,8 +13,8 @@ from uuid import UUID
 
 from django.db.models import Count, Q
 
+from pipeline.core.labels import counted, pages
 from pipeline.models import Entity, Page, PageSource
-from pipeline.words import counted, pages
 
 COLUMNS = 50
 SQUARE = 12

@@ -21,11 +21,11 @@ from django.utils import timezone
 
 from observability.workers import Crew, WorkerView
 from pipeline import services
+from pipeline.core.labels import counted
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
-from pipeline.states import JobStatus, Step
 from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.transitions.stale import JOBS_LIMIT
-from pipeline.words import counted
 
 OVERDUE_READ = 50
 _NAME = re.compile(r"(?P<host>.+)-(?P<pid>\d+)-[0-9a-f]{8}")

@@ -16,10 +16,10 @@ from django.db import connection
 
 from observability.periods import Period
 from pipeline.assessment import Assessment, assess
-from pipeline.errors import ERRORS, ErrorCode
+from pipeline.core.errors import ERRORS, ErrorCode
+from pipeline.core.labels import PASS_TITLES, counted
+from pipeline.core.states import Step
 from pipeline.models import OUTCOME_LATE
-from pipeline.states import Step
-from pipeline.words import PASS_TITLES, counted
 
 READ = 10_000
 BARS = 24

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
+from pipeline.core.states import Step
 from pipeline.gate import Breaker, GateState
 from pipeline.quotas import day_ends_at
-from pipeline.states import Step
 
 WORK_READ = 3_000
 JOBS_READ = 1_000

@@ -16,9 +16,9 @@ from django.db import connection
 from django.utils import timezone
 
 from medproc.timing import scaled
+from pipeline.core.labels import counted, duration
+from pipeline.core.states import IncidentKind, IncidentState
 from pipeline.models import Incident, IncidentJob
-from pipeline.states import IncidentKind, IncidentState
-from pipeline.words import counted, duration
 
 JOBS_SHOWN = 20
 COUNTED = 1_000

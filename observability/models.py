@@ -9,8 +9,8 @@ from __future__ import annotations
 from django.db import models
 
 from observability.rights import RIGHT_NAMES
+from pipeline.core.states import Step
 from pipeline.models import fields
-from pipeline.states import Step
 
 
 class Console(models.Model):

@@ -12,8 +12,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from pipeline.errors import ERRORS, ErrorCode
-from pipeline.words import Word
+from pipeline.core.errors import ERRORS, ErrorCode
+from pipeline.core.labels import Word
 
 
 class Kind(StrEnum):

@@ -30,12 +30,12 @@ from observability.quarters import Quarter, quarters
 from observability.queue import FAILED_WINDOW, Queue, queue
 from observability.rates import Rates, rates
 from observability.workers import Crew, crew
+from pipeline.core.labels import counted
+from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.gate import Gate, GateState
 from pipeline.liveness import Tick, clock_problems, clock_ticks
 from pipeline.models import Incident, Pause
 from pipeline.provider.factory import named_provider
-from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState
-from pipeline.words import counted
 
 SHOWN = 10
 FAILURES_READ = 2_500

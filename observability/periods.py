@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
 
 YEARS = range(2000, 9000)
 """Years that a time may have; the database and the charts know all of them."""

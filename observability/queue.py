@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
-from pipeline.states import Step
-from pipeline.words import Word
+from pipeline.core.labels import Word
+from pipeline.core.states import Step
 
 COUNTED = 10_000
 """A count goes no further: the millionth waiting record says nothing that this many do not. Of what

@@ -21,7 +21,9 @@ from django.utils import timezone
 
 from observability.keyset import Page, keyset_page, neighbours, sifted_page
 from observability.periods import Window, moment
-from pipeline.errors import ErrorCode, UserError
+from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.labels import Word, counted
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import (
     OUTCOME_LATE,
     OUTCOME_OK,
@@ -31,8 +33,6 @@ from pipeline.models import (
     RecordBatch,
     ShellFile,
 )
-from pipeline.states import JobStatus, Step
-from pipeline.words import Word, counted
 
 LISTED = 50
 READ = 10_000

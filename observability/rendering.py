@@ -15,7 +15,7 @@ from rich.tree import Tree
 
 from observability.answers import cost, thousands
 from observability.nodes import DrillDown, Kind, Node
-from pipeline.words import COLOURS, SHAPES, Word, counted, duration
+from pipeline.core.labels import COLOURS, SHAPES, Word, counted, duration
 
 _NOUNS = frozenset({"page", "encounter", "chunk", "batch", "zone", "entity", "call"})
 _QUIET = frozenset({Word.DONE, Word.SKIPPED, Word.WAITING})

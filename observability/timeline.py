@@ -14,10 +14,10 @@ from itertools import pairwise
 
 from observability.rendering import WORTH_SAYING_MS
 from observability.rows import RecordRows
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
+from pipeline.core.labels import PASS_TITLES, counted, duration
+from pipeline.core.states import Step
 from pipeline.models import OUTCOME_OK, Incident, ProviderCall
-from pipeline.states import Step
-from pipeline.words import PASS_TITLES, counted, duration
 
 WIDTH = 1000
 ROW = 7

@@ -15,7 +15,9 @@ from uuid import UUID
 
 from observability.nodes import Cause, Kind, Node, Spent
 from observability.rows import RecordRows
-from pipeline.errors import ERRORS, ErrorCode
+from pipeline.core.errors import ERRORS, ErrorCode
+from pipeline.core.labels import PASS_TITLES, WORDS, Word, pages
+from pipeline.core.states import JOB_TERMINAL, JobStatus, Step
 from pipeline.jobs import PASSES
 from pipeline.models import (
     OUTCOME_OK,
@@ -27,8 +29,6 @@ from pipeline.models import (
     ProviderCall,
     ZoneResult,
 )
-from pipeline.states import JOB_TERMINAL, JobStatus, Step
-from pipeline.words import PASS_TITLES, WORDS, Word, pages
 
 Work = Batch | Chunk | ZoneResult
 

@@ -18,12 +18,12 @@ from rq.utils import utcparse
 from rq.worker import WorkerStatus
 from rq.worker_registration import REDIS_WORKER_KEYS
 
+from pipeline.core.labels import PASS_TITLES
+from pipeline.core.states import JobStatus, Step
 from pipeline.crew import SILENT_S, WorkerCondition
 from pipeline.gate.gate import gate_client
 from pipeline.models import Job
 from pipeline.selectors import Progress, progress
-from pipeline.states import JobStatus, Step
-from pipeline.words import PASS_TITLES
 
 LEASES_READ = 60
 GONE = "gone"

@@ -20,15 +20,15 @@ from django.utils import timezone
 
 from medproc.timing import scaled
 from pipeline import incidents
-from pipeline.database import is_away
-from pipeline.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.db_errors import is_away
+from pipeline.core.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.states import IncidentKind
+from pipeline.core.types import ProviderModel
 from pipeline.gate import Ask, Gate, Later, Outcome, Quota, Reported, Standing, Ticket, Tuning, Why
 from pipeline.parts import Key
 from pipeline.provider.base import Provider
-from pipeline.states import IncidentKind
 from pipeline.transitions import Lease, Parking, pause_on
 from pipeline.transitions.holds import REASONS
-from pipeline.types import ProviderModel
 
 PARK_AFTER_S = 60.0
 """A step with nothing in flight gives its worker back where the gate stays closed so long."""

@@ -14,9 +14,9 @@ from uuid import UUID
 from django.db.models import Count
 from django.db.models.fields.json import KT
 
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
+from pipeline.core.states import WorkStatus
 from pipeline.models import Batch, Chunk
-from pipeline.states import WorkStatus
 
 OUTAGE_FAILURES = 5
 """More failures than these with the same cause of the provider's look like an outage."""

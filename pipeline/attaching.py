@@ -19,11 +19,11 @@ from typing import Any
 from uuid import UUID
 
 from pipeline import reader, storage
-from pipeline.errors import CallError, ErrorCode
+from pipeline.core.errors import CallError, ErrorCode
+from pipeline.core.types import PageSlice, PageText
 from pipeline.models import Page, ShellFile
 from pipeline.provider.base import Attachment
 from pipeline.provider.prompts import page_tokens
-from pipeline.types import PageSlice, PageText
 
 logger = logging.getLogger(__name__)
 

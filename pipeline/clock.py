@@ -25,7 +25,7 @@ from django.utils.module_loading import import_string
 
 from medproc.timing import scaled
 from pipeline import duties, services
-from pipeline.scrub import scrubbed
+from pipeline.core.redaction import scrubbed
 from pipeline.transitions.stale import STALE_S
 
 logger = logging.getLogger(__name__)

@@ -18,10 +18,10 @@ from rq.utils import as_text
 from rq.worker import WorkerStatus
 from rq.worker_registration import REDIS_WORKER_KEYS
 
+from pipeline.core.states import JobStatus, Step
 from pipeline.liveness import StepAges, step_ages
 from pipeline.models import Job
 from pipeline.queues import QUEUES, producer, queue_depths
-from pipeline.states import JobStatus, Step
 
 SILENT_S = 60.0
 """A worker that was not heard of for so long is in error; it beats every ten seconds at least."""

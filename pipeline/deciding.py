@@ -18,13 +18,13 @@ from django.conf import settings
 
 from pipeline import fanout, retry_policy
 from pipeline.admission import OUTAGE_CODES, Admission
-from pipeline.deadline import DEADLINE
-from pipeline.errors import Budget, CallError, ErrorCode, PipelineError
+from pipeline.core.deadline import DEADLINE
+from pipeline.core.errors import Budget, CallError, ErrorCode, PipelineError
+from pipeline.core.redaction import scrubbed
 from pipeline.gate import Reported
 from pipeline.parts import Key, Piece
 from pipeline.pieces import Pieces
 from pipeline.provider.prompts import PROMPT_VERSION
-from pipeline.scrub import scrubbed
 from pipeline.tally import Tally
 from pipeline.transitions import Lease
 

@@ -15,9 +15,9 @@ from redis.exceptions import RedisError
 
 from medproc.timing import scaled
 from pipeline import duties, liveness
+from pipeline.core.states import Step
 from pipeline.liveness import StepAges, Tick
 from pipeline.queues import QUEUES, queue_depths, queues_served
-from pipeline.states import Step
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,15 +20,15 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from pipeline import transitions
-from pipeline.errors import CallFacts, ErrorCode
+from pipeline.core.errors import CallFacts, ErrorCode
+from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState, JobStatus
+from pipeline.core.types import Due, ProviderModel
 from pipeline.gate import Standing
 from pipeline.judging import CODES, Call, Opening, Thresholds, judge_end, judge_start, snapshot
 from pipeline.models import Incident, IncidentJob, Job, ProviderCall
 from pipeline.quotas import resets_at
-from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState, JobStatus
 from pipeline.transitions import Parking
 from pipeline.transitions.holds import REASONS
-from pipeline.types import Due, ProviderModel
 
 logger = logging.getLogger(__name__)
 

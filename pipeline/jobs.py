@@ -22,19 +22,19 @@ from tenacity import (
 
 from medproc.timing import scaled
 from pipeline import liveness
-from pipeline.database import is_away
-from pipeline.deadline import DEADLINE
-from pipeline.errors import ErrorCode, LeaseLostError, PipelineError
+from pipeline.core.db_errors import is_away
+from pipeline.core.deadline import DEADLINE
+from pipeline.core.errors import ErrorCode, LeaseLostError, PipelineError
+from pipeline.core.redaction import scrubbed
+from pipeline.core.states import Step
 from pipeline.giving_way import GAVE_WAY
 from pipeline.outcome import Stage, StepResult
 from pipeline.provider.factory import named_provider
 from pipeline.queues import enqueue_step, enqueue_steps, is_first_to_say
 from pipeline.rollup import Leaving, settle
-from pipeline.scrub import scrubbed
 from pipeline.stages import pages
 from pipeline.stages.pass05 import stage as pass05
 from pipeline.stages.pass1 import stage as pass1
-from pipeline.states import Step
 from pipeline.stopping import on_stop, stop_requested
 from pipeline.transitions import (
     Failure,

@@ -15,8 +15,8 @@ from typing import Any, Self
 from django.conf import settings
 
 from medproc.timing import scaled
-from pipeline.errors import ErrorCode
-from pipeline.states import IncidentKind
+from pipeline.core.errors import ErrorCode
+from pipeline.core.states import IncidentKind
 
 CODES: dict[IncidentKind, frozenset[ErrorCode]] = {
     IncidentKind.OUTAGE: frozenset({ErrorCode.API_5XX, ErrorCode.API_TIMEOUT}),

@@ -17,8 +17,8 @@ from typing import TypeVar
 from django.conf import settings
 
 from medproc.timing import scaled
-from pipeline import deadline
-from pipeline.errors import ErrorCode, PipelineError
+from pipeline.core import deadline
+from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.transitions import Lease, heartbeat
 
 T = TypeVar("T")

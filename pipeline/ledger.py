@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 from django.utils import timezone
 
 from pipeline import fanout
-from pipeline.errors import CallError, CallFacts, ErrorCode, PipelineError
+from pipeline.core.errors import CallError, CallFacts, ErrorCode, PipelineError
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Batch
 from pipeline.models.fields import counted, storable
 from pipeline.parts import Key, Piece

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from django.db import connection
 
 from pipeline import duties
-from pipeline.states import Step
+from pipeline.core.states import Step
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,11 @@ import logging
 
 from django.db import DatabaseError, InterfaceError, connections
 
-from pipeline.errors import ErrorCode, LeaseLostError
+from pipeline.core.errors import ErrorCode, LeaseLostError
+from pipeline.core.redaction import scrubbed
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Session
 from pipeline.rollup import Leaving, settle
-from pipeline.scrub import scrubbed
-from pipeline.states import JobStatus, Step
 from pipeline.transitions import Failure, Lease, fail_step, fenced
 
 logger = logging.getLogger(__name__)

@@ -24,10 +24,12 @@ from django.utils import timezone
 from medproc.timing import scaled
 from pipeline import fanout, retry_policy, transitions
 from pipeline.admission import OUTAGE_CODES, Admission
-from pipeline.database import is_away
-from pipeline.deadline import DEADLINE, SOFT_SHARE
+from pipeline.core.db_errors import is_away
+from pipeline.core.deadline import DEADLINE, SOFT_SHARE
+from pipeline.core.errors import CallError, ErrorCode, LeaseLostError, PipelineError
+from pipeline.core.redaction import scrubbed
+from pipeline.core.states import WORK_TERMINAL, WorkStatus
 from pipeline.deciding import Policy, as_call_error
-from pipeline.errors import CallError, ErrorCode, LeaseLostError, PipelineError
 from pipeline.giving_way import GAVE_WAY, GivingWay
 from pipeline.ledger import Answer, Ledger
 from pipeline.models import Batch, Chunk
@@ -36,8 +38,6 @@ from pipeline.outcome import StepResult
 from pipeline.parts import Key, Piece
 from pipeline.pieces import Accepted, Dividing, Pieces
 from pipeline.provider.base import Provider, Request
-from pipeline.scrub import scrubbed
-from pipeline.states import WORK_TERMINAL, WorkStatus
 from pipeline.stopping import grace_left, grace_s, on_stop
 from pipeline.tally import Tally
 from pipeline.transitions import Failure, Flush, Lease, row_of

@@ -16,7 +16,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from pipeline import selectors
-from pipeline.errors import ERRORS, Budget, ErrorCode, PipelineError
+from pipeline.core.errors import ERRORS, Budget, ErrorCode, PipelineError
 from pipeline.parts import Key, Piece, token_of
 from pipeline.provider.reading import stored_output
 

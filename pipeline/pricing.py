@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from django.conf import settings
 
-from pipeline.errors import CallFacts
+from pipeline.core.errors import CallFacts
 
 _MILLION = Decimal(1_000_000)
 

@@ -26,8 +26,8 @@ from rq.job import Job
 from rq.serializers import JSONSerializer, resolve_serializer
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
-from pipeline.states import Step
-from pipeline.types import Due
+from pipeline.core.states import Step
+from pipeline.core.types import Due
 
 logger = logging.getLogger(__name__)
 

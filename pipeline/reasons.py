@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
 
 LONGEST = 500
 """Characters of a reason."""

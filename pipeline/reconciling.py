@@ -17,13 +17,13 @@ from redis.exceptions import RedisError
 
 from medproc.timing import scaled
 from pipeline import registries, transitions
+from pipeline.core.labels import counted
+from pipeline.core.types import Due
 from pipeline.queues import enqueue_steps, entry_id
 from pipeline.registries import Waiting
 from pipeline.rollup import Leaving, settle
 from pipeline.transitions import Recovered
 from pipeline.transitions.recovery import TAKE_LIMIT
-from pipeline.types import Due
-from pipeline.words import counted
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tenacity import RetryCallState, Retrying, wait_exponential
 
-from pipeline.errors import ERRORS, Budget, ErrorCode
+from pipeline.core.errors import ERRORS, Budget, ErrorCode
 
 BASE_S = 1.0
 CAP_S = 30.0

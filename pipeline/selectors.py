@@ -14,7 +14,16 @@ from uuid import UUID
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
-from pipeline.errors import ERRORS, Budget
+from pipeline.core.errors import ERRORS, Budget
+from pipeline.core.states import (
+    JOB_TERMINAL,
+    WORK_TERMINAL,
+    IncidentKind,
+    JobStatus,
+    Step,
+    WorkStatus,
+)
+from pipeline.core.types import PageText, Span
 from pipeline.models import (
     OUTCOME_LATE,
     OUTCOME_OK,
@@ -31,15 +40,6 @@ from pipeline.models import (
     RecordBatch,
 )
 from pipeline.models.fields import counted
-from pipeline.states import (
-    JOB_TERMINAL,
-    WORK_TERMINAL,
-    IncidentKind,
-    JobStatus,
-    Step,
-    WorkStatus,
-)
-from pipeline.types import PageText, Span
 
 OCR_MODEL = "tesseract-5.5 tessdata_fast eng"
 """The engine inside the tesserocr wheel and its trained model."""

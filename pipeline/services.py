@@ -14,7 +14,9 @@ from uuid import UUID
 from django.db import transaction
 
 from pipeline import incidents, reconciling, transitions
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
+from pipeline.core.states import Step
+from pipeline.core.types import Due
 from pipeline.gate.reach import pause_gates, resume_gates
 from pipeline.preview import Preview, Selection
 from pipeline.preview.crowds import Crowd, crowd_preview
@@ -22,10 +24,8 @@ from pipeline.provider.factory import NAMES
 from pipeline.queues import enqueue_step, enqueue_steps
 from pipeline.reasons import stated
 from pipeline.stages.intake import Received, Submission, receive
-from pipeline.states import Step
 from pipeline.transitions.holds import RELEASE_LIMIT
 from pipeline.transitions.stale import JOBS_LIMIT as STALE_JOBS_LIMIT
-from pipeline.types import Due
 from pipeline.verbs import (
     Cancelled,
     Requeued,

@@ -22,7 +22,7 @@ from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
 
-from pipeline.errors import ErrorCode, PipelineError
+from pipeline.core.errors import ErrorCode, PipelineError
 
 logger = logging.getLogger(__name__)
 

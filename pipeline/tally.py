@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pipeline.errors import ERRORS, Budget, ErrorCode
+from pipeline.core.errors import ERRORS, Budget, ErrorCode
 from pipeline.parts import Key, Piece
 
 SKEW_S = 1.0

@@ -14,14 +14,14 @@ from django.db import transaction
 from django.db.models import Q
 
 from pipeline import transitions
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
+from pipeline.core.states import JobStatus
+from pipeline.core.types import Due
 from pipeline.models import Job, Session
 from pipeline.preview import Candidate, Ineligible, Preview, Selection, preview
 from pipeline.queues import enqueue_steps
 from pipeline.reasons import stated, stated_if_given
 from pipeline.rollup import Leaving, settle
-from pipeline.states import JobStatus
-from pipeline.types import Due
 
 logger = logging.getLogger(__name__)
 

@@ -37,10 +37,10 @@ from rq.worker_registration import register
 
 from medproc.timing import scaled
 from pipeline import overdue, transitions
-from pipeline.deadline import DEADLINE
+from pipeline.core.deadline import DEADLINE
+from pipeline.core.redaction import scrubbed
 from pipeline.provider import factory
 from pipeline.queues import StepEntry, StepQueue, json_only, worker_connection
-from pipeline.scrub import scrubbed
 from pipeline.stopping import grace_s, request_stop
 from pipeline.worker_identity import renew_identity, serve, worker_identity
 

@@ -20,7 +20,7 @@ from pytest_django import DjangoDbBlocker
 from medproc import embedded
 from medproc.embedded import Places
 from medproc.env import Environment
-from pipeline.deadline import DEADLINE
+from pipeline.core.deadline import DEADLINE
 from tests import databases
 
 _BASE_VARIABLE = "MEDPROC_TEST_SERVERS"

@@ -6,6 +6,7 @@ import secrets
 
 from pydantic import BaseModel
 
+from pipeline.core.types import PageSlice
 from pipeline.provider.base import Request
 from pipeline.provider.gemini import GeminiProvider
 from pipeline.provider.prompts import (
@@ -15,7 +16,6 @@ from pipeline.provider.prompts import (
     render_entities,
 )
 from pipeline.provider.schemas import DiscoveryReply, EntityReply
-from pipeline.types import PageSlice
 
 MODEL = "gemini-3.5-flash-lite"
 TEXT = "Medications: lisinopril 20 mg by mouth daily.\nAllergies: NKDA."

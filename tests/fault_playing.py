@@ -20,6 +20,7 @@ from django.db import transaction
 from django.test import override_settings
 
 from pipeline import jobs
+from pipeline.core.states import Step
 from pipeline.gate import Gate, GateState
 from pipeline.models import (
     Batch,
@@ -38,7 +39,6 @@ from pipeline.provider.emulator import Emulator
 from pipeline.provider.factory import warm
 from pipeline.services import provider_resume
 from pipeline.stages.intake import Received
-from pipeline.states import Step
 from tests import records
 from tests.fault_matrix import LIMITED_CALLS, MATRIX, Budget, Lasts, Row
 from tests.short_records import short_record

@@ -17,9 +17,9 @@ from uuid import uuid4
 import rq
 from django.db import connection
 
-from pipeline.errors import ErrorCode, PipelineError
+from pipeline.core.errors import ErrorCode, PipelineError
+from pipeline.core.states import Step
 from pipeline.queues import QUEUES, entry_id, push
-from pipeline.states import Step
 from pipeline.stopping import grace_left, on_stop, stop_requested
 from pipeline.transitions import claim, set_deadline
 from pipeline.worker_identity import worker_identity

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from django.utils import timezone
 
+from pipeline.core.states import Step, WorkStatus
 from pipeline.models import Batch, EncounterResult
-from pipeline.states import Step, WorkStatus
 from pipeline.transitions import Lease
 
 

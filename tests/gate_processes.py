@@ -16,7 +16,7 @@ from pathlib import Path
 
 import redis
 
-from pipeline.errors import CallError, ErrorCode
+from pipeline.core.errors import CallError, ErrorCode
 from pipeline.fanout import Decision, FanOut, Item, Limits
 from pipeline.gate import Gate, Later, Outcome, Quota, Role, Ticket, Tuning, Why
 from pipeline.gate.gate import gate_client

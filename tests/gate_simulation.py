@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import redis
 
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
 from pipeline.gate import Ask, Gate, Go, Later, Outcome, Quota, Reported, Ticket, Tuning
 
 LUA_CLOCK = "local function clock() return tonumber(table.remove(ARGV)) end"

@@ -11,7 +11,7 @@ from itertools import count
 
 import redis
 
-from pipeline.errors import CallError, ErrorCode
+from pipeline.core.errors import CallError, ErrorCode
 from pipeline.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
 from pipeline.fanout.simulated import SimulatedClock, SimulatedExecutor
 from pipeline.gate import Ask, Gate, Later, Outcome, Role, Ticket, Tuning

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from pipeline.core.states import IncidentKind, Step
+from pipeline.core.types import ProviderModel
 from pipeline.models import Incident, Job, ProviderCall, Session
-from pipeline.states import IncidentKind, Step
-from pipeline.types import ProviderModel
 
 GEMINI = ProviderModel(provider="gemini", model="gemini-3.5-flash-lite")
 OTHER_MODEL = ProviderModel(provider="gemini", model="gemini-3.5-pro")

@@ -30,12 +30,12 @@ from hypothesis.stateful import (
 )
 
 from pipeline import jobs, queues, services
-from pipeline.errors import ErrorCode, LeaseLostError, UserError
+from pipeline.core.errors import ErrorCode, LeaseLostError, UserError
+from pipeline.core.states import JOB_MOVES, JOB_TERMINAL, JobStatus, Step, WorkStatus
 from pipeline.giving_way import GAVE_WAY
 from pipeline.models import Batch, EncounterResult, Entity, Job, ProviderCall
 from pipeline.outcome import StepResult
 from pipeline.stages.pass1 import store
-from pipeline.states import JOB_MOVES, JOB_TERMINAL, JobStatus, Step, WorkStatus
 from pipeline.transitions import (
     Failure,
     Flush,

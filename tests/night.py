@@ -13,8 +13,8 @@ from uuid import UUID
 from django.utils import timezone
 
 from pipeline import duties
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import ClockTick, Incident, IncidentJob, Job, ShellFile
-from pipeline.states import JobStatus, Step
 from tests import records
 from tests.incident_rows import OTHER_MODEL, an_incident, calls
 from tests.rows import a_job

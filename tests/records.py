@@ -18,12 +18,12 @@ from django.test import override_settings
 
 from medproc.env import PROJECT_ROOT
 from pipeline import jobs
+from pipeline.core.states import JobStatus
 from pipeline.models import Job, ShellFile
 from pipeline.provider.emulator import Emulator
 from pipeline.provider.factory import warm
 from pipeline.services import record_submit
 from pipeline.stages.intake import Received, Submission
-from pipeline.states import JobStatus
 
 SAMPLES = PROJECT_ROOT / "samples"
 LAB = SAMPLES / "lab_5p_8enc.pdf"

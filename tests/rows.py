@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import (
     Batch,
     Encounter,
@@ -19,7 +20,6 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from pipeline.states import JobStatus, Step, WorkStatus
 
 
 def a_job(*, step: Step = Step.PASS1, **columns: Any) -> Job:

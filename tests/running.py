@@ -11,10 +11,10 @@ from datetime import timedelta
 from uuid import UUID
 
 from pipeline import services
+from pipeline.core.states import JOB_TERMINAL, JobStatus
 from pipeline.models import Encounter, Entity, Job, Page, PageAssignment, ShellFile
 from pipeline.models.fields import ClockTimestamp
 from pipeline.stages.intake import Received
-from pipeline.states import JOB_TERMINAL, JobStatus
 from tests.workers import until
 
 RECORD_PATIENCE_S = 240.0

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, Job, Page, ProviderCall, Session
-from pipeline.states import JobStatus, Step, WorkStatus
 from tests.rows import a_job, an_encounter
 
 MODEL = "gemini-3.5-flash-lite"

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Model
 
 from observability.nodes import Cause
-from pipeline.errors import ERRORS
+from pipeline.core.errors import ERRORS
 
 CODE_COLUMNS = ("error_code", "outcome")
 """Where a code of the taxonomy stands."""

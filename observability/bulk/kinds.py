@@ -15,9 +15,9 @@ from observability.bulk.selections import as_fields, crowd, crowd_fields, select
 from observability.models import BulkOperation
 from observability.rights import Right
 from pipeline import services
+from pipeline.core.states import JobStatus
 from pipeline.preview import Candidate, Preview
 from pipeline.preview.crowds import OPEN_TO
-from pipeline.states import JobStatus
 
 MEANWHILE = "it was retried, cancelled or completed meanwhile"
 

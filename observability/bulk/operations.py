@@ -20,10 +20,10 @@ from observability import audit
 from observability.bulk.kinds import Kind
 from observability.bulk.seen import Seen
 from observability.models import BulkItem, BulkOperation
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
+from pipeline.core.states import Step
 from pipeline.preview import Candidate, Preview, narrowed
 from pipeline.reasons import ReasonError, stated
-from pipeline.states import Step
 from pipeline.transitions import Scope
 
 REASONS_KEPT = 20

@@ -17,9 +17,9 @@ from django.utils import timezone
 from observability.bulk.kinds import KINDS
 from observability.bulk.operations import candidate_of
 from observability.models import BulkItem, BulkOperation
-from pipeline.database import is_away
-from pipeline.errors import UserError
-from pipeline.scrub import scrubbed
+from pipeline.core.db_errors import is_away
+from pipeline.core.errors import UserError
+from pipeline.core.redaction import scrubbed
 
 logger = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from uuid import UUID
 
 from observability.models import BulkItem
 from observability.periods import asked_for, moment
-from pipeline.errors import ErrorCode, UserError
+from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.labels import WORDS, Word, duration
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
 from pipeline.preview import Selection
 from pipeline.preview.crowds import Crowd
-from pipeline.states import JobStatus, Step
-from pipeline.words import WORDS, Word, duration
 
 IDS = ("record", "job", "encounter", "batch", "incident")
 SHORTEST_STALE_S = 60.0

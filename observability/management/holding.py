@@ -15,9 +15,9 @@ from django.core.management.base import CommandError
 
 from observability import audit
 from observability.acting import command_line
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
+from pipeline.core.states import Step
 from pipeline.reasons import ReasonError
-from pipeline.states import Step
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:

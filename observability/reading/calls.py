@@ -17,12 +17,12 @@ from uuid import UUID
 
 from pipeline import reader, selectors
 from pipeline.attaching import Source
+from pipeline.core.types import PageSlice, PageText
 from pipeline.models import OUTCOME_OK, Batch, Chunk, Page, ProviderCall, ProviderPayload
 from pipeline.parts import half, token_of
 from pipeline.provider.base import Attachment
 from pipeline.provider.prompts import PROMPT_VERSION, render_discovery, render_entities
 from pipeline.stages.pass1.encounter import EncounterText
-from pipeline.types import PageSlice, PageText
 
 LONGEST_REPLY = 2_000_000
 """Characters of a reply that are shown."""

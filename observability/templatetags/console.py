@@ -21,10 +21,10 @@ from observability import answers
 from observability.keyset import place_of
 from observability.lookup import LOCATED
 from observability.nodes import Kind, Node
-from pipeline import words
+from pipeline.core import labels
+from pipeline.core.labels import SHAPES, WORDS, Word, duration
+from pipeline.core.states import Step
 from pipeline.models import Incident, IncidentJob, Job, Pause, Session
-from pipeline.states import Step
-from pipeline.words import SHAPES, WORDS, Word, duration
 
 register = template.Library()
 
@@ -122,13 +122,13 @@ def money(amount: Any) -> str:
 @register.filter
 def counted(number: int, noun: str) -> str:
     """Return `1 job`, `12 batches`."""
-    return words.counted(number, noun)
+    return labels.counted(number, noun)
 
 
 @register.filter
 def pass_title(step: str) -> str:
     """Return `Pass 0.5` for `pass05`."""
-    return words.PASS_TITLES[Step(step)]
+    return labels.PASS_TITLES[Step(step)]
 
 
 @register.filter

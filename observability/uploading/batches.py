@@ -13,7 +13,7 @@ from django.db import transaction
 
 from observability import audit
 from pipeline import services
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
 from pipeline.models import Job, RecordBatch
 
 KIND = "batch of records"

@@ -16,7 +16,7 @@ from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.core.files.uploadhandler import SkipFile, StopUpload, TemporaryFileUploadHandler
 
 from observability.rights import Right
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
 from pipeline.storage import NO_ROOM
 
 LEFT_OUT = "files_left_out"

@@ -21,8 +21,8 @@ from django.db import transaction
 from observability import audit
 from observability.uploading.batches import own
 from pipeline import services, storage
-from pipeline.database import is_away
-from pipeline.errors import ERRORS, ErrorCode, PipelineError, UserError
+from pipeline.core.db_errors import is_away
+from pipeline.core.errors import ERRORS, ErrorCode, PipelineError, UserError
 from pipeline.models import RecordBatch, ShellFile
 from pipeline.stages.intake import Submission
 

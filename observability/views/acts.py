@@ -16,13 +16,13 @@ from observability.acts import VERBS, Verb, applies, named, perform, target_of
 from observability.queue import Depth, queue
 from observability.views.guard import Asked, page, verb
 from observability.views.shown import shown
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
+from pipeline.core.labels import PASS_TITLES, Word
+from pipeline.core.states import IncidentState
 from pipeline.liveness import clock_ticks
 from pipeline.models import Incident, Pause
 from pipeline.provider.factory import named_provider
 from pipeline.reasons import ReasonError
-from pipeline.states import IncidentState
-from pipeline.words import PASS_TITLES, Word
 
 
 @page()

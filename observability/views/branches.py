@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from observability.nodes import Node
 from observability.rendering import Line, code, details
-from pipeline.words import SHAPES
+from pipeline.core.labels import SHAPES
 
 _HERE = mark_safe(' id="here" aria-current="true"')
 

@@ -19,9 +19,9 @@ from observability.bulk.seen import seen_of
 from observability.bulk.selections import in_words
 from observability.views.guard import Asked, page, verb
 from observability.views.shown import shown
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
+from pipeline.core.labels import PASS_TITLES
 from pipeline.reasons import ReasonError
-from pipeline.words import PASS_TITLES
 
 SAMPLE = 20
 

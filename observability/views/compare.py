@@ -15,8 +15,8 @@ from observability.reading.calls import reply_lines
 from observability.reading.differing import COMPARED_LINES, Line, difference
 from observability.views.guard import Seen, page, phi, reading
 from observability.views.shown import shown
+from pipeline.core.labels import duration, ranges
 from pipeline.models import ProviderCall
-from pipeline.words import duration, ranges
 
 
 @dataclass(frozen=True, kw_only=True)

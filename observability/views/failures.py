@@ -20,10 +20,10 @@ from observability.periods import Period, Window, asked_for
 from observability.records import root_cause
 from observability.views.guard import page
 from observability.views.shown import shown
-from pipeline.errors import ErrorCode, UserError
+from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.labels import PASS_TITLES, counted
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Job, ProviderCall
-from pipeline.states import JobStatus, Step, WorkStatus
-from pipeline.words import PASS_TITLES, counted
 
 LISTED = 50
 WINDOWS = [(window.value, window.words) for window in Window]

@@ -26,9 +26,9 @@ from observability.keyset import keyset_page
 from observability.overview import outlook
 from observability.views.guard import page
 from observability.views.shown import shown
+from pipeline.core.labels import counted, duration
+from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.models import Incident, IncidentJob, Pause
-from pipeline.states import HOLDING_KINDS, IncidentKind, IncidentState
-from pipeline.words import counted, duration
 
 LISTED = 50
 PROBES_SHOWN = 10

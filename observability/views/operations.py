@@ -17,8 +17,8 @@ from observability.models import BulkItem, BulkOperation
 from observability.rights import Right
 from observability.views.guard import Asked, page, verb
 from observability.views.shown import shown
+from pipeline.core.states import JobStatus
 from pipeline.models import Job
-from pipeline.states import JobStatus
 
 LISTED = 50
 AGAIN = "failed again"

@@ -13,7 +13,7 @@ from observability.queue import FAILED_WINDOW, Depth
 from observability.rates import Rates
 from observability.views.guard import page
 from observability.views.shown import shown
-from pipeline.words import PASS_TITLES, Word, counted, duration
+from pipeline.core.labels import PASS_TITLES, Word, counted, duration
 
 POLL_S = 5
 CAUSES_SHOWN = 6

@@ -23,10 +23,10 @@ from observability.views.branches import branches
 from observability.views.guard import page
 from observability.views.shown import shown
 from observability.views.trail import trail
+from pipeline.core.labels import PASS_TITLES, Word, duration
+from pipeline.core.states import IncidentState, Step, WorkStatus
 from pipeline.models import Incident, IncidentJob, Job, ShellFile
 from pipeline.preview import why_not_retried
-from pipeline.states import IncidentState, Step, WorkStatus
-from pipeline.words import PASS_TITLES, Word, duration
 
 POLL_S = 5
 

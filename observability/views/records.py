@@ -12,9 +12,9 @@ from observability.records import FIELDS, READ, STATES, Chosen, chosen, whys
 from observability.views.guard import page
 from observability.views.shown import shown
 from observability.views.trail import RECORDS, within
-from pipeline.errors import ErrorCode, UserError
+from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.labels import PASS_TITLES
 from pipeline.models import Job
-from pipeline.words import PASS_TITLES
 
 
 @page()

@@ -9,8 +9,8 @@ from observability.keyset import keyset_page
 from observability.views.guard import page
 from observability.views.shown import shown
 from observability.workers import crew
+from pipeline.core.states import JobStatus
 from pipeline.models import Job
-from pipeline.states import JobStatus
 from pipeline.transitions.stale import STALE_S
 
 LISTED = 50

@@ -20,10 +20,10 @@ from observability.failures import Source
 from observability.keyset import neighbours, place_of
 from observability.periods import asked_for
 from observability.views.failures import Failed, FailedJobs, failed_calls, failed_jobs
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
+from pipeline.core.labels import PASS_TITLES
+from pipeline.core.states import Step
 from pipeline.models import Job, ProviderCall
-from pipeline.states import Step
-from pipeline.words import PASS_TITLES
 
 RECORDS, FAILURES = "records", "failures"
 _FIELDS = {

@@ -17,7 +17,7 @@ from observability.uploading.handler import LEFT_OUT
 from observability.uploading.taking import Form, Outcome, form_of, left_out, refused, take_in
 from observability.views.guard import Asked, page, verb
 from observability.views.shown import shown
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
 from pipeline.models import RecordBatch
 
 

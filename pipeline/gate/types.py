@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-from pipeline.errors import CallError, ErrorCode
+from pipeline.core.errors import CallError, ErrorCode
 
 
 class Why(StrEnum):

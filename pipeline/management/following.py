@@ -18,9 +18,9 @@ from redis.exceptions import RedisError
 
 from medproc.timing import scaled
 from pipeline import selectors
+from pipeline.core.states import JobStatus
 from pipeline.queues import queues_served
 from pipeline.selectors import Progress
-from pipeline.states import JobStatus
 
 TICK_S = 0.25
 LOOK_S = 2.0

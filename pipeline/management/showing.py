@@ -18,11 +18,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.errors import ERRORS, ErrorCode
-from pipeline.models import RecordBatch
-from pipeline.selectors import Progress
-from pipeline.states import JobStatus, Step
-from pipeline.words import (
+from pipeline.core.errors import ERRORS, ErrorCode
+from pipeline.core.labels import (
     COLOURS,
     PASS_TITLES,
     SHAPES,
@@ -32,6 +29,9 @@ from pipeline.words import (
     duration,
     pages,
 )
+from pipeline.core.states import JobStatus, Step
+from pipeline.models import RecordBatch
+from pipeline.selectors import Progress
 
 REMIND_S = 10.0
 """Seconds after which a line is written though neither pass nor status has changed."""

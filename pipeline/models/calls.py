@@ -9,11 +9,11 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from pipeline.core.states import Step
 from pipeline.models import fields
 from pipeline.models.discovery import Chunk
 from pipeline.models.entities import Batch
 from pipeline.models.sessions import Session
-from pipeline.states import Step
 
 OUTCOME_OK = "OK"
 OUTCOME_LATE = "LATE"

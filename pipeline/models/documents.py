@@ -9,8 +9,8 @@ import secrets
 
 from django.db import models
 
+from pipeline.core.states import ShellFileStatus
 from pipeline.models import fields
-from pipeline.states import ShellFileStatus
 
 
 def _new_pseudonym() -> str:

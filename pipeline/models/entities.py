@@ -10,12 +10,12 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from pipeline.core.states import WorkStatus
 from pipeline.models import fields
 from pipeline.models.documents import Patient, ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.sessions import Session
 from pipeline.models.work import CallWork, PassMetrics
-from pipeline.states import WorkStatus
 
 
 class EncounterResult(models.Model):

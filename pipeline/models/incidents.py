@@ -12,8 +12,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from pipeline.core.states import IncidentKind, IncidentState, Step
 from pipeline.models import fields
-from pipeline.states import IncidentKind, IncidentState, Step
 
 
 def _state() -> models.TextField[Any, Any]:

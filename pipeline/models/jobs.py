@@ -11,11 +11,11 @@ from datetime import timedelta
 from django.db import models
 from django.db.models import Q
 
+from pipeline.core.states import JOB_TERMINAL, JobStatus, Step
 from pipeline.models import fields
 from pipeline.models.documents import ShellFile
 from pipeline.models.incidents import Incident, Pause
 from pipeline.models.record_batches import RecordBatch
-from pipeline.states import JOB_TERMINAL, JobStatus, Step
 
 
 class Job(models.Model):

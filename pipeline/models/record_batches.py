@@ -8,8 +8,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from pipeline.core.states import RecordBatchStatus
 from pipeline.models import fields
-from pipeline.states import RecordBatchStatus
 
 MAX_CONCURRENT_TASKS = 10
 """Records of a batch that run at once (`spec.md` point 42)."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from django.db import models
 
+from pipeline.core.states import PassStatus, SessionStatus, Step, SummaryStatus, WorkflowStep
 from pipeline.models import fields
 from pipeline.models.documents import Patient, ShellFile
 from pipeline.models.encounters import Encounter
-from pipeline.states import PassStatus, SessionStatus, Step, SummaryStatus, WorkflowStep
 
 
 def _pass_status() -> models.TextField[str, str]:

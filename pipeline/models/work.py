@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from django.db import models
 
+from pipeline.core.states import WorkStatus
 from pipeline.models import fields
 from pipeline.models.documents import Patient
 from pipeline.models.sessions import Session
-from pipeline.states import WorkStatus
 
 
 class CallWork(models.Model):

@@ -13,7 +13,7 @@ from decimal import Decimal
 from django.conf import settings
 from django.utils import timezone
 
-from pipeline.errors import CallFacts
+from pipeline.core.errors import CallFacts
 from pipeline.preview.choosing import Found, found_by, waits_for_retry, why_not_retried
 from pipeline.preview.costs import candidates, output_share, quota_minutes, same_versions
 from pipeline.preview.values import JOBS_LIMIT, Candidate, Ineligible, Preview, Selection

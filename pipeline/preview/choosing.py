@@ -14,7 +14,8 @@ from uuid import UUID
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 from django.db.models.fields.json import KT
 
-from pipeline.errors import ErrorCode, UserError
+from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import (
     OUTCOME_OK,
     Batch,
@@ -25,7 +26,6 @@ from pipeline.models import (
     ProviderCall,
 )
 from pipeline.preview.values import JOBS_LIMIT, Ineligible, Selection
-from pipeline.states import JobStatus, WorkStatus
 from pipeline.transitions import Scope
 
 _LEFT: dict[JobStatus, str] = {

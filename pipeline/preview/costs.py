@@ -15,7 +15,9 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import F, Sum
 
-from pipeline.errors import ERRORS, ErrorCode
+from pipeline.core.errors import ERRORS, ErrorCode
+from pipeline.core.states import Step, WorkStatus
+from pipeline.core.types import ProviderModel
 from pipeline.models import Batch, Chunk, EncounterResult, Job, ProviderCall
 from pipeline.preview.choosing import RECORD, Found, of_records
 from pipeline.preview.values import Candidate
@@ -25,9 +27,7 @@ from pipeline.provider.prompts import (
     render_discovery,
     render_entities,
 )
-from pipeline.states import Step, WorkStatus
 from pipeline.transitions import Scope
-from pipeline.types import ProviderModel
 
 OUTPUT_SHARE = 0.5
 """Output tokens for each input token where no call tells: a ten-page batch of tables needs some

@@ -17,12 +17,12 @@ from django.conf import settings
 from django.utils import timezone
 
 from pipeline import transitions
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import Batch, Job
 from pipeline.preview import JOBS_LIMIT, Candidate, Ineligible, Preview, costed
 from pipeline.preview.choosing import Found, oldest
 from pipeline.preview.costs import quota_minutes
 from pipeline.provider.factory import named_provider
-from pipeline.states import JobStatus, Step
 from pipeline.transitions import Scope
 from pipeline.transitions.stale import STALE_S, Stale
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from pipeline.errors import ErrorCode
-from pipeline.states import Step
+from pipeline.core.errors import ErrorCode
+from pipeline.core.states import Step
 from pipeline.transitions import Scope
 
 JOBS_LIMIT = 10_000

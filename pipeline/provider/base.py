@@ -12,7 +12,7 @@ from typing import Protocol
 
 from pydantic import BaseModel
 
-from pipeline.errors import CallFacts
+from pipeline.core.errors import CallFacts
 
 
 @dataclass(kw_only=True, eq=False)

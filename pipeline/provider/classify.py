@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from pipeline.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.errors import CallError, CallFacts, ErrorCode
 
 DISCONNECT_IS_TIMEOUT_S = 55.0
 """The service drops a call at 60 s; a connection lost after this long was not an outage."""

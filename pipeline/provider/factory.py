@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import Any, get_args
 
 from medproc.env import ProviderName
+from pipeline.core.types import ProviderModel
 from pipeline.provider.base import Provider
-from pipeline.types import ProviderModel
 
 KEYLESS = "emulator"
 """What stands in for a key where none is set, which the checks allow towards loopback only."""

@@ -24,7 +24,7 @@ import httpx2
 from google import genai
 from google.genai import types as wire
 
-from pipeline.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.errors import CallError, CallFacts, ErrorCode
 from pipeline.provider.base import Reply, Request
 from pipeline.provider.classify import Border, unreadable
 from pipeline.provider.reading import read_reply

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from pipeline.errors import CallFacts, ErrorCode, ReplyError
+from pipeline.core.errors import CallFacts, ErrorCode, ReplyError
 from pipeline.provider.base import Reply, Request
 
 BLOCKED_FINISHES = frozenset(

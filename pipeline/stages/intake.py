@@ -15,11 +15,11 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from pipeline import reader, storage
-from pipeline.database import is_away
-from pipeline.errors import ErrorCode, InputError
+from pipeline.core.db_errors import is_away
+from pipeline.core.errors import ErrorCode, InputError
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Patient, Session, ShellFile, Summary
 from pipeline.models.fields import storable
-from pipeline.states import JobStatus, Step
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from pipeline.states import JobStatus, Step
+from pipeline.core.states import JobStatus, Step
 from pipeline.transitions.history import as_json, noted_sql
 from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease

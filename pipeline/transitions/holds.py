@@ -17,12 +17,12 @@ from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Q
 
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
+from pipeline.core.states import CALLING_STEPS, HOLDING_KINDS, IncidentKind, Step
+from pipeline.core.types import Due, ProviderModel
 from pipeline.models import Pause
 from pipeline.models.fields import ClockTimestamp
-from pipeline.states import CALLING_STEPS, HOLDING_KINDS, IncidentKind, Step
 from pipeline.transitions.waiting import BEST_WAITING, parameters
-from pipeline.types import Due, ProviderModel
 
 RELEASE_LIMIT = 500
 """Jobs of one release; the next one takes the rest."""

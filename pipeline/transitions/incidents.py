@@ -15,8 +15,8 @@ from uuid import UUID
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection
 
-from pipeline.states import IncidentKind
-from pipeline.types import ProviderModel
+from pipeline.core.states import IncidentKind
+from pipeline.core.types import ProviderModel
 
 _OPEN = """
 INSERT INTO incidents (id, kind, provider, model, first_failure_at, resumes_at, evidence)

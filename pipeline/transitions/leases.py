@@ -17,14 +17,14 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from medproc.timing import scaled
-from pipeline.deadline import DEADLINE
-from pipeline.errors import LeaseLostError
-from pipeline.states import WORKFLOW_STEP, Step
+from pipeline.core.deadline import DEADLINE
+from pipeline.core.errors import LeaseLostError
+from pipeline.core.states import WORKFLOW_STEP, Step
+from pipeline.core.types import ProviderModel
 from pipeline.transitions.holds import hold_on, park_waiting
 from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.record_batches import is_over_full
 from pipeline.transitions.waiting import BEST_PROBE, BEST_WAITING, FIRST_WAITING, parameters
-from pipeline.types import ProviderModel
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,10 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from medproc.timing import scaled
+from pipeline.core.states import JOB_TERMINAL, Step
+from pipeline.core.types import Due
 from pipeline.models import RecordBatch
 from pipeline.models.fields import ClockTimestamp
-from pipeline.states import JOB_TERMINAL, Step
-from pipeline.types import Due
 
 logger = logging.getLogger(__name__)
 

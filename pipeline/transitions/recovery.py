@@ -16,14 +16,14 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from pipeline.errors import ErrorCode
-from pipeline.states import JobStatus, Step
+from pipeline.core.errors import ErrorCode
+from pipeline.core.states import JobStatus, Step
+from pipeline.core.types import Due
 from pipeline.transitions.cancelling import cancel_asked
 from pipeline.transitions.history import noted_sql
 from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease
 from pipeline.transitions.steps import Failure, bury_step
-from pipeline.types import Due
 
 CRASH_LIMIT = 3
 """Crashes of one step after which its job is dead (`design.md` §7)."""

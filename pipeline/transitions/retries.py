@@ -19,13 +19,13 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from medproc.timing import scaled
-from pipeline.errors import ERRORS, ErrorCode
-from pipeline.states import Step, SummaryStatus
+from pipeline.core.errors import ERRORS, ErrorCode
+from pipeline.core.states import Step, SummaryStatus
+from pipeline.core.types import Due
 from pipeline.transitions.history import as_json, noted_sql
 from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease
 from pipeline.transitions.steps import Failure
-from pipeline.types import Due
 
 WAITS_FOR_RETRY = (
     "j.status = 'parked' AND j.error_code IS NOT NULL"

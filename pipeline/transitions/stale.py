@@ -16,7 +16,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from pipeline.states import JobStatus, Step
+from pipeline.core.states import JobStatus, Step
 
 STALE_S = 600.0
 """Age of a stale row (`spec.md` point 24)."""

@@ -14,7 +14,16 @@ from uuid import UUID
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
-from pipeline.errors import ErrorCode, LeaseLostError
+from pipeline.core.errors import ErrorCode, LeaseLostError
+from pipeline.core.states import (
+    COMPLETES,
+    WORKFLOW_STEP,
+    JobStatus,
+    PassStatus,
+    SessionStatus,
+    Step,
+    SummaryStatus,
+)
 from pipeline.models import (
     DiscoverySession,
     IncidentJob,
@@ -24,15 +33,6 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.models.fields import ClockTimestamp
-from pipeline.states import (
-    COMPLETES,
-    WORKFLOW_STEP,
-    JobStatus,
-    PassStatus,
-    SessionStatus,
-    Step,
-    SummaryStatus,
-)
 from pipeline.transitions.history import noted
 from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection
 
 from medproc.timing import scaled
-from pipeline.states import Step
+from pipeline.core.states import Step
 
 AGEING_S = 300
 """A waiting job is treated as one size class smaller for each five minutes that it has waited, so

@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from medproc.env import PROJECT_ROOT
 from pipeline import services
+from pipeline.core.states import Step
 from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Chunk, Encounter, Entity, Job, Page, ProviderCall, ShellFile
 from pipeline.parts import Piece, token_of
@@ -28,7 +29,6 @@ from pipeline.provider.local import LocalProvider
 from pipeline.queues import queue_depths
 from pipeline.stages.intake import Received
 from pipeline.stages.pass1.stage import _Batches
-from pipeline.states import Step
 from pipeline.transitions import Flush, Lease, claim, row_of, write
 from tests import records
 from tests.databases import no_connections

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.models import Job, Page, ShellFile
 from pipeline.queues import queue_depths
 from pipeline.stages.intake import Received

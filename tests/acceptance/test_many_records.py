@@ -10,10 +10,10 @@ from uuid import UUID
 
 import pytest
 
+from pipeline.core.states import JOB_TERMINAL
 from pipeline.models import Batch, Encounter, EncounterResult, Entity, Job, ShellFile
 from pipeline.provider.emulator import Emulator
 from pipeline.queues import queue_depths
-from pipeline.states import JOB_TERMINAL
 from tests import records
 from tests.running import RECORD_PATIENCE_S, astray
 from tests.short_records import short_record

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db.models import QuerySet
 
+from pipeline.core.states import IncidentKind, IncidentState, JobStatus
 from pipeline.gate import Breaker, Gate
 from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Incident, Job, ProviderCall, ShellFile
@@ -25,7 +26,6 @@ from pipeline.provider.emulator import Emulator
 from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.provider.emulator.scenario import load_scenario
 from pipeline.stages.intake import Received
-from pipeline.states import IncidentKind, IncidentState, JobStatus
 from tests import records
 from tests.running import RECORD_PATIENCE_S, astray, ended
 from tests.short_records import short_record

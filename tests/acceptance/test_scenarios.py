@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db.models import Count, Q, QuerySet
 
 from pipeline import services
+from pipeline.core.states import IncidentState, JobStatus
 from pipeline.gate import Gate
 from pipeline.management.proving import prove_log
 from pipeline.models import (
@@ -31,7 +32,6 @@ from pipeline.provider.emulator import Emulator
 from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.quotas import day_ends_at
 from pipeline.stages.intake import Received
-from pipeline.states import IncidentState, JobStatus
 from tests import records
 from tests.running import RECORD_PATIENCE_S, astray, ended
 from tests.short_records import short_record

@@ -16,13 +16,13 @@ from django.db.models import Count, Q
 from playwright.sync_api import Locator, Page, expect
 
 from observability.models import AuditEvent, BulkOperation
+from pipeline.core.states import JOB_TERMINAL, IncidentState, JobStatus
 from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Incident, Job
 from pipeline.provider.emulator import Emulator
 from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.provider.emulator.scenario import load_scenario
 from pipeline.stages.intake import Received
-from pipeline.states import JOB_TERMINAL, IncidentState, JobStatus
 from tests import records
 from tests.acceptance.conftest import (  # noqa: F401 - fixtures
     PATIENT,

@@ -124,7 +124,7 @@ class House:
 
     def open_jobs(self) -> list[Job]:
         """Give the jobs that have not ended."""
-        from pipeline.states import JOB_TERMINAL
+        from pipeline.core.states import JOB_TERMINAL
 
         return [job for job in self.jobs() if job.status not in JOB_TERMINAL]
 

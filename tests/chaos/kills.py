@@ -23,8 +23,8 @@ from uuid import UUID
 from django.db import OperationalError, transaction
 
 from medproc.timing import scaled
+from pipeline.core.states import JobStatus
 from pipeline.models import Job, ProviderCall
-from pipeline.states import JobStatus
 from tests.chaos.house import LEASE_S, PATIENCE_S, RECONCILE_S, House
 from tests.chaos.proof import Ledger
 from tests.rows import crashes_of

@@ -15,11 +15,11 @@ from uuid import UUID
 
 from django.db import connection
 
+from pipeline.core.states import JOB_TERMINAL, JobStatus
 from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Chunk, Entity, Job, ProviderCall, Session, ShellFile
 from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.stages.intake import Received
-from pipeline.states import JOB_TERMINAL, JobStatus
 from tests.chaos.house import PATIENCE_S, VISITS, House, tried
 from tests.rows import crashes_of
 from tests.running import astray

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from pipeline.errors import ERRORS, ErrorCode
+from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.models import Batch, Job, ProviderCall, Session, Summary
 from tests import records
 

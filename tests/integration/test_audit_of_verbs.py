@@ -22,9 +22,9 @@ from observability.acts import VERBS
 from observability.bulk.kinds import KINDS
 from observability.models import BulkOperation
 from observability.rights import Role
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, Job, Pause, ShellFile
 from pipeline.reasons import LONGEST, ReasonError, stated
-from pipeline.states import JobStatus, Step, WorkStatus
 from pipeline.transitions import claim
 from tests.deeds import deeds
 from tests.doors import targets

@@ -20,12 +20,12 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from pipeline import jobs, queues, services
-from pipeline.errors import ErrorCode, UserError
+from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Patient
 from pipeline.outcome import StepResult
 from pipeline.queues import entry_id, push
 from pipeline.services import Selection
-from pipeline.states import JobStatus, Step
 from pipeline.transitions import Failure, Lease, claim, heartbeat
 from tests import records
 from tests.rows import a_job

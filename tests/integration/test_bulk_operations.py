@@ -16,8 +16,8 @@ from django.utils import timezone
 from observability.bulk.running import advance
 from observability.models import BulkItem, BulkOperation
 from observability.rights import Role
+from pipeline.core.states import JobStatus
 from pipeline.models import Job, ProviderCall
-from pipeline.states import JobStatus
 from tests import records
 from tests.deeds import deeds
 from tests.people import client_of

@@ -14,10 +14,10 @@ from django.db import connection
 from django.utils import timezone
 
 from pipeline import jobs, services
-from pipeline.errors import LeaseLostError, UserError
+from pipeline.core.errors import LeaseLostError, UserError
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import Batch, Job, ProviderCall, Session, ShellFile, Summary
 from pipeline.outcome import StepResult
-from pipeline.states import JobStatus, Step
 from pipeline.transitions import Lease, claim, fenced, heartbeat
 from pipeline.transitions.recovery import CRASH_LIMIT
 from tests import records

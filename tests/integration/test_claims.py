@@ -16,11 +16,11 @@ from django.db import connection
 from django.utils import timezone
 
 from pipeline import services
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Pause, RecordBatch
 from pipeline.overdue import leases_of
 from pipeline.rollup import Leaving, settle
-from pipeline.states import JobStatus, Step
 from pipeline.transitions import (
     Failure,
     Lease,

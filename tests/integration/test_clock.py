@@ -17,9 +17,9 @@ from django.utils import timezone
 
 from medproc.env import PROJECT_ROOT
 from pipeline.clock import LOCK
+from pipeline.core.states import JobStatus
 from pipeline.models import ClockTick, Job
 from pipeline.queues import entry_id
-from pipeline.states import JobStatus
 from tests.rows import a_job
 from tests.workers import children, until
 

@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from observability.acts import VERBS
 from observability.rights import ROLES, Role
+from pipeline.core.states import Step
 from pipeline.models import Pause
-from pipeline.states import Step
 from tests.deeds import deeds
 from tests.incident_rows import GEMINI, an_incident
 from tests.rows import a_job

@@ -16,9 +16,9 @@ from observability.forecast import outstanding
 from observability.overview import outlook, overview
 from observability.periods import Period, Window
 from observability.workers import crew
+from pipeline.core.labels import Word
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import OUTCOME_LATE, Batch, Job
-from pipeline.states import JobStatus, Step
-from pipeline.words import Word
 from tests.incident_rows import calls
 from tests.rows import a_job, an_encounter
 

@@ -24,8 +24,8 @@ from observability.periods import Period, Window
 from observability.rights import Role
 from observability.templatetags import console
 from pipeline import duties
+from pipeline.core.states import IncidentKind, JobStatus, Step, WorkStatus
 from pipeline.models import Batch, ClockTick, IncidentJob, Job, ProviderCall, RecordBatch, ShellFile
-from pipeline.states import IncidentKind, JobStatus, Step, WorkStatus
 from tests import records
 from tests.incident_rows import an_incident, calls
 from tests.people import client_of

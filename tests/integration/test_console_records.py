@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from observability.drilldown import drill_down
 from observability.models import BulkItem, BulkOperation
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import (
     Batch,
     EncounterResult,
@@ -29,7 +30,6 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from pipeline.states import JobStatus, Step, WorkStatus
 from tests.incident_rows import an_incident, calls
 from tests.people import client_of
 from tests.rows import a_job, an_encounter

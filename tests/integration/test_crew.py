@@ -12,10 +12,10 @@ import redis
 from django.utils import timezone
 
 from pipeline import queues
+from pipeline.core.states import JobStatus, Step
 from pipeline.crew import SILENT_S, queue_states, worker_states
 from pipeline.liveness import StepAges
 from pipeline.queues import StepEntry, entry_id
-from pipeline.states import JobStatus, Step
 from pipeline.transitions import claim
 from tests.rows import a_job
 from tests.workers import WorkerCommand, until

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from medproc.env import PROJECT_ROOT
-from pipeline.errors import CallError
+from pipeline.core.errors import CallError
 from pipeline.provider.emulator import read_log
 from tests.emulation import entities_request, gemini
 

@@ -16,10 +16,10 @@ from django.test.utils import CaptureQueriesContext
 from observability.drilldown import drill_down
 from observability.lookup import IdError
 from observability.nodes import Kind, Node
-from pipeline.errors import ERRORS, ErrorCode
+from pipeline.core.errors import ERRORS, ErrorCode
+from pipeline.core.labels import Word
 from pipeline.models import Batch, Chunk, Encounter, Entity, PendingEncounter, ProviderCall
 from pipeline.models import Job as JobRow
-from pipeline.words import Word
 from tests import records
 
 # The records of this module are run once, by one worker of the suite.

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from pipeline.core.states import Step
 from pipeline.provider.emulator.faults import FAULTS
 from pipeline.provider.reading import FINISHES
-from pipeline.states import Step
 from tests.fault_matrix import FAULT, MATRIX, Budget, End, Lasts, Row
 from tests.fault_playing import (
     IN_OUTAGE,

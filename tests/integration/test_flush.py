@@ -6,10 +6,10 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from pipeline.errors import LeaseLostError
+from pipeline.core.errors import LeaseLostError
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, Encounter, EncounterResult, Entity, Job, ProviderCall
 from pipeline.stages.pass1 import store
-from pipeline.states import JobStatus, Step, WorkStatus
 from pipeline.transitions import Flush, Lease, claim, row_of, write
 from tests.flush_rows import a_call, a_payload, an_entity, succeed
 from tests.rows import a_job, an_encounter

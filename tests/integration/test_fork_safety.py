@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pipeline.errors import CallError
+from pipeline.core.errors import CallError
 from pipeline.provider.base import Reply, Request
 from pipeline.provider.emulator import Emulator
 from pipeline.provider.gemini import GeminiProvider

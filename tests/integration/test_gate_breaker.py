@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import redis
 
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
 from pipeline.gate import Breaker, Gate, Go, Later, Outcome, Quota, Standing, Ticket, Tuning, Why
 from pipeline.gate.types import KINDS, Kind
 from tests.gate_simulation import (

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 import redis
 
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
 from pipeline.gate import Counters, Outcome, Role, Tuning, Why
 from tests.gate_simulation import (
     BEGIN,

@@ -6,7 +6,7 @@ from collections import Counter
 
 import redis
 
-from pipeline.errors import CallError, ErrorCode
+from pipeline.core.errors import CallError, ErrorCode
 from pipeline.fanout.simulated import SimulatedClock
 from pipeline.gate import Breaker, Ticket
 from tests.gated_fanout import Answer, half_limited, limited_calls, simulated_run

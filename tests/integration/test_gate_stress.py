@@ -15,7 +15,7 @@ from itertools import pairwise
 import pytest
 import redis
 
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
 from pipeline.gate import GateState, Role, Tuning
 from tests.gate_processes import (
     FAST,

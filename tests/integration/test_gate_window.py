@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 import redis
 
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
 from pipeline.gate import Go, Later, Outcome, Quota, Tuning, Why
 from pipeline.quotas import day_ends_at
 from tests.gate_simulation import (

@@ -16,7 +16,7 @@ from pytest_django.fixtures import Settings
 
 from medproc.embedded import Places, throw_away_servers
 from medproc.env import Environment
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
 from pipeline.gate import Gate, Go, Later, LocalLimit, Outcome, Quota, Ticket, Tuning, Why
 from pipeline.gate.gate import AWAY_FOR_S, gate_client
 from tests.gate_processes import FAST, SPAWN, closed_until_frozen, gate_on

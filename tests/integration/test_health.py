@@ -13,9 +13,9 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from pipeline import duties, jobs
+from pipeline.core.states import Step
 from pipeline.health import examine
 from pipeline.models import ClockTick, Job
-from pipeline.states import Step
 from pipeline.transitions import claim
 from tests.rows import a_job
 

@@ -20,11 +20,11 @@ from django.utils import timezone
 
 from pipeline import incidents, services
 from pipeline.assessment import Assessment, assess_record
-from pipeline.errors import CallFacts, ErrorCode
+from pipeline.core.errors import CallFacts, ErrorCode
+from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step
 from pipeline.judging import Thresholds
 from pipeline.models import Incident, IncidentJob, Job, Pause, ProviderCall
 from pipeline.quotas import day_ends_at
-from pipeline.states import IncidentKind, IncidentState, JobStatus, Step
 from pipeline.transitions import Failure, claim, close_incident, fail_step, fenced, park
 from tests import records
 from tests.incident_rows import GEMINI, OTHER_MODEL, an_incident, calls

@@ -8,10 +8,10 @@ from threading import Event
 import pytest
 from django.db import connection
 
-from pipeline.errors import LeaseLostError
+from pipeline.core.errors import LeaseLostError
+from pipeline.core.states import JobStatus, Step
 from pipeline.keeping import kept, kept_call
 from pipeline.models import Job
-from pipeline.states import JobStatus, Step
 from pipeline.transitions import Lease, claim
 from tests.rows import a_job
 

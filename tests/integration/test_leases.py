@@ -8,9 +8,9 @@ import pytest
 from django.db import connections, transaction
 from django.utils import timezone
 
-from pipeline.errors import ErrorCode, LeaseLostError
+from pipeline.core.errors import ErrorCode, LeaseLostError
+from pipeline.core.states import JobStatus, PassStatus, Step, WorkStatus
 from pipeline.models import Batch, Job, Session, ShellFile
-from pipeline.states import JobStatus, PassStatus, Step, WorkStatus
 from pipeline.transitions import (
     Failure,
     claim,

@@ -21,8 +21,8 @@ from observability.bulk.kinds import KINDS
 from observability.bulk.running import TRIES, advance
 from observability.models import BulkItem, BulkOperation
 from observability.rights import Role
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Session
-from pipeline.states import JobStatus, Step
 from tests.doors import PAGES, targets
 from tests.incident_rows import an_incident
 from tests.people import client_of

@@ -15,8 +15,8 @@ from django.utils import timezone
 from observability.bulk.running import advance
 from observability.models import BulkItem, BulkOperation
 from observability.rights import Role
+from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import Batch, IncidentJob, Job
-from pipeline.states import JobStatus, WorkStatus
 from pipeline.transitions.recovery import CRASH_LIMIT
 from tests.deeds import deeds
 from tests.incident_rows import an_incident

@@ -13,12 +13,12 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from pipeline import jobs, services, transitions
-from pipeline.errors import UserError
+from pipeline.core.errors import UserError
+from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step, WorkStatus
 from pipeline.models import Batch, EncounterResult, IncidentJob, Job, Session
 from pipeline.outcome import StepResult
 from pipeline.provider.factory import named_provider
 from pipeline.queues import entry_id
-from pipeline.states import IncidentKind, IncidentState, JobStatus, Step, WorkStatus
 from pipeline.transitions import Parking, claim, fenced, park
 from tests import records
 from tests.incident_rows import GEMINI, OTHER_MODEL, an_incident

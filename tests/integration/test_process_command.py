@@ -23,13 +23,13 @@ from django.utils import timezone
 
 from medproc.timing import scaled
 from pipeline import jobs, selectors
+from pipeline.core.labels import SHAPES, WORDS, Word
+from pipeline.core.states import JobStatus, Step
 from pipeline.management import following
 from pipeline.management.following import OUTAGE_PATIENCE_S, follow, is_settled
 from pipeline.management.showing import Result, printable, results
 from pipeline.models import Entity, Incident, Job, Patient, RecordBatch, ShellFile
 from pipeline.selectors import Progress
-from pipeline.states import JobStatus, Step
-from pipeline.words import SHAPES, WORDS, Word
 from tests import records
 from tests.incident_rows import an_incident
 

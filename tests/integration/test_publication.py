@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from pipeline import jobs, services
+from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import Batch, Encounter, Entity, Job, ProviderCall, Summary
-from pipeline.states import JobStatus, WorkStatus
 from tests import records
 
 

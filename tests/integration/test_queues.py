@@ -23,6 +23,7 @@ from rq.utils import as_text
 
 from medproc import addresses, embedded
 from pipeline import queues
+from pipeline.core.states import Step
 from pipeline.health import examine
 from pipeline.queues import (
     PROVIDER_QUEUES,
@@ -32,7 +33,6 @@ from pipeline.queues import (
     entry_id,
     queue_depths,
 )
-from pipeline.states import Step
 from tests.rows import a_job
 
 JOB = uuid4()

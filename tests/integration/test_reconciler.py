@@ -17,10 +17,10 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from pipeline import queues, reconciling, registries, services
-from pipeline.errors import LeaseLostError
+from pipeline.core.errors import LeaseLostError
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, EncounterResult, Job, Session, Summary
 from pipeline.queues import entry_id, push
-from pipeline.states import JobStatus, Step, WorkStatus
 from pipeline.transitions import Lease, claim, complete_step, fenced, heartbeat
 from tests.rows import a_job, an_encounter, crashes_of
 

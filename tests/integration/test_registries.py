@@ -16,10 +16,10 @@ from rq.executions import Execution
 from rq.registry import FailedJobRegistry, StartedJobRegistry
 
 from pipeline import queues, services
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
 from pipeline.models.fields import ClockTimestamp
 from pipeline.queues import StepEntry, StepQueue, entry_id, producer, push
-from pipeline.states import JobStatus, Step
 from pipeline.transitions import claim
 from tests import records
 from tests.rows import a_job

@@ -18,7 +18,8 @@ from django.db import connection
 from django.utils import timezone
 
 from pipeline import jobs, services
-from pipeline.errors import ErrorCode, UserError
+from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import (
     Batch,
     Chunk,
@@ -33,7 +34,6 @@ from pipeline.outcome import StepResult
 from pipeline.queues import queue_depths
 from pipeline.services import Selection
 from pipeline.stages.intake import Received
-from pipeline.states import JobStatus, Step
 from pipeline.transitions import Failure, claim
 from pipeline.transitions.retries import ALL, NOTHING, worth_retrying
 from tests import records

@@ -9,8 +9,8 @@ import pytest
 from django.test import override_settings
 from reportlab.pdfgen import canvas
 
+from pipeline.core.states import JobStatus
 from pipeline.models import Chunk, Job, PageAssignment
-from pipeline.states import JobStatus
 from tests import records
 
 

@@ -10,7 +10,8 @@ from django.db import DataError, OperationalError, connection
 from django.utils import timezone
 
 from pipeline import jobs, owner, services, transitions
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
+from pipeline.core.states import JobStatus, PassStatus, Step, WorkStatus
 from pipeline.models import (
     Batch,
     DiscoverySession,
@@ -22,7 +23,6 @@ from pipeline.models import (
 )
 from pipeline.outcome import StepResult
 from pipeline.stages.pass1 import encounter, stage
-from pipeline.states import JobStatus, PassStatus, Step, WorkStatus
 from pipeline.transitions import Failure, Flush, Lease, claim, fail_step, fenced
 from tests import records
 from tests.rows import a_job, an_encounter

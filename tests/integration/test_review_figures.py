@@ -11,7 +11,8 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from pipeline import jobs, services
-from pipeline.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import (
     Batch,
     EncounterResult,
@@ -24,7 +25,6 @@ from pipeline.models.fields import INTEGER_MAX
 from pipeline.provider.base import Provider, Reply, Request
 from pipeline.provider.factory import provider_for
 from pipeline.stages.pass1 import stage as pass1
-from pipeline.states import JobStatus, Step, WorkStatus
 from pipeline.transitions.flush import _json
 from tests import records
 

@@ -9,6 +9,7 @@ import pytest
 from django.test import override_settings
 
 from pipeline import jobs
+from pipeline.core.states import Step
 from pipeline.models import (
     Entity,
     PageAssignment,
@@ -22,7 +23,6 @@ from pipeline.models import (
 from pipeline.provider.prompts import Question
 from pipeline.stages.intake import Received
 from pipeline.stages.pass05 import stage as pass05
-from pipeline.states import Step
 from pipeline.transitions import claim
 from tests import records
 from tests.lying_model import Say, lying_model

@@ -9,7 +9,8 @@ import pytest
 from django.test import override_settings
 
 from pipeline import jobs, services
-from pipeline.errors import CallError, ErrorCode
+from pipeline.core.errors import CallError, ErrorCode
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import (
     Batch,
     Chunk,
@@ -24,7 +25,6 @@ from pipeline.models import (
 from pipeline.provider.base import Reply, Request
 from pipeline.stages.intake import Received
 from pipeline.stages.pass1 import stage as pass1
-from pipeline.states import JobStatus, Step, WorkStatus
 from pipeline.stopping import STOP
 from pipeline.transitions import claim
 from tests import records

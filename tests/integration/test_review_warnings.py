@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
 from pipeline.models import ShellFile
 from pipeline.stages.pass05.stage import LANGUAGE
 from pipeline.warnings import warn

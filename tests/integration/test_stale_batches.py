@@ -13,9 +13,9 @@ import redis
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from pipeline.errors import LeaseLostError
+from pipeline.core.errors import LeaseLostError
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, Chunk, DiscoverySession, EncounterResult, Job, Session
-from pipeline.states import JobStatus, Step, WorkStatus
 from pipeline.transitions import Lease, claim, fenced
 from tests.rows import a_job, an_encounter, crashes_of
 

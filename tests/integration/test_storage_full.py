@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from pipeline.errors import ErrorCode, PipelineError
+from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.models import Job, ShellFile
 from tests import records
 from tests.short_records import short_record

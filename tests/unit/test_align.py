@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.core.types import PageText, Span
 from pipeline.provider.schemas import Category, FoundEntity
 from pipeline.stages.pass1.align import Alignment, Match, Outcome, align, align_all, merge
-from pipeline.types import PageText, Span
 
 
 def paged(*texts: str) -> dict[int, PageText]:

@@ -11,7 +11,8 @@ import pikepdf
 import pytest
 
 from pipeline.attaching import HeldBytes, Source
-from pipeline.errors import CallError, ErrorCode
+from pipeline.core.errors import CallError, ErrorCode
+from pipeline.core.types import PageSlice, PageText
 from pipeline.provider.base import Attachment
 from pipeline.provider.prompts import (
     read_prompt,
@@ -19,7 +20,6 @@ from pipeline.provider.prompts import (
     render_entities,
 )
 from pipeline.reader import Limits
-from pipeline.types import PageSlice, PageText
 from tests import hostile
 from tests.emulation import MODEL
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from google.genai import errors as sdk
 
-from pipeline.errors import CallError, ErrorCode
+from pipeline.core.errors import CallError, ErrorCode
 from pipeline.provider import classify as subject
 from pipeline.provider.classify import Border, classify
 from pipeline.provider.emulator import bodies

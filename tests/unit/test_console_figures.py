@@ -17,10 +17,10 @@ from observability.rights import RIGHT_NAMES, ROLES, Right, Role
 from observability.rows import RecordRows
 from observability.templatetags import console
 from observability.timeline import IDLE_WIDTH, LISTED, WIDTH, Band, Call, timeline
+from pipeline.core.states import Step
 from pipeline.gate import Breaker, GateState
 from pipeline.models import Batch, Encounter, ProviderCall
 from pipeline.quotas import day_ends_at
-from pipeline.states import Step
 
 NOW = datetime(2026, 11, 28, 3, 0, tzinfo=UTC)
 OPEN = GateState(

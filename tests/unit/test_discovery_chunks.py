@@ -8,10 +8,10 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.core.types import PageSlice, PageText
 from pipeline.provider.local.discovery import discover
 from pipeline.provider.prompts import read_prompt, render_discovery
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, check, reconcile
-from pipeline.types import PageSlice, PageText
 
 TOKEN = "0123456789abcdef"
 PATIENT = "Vandermeer, Odile K."

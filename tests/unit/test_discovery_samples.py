@@ -6,11 +6,11 @@ from functools import cache
 
 import pytest
 
+from pipeline.core.types import PageSlice, PageText
 from pipeline.provider.local.discovery import discover
 from pipeline.provider.prompts import read_prompt, render_discovery
 from pipeline.reader import read_pages
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, check, reconcile
-from pipeline.types import PageSlice, PageText
 from samples import truth
 
 TOKEN = "0123456789abcdef"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from pipeline.errors import CallError, ErrorCode
+from pipeline.core.errors import CallError, ErrorCode
 from pipeline.provider.gemini import GeminiProvider
 from tests.emulation import MODEL, entities_request
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.identity import (
+from pipeline.core.identity import (
     Agreement,
     Identity,
     combine,

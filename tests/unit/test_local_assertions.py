@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.core.types import PageSlice
 from pipeline.provider.local.assertions import Assertion
 from pipeline.provider.local.document import compose
 from pipeline.provider.local.reading import Reading
-from pipeline.types import PageSlice
 
 
 def judge(text: str, mention: str) -> Assertion:

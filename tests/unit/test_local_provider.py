@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.errors import CallError, ErrorCode
+from pipeline.core.errors import CallError, ErrorCode
+from pipeline.core.types import PageSlice
 from pipeline.provider.base import Provider, Request
 from pipeline.provider.local import LocalProvider, answer
 from pipeline.provider.prompts import render_discovery, render_entities
 from pipeline.provider.schemas import DiscoveryReply, EntityReply
-from pipeline.types import PageSlice
 
 TOKEN = "0123456789abcdef"
 NOTE = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.identity import Identity, digests
+from pipeline.core.identity import Identity, digests
+from pipeline.core.types import PageText
 from pipeline.provider.schemas import FoundEncounter, LineSpan
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, Rule, reconcile
-from pipeline.types import PageText
 
 KEY = b"a key of the installation"
 

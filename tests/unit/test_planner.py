@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.core.types import PageText, Span, slices
 from pipeline.provider.prompts import estimate_tokens
 from pipeline.stages.pass1.boundaries import Safety, is_heading, is_row, judge
 from pipeline.stages.pass1.planner import Bounds, PlannedBatch, context_for, plan
-from pipeline.types import PageText, Span, slices
 
 SAFE = "PLAN\nAll is well and nothing goes on."
 SECTION = "It went on quietly. The evening was calm and she slept."

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import CallError, ErrorCode, ReplyError
+from pipeline.core.errors import CallError, ErrorCode, ReplyError
 from pipeline.provider.reading import FINISHES, read_reply
 from pipeline.provider.schemas import EntityReply
 from tests.emulation import entities_request

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import ErrorCode, ReplyError
-from pipeline.identity import Identity, digests
+from pipeline.core.errors import ErrorCode, ReplyError
+from pipeline.core.identity import Identity, digests
+from pipeline.core.types import PageText, Span
 from pipeline.provider.schemas import EncounterType, FoundEncounter, LineSpan
 from pipeline.stages.pass05.reconcile import (
     ChunkReport,
@@ -21,7 +22,6 @@ from pipeline.stages.pass05.reconcile import (
     reconcile,
     spans_from_lines,
 )
-from pipeline.types import PageText, Span
 
 TEN = "\n".join(f"line {n}" for n in range(1, 11))
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from pipeline.identity import compare
-from pipeline.identity.reading import parse_name
+from pipeline.core.identity import compare
+from pipeline.core.identity.parsing import parse_name
+from pipeline.core.types import PageText
 from pipeline.provider.schemas import EncounterType, FoundEncounter, LineSpan
 from pipeline.stages.pass05.facts import agreement
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, reconcile
-from pipeline.types import PageText
 
 VISIT, CHUNK = 5, 10
 """Pages of a visit and of a chunk."""

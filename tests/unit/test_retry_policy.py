@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import ERRORS, Budget, ErrorCode
+from pipeline.core.errors import ERRORS, Budget, ErrorCode
 from pipeline.retry_policy import RetryLimits, Verdict, backoff_s, decide
 
 

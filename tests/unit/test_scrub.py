@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from pipeline.errors import ErrorCode, PipelineError
-from pipeline.scrub import scrubbed
+from pipeline.core.errors import ErrorCode, PipelineError
+from pipeline.core.redaction import scrubbed
 
 PATIENT = "Jane Doe"
 

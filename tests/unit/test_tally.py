@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from pipeline.admission import OUTAGE_CODES
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
 from pipeline.parts import Piece
 from pipeline.tally import Tally
 

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand
 from observability.acting import operator
 from observability.management.holding import add_target, held, one_line, target_of
 from pipeline import services
-from pipeline.words import counted
+from pipeline.core.labels import counted
 
 
 class Command(BaseCommand):

@@ -21,11 +21,11 @@ from observability.acting import operator
 from observability.management.holding import deed, one_line
 from observability.management.naming import located, moment
 from pipeline import services
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
+from pipeline.core.labels import counted
+from pipeline.core.states import Step
 from pipeline.preview import Preview, Selection
 from pipeline.reasons import stated_if_given
-from pipeline.states import Step
-from pipeline.words import counted
 
 
 class Command(BaseCommand):

@@ -13,7 +13,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from observability.chain import BrokenChainError, Head, verify
-from pipeline.words import counted
+from pipeline.core.labels import counted
 
 
 class Command(BaseCommand):

@@ -13,9 +13,9 @@ from django.core.management.base import BaseCommand
 from django.core.serializers.json import DjangoJSONEncoder
 
 from pipeline import services
+from pipeline.core.labels import counted
+from pipeline.core.states import IncidentState
 from pipeline.models import Incident
-from pipeline.states import IncidentState
-from pipeline.words import counted
 
 
 class Command(BaseCommand):

@@ -20,7 +20,7 @@ from django.core.management.base import BaseCommand
 from rich.console import Console
 
 from pipeline import selectors
-from pipeline.errors import ErrorCode, PipelineError
+from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.management.following import View, follow
 from pipeline.management.showing import (
     Lines,

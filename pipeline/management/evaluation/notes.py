@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from pipeline.core.types import PageSlice
 from pipeline.management.evaluation.gold import GoldNote
 from pipeline.management.evaluation.scores import Bounds, Score, overlapping
 from pipeline.provider.local.document import compose
 from pipeline.provider.local.engine import detect
 from pipeline.provider.local.reading import Reading
 from pipeline.provider.prompts import Question
-from pipeline.types import PageSlice
 
 KINDS: dict[str, tuple[str, ...]] = {
     "drug": ("medication", "allergy"),

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from pipeline.core.types import PageSlice
 from pipeline.management.evaluation.gold import anafora, brat, contexts
 from pipeline.management.evaluation.notes import Misses, score_notes
 from pipeline.management.evaluation.scores import Score
 from pipeline.management.evaluation.truths import score_truth
 from pipeline.provider.local.document import compose
 from pipeline.provider.local.reading import Reading
-from pipeline.types import PageSlice
 
 
 def evaluate(folder: Path, misses: Misses | None = None) -> list[Score]:

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
+from pipeline.core.types import PageSlice
 from pipeline.provider.prompts import Question, read_prompt, render_discovery, render_entities
-from pipeline.types import PageSlice
 
 Source = Literal["local", "minimal"]
 """`minimal` finds nothing and costs nothing: for measuring what stands around the model."""

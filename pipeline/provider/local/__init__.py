@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from pipeline.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.errors import CallError, CallFacts, ErrorCode
 from pipeline.provider.base import Reply, Request
 from pipeline.provider.prompts import Question, estimate_tokens, read_prompt
 

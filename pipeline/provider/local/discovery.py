@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from pipeline.identity import compare
+from pipeline.core.identity import compare
+from pipeline.core.types import PageSlice
 from pipeline.provider.local.headers import Head, read_head
 from pipeline.provider.local.labels import Weight, fields_of
 from pipeline.provider.local.language import languages
@@ -27,7 +28,6 @@ from pipeline.provider.local.titles import (
 )
 from pipeline.provider.prompts import Question
 from pipeline.provider.schemas import DiscoveryReply, FoundEncounter, LineSpan
-from pipeline.types import PageSlice
 
 _REACH = 5
 """Lines between two parts of one head: a subtitle, an address."""

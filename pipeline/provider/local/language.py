@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
+from pipeline.core.types import PageSlice
 from pipeline.provider.local.lexicon_files import rows
-from pipeline.types import PageSlice
 
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = "en"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, timedelta
 
-from pipeline.facility import same_facility
-from pipeline.identity import Identity, compare
+from pipeline.core.identity import Identity, compare
+from pipeline.core.identity.facilities import same_facility
 from pipeline.provider.local.headers import Head
 from pipeline.provider.local.labels import Weight
 from pipeline.provider.schemas import EncounterType

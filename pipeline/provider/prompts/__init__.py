@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from pipeline.types import PageSlice
+from pipeline.core.types import PageSlice
 
 PROMPT_VERSION = "1"
 """Part of the key of cached extractions; bumped with any change of a prompt's words."""

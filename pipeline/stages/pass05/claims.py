@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from pipeline.core.types import PageText, Span
 from pipeline.provider.schemas import LineSpan
-from pipeline.types import PageText, Span
 
 
 @dataclass(frozen=True)

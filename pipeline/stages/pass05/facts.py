@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 
-from pipeline.facility import same_facility
-from pipeline.identity import Identity, Verdict, compare
+from pipeline.core.identity import Identity, Verdict, compare
+from pipeline.core.identity.facilities import same_facility
 from pipeline.provider.schemas import EncounterType, FoundEncounter
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Generic, TypeVar
 
-from pipeline.identity import Tally
+from pipeline.core.identity import Tally
+from pipeline.core.types import Span
 from pipeline.provider.schemas import EncounterType, FoundEncounter
 from pipeline.stages.pass05.facts import Facts
 from pipeline.stages.pass05.outcome import Edge, Member
-from pipeline.types import Span
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
-from pipeline.identity import Identity, filed_under, sought_under
+from pipeline.core.identity import Identity, filed_under, sought_under
 from pipeline.stages.pass05.facts import agreement
 from pipeline.stages.pass05.groups import Group, Part
 from pipeline.stages.pass05.outcome import Decision, Edge, Member, Rule

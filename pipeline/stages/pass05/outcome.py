@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
-from pipeline.identity import Identity
+from pipeline.core.identity import Identity
+from pipeline.core.types import Span
 from pipeline.provider.schemas import EncounterType, FoundEncounter
-from pipeline.types import Span
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from itertools import combinations
 
-from pipeline.identity import (
+from pipeline.core.identity import (
     Identity,
     Reading,
     Verdict,

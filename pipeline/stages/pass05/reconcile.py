@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from pipeline.errors import ErrorCode, ReplyError
-from pipeline.identity import Identity
+from pipeline.core.errors import ErrorCode, ReplyError
+from pipeline.core.identity import Identity
+from pipeline.core.types import PageText, Span
 from pipeline.stages.pass05.claims import (
     Claim,
     line_starts,
@@ -38,7 +39,6 @@ from pipeline.stages.pass05.outcome import (
     Rule,
 )
 from pipeline.stages.pass05.patient import held_encounters
-from pipeline.types import PageText, Span
 
 __all__ = [
     "Assignment",

@@ -18,7 +18,10 @@ from pydantic import BaseModel
 from medproc.timing import scaled
 from pipeline import owner, selectors
 from pipeline.attaching import Shown, Source, source_of
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
+from pipeline.core.labels import counted, ended_with, pages
+from pipeline.core.states import WORK_TERMINAL, WorkStatus
+from pipeline.core.types import PageSlice, PageText
 from pipeline.keeping import kept_call
 from pipeline.models import Chunk, DiscoverySession
 from pipeline.outcome import StepResult
@@ -30,10 +33,7 @@ from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_di
 from pipeline.provider.schemas import DiscoveryReply
 from pipeline.stages.pass05 import store
 from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
-from pipeline.states import WORK_TERMINAL, WorkStatus
 from pipeline.transitions import Failure, Flush, Lease
-from pipeline.types import PageSlice, PageText
-from pipeline.words import counted, ended_with, pages
 
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})?")
 """A language tag; whatever else a model writes there is no tag and may be text of the document."""

@@ -17,8 +17,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from pipeline import selectors
-from pipeline.errors import ErrorCode
-from pipeline.identity import compare_digests, digests
+from pipeline.core.errors import ErrorCode
+from pipeline.core.identity import compare_digests, digests
+from pipeline.core.states import Step, WorkStatus
+from pipeline.core.types import PageText
 from pipeline.models import (
     CascadeChain,
     Chunk,
@@ -39,9 +41,7 @@ from pipeline.provider.schemas import FoundEncounter
 from pipeline.stages.pass05 import outcome
 from pipeline.stages.pass05.claims import spans_from_lines
 from pipeline.stages.pass05.facts import iso_date
-from pipeline.states import Step, WorkStatus
 from pipeline.transitions import Failure, Lease, begin_discovery, fenced, settle_discovery
-from pipeline.types import PageText
 from pipeline.warnings import warn
 
 logger = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from pipeline.core.types import PageText, Span
 from pipeline.provider.schemas import FoundEntity
 from pipeline.stages.pass1.quotes import Fold, find, stands_alone
-from pipeline.types import PageText, Span
 
 
 class Outcome(StrEnum):

@@ -13,13 +13,13 @@ from typing import Any
 from uuid import uuid4
 
 from pipeline import plausibility, selectors
+from pipeline.core.types import PageSlice, PageText, Span
+from pipeline.core.types import slices as cut
 from pipeline.models import AlignmentKind, Batch, EncounterResult
 from pipeline.provider.schemas import EntityReply
 from pipeline.stages.pass1.align import Aligned, Outcome, align_all, merge
 from pipeline.stages.pass1.planner import PlannedBatch, context_for
 from pipeline.transitions import Lease
-from pipeline.types import PageSlice, PageText, Span
-from pipeline.types import slices as cut
 
 LOW_WORD_CONFIDENCE = 80.0
 """Below this a word of a number sends its entity to review. On a clean scan `7.2` was read as

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from pipeline.core.types import PageSlice, PageText, Span
 from pipeline.provider.prompts import estimate_tokens
 from pipeline.stages.pass1.boundaries import Safety, judge, running_lines, section_open_after
-from pipeline.types import PageSlice, PageText, Span
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,10 @@ from pydantic import BaseModel
 from medproc.timing import scaled
 from pipeline import owner, selectors
 from pipeline.attaching import Shown, Source, source_of
-from pipeline.errors import ErrorCode
+from pipeline.core.errors import ErrorCode
+from pipeline.core.labels import counted, ended_with, pages
+from pipeline.core.states import WORK_TERMINAL, WorkStatus
+from pipeline.core.types import PageText
 from pipeline.models import Batch, Encounter, EncounterResult
 from pipeline.outcome import StepResult
 from pipeline.parts import Piece
@@ -27,10 +30,7 @@ from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_en
 from pipeline.provider.schemas import EntityReply
 from pipeline.stages.pass1 import store
 from pipeline.stages.pass1.encounter import EncounterText, entity_rows
-from pipeline.states import WORK_TERMINAL, WorkStatus
 from pipeline.transitions import Failure, Flush, Lease
-from pipeline.types import PageText
-from pipeline.words import counted, ended_with, pages
 
 MAX_OUTPUT_TOKENS = 32_768
 """Half of what the model can write; a ten-page batch of tables needs some 12,000."""

@@ -17,8 +17,11 @@ from django.conf import settings
 from django.db.models import Avg, Count
 from django.utils import timezone
 
-from pipeline import selectors, words
-from pipeline.errors import ErrorCode
+from pipeline import selectors
+from pipeline.core import labels
+from pipeline.core.errors import ErrorCode
+from pipeline.core.states import Step, WorkStatus
+from pipeline.core.types import PageText, Span, slices
 from pipeline.models import (
     Batch,
     Encounter,
@@ -35,9 +38,7 @@ from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens
 from pipeline.provider.schemas import SCHEMA_VERSION, EntityReply
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
-from pipeline.states import Step, WorkStatus
 from pipeline.transitions import ENCOUNTER_COLUMNS, Lease, fenced
-from pipeline.types import PageText, Span, slices
 from pipeline.warnings import warn
 
 
@@ -116,7 +117,7 @@ def mark_failed(result: EncounterResult, batches: Sequence[Batch], failed: Seque
     succeeded = [b.batch_index + 1 for b in batches if b.status == WorkStatus.SUCCEEDED]
     names = "; ".join(
         f"batch {b.batch_index + 1}"
-        f" ({words.pages(range(b.page_range_start, b.page_range_end + 1))}):"
+        f" ({labels.pages(range(b.page_range_start, b.page_range_end + 1))}):"
         f" {(b.error_context or {}).get('final_underlying_error', b.error_code)}"
         for b in failed
     )
@@ -124,8 +125,8 @@ def mark_failed(result: EncounterResult, batches: Sequence[Batch], failed: Seque
     result.failure_batch_index = first.batch_index
     result.error_code = first.error_code
     result.error_summary = (
-        f"{len(failed)} of {words.counted(len(batches), 'batch')} failed: {names}."
-        f" Succeeded: {words.ranges(succeeded) or 'none'}."
+        f"{len(failed)} of {labels.counted(len(batches), 'batch')} failed: {names}."
+        f" Succeeded: {labels.ranges(succeeded) or 'none'}."
     )
 
 

@@ -6,10 +6,10 @@ likely as one, the verdict is DISAGREE. Verdicts and reasons hold no PHI.
 
 from __future__ import annotations
 
-from pipeline.identity.people import Tally, combine, distinct, dominant
-from pipeline.identity.places import filed_under, sought_under
-from pipeline.identity.reading import Identity, Reading
-from pipeline.identity.verdict import Agreement, Verdict, compare, compare_digests, digests
+from pipeline.core.identity.blocking import filed_under, sought_under
+from pipeline.core.identity.comparison import Agreement, Verdict, compare, compare_digests, digests
+from pipeline.core.identity.parsing import Identity, Reading
+from pipeline.core.identity.people import Tally, combine, distinct, dominant
 
 __all__ = [
     "Agreement",

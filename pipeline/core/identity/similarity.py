@@ -9,7 +9,7 @@ from datetime import date
 from difflib import SequenceMatcher
 from enum import Enum
 
-from pipeline.identity.reading import ParsedName, fold
+from pipeline.core.identity.parsing import ParsedName, fold
 
 _LOOK_ALIKE = str.maketrans({"c": "e", "f": "t", "h": "b", "v": "u", "q": "g", "r": "n"})
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from pipeline.states import Step
+from pipeline.core.states import Step
 
 
 class Word(StrEnum):

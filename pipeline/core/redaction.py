@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 
-from pipeline.errors import PipelineError
+from pipeline.core.errors import PipelineError
 
 FRAMES_KEPT = 6
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from pipeline.states import Step
+from pipeline.core.states import Step
 
 
 @dataclass(frozen=True, order=True)

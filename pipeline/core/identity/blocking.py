@@ -6,8 +6,8 @@ filed under a word under which the other is sought. The words are PHI and go no 
 
 from __future__ import annotations
 
-from pipeline.identity.likeness import orders
-from pipeline.identity.reading import Identity, ParsedName, fold
+from pipeline.core.identity.parsing import Identity, ParsedName, fold
+from pipeline.core.identity.similarity import orders
 
 _BORN, _NUMBERED = 1, 2
 

@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from pipeline.identity.likeness import (
+from pipeline.core.identity.parsing import Identity, fold
+from pipeline.core.identity.similarity import (
     NameMatch,
     PartMatch,
     birth_dates,
     identifiers,
     names,
 )
-from pipeline.identity.reading import Identity, fold
 
 
 class Agreement(Enum):

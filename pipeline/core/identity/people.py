@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 
-from pipeline.identity.likeness import (
+from pipeline.core.identity.blocking import filed_under, sought_under
+from pipeline.core.identity.comparison import Agreement, outcome
+from pipeline.core.identity.parsing import Identity, ParsedName, Reading
+from pipeline.core.identity.similarity import (
     NameMatch,
     PartMatch,
     birth_dates,
     identifiers,
     names,
 )
-from pipeline.identity.places import filed_under, sought_under
-from pipeline.identity.reading import Identity, ParsedName, Reading
-from pipeline.identity.verdict import Agreement, outcome
 
 
 def dominant(weighted: Iterable[tuple[Identity, float]]) -> Identity | None:
