@@ -11,6 +11,8 @@ COPY manage.py pyproject.toml ./
 COPY medproc ./medproc
 COPY pipeline ./pipeline
 COPY observability ./observability
+COPY gemini_emulator ./gemini_emulator
+COPY evaluation ./evaluation
 COPY templates ./templates
 USER medproc
 VOLUME /data

@@ -66,7 +66,7 @@ def main() -> int:
         record.write_bytes(make_text_record(pages, pages // 5, 1))
         failed = _run("local engine", record, {**environment, "MEDPROC_PROVIDER": "local"})
         os.environ["DJANGO_SETTINGS_MODULE"] = "medproc.settings"
-        from pipeline.provider.emulator import Emulator
+        from gemini_emulator import Emulator
 
         with Emulator() as emulator:
             gemini = {

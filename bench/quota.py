@@ -31,7 +31,7 @@ from bench._environment import environment_of
 from medproc.embedded import throw_away_servers
 
 if TYPE_CHECKING:
-    from pipeline.provider.emulator import Emulator, LogLine
+    from gemini_emulator import Emulator, LogLine
 
 JOBS = 3
 SLOTS = 30
@@ -168,7 +168,7 @@ def _logs(
     import django
 
     django.setup()
-    from pipeline.provider.emulator import Emulator
+    from gemini_emulator import Emulator
 
     with ExitStack() as stack:
         emulators: dict[str, Emulator] = {}

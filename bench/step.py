@@ -147,7 +147,7 @@ def _by_encounter(record: Any, *, repeat: bool = False) -> dict[str, float]:
 def _emulator(**options: Any) -> Iterator[Any]:
     from django.test import override_settings
 
-    from pipeline.provider.emulator import Emulator
+    from gemini_emulator import Emulator
 
     with Emulator(**options) as emulator, override_settings(GEMINI_BASE_URL=emulator.url):
         yield emulator

@@ -20,13 +20,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 
+from gemini_emulator import Emulator
 from medproc.embedded import throw_away_servers
 from pipeline.core.types import PageSlice
 from pipeline.fanout import Decision, Fail, FanOut, Item, Limits, Succeeded
 from pipeline.gate import Ask, Gate, Later, Outcome, Quota, Ticket, Tuning
 from pipeline.gate.gate import gate_client
 from pipeline.provider.base import Request
-from pipeline.provider.emulator import Emulator
 from pipeline.provider.gemini import GeminiProvider
 from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_entities
 from pipeline.provider.schemas import EntityReply

@@ -107,6 +107,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "pipeline",  # before django_rq: the first application wins for a command's name
     "observability",
+    "gemini_emulator",
     "django_rq",
 ]
 

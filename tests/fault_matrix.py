@@ -247,7 +247,7 @@ def _rows() -> Iterator[Row]:
 
 
 MATRIX: tuple[Row, ...] = tuple(_rows())
-"""Every fault of `pipeline.provider.emulator.faults`, in the order of its codes."""
+"""Every fault of `gemini_emulator.faults`, in the order of its codes."""
 
 
 def markdown() -> str:

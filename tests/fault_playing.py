@@ -19,6 +19,7 @@ from django.conf import settings as django_settings
 from django.db import transaction
 from django.test import override_settings
 
+from gemini_emulator import Emulator
 from pipeline import jobs
 from pipeline.core.states import Step
 from pipeline.gate import Gate, GateState
@@ -35,7 +36,6 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from pipeline.provider.emulator import Emulator
 from pipeline.provider.factory import warm
 from pipeline.services import provider_resume
 from pipeline.stages.intake import Received

@@ -16,11 +16,11 @@ from django.conf import settings
 from django.db import connection
 from django.test import override_settings
 
+from gemini_emulator import Emulator
 from medproc.env import PROJECT_ROOT
 from pipeline import jobs
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, ShellFile
-from pipeline.provider.emulator import Emulator
 from pipeline.provider.factory import warm
 from pipeline.services import record_submit
 from pipeline.stages.intake import Received, Submission

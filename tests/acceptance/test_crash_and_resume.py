@@ -18,13 +18,13 @@ from django.core.management import call_command
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
+from gemini_emulator import Emulator
+from gemini_emulator.recorded_rows import prove_log
 from medproc.env import PROJECT_ROOT
 from pipeline import services
 from pipeline.core.states import Step
-from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Chunk, Encounter, Entity, Job, Page, ProviderCall, ShellFile
 from pipeline.parts import Piece, token_of
-from pipeline.provider.emulator import Emulator
 from pipeline.provider.local import LocalProvider
 from pipeline.queues import queue_depths
 from pipeline.stages.intake import Received

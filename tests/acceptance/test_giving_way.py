@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from gemini_emulator import Emulator
 from pipeline import jobs
 from pipeline.models import Batch, Job
-from pipeline.provider.emulator import Emulator
 from tests import records
 from tests.running import ended
 from tests.short_records import short_record

@@ -10,9 +10,9 @@ from uuid import UUID
 
 import pytest
 
+from gemini_emulator import Emulator
 from pipeline.core.states import JOB_TERMINAL
 from pipeline.models import Batch, Encounter, EncounterResult, Entity, Job, ShellFile
-from pipeline.provider.emulator import Emulator
 from pipeline.queues import queue_depths
 from tests import records
 from tests.running import RECORD_PATIENCE_S, astray

@@ -18,13 +18,13 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db.models import QuerySet
 
+from gemini_emulator import Emulator
+from gemini_emulator.recorded_rows import prove_log
+from gemini_emulator.request_log import LogLine
+from gemini_emulator.scenario import load_scenario
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus
 from pipeline.gate import Breaker, Gate
-from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Incident, Job, ProviderCall, ShellFile
-from pipeline.provider.emulator import Emulator
-from pipeline.provider.emulator.requestlog import LogLine
-from pipeline.provider.emulator.scenario import load_scenario
 from pipeline.stages.intake import Received
 from tests import records
 from tests.running import RECORD_PATIENCE_S, astray, ended

@@ -16,8 +16,8 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from gemini_emulator import Emulator
 from pipeline.models import Batch, EncounterResult, Job, ProviderCall, ShellFile
-from pipeline.provider.emulator import Emulator
 from pipeline.stages.intake import Received
 from tests import records
 from tests.redis_contents import everything

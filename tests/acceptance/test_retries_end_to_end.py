@@ -15,6 +15,8 @@ from uuid import UUID
 
 import pytest
 
+from gemini_emulator import Emulator
+from gemini_emulator.request_log import LogLine
 from pipeline.models import (
     Batch,
     CascadeChain,
@@ -33,8 +35,6 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from pipeline.provider.emulator import Emulator
-from pipeline.provider.emulator.requestlog import LogLine
 from tests import records
 from tests.running import astray, ended
 from tests.short_records import PATIENT, short_record

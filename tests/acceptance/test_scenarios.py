@@ -14,10 +14,12 @@ import pytest
 from django.conf import settings
 from django.db.models import Count, Q, QuerySet
 
+from gemini_emulator import Emulator
+from gemini_emulator.recorded_rows import prove_log
+from gemini_emulator.request_log import LogLine
 from pipeline import services
 from pipeline.core.states import IncidentState, JobStatus
 from pipeline.gate import Gate
-from pipeline.management.proving import prove_log
 from pipeline.models import (
     Batch,
     Chunk,
@@ -28,8 +30,6 @@ from pipeline.models import (
     ProviderCall,
     ShellFile,
 )
-from pipeline.provider.emulator import Emulator
-from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.quotas import day_ends_at
 from pipeline.stages.intake import Received
 from tests import records

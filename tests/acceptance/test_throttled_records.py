@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
+from gemini_emulator import Emulator
+from gemini_emulator.recorded_rows import prove_log
 from pipeline.gate import Gate
-from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Chunk, Job, ProviderCall, ShellFile
-from pipeline.provider.emulator import Emulator
 from tests import records
 from tests.rows import crashes_of
 from tests.running import astray, ended

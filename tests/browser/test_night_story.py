@@ -15,13 +15,13 @@ import pytest
 from django.db.models import Count, Q
 from playwright.sync_api import Locator, Page, expect
 
+from gemini_emulator import Emulator
+from gemini_emulator.recorded_rows import prove_log
+from gemini_emulator.request_log import LogLine
+from gemini_emulator.scenario import load_scenario
 from observability.models import AuditEvent, BulkOperation
 from pipeline.core.states import JOB_TERMINAL, IncidentState, JobStatus
-from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Incident, Job
-from pipeline.provider.emulator import Emulator
-from pipeline.provider.emulator.requestlog import LogLine
-from pipeline.provider.emulator.scenario import load_scenario
 from pipeline.stages.intake import Received
 from tests import records
 from tests.acceptance.conftest import (  # noqa: F401 - fixtures

@@ -22,8 +22,8 @@ from medproc.embedded import Places
 from medproc.env import Environment
 
 if TYPE_CHECKING:
+    from gemini_emulator import Emulator
     from pipeline.models import Job
-    from pipeline.provider.emulator import Emulator
     from pipeline.stages.intake import Received
     from tests.workers import Nursery, WorkerCommand
 
@@ -180,7 +180,7 @@ def house(seed: int, latency: str) -> Iterator[House]:
     try:
         # Durable, as where it counts: a server that is killed keeps what it has said it keeps.
         embedded.up(places)
-        from pipeline.provider.emulator import Emulator
+        from gemini_emulator import Emulator
 
         with Emulator(latency=latency, seed=seed) as emulator:
             os.environ["GEMINI_BASE_URL"] = emulator.url

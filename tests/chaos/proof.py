@@ -15,10 +15,10 @@ from uuid import UUID
 
 from django.db import connection
 
+from gemini_emulator.recorded_rows import prove_log
+from gemini_emulator.request_log import LogLine
 from pipeline.core.states import JOB_TERMINAL, JobStatus
-from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Chunk, Entity, Job, ProviderCall, Session, ShellFile
-from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.stages.intake import Received
 from tests.chaos.house import PATIENCE_S, VISITS, House, tried
 from tests.rows import crashes_of

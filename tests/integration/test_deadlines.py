@@ -11,11 +11,11 @@ import pytest
 import redis
 from django.utils import timezone
 
+from gemini_emulator import Emulator
 from pipeline import admission, jobs, queues
 from pipeline.core import deadline
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Batch, Job, Page, ShellFile, Summary
-from pipeline.provider.emulator import Emulator
 from pipeline.queues import StepEntry, entry_id
 from pipeline.stages import pages
 from pipeline.stopping import STOP

@@ -14,8 +14,8 @@ import pytest
 from google import genai
 from google.genai import types as wire
 
+from gemini_emulator import Emulator, LogLine
 from pipeline.core.errors import CallError, ErrorCode
-from pipeline.provider.emulator import Emulator, LogLine
 from tests import hostile
 from tests.emulation import MODEL, discovery_request, entities_request, gemini
 

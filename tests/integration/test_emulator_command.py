@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from gemini_emulator import read_log
 from medproc.env import PROJECT_ROOT
 from pipeline.core.errors import CallError
-from pipeline.provider.emulator import read_log
 from tests.emulation import entities_request, gemini
 
 

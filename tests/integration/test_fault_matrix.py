@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from gemini_emulator.faults import FAULTS
 from pipeline.core.states import Step
-from pipeline.provider.emulator.faults import FAULTS
 from pipeline.provider.reading import FINISHES
 from tests.fault_matrix import FAULT, MATRIX, Budget, End, Lasts, Row
 from tests.fault_playing import (

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from gemini_emulator import Emulator
 from pipeline.core.errors import CallError
 from pipeline.provider.base import Reply, Request
-from pipeline.provider.emulator import Emulator
 from pipeline.provider.gemini import GeminiProvider
 from pipeline.provider.schemas import EntityReply
 from tests.emulation import entities_request, gemini

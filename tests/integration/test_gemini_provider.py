@@ -11,11 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from gemini_emulator import Emulator
+from gemini_emulator.faults import BLOCK_REASONS, FINISH_REASONS
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.core.types import PageSlice
 from pipeline.provider.base import Attachment, Provider, Reply, Request
-from pipeline.provider.emulator import Emulator
-from pipeline.provider.emulator.faults import BLOCK_REASONS, FINISH_REASONS
 from pipeline.provider.gemini import THINKING, GeminiProvider
 from pipeline.provider.prompts import estimate_tokens, render_entities
 from pipeline.provider.schemas import DiscoveryReply, EntityReply

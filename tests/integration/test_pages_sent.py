@@ -15,9 +15,9 @@ from django.conf import settings
 from django.db.models import Count
 from django.test import override_settings
 
-from pipeline.management.proving import prove_log
+from gemini_emulator import LogLine
+from gemini_emulator.recorded_rows import prove_log
 from pipeline.models import Encounter, Entity, PageAssignment, ShellFile
-from pipeline.provider.emulator import LogLine
 from tests import hostile, records
 from tests.running import astray
 

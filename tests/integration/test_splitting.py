@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from gemini_emulator.recorded_rows import prove_log
+from gemini_emulator.request_log import LogLine
 from pipeline import jobs, services
 from pipeline.gate import Gate
-from pipeline.management.proving import prove_log
 from pipeline.models import Batch, Chunk, Entity, Incident, Job, ProviderCall, ShellFile
 from pipeline.parts import half, token_of
-from pipeline.provider.emulator.requestlog import LogLine
 from pipeline.stages.intake import Received
 from tests import records
 from tests.running import astray

@@ -10,10 +10,10 @@ import httpx2
 import pytest
 from google.genai import errors as sdk
 
+from gemini_emulator import api_bodies
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.provider import classify as subject
 from pipeline.provider.classify import Border, classify
-from pipeline.provider.emulator import bodies
 
 HELP = {"@type": "type.googleapis.com/google.rpc.Help", "links": [{"url": "https://x.test"}]}
 PHI = "Mrs Eleanor Rigby, MRN 123456"
@@ -57,7 +57,7 @@ def api_error(
     headers: dict[str, str] | None = None,
 ) -> sdk.APIError:
     """Raise an error as the SDK does, from a response with this body."""
-    body = bodies.error(status, name, message, details)
+    body = api_bodies.error(status, name, message, details)
     response = httpx2.Response(
         status, content=body, headers=headers, request=httpx2.Request("POST", "http://x")
     )

@@ -10,11 +10,11 @@ import pytest
 from django.apps import apps
 from pydantic_core import PydanticUndefined
 
+from gemini_emulator.faults import FAULTS
+from gemini_emulator.request_log import LogLine
 from medproc.env import PROJECT_ROOT, Environment
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.states import JobStatus, ShellFileStatus
-from pipeline.provider.emulator.faults import FAULTS
-from pipeline.provider.emulator.requestlog import LogLine
 from tests.fault_matrix import MATRIX, Row
 
 DOCS = PROJECT_ROOT / "docs"

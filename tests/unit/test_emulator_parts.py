@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from pipeline.provider.emulator import asking
-from pipeline.provider.emulator.answers import Answers
-from pipeline.provider.emulator.clock import PacificClock
-from pipeline.provider.emulator.embedding import DIMENSIONS, embed
-from pipeline.provider.emulator.faults import FAULTS, FINISH_REASONS, Draft, Setting
-from pipeline.provider.emulator.latency import read_latency
-from pipeline.provider.emulator.limits import Limits
-from pipeline.provider.emulator.script import Call, Script, load_script, read_rules
+from gemini_emulator import request_validation
+from gemini_emulator.answers import Answers
+from gemini_emulator.clock import PacificClock
+from gemini_emulator.embeddings import DIMENSIONS, embed
+from gemini_emulator.fault_script import Call, Script, load_script, read_rules
+from gemini_emulator.faults import FAULTS, FINISH_REASONS, Draft, Setting
+from gemini_emulator.latency import read_latency
+from gemini_emulator.limits import Limits
 from pipeline.provider.prompts import read_prompt
 from pipeline.provider.schemas import EntityReply
 from pipeline.provider.wire_schema import wire_schema
@@ -328,14 +328,16 @@ def test_like_texts_have_near_vectors_and_the_same_text_the_same() -> None:
 
 
 def test_attached_pages_of_more_than_50_mb_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "LARGEST_INLINE_BYTES", 1_000)
+    monkeypatch.setattr(request_validation, "LARGEST_INLINE_BYTES", 1_000)
     part = {"inlineData": {"mimeType": "image/png", "data": base64.b64encode(b"x" * 600).decode()}}
 
-    one, two = (asking.input_of({"contents": [{"parts": [part] * parts}]}) for parts in (1, 2))
+    one, two = (
+        request_validation.input_of({"contents": [{"parts": [part] * parts}]}) for parts in (1, 2)
+    )
 
     assert one.problem == ""
-    with pytest.raises(asking.Refused, match="payload size exceeds the limit"):
-        asking.check_input(two, tokens=1)
+    with pytest.raises(request_validation.Refused, match="payload size exceeds the limit"):
+        request_validation.check_input(two, tokens=1)
 
 
 def test_any_reason_is_one_of_the_services_and_follows_the_seed() -> None:

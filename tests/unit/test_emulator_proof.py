@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.provider.emulator.proof import Proof, RecordedCall, RecordedItem, prove
-from pipeline.provider.emulator.requestlog import LogLine
+from gemini_emulator.proof import Proof, RecordedCall, RecordedItem, prove
+from gemini_emulator.request_log import LogLine
 
 A, B = "a" * 32, "b" * 32
 

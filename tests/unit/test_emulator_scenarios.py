@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.provider.emulator.scenario import (
+from gemini_emulator.scenario import (
     STATES,
     load_scenario,
     read_phase,

@@ -16,10 +16,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pipeline.provider.emulator.requestlog import LogLine, read_log
-from pipeline.provider.emulator.scenario import load_scenario
+from gemini_emulator.request_log import LogLine, read_log
+from gemini_emulator.scenario import load_scenario
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[1]
 
 
 class Emulator:
@@ -79,7 +79,7 @@ class Emulator:
         self._log = Path(self._folder.name) / "requests.jsonl"
         settings = json.dumps({**self._settings, "log": str(self._log)})
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline.provider.emulator", settings],
+            [sys.executable, "-m", "gemini_emulator", settings],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -15,12 +15,12 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from gemini_emulator.proof import Proof, RecordedCall, RecordedItem, prove
+from gemini_emulator.request_log import LogLine
 from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import Batch, Chunk, Job, ProviderCall, Session
 from pipeline.parts import token_of
 from pipeline.pieces import SPLIT_CODES
-from pipeline.provider.emulator.proof import Proof, RecordedCall, RecordedItem, prove
-from pipeline.provider.emulator.requestlog import LogLine
 
 
 class Part(NamedTuple):

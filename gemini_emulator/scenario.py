@@ -15,10 +15,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from pipeline.provider.emulator.faults import FAULTS
-from pipeline.provider.emulator.latency import read_latency
-from pipeline.provider.emulator.script import Rule, mistakes
-from pipeline.provider.emulator.service import Options
+from gemini_emulator.fault_script import Rule, mistakes
+from gemini_emulator.faults import FAULTS
+from gemini_emulator.latency import read_latency
+from gemini_emulator.service import Options
 
 FOLDER = Path(__file__).parent / "scenarios"
 

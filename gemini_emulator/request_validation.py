@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.provider.emulator import bodies
-from pipeline.provider.emulator.attached import Inline, UnreadableError, inline
-from pipeline.provider.emulator.http import HttpRequest
+from gemini_emulator import api_bodies
+from gemini_emulator.attachments import Inline, UnreadableError, inline
+from gemini_emulator.http import HttpRequest
 from pipeline.provider.prompts import estimate_tokens
 
 SHORTEST_DEADLINE_S = 10
@@ -30,7 +30,7 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not a fault of ours
     def __init__(self, status: int, name: str, message: str, *details: object) -> None:
         super().__init__(message)
         self.status = status
-        self.body = bodies.error(status, name, message, details)
+        self.body = api_bodies.error(status, name, message, details)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ def check_key(request: HttpRequest) -> None:
             400,
             "INVALID_ARGUMENT",
             "API key not valid. Please pass a valid API key.",
-            bodies.error_info("API_KEY_INVALID"),
+            api_bodies.error_info("API_KEY_INVALID"),
         )
 
 

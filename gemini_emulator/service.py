@@ -15,15 +15,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.provider.emulator import bodies
-from pipeline.provider.emulator.answers import Answers, Source
-from pipeline.provider.emulator.asked import (
+from gemini_emulator import api_bodies
+from gemini_emulator.answers import Answers, Source
+from gemini_emulator.attachments import Pages
+from gemini_emulator.call_record import (
     OUTPUT_TOKEN_LIMIT,
     Asked,
     Register,
     bare_line,
 )
-from pipeline.provider.emulator.asking import (
+from gemini_emulator.clock import PacificClock
+from gemini_emulator.embeddings import DIMENSIONS, embed
+from gemini_emulator.fault_script import Rule, Script
+from gemini_emulator.faults import FAULTS, LATE_S, OF_ANY_BODY, Draft, Setting
+from gemini_emulator.http import Delivery, HttpAnswer, HttpRequest
+from gemini_emulator.latency import Latency
+from gemini_emulator.limits import Limits
+from gemini_emulator.request_log import LogLine, RequestLog
+from gemini_emulator.request_validation import (
     INPUT_TOKEN_LIMIT,
     Input,
     Refused,
@@ -34,15 +43,6 @@ from pipeline.provider.emulator.asking import (
     plain,
     read_json,
 )
-from pipeline.provider.emulator.attached import Pages
-from pipeline.provider.emulator.clock import PacificClock
-from pipeline.provider.emulator.embedding import DIMENSIONS, embed
-from pipeline.provider.emulator.faults import FAULTS, LATE_S, OF_ANY_BODY, Draft, Setting
-from pipeline.provider.emulator.http import Delivery, HttpAnswer, HttpRequest
-from pipeline.provider.emulator.latency import Latency
-from pipeline.provider.emulator.limits import Limits
-from pipeline.provider.emulator.requestlog import LogLine, RequestLog
-from pipeline.provider.emulator.script import Rule, Script
 from pipeline.provider.prompts import estimate_tokens
 
 _ROUTE = re.compile(r"^/(?:v1|v1beta)/models/(gemini-[\w.-]+)(?::(\w+))?(?:\?.*)?$")
@@ -137,10 +137,12 @@ class Service:
             try:
                 seconds = float(read_json(request.body).get("advances", 0.0))
             except (Refused, TypeError, ValueError):
-                return HttpAnswer(status=400, body=bodies.encode({"error": "advance_s: seconds"}))
+                return HttpAnswer(
+                    status=400, body=api_bodies.encode({"error": "advance_s: seconds"})
+                )
             self._clock.advance(seconds)
         elif request.path != "/emulator/state" or request.method != "GET":
-            return HttpAnswer(status=404, body=bodies.encode({"error": "not found"}))
+            return HttpAnswer(status=404, body=api_bodies.encode({"error": "not found"}))
         began = self._register.began
         state = {
             "pacific_time": self._clock.at(now).isoformat(timespec="seconds"),
@@ -149,7 +151,7 @@ class Service:
             "used": self._limits.used(now),
             "spent_usd": round(self._limits.spent_usd(now), 6),
         }
-        return HttpAnswer(status=200, body=bodies.encode(state))
+        return HttpAnswer(status=200, body=api_bodies.encode(state))
 
     async def _generate(
         self, model: str, request: HttpRequest, content: Mapping[str, Any]
@@ -182,7 +184,7 @@ class Service:
         body: dict[str, object] = {"embeddings": vectors}
         if route == "embedContent":
             body = {"embedding": vectors[0]}
-        draft = Draft(model=model, item_token="", body=bodies.encode(body), text=None)
+        draft = Draft(model=model, item_token="", body=api_bodies.encode(body), text=None)
         if rule is not None and rule.fault in OF_ANY_BODY:
             draft = FAULTS[rule.fault].change(draft, self._setting(asked, rule))
         return await self._leave(asked, rule, draft)
@@ -202,7 +204,7 @@ class Service:
         refusal = self._limits.admit(time.monotonic(), asked.input_tokens, asked.model)
         if refusal is None:
             return None
-        body = bodies.resource_exhausted(
+        body = api_bodies.resource_exhausted(
             refusal.quotas, model=asked.model, retry_after_s=refusal.retry_after_s
         )
         draft = Draft(model=asked.model, item_token="", status=429, body=body)
@@ -307,8 +309,8 @@ def _reply(asked: Asked, draft: Draft, output_tokens: int, thoughts: int) -> byt
         "totalTokenCount": asked.input_tokens + output_tokens + thoughts,
         **({"thoughtsTokenCount": thoughts} if thoughts else {}),
     }
-    return bodies.encode(
-        bodies.reply(
+    return api_bodies.encode(
+        api_bodies.reply(
             text=draft.text,
             finish_reason=draft.finish_reason,
             block_reason=draft.block_reason,
@@ -322,16 +324,16 @@ def _reply(asked: Asked, draft: Draft, output_tokens: int, thoughts: int) -> byt
 
 def _token_count(model: str, shown: Input) -> bytes:
     modalities = shown.modalities(model)
-    return bodies.encode(
+    return api_bodies.encode(
         {
             "totalTokens": sum(modalities.values()),
-            "promptTokensDetails": bodies.by_modality(modalities),
+            "promptTokensDetails": api_bodies.by_modality(modalities),
         }
     )
 
 
 def _model_card(model: str) -> bytes:
-    return bodies.encode(
+    return api_bodies.encode(
         {
             "name": f"models/{model}",
             "displayName": model,

@@ -15,13 +15,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from pipeline.provider.emulator.latency import Latency, read_latency
-from pipeline.provider.emulator.proof import Proof
-from pipeline.provider.emulator.requestlog import read_log
-from pipeline.provider.emulator.scenario import Scenario, load_scenario, ready
-from pipeline.provider.emulator.script import load_script
-from pipeline.provider.emulator.server import serve
-from pipeline.provider.emulator.service import Options
+from gemini_emulator.fault_script import load_script
+from gemini_emulator.latency import Latency, read_latency
+from gemini_emulator.proof import Proof
+from gemini_emulator.request_log import read_log
+from gemini_emulator.scenario import Scenario, load_scenario, ready
+from gemini_emulator.server import serve
+from gemini_emulator.service import Options
 
 PLAIN = Scenario(title="", expect="")
 
@@ -89,7 +89,7 @@ class Command(BaseCommand):
 
     def _check(self, path: Path, *, as_json: bool) -> None:
         # Not at the top: to serve, no database is needed.
-        from pipeline.management.proving import prove_log
+        from gemini_emulator.recorded_rows import prove_log
 
         if not path.exists():
             raise CommandError(f"{path.name}: no such file")

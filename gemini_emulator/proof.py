@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pipeline.provider.emulator.requestlog import LogLine
+from gemini_emulator.request_log import LogLine
 
 GOOD = frozenset({"ok", "fenced", "slow", "late", "trickle"})
 """Outcomes of the log that are an answer which can be used."""

@@ -11,13 +11,13 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from pipeline.provider.emulator import bodies
-from pipeline.provider.emulator.http import Delivery
+from gemini_emulator import api_bodies
+from gemini_emulator.http import Delivery
 
-MINUTE = bodies.minute_requests(300)
-TOKENS = bodies.minute_tokens(1_000_000)
-DAY = bodies.day_requests(250)
-SPEND = bodies.spend(10)
+MINUTE = api_bodies.minute_requests(300)
+TOKENS = api_bodies.minute_tokens(1_000_000)
+DAY = api_bodies.day_requests(250)
+SPEND = api_bodies.spend(10)
 
 FINISH_REASONS = (
     "FINISH_REASON_UNSPECIFIED",
@@ -109,14 +109,14 @@ class Fault:
 
 
 def _failure(status: int, name: str, message: str, *details: object) -> Fault:
-    body = bodies.error(status, name, message, details)
+    body = api_bodies.error(status, name, message, details)
     return Fault(lambda draft, _: replace(draft, status=status, body=body), answers=False)
 
 
-def _limited(*quotas: bodies.Quota, retry_s: float | None, reason: str = "") -> Fault:
+def _limited(*quotas: api_bodies.Quota, retry_s: float | None, reason: str = "") -> Fault:
     def change(draft: Draft, setting: Setting) -> Draft:
         wait = retry_s if setting.retry_after_s is None else setting.retry_after_s
-        body = bodies.resource_exhausted(
+        body = api_bodies.resource_exhausted(
             quotas, model=draft.model, retry_after_s=wait, reason=reason
         )
         return replace(draft, status=429, body=body)
@@ -209,7 +209,7 @@ FAULTS: dict[str, Fault] = {
         400,
         "INVALID_ARGUMENT",
         "API key not valid. Please pass a valid API key.",
-        bodies.error_info("API_KEY_INVALID"),
+        api_bodies.error_info("API_KEY_INVALID"),
     ),
     "400-tokens": _failure(
         400,
@@ -234,7 +234,7 @@ FAULTS: dict[str, Fault] = {
         "Manually set deadline 1s is too short. Minimum allowed deadline is 10s.",
     ),
     "403": _failure(
-        403, "PERMISSION_DENIED", "Permission denied.", bodies.error_info("SERVICE_DISABLED")
+        403, "PERMISSION_DENIED", "Permission denied.", api_bodies.error_info("SERVICE_DISABLED")
     ),
     "404": _failure(404, "NOT_FOUND", "The model is not found for this API version."),
     "499": _failure(499, "CANCELLED", "The operation was cancelled."),

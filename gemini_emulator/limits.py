@@ -10,14 +10,14 @@ from collections import deque
 from dataclasses import dataclass, field
 from datetime import date
 
-from pipeline.provider.emulator.bodies import (
+from gemini_emulator.api_bodies import (
     Quota,
     day_requests,
     minute_requests,
     minute_tokens,
     spend,
 )
-from pipeline.provider.emulator.clock import PacificClock
+from gemini_emulator.clock import PacificClock
 
 SPEND_WINDOWS = 10
 """The spend limit rolls over ten minutes, so over ten windows."""

@@ -6,7 +6,7 @@ that the real client, its pools and its errors are exercised. See `docs/emulator
 
 from __future__ import annotations
 
-from pipeline.provider.emulator.process import Emulator
-from pipeline.provider.emulator.requestlog import LogLine, read_log
+from gemini_emulator.process import Emulator
+from gemini_emulator.request_log import LogLine, read_log
 
 __all__ = ["Emulator", "LogLine", "read_log"]

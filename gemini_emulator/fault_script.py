@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from pipeline.provider.emulator.faults import FAULTS, SLOW_S, Setting
+from gemini_emulator.faults import FAULTS, SLOW_S, Setting
 
 
 def _ranges(value: object) -> object:

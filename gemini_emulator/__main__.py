@@ -10,8 +10,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.provider.emulator.scenario import read_scenario
-from pipeline.provider.emulator.server import serve
+from gemini_emulator.scenario import read_scenario
+from gemini_emulator.server import serve
 
 
 def _announce(url: str) -> None:

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.provider.emulator.asking import Input, config_of, thinks
-from pipeline.provider.emulator.http import HttpRequest
-from pipeline.provider.emulator.requestlog import LogLine
-from pipeline.provider.emulator.script import Call
+from gemini_emulator.fault_script import Call
+from gemini_emulator.http import HttpRequest
+from gemini_emulator.request_log import LogLine
+from gemini_emulator.request_validation import Input, config_of, thinks
 from pipeline.provider.prompts import Question, read_prompt
 
 OUTPUT_TOKEN_LIMIT = 65_536

@@ -12,8 +12,8 @@ import signal
 import sys
 from collections.abc import Callable
 
-from pipeline.provider.emulator.http import listen
-from pipeline.provider.emulator.service import Options, Service
+from gemini_emulator.http import listen
+from gemini_emulator.service import Options, Service
 
 
 def serve(
