@@ -23,8 +23,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 import redis
 
 from medproc.embedded import throw_away_servers
-from pipeline.gate import Ask, Gate, Go, Outcome, Quota, Tuning
-from pipeline.gate.gate import gate_client
+from pipeline.ratelimit import Ask, Gate, Go, Outcome, Quota, Tuning
+from pipeline.ratelimit.limiter import gate_client
 
 PING = b"*1\r\n$4\r\nPING\r\n"
 """As little work as the gate's own wire makes of a command."""

@@ -33,7 +33,7 @@ from django.conf import settings
 
 from pipeline import jobs, services
 from pipeline.models import Batch, Entity, Job
-from pipeline.provider.factory import warm
+from pipeline.providers.factory import warm
 from pipeline.stages.intake import Submission
 
 

@@ -362,7 +362,7 @@ def with_gate(job: int) -> None:
     from django.conf import settings
 
     from pipeline import jobs
-    from pipeline.provider.factory import warm
+    from pipeline.providers.factory import warm
 
     warm(settings)
     jobs.run_step("pass1")
@@ -396,10 +396,10 @@ def _call_on(job: int, wait: Callable[[], None]) -> None:
 
     from pipeline.core.errors import CallError
     from pipeline.core.types import PageSlice
-    from pipeline.provider.base import Request
-    from pipeline.provider.factory import provider_for
-    from pipeline.provider.prompts import estimate_tokens, render_entities
-    from pipeline.provider.schemas import EntityReply
+    from pipeline.providers.base import Request
+    from pipeline.providers.factory import provider_for
+    from pipeline.providers.prompts import estimate_tokens, render_entities
+    from pipeline.providers.schemas import EntityReply
 
     provider = provider_for(settings)
     broken: queue.Queue[BaseException] = queue.Queue()

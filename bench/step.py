@@ -165,7 +165,7 @@ def _timed_pass1() -> float:
     from django.conf import settings
 
     from pipeline import jobs
-    from pipeline.provider.factory import warm
+    from pipeline.providers.factory import warm
 
     # As a worker's parent does before it forks.
     warm(settings)

@@ -24,12 +24,12 @@ from gemini_emulator import Emulator
 from medproc.embedded import throw_away_servers
 from pipeline.core.types import PageSlice
 from pipeline.fanout import Decision, Fail, FanOut, Item, Limits, Succeeded
-from pipeline.gate import Ask, Gate, Later, Outcome, Quota, Ticket, Tuning
-from pipeline.gate.gate import gate_client
-from pipeline.provider.base import Request
-from pipeline.provider.gemini import GeminiProvider
-from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_entities
-from pipeline.provider.schemas import EntityReply
+from pipeline.providers.base import Request
+from pipeline.providers.gemini import GeminiProvider
+from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_entities
+from pipeline.providers.schemas import EntityReply
+from pipeline.ratelimit import Ask, Gate, Later, Outcome, Quota, Ticket, Tuning
+from pipeline.ratelimit.limiter import gate_client
 
 MODEL = "gemini-3.5-flash-lite"
 SLOTS = 30

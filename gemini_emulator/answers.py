@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Literal
 
 from pipeline.core.types import PageSlice
-from pipeline.provider.prompts import Question, read_prompt, render_discovery, render_entities
+from pipeline.providers.prompts import Question, read_prompt, render_discovery, render_entities
 
 Source = Literal["local", "minimal"]
 """`minimal` finds nothing and costs nothing: for measuring what stands around the model."""
@@ -62,7 +62,7 @@ def _shown(part: PageSlice) -> tuple[object, ...]:
 
 def _local(question: Question, schema: Mapping[str, Any]) -> str:
     # Not at the top: its lexicons take time to load, and `minimal` never needs them.
-    from pipeline.provider import local
+    from pipeline.providers import local
 
     reply = local.answer_to(question).model_dump(mode="json", exclude_none=True)
     return json.dumps(_fitted(reply, schema, schema), ensure_ascii=False)

@@ -15,8 +15,8 @@ from threading import Lock
 
 import pypdfium2 as pdfium
 
-from pipeline.provider.prompts import Question, page_tokens
-from pipeline.reader import InputRefused, ReaderError, read_pages
+from pipeline.documents.reader import InputRefused, ReaderError, read_pages
+from pipeline.providers.prompts import Question, page_tokens
 
 PDF = "application/pdf"
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")

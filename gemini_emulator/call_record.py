@@ -16,7 +16,7 @@ from gemini_emulator.fault_script import Call
 from gemini_emulator.http import HttpRequest
 from gemini_emulator.request_log import LogLine
 from gemini_emulator.request_validation import Input, config_of, thinks
-from pipeline.provider.prompts import Question, read_prompt
+from pipeline.providers.prompts import Question, read_prompt
 
 OUTPUT_TOKEN_LIMIT = 65_536
 

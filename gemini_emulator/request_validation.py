@@ -16,7 +16,7 @@ from typing import Any
 from gemini_emulator import api_bodies
 from gemini_emulator.attachments import Inline, UnreadableError, inline
 from gemini_emulator.http import HttpRequest
-from pipeline.provider.prompts import estimate_tokens
+from pipeline.providers.prompts import estimate_tokens
 
 SHORTEST_DEADLINE_S = 10
 INPUT_TOKEN_LIMIT = 1_048_576

@@ -43,7 +43,7 @@ from gemini_emulator.request_validation import (
     plain,
     read_json,
 )
-from pipeline.provider.prompts import estimate_tokens
+from pipeline.providers.prompts import estimate_tokens
 
 _ROUTE = re.compile(r"^/(?:v1|v1beta)/models/(gemini-[\w.-]+)(?::(\w+))?(?:\?.*)?$")
 _VERBS = ("generateContent", "countTokens", "embedContent", "batchEmbedContents")

@@ -19,7 +19,7 @@ from pipeline.core.errors import UserError
 from pipeline.core.labels import PASS_TITLES, counted
 from pipeline.core.states import IncidentState, Step
 from pipeline.models import Incident, Pause
-from pipeline.provider.factory import NAMES
+from pipeline.providers.factory import NAMES
 from pipeline.reasons import stated
 
 Act = Callable[[str, str, str], str]

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from django.db import connection
 
 from pipeline.core.states import Step
-from pipeline.gate import Breaker, GateState
-from pipeline.quotas import day_ends_at
+from pipeline.ratelimit import Breaker, GateState
+from pipeline.ratelimit.quota_reset import day_ends_at
 
 WORK_READ = 3_000
 JOBS_READ = 1_000

@@ -32,10 +32,10 @@ from observability.rates import Rates, rates
 from observability.workers import Crew, crew
 from pipeline.core.labels import counted
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
-from pipeline.gate import Gate, GateState
 from pipeline.liveness import Tick, clock_problems, clock_ticks
 from pipeline.models import Incident, Pause
-from pipeline.provider.factory import named_provider
+from pipeline.providers.factory import named_provider
+from pipeline.ratelimit import Gate, GateState
 
 SHOWN = 10
 FAILURES_READ = 2_500

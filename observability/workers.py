@@ -21,8 +21,8 @@ from rq.worker_registration import REDIS_WORKER_KEYS
 from pipeline.core.labels import PASS_TITLES
 from pipeline.core.states import JobStatus, Step
 from pipeline.crew import SILENT_S, WorkerCondition
-from pipeline.gate.gate import gate_client
 from pipeline.models import Job
+from pipeline.ratelimit.limiter import gate_client
 from pipeline.selectors import Progress, progress
 
 LEASES_READ = 60

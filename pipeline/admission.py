@@ -24,9 +24,20 @@ from pipeline.core.db_errors import is_away
 from pipeline.core.errors import CallError, CallFacts, ErrorCode
 from pipeline.core.states import IncidentKind
 from pipeline.core.types import ProviderModel
-from pipeline.gate import Ask, Gate, Later, Outcome, Quota, Reported, Standing, Ticket, Tuning, Why
 from pipeline.parts import Key
-from pipeline.provider.base import Provider
+from pipeline.providers.base import Provider
+from pipeline.ratelimit import (
+    Ask,
+    Gate,
+    Later,
+    Outcome,
+    Quota,
+    Reported,
+    Standing,
+    Ticket,
+    Tuning,
+    Why,
+)
 from pipeline.transitions import Lease, Parking, pause_on
 from pipeline.transitions.holds import REASONS
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from pipeline import reader, storage
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.core.types import PageSlice, PageText
+from pipeline.documents import reader, storage
 from pipeline.models import Page, ShellFile
-from pipeline.provider.base import Attachment
-from pipeline.provider.prompts import page_tokens
+from pipeline.providers.base import Attachment
+from pipeline.providers.prompts import page_tokens
 
 logger = logging.getLogger(__name__)
 

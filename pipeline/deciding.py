@@ -21,10 +21,10 @@ from pipeline.admission import OUTAGE_CODES, Admission
 from pipeline.core.deadline import DEADLINE
 from pipeline.core.errors import Budget, CallError, ErrorCode, PipelineError
 from pipeline.core.redaction import scrubbed
-from pipeline.gate import Reported
 from pipeline.parts import Key, Piece
 from pipeline.pieces import Pieces
-from pipeline.provider.prompts import PROMPT_VERSION
+from pipeline.providers.prompts import PROMPT_VERSION
+from pipeline.ratelimit import Reported
 from pipeline.tally import Tally
 from pipeline.transitions import Lease
 

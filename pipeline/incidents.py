@@ -23,10 +23,10 @@ from pipeline import transitions
 from pipeline.core.errors import CallFacts, ErrorCode
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState, JobStatus
 from pipeline.core.types import Due, ProviderModel
-from pipeline.gate import Standing
 from pipeline.judging import CODES, Call, Opening, Thresholds, judge_end, judge_start, snapshot
 from pipeline.models import Incident, IncidentJob, Job, ProviderCall
-from pipeline.quotas import resets_at
+from pipeline.ratelimit import Standing
+from pipeline.ratelimit.quota_reset import resets_at
 from pipeline.transitions import Parking
 from pipeline.transitions.holds import REASONS
 

@@ -29,9 +29,8 @@ from pipeline.core.redaction import scrubbed
 from pipeline.core.states import Step
 from pipeline.giving_way import GAVE_WAY
 from pipeline.outcome import Stage, StepResult
-from pipeline.provider.factory import named_provider
+from pipeline.providers.factory import named_provider
 from pipeline.queues import enqueue_step, enqueue_steps, is_first_to_say
-from pipeline.rollup import Leaving, settle
 from pipeline.stages import pages
 from pipeline.stages.pass05 import stage as pass05
 from pipeline.stages.pass1 import stage as pass1
@@ -49,6 +48,7 @@ from pipeline.transitions import (
     park,
     retry_later,
 )
+from pipeline.transitions.rollup import Leaving, settle
 from pipeline.worker_identity import served_beside, worker_identity
 
 logger = logging.getLogger(__name__)

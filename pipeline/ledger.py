@@ -22,9 +22,9 @@ from pipeline.core.errors import CallError, CallFacts, ErrorCode, PipelineError
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Batch
 from pipeline.models.fields import counted, storable
 from pipeline.parts import Key, Piece
-from pipeline.pricing import cost_usd
-from pipeline.provider.base import Provider, Request
-from pipeline.provider.schemas import SCHEMA_VERSION
+from pipeline.providers.base import Provider, Request
+from pipeline.providers.pricing import cost_usd
+from pipeline.providers.schemas import SCHEMA_VERSION
 from pipeline.transitions import Flush, Lease
 
 

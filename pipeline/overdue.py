@@ -14,8 +14,8 @@ from pipeline.core.errors import ErrorCode, LeaseLostError
 from pipeline.core.redaction import scrubbed
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Session
-from pipeline.rollup import Leaving, settle
 from pipeline.transitions import Failure, Lease, fail_step, fenced
+from pipeline.transitions.rollup import Leaving, settle
 
 logger = logging.getLogger(__name__)
 

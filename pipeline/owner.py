@@ -37,7 +37,7 @@ from pipeline.models.fields import milliseconds
 from pipeline.outcome import StepResult
 from pipeline.parts import Key, Piece
 from pipeline.pieces import Accepted, Dividing, Pieces
-from pipeline.provider.base import Provider, Request
+from pipeline.providers.base import Provider, Request
 from pipeline.stopping import grace_left, grace_s, on_stop
 from pipeline.tally import Tally
 from pipeline.transitions import Failure, Flush, Lease, row_of

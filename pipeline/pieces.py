@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from pipeline import selectors
 from pipeline.core.errors import ERRORS, Budget, ErrorCode, PipelineError
 from pipeline.parts import Key, Piece, token_of
-from pipeline.provider.reading import stored_output
+from pipeline.providers.reply_parsing import stored_output
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pipeline.provider.schemas import FoundEntity
+from pipeline.providers.schemas import FoundEntity
 
 IMPLAUSIBLE = "implausible_value"
 UNQUOTED = "number_not_in_quote"

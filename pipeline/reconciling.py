@@ -21,9 +21,9 @@ from pipeline.core.labels import counted
 from pipeline.core.types import Due
 from pipeline.queues import enqueue_steps, entry_id
 from pipeline.registries import Waiting
-from pipeline.rollup import Leaving, settle
 from pipeline.transitions import Recovered
 from pipeline.transitions.recovery import TAKE_LIMIT
+from pipeline.transitions.rollup import Leaving, settle
 
 logger = logging.getLogger(__name__)
 

@@ -17,11 +17,11 @@ from pipeline import incidents, reconciling, transitions
 from pipeline.core.errors import UserError
 from pipeline.core.states import Step
 from pipeline.core.types import Due
-from pipeline.gate.reach import pause_gates, resume_gates
 from pipeline.preview import Preview, Selection
 from pipeline.preview.crowds import Crowd, crowd_preview
-from pipeline.provider.factory import NAMES
+from pipeline.providers.factory import NAMES
 from pipeline.queues import enqueue_step, enqueue_steps
+from pipeline.ratelimit.operator_controls import pause_gates, resume_gates
 from pipeline.reasons import stated
 from pipeline.stages.intake import Received, Submission, receive
 from pipeline.transitions.holds import RELEASE_LIMIT

@@ -21,7 +21,7 @@ from pipeline.models import Job, Session
 from pipeline.preview import Candidate, Ineligible, Preview, Selection, preview
 from pipeline.queues import enqueue_steps
 from pipeline.reasons import stated, stated_if_given
-from pipeline.rollup import Leaving, settle
+from pipeline.transitions.rollup import Leaving, settle
 
 logger = logging.getLogger(__name__)
 

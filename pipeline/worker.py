@@ -39,7 +39,7 @@ from medproc.timing import scaled
 from pipeline import overdue, transitions
 from pipeline.core.deadline import DEADLINE
 from pipeline.core.redaction import scrubbed
-from pipeline.provider import factory
+from pipeline.providers import factory
 from pipeline.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.stopping import grace_s, request_stop
 from pipeline.worker_identity import renew_identity, serve, worker_identity

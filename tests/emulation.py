@@ -7,15 +7,15 @@ import secrets
 from pydantic import BaseModel
 
 from pipeline.core.types import PageSlice
-from pipeline.provider.base import Request
-from pipeline.provider.gemini import GeminiProvider
-from pipeline.provider.prompts import (
+from pipeline.providers.base import Request
+from pipeline.providers.gemini import GeminiProvider
+from pipeline.providers.prompts import (
     PROMPT_VERSION,
     estimate_tokens,
     render_discovery,
     render_entities,
 )
-from pipeline.provider.schemas import DiscoveryReply, EntityReply
+from pipeline.providers.schemas import DiscoveryReply, EntityReply
 
 MODEL = "gemini-3.5-flash-lite"
 TEXT = "Medications: lisinopril 20 mg by mouth daily.\nAllergies: NKDA."

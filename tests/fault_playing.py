@@ -22,7 +22,6 @@ from django.test import override_settings
 from gemini_emulator import Emulator
 from pipeline import jobs
 from pipeline.core.states import Step
-from pipeline.gate import Gate, GateState
 from pipeline.models import (
     Batch,
     Chunk,
@@ -36,7 +35,8 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from pipeline.provider.factory import warm
+from pipeline.providers.factory import warm
+from pipeline.ratelimit import Gate, GateState
 from pipeline.services import provider_resume
 from pipeline.stages.intake import Received
 from tests import records

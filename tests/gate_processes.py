@@ -18,9 +18,9 @@ import redis
 
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.fanout import Decision, FanOut, Item, Limits
-from pipeline.gate import Gate, Later, Outcome, Quota, Role, Ticket, Tuning, Why
-from pipeline.gate.gate import gate_client
-from pipeline.gate.scripts import keys_of
+from pipeline.ratelimit import Gate, Later, Outcome, Quota, Role, Ticket, Tuning, Why
+from pipeline.ratelimit.limiter import gate_client
+from pipeline.ratelimit.scripts import keys_of
 from tests.gate_simulation import UNLIMITED, admitted, ask
 from tests.gated_fanout import Answer, GatedRun, half_limited
 from tests.workers import until

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import redis
 
 from pipeline.core.errors import ErrorCode
-from pipeline.gate import Ask, Gate, Go, Later, Outcome, Quota, Reported, Ticket, Tuning
+from pipeline.ratelimit import Ask, Gate, Go, Later, Outcome, Quota, Reported, Ticket, Tuning
 
 LUA_CLOCK = "local function clock() return tonumber(table.remove(ARGV)) end"
 BEGIN = 1_900_000_000.0

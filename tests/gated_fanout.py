@@ -14,7 +14,7 @@ import redis
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
 from pipeline.fanout.simulated import SimulatedClock, SimulatedExecutor
-from pipeline.gate import Ask, Gate, Later, Outcome, Role, Ticket, Tuning
+from pipeline.ratelimit import Ask, Gate, Later, Outcome, Role, Ticket, Tuning
 from tests.gate_simulation import BEGIN, LUA_CLOCK, UNLIMITED
 
 Answer = Callable[[Ticket], None]

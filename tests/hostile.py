@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw
 from reportlab.lib.colors import black, white
 from reportlab.pdfgen import canvas
 
-from pipeline.reader import RefusalCode
+from pipeline.documents.reader import RefusalCode
 
 NOTE = (
     "Northgate Clinic - Progress note",

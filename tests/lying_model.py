@@ -15,7 +15,7 @@ from typing import Any
 
 from django.test import override_settings
 
-from pipeline.provider.prompts import Question, read_prompt
+from pipeline.providers.prompts import Question, read_prompt
 
 Say = Callable[[Question], dict[str, Any]]
 """From what is asked to the fields of the reply; the item token is put in unless given."""

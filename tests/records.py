@@ -21,7 +21,7 @@ from medproc.env import PROJECT_ROOT
 from pipeline import jobs
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, ShellFile
-from pipeline.provider.factory import warm
+from pipeline.providers.factory import warm
 from pipeline.services import record_submit
 from pipeline.stages.intake import Received, Submission
 

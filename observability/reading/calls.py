@@ -15,13 +15,14 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import UUID
 
-from pipeline import reader, selectors
+from pipeline import selectors
 from pipeline.attaching import Source
 from pipeline.core.types import PageSlice, PageText
+from pipeline.documents import reader
 from pipeline.models import OUTCOME_OK, Batch, Chunk, Page, ProviderCall, ProviderPayload
 from pipeline.parts import half, token_of
-from pipeline.provider.base import Attachment
-from pipeline.provider.prompts import PROMPT_VERSION, render_discovery, render_entities
+from pipeline.providers.base import Attachment
+from pipeline.providers.prompts import PROMPT_VERSION, render_discovery, render_entities
 from pipeline.stages.pass1.encounter import EncounterText
 
 LONGEST_REPLY = 2_000_000

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core import signing
 
-from pipeline import reader, storage
+from pipeline.documents import reader, storage
 
 AT_ONCE = 2
 """Children of a process at the same time; one has up to `Limits.memory_bytes`."""

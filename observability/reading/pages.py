@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from observability.reading.marks import Box, Place, Run, boxes, halves, runs
-from pipeline import reader
+from pipeline.documents import reader
 from pipeline.models import AlignmentKind, Entity, Page, PageSource, ShellFile
 
 UNITS = 1000.0

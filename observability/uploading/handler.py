@@ -17,7 +17,7 @@ from django.core.files.uploadhandler import SkipFile, StopUpload, TemporaryFileU
 
 from observability.rights import Right
 from pipeline.core.errors import ErrorCode
-from pipeline.storage import NO_ROOM
+from pipeline.documents.storage import NO_ROOM
 
 LEFT_OUT = "files_left_out"
 """Attribute of a request: names and codes of the files that were not kept."""

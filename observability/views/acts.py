@@ -21,7 +21,7 @@ from pipeline.core.labels import PASS_TITLES, Word
 from pipeline.core.states import IncidentState
 from pipeline.liveness import clock_ticks
 from pipeline.models import Incident, Pause
-from pipeline.provider.factory import named_provider
+from pipeline.providers.factory import named_provider
 from pipeline.reasons import ReasonError
 
 

@@ -18,7 +18,7 @@ from observability.reading.pages import page_view
 from observability.rights import Right
 from observability.views.guard import Seen, page, phi, reading
 from observability.views.shown import shown
-from pipeline import reader
+from pipeline.documents import reader
 from pipeline.models import Page, ProviderCall, ShellFile
 
 NO_IMAGE = "text/plain; charset=utf-8"

@@ -8,8 +8,8 @@ deadlock at limits of 1 (`spec.md` points 1 to 9 and 26).
 
 from __future__ import annotations
 
-from .core import Admit, Call, Decide
-from .events import (
+from pipeline.fanout.core import Admit, Call, Decide
+from pipeline.fanout.events import (
     DEADLINE,
     AttemptFailed,
     CallTimedOut,
@@ -33,8 +33,8 @@ from .events import (
     Succeeded,
     Tick,
 )
-from .run import FanOut
-from .threads import CallFunction, Clock, Executor, Outcome, StopRequest
+from pipeline.fanout.run import FanOut
+from pipeline.fanout.threads import CallFunction, Clock, Executor, Outcome, StopRequest
 
 __all__ = [
     "DEADLINE",

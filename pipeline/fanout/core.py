@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias
 
-from .events import (
+from pipeline.fanout.events import (
     DEADLINE,
     AttemptFailed,
     CallTimedOut,
@@ -41,7 +41,7 @@ from .events import (
     Succeeded,
     Tick,
 )
-from .line import Entry, Group, Line
+from pipeline.fanout.line import Entry, Group, Line
 
 Decide: TypeAlias = Callable[[Item[K, G], int, BaseException, float], Decision[K, G]]
 Admit: TypeAlias = Callable[[Item[K, G], float], float | None]

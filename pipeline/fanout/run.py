@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Generic, Self, cast
 
-from .core import Admit, Decide, Scheduler
-from .events import Event, Finished, G, Item, K, Limits, R, Stopped
-from .threads import (
+from pipeline.fanout.core import Admit, Decide, Scheduler
+from pipeline.fanout.events import Event, Finished, G, Item, K, Limits, R, Stopped
+from pipeline.fanout.threads import (
     CallFunction,
     Clock,
     Executor,

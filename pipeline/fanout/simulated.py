@@ -10,9 +10,9 @@ import heapq
 from collections.abc import Callable
 from typing import Generic
 
-from .core import Call
-from .events import G, Item, K, R
-from .threads import CallFunction, Clock, Outcome, StopRequest
+from pipeline.fanout.core import Call
+from pipeline.fanout.events import G, Item, K, R
+from pipeline.fanout.threads import CallFunction, Clock, Outcome, StopRequest
 
 
 class SimulatedClock:

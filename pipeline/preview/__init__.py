@@ -17,8 +17,8 @@ from pipeline.core.errors import CallFacts
 from pipeline.preview.choosing import Found, found_by, waits_for_retry, why_not_retried
 from pipeline.preview.costs import candidates, output_share, quota_minutes, same_versions
 from pipeline.preview.values import JOBS_LIMIT, Candidate, Ineligible, Preview, Selection
-from pipeline.pricing import cost_usd
-from pipeline.provider.factory import named_provider
+from pipeline.providers.factory import named_provider
+from pipeline.providers.pricing import cost_usd
 
 __all__ = [
     "JOBS_LIMIT",

@@ -21,7 +21,7 @@ from pipeline.core.types import ProviderModel
 from pipeline.models import Batch, Chunk, EncounterResult, Job, ProviderCall
 from pipeline.preview.choosing import RECORD, Found, of_records
 from pipeline.preview.values import Candidate
-from pipeline.provider.prompts import (
+from pipeline.providers.prompts import (
     PROMPT_VERSION,
     estimate_tokens,
     render_discovery,

@@ -22,7 +22,7 @@ from pipeline.models import Batch, Job
 from pipeline.preview import JOBS_LIMIT, Candidate, Ineligible, Preview, costed
 from pipeline.preview.choosing import Found, oldest
 from pipeline.preview.costs import quota_minutes
-from pipeline.provider.factory import named_provider
+from pipeline.providers.factory import named_provider
 from pipeline.transitions import Scope
 from pipeline.transitions.stale import STALE_S, Stale
 

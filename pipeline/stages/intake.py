@@ -14,10 +14,10 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from pipeline import reader, storage
 from pipeline.core.db_errors import is_away
 from pipeline.core.errors import ErrorCode, InputError
 from pipeline.core.states import JobStatus, Step
+from pipeline.documents import reader, storage
 from pipeline.models import Job, Patient, Session, ShellFile, Summary
 from pipeline.models.fields import storable
 

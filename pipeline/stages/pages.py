@@ -13,9 +13,9 @@ from functools import partial
 from django.conf import settings
 
 from medproc.timing import scaled
-from pipeline import reader, storage
 from pipeline.core import deadline
 from pipeline.core.errors import ErrorCode, PipelineError
+from pipeline.documents import reader, storage
 from pipeline.giving_way import GAVE_WAY, GivingWay
 from pipeline.keeping import kept, kept_call
 from pipeline.models import Job, Page, PageSource, Session, ShellFile, Summary

@@ -7,7 +7,8 @@ batch last.
 
 from __future__ import annotations
 
-from pipeline.transitions.cancelling import cancel, cancel_asked
+from pipeline.transitions.cancellation import cancel, cancel_asked
+from pipeline.transitions.claim_order import give_back_after_s, should_give_way
 from pipeline.transitions.flush import ENCOUNTER_COLUMNS, Flush, row_of, write
 from pipeline.transitions.holds import (
     end_pauses,
@@ -45,7 +46,6 @@ from pipeline.transitions.steps import (
     park,
     settle_discovery,
 )
-from pipeline.transitions.waiting import give_back_after_s, should_give_way
 
 __all__ = [
     "ENCOUNTER_COLUMNS",

@@ -22,7 +22,7 @@ from pipeline.core.states import CALLING_STEPS, HOLDING_KINDS, IncidentKind, Ste
 from pipeline.core.types import Due, ProviderModel
 from pipeline.models import Pause
 from pipeline.models.fields import ClockTimestamp
-from pipeline.transitions.waiting import BEST_WAITING, parameters
+from pipeline.transitions.claim_order import BEST_WAITING, parameters
 
 RELEASE_LIMIT = 500
 """Jobs of one release; the next one takes the rest."""

@@ -21,10 +21,10 @@ from pipeline.core.deadline import DEADLINE
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import WORKFLOW_STEP, Step
 from pipeline.core.types import ProviderModel
+from pipeline.transitions.claim_order import BEST_PROBE, BEST_WAITING, FIRST_WAITING, parameters
 from pipeline.transitions.holds import hold_on, park_waiting
 from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.record_batches import is_over_full
-from pipeline.transitions.waiting import BEST_PROBE, BEST_WAITING, FIRST_WAITING, parameters
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from django.db import connection, transaction
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, Step
 from pipeline.core.types import Due
-from pipeline.transitions.cancelling import cancel_asked
+from pipeline.transitions.cancellation import cancel_asked
 from pipeline.transitions.history import noted_sql
 from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease

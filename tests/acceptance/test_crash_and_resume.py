@@ -25,7 +25,7 @@ from pipeline import services
 from pipeline.core.states import Step
 from pipeline.models import Batch, Chunk, Encounter, Entity, Job, Page, ProviderCall, ShellFile
 from pipeline.parts import Piece, token_of
-from pipeline.provider.local import LocalProvider
+from pipeline.providers.local import LocalProvider
 from pipeline.queues import queue_depths
 from pipeline.stages.intake import Received
 from pipeline.stages.pass1.stage import _Batches

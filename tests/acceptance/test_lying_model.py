@@ -18,7 +18,7 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from pipeline.provider.prompts import Question
+from pipeline.providers.prompts import Question
 from tests import records
 from tests.lying_model import Say, lying_model
 from tests.running import astray

@@ -23,8 +23,8 @@ from gemini_emulator.recorded_rows import prove_log
 from gemini_emulator.request_log import LogLine
 from gemini_emulator.scenario import load_scenario
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus
-from pipeline.gate import Breaker, Gate
 from pipeline.models import Batch, Incident, Job, ProviderCall, ShellFile
+from pipeline.ratelimit import Breaker, Gate
 from pipeline.stages.intake import Received
 from tests import records
 from tests.running import RECORD_PATIENCE_S, astray, ended

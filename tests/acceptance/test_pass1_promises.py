@@ -18,7 +18,7 @@ from pipeline.models import (
     ProviderPayload,
     ShellFile,
 )
-from pipeline.provider.prompts import render_entities
+from pipeline.providers.prompts import render_entities
 from pipeline.stages.pass1.encounter import EncounterText
 from pipeline.stopping import STOP, request_stop
 from tests import records

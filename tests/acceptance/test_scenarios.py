@@ -19,7 +19,6 @@ from gemini_emulator.recorded_rows import prove_log
 from gemini_emulator.request_log import LogLine
 from pipeline import services
 from pipeline.core.states import IncidentState, JobStatus
-from pipeline.gate import Gate
 from pipeline.models import (
     Batch,
     Chunk,
@@ -30,7 +29,8 @@ from pipeline.models import (
     ProviderCall,
     ShellFile,
 )
-from pipeline.quotas import day_ends_at
+from pipeline.ratelimit import Gate
+from pipeline.ratelimit.quota_reset import day_ends_at
 from pipeline.stages.intake import Received
 from tests import records
 from tests.running import RECORD_PATIENCE_S, astray, ended

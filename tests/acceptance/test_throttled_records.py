@@ -14,8 +14,8 @@ from django.conf import settings as django_settings
 
 from gemini_emulator import Emulator
 from gemini_emulator.recorded_rows import prove_log
-from pipeline.gate import Gate
 from pipeline.models import Batch, Chunk, Job, ProviderCall, ShellFile
+from pipeline.ratelimit import Gate
 from tests import records
 from tests.rows import crashes_of
 from tests.running import astray, ended

@@ -20,7 +20,6 @@ from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Pause, RecordBatch
 from pipeline.overdue import leases_of
-from pipeline.rollup import Leaving, settle
 from pipeline.transitions import (
     Failure,
     Lease,
@@ -35,7 +34,8 @@ from pipeline.transitions import (
     settle_record_batches,
     should_give_way,
 )
-from pipeline.transitions.waiting import BEST_WAITING, parameters
+from pipeline.transitions.claim_order import BEST_WAITING, parameters
+from pipeline.transitions.rollup import Leaving, settle
 from tests.rows import a_job
 
 LARGE, SMALL = 2, 0

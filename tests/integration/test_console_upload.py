@@ -20,7 +20,7 @@ from django.urls import reverse
 from observability.rights import ROLES, Right, Role
 from observability.uploading.batches import KIND
 from observability.uploading.sweeping import OLD_S, sweep
-from pipeline import storage
+from pipeline.documents import storage
 from pipeline.models import Job, Patient, RecordBatch, ShellFile
 from tests.deeds import deeds
 from tests.integration.test_storage_full import no_room, stored

@@ -12,7 +12,7 @@ import pytest
 
 from gemini_emulator.faults import FAULTS
 from pipeline.core.states import Step
-from pipeline.provider.reading import FINISHES
+from pipeline.providers.reply_parsing import FINISHES
 from tests.fault_matrix import FAULT, MATRIX, Budget, End, Lasts, Row
 from tests.fault_playing import (
     IN_OUTAGE,

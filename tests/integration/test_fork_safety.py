@@ -11,9 +11,9 @@ import pytest
 
 from gemini_emulator import Emulator
 from pipeline.core.errors import CallError
-from pipeline.provider.base import Reply, Request
-from pipeline.provider.gemini import GeminiProvider
-from pipeline.provider.schemas import EntityReply
+from pipeline.providers.base import Reply, Request
+from pipeline.providers.gemini import GeminiProvider
+from pipeline.providers.schemas import EntityReply
 from tests.emulation import entities_request, gemini
 
 # A process with threads of its own (xdist's) is exactly what may be forked here.

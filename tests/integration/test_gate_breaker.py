@@ -8,8 +8,19 @@ import pytest
 import redis
 
 from pipeline.core.errors import ErrorCode
-from pipeline.gate import Breaker, Gate, Go, Later, Outcome, Quota, Standing, Ticket, Tuning, Why
-from pipeline.gate.types import KINDS, Kind
+from pipeline.ratelimit import (
+    Breaker,
+    Gate,
+    Go,
+    Later,
+    Outcome,
+    Quota,
+    Standing,
+    Ticket,
+    Tuning,
+    Why,
+)
+from pipeline.ratelimit.types import KINDS, Kind
 from tests.gate_simulation import (
     BEGIN,
     Simulation,

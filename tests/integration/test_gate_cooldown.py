@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from pipeline.core.errors import ErrorCode
-from pipeline.gate import Counters, Outcome, Role, Tuning, Why
+from pipeline.ratelimit import Counters, Outcome, Role, Tuning, Why
 from tests.gate_simulation import (
     BEGIN,
     Simulation,

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 import redis
 
-from pipeline.gate import Go, Later, Quota, Why
+from pipeline.ratelimit import Go, Later, Quota, Why
 from tests.gate_simulation import (
     BEGIN,
     Provider,

@@ -8,7 +8,7 @@ import redis
 
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.fanout.simulated import SimulatedClock
-from pipeline.gate import Breaker, Ticket
+from pipeline.ratelimit import Breaker, Ticket
 from tests.gated_fanout import Answer, half_limited, limited_calls, simulated_run
 
 ITEMS = [f"item-{n}" for n in range(100)]

@@ -14,8 +14,8 @@ from django.utils import timezone
 from pipeline import services, transitions
 from pipeline.admission import Admission
 from pipeline.core.states import IncidentKind, JobStatus, Step
-from pipeline.gate import Gate, GateState, Go, Later, Standing, Why
 from pipeline.models import Job, Pause
+from pipeline.ratelimit import Gate, GateState, Go, Later, Standing, Why
 from pipeline.transitions import claim, fenced, park
 from tests.emulation import gemini
 from tests.gate_simulation import BEGIN, LUA_CLOCK, UNLIMITED, Simulation, ask

@@ -16,7 +16,7 @@ import pytest
 import redis
 
 from pipeline.core.errors import ErrorCode
-from pipeline.gate import GateState, Role, Tuning
+from pipeline.ratelimit import GateState, Role, Tuning
 from tests.gate_processes import (
     FAST,
     SPAWN,

@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from pipeline.core.errors import ErrorCode
-from pipeline.gate import Go, Later, Outcome, Quota, Tuning, Why
-from pipeline.quotas import day_ends_at
+from pipeline.ratelimit import Go, Later, Outcome, Quota, Tuning, Why
+from pipeline.ratelimit.quota_reset import day_ends_at
 from tests.gate_simulation import (
     BEGIN,
     Provider,

@@ -17,8 +17,8 @@ from pytest_django.fixtures import Settings
 from medproc.embedded import Places, throw_away_servers
 from medproc.env import Environment
 from pipeline.core.errors import ErrorCode
-from pipeline.gate import Gate, Go, Later, LocalLimit, Outcome, Quota, Ticket, Tuning, Why
-from pipeline.gate.gate import AWAY_FOR_S, gate_client
+from pipeline.ratelimit import Gate, Go, Later, LocalLimit, Outcome, Quota, Ticket, Tuning, Why
+from pipeline.ratelimit.limiter import AWAY_FOR_S, gate_client
 from tests.gate_processes import FAST, SPAWN, closed_until_frozen, gate_on
 from tests.gate_simulation import UNLIMITED, admitted, ask, fail
 from tests.workers import until
@@ -122,7 +122,7 @@ def test_a_redis_that_did_not_answer_is_not_asked_again_at_each_ask(
 def test_a_process_says_once_a_minute_that_redis_is_away_and_once_that_it_is_back(
     places: Places, frozen: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.WARNING, "pipeline.gate.gate")
+    caplog.set_level(logging.WARNING, "pipeline.ratelimit.limiter")
     clock = Clock()
     gate = gate_of(places, clock, UNLIMITED)
     for _ in range(6):

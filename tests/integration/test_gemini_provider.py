@@ -15,10 +15,10 @@ from gemini_emulator import Emulator
 from gemini_emulator.faults import BLOCK_REASONS, FINISH_REASONS
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.core.types import PageSlice
-from pipeline.provider.base import Attachment, Provider, Reply, Request
-from pipeline.provider.gemini import THINKING, GeminiProvider
-from pipeline.provider.prompts import estimate_tokens, render_entities
-from pipeline.provider.schemas import DiscoveryReply, EntityReply
+from pipeline.providers.base import Attachment, Provider, Reply, Request
+from pipeline.providers.gemini import THINKING, GeminiProvider
+from pipeline.providers.prompts import estimate_tokens, render_entities
+from pipeline.providers.schemas import DiscoveryReply, EntityReply
 from tests import hostile
 from tests.emulation import MODEL, TEXT, discovery_request, entities_request, gemini
 

@@ -24,7 +24,7 @@ from pipeline.core.errors import CallFacts, ErrorCode
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step
 from pipeline.judging import Thresholds
 from pipeline.models import Incident, IncidentJob, Job, Pause, ProviderCall
-from pipeline.quotas import day_ends_at
+from pipeline.ratelimit.quota_reset import day_ends_at
 from pipeline.transitions import Failure, claim, close_incident, fail_step, fenced, park
 from tests import records
 from tests.incident_rows import GEMINI, OTHER_MODEL, an_incident, calls

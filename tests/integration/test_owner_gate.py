@@ -10,8 +10,8 @@ import pytest
 from django.conf import settings as django_settings
 
 from pipeline import admission, jobs
-from pipeline.gate import Gate
 from pipeline.models import Batch, Incident, Job, ProviderCall
+from pipeline.ratelimit import Gate
 from pipeline.stages.intake import Received
 from tests import records
 from tests.short_records import short_record

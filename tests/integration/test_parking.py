@@ -17,7 +17,7 @@ from pipeline.core.errors import UserError
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step, WorkStatus
 from pipeline.models import Batch, EncounterResult, IncidentJob, Job, Session
 from pipeline.outcome import StepResult
-from pipeline.provider.factory import named_provider
+from pipeline.providers.factory import named_provider
 from pipeline.queues import entry_id
 from pipeline.transitions import Parking, claim, fenced, park
 from tests import records

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.reader import (
+from pipeline.documents.reader import (
     HIDDEN_TEXT,
     REPAIRED,
     InputRefused,
@@ -23,7 +23,7 @@ from pipeline.reader import (
     ReaderError,
     probe,
     read_pages,
-    watch,
+    watchdog,
 )
 from tests import hostile
 
@@ -45,7 +45,7 @@ def children() -> list[str]:
     """Return the ids of the reader's children of this process that still live."""
     tasks = Path(f"/proc/{os.getpid()}/task")
     found = [pid for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
-    return [pid for pid in found if b"pipeline.reader.child" in command_line(pid)]
+    return [pid for pid in found if b"pipeline.documents.reader.child" in command_line(pid)]
 
 
 def command_line(pid: str) -> bytes:
@@ -166,7 +166,7 @@ def test_a_child_killed_from_outside_is_replaced_once_and_no_page_is_lost(tmp_pa
 def test_a_child_that_hangs_is_killed_at_its_deadline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "_PATIENCE", 1)
+    monkeypatch.setattr(watchdog, "_PATIENCE", 1)
     path = write(tmp_path, hostile.note_pdf(2000))
     pages = read_pages(path, 1, 2000, Limits(seconds_per_page=2.0))
     next(pages)
@@ -218,7 +218,7 @@ def test_the_child_dies_with_its_parent(tmp_path: Path) -> None:
         """
         import sys, os
         from pathlib import Path
-        from pipeline.reader import read_pages
+        from pipeline.documents.reader import read_pages
         pages = read_pages(sys.argv[1], 1, 2000)
         next(pages)
         print(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(), flush=True)

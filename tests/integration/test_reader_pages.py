@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from reportlab.pdfgen import canvas
 
-from pipeline.reader import (
+from pipeline.documents.reader import (
     TEXT_LAYER_REJECTED,
     InputRefused,
     MediaType,

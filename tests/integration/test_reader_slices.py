@@ -10,7 +10,7 @@ import pikepdf
 import pytest
 from PIL import Image
 
-from pipeline.reader import InputRefused, Limits, MediaType, read_pages, slice_pages
+from pipeline.documents.reader import InputRefused, Limits, MediaType, read_pages, slice_pages
 from tests import hostile
 from tests.hostile import HOSTILE, Hostile
 

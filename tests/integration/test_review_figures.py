@@ -22,8 +22,8 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.models.fields import INTEGER_MAX
-from pipeline.provider.base import Provider, Reply, Request
-from pipeline.provider.factory import provider_for
+from pipeline.providers.base import Provider, Reply, Request
+from pipeline.providers.factory import provider_for
 from pipeline.stages.pass1 import stage as pass1
 from pipeline.transitions.flush import _json
 from tests import records

@@ -8,7 +8,7 @@ import pytest
 from django.core.files.storage import default_storage
 from django.db import DatabaseError, DataError, OperationalError, connections
 
-from pipeline import storage
+from pipeline.documents import storage
 from pipeline.models import Job, Patient, ShellFile
 from pipeline.queues import queue_depths
 from pipeline.services import record_submit

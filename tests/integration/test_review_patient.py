@@ -20,7 +20,7 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from pipeline.provider.prompts import Question
+from pipeline.providers.prompts import Question
 from pipeline.stages.intake import Received
 from pipeline.stages.pass05 import stage as pass05
 from pipeline.transitions import claim

@@ -22,7 +22,7 @@ from pipeline.models import (
     Session,
     Summary,
 )
-from pipeline.provider.base import Reply, Request
+from pipeline.providers.base import Reply, Request
 from pipeline.stages.intake import Received
 from pipeline.stages.pass1 import stage as pass1
 from pipeline.stopping import STOP

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline import jobs
 from pipeline.models import Batch, Entity, Job
-from pipeline.provider.prompts import Question
+from pipeline.providers.prompts import Question
 from tests import records
 from tests.lying_model import lying_model
 from tests.short_records import DRUG, PATIENT, short_record

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.types import PageText, Span
-from pipeline.provider.schemas import Category, FoundEntity
+from pipeline.providers.schemas import Category, FoundEntity
 from pipeline.stages.pass1.align import Alignment, Match, Outcome, align, align_all, merge
 
 

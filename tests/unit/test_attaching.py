@@ -13,13 +13,13 @@ import pytest
 from pipeline.attaching import HeldBytes, Source
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.core.types import PageSlice, PageText
-from pipeline.provider.base import Attachment
-from pipeline.provider.prompts import (
+from pipeline.documents.reader import Limits
+from pipeline.providers.base import Attachment
+from pipeline.providers.prompts import (
     read_prompt,
     render_discovery,
     render_entities,
 )
-from pipeline.reader import Limits
 from tests import hostile
 from tests.emulation import MODEL
 

@@ -12,8 +12,8 @@ from google.genai import errors as sdk
 
 from gemini_emulator import api_bodies
 from pipeline.core.errors import CallError, ErrorCode
-from pipeline.provider import classify as subject
-from pipeline.provider.classify import Border, classify
+from pipeline.providers import error_mapping as subject
+from pipeline.providers.error_mapping import Border, classify
 
 HELP = {"@type": "type.googleapis.com/google.rpc.Help", "links": [{"url": "https://x.test"}]}
 PHI = "Mrs Eleanor Rigby, MRN 123456"

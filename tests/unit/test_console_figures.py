@@ -18,9 +18,9 @@ from observability.rows import RecordRows
 from observability.templatetags import console
 from observability.timeline import IDLE_WIDTH, LISTED, WIDTH, Band, Call, timeline
 from pipeline.core.states import Step
-from pipeline.gate import Breaker, GateState
 from pipeline.models import Batch, Encounter, ProviderCall
-from pipeline.quotas import day_ends_at
+from pipeline.ratelimit import Breaker, GateState
+from pipeline.ratelimit.quota_reset import day_ends_at
 
 NOW = datetime(2026, 11, 28, 3, 0, tzinfo=UTC)
 OPEN = GateState(

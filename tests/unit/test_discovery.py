@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.types import PageSlice
-from pipeline.provider.local.discovery import discover
-from pipeline.provider.prompts import read_prompt, render_discovery
-from pipeline.provider.schemas import DiscoveryReply, FoundEncounter
+from pipeline.providers.local.discovery import discover
+from pipeline.providers.prompts import read_prompt, render_discovery
+from pipeline.providers.schemas import DiscoveryReply, FoundEncounter
 
 TOKEN = "0123456789abcdef"
 VISIT = """North Clinic

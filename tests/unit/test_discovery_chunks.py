@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.types import PageSlice, PageText
-from pipeline.provider.local.discovery import discover
-from pipeline.provider.prompts import read_prompt, render_discovery
+from pipeline.providers.local.discovery import discover
+from pipeline.providers.prompts import read_prompt, render_discovery
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, check, reconcile
 
 TOKEN = "0123456789abcdef"

@@ -17,9 +17,9 @@ from gemini_emulator.fault_script import Call, Script, load_script, read_rules
 from gemini_emulator.faults import FAULTS, FINISH_REASONS, Draft, Setting
 from gemini_emulator.latency import read_latency
 from gemini_emulator.limits import Limits
-from pipeline.provider.prompts import read_prompt
-from pipeline.provider.schemas import EntityReply
-from pipeline.provider.wire_schema import wire_schema
+from pipeline.providers.json_schema import wire_schema
+from pipeline.providers.prompts import read_prompt
+from pipeline.providers.schemas import EntityReply
 from tests.emulation import entities_request
 
 

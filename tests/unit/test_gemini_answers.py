@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from pipeline.core.errors import CallError, ErrorCode
-from pipeline.provider.gemini import GeminiProvider
+from pipeline.providers.gemini import GeminiProvider
 from tests.emulation import MODEL, entities_request
 
 GATEWAY = "<html><body>Défaut de la passerelle</body></html>"

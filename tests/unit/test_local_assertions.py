@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pipeline.core.types import PageSlice
-from pipeline.provider.local.assertions import Assertion
-from pipeline.provider.local.document import compose
-from pipeline.provider.local.reading import Reading
+from pipeline.providers.local.assertions import Assertion
+from pipeline.providers.local.document import compose
+from pipeline.providers.local.document_state import Reading
 
 
 def judge(text: str, mention: str) -> Assertion:

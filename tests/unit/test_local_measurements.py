@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.provider.schemas import FoundEntity
+from pipeline.providers.schemas import FoundEntity
 from tests.unit.test_local_provider import ask, page
 
 

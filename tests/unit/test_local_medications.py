@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.provider.local.medications import misspelt
-from pipeline.provider.schemas import FoundEntity
+from pipeline.providers.local.medications import misspelt
+from pipeline.providers.schemas import FoundEntity
 from tests.unit.test_local_provider import ask, page
 
 

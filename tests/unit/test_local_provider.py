@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.core.types import PageSlice
-from pipeline.provider.base import Provider, Request
-from pipeline.provider.local import LocalProvider, answer
-from pipeline.provider.prompts import render_discovery, render_entities
-from pipeline.provider.schemas import DiscoveryReply, EntityReply
+from pipeline.providers.base import Provider, Request
+from pipeline.providers.local import LocalProvider, answer
+from pipeline.providers.prompts import render_discovery, render_entities
+from pipeline.providers.schemas import DiscoveryReply, EntityReply
 
 TOKEN = "0123456789abcdef"
 NOTE = (

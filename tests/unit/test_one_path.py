@@ -9,7 +9,7 @@ from medproc.env import PROJECT_ROOT
 
 PATH = "pipeline/owner.py"
 """Where a pass's call is made, behind the gate and before the ledger."""
-PROVIDERS = "pipeline/provider/"
+PROVIDERS = "pipeline/providers/"
 """One warms itself up, in memory; the emulator answers with another."""
 
 

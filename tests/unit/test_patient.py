@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.core.identity import Identity, digests
 from pipeline.core.types import PageText
-from pipeline.provider.schemas import FoundEncounter, LineSpan
+from pipeline.providers.schemas import FoundEncounter, LineSpan
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, Rule, reconcile
 
 KEY = b"a key of the installation"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.types import PageText, Span, slices
-from pipeline.provider.prompts import estimate_tokens
+from pipeline.providers.prompts import estimate_tokens
 from pipeline.stages.pass1.boundaries import Safety, is_heading, is_row, judge
 from pipeline.stages.pass1.planner import Bounds, PlannedBatch, context_for, plan
 

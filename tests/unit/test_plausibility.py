@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.plausibility import doubts, unquoted
-from pipeline.provider.schemas import FoundEntity
+from pipeline.providers.schemas import FoundEntity
 
 
 def found(category: str, name: str, value: str, reference_range: str | None = None) -> list[str]:

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipeline.provider import factory
-from pipeline.provider.factory import provider_for, warm
-from pipeline.provider.gemini import GeminiProvider
-from pipeline.provider.local import LocalProvider
+from pipeline.providers import factory
+from pipeline.providers.factory import provider_for, warm
+from pipeline.providers.gemini import GeminiProvider
+from pipeline.providers.local import LocalProvider
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,7 +68,7 @@ def test_warming_makes_no_client(name: str) -> None:
 def test_local_use_never_loads_the_sdk() -> None:
     program = (
         "import sys; from types import SimpleNamespace as S;"
-        "from pipeline.provider.factory import provider_for, warm;"
+        "from pipeline.providers.factory import provider_for, warm;"
         "s = S(MEDPROC_PROVIDER='local'); warm(s); provider_for(s);"
         "sys.exit(any(m.startswith(('google', 'httpx')) for m in sys.modules))"
     )

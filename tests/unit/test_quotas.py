@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipeline.quotas import SPEND_PAUSE_S, day_ends_at, resets_at
+from pipeline.ratelimit.quota_reset import SPEND_PAUSE_S, day_ends_at, resets_at
 
 PER_DAY = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
 

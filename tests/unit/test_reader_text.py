@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.reader.plausible import plausible
-from pipeline.reader.rows import Token, clean, compose, merge_rows, reading_order, reading_turn
+from pipeline.documents.reader.text_quality import plausible
+from pipeline.documents.reader.text_rows import (
+    Token,
+    clean,
+    compose,
+    merge_rows,
+    reading_order,
+    reading_turn,
+)
 
 
 def line(text: str, x: float, y: float) -> list[Token]:

@@ -9,9 +9,18 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-import pipeline.reader
-from pipeline.reader import InputRefused, Limits, MediaType, PageRead, Word, refusals, sniff, wire
-from pipeline.reader.blank import is_uniform
+import pipeline.documents.reader
+from pipeline.documents.reader import (
+    InputRefused,
+    Limits,
+    MediaType,
+    PageRead,
+    Word,
+    ipc,
+    refusals,
+    sniff,
+)
+from pipeline.documents.reader.blank import is_uniform
 from tests import hostile
 
 
@@ -51,9 +60,9 @@ def test_a_page_comes_over_the_wire_as_it_was() -> None:
         warnings=("rendered_smaller",),
     )
 
-    kind, body = wire.decode(wire.encode("page", wire.pack_page(page)))
+    kind, body = ipc.decode(ipc.encode("page", ipc.pack_page(page)))
 
-    assert (kind, wire.unpack_page(body)) == ("page", page)
+    assert (kind, ipc.unpack_page(body)) == ("page", page)
 
 
 def test_a_refusal_says_in_one_line_what_to_do() -> None:
@@ -101,11 +110,13 @@ def test_a_scan_is_not_uniform() -> None:
 
 
 def test_what_the_reader_exports_exists() -> None:
-    assert all(hasattr(pipeline.reader, name) for name in pipeline.reader.__all__)
+    assert all(
+        hasattr(pipeline.documents.reader, name) for name in pipeline.documents.reader.__all__
+    )
 
 
 def test_the_reader_imports_neither_django_nor_the_rest_of_the_project() -> None:
-    folder = Path(pipeline.reader.__file__).parent
+    folder = Path(pipeline.documents.reader.__file__).parent
     imported = {
         (node.level, node.module or "")
         for path in folder.glob("*.py")

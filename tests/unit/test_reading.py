@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.errors import CallError, ErrorCode, ReplyError
-from pipeline.provider.reading import FINISHES, read_reply
-from pipeline.provider.schemas import EntityReply
+from pipeline.providers.reply_parsing import FINISHES, read_reply
+from pipeline.providers.schemas import EntityReply
 from tests.emulation import entities_request
 
 TOKEN = "ab" * 16

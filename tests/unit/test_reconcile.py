@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline.core.errors import ErrorCode, ReplyError
 from pipeline.core.identity import Identity, digests
 from pipeline.core.types import PageText, Span
-from pipeline.provider.schemas import EncounterType, FoundEncounter, LineSpan
+from pipeline.providers.schemas import EncounterType, FoundEncounter, LineSpan
 from pipeline.stages.pass05.reconcile import (
     ChunkReport,
     Reason,

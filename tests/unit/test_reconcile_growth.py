@@ -14,7 +14,7 @@ import pytest
 from pipeline.core.identity import compare
 from pipeline.core.identity.parsing import parse_name
 from pipeline.core.types import PageText
-from pipeline.provider.schemas import EncounterType, FoundEncounter, LineSpan
+from pipeline.providers.schemas import EncounterType, FoundEncounter, LineSpan
 from pipeline.stages.pass05.facts import agreement
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, reconcile
 

@@ -12,7 +12,7 @@ import pypdfium2
 import pytest
 from PIL import Image
 
-from pipeline.provider import schemas
+from pipeline.providers import schemas
 from samples import bulk, check, generate, markup, truth
 
 TEXT_RECORDS = sorted(generate.TEXT_RECORDS)

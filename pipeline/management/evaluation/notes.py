@@ -12,10 +12,10 @@ from dataclasses import replace
 from pipeline.core.types import PageSlice
 from pipeline.management.evaluation.gold import GoldNote
 from pipeline.management.evaluation.scores import Bounds, Score, overlapping
-from pipeline.provider.local.document import compose
-from pipeline.provider.local.engine import detect
-from pipeline.provider.local.reading import Reading
-from pipeline.provider.prompts import Question
+from pipeline.providers.local.document import compose
+from pipeline.providers.local.document_state import Reading
+from pipeline.providers.local.engine import detect
+from pipeline.providers.prompts import Question
 
 KINDS: dict[str, tuple[str, ...]] = {
     "drug": ("medication", "allergy"),

@@ -13,8 +13,8 @@ from pipeline.management.evaluation.gold import anafora, brat, contexts
 from pipeline.management.evaluation.notes import Misses, score_notes
 from pipeline.management.evaluation.scores import Score
 from pipeline.management.evaluation.truths import score_truth
-from pipeline.provider.local.document import compose
-from pipeline.provider.local.reading import Reading
+from pipeline.providers.local.document import compose
+from pipeline.providers.local.document_state import Reading
 
 
 def evaluate(folder: Path, misses: Misses | None = None) -> list[Score]:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.types import PageSlice
+from pipeline.documents.reader import read_pages
 from pipeline.management.evaluation.notes import Misses
 from pipeline.management.evaluation.scores import Score
-from pipeline.provider.local.engine import detect
-from pipeline.provider.prompts import Question
-from pipeline.provider.schemas import FoundEntity
-from pipeline.reader import read_pages
+from pipeline.providers.local.engine import detect
+from pipeline.providers.prompts import Question
+from pipeline.providers.schemas import FoundEntity
 
 _BATCH_PAGES = 10
 """Pages asked for at once, as the planner's largest batch."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pipeline.core.types import PageText, Span
-from pipeline.provider.schemas import LineSpan
+from pipeline.providers.schemas import LineSpan
 
 
 @dataclass(frozen=True)

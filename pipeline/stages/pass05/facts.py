@@ -10,7 +10,7 @@ from datetime import date
 
 from pipeline.core.identity import Identity, Verdict, compare
 from pipeline.core.identity.facilities import same_facility
-from pipeline.provider.schemas import EncounterType, FoundEncounter
+from pipeline.providers.schemas import EncounterType, FoundEncounter
 
 
 @dataclass(frozen=True, kw_only=True)

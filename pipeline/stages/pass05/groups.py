@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from pipeline.core.identity import Tally
 from pipeline.core.types import Span
-from pipeline.provider.schemas import EncounterType, FoundEncounter
+from pipeline.providers.schemas import EncounterType, FoundEncounter
 from pipeline.stages.pass05.facts import Facts
 from pipeline.stages.pass05.outcome import Edge, Member
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from pipeline.core.identity import Identity
 from pipeline.core.types import Span
-from pipeline.provider.schemas import EncounterType, FoundEncounter
+from pipeline.providers.schemas import EncounterType, FoundEncounter
 
 
 @dataclass(frozen=True, kw_only=True)

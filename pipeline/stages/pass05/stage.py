@@ -27,10 +27,10 @@ from pipeline.models import Chunk, DiscoverySession
 from pipeline.outcome import StepResult
 from pipeline.parts import Piece, half
 from pipeline.pieces import Accepted
-from pipeline.provider.base import Request
-from pipeline.provider.factory import provider_for
-from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_discovery
-from pipeline.provider.schemas import DiscoveryReply
+from pipeline.providers.base import Request
+from pipeline.providers.factory import provider_for
+from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_discovery
+from pipeline.providers.schemas import DiscoveryReply
 from pipeline.stages.pass05 import store
 from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
 from pipeline.transitions import Failure, Flush, Lease

@@ -37,7 +37,7 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.models.fields import counted, milliseconds
-from pipeline.provider.schemas import FoundEncounter
+from pipeline.providers.schemas import FoundEncounter
 from pipeline.stages.pass05 import outcome
 from pipeline.stages.pass05.claims import spans_from_lines
 from pipeline.stages.pass05.facts import iso_date

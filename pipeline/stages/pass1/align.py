@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pipeline.core.types import PageText, Span
-from pipeline.provider.schemas import FoundEntity
+from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.pass1.quotes import Fold, find, stands_alone
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from pipeline.core.types import PageSlice, PageText, Span
-from pipeline.provider.prompts import estimate_tokens
+from pipeline.providers.prompts import estimate_tokens
 from pipeline.stages.pass1.boundaries import Safety, judge, running_lines, section_open_after
 
 

@@ -24,10 +24,10 @@ from pipeline.models import Batch, Encounter, EncounterResult
 from pipeline.outcome import StepResult
 from pipeline.parts import Piece
 from pipeline.pieces import Accepted
-from pipeline.provider.base import Request
-from pipeline.provider.factory import provider_for
-from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens, render_entities
-from pipeline.provider.schemas import EntityReply
+from pipeline.providers.base import Request
+from pipeline.providers.factory import provider_for
+from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_entities
+from pipeline.providers.schemas import EntityReply
 from pipeline.stages.pass1 import store
 from pipeline.stages.pass1.encounter import EncounterText, entity_rows
 from pipeline.transitions import Failure, Flush, Lease

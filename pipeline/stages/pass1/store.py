@@ -34,8 +34,8 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.models.fields import counted, milliseconds
-from pipeline.provider.prompts import PROMPT_VERSION, estimate_tokens
-from pipeline.provider.schemas import SCHEMA_VERSION, EntityReply
+from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens
+from pipeline.providers.schemas import SCHEMA_VERSION, EntityReply
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
 from pipeline.transitions import ENCOUNTER_COLUMNS, Lease, fenced

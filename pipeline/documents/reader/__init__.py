@@ -1,0 +1,51 @@
+"""The reading of pages: PDF, TIFF, PNG and JPEG in; text, words, confidences and images out.
+
+Imports no Django and nothing else of the project. Every library that parses a file runs in a
+killable child process (`child.py`); here and in `process.py` only the standard library runs, so a
+hostile file never harms the worker.
+"""
+
+from __future__ import annotations
+
+from .client import probe, read_pages, render_page, slice_pages
+from .file_type import sniff
+from .types import (
+    HIDDEN_TEXT,
+    PARTLY_DAMAGED,
+    RENDERED_SMALLER,
+    REPAIRED,
+    TEXT_LAYER_REJECTED,
+    InputRefused,
+    Limits,
+    MediaType,
+    PageRead,
+    PageSource,
+    Probe,
+    ReaderError,
+    RefusalCode,
+    Slice,
+    Word,
+)
+
+__all__ = [
+    "HIDDEN_TEXT",
+    "PARTLY_DAMAGED",
+    "RENDERED_SMALLER",
+    "REPAIRED",
+    "TEXT_LAYER_REJECTED",
+    "InputRefused",
+    "Limits",
+    "MediaType",
+    "PageRead",
+    "PageSource",
+    "Probe",
+    "ReaderError",
+    "RefusalCode",
+    "Slice",
+    "Word",
+    "probe",
+    "read_pages",
+    "render_page",
+    "slice_pages",
+    "sniff",
+]

@@ -1,0 +1,106 @@
+"""The parent's side of the reader: each request is answered by a killable child process.
+
+Imports the standard library and the reader's own plain modules only. Promises that whatever a
+file does to the child, the caller gets pages, an `InputRefused`, or a `ReaderError` if the fault is
+ours.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from . import ipc, refusals
+from .types import Limits, MediaType, PageRead, Probe, ReaderError, Slice
+from .watchdog import KilledFromOutsideError, WatchedChild
+
+
+def probe(path: str | Path, limits: Limits | None = None) -> Probe:
+    """Return media type and page count of the file at `path`; raise `InputRefused`."""
+    with closing(_ask(path, limits or Limits(), verb="probe")) as answers:
+        for kind, body in answers:
+            if kind == "opened":
+                media_type = MediaType(body["media_type"])
+                return Probe(media_type=media_type, page_count=body["page_count"])
+    raise ReaderError
+
+
+def read_pages(
+    path: str | Path, first: int, last: int, limits: Limits | None = None
+) -> Iterator[PageRead]:
+    """Yield pages `first` to `last` (1-based, inclusive, cut at the file's last page) in order.
+
+    Raises `InputRefused` at the page that is too costly or ends the child, and after the last page
+    if these were all pages of the file and none could be read. The child dies with the thread that
+    iterates and when the iterator is closed.
+    """
+    if first < 1:
+        message = "Pages count from 1."
+        raise ValueError(message)
+    limits = limits or Limits()
+    count = readable = 0
+    with closing(_ask(path, limits, verb="read", first=first, last=last)) as answers:
+        for kind, body in answers:
+            if kind == "opened":
+                count = body["page_count"]
+            if kind == "page":
+                page = ipc.unpack_page(body)
+                readable += page.damage is None
+                yield page
+    if first == 1 and last >= count and not readable:
+        raise refusals.every_page_damaged()
+
+
+def render_page(
+    path: str | Path, number: int, dpi: int = 100, limits: Limits | None = None
+) -> bytes:
+    """Return page `number` (1-based) as PNG at `dpi`, the boxes of `Word` fit it."""
+    question = {"verb": "render", "first": number, "dpi": dpi}
+    with closing(_ask(path, limits or Limits(), **question)) as answers:
+        for kind, body in answers:
+            if kind == "png":
+                return base64.b64decode(body)
+    raise ReaderError
+
+
+def slice_pages(
+    path: str | Path, pages: Sequence[int], limits: Limits | None = None
+) -> tuple[Slice, ...]:
+    """Return these pages (1-based) as they are, and nothing of the others.
+
+    One PDF of a PDF's pages, in the order given; of an image file a JPEG for each page. Raises
+    `InputRefused` as INPUT_TOO_LARGE where they pass a limit together.
+    """
+    if not pages:
+        return ()
+    question = {"verb": "slice", "first": pages[0], "pages": list(pages)}
+    with closing(_ask(path, limits or Limits(), **question)) as answers:
+        return tuple(
+            Slice(media_type=MediaType(body[0]), content=base64.b64decode(body[1]))
+            for kind, body in answers
+            if kind == "slice"
+        )
+
+
+def _ask(
+    path: str | Path, limits: Limits, **question: Any
+) -> Generator[tuple[str, Any], None, None]:
+    """Yield the messages of a child; one that was killed from outside is replaced once."""
+    where = Path(path).resolve()
+    asked_again = False
+    while True:
+        child = WatchedChild(where, limits, question)
+        try:
+            yield from child.messages()
+        except KilledFromOutsideError:
+            if asked_again:
+                raise refusals.too_much_memory(child.page, limits.memory_bytes) from None
+            asked_again = True
+            question = {**question, "first": child.page} if child.page else question
+            continue
+        finally:
+            child.end()
+        return

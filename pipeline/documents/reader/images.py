@@ -1,0 +1,153 @@
+"""TIFF, PNG and JPEG: frames counted, measured before they are decoded, and read.
+
+Imports Pillow; runs in the child only. Pixels are counted from the header, before any decoding.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from PIL import Image, ImageFile, ImageOps
+
+from . import refusals
+from .blank import is_uniform
+from .ocr import Ocr, page_from_image
+from .types import (
+    PARTLY_DAMAGED,
+    RENDERED_SMALLER,
+    Limits,
+    MediaType,
+    PageRead,
+)
+
+#: Our own count, made before decoding, takes the place of Pillow's warning.
+Image.MAX_IMAGE_PIXELS = None
+
+#: Stored frames may be larger than what is read by this factor, if they fit a third of the memory.
+STORED_FACTOR = 4
+#: Resolutions across and down further apart than this are a fax's; the page is stretched.
+SQUARE = 1.2
+_FORMATS = {MediaType.TIFF: "TIFF", MediaType.PNG: "PNG", MediaType.JPEG: "JPEG"}
+_TRUNCATED = "truncated"
+
+
+class ImageFileReader:
+    """One open image file; each TIFF frame is a page, PNG and JPEG have one."""
+
+    def __init__(self, path: Path, media_type: MediaType, limits: Limits) -> None:
+        self._limits = limits
+        try:
+            self._image = Image.open(path, formats=[_FORMATS[media_type]])
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - a damaged header raises anything
+            raise refusals.broken() from None
+        self._broken_off = False
+        self.page_count = self._count() if media_type is MediaType.TIFF else 1
+
+    def _count(self) -> int:
+        count = 0
+        while True:
+            try:
+                self._image.seek(count)
+            except EOFError:
+                break
+            except MemoryError:
+                raise
+            except Exception:  # noqa: BLE001 - how a chain of frames breaks off is all the same
+                self._broken_off = count > 0
+                break
+            count += 1
+            if count > self._limits.max_pages:
+                raise refusals.too_many_pages(count, self._limits.max_pages)
+        if count == 0:
+            raise refusals.broken()
+        # The lost rest counts as one page, so that nobody takes the file for whole.
+        return count + self._broken_off
+
+    def read(self, number: int, ocr: Ocr) -> PageRead:
+        """Return page `number` (1-based)."""
+        frame, warnings = self._frame(number)
+        grey = _grey(frame)
+        width, height = grey.size
+        if is_uniform(grey):
+            # What a decoder could not fill is uniform too: that is no blank page.
+            if PARTLY_DAMAGED in warnings:
+                raise ValueError(_TRUNCATED)
+            return page_from_image(number, grey, None, width=width, height=height)
+        reading = ocr.read(grey)
+        return page_from_image(number, grey, reading, width=width, height=height, warnings=warnings)
+
+    def render(self, number: int, dpi: int) -> Image.Image:
+        """Return page `number` (1-based) in colour, as if an A4 page were scanned at `dpi`."""
+        frame, _ = self._frame(number)
+        colour = _on_white(frame).convert("RGB")
+        factor = max(colour.size) / (11.7 * dpi)
+        if factor > 1:
+            size = (max(1, round(colour.width / factor)), max(1, round(colour.height / factor)))
+            colour = colour.resize(size, Image.Resampling.BOX)
+        return colour
+
+    def _frame(self, number: int) -> tuple[Image.Image, list[str]]:
+        """Return one frame upright by its tags, with square pixels, within the pixel limit."""
+        self._image.seek(number - 1)
+        width, height = self._image.size
+        pixels, cap = width * height, self._limits.max_pixels_per_page
+        stored = pixels * max(1, len(self._image.getbands()))
+        if pixels > STORED_FACTOR * cap or stored > self._limits.memory_bytes // 3:
+            raise refusals.too_many_pixels(number, cap)
+        warnings = []
+        if pixels > cap:
+            self._image.draft(None, (width // 2, height // 2))
+        try:
+            self._image.load()
+            frame = self._image.copy()
+        except (OSError, SyntaxError, ValueError, TypeError):
+            frame = self._partial(number)
+            warnings.append(PARTLY_DAMAGED)
+        if pixels > cap:
+            warnings.append(RENDERED_SMALLER)
+            frame = frame.reduce(int((frame.width * frame.height / cap) ** 0.5) + 1)
+        across, down = _resolution(self._image)
+        frame = ImageOps.exif_transpose(frame)
+        if across > SQUARE * down:
+            frame = frame.resize((frame.width, round(frame.height * min(4.0, across / down))))
+        elif down > SQUARE * across:
+            frame = frame.resize((round(frame.width * min(4.0, down / across)), frame.height))
+        return frame, warnings
+
+    def _partial(self, number: int) -> Image.Image:
+        """Return what can be decoded of a frame that breaks off."""
+        ImageFile.LOAD_TRUNCATED_IMAGES = True
+        try:
+            self._image.seek(number - 1)
+            self._image.load()
+            return self._image.copy()
+        finally:
+            ImageFile.LOAD_TRUNCATED_IMAGES = False
+
+
+def _resolution(image: Image.Image) -> tuple[float, float]:
+    """Return dots per inch across and down, or equal figures where the file names none."""
+    try:
+        across, down = (float(value) for value in image.info["dpi"])
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        return 1.0, 1.0
+    return (across, down) if across > 0 and down > 0 else (1.0, 1.0)
+
+
+def _on_white(frame: Image.Image) -> Image.Image:
+    if frame.mode in {"RGBA", "LA", "PA"} or "transparency" in frame.info:
+        coloured = frame.convert("RGBA")
+        paper = Image.new("RGBA", coloured.size, "white")
+        return Image.alpha_composite(paper, coloured)
+    if frame.mode.startswith("I") or frame.mode == "F":
+        _, high = cast("tuple[float, float]", frame.getextrema())
+        if high > 255:
+            return frame.point(lambda level: level * (1 / 256)).convert("L")
+    return frame
+
+
+def _grey(frame: Image.Image) -> Image.Image:
+    return _on_white(frame).convert("L")

@@ -1,0 +1,66 @@
+"""Which provider answers, one for each process.
+
+May import `base`, and the providers themselves only when one is asked for: local use must not pay
+the two seconds that google.genai takes to load. The caller gives Django's settings.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any, get_args
+
+from medproc.env import ProviderName
+from pipeline.core.types import ProviderModel
+from pipeline.providers.base import Provider
+
+KEYLESS = "emulator"
+"""What stands in for a key where none is set, which the checks allow towards loopback only."""
+
+NAMES: tuple[str, ...] = tuple(sorted(get_args(ProviderName)))
+"""The providers that there are."""
+
+_made: dict[tuple[int, str, str, str], Provider] = {}
+
+
+def provider_for(settings: Any) -> Provider:
+    """Return this process's provider as the settings name it; made when first asked for.
+
+    A process that was forked makes its own, and one whose settings change gets another.
+    """
+    key = (os.getpid(), *_named(settings))
+    return _made.get(key) or _made.setdefault(key, _make(settings))
+
+
+def named_provider(settings: Any) -> ProviderModel:
+    """Return whom this process asks, as `provider_calls` names it; makes no client."""
+    if settings.MEDPROC_PROVIDER == "gemini":
+        return ProviderModel(provider="gemini", model=settings.GEMINI_MODEL)
+    from pipeline.providers.local import LocalProvider
+
+    return ProviderModel(provider=LocalProvider.name, model=LocalProvider.model)
+
+
+def warm(settings: Any) -> None:
+    """Load what a process should load before it forks; makes no client and no connection."""
+    import_module(f"pipeline.providers.{settings.MEDPROC_PROVIDER}")
+
+
+def _named(settings: Any) -> tuple[str, str, str]:
+    if settings.MEDPROC_PROVIDER != "gemini":
+        return ("local", "", "")
+    return ("gemini", settings.GEMINI_MODEL, settings.GEMINI_BASE_URL or "")
+
+
+def _make(settings: Any) -> Provider:
+    if settings.MEDPROC_PROVIDER != "gemini":
+        from pipeline.providers.local import LocalProvider
+
+        return LocalProvider()
+    from pipeline.providers.gemini import GeminiProvider
+
+    return GeminiProvider(
+        api_key=str(settings.GEMINI_API_KEY or KEYLESS),
+        model=settings.GEMINI_MODEL,
+        base_url=settings.GEMINI_BASE_URL or "",
+    )

@@ -1,0 +1,77 @@
+"""The provider without a key: a deterministic clinical engine behind the same border as a model.
+
+May import everything of `provider`. Pure Python, no model, no network, nothing of the text is
+logged. The lexicon is compiled once per process, by the first call that needs it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from pipeline.core.errors import CallError, CallFacts, ErrorCode
+from pipeline.providers.base import Reply, Request
+from pipeline.providers.prompts import Question, estimate_tokens, read_prompt
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+ENGINE_VERSION = "1"
+"""Bumped with any change of a rule or word list; part of the key of cached extractions."""
+
+
+class LocalProvider:
+    """Answers requests with rules; safe to call from several threads."""
+
+    name = "local"
+    model = f"local-rules-{ENGINE_VERSION}"
+    max_calls: int | None = 2
+    """It computes and never waits: more threads would only hold more pages in memory."""
+
+    def generate(self, request: Request) -> Reply:
+        """Answer one request.
+
+        Raises CallError with API_4XX where the prompt is not one of ours.
+        """
+        try:
+            output = answer(request.prompt)
+        except ValueError:
+            raise CallError("The prompt cannot be read.", code=ErrorCode.API_4XX) from None
+        raw = output.model_dump_json(exclude_none=True)
+        return Reply(
+            output=output,
+            facts=CallFacts(
+                finish_reason="STOP",
+                model_version=self.model,
+                response_id=_response_id(request.prompt),
+                input_tokens=estimate_tokens(request.prompt),
+                output_tokens=estimate_tokens(raw),
+                raw_reply=raw,
+            ),
+        )
+
+    def close(self) -> None:
+        """Give up nothing; there is no connection."""
+
+
+def answer(prompt: str) -> BaseModel:
+    """Answer a rendered prompt with the reply that its kind asks for.
+
+    Raises ValueError where the prompt is not one of ours.
+    """
+    return answer_to(read_prompt(prompt))
+
+
+def answer_to(question: Question) -> BaseModel:
+    """Answer what a prompt asks with the reply that its kind asks for."""
+    if question.kind == "discovery":
+        from pipeline.providers.local.discovery import discover
+
+        return discover(question)
+    from pipeline.providers.local.engine import detect
+
+    return detect(question)
+
+
+def _response_id(prompt: str) -> str:
+    return "local-" + hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:24]

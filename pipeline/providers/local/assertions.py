@@ -1,0 +1,157 @@
+"""Whether a statement is negated, past, merely possible or about a relative (NegEx, ConText).
+
+May import `layout` and `schemas`. A cue opens a scope before or behind it inside one sentence; a
+termination (`but`, `which`, a new verb) closes it; a pseudo-cue (`no increase in`) opens none.
+Tri-state: True by a cue, False where the sentence asserts, None where nothing decides it.
+Sources: Chapman 2001 (NegEx), Harkema 2009 (ConText); the phrases are our own.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from pipeline.providers.local.cues import POST, Kind, cue_pattern
+from pipeline.providers.local.lines import Sentence
+from pipeline.providers.local.zones import Zones
+from pipeline.providers.schemas import ZoneType
+
+
+class Assertion(NamedTuple):
+    """What the text says about one mention."""
+
+    negated: bool | None = None
+    historical: bool | None = None
+    hypothetical: bool | None = None
+    family: bool | None = None
+
+
+class Cue(NamedTuple):
+    """A phrase that opens or closes a scope; offsets count in its sentence."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
+_POST_REACH = 60
+"""Characters between a mention and a cue behind it (`… was ruled out`)."""
+_MAX_CUES = 40
+"""Cues before and behind a mention that are looked at."""
+_NEAR_REACH = 34
+"""Characters that a bare `not` reaches."""
+_PAST_ZONES: frozenset[ZoneType] = frozenset({"past_medical_history"})
+_PRESENT_ZONES: frozenset[ZoneType] = frozenset({"chief_complaint", "assessment_plan"})
+
+
+class Assertions:
+    """Judges mentions in one document; each sentence is scanned for cues once."""
+
+    def __init__(self, text: str, sentences: Sequence[Sentence], zones: Zones) -> None:
+        self._text = text
+        self._sentences = sentences
+        self._starts = [sentence.start for sentence in sentences]
+        self._zones = zones
+        self._cues = lru_cache(maxsize=64)(self._scan)
+
+    def sentence_at(self, offset: int) -> Sentence:
+        """Return the sentence that `offset` stands in."""
+        index = bisect.bisect_right(self._starts, offset) - 1
+        return self._sentences[index] if index >= 0 else Sentence(0, len(self._text))
+
+    def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:
+        """Judge the mention at `text[start:end]`; `lasting` for a disease that is never over."""
+        sentence = self.sentence_at(start)
+        first, last = start - sentence.start, end - sentence.start
+        cues = _near(self._cues(sentence), first)
+        kinds = {cue.kind for cue in _in_scope(cues, first, last)}
+        zone = self._zones.type_at(start)
+        negated = _negated(kinds)
+        family = Kind.FAMILY in kinds or Kind.FAMILY_POST in kinds
+        historical: bool | None = None
+        if kinds & {Kind.PAST, Kind.PAST_POST}:
+            historical = True
+        elif Kind.HISTORY in kinds or zone in _PAST_ZONES:
+            historical = None if lasting else True
+        elif Kind.PRESENT in kinds or zone in _PRESENT_ZONES:
+            historical = False
+        hypothetical: bool | None = None
+        if kinds & {Kind.POSSIBLE, Kind.POSSIBLE_POST} and negated is not True:
+            hypothetical = True
+        elif negated or kinds & {Kind.AFFIRM, Kind.PRESENT}:
+            hypothetical = False
+        return Assertion(
+            negated=negated if negated is not None else _affirmed(kinds, zone, cues, first, last),
+            historical=historical,
+            hypothetical=hypothetical,
+            family=True if family or zone == "family_history" else _patient_only(cues),
+        )
+
+    def _scan(self, sentence: Sentence) -> tuple[Cue, ...]:
+        text = self._text[sentence.start : sentence.end].replace("\n", " ")
+        found = []
+        for m in cue_pattern().finditer(text):
+            name = m.lastgroup
+            if name is not None:
+                found.append(Cue(m.start(), m.end(), Kind[name]))
+        return tuple(found)
+
+
+def _near(cues: tuple[Cue, ...], first: int) -> tuple[Cue, ...]:
+    """Return the cues around `first`; a list without end must not cost the square of its length."""
+    at = bisect.bisect_left(cues, first, key=lambda cue: cue.start)
+    return cues[max(0, at - _MAX_CUES) : at + _MAX_CUES]
+
+
+def _in_scope(cues: Sequence[Cue], first: int, last: int) -> list[Cue]:
+    """Return the cues whose scope holds the mention at `first..last` of the sentence."""
+    found = []
+    for cue in reversed([cue for cue in cues if cue.end <= first]):
+        if cue.kind is Kind.STOP:
+            break
+        if cue.kind is Kind.NEAR_NOT and first - cue.end > _NEAR_REACH:
+            continue
+        if cue.kind is Kind.ADJACENT_NOT and first - cue.end > 1:
+            continue
+        if cue.kind not in POST:
+            found.append(cue)
+        if cue.kind is Kind.AFFIRM:
+            break
+    for cue in (cue for cue in cues if cue.start >= last):
+        if cue.kind is Kind.STOP or cue.start - last > _POST_REACH:
+            break
+        if cue.kind in POST:
+            found.append(cue)
+        elif cue.kind in (Kind.NOT, Kind.AFFIRM):
+            break
+    return found
+
+
+def _negated(kinds: set[Kind]) -> bool | None:
+    if kinds & {Kind.NOT, Kind.NEAR_NOT, Kind.ADJACENT_NOT, Kind.NOT_POST}:
+        return True
+    return None
+
+
+def _affirmed(
+    kinds: set[Kind], zone: ZoneType | None, cues: Sequence[Cue], first: int, last: int
+) -> bool | None:
+    """Return False where the sentence states the mention, None where it does not tell."""
+    if kinds & {Kind.AFFIRM, Kind.PAST, Kind.HISTORY, Kind.PRESENT}:
+        return False
+    if any(cue.kind is Kind.AFFIRM and cue.start >= last for cue in cues):
+        return False
+    if zone in _PAST_ZONES or zone in _PRESENT_ZONES or zone in ("medications", "procedures"):
+        return False
+    return None
+
+
+def _patient_only(cues: Sequence[Cue]) -> bool | None:
+    """Return False where the sentence is about the patient and names no relative."""
+    if any(cue.kind is Kind.PATIENT for cue in cues) and not any(
+        cue.kind in (Kind.FAMILY, Kind.FAMILY_POST) for cue in cues
+    ):
+        return False
+    return None

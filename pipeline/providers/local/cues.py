@@ -1,0 +1,66 @@
+"""The phrases that decide an assertion, compiled from `lexicon/cues.txt`.
+
+May import `lexicon_files`. Order matters there: at one place the first phrase that fits is taken,
+so pseudo-cues stand first and longer phrases before shorter ones.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from functools import cache
+
+from pipeline.providers.local.lexicon_files import raw_rows
+
+
+class Kind(Enum):
+    """What a phrase does to the mentions around it."""
+
+    NEUTRAL = auto()
+    """Looks like a cue and is none."""
+    NOT = auto()
+    NOT_POST = auto()
+    NEAR_NOT = auto()
+    """A bare `not`, which reaches a few words only."""
+    ADJACENT_NOT = auto()
+    """`non-`, which negates the very next word."""
+    PAST = auto()
+    HISTORY = auto()
+    """`history of`: over for an acute disease, known for a chronic one."""
+    PAST_POST = auto()
+    POSSIBLE = auto()
+    POSSIBLE_POST = auto()
+    FAMILY = auto()
+    FAMILY_POST = auto()
+    STOP = auto()
+    """Closes every scope."""
+    AFFIRM = auto()
+    """A verb that states what follows; closes the scopes before it."""
+    PRESENT = auto()
+    PATIENT = auto()
+    """A word for the patient; the sentence is not about a relative."""
+
+
+POST = frozenset({Kind.NOT_POST, Kind.PAST_POST, Kind.POSSIBLE_POST, Kind.FAMILY_POST})
+"""Kinds whose scope lies before them."""
+
+_RELATIVE = (
+    r"(?:(?:maternal|paternal|half|step)[ -])?"
+    r"(?:(?:great[ -])?grand(?:mother|father|parents?|ma|pa)|mother|father|mom|dad|brothers?"
+    r"|sisters?|siblings?|aunts?|uncles?|cousins?|parents?|nephews?|nieces?|son|daughter"
+    r"|maternal|paternal|relatives?)"
+)
+
+
+@cache
+def cue_pattern() -> re.Pattern[str]:
+    """Return one pattern for all phrases; the name of the matching group is the kind."""
+    phrases: dict[Kind, list[str]] = {}
+    kind = Kind.NEUTRAL
+    for row in raw_rows("cues.txt"):
+        if re.fullmatch(r"\[[A-Z_]+\]", row):
+            kind = Kind[row[1:-1]]
+        else:
+            phrases.setdefault(kind, []).append(row.replace("RELATIVE", _RELATIVE))
+    groups = (f"(?P<{kind.name}>{'|'.join(rows)})" for kind, rows in phrases.items())
+    return re.compile("|".join(groups), re.I)

@@ -1,0 +1,68 @@
+"""One document as it is being read: its words, lines, sentences, zones, and what was found so far.
+
+May import `document`, `layout`, `tokens`, `zones`, `assertions` and `found`. Rules add to `found`;
+text that a rule has claimed is not read again by a later one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pipeline.providers.local.assertions import Assertion, Assertions
+from pipeline.providers.local.document import Document
+from pipeline.providers.local.finding import Found
+from pipeline.providers.local.lines import Line, Sentence, lines_of, sentences_of
+from pipeline.providers.local.tokens import Token, tokenize
+from pipeline.providers.local.zones import Zones, zones_of
+
+
+@dataclass(kw_only=True)
+class Reading:
+    """The state that the rules of one request share; lives as long as the request."""
+
+    document: Document
+    text: str = field(repr=False)
+    lines: list[Line] = field(repr=False)
+    sentences: list[Sentence]
+    tokens: list[Token] = field(repr=False)
+    zones: Zones
+    assertions: Assertions
+    found: list[Found] = field(default_factory=list, repr=False)
+    no_known_allergies: bool | None = None
+    _claimed: bytearray = field(repr=False)
+    """One byte a character; 1 where a rule has read it."""
+
+    @classmethod
+    def of(cls, document: Document) -> Reading:
+        """Prepare a document for the rules."""
+        lines = lines_of(document.text)
+        sentences = sentences_of(document.text, lines)
+        zones = zones_of(document.text, lines)
+        tokens = tokenize(document.text)
+        return cls(
+            document=document,
+            text=document.text,
+            lines=lines,
+            sentences=sentences,
+            tokens=tokens,
+            zones=zones,
+            assertions=Assertions(document.text, sentences, zones),
+            _claimed=bytearray(len(document.text)),
+        )
+
+    def add(self, found: Found) -> None:
+        """Keep an entity and claim its text."""
+        self.found.append(found)
+        self.claim(found.start, found.end)
+
+    def claim(self, start: int, end: int) -> None:
+        """Keep later rules away from `text[start:end]`."""
+        self._claimed[start:end] = b"\1" * (end - start)
+
+    def is_claimed(self, start: int, end: int) -> bool:
+        """Tell whether any of `text[start:end]` is claimed."""
+        return self._claimed.find(1, start, end) >= 0
+
+    def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:
+        """Judge the mention at `text[start:end]`; `lasting` for a disease that is never over."""
+        return self.assertions.judge(start, end, lasting=lasting)

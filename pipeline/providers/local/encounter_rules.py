@@ -1,0 +1,184 @@
+"""Whether a head goes on with an encounter or begins another: the rules of the split.
+
+May import `headers`, `identity` and the schema; pure. Only what is stated on both sides can split;
+a stay holds the notes of its days.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+
+from pipeline.core.identity import Identity, compare
+from pipeline.core.identity.facilities import same_facility
+from pipeline.providers.local.document_heads import Head
+from pipeline.providers.local.labels import Weight
+from pipeline.providers.schemas import EncounterType
+
+_OPEN_STAY = timedelta(days=10)
+"""How far a stay's next dated note may lie behind the last where no discharge is stated."""
+_NEXT_NOTE = timedelta(days=3)
+"""How far apart two notes of a stay may lie where no admission is stated."""
+_BEDSIDE = frozenset({"note", "inpatient", "procedure", "consultation", None})
+"""Kinds of document that a stay holds; a laboratory's or radiologist's report is its own."""
+_VISITS = frozenset(
+    [
+        "office_visit",
+        "emergency",
+        "inpatient",
+        "outpatient",
+        "consultation",
+        "telehealth",
+        "procedure",
+        "other",
+    ]
+)
+
+
+class Open:
+    """What is known of an encounter while its pages are read."""
+
+    def __init__(self, head: Head) -> None:
+        self.head = replace(head)
+        self.type: EncounterType = head.encounter_type
+        self.last_day = head.day or head.admitted
+        self.encounters = {_encounter_mark(head)} - {None}
+
+    @property
+    def day(self) -> date | None:
+        """The day that it began."""
+        return self.head.admitted or self.head.day
+
+    @property
+    def patient(self) -> Identity:
+        """Whose it is, as far as stated."""
+        return who(self.head)
+
+    def inherit(self, before: Open) -> None:
+        """Take what the document's own head said: a bare date in it begins no other document."""
+        for name in ("name", "born", "number", "facility", "clinician"):
+            setattr(self.head, name, getattr(before.head, name))
+        if self.type == "other" or before.type in ("laboratory", "imaging", "pathology"):
+            self.type = before.type
+
+    def take_patient(self, head: Head) -> None:
+        """Add what an incomplete head says of the patient and of who writes."""
+        mine = self.head
+        mine.name = mine.name or head.name
+        mine.born = mine.born or head.born
+        mine.number = mine.number or head.number
+        mine.clinician = mine.clinician or head.clinician
+
+    def take(self, head: Head) -> None:
+        """Add what a head of the same encounter states."""
+        mine = self.head
+        self.take_patient(head)
+        mine.facility = mine.facility or head.facility
+        mine.discharged = mine.discharged or head.discharged
+        if self.type == "inpatient" or mine.day is None:
+            mine.admitted = mine.admitted or head.admitted
+        if mine.day is None and mine.admitted is None:
+            mine.day, mine.time, mine.weight = head.day, head.time, head.weight
+        if self.type == "other":
+            self.type = head.encounter_type
+        days = [day for day in (self.last_day, head.day, head.admitted) if day]
+        self.last_day = max(days, default=None)
+        self.encounters |= {_encounter_mark(head)} - {None}
+
+    def is_same(self, head: Head) -> bool:
+        """Whether a later head, with other documents between, is of this encounter."""
+        if compare(self.patient, who(head)).disagrees:
+            return False
+        facility = self.head.facility and head.facility
+        if facility and not same_facility(self.head.facility or "", head.facility or ""):
+            return False
+        if self.encounters & {_encounter_mark(head)}:
+            return True
+        agree = compare(self.patient, who(head)).agrees
+        day = head.admitted or head.day
+        return bool(
+            agree and facility and day and day == self.day and head.encounter_type == self.type
+        )
+
+
+def judge(known: Open, head: Head) -> str:
+    """Return the rule by which `head` begins another encounter; empty where it goes on."""
+    if compare(known.patient, who(head)).disagrees:
+        return "patient"
+    mine = known.head
+    if (
+        mine.facility
+        and head.facility
+        and head.letterhead
+        and not same_facility(mine.facility, head.facility)
+    ):
+        return "facility"
+    if known.encounters & {_encounter_mark(head)}:
+        return ""
+    if mine.admitted and head.admitted:
+        return "" if mine.admitted == head.admitted else "service_date"
+    if known.day is None:
+        dated = head.day or head.admitted
+        return "head" if dated and (head.letterhead or head.titled) else ""
+    if _in_stay(known, head):
+        return ""
+    if head.admitted and known.type != "inpatient":
+        return "document_kind" if known.day == head.admitted else "service_date"
+    if _other_day(known, head):
+        return "service_date"
+    if _other_kind(known, head):
+        return "document_kind"
+    return ""
+
+
+def who(head: Head) -> Identity:
+    """Return the patient that a head names."""
+    return Identity(name=head.name, birth_date=head.born, identifier=head.number)
+
+
+def _in_stay(known: Open, head: Head) -> bool:
+    if known.type != "inpatient" or head.kind not in _BEDSIDE:
+        return False
+    if head.day is None:
+        return True
+    admitted, discharged = known.head.admitted, known.head.discharged
+    if admitted is not None:
+        last = (
+            discharged + timedelta(days=1)
+            if discharged
+            else (known.last_day or admitted) + _OPEN_STAY
+        )
+        hospital = discharged is not None or head.kind is not None
+        return hospital and admitted <= head.day <= last
+    if known.last_day is None:
+        return head.kind is not None
+    return head.kind is not None and known.last_day <= head.day <= known.last_day + _NEXT_NOTE
+
+
+def _other_day(known: Open, head: Head) -> bool:
+    if head.day is None or known.day is None or head.day == known.day:
+        return False
+    if head.day == known.head.day:
+        return False
+    if head.weight is Weight.BARE and not (head.titled or head.letterhead):
+        return False
+    cited = head.weight is not None and head.weight <= Weight.SPECIMEN
+    return not (cited and head.lone and known.type not in ("laboratory", "imaging", "pathology"))
+
+
+def _other_kind(known: Open, head: Head) -> bool:
+    kind = head.encounter_type
+    if not (head.titled or head.letterhead) or "other" in (kind, known.type) or kind == known.type:
+        return False
+    if head.kind == "note":
+        return known.type not in _VISITS
+    report = {"laboratory", "imaging", "pathology", "immunization"}
+    if head.kind is None:
+        return kind in report and (head.day is not None or known.type not in report)
+    return True
+
+
+def _encounter_mark(head: Head) -> tuple[date, str] | None:
+    if head.weight is Weight.ENCOUNTER and head.day is not None:
+        return (head.day, head.time)
+    return None

@@ -1,0 +1,132 @@
+"""When a known word is not what the lexicon says: names of clinics, plain English, headings.
+
+May import `reading` and `lexicon`. One table: word, and what must not (or must) stand around it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from pipeline.providers.local.document_state import Reading
+from pipeline.providers.local.lexicon import Match, Term
+
+_PLACE = re.compile(
+    (
+        r"[ ]+(?:clinic|center|centre|institute|foundation|unit|ward|hospital|program|associates"
+        r"|department|specialists?|group|service|registry|society|medication|medications|pills?"
+        r"|education|screening|prevention|awareness|management|risk|precautions|resistance)\b"
+    ),
+    re.I,
+)
+_SUSCEPTIBILITY = re.compile(
+    (
+        r"[ ]+(?:[<>≤≥=]*[ ]?[\d./]+[ ]+)?(?:susceptible|resistant|intermediate|sensitive"
+        r"|[SRI](?=[ ]*$|\n))"
+    ),
+    re.I | re.M,
+)
+_IDENTIFIER_BEHIND = re.compile(r"[-_#/]?\d{3,}")
+_IDENTIFIER_BEFORE = re.compile(r"\d{3,}[-_#/]$")
+"""What makes an abbreviation a part of a number: `TR-240415-0009` is an accession."""
+_NOT_BEHIND: dict[str, str] = {
+    "ed": r"[ ]+[A-Za-z]",
+    "discharge": (
+        r"[ ]+(?:to|home|on|from|the|date|planning|plan|summary|instructions?|medications?"
+        r"|diagnos\w+|in|today|when|if|once|papers|criteria|with|after|tomorrow|condition"
+        r"|disposition)\b|[ ]*[:/]"
+    ),
+    "frequency": r"[ ]*(?::|of|indication|route|\d)",
+    "stress": r"[ ]+(?:test|echo\w*|fracture|incontinence|urinary|imaging|mri|relief|ulcer|dose)\b",
+    "contraction": r"[ ]+alkalosis",
+    "fall": r"[ ]+(?:of|asleep|in|off|back|risk|precautions|semester|20\d\d)\b",
+    "guarding": r"[ ]+against",
+    "delivery": r"[ ]+(?:of[ ](?:care|the[ ]medic)|room|date|system)",
+    "surgery": r"[ ]+(?:clinic|center|department|consult|service|team|was[ ]consulted|resident)\b",
+    "ct": r"[ ]+surg",
+    "pe": r"[ ]*[:?]|[ ]+(?:tube|tubes)\b",
+    "ms": r"[ ]*(?:contin|\.|[A-Z][a-z])",
+    "as": r"[ ]+(?:needed|tolerated|a|the|per|directed|above|well|far)\b",
+    "hot": r"[ ]+(?:pack|water|shower|tub|bath|compress\w*|food|tea)",
+    "sick": r"[ ]+(?:contacts?|leave|visit|day|cell|sinus|child|mother|father|family)\b",
+    "mole": r"[ ]+(?:fraction|s?/L)",
+    "corn": r"[ ]+(?:syrup|starch)",
+    "faint": r"[ ]+(?:pulse|murmur|opacity)",
+    "weak": r"[ ]+(?:positive|signal)",
+    "reflux": r"[ ]+(?:into|of[ ]contrast)",
+    "catching": r"[ ]+(?:up|a)\b",
+    "locking": r"[ ]+(?:plate|screws?)",
+    "pale": r"[ ]+yellow",
+    "mono": r"[ ]*(?:\d|%)",
+    "drainage": r"[ ]+(?:catheter|tube|bag|system)",
+    "echo": r"[ ]+(?:time|train)",
+    "bypass": r"[ ]+(?:machine|time|the)\b",
+    "panic": r"[ ]+(?:value|level)",
+    "cold": r"[ ]+(?:pack|compress\w*|water|chain)",
+}
+_NOT_BEFORE: dict[str, str] = {
+    "ed": r"\b(?:the|in|to|from|this|our|at|via|outside)[ ]+$",
+    "frequency": r"\b(?:respiratory|heart|dosing|high|low|radio|visit)[ ]+$",
+    "discharge": (
+        r"\b(?:hospital|for|at|upon|on|after|before|to|the|of|post|until|since|following|patient"
+        r"|pending|medical|anticipated|will|can|please)[ ]+$|^[ ]*$|[:.][ ]*$"
+    ),
+    "stress": r"\b(?:exercise|nuclear|dobutamine|cardiac)[ ]+$",
+    "as": r"[a-z][ ]+$",
+    "ra": r"(?:%|on|\d)[ ]*$",
+    "ca": r"\b(?:serum|ionized)[ ]+$",
+    "fall": r"\b(?:the|last|this|in|could|may)[ ]+$",
+    "us": r"\b(?:to|with|by|call|contact|tell|let|give|told|see)[ ]+$",
+    "urgency": r"\b(?:without|of|no[ ]surgical|hypertensive)[ ]+$(?<!without )",
+    "hot": r"\bif[ ]+$",
+    "surgery": r"\b(?:consult|general)[ ]+$",
+    "infusion": r"\b(?:mg|mcg|units)\b.{0,20}$|\b(?:saline|dopamine|insulin|heparin)[ ]+$",
+    "disease": r"\b(?:history[ ]of[ ]present|burden[ ]of)[ ]+$",
+    "illness": r"\b(?:present|of[ ]this|history[ ]of)[ ]+$",
+    "delivery": r"\b(?:drug|oxygen|medication|care|home)[ ]+$",
+}
+
+
+def is_ruled_out(reading: Reading, match: Match, term: Term) -> bool:
+    """Tell whether the words around a match show that it is no entity."""
+    text = reading.text
+    word = text[match.start : match.end].lower()
+    if term.category == "medication" and _SUSCEPTIBILITY.match(text, match.end):
+        return True
+    if term.category in ("condition", "symptom") and _PLACE.match(text, match.end):
+        return True
+    behind, before = _patterns(word) if word.isascii() else (None, None)
+    if behind is not None and behind.match(text, match.end):
+        return True
+    line = text.rfind("\n", 0, match.start) + 1
+    if before is not None and before.search(text[max(line, match.start - 40) : match.start]):
+        return True
+    if word in ("cta", "ctab") and reading.zones.type_at(match.start) == "physical_exam":
+        return True
+    if term.kind == "abbreviation" and (
+        (len(word) <= 3 and _is_label(text, match)) or _is_in_identifier(text, match)
+    ):
+        return True
+    return term.category == "symptom" and word == "ha" and not text[match.start].isupper()
+
+
+@cache
+def _patterns(word: str) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
+    key = word if word in _NOT_BEHIND or word in _NOT_BEFORE else word.rstrip("s")
+    behind, before = _NOT_BEHIND.get(key), _NOT_BEFORE.get(key)
+    return (
+        re.compile(behind, re.I) if behind else None,
+        re.compile(before, re.I) if before else None,
+    )
+
+
+def _is_in_identifier(text: str, match: Match) -> bool:
+    before = text[max(0, match.start - 8) : match.start]
+    behind = _IDENTIFIER_BEHIND.match(text, match.end)
+    return behind is not None or _IDENTIFIER_BEFORE.search(before) is not None
+
+
+def _is_label(text: str, match: Match) -> bool:
+    """Tell `PE:` at the beginning of a line from a mention."""
+    line = text.rfind("\n", 0, match.start) + 1
+    return not text[line : match.start].strip() and text[match.end : match.end + 1] == ":"

@@ -1,0 +1,48 @@
+"""What the rules hand to the engine: spans of the document's text with their attributes.
+
+May import `schemas`. Offsets count in the document's text, not yet on a page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pipeline.providers.schemas import Category, ZoneType
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """One entity before it is placed on its page."""
+
+    category: Category
+    start: int
+    end: int
+    """Behind the last part of a structured row."""
+    head_end: int
+    """Behind the entity's own words; assertions are judged around `start..head_end`."""
+    name: str
+    rule: str
+    strength: float
+    value: str | None = None
+    unit: str | None = None
+    reference_range: str | None = None
+    abnormal_flag: str | None = None
+    dose: str | None = None
+    route: str | None = None
+    frequency: str | None = None
+    date: str | None = None
+    reaction: str | None = None
+    negated: bool | None = None
+    historical: bool | None = None
+    hypothetical: bool | None = None
+    family: bool | None = None
+    zone: ZoneType | None = None
+
+    def but(self, **changes: object) -> Found:
+        """Return a copy with some attributes changed."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+def own_words(text: str) -> str:
+    """Return words as printed, with one blank where a line was broken."""
+    return " ".join(text.split())

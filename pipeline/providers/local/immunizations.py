@@ -1,0 +1,107 @@
+"""Vaccines that were given, planned or refused, with the date that stands beside them.
+
+May import `reading`, `lexicon`, `dates` and `found`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from functools import cache
+
+from pipeline.providers.local.document_state import Reading
+from pipeline.providers.local.finding import Found, own_words
+from pipeline.providers.local.lexicon import Match, Term
+from pipeline.providers.local.lexicon_files import concepts
+from pipeline.providers.local.lines import bullet_end
+
+_GENERAL = "vaccine"
+_DATE = re.compile(
+    r"(?:[ ]*\([^)\n]{1,20}\))?[ ,:;(–-]*"
+    r"(?:(?:given|administered|received|vaccine|dose|on|date|series|booster|completed"
+    r"|today|last|in|was|is)[ ,:]+){0,4}"
+    r"(?<!\d)(?:(\d{1,2})/(\d{1,2})/(\d{4})|(\d{4})-(\d{2})-(\d{2}))(?!\d)",
+    re.I,
+)
+
+
+def read_immunization_rows(reading: Reading) -> None:
+    """Add the rows of a list of immunizations that name the disease only (`Zoster 10/11/2022`)."""
+    for line in reading.lines:
+        start = line.start + bullet_end(line.text)
+        if reading.zones.type_at(start) != "immunizations" or reading.zones.in_heading(start):
+            continue
+        words = line.text[start - line.start :]
+        m = _targets().match(words)
+        if m is None or reading.is_claimed(start, line.end):
+            continue
+        name = re.split(r"[ ]+(?=\d{1,2}/|\d{4}\b|-|–|\(|given\b|on\b)|[.:;|]", words, maxsplit=1)[
+            0
+        ]
+        end = start + len(name.rstrip(" ,"))
+        date_at = _DATE.match(reading.text, end, line.end)
+        given = _iso(date_at) if date_at else None
+        said = reading.judge(start, end)
+        reading.add(
+            Found(
+                category="immunization",
+                start=start,
+                end=date_at.end() if date_at and given else end,
+                head_end=end,
+                name=own_words(reading.text[start:end]),
+                rule="immunization.row.v1",
+                strength=0.85,
+                date=given,
+                negated=said.negated,
+                zone="immunizations",
+            )
+        )
+
+
+@cache
+def _targets() -> re.Pattern[str]:
+    names = sorted(
+        (v for variants in concepts("immunization_targets.txt") for v in variants),
+        key=len,
+        reverse=True,
+    )
+    return re.compile(rf"(?:{'|'.join(re.escape(name) for name in names)})(?!\w)", re.I)
+
+
+def is_vaccine_target(reading: Reading, match: Match) -> bool:
+    """Tell a disease that a list of immunizations names for its vaccine."""
+    if reading.zones.type_at(match.start) != "immunizations":
+        return False
+    return _targets().fullmatch(reading.text[match.start : match.end]) is not None
+
+
+def as_immunization(reading: Reading, match: Match, term: Term) -> Found | None:
+    """Return the vaccine at `match`; the word alone, without a disease, is none."""
+    if term.name == _GENERAL:
+        return None
+    m = _DATE.match(reading.text, match.end)
+    given = _iso(m) if m else None
+    said = reading.judge(match.start, match.end)
+    return Found(
+        category="immunization",
+        start=match.start,
+        end=m.end() if m and given else match.end,
+        head_end=match.end,
+        name=own_words(reading.text[match.start : match.end]),
+        rule="immunization.v1",
+        strength=0.9,
+        date=given,
+        negated=said.negated,
+        historical=said.historical,
+        hypothetical=said.hypothetical,
+        zone=reading.zones.type_at(match.start),
+    )
+
+
+def _iso(m: re.Match[str]) -> str | None:
+    """Return the date, or None where the calendar has no such day."""
+    month, day, year = (m[1], m[2], m[3]) if m[1] else (m[5], m[6], m[4])
+    try:
+        return date(int(year), int(month), int(day)).isoformat()
+    except ValueError:
+        return None

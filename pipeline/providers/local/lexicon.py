@@ -1,0 +1,186 @@
+"""The compiled lexicon: longest match of known terms over a page's tokens.
+
+May import `tokens` and `lexicon_files`. One trie of plain dicts, built once per process. Rejected:
+pyahocorasick (C extension without wheels for all our platforms, matches characters, so plurals
+and hyphens would have to be listed), flashtext2 (no longest match over normalised tokens), and
+medspaCy (spaCy's 100 MB, logs the note's text at its default level).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pipeline.providers.local.lexicon_files import concepts, rows
+from pipeline.providers.local.tokens import Token, is_word, tokenize
+from pipeline.providers.schemas import Category
+
+_END = ""
+"""Key of a trie node that ends a term; no token is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What a run of words means."""
+
+    category: Category
+    name: str
+    """The concept's own name; an abbreviation's expansion."""
+    kind: str
+    """`word`, `abbreviation`, `class` (a group of drugs), `bare` (needs a dose to be a drug)."""
+    exact: frozenset[str] | None = None
+    """Spellings that count, where upper case decides (`OS` is not `os`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A term found in a text."""
+
+    first: int
+    """Index of its first token."""
+    last: int
+    """Index behind its last token."""
+    start: int
+    end: int
+    terms: tuple[Term, ...]
+    """All readings of the same words."""
+
+    def reading(self, *categories: Category) -> Term | None:
+        """Return the first reading of one of these categories."""
+        return next((term for term in self.terms if term.category in categories), None)
+
+
+_FILES: tuple[tuple[str, Category], ...] = (
+    ("conditions.txt", "condition"),
+    ("symptoms.txt", "symptom"),
+    ("procedures.txt", "procedure"),
+    ("vaccines.txt", "immunization"),
+)
+
+
+class Lexicon:
+    """All terms in one trie."""
+
+    def __init__(self) -> None:
+        self._trie: dict[str, Any] = {}
+        self.size = 0
+        for name, category in _FILES:
+            for variants in concepts(name):
+                for variant in variants:
+                    self._add(variant, Term(category, variants[0], "word"))
+        self._read_drugs()
+        for variants in concepts("allergens.txt"):
+            for variant in variants:
+                self._add(variant, Term("allergy", variants[0], "allergen"))
+        self._read_abbreviations()
+
+    def find(self, tokens: Sequence[Token]) -> Iterator[Match]:
+        """Yield the longest matches from left to right, none overlapping."""
+        at = 0
+        while at < len(tokens):
+            match = self._longest(tokens, at)
+            if match is None:
+                at += 1
+            else:
+                yield match
+                at = match.last
+
+    def lookup(self, words: str) -> tuple[Term, ...]:
+        """Return the readings of exactly these words."""
+        node: Any = self._trie
+        for key in _keys(words):
+            node = node.get(key)
+            if node is None:
+                return ()
+        found: tuple[Term, ...] = node.get(_END, ())
+        return found
+
+    def _longest(self, tokens: Sequence[Token], first: int) -> Match | None:
+        node: Any = self._trie.get(tokens[first].norm)
+        at, best = first + 1, None
+        while node is not None:
+            if _END in node:
+                fitting = tuple(t for t in node[_END] if _fits(t, tokens[first:at]))
+                if fitting:
+                    best = Match(first, at, tokens[first].start, tokens[at - 1].end, fitting)
+            if at < len(tokens) and _is_hyphen(tokens, at):
+                at += 1
+            if at >= len(tokens):
+                break
+            node = node.get(tokens[at].norm)
+            at += 1
+        return best
+
+    def _read_drugs(self) -> None:
+        kind = "word"
+        for row in rows("drugs.txt"):
+            if row.startswith("["):
+                kind = row.strip("[]")
+                continue
+            for concept in row.split(";"):
+                variants = [word for part in concept.split("|") if (word := part.strip())]
+                for variant in variants:
+                    self._add(variant, Term("medication", variants[0], kind))
+
+    def _read_abbreviations(self) -> None:
+        for row in rows("abbreviations.txt"):
+            forms, category, name, *flags = (cell.strip() for cell in row.split("|"))
+            spellings = forms.split()
+            if category not in _CATEGORIES:
+                raise ValueError(f"abbreviations.txt: no category {category}")
+            exact = frozenset(spellings) if "exact" in flags else None
+            for spelling in spellings:
+                term = Term(_CATEGORIES[category], name, "abbreviation", exact)
+                self._add(spelling.replace("_", " "), term)
+
+    def _add(self, words: str, term: Term) -> None:
+        node = self._trie
+        for key in _keys(words):
+            node = node.setdefault(key, {})
+        before: tuple[Term, ...] = node.get(_END, ())
+        if not any(t.category == term.category for t in before):
+            node[_END] = (*before, term)
+            self.size += 1
+
+
+_CATEGORIES: dict[str, Category] = {
+    "medication": "medication",
+    "condition": "condition",
+    "symptom": "symptom",
+    "procedure": "procedure",
+    "immunization": "immunization",
+    "allergy": "allergy",
+}
+
+
+def _keys(words: str) -> list[str]:
+    tokens = tokenize(words)
+    return [t.norm for i, t in enumerate(tokens) if not (i and _is_hyphen(tokens, i))]
+
+
+def _is_hyphen(tokens: Sequence[Token], at: int) -> bool:
+    """Tell a hyphen inside a word (`x-ray`) from a dash between words."""
+    return (
+        tokens[at].text in ("-", "‐", "‑")
+        and at + 1 < len(tokens)
+        and tokens[at].start == tokens[at - 1].end
+        and is_word(tokens[at - 1])
+        and is_word(tokens[at + 1])
+    )
+
+
+def _fits(term: Term, tokens: Sequence[Token]) -> bool:
+    if term.exact is None:
+        return True
+    return (
+        " ".join(t.text for t in tokens) in term.exact
+        or "".join(t.text for t in tokens) in term.exact
+    )
+
+
+@cache
+def lexicon() -> Lexicon:
+    """Return the process's one lexicon; the first call reads the lists (about 0.1 s)."""
+    return Lexicon()

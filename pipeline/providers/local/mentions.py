@@ -1,0 +1,162 @@
+"""Terms of the lexicon in running text and lists, each with its assertion.
+
+May import `reading`, `lexicon`, `medications`, `allergies`, `morphology`, `guards` and `found`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import cache
+
+from pipeline.providers.local.allergies import Allergens, as_allergy
+from pipeline.providers.local.document_state import Reading
+from pipeline.providers.local.false_positives import is_ruled_out
+from pipeline.providers.local.finding import Found, own_words
+from pipeline.providers.local.immunizations import as_immunization, is_vaccine_target
+from pipeline.providers.local.lexicon import Match, Term, lexicon
+from pipeline.providers.local.lexicon_files import concepts, words
+from pipeline.providers.local.medications import described, medication
+from pipeline.providers.local.morphology import category_of
+from pipeline.providers.local.tokens import is_word
+
+_STAGE = re.compile(
+    r",?[ \n]+(?:stage|grade|class|type|NYHA(?:[ ]class)?)[ ]+(?:[IVX]{1,4}|\d)[A-Ca-c]?(?![\w])",
+    re.I,
+)
+_STRENGTH = {"word": 0.92, "abbreviation": 0.88, "class": 0.85, "allergen": 0.85, "bare": 0.8}
+
+
+def read_mentions(reading: Reading) -> None:
+    """Add every known term that no earlier rule has claimed."""
+    allergens = Allergens(reading)
+    matches = [
+        match
+        for match in lexicon().find(reading.tokens)
+        if not reading.is_claimed(match.start, match.end) and not _in_plain_heading(reading, match)
+    ]
+    starts = [m.start for m in matches if m.reading("medication")]
+    for match in matches:
+        if reading.is_claimed(match.start, match.end):
+            continue
+        after = bisect_right(starts, match.start)
+        following = starts[after] if after < len(starts) else len(reading.text)
+        found = _read(reading, match, allergens, following)
+        if found is not None:
+            reading.add(found)
+
+
+def read_by_ending(reading: Reading) -> None:
+    """Add words that only their ending gives away."""
+    allergens = Allergens(reading)
+    for index, token in enumerate(reading.tokens):
+        category = category_of(token.text) if is_word(token) else None
+        if category is None or reading.is_claimed(token.start, token.end):
+            continue
+        if reading.zones.in_heading(token.start):
+            continue
+        if lexicon().lookup(token.text):
+            continue
+        match = Match(
+            index, index + 1, token.start, token.end, (Term(category, token.norm, "ending"),)
+        )
+        found: Found | None
+        if allergens.speaks_at(match.start) and category == "medication":
+            found = as_allergy(reading, match, allergens)
+        elif category == "medication":
+            found = described(
+                reading,
+                token.start,
+                token.end,
+                len(reading.text),
+                rule="med.ending.v1",
+                strength=0.6,
+            )
+        else:
+            found = _finding(reading, match, match.terms[0], rule=f"{category}.ending.v1")
+        if found is not None:
+            reading.add(found)
+
+
+def _in_plain_heading(reading: Reading, match: Match) -> bool:
+    """Tell a section's heading from a problem that stands as one."""
+    zone = reading.zones.at(match.start)
+    if zone is None or match.end > zone.body:
+        return False
+    return not (zone.zone == "imaging" and match.reading("procedure"))
+
+
+def _read(reading: Reading, match: Match, allergens: Allergens, following: int) -> Found | None:
+    if allergens.speaks_at(match.start) and match.reading("medication", "allergy"):
+        return as_allergy(reading, match, allergens)
+    term = next((t for t in match.terms if t.category != "allergy"), None)
+    if term is None or is_ruled_out(reading, match, term):
+        return None
+    if term.category == "medication":
+        return medication(reading, match, following)
+    if term.category == "immunization":
+        return as_immunization(reading, match, term)
+    if is_vaccine_target(reading, match):
+        return as_immunization(reading, match, term)
+    return _finding(reading, match, term, rule=f"{term.category}.{term.kind}.v1")
+
+
+def _finding(reading: Reading, match: Match, term: Term, *, rule: str) -> Found:
+    start, end = match.start, match.end
+    if term.category in ("condition", "symptom") and term.kind != "abbreviation":
+        start = _with_modifiers(reading, match)
+    if term.category == "condition":
+        stage = _STAGE.match(reading.text, end)
+        end = stage.end() if stage else end
+    lasting = term.category == "condition" and _is_chronic(reading.text[start:end], term.name)
+    said = reading.judge(match.start, match.end, lasting=lasting)
+    negated = True if term.name == "no acute distress" else said.negated
+    return Found(
+        category=term.category,
+        start=start,
+        end=end,
+        head_end=match.end,
+        name=own_words(reading.text[start:end]),
+        rule=rule,
+        strength=_STRENGTH.get(term.kind, 0.7),
+        negated=negated,
+        historical=said.historical,
+        hypothetical=said.hypothetical,
+        family=said.family,
+        zone=reading.zones.type_at(match.start),
+    )
+
+
+def _is_chronic(printed: str, name: str) -> bool:
+    words = f"{own_words(printed)} {name}".lower()
+    return any(chronic in words for chronic in _chronic())
+
+
+@cache
+def _chronic() -> tuple[str, ...]:
+    return tuple(variant.lower() for variants in concepts("chronic.txt") for variant in variants)
+
+
+def _with_modifiers(reading: Reading, match: Match) -> int:
+    """Return where the mention begins once the words that belong to its name are counted."""
+    start = match.start
+    known = words("modifiers.txt")
+    at = match.first - 1
+    while at >= 0 and match.first - at <= 4:
+        token = reading.tokens[at]
+        gap = reading.text[token.end : start]
+        if (
+            not is_word(token)
+            or gap not in (" ", "\n", "-", "  ")
+            or token.text.lower() not in known
+        ):
+            break
+        if token.text.lower() == "on" and reading.tokens[at - 1].text.lower() != "acute":
+            break
+        if reading.is_claimed(token.start, token.end) or reading.zones.in_heading(token.start):
+            break
+        if reading.assertions.sentence_at(token.start).end <= match.start:
+            break
+        start = token.start
+        at -= 1
+    return start

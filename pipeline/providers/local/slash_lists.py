@@ -1,0 +1,94 @@
+"""Runs of letters that examiners write for a list: `n/v/d`, `m/r/g`, `f/c/ns`.
+
+May import `reading` and `found`. Each letter means something only beside the others.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pipeline.providers.local.document_state import Reading
+from pipeline.providers.local.finding import Found
+
+_MEANINGS: dict[str, str] = {
+    "n": "nausea",
+    "v": "vomiting",
+    "d": "diarrhea",
+    "c": "chills",
+    "f": "fever",
+    "s": "sweats",
+    "ns": "night sweats",
+    "cp": "chest pain",
+    "sob": "shortness of breath",
+    "doe": "dyspnea on exertion",
+    "ha": "headache",
+    "abd pain": "abdominal pain",
+    "m": "murmur",
+    "r": "rub",
+    "g": "gallop",
+    "w": "wheeze",
+    "e": "edema",
+    "t": "tenderness",
+    "lof": "loss of fluid",
+    "vb": "vaginal bleeding",
+    "ctx": "contractions",
+    "uti": "urinary tract infection",
+    "hsm": "hepatosplenomegaly",
+    "jvd": "jugular venous distention",
+    "lad": "lymphadenopathy",
+}
+_LISTS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("c", "c", "e"): ("clubbing", "cyanosis", "edema"),
+    ("w", "r", "r"): ("wheezes", "rales", "rhonchi"),
+    ("r", "r", "w"): ("rales", "rhonchi", "wheezes"),
+    ("r", "g"): ("rebound", "guarding"),
+    ("g", "r"): ("guarding", "rebound"),
+    ("r", "g", "r"): ("rebound", "guarding", "rigidity"),
+    ("g", "r", "r"): ("guarding", "rebound", "rigidity"),
+}
+_RUN = re.compile(r"(?<![\w/])[A-Za-z]{1,3}(?:/[A-Za-z]{1,3})+(?![\w/])")
+
+
+def read_slash_lists(reading: Reading) -> None:
+    """Add one symptom per letter of each such list."""
+    for m in _RUN.finditer(reading.text):
+        letters = tuple(m.group().lower().split("/"))
+        meanings = _LISTS.get(letters) or _by_letter(letters)
+        if meanings is None or reading.is_claimed(m.start(), m.end()):
+            continue
+        if reading.zones.in_heading(m.start()):
+            continue
+        said = reading.judge(m.start(), m.end())
+        at = m.start()
+        for letter, meaning in zip(letters, meanings, strict=True):
+            reading.add(
+                Found(
+                    category="symptom",
+                    start=at,
+                    end=at + len(letter),
+                    head_end=at + len(letter),
+                    name=meaning,
+                    rule="symptom.slash-list.v1",
+                    strength=0.8,
+                    negated=said.negated,
+                    historical=said.historical,
+                    hypothetical=said.hypothetical,
+                    family=said.family,
+                    zone=reading.zones.type_at(at),
+                )
+            )
+            at += len(letter) + 1
+
+
+def _by_letter(letters: tuple[str, ...]) -> tuple[str, ...] | None:
+    if not all(letter in _MEANINGS for letter in letters) or letters in (("f", "u"), ("s", "s")):
+        return None
+    if len(letters) == 2 and letters not in _PAIRS:
+        return None
+    return tuple(_MEANINGS[letter] for letter in letters)
+
+
+_PAIRS = frozenset(
+    {("n", "v"), ("f", "c"), ("v", "d"), ("n", "d"), ("cp", "sob"), ("sob", "cp"), ("sob", "doe")}
+    | {("m", "r"), ("r", "m"), ("r", "g"), ("m", "g"), ("lof", "vb"), ("vb", "lof"), ("c", "e")}
+)

@@ -1,0 +1,180 @@
+"""Sections of a record: headings in their many spellings, and which zone each character is in.
+
+May import `layout`, `lexicon_files` and `schemas`. A heading opens a line (`PMH:`, `PAST MEDICAL
+HISTORY`) or a sentence (`ROS: denies …`); one that names an organ goes on with the zone before.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import cast, get_args
+
+from pipeline.providers.local.lexicon_files import rows
+from pipeline.providers.local.lines import Line, bullet_end
+from pipeline.providers.schemas import ZoneType
+
+_ORGAN = "organ"
+"""The list's word for a heading inside an examination or a review of systems."""
+_UNKNOWN = "unknown"
+"""A line that looks like a heading and is in no list."""
+_MAX_HEADING_WORDS = 8
+_MAX_HEADING = 120
+"""Characters of a line beyond which it is no heading."""
+_MIN_CAPITALS = 5
+_Heading = tuple[int, int, str, str]
+"""Start, end of the heading, kind, words as printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A section, from its heading to the next one."""
+
+    start: int
+    end: int
+    body: int
+    """Where the words behind the heading begin."""
+    zone: ZoneType
+    heading: str | None
+
+
+class Zones:
+    """All sections of a document, in order."""
+
+    def __init__(self, zones: list[Zone]) -> None:
+        self.all = zones
+        self._starts = [zone.start for zone in zones]
+
+    def at(self, offset: int) -> Zone | None:
+        """Return the section that `offset` stands in; None before the first heading."""
+        index = bisect.bisect_right(self._starts, offset) - 1
+        return self.all[index] if index >= 0 else None
+
+    def type_at(self, offset: int) -> ZoneType | None:
+        """Return the kind of section at `offset`."""
+        zone = self.at(offset)
+        return zone.zone if zone else None
+
+    def in_heading(self, offset: int) -> bool:
+        """Tell whether `offset` is part of a heading's own words."""
+        zone = self.at(offset)
+        return zone is not None and offset < zone.body
+
+
+def zones_of(text: str, lines: list[Line]) -> Zones:
+    """Find the sections of a document's text."""
+    found: list[_Heading] = []
+    for line in lines:
+        found.extend(_headings(line))
+    zones: list[Zone] = []
+    found = _followed(found)
+    for index, (start, body, zone, heading) in enumerate(found):
+        end = found[index + 1][0] if index + 1 < len(found) else len(text)
+        zones.append(Zone(start, end, body, cast(ZoneType, zone), heading))
+    return Zones(zones)
+
+
+def _followed(found: list[_Heading]) -> list[_Heading]:
+    """Keep an organ's heading where it ends vital signs, and an unknown one where it must."""
+    kept: list[_Heading] = []
+    for start, body, kind, words in found:
+        current = kept[-1][2] if kept else None
+        if kind == _ORGAN:
+            if current == "vitals":
+                kept.append((start, start, "physical_exam", words))
+        elif kind == _UNKNOWN:
+            if current in ("allergies", "family_history"):
+                kept.append((start, body, "other", words))
+        elif current == "allergies" and words.lower() in ("medication", "drug"):
+            continue
+        else:
+            kept.append((start, body, kind, words))
+    return kept
+
+
+def _headings(line: Line) -> list[_Heading]:
+    if not line.text.strip():
+        return []
+    found: list[_Heading] = []
+    begin = bullet_end(line.text)
+    table = _table()
+    whole = line.text[begin:].strip().rstrip(":").strip()
+    if len(whole) <= _MAX_HEADING:
+        words = re.sub(r"\s+", " ", re.sub(r"\([^)]*\)", "", whole)).strip().lower()
+        known = words in table and len(words.split()) <= _MAX_HEADING_WORDS
+        if known and _stands_alone(whole, line):
+            return [(line.start + begin, line.end, table[words], whole)]
+        longer = _longer_heading(whole, words)
+        if longer is not None:
+            return [(line.start + begin, line.end, longer, whole)]
+    for m in _pattern().finditer(line.text):
+        kind = table.get(re.sub(r"\s+", " ", m["name"]).lower())
+        if kind is None:
+            continue
+        if m.start("name") > begin and not _opens(line.text, m.start("name"), m["name"]):
+            continue
+        at = line.start + m.start("name")
+        found.append((at, line.start + m.end(), kind, m["name"]))
+    return found
+
+
+def _longer_heading(whole: str, words: str) -> str | None:
+    """Read a line in capitals (`ADMISSION LABORATORY DATA 06/17/2024`) by its last known words."""
+    letters = re.sub(
+        r"[^A-Za-z]", "", re.sub(r"\(.*?\)|\b(?:per|drawn|collected|on|at)\b.*", "", whole)
+    )
+    if not letters.isupper() or len(letters) < _MIN_CAPITALS or "," in whole or whole.endswith("."):
+        return None
+    parts = re.sub(r"[^a-z/& ]", " ", words).split()
+    if not parts or len(parts) > _MAX_HEADING_WORDS:
+        return None
+    table = _table()
+    for size in range(min(4, len(parts)), 0, -1):
+        for at in (len(parts) - size, 0):
+            kind = table.get(" ".join(parts[at : at + size]))
+            if kind is not None and kind != _ORGAN and len(" ".join(parts[at : at + size])) > 2:
+                return kind
+    return _UNKNOWN
+
+
+def _stands_alone(words: str, line: Line) -> bool:
+    """Tell a heading without colon from a line of text that happens to be the same words."""
+    if line.text.rstrip().endswith(":"):
+        return True
+    if len(words) <= 2:
+        return False
+    return (
+        words.isupper()
+        or words.istitle()
+        or (len(words.split()) > 1 and words[0].isupper() and not words.endswith("."))
+    )
+
+
+def _opens(text: str, at: int, name: str) -> bool:
+    """Tell whether a heading in mid-line begins a new statement."""
+    before = text[:at].rstrip()
+    return before.endswith((".", "?", "!", ";", "|", ":")) or (
+        name.isupper() and text[at - 2 : at] == "  "
+    )
+
+
+@cache
+def _table() -> dict[str, str]:
+    known = {*get_args(ZoneType), _ORGAN}
+    table: dict[str, str] = {}
+    for row in rows("headings.txt"):
+        zone, _, names = row.partition(":")
+        if zone not in known:
+            raise ValueError(f"headings.txt: no zone {zone}")
+        for name in names.split("|"):
+            table[re.sub(r"\s+", " ", name).strip().lower()] = zone
+    return table
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    names = sorted(_table(), key=len, reverse=True)
+    alternatives = "|".join(re.escape(name).replace(r"\ ", r"[ ]+") for name in names)
+    return re.compile(rf"(?<![\w/])(?P<name>{alternatives})(?:[ ]*\([^)\n]{{1,20}}\))?[ ]*:", re.I)

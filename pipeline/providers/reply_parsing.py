@@ -1,0 +1,200 @@
+"""From the body of a reply to a validated, matched `Reply`: the second half of the classification.
+
+May import `errors`, `base` and `schemas`; knows the wire format of the Gemini API, not its SDK.
+Fixed order: block reason, finish reason, text, JSON, schema, item token. What was counted and said
+so far stays with the error; what the model wrote is in `CallFacts.raw_reply` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from pipeline.core.errors import CallFacts, ErrorCode, ReplyError
+from pipeline.providers.base import Reply, Request
+
+BLOCKED_FINISHES = frozenset(
+    {
+        "SAFETY",
+        "RECITATION",
+        "LANGUAGE",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "IMAGE_SAFETY",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+        "MODEL_ARMOR",
+    }
+)
+
+FINISHES: dict[str, ErrorCode] = {
+    **dict.fromkeys(BLOCKED_FINISHES, ErrorCode.CONTENT_BLOCKED),
+    "MAX_TOKENS": ErrorCode.OUTPUT_TRUNCATED,
+    "CONTINUATION": ErrorCode.OUTPUT_TRUNCATED,
+    "MALFORMED_FUNCTION_CALL": ErrorCode.PARSE_JSON,
+    "MALFORMED_RESPONSE": ErrorCode.PARSE_JSON,
+    "UNEXPECTED_TOOL_CALL": ErrorCode.PARSE_JSON,
+    "TOO_MANY_TOOL_CALLS": ErrorCode.PARSE_JSON,
+    "MISSING_THOUGHT_SIGNATURE": ErrorCode.PARSE_JSON,
+}
+"""Finish reasons beside STOP; one that is not here is EMPTY_RESPONSE, which is tried again."""
+
+_FENCE = re.compile(r"^\s*```[a-z]*[ \t]*\r?\n(.*?)\s*```\s*$", re.DOTALL | re.IGNORECASE)
+_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+_NAME = re.compile(r"^[A-Z][A-Z0-9_]{0,63}$")
+
+
+def read_reply(body: str, request: Request) -> Reply:
+    """Read the body of a 200; raises `ReplyError` where it is not the answer to `request`."""
+    envelope = _envelope(body)
+    facts = _facts(envelope)
+    if reason := _block_reason(envelope):
+        facts = replace(facts, finish_reason=reason)
+        raise ReplyError(f"blocked: {reason}", code=ErrorCode.CONTENT_BLOCKED, facts=facts)
+    text = _text(envelope)
+    facts = replace(facts, raw_reply=text)
+    _check_finish(facts)
+    if not text.strip():
+        raise ReplyError("the reply had no text", code=ErrorCode.EMPTY_RESPONSE, facts=facts)
+    return Reply(output=_validated(text, request, facts), facts=facts)
+
+
+def stored_output(text: str, schema: type[BaseModel], item_token: str) -> BaseModel:
+    """Read a reply again that was accepted before; raises `ReplyError` where it no longer fits."""
+    fenced = _FENCE.match(text)
+    try:
+        output: BaseModel | None = _parsed(fenced[1] if fenced else text, schema)
+    except ValidationError:
+        output = None
+    if output is None or getattr(output, "item_token", item_token) != item_token:
+        raise ReplyError("a stored reply does not fit", code=ErrorCode.PARSE_SCHEMA)
+    return output
+
+
+def _envelope(body: str) -> dict[str, Any]:
+    if not body.strip():
+        raise ReplyError(
+            "the body was empty", code=ErrorCode.EMPTY_RESPONSE, facts=CallFacts(http_status=200)
+        )
+    try:
+        envelope = json.loads(body)
+    except (ValueError, RecursionError):
+        envelope = None
+    if isinstance(envelope, dict):
+        return envelope
+    # Raised out here, so that the decoder's error, which holds the body, is not its context.
+    code = ErrorCode.EMPTY_RESPONSE if envelope == [] else ErrorCode.PARSE_JSON
+    raise ReplyError("the body was not a reply", code=code, facts=CallFacts(http_status=200))
+
+
+def _facts(envelope: dict[str, Any]) -> CallFacts:
+    usage = _dict(envelope.get("usageMetadata"))
+    return CallFacts(
+        http_status=200,
+        finish_reason=_name(_candidate(envelope).get("finishReason")),
+        model_version=_short(envelope.get("modelVersion")),
+        response_id=_short(envelope.get("responseId")),
+        input_tokens=_count(usage, "promptTokenCount") + _count(usage, "toolUsePromptTokenCount"),
+        output_tokens=_count(usage, "candidatesTokenCount"),
+        thinking_tokens=_count(usage, "thoughtsTokenCount"),
+        cached_tokens=_count(usage, "cachedContentTokenCount"),
+    )
+
+
+def _check_finish(facts: CallFacts) -> None:
+    """Accept STOP; a missing reason is let through only to be found empty."""
+    reason = facts.finish_reason
+    if reason == "STOP" or (not reason and not facts.raw_reply):
+        return
+    code = FINISHES.get(reason, ErrorCode.EMPTY_RESPONSE) if reason else ErrorCode.PARSE_JSON
+    raise ReplyError(f"ended with {reason or 'no finish reason'}", code=code, facts=facts)
+
+
+def _validated(text: str, request: Request, facts: CallFacts) -> Any:
+    fenced = _FENCE.match(text)
+    text = fenced[1] if fenced else text
+    # Another item's reply need not have this one's shape, so its token is looked at first.
+    if _token_of(text) not in (None, request.item_token):
+        raise ReplyError(
+            "the reply echoed another item token", code=ErrorCode.REPLY_MISMATCH, facts=facts
+        )
+    try:
+        return _parsed(text, request.schema)
+    except ValidationError as exc:
+        message, code = _problem(exc)
+    raise ReplyError(message, code=code, facts=facts)
+
+
+def _token_of(text: str) -> str | None:
+    with contextlib.suppress(ValueError, RecursionError):
+        found = json.loads(text)
+        if isinstance(found, dict) and isinstance(found.get("item_token"), str):
+            return str(found["item_token"])
+    return None
+
+
+def _parsed(text: str, schema: type[BaseModel]) -> BaseModel:
+    try:
+        return schema.model_validate_json(text)
+    except ValidationError:
+        # Models cut emoji into halves; pydantic's parser refuses those, Python's takes them.
+        if not _HALF_PAIR.search(text):
+            raise
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            content = None
+        if content is None:
+            raise
+        return schema.model_validate(content)
+
+
+def _problem(exc: ValidationError) -> tuple[str, ErrorCode]:
+    """Say where and how it failed: field names and pydantic's error types, never a value."""
+    errors = exc.errors(include_url=False, include_context=False, include_input=False)
+    if errors[0]["type"] == "json_invalid":
+        return "the reply was not JSON", ErrorCode.PARSE_JSON
+    places = [f"{'.'.join(map(str, e['loc'])) or 'reply'}: {e['type']}" for e in errors[:3]]
+    return f"{len(errors)} errors of shape; {', '.join(places)}", ErrorCode.PARSE_SCHEMA
+
+
+def _block_reason(envelope: dict[str, Any]) -> str:
+    feedback = _dict(envelope.get("promptFeedback"))
+    return (_name(feedback.get("blockReason")) or "BLOCKED") if "blockReason" in feedback else ""
+
+
+def _candidate(envelope: dict[str, Any]) -> dict[str, Any]:
+    candidates = envelope.get("candidates")
+    return _dict(candidates[0]) if isinstance(candidates, list) and candidates else {}
+
+
+def _text(envelope: dict[str, Any]) -> str:
+    parts = _dict(_candidate(envelope).get("content")).get("parts")
+    return "".join(
+        part["text"]
+        for part in (parts if isinstance(parts, list) else [])
+        if isinstance(part, dict) and isinstance(part.get("text"), str) and not part.get("thought")
+    )
+
+
+def _count(usage: dict[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _name(value: object) -> str:
+    return value if isinstance(value, str) and _NAME.match(value) else ""
+
+
+def _short(value: object) -> str:
+    return value[:120] if isinstance(value, str) else ""
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
