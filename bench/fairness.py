@@ -91,7 +91,7 @@ def work(shop: Shop, name: str, scale: float) -> None:
 def run(shop: Shop, lease: Lease, scale: float) -> None:
     """Run a step against the simulated provider, and end it as the product does."""
     from pipeline.core.states import Step
-    from pipeline.giving_way import GivingWay
+    from pipeline.execution.preemption import GivingWay
     from pipeline.transitions import complete_step, fenced, give_back
 
     giving_way = GivingWay(lease)

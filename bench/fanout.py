@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pipeline.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
+from pipeline.execution.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
 
 SLOTS = 30
 BACKOFF_S = 0.1

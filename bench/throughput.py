@@ -23,7 +23,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 from gemini_emulator import Emulator
 from medproc.embedded import throw_away_servers
 from pipeline.core.types import PageSlice
-from pipeline.fanout import Decision, Fail, FanOut, Item, Limits, Succeeded
+from pipeline.execution.fanout import Decision, Fail, FanOut, Item, Limits, Succeeded
 from pipeline.providers.base import Request
 from pipeline.providers.gemini import GeminiProvider
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_entities

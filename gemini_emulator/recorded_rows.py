@@ -18,9 +18,9 @@ from django.db.models import QuerySet
 from gemini_emulator.proof import Proof, RecordedCall, RecordedItem, prove
 from gemini_emulator.request_log import LogLine
 from pipeline.core.states import JobStatus, WorkStatus
+from pipeline.execution.split_plan import SPLIT_CODES
+from pipeline.execution.splits import token_of
 from pipeline.models import Batch, Chunk, Job, ProviderCall, Session
-from pipeline.parts import token_of
-from pipeline.pieces import SPLIT_CODES
 
 
 class Part(NamedTuple):

@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from observability.nodes import Kind, Node
 from observability.rows import RecordRows
-from pipeline.assessment import Assessment, assess
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import PASS_TITLES, Word, counted, duration, ranges
 from pipeline.core.states import JobStatus, Step
+from pipeline.incidents.assessment import Assessment, assess
 from pipeline.models import OUTCOME_LATE
 from pipeline.preview import waits_for_retry
 

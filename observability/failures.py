@@ -15,10 +15,10 @@ from typing import Any
 from django.db import connection
 
 from observability.periods import Period
-from pipeline.assessment import Assessment, assess
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.labels import PASS_TITLES, counted
 from pipeline.core.states import Step
+from pipeline.incidents.assessment import Assessment, assess
 from pipeline.models import OUTCOME_LATE
 
 READ = 10_000

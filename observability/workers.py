@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 import redis
@@ -20,14 +21,24 @@ from rq.worker_registration import REDIS_WORKER_KEYS
 
 from pipeline.core.labels import PASS_TITLES
 from pipeline.core.states import JobStatus, Step
-from pipeline.crew import SILENT_S, WorkerCondition
 from pipeline.models import Job
 from pipeline.ratelimit.limiter import gate_client
 from pipeline.selectors import Progress, progress
 
+SILENT_S = 60.0
+"""Seconds of silence after which a worker is in error. A worker beats every ten seconds."""
 LEASES_READ = 60
 GONE = "gone"
 """A worker that holds a job by a lease that has run out, and that Redis does not know."""
+
+
+class WorkerCondition(StrEnum):
+    """What a worker does."""
+
+    IDLE = "idle"
+    BUSY = "busy"
+    ERROR = "error"
+    """The worker is silent, or the job that it holds has lost its lease."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,14 +27,14 @@ from pipeline.core.deadline import DEADLINE
 from pipeline.core.errors import ErrorCode, LeaseLostError, PipelineError
 from pipeline.core.redaction import scrubbed
 from pipeline.core.states import Step
-from pipeline.giving_way import GAVE_WAY
-from pipeline.outcome import Stage, StepResult
+from pipeline.execution.preemption import GAVE_WAY
+from pipeline.execution.shutdown import on_stop, stop_requested
+from pipeline.execution.step_result import Stage, StepResult
 from pipeline.providers.factory import named_provider
 from pipeline.queues import enqueue_step, enqueue_steps, is_first_to_say
 from pipeline.stages import pages
 from pipeline.stages.pass05 import stage as pass05
 from pipeline.stages.pass1 import stage as pass1
-from pipeline.stopping import on_stop, stop_requested
 from pipeline.transitions import (
     Failure,
     Lease,

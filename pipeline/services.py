@@ -13,10 +13,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from pipeline import incidents, reconciling, transitions
+from pipeline import reconciling, transitions
 from pipeline.core.errors import UserError
 from pipeline.core.states import Step
 from pipeline.core.types import Due
+from pipeline.incidents import detector
 from pipeline.preview import Preview, Selection
 from pipeline.preview.crowds import Crowd, crowd_preview
 from pipeline.providers.factory import NAMES
@@ -182,10 +183,10 @@ def job_release(job_ids: Sequence[UUID]) -> int:
     return len(_released(lambda: transitions.release(job_ids)))
 
 
-def incidents_detect() -> incidents.Tick:
+def incidents_detect() -> detector.Tick:
     """Look for incidents once, wake their probes, and release what an ended one had parked."""
     with transaction.atomic():
-        tick = incidents.tick()
+        tick = detector.tick()
         enqueue_steps(tick.due)
     if tick.closed:
         parked_release()
@@ -234,7 +235,7 @@ def provider_resume(
     words = stated(reason)
     with transaction.atomic():
         ended = transitions.end_pauses(provider=provider, model=model, reason=words, by=by)
-        closed = incidents.close_by_hand(provider, model, reason=words)
+        closed = detector.close_by_hand(provider, model, reason=words)
         if not ended and not closed:
             raise UserError(f"nothing holds {_name(provider, model)}")
         _tell(lambda: resume_gates(provider, model), provider, model)

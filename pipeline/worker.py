@@ -39,9 +39,9 @@ from medproc.timing import scaled
 from pipeline import overdue, transitions
 from pipeline.core.deadline import DEADLINE
 from pipeline.core.redaction import scrubbed
+from pipeline.execution.shutdown import grace_s, request_stop
 from pipeline.providers import factory
 from pipeline.queues import StepEntry, StepQueue, json_only, worker_connection
-from pipeline.stopping import grace_s, request_stop
 from pipeline.worker_identity import renew_identity, serve, worker_identity
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from pathlib import Path
 import redis
 
 from pipeline.core.errors import CallError, ErrorCode
-from pipeline.fanout import Decision, FanOut, Item, Limits
+from pipeline.execution.fanout import Decision, FanOut, Item, Limits
 from pipeline.ratelimit import Gate, Later, Outcome, Quota, Role, Ticket, Tuning, Why
 from pipeline.ratelimit.limiter import gate_client
 from pipeline.ratelimit.scripts import keys_of

@@ -12,8 +12,8 @@ from itertools import count
 import redis
 
 from pipeline.core.errors import CallError, ErrorCode
-from pipeline.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
-from pipeline.fanout.simulated import SimulatedClock, SimulatedExecutor
+from pipeline.execution.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
+from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecutor
 from pipeline.ratelimit import Ask, Gate, Later, Outcome, Role, Ticket, Tuning
 from tests.gate_simulation import BEGIN, LUA_CLOCK, UNLIMITED
 

@@ -32,9 +32,9 @@ from hypothesis.stateful import (
 from pipeline import jobs, queues, services
 from pipeline.core.errors import ErrorCode, LeaseLostError, UserError
 from pipeline.core.states import JOB_MOVES, JOB_TERMINAL, JobStatus, Step, WorkStatus
-from pipeline.giving_way import GAVE_WAY
+from pipeline.execution.preemption import GAVE_WAY
+from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, EncounterResult, Entity, Job, ProviderCall
-from pipeline.outcome import StepResult
 from pipeline.stages.pass1 import store
 from pipeline.transitions import (
     Failure,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from pipeline.fanout import (
+from pipeline.execution.fanout import (
     Admit,
     Decision,
     Event,
@@ -17,7 +17,7 @@ from pipeline.fanout import (
     Limits,
     Retry,
 )
-from pipeline.fanout.simulated import SimulatedClock, SimulatedExecutor
+from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecutor
 
 Step = tuple[float, BaseException | None]
 """How one call goes: it takes so many seconds and raises this, or succeeds."""

@@ -16,11 +16,11 @@ from pathlib import Path
 from uuid import UUID
 
 from pipeline import selectors
-from pipeline.attaching import Source
 from pipeline.core.types import PageSlice, PageText
 from pipeline.documents import reader
+from pipeline.execution.attachments import Source
+from pipeline.execution.splits import half, token_of
 from pipeline.models import OUTCOME_OK, Batch, Chunk, Page, ProviderCall, ProviderPayload
-from pipeline.parts import half, token_of
 from pipeline.providers.base import Attachment
 from pipeline.providers.prompts import PROMPT_VERSION, render_discovery, render_entities
 from pipeline.stages.pass1.encounter import EncounterText

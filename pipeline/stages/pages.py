@@ -16,11 +16,11 @@ from medproc.timing import scaled
 from pipeline.core import deadline
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.documents import reader, storage
-from pipeline.giving_way import GAVE_WAY, GivingWay
-from pipeline.keeping import kept, kept_call
+from pipeline.execution.lease_keeper import kept, kept_call
+from pipeline.execution.preemption import GAVE_WAY, GivingWay
+from pipeline.execution.shutdown import stop_requested
+from pipeline.execution.step_result import StepResult
 from pipeline.models import Job, Page, PageSource, Session, ShellFile, Summary
-from pipeline.outcome import StepResult
-from pipeline.stopping import stop_requested
 from pipeline.transitions import Failure, Lease, fenced, set_deadline
 from pipeline.warnings import warn
 

@@ -1,7 +1,7 @@
 """The rows of incidents: opened once, noted, closed once, and linked to the jobs they touched.
 
-Imports models and states. `pipeline.incidents` decides; here each move is a conditional statement,
-so that two clocks, or a clock and a worker, open and close one incident once.
+Imports models and states. `pipeline.incidents` decides; here each move is a conditional
+statement,
 """
 
 from __future__ import annotations

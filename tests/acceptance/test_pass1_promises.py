@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline import jobs, selectors
+from pipeline.execution.shutdown import STOP, request_stop
 from pipeline.models import (
     Batch,
     EncounterResult,
@@ -20,7 +21,6 @@ from pipeline.models import (
 )
 from pipeline.providers.prompts import render_entities
 from pipeline.stages.pass1.encounter import EncounterText
-from pipeline.stopping import STOP, request_stop
 from tests import records
 from tests.short_records import short_record
 

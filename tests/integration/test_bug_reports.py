@@ -22,8 +22,8 @@ from redis.retry import Retry
 from pipeline import jobs, queues, services
 from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.states import JobStatus, Step
+from pipeline.execution.step_result import StepResult
 from pipeline.models import Job, Patient
-from pipeline.outcome import StepResult
 from pipeline.queues import entry_id, push
 from pipeline.services import Selection
 from pipeline.transitions import Failure, Lease, claim, heartbeat

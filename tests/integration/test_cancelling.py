@@ -16,8 +16,8 @@ from django.utils import timezone
 from pipeline import jobs, services
 from pipeline.core.errors import LeaseLostError, UserError
 from pipeline.core.states import JobStatus, Step
+from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, Job, ProviderCall, Session, ShellFile, Summary
-from pipeline.outcome import StepResult
 from pipeline.transitions import Lease, claim, fenced, heartbeat
 from pipeline.transitions.recovery import CRASH_LIMIT
 from tests import records

@@ -7,7 +7,7 @@ from collections import Counter
 import redis
 
 from pipeline.core.errors import CallError, ErrorCode
-from pipeline.fanout.simulated import SimulatedClock
+from pipeline.execution.fanout.simulation import SimulatedClock
 from pipeline.ratelimit import Breaker, Ticket
 from tests.gated_fanout import Answer, half_limited, limited_calls, simulated_run
 

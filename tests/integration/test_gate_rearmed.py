@@ -12,8 +12,8 @@ import redis
 from django.utils import timezone
 
 from pipeline import services, transitions
-from pipeline.admission import Admission
 from pipeline.core.states import IncidentKind, JobStatus, Step
+from pipeline.execution.admission import Admission
 from pipeline.models import Job, Pause
 from pipeline.ratelimit import Gate, GateState, Go, Later, Standing, Why
 from pipeline.transitions import claim, fenced, park

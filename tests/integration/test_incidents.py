@@ -18,11 +18,12 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from pipeline import incidents, services
-from pipeline.assessment import Assessment, assess_record
+from pipeline import services
 from pipeline.core.errors import CallFacts, ErrorCode
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step
-from pipeline.judging import Thresholds
+from pipeline.incidents import detector
+from pipeline.incidents.assessment import Assessment, assess_record
+from pipeline.incidents.rules import Thresholds
 from pipeline.models import Incident, IncidentJob, Job, Pause, ProviderCall
 from pipeline.ratelimit.quota_reset import day_ends_at
 from pipeline.transitions import Failure, claim, close_incident, fail_step, fenced, park
@@ -38,7 +39,7 @@ def real_time(settings: Any) -> None:
     settings.TIME_SCALE = 1.0
 
 
-def _look() -> incidents.Tick:
+def _look() -> detector.Tick:
     return services.incidents_detect()
 
 
@@ -85,7 +86,7 @@ def test_the_window_reads_failures_from_their_partial_index() -> None:
     limits = Thresholds.of_settings()
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE provider_calls")
-        cursor.execute(f"EXPLAIN {incidents._WINDOW}", {"since": timezone.now() - limits.window})
+        cursor.execute(f"EXPLAIN {detector._WINDOW}", {"since": timezone.now() - limits.window})
         plan = "\n".join(row[0] for row in cursor.fetchall())
 
     assert "idx_provider_calls_failed" in plan
@@ -112,7 +113,7 @@ def test_an_outage_is_probed_by_one_job_resumed_by_several_and_over_after_three_
     lease = claim(Step.PASS1, "w", GEMINI)
     assert lease is not None
     calls(made[0], "OK", 1)
-    assert len(_look().due) == incidents.RESUME_STEP
+    assert len(_look().due) == detector.RESUME_STEP
     assert _open()
 
     calls(made[0], "OK", 2)
@@ -143,7 +144,7 @@ def test_a_probe_that_fails_is_followed_by_another_after_its_time(redis_db: redi
     calls(job, "API_5XX", 1)
 
     with fenced(lease):
-        park(lease, incidents.parking(ErrorCode.API_5XX, GEMINI))
+        park(lease, detector.parking(ErrorCode.API_5XX, GEMINI))
 
     assert _look().due == []
     probes = [(timezone.now() - timedelta(seconds=31)).isoformat()]
@@ -187,7 +188,7 @@ def test_a_refused_key_opens_at_the_first_call_and_parks_the_step_that_met_it() 
     with fenced(lease):
         park(
             lease,
-            incidents.parking(ErrorCode.API_AUTH, GEMINI, facts=CallFacts(http_status=401)),
+            detector.parking(ErrorCode.API_AUTH, GEMINI, facts=CallFacts(http_status=401)),
         )
 
     job.refresh_from_db()
@@ -195,7 +196,7 @@ def test_a_refused_key_opens_at_the_first_call_and_parks_the_step_that_met_it() 
     assert (incident.kind, incident.evidence["opened_by"]["http_status"]) == ("credentials", 401)
     assert (job.status, job.incident_id) == (JobStatus.PARKED, incident.id)
     assert job.park_reason == "the provider gemini gemini-3.5-flash-lite refuses the key"
-    assert incidents.opened(IncidentKind.CREDENTIALS, GEMINI) == incident.id
+    assert detector.opened(IncidentKind.CREDENTIALS, GEMINI) == incident.id
 
 
 @pytest.mark.django_db
@@ -206,7 +207,7 @@ def test_an_outage_that_a_worker_meets_began_with_the_first_failure_of_the_windo
     calls(job, "API_5XX", ago_s=20, of=OTHER_MODEL)
     breaker_saw = timezone.now() - timedelta(seconds=5)
 
-    incidents.opened(IncidentKind.OUTAGE, GEMINI, first_failure_at=breaker_saw)
+    detector.opened(IncidentKind.OUTAGE, GEMINI, first_failure_at=breaker_saw)
 
     first = ProviderCall.objects.filter(outcome="API_5XX").order_by("created_at")[0]
     assert Incident.objects.get().first_failure_at == first.created_at
@@ -216,7 +217,7 @@ def test_an_outage_that_a_worker_meets_began_with_the_first_failure_of_the_windo
 def test_a_days_quota_parks_until_midnight_in_california_whatever_the_hint() -> None:
     quota = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
 
-    parking = incidents.parking(
+    parking = detector.parking(
         ErrorCode.QUOTA_EXHAUSTED, GEMINI, facts=CallFacts(quota_id=quota, retry_after_s=5.0)
     )
 
@@ -396,7 +397,7 @@ def test_claims_releases_and_the_end_of_an_incident_at_once_strand_no_job(
 
     def trouble() -> None:
         for _ in range(10):
-            found = incidents.opened(IncidentKind.OUTAGE, GEMINI)
+            found = detector.opened(IncidentKind.OUTAGE, GEMINI)
             close_incident(found, {})
             services.parked_release()
 
@@ -418,7 +419,7 @@ def test_a_resume_waits_for_a_look_under_way_which_would_open_again_what_it_ends
 
     def look() -> None:
         with transaction.atomic():
-            incidents.tick()
+            detector.tick()
             may_end.wait()
 
     def resume() -> None:

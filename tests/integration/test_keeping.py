@@ -10,7 +10,7 @@ from django.db import connection
 
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import JobStatus, Step
-from pipeline.keeping import kept, kept_call
+from pipeline.execution.lease_keeper import kept, kept_call
 from pipeline.models import Job
 from pipeline.transitions import Lease, claim
 from tests.rows import a_job

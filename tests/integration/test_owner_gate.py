@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
-from pipeline import admission, jobs
+from pipeline import jobs
+from pipeline.execution import admission
 from pipeline.models import Batch, Incident, Job, ProviderCall
 from pipeline.ratelimit import Gate
 from pipeline.stages.intake import Received

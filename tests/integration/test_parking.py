@@ -15,8 +15,8 @@ from django.utils import timezone
 from pipeline import jobs, services, transitions
 from pipeline.core.errors import UserError
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step, WorkStatus
+from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, EncounterResult, IncidentJob, Job, Session
-from pipeline.outcome import StepResult
 from pipeline.providers.factory import named_provider
 from pipeline.queues import entry_id
 from pipeline.transitions import Parking, claim, fenced, park

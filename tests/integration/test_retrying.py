@@ -20,6 +20,7 @@ from django.utils import timezone
 from pipeline import jobs, services
 from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.states import JobStatus, Step
+from pipeline.execution.step_result import StepResult
 from pipeline.models import (
     Batch,
     Chunk,
@@ -30,7 +31,6 @@ from pipeline.models import (
     Session,
     Summary,
 )
-from pipeline.outcome import StepResult
 from pipeline.queues import queue_depths
 from pipeline.services import Selection
 from pipeline.stages.intake import Received

@@ -9,9 +9,11 @@ import pytest
 from django.db import DataError, OperationalError, connection
 from django.utils import timezone
 
-from pipeline import jobs, owner, services, transitions
+from pipeline import jobs, services, transitions
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, PassStatus, Step, WorkStatus
+from pipeline.execution import executor
+from pipeline.execution.step_result import StepResult
 from pipeline.models import (
     Batch,
     DiscoverySession,
@@ -21,7 +23,6 @@ from pipeline.models import (
     Session,
     ShellFile,
 )
-from pipeline.outcome import StepResult
 from pipeline.stages.pass1 import encounter, stage
 from pipeline.transitions import Failure, Flush, Lease, claim, fail_step, fenced
 from tests import records
@@ -197,7 +198,7 @@ def test_a_last_flush_waits_for_postgresql(monkeypatch: pytest.MonkeyPatch) -> N
         real(lease, flush)
 
     monkeypatch.setattr(transitions, "write", away)
-    monkeypatch.setattr(owner, "FLUSH_S", 600.0)
+    monkeypatch.setattr(executor, "FLUSH_S", 600.0)
     records.run_record(received)
 
     assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED

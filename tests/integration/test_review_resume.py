@@ -11,6 +11,7 @@ from django.test import override_settings
 from pipeline import jobs, services
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.core.states import JobStatus, Step, WorkStatus
+from pipeline.execution.shutdown import STOP
 from pipeline.models import (
     Batch,
     Chunk,
@@ -25,7 +26,6 @@ from pipeline.models import (
 from pipeline.providers.base import Reply, Request
 from pipeline.stages.intake import Received
 from pipeline.stages.pass1 import stage as pass1
-from pipeline.stopping import STOP
 from pipeline.transitions import claim
 from tests import records
 

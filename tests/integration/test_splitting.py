@@ -13,8 +13,8 @@ from django.conf import settings
 from gemini_emulator.recorded_rows import prove_log
 from gemini_emulator.request_log import LogLine
 from pipeline import jobs, services
+from pipeline.execution.splits import half, token_of
 from pipeline.models import Batch, Chunk, Entity, Incident, Job, ProviderCall, ShellFile
-from pipeline.parts import half, token_of
 from pipeline.ratelimit import Gate
 from pipeline.stages.intake import Received
 from tests import records

@@ -10,10 +10,10 @@ from pathlib import Path
 import pikepdf
 import pytest
 
-from pipeline.attaching import HeldBytes, Source
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.core.types import PageSlice, PageText
 from pipeline.documents.reader import Limits
+from pipeline.execution.attachments import HeldBytes, Source
 from pipeline.providers.base import Attachment
 from pipeline.providers.prompts import (
     read_prompt,

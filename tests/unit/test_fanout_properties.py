@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.fanout import (
+from pipeline.execution.fanout import (
     AttemptFailed,
     CallTimedOut,
     Decision,
@@ -36,7 +36,7 @@ from pipeline.fanout import (
     Stopped,
     Succeeded,
 )
-from pipeline.fanout.simulated import SimulatedClock, SimulatedExecutor
+from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecutor
 
 Key = tuple[int, ...]
 AnyEvent = Event[Key, int, str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.fanout import (
+from pipeline.execution.fanout import (
     AttemptFailed,
     CallTimedOut,
     DeadlineExceeded,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.fanout import (
+from pipeline.execution.fanout import (
     AttemptFailed,
     Fail,
     Failed,
@@ -24,7 +24,7 @@ from pipeline.fanout import (
     Succeeded,
     Tick,
 )
-from pipeline.fanout.simulated import SimulatedClock, SimulatedExecutor
+from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecutor
 from tests.simulated_run import BROKEN, Run, Steps, once
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.fanout import (
+from pipeline.execution.fanout import (
     AttemptFailed,
     CallTimedOut,
     Fail,
@@ -29,7 +29,7 @@ from pipeline.fanout import (
     Succeeded,
     Tick,
 )
-from pipeline.fanout.threads import ThreadExecutor
+from pipeline.execution.fanout.thread_pool import ThreadExecutor
 
 PATIENCE_S = 30.0
 """How long a test waits for what must happen before it is called broken."""

@@ -7,7 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pipeline.core.states import IncidentKind
-from pipeline.judging import QUIET_WINDOWS, Call, End, Thresholds, judge_end, judge_start, snapshot
+from pipeline.incidents.rules import (
+    QUIET_WINDOWS,
+    Call,
+    End,
+    Thresholds,
+    judge_end,
+    judge_start,
+    snapshot,
+)
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LIMITS = Thresholds(

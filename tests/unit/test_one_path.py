@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from medproc.env import PROJECT_ROOT
 
-PATH = "pipeline/owner.py"
+PATH = "pipeline/execution/executor.py"
 """Where a pass's call is made, behind the gate and before the ledger."""
 PROVIDERS = "pipeline/providers/"
 """One warms itself up, in memory; the emulator answers with another."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.errors import ERRORS, Budget, ErrorCode
-from pipeline.retry_policy import RetryLimits, Verdict, backoff_s, decide
+from pipeline.execution.retry_policy import RetryLimits, Verdict, backoff_s, decide
 
 
 def verdict(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.stopping import STOP, StopFlag, grace_left, stop_requested
+from pipeline.execution.shutdown import STOP, StopFlag, grace_left, stop_requested
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from pipeline.admission import OUTAGE_CODES
 from pipeline.core.errors import ErrorCode
-from pipeline.parts import Piece
-from pipeline.tally import Tally
+from pipeline.execution.admission import OUTAGE_CODES
+from pipeline.execution.attempt_budget import Tally
+from pipeline.execution.splits import Piece
 
 PAGES = tuple(range(1, 11))
 

@@ -16,17 +16,18 @@ from django.conf import settings
 from pydantic import BaseModel
 
 from medproc.timing import scaled
-from pipeline import owner, selectors
-from pipeline.attaching import Shown, Source, source_of
+from pipeline import selectors
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted, ended_with, pages
 from pipeline.core.states import WORK_TERMINAL, WorkStatus
 from pipeline.core.types import PageSlice, PageText
-from pipeline.keeping import kept_call
+from pipeline.execution import executor
+from pipeline.execution.attachments import Shown, Source, source_of
+from pipeline.execution.lease_keeper import kept_call
+from pipeline.execution.split_plan import Accepted
+from pipeline.execution.splits import Piece, half
+from pipeline.execution.step_result import StepResult
 from pipeline.models import Chunk, DiscoverySession
-from pipeline.outcome import StepResult
-from pipeline.parts import Piece, half
-from pipeline.pieces import Accepted
 from pipeline.providers.base import Request
 from pipeline.providers.factory import provider_for
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_discovery
@@ -51,11 +52,11 @@ def run(lease: Lease) -> StepResult:
     session, chunks = store.plan(lease, pages, settings.PASS05_CHUNK_PAGES)
     with source_of(lease.shell_file_id, settings) as source:
         work = _Chunks(pages, chunks, source)
-        stopped = owner.run(
+        stopped = executor.run(
             lease,
             work,
             provider_for(settings),
-            deadline_s=owner.step_deadline_s(len(work.rows)),
+            deadline_s=executor.step_deadline_s(len(work.rows)),
         )
     if stopped is not None:
         return stopped

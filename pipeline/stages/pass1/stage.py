@@ -14,16 +14,17 @@ from django.conf import settings
 from pydantic import BaseModel
 
 from medproc.timing import scaled
-from pipeline import owner, selectors
-from pipeline.attaching import Shown, Source, source_of
+from pipeline import selectors
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted, ended_with, pages
 from pipeline.core.states import WORK_TERMINAL, WorkStatus
 from pipeline.core.types import PageText
+from pipeline.execution import executor
+from pipeline.execution.attachments import Shown, Source, source_of
+from pipeline.execution.split_plan import Accepted
+from pipeline.execution.splits import Piece
+from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, Encounter, EncounterResult
-from pipeline.outcome import StepResult
-from pipeline.parts import Piece
-from pipeline.pieces import Accepted
 from pipeline.providers.base import Request
 from pipeline.providers.factory import provider_for
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_entities
@@ -43,11 +44,11 @@ def run(lease: Lease) -> StepResult:
     plan = store.plan(lease, spans, pages)
     with source_of(lease.shell_file_id, settings) as source:
         work = _Batches(lease, pages, plan, source)
-        stopped = owner.run(
+        stopped = executor.run(
             lease,
             work,
             provider_for(settings),
-            deadline_s=owner.step_deadline_s(len(work.rows)),
+            deadline_s=executor.step_deadline_s(len(work.rows)),
         )
     if stopped is not None:
         return stopped

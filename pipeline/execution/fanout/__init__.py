@@ -8,8 +8,8 @@ deadlock at limits of 1 (`spec.md` points 1 to 9 and 26).
 
 from __future__ import annotations
 
-from pipeline.fanout.core import Admit, Call, Decide
-from pipeline.fanout.events import (
+from pipeline.execution.fanout.driver import FanOut
+from pipeline.execution.fanout.events import (
     DEADLINE,
     AttemptFailed,
     CallTimedOut,
@@ -33,8 +33,14 @@ from pipeline.fanout.events import (
     Succeeded,
     Tick,
 )
-from pipeline.fanout.run import FanOut
-from pipeline.fanout.threads import CallFunction, Clock, Executor, Outcome, StopRequest
+from pipeline.execution.fanout.scheduler import Admit, Call, Decide
+from pipeline.execution.fanout.thread_pool import (
+    CallFunction,
+    Clock,
+    Executor,
+    Outcome,
+    StopRequest,
+)
 
 __all__ = [
     "DEADLINE",

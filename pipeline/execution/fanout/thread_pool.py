@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Generic, Protocol, TypeAlias
 
-from pipeline.fanout.core import Call
-from pipeline.fanout.events import G, Item, K, R
+from pipeline.execution.fanout.events import G, Item, K, R
+from pipeline.execution.fanout.scheduler import Call
 
 CallFunction: TypeAlias = Callable[[Item[K, G], int, threading.Event], R]
 

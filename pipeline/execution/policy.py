@@ -16,16 +16,16 @@ from uuid import UUID
 
 from django.conf import settings
 
-from pipeline import fanout, retry_policy
-from pipeline.admission import OUTAGE_CODES, Admission
 from pipeline.core.deadline import DEADLINE
 from pipeline.core.errors import Budget, CallError, ErrorCode, PipelineError
 from pipeline.core.redaction import scrubbed
-from pipeline.parts import Key, Piece
-from pipeline.pieces import Pieces
+from pipeline.execution import fanout, retry_policy
+from pipeline.execution.admission import OUTAGE_CODES, Admission
+from pipeline.execution.attempt_budget import Tally
+from pipeline.execution.split_plan import Pieces
+from pipeline.execution.splits import Key, Piece
 from pipeline.providers.prompts import PROMPT_VERSION
 from pipeline.ratelimit import Reported
-from pipeline.tally import Tally
 from pipeline.transitions import Lease
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import heapq
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias
 
-from pipeline.fanout.events import G, Item, K
+from pipeline.execution.fanout.events import G, Item, K
 
 Rank: TypeAlias = tuple[int, float, int, int]
 """(waits, -size, group order, item order): the least starts first, so the largest does.

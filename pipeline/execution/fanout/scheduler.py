@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias
 
-from pipeline.fanout.events import (
+from pipeline.execution.fanout.events import (
     DEADLINE,
     AttemptFailed,
     CallTimedOut,
@@ -41,7 +41,7 @@ from pipeline.fanout.events import (
     Succeeded,
     Tick,
 )
-from pipeline.fanout.line import Entry, Group, Line
+from pipeline.execution.fanout.ready_queue import Entry, Group, Line
 
 Decide: TypeAlias = Callable[[Item[K, G], int, BaseException, float], Decision[K, G]]
 Admit: TypeAlias = Callable[[Item[K, G], float], float | None]

@@ -19,12 +19,12 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from medproc.timing import scaled
-from pipeline import incidents
 from pipeline.core.db_errors import is_away
 from pipeline.core.errors import CallError, CallFacts, ErrorCode
 from pipeline.core.states import IncidentKind
 from pipeline.core.types import ProviderModel
-from pipeline.parts import Key
+from pipeline.execution.splits import Key
+from pipeline.incidents import detector
 from pipeline.providers.base import Provider
 from pipeline.ratelimit import (
     Ask,
@@ -190,7 +190,7 @@ class Admission:
         if cause is None or isinstance(cause, Parking):
             return cause
         since = cause.failing_since
-        return incidents.parking(
+        return detector.parking(
             cause.code,
             self._of,
             first_failure_at=None if since is None else datetime.fromtimestamp(since, UTC),
@@ -234,7 +234,7 @@ class Admission:
         it ended, is opened here.
         """
         with _unless_away():
-            pause, standing = pause_on(self._of), incidents.standing(self._of)
+            pause, standing = pause_on(self._of), detector.standing(self._of)
             if why is Why.PAUSED and pause is not None:
                 self.cause = Parking(reason=pause.reason, pause_id=pause.pause_id)
             elif why is Why.QUOTA and standing.closed_until is not None:
@@ -242,7 +242,7 @@ class Admission:
             elif self.gate is not None:
                 self.gate.align(standing)
                 # What began between the two must not be undone.
-                again = incidents.standing(self._of)
+                again = detector.standing(self._of)
                 if again != standing:
                     self.gate.align(again)
                 return True
@@ -261,7 +261,7 @@ class Admission:
 def _standing(of: ProviderModel) -> Standing | None:
     """Return what holds a provider and model; None while the database is away."""
     try:
-        return incidents.standing(of)
+        return detector.standing(of)
     except (OperationalError, InterfaceError) as error:
         _let_go(error)
         return None

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Generic, Self, cast
 
-from pipeline.fanout.core import Admit, Decide, Scheduler
-from pipeline.fanout.events import Event, Finished, G, Item, K, Limits, R, Stopped
-from pipeline.fanout.threads import (
+from pipeline.execution.fanout.events import Event, Finished, G, Item, K, Limits, R, Stopped
+from pipeline.execution.fanout.scheduler import Admit, Decide, Scheduler
+from pipeline.execution.fanout.thread_pool import (
     CallFunction,
     Clock,
     Executor,

@@ -23,7 +23,15 @@ from pipeline import transitions
 from pipeline.core.errors import CallFacts, ErrorCode
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState, JobStatus
 from pipeline.core.types import Due, ProviderModel
-from pipeline.judging import CODES, Call, Opening, Thresholds, judge_end, judge_start, snapshot
+from pipeline.incidents.rules import (
+    CODES,
+    Call,
+    Opening,
+    Thresholds,
+    judge_end,
+    judge_start,
+    snapshot,
+)
 from pipeline.models import Incident, IncidentJob, Job, ProviderCall
 from pipeline.ratelimit import Standing
 from pipeline.ratelimit.quota_reset import resets_at

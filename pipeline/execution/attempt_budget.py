@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from pipeline.core.errors import ERRORS, Budget, ErrorCode
-from pipeline.parts import Key, Piece
+from pipeline.execution.splits import Key, Piece
 
 SKEW_S = 1.0
 """The outage's beginning is told by Redis's clock, a failure by this host's."""

@@ -10,9 +10,9 @@ import heapq
 from collections.abc import Callable
 from typing import Generic
 
-from pipeline.fanout.core import Call
-from pipeline.fanout.events import G, Item, K, R
-from pipeline.fanout.threads import CallFunction, Clock, Outcome, StopRequest
+from pipeline.execution.fanout.events import G, Item, K, R
+from pipeline.execution.fanout.scheduler import Call
+from pipeline.execution.fanout.thread_pool import CallFunction, Clock, Outcome, StopRequest
 
 
 class SimulatedClock:

@@ -17,11 +17,11 @@ from uuid import UUID, uuid4
 
 from django.utils import timezone
 
-from pipeline import fanout
 from pipeline.core.errors import CallError, CallFacts, ErrorCode, PipelineError
+from pipeline.execution import fanout
+from pipeline.execution.splits import Key, Piece
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Batch
 from pipeline.models.fields import counted, storable
-from pipeline.parts import Key, Piece
 from pipeline.providers.base import Provider, Request
 from pipeline.providers.pricing import cost_usd
 from pipeline.providers.schemas import SCHEMA_VERSION

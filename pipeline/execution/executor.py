@@ -22,24 +22,25 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from django.utils import timezone
 
 from medproc.timing import scaled
-from pipeline import fanout, retry_policy, transitions
-from pipeline.admission import OUTAGE_CODES, Admission
+from pipeline import transitions
 from pipeline.core.db_errors import is_away
 from pipeline.core.deadline import DEADLINE, SOFT_SHARE
 from pipeline.core.errors import CallError, ErrorCode, LeaseLostError, PipelineError
 from pipeline.core.redaction import scrubbed
 from pipeline.core.states import WORK_TERMINAL, WorkStatus
-from pipeline.deciding import Policy, as_call_error
-from pipeline.giving_way import GAVE_WAY, GivingWay
-from pipeline.ledger import Answer, Ledger
+from pipeline.execution import fanout, retry_policy
+from pipeline.execution.admission import OUTAGE_CODES, Admission
+from pipeline.execution.attempt_budget import Tally
+from pipeline.execution.call_log import Answer, Ledger
+from pipeline.execution.policy import Policy, as_call_error
+from pipeline.execution.preemption import GAVE_WAY, GivingWay
+from pipeline.execution.shutdown import grace_left, grace_s, on_stop
+from pipeline.execution.split_plan import Accepted, Dividing, Pieces
+from pipeline.execution.splits import Key, Piece
+from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, Chunk
 from pipeline.models.fields import milliseconds
-from pipeline.outcome import StepResult
-from pipeline.parts import Key, Piece
-from pipeline.pieces import Accepted, Dividing, Pieces
 from pipeline.providers.base import Provider, Request
-from pipeline.stopping import grace_left, grace_s, on_stop
-from pipeline.tally import Tally
 from pipeline.transitions import Failure, Flush, Lease, row_of
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from pipeline import selectors
 from pipeline.core.errors import ERRORS, Budget, ErrorCode, PipelineError
-from pipeline.parts import Key, Piece, token_of
+from pipeline.execution.splits import Key, Piece, token_of
 from pipeline.providers.reply_parsing import stored_output
 
 logger = logging.getLogger(__name__)

@@ -1,0 +1,4 @@
+"""Runs one step of one job.
+
+The executor thread decides and writes. Call threads call the provider.
+"""
