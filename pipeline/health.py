@@ -17,7 +17,7 @@ from medproc.timing import scaled
 from pipeline import duties, liveness
 from pipeline.core.states import Step
 from pipeline.liveness import StepAges, Tick
-from pipeline.queues import QUEUES, queue_depths, queues_served
+from pipeline.queueing.queues import QUEUES, queue_depths, queues_served
 
 
 @dataclass(frozen=True, kw_only=True)

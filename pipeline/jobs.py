@@ -31,10 +31,10 @@ from pipeline.execution.preemption import GAVE_WAY
 from pipeline.execution.shutdown import on_stop, stop_requested
 from pipeline.execution.step_result import Stage, StepResult
 from pipeline.providers.factory import named_provider
-from pipeline.queues import enqueue_step, enqueue_steps, is_first_to_say
+from pipeline.queueing.queues import enqueue_step, enqueue_steps, is_first_to_say
 from pipeline.stages import pages
-from pipeline.stages.pass05 import stage as pass05
-from pipeline.stages.pass1 import stage as pass1
+from pipeline.stages.pass05 import run as pass05
+from pipeline.stages.pass1 import run as pass1
 from pipeline.transitions import (
     Failure,
     Lease,

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from pipeline import reconciling, transitions
+from pipeline import transitions
 from pipeline.core.errors import UserError
 from pipeline.core.states import Step
 from pipeline.core.types import Due
@@ -21,7 +21,8 @@ from pipeline.incidents import detector
 from pipeline.preview import Preview, Selection
 from pipeline.preview.crowds import Crowd, crowd_preview
 from pipeline.providers.factory import NAMES
-from pipeline.queues import enqueue_step, enqueue_steps
+from pipeline.queueing import reconciler
+from pipeline.queueing.queues import enqueue_step, enqueue_steps
 from pipeline.ratelimit.operator_controls import pause_gates, resume_gates
 from pipeline.reasons import stated
 from pipeline.stages.intake import Received, Submission, receive
@@ -129,15 +130,15 @@ def parked_release() -> int:
     return released
 
 
-def jobs_reconcile() -> reconciling.Tick:
+def jobs_reconcile() -> reconciler.Tick:
     """Put back what a lost worker held, release what is due, and make wake-ups and rows agree.
 
     Rows go first and need PostgreSQL alone; several at once do each thing once.
     """
-    taken = reconciling.recover_expired()
+    taken = reconciler.recover_expired()
     released = parked_release()
     return replace(
-        reconciling.match_wakeups(),
+        reconciler.match_wakeups(),
         recovered=sum(not each.is_dead for each in taken),
         buried=sum(each.is_dead for each in taken),
         released=released,
@@ -161,7 +162,7 @@ def stale_batches_reset(
     if dry_run or not found:
         return found
     # A lost lease is taken in one place, with its crash counted; that puts its rows back too.
-    reconciling.recover_expired(job_id)
+    reconciler.recover_expired(job_id)
     reset = transitions.reset_stale(found)
     for row in reset:
         logger.warning(

@@ -41,7 +41,7 @@ from pipeline.core.deadline import DEADLINE
 from pipeline.core.redaction import scrubbed
 from pipeline.execution.shutdown import grace_s, request_stop
 from pipeline.providers import factory
-from pipeline.queues import StepEntry, StepQueue, json_only, worker_connection
+from pipeline.queueing.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.worker_identity import renew_identity, serve, worker_identity
 
 logger = logging.getLogger(__name__)

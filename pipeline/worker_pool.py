@@ -20,7 +20,7 @@ from types import FrameType
 
 from redis.exceptions import RedisError
 
-from pipeline.queues import producer, queue_depths
+from pipeline.queueing.queues import producer, queue_depths
 from pipeline.worker import Worker, warm
 
 logger = logging.getLogger(__name__)

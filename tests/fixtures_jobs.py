@@ -20,7 +20,7 @@ from django.db import connection
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.core.states import Step
 from pipeline.execution.shutdown import grace_left, on_stop, stop_requested
-from pipeline.queues import QUEUES, entry_id, push
+from pipeline.queueing.queues import QUEUES, entry_id, push
 from pipeline.transitions import claim, set_deadline
 from pipeline.worker_identity import worker_identity
 

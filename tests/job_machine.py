@@ -29,12 +29,13 @@ from hypothesis.stateful import (
     rule,
 )
 
-from pipeline import jobs, queues, services
+from pipeline import jobs, services
 from pipeline.core.errors import ErrorCode, LeaseLostError, UserError
 from pipeline.core.states import JOB_MOVES, JOB_TERMINAL, JobStatus, Step, WorkStatus
 from pipeline.execution.preemption import GAVE_WAY
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, EncounterResult, Entity, Job, ProviderCall
+from pipeline.queueing import queues
 from pipeline.stages.pass1 import store
 from pipeline.transitions import (
     Failure,

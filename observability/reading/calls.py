@@ -23,7 +23,7 @@ from pipeline.execution.splits import half, token_of
 from pipeline.models import OUTCOME_OK, Batch, Chunk, Page, ProviderCall, ProviderPayload
 from pipeline.providers.base import Attachment
 from pipeline.providers.prompts import PROMPT_VERSION, render_discovery, render_entities
-from pipeline.stages.pass1.encounter import EncounterText
+from pipeline.stages.pass1.entity_rows import EncounterText
 
 LONGEST_REPLY = 2_000_000
 """Characters of a reply that are shown."""

@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 from medproc.timing import scaled
 from pipeline import selectors
 from pipeline.core.states import JobStatus
-from pipeline.queues import queues_served
+from pipeline.queueing.queues import queues_served
 from pipeline.selectors import Progress
 
 TICK_S = 0.25

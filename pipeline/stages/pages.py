@@ -21,8 +21,8 @@ from pipeline.execution.preemption import GAVE_WAY, GivingWay
 from pipeline.execution.shutdown import stop_requested
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Job, Page, PageSource, Session, ShellFile, Summary
+from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Failure, Lease, fenced, set_deadline
-from pipeline.warnings import warn
 
 CHUNK_PAGES = 50
 """Pages that are read and written together; a crash repeats at most these (`design.md` §4)."""

@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from medproc.embedded import Places
-from pipeline.queues import RUN_STEP
+from pipeline.queueing.queues import RUN_STEP
 from tests.workers import Nursery, WorkerCommand
 
 StartPool = Callable[..., WorkerCommand]

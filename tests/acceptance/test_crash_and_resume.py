@@ -26,9 +26,9 @@ from pipeline.core.states import Step
 from pipeline.execution.splits import Piece, token_of
 from pipeline.models import Batch, Chunk, Encounter, Entity, Job, Page, ProviderCall, ShellFile
 from pipeline.providers.local import LocalProvider
-from pipeline.queues import queue_depths
+from pipeline.queueing.queues import queue_depths
 from pipeline.stages.intake import Received
-from pipeline.stages.pass1.stage import _Batches
+from pipeline.stages.pass1.run import _Batches
 from pipeline.transitions import Flush, Lease, claim, row_of, write
 from tests import records
 from tests.databases import no_connections

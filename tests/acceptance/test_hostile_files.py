@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.core.errors import InputError
 from pipeline.models import Job, Page, ShellFile
-from pipeline.queues import queue_depths
+from pipeline.queueing.queues import queue_depths
 from pipeline.stages.intake import Received
 from tests import hostile, records
 from tests.redis_contents import everything

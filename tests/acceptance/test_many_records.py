@@ -13,7 +13,7 @@ import pytest
 from gemini_emulator import Emulator
 from pipeline.core.states import JOB_TERMINAL
 from pipeline.models import Batch, Encounter, EncounterResult, Entity, Job, ShellFile
-from pipeline.queues import queue_depths
+from pipeline.queueing.queues import queue_depths
 from tests import records
 from tests.running import RECORD_PATIENCE_S, astray
 from tests.short_records import short_record

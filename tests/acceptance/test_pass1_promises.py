@@ -20,7 +20,7 @@ from pipeline.models import (
     ShellFile,
 )
 from pipeline.providers.prompts import render_entities
-from pipeline.stages.pass1.encounter import EncounterText
+from pipeline.stages.pass1.entity_rows import EncounterText
 from tests import records
 from tests.short_records import short_record
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline import services
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, RecordBatch
-from pipeline.queues import queue_depths
+from pipeline.queueing.queues import queue_depths
 from tests import records
 from tests.running import RECORD_PATIENCE_S
 from tests.short_records import short_record

@@ -196,7 +196,7 @@ def _set_up(places: Places, folder: Path, emulator: Emulator) -> Iterator[House]
 
     django.setup()
     call_command("migrate", verbosity=0, interactive=False)
-    from pipeline.queues import RUN_STEP
+    from pipeline.queueing.queues import RUN_STEP
     from tests.short_records import short_record
     from tests.workers import Nursery
 

@@ -173,7 +173,7 @@ def _lost_replies(house: House) -> dict[str, Any]:
 
 @contextmanager
 def _nursery_at(database_url: str) -> Iterator[Nursery]:
-    from pipeline.queues import RUN_STEP
+    from pipeline.queueing.queues import RUN_STEP
 
     before = os.environ["DATABASE_URL"]
     os.environ["DATABASE_URL"] = database_url

@@ -19,12 +19,13 @@ from django.utils import timezone
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from pipeline import jobs, queues, services
+from pipeline import jobs, services
 from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.states import JobStatus, Step
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Job, Patient
-from pipeline.queues import entry_id, push
+from pipeline.queueing import queues
+from pipeline.queueing.queues import entry_id, push
 from pipeline.services import Selection
 from pipeline.transitions import Failure, Lease, claim, heartbeat
 from tests import records

@@ -19,7 +19,7 @@ from medproc.env import PROJECT_ROOT
 from pipeline.clock import LOCK
 from pipeline.core.states import JobStatus
 from pipeline.models import ClockTick, Job
-from pipeline.queues import entry_id
+from pipeline.queueing.queues import entry_id
 from tests.rows import a_job
 from tests.workers import children, until
 

@@ -12,13 +12,14 @@ import redis
 from django.utils import timezone
 
 from gemini_emulator import Emulator
-from pipeline import jobs, queues
+from pipeline import jobs
 from pipeline.core import deadline
 from pipeline.core.states import JobStatus, Step
 from pipeline.execution import admission
 from pipeline.execution.shutdown import STOP
 from pipeline.models import Batch, Job, Page, ShellFile, Summary
-from pipeline.queues import StepEntry, entry_id
+from pipeline.queueing import queues
+from pipeline.queueing.queues import StepEntry, entry_id
 from pipeline.stages import pages
 from pipeline.transitions import claim
 from tests import records

@@ -18,7 +18,7 @@ from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step, W
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, EncounterResult, IncidentJob, Job, Session
 from pipeline.providers.factory import named_provider
-from pipeline.queues import entry_id
+from pipeline.queueing.queues import entry_id
 from pipeline.transitions import Parking, claim, fenced, park
 from tests import records
 from tests.incident_rows import GEMINI, OTHER_MODEL, an_incident

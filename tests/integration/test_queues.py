@@ -22,10 +22,10 @@ from rq.serializers import DefaultSerializer
 from rq.utils import as_text
 
 from medproc import addresses, embedded
-from pipeline import queues
 from pipeline.core.states import Step
 from pipeline.health import examine
-from pipeline.queues import (
+from pipeline.queueing import queues
+from pipeline.queueing.queues import (
     PROVIDER_QUEUES,
     StepEntry,
     StepQueue,

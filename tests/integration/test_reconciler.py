@@ -16,11 +16,12 @@ from django.utils import timezone
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from pipeline import queues, reconciling, registries, services
+from pipeline import services
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, EncounterResult, Job, Session, Summary
-from pipeline.queues import entry_id, push
+from pipeline.queueing import queues, reconciler, rq_registries
+from pipeline.queueing.queues import entry_id, push
 from pipeline.transitions import Lease, claim, complete_step, fenced, heartbeat
 from tests.rows import a_job, an_encounter, crashes_of
 
@@ -226,7 +227,7 @@ def test_a_tick_without_redis_frees_the_rows_and_the_next_one_wakes(
     crashed()
     nowhere = redis.Redis(unix_socket_path="/nonexistent", retry=Retry(NoBackoff(), 0))
     with monkeypatch.context() as patch:
-        for module in (queues, registries):
+        for module in (queues, rq_registries):
             patch.setattr(module, "producer", lambda: nowhere)
         away = services.jobs_reconcile()
 
@@ -270,7 +271,7 @@ def test_reconcilers_at_once_do_each_thing_once(
         crashed()
     waiting = [a_waiting_job() for _ in range(30)]
 
-    def reconcile(_: int) -> reconciling.Tick:
+    def reconcile(_: int) -> reconciler.Tick:
         try:
             return services.jobs_reconcile()
         finally:

@@ -31,7 +31,7 @@ from pipeline.models import (
     Session,
     Summary,
 )
-from pipeline.queues import queue_depths
+from pipeline.queueing.queues import queue_depths
 from pipeline.services import Selection
 from pipeline.stages.intake import Received
 from pipeline.transitions import Failure, claim

@@ -23,7 +23,7 @@ from pipeline.models import (
     Session,
     ShellFile,
 )
-from pipeline.stages.pass1 import encounter, stage
+from pipeline.stages.pass1 import entity_rows, run
 from pipeline.transitions import Failure, Flush, Lease, claim, fail_step, fenced
 from tests import records
 from tests.rows import a_job, an_encounter
@@ -168,14 +168,14 @@ def test_an_encounter_that_breaks_our_own_code_stops_no_other_and_keeps_its_repl
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     received = records.submit(records.LAB)
-    real = encounter.entity_rows
+    real = entity_rows.entity_rows
 
     def breaks_on_page_one(*arguments: Any) -> list[dict[str, Any]]:
         if arguments[2][0].page_range_start == 1:
             raise KeyError("PHI")
         return real(*arguments)
 
-    monkeypatch.setattr(stage, "entity_rows", breaks_on_page_one)
+    monkeypatch.setattr(run, "entity_rows", breaks_on_page_one)
     record = records.run_record(received)
 
     job = Job.objects.get(id=received.job_id)
@@ -213,7 +213,7 @@ def test_a_provider_step_renews_its_lease_before_it_waits_for_calls() -> None:
     nearly_over = timezone.now() + timedelta(seconds=2)
     Job.objects.filter(id=job.id).update(lease_expires_at=nearly_over)
 
-    stage.run(lease)
+    run.run(lease)
 
     job.refresh_from_db()
     assert job.lease_expires_at is not None

@@ -24,7 +24,7 @@ from pipeline.models import (
 from pipeline.models.fields import INTEGER_MAX
 from pipeline.providers.base import Provider, Reply, Request
 from pipeline.providers.factory import provider_for
-from pipeline.stages.pass1 import stage as pass1
+from pipeline.stages.pass1 import run as pass1
 from pipeline.transitions.flush import _json
 from tests import records
 

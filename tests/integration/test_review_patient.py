@@ -22,7 +22,7 @@ from pipeline.models import (
 )
 from pipeline.providers.prompts import Question
 from pipeline.stages.intake import Received
-from pipeline.stages.pass05 import stage as pass05
+from pipeline.stages.pass05 import run as pass05
 from pipeline.transitions import claim
 from tests import records
 from tests.lying_model import Say, lying_model

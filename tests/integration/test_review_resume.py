@@ -25,7 +25,7 @@ from pipeline.models import (
 )
 from pipeline.providers.base import Reply, Request
 from pipeline.stages.intake import Received
-from pipeline.stages.pass1 import stage as pass1
+from pipeline.stages.pass1 import run as pass1
 from pipeline.transitions import claim
 from tests import records
 

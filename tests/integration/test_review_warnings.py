@@ -6,8 +6,8 @@ import pytest
 
 from pipeline.core.errors import ErrorCode
 from pipeline.models import ShellFile
-from pipeline.stages.pass05.stage import LANGUAGE
-from pipeline.warnings import warn
+from pipeline.stages.pass05.run import LANGUAGE
+from pipeline.stages.record_warnings import warn
 from tests.rows import a_job
 
 

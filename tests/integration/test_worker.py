@@ -22,8 +22,8 @@ from rq.serializers import DefaultSerializer
 from rq.utils import as_text
 
 from medproc.env import PROJECT_ROOT
-from pipeline import queues
-from pipeline.queues import StepEntry, StepQueue, entry_id, queue_depths
+from pipeline.queueing import queues
+from pipeline.queueing.queues import StepEntry, StepQueue, entry_id, queue_depths
 from pipeline.worker import Worker
 from tests import fixtures_jobs
 from tests.redis_contents import everything

@@ -13,8 +13,8 @@ import redis
 from django.core.management import CommandError, call_command, get_commands
 from rq.utils import as_text
 
-from pipeline import queues
-from pipeline.queues import StepEntry, entry_id, queue_depths
+from pipeline.queueing import queues
+from pipeline.queueing.queues import StepEntry, entry_id, queue_depths
 from pipeline.worker_pool import BACKOFF_CAP_S, STEADY_S, Seat
 from tests.workers import WorkerCommand, is_alive, until
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.plausibility import doubts, unquoted
 from pipeline.providers.schemas import FoundEntity
+from pipeline.stages.pass1.plausibility import doubts, unquoted
 
 
 def found(category: str, name: str, value: str, reference_range: str | None = None) -> list[str]:

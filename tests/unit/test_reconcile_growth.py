@@ -15,7 +15,7 @@ from pipeline.core.identity import compare
 from pipeline.core.identity.parsing import parse_name
 from pipeline.core.types import PageText
 from pipeline.providers.schemas import EncounterType, FoundEncounter, LineSpan
-from pipeline.stages.pass05.facts import agreement
+from pipeline.stages.pass05.encounter_facts import agreement
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, reconcile
 
 VISIT, CHUNK = 5, 10

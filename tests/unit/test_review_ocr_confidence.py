@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.core.types import Span
-from pipeline.stages.pass1.encounter import _ocr_confidence
+from pipeline.stages.pass1.entity_rows import _ocr_confidence
 
 
 def test_digits_on_the_second_page_of_a_quote_are_judged_by_their_own_word() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from redis.exceptions import RedisError
 
-from pipeline.queues import PROVIDER_QUEUES, QUEUES
+from pipeline.queueing.queues import PROVIDER_QUEUES, QUEUES
 from pipeline.worker import Worker, warm
 from pipeline.worker_pool import redis_answers
 

@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 from pipeline.core.identity import Tally
 from pipeline.core.types import Span
 from pipeline.providers.schemas import EncounterType, FoundEncounter
-from pipeline.stages.pass05.facts import Facts
-from pipeline.stages.pass05.outcome import Edge, Member
+from pipeline.stages.pass05.encounter_facts import Facts
+from pipeline.stages.pass05.types import Edge, Member
 
 T = TypeVar("T")
 

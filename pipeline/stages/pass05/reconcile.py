@@ -15,7 +15,9 @@ from itertools import pairwise
 from pipeline.core.errors import ErrorCode, ReplyError
 from pipeline.core.identity import Identity
 from pipeline.core.types import PageText, Span
-from pipeline.stages.pass05.claims import (
+from pipeline.stages.pass05.encounter_facts import Facts
+from pipeline.stages.pass05.groups import Group, Part
+from pipeline.stages.pass05.line_claims import (
     Claim,
     line_starts,
     resolve,
@@ -23,10 +25,9 @@ from pipeline.stages.pass05.claims import (
     united,
     without_gaps,
 )
-from pipeline.stages.pass05.facts import Facts
-from pipeline.stages.pass05.groups import Group, Part
-from pipeline.stages.pass05.joining import Joins
-from pipeline.stages.pass05.outcome import (
+from pipeline.stages.pass05.linking import Joins
+from pipeline.stages.pass05.patient_check import held_encounters
+from pipeline.stages.pass05.types import (
     Assignment,
     Chain,
     ChunkReport,
@@ -38,7 +39,6 @@ from pipeline.stages.pass05.outcome import (
     Reconciliation,
     Rule,
 )
-from pipeline.stages.pass05.patient import held_encounters
 
 __all__ = [
     "Assignment",

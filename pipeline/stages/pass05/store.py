@@ -38,11 +38,11 @@ from pipeline.models import (
 )
 from pipeline.models.fields import counted, milliseconds
 from pipeline.providers.schemas import FoundEncounter
-from pipeline.stages.pass05 import outcome
-from pipeline.stages.pass05.claims import spans_from_lines
-from pipeline.stages.pass05.facts import iso_date
+from pipeline.stages.pass05 import types
+from pipeline.stages.pass05.encounter_facts import iso_date
+from pipeline.stages.pass05.line_claims import spans_from_lines
+from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Failure, Lease, begin_discovery, fenced, settle_discovery
-from pipeline.warnings import warn
 
 logger = logging.getLogger(__name__)
 
@@ -143,8 +143,8 @@ def publish(
     lease: Lease,
     session: DiscoverySession,
     chunks: Sequence[Chunk],
-    reports: Sequence[outcome.ChunkReport],
-    found: outcome.Reconciliation,
+    reports: Sequence[types.ChunkReport],
+    found: types.Reconciliation,
     pages: Mapping[int, PageText],
     *,
     language: str | None,
@@ -211,7 +211,7 @@ def _ranges(pages: Mapping[int, PageText], size: int) -> list[tuple[int, int]]:
     return [(first, min(first + size - 1, len(pages))) for first in range(1, len(pages) + 1, size)]
 
 
-def _encounters(shell_file: ShellFile, found: outcome.Reconciliation) -> dict[str, Encounter]:
+def _encounters(shell_file: ShellFile, found: types.Reconciliation) -> dict[str, Encounter]:
     published = [e for e in found.encounters if not e.mismatch]
     return {
         e.key: Encounter(
@@ -234,8 +234,8 @@ def _encounters(shell_file: ShellFile, found: outcome.Reconciliation) -> dict[st
 
 def _chains(
     session: DiscoverySession,
-    reports: Sequence[outcome.ChunkReport],
-    found: outcome.Reconciliation,
+    reports: Sequence[types.ChunkReport],
+    found: types.Reconciliation,
     encounters: Mapping[str, Encounter],
 ) -> dict[str, CascadeChain]:
     rows = {report.chunk_index: report.row for report in reports}
@@ -262,8 +262,8 @@ def _chains(
 def _sightings(
     session: DiscoverySession,
     chunks: Sequence[Chunk],
-    reports: Sequence[outcome.ChunkReport],
-    found: outcome.Reconciliation,
+    reports: Sequence[types.ChunkReport],
+    found: types.Reconciliation,
     pages: Mapping[int, PageText],
     encounters: Mapping[str, Encounter],
     chains: Mapping[str, CascadeChain],
@@ -273,7 +273,7 @@ def _sightings(
     rows = []
     for report in reports:
         for index, seen in enumerate(report.encounters):
-            member = outcome.Member(chunk_index=report.chunk_index, encounter_index=index)
+            member = types.Member(chunk_index=report.chunk_index, encounter_index=index)
             e = by_member.get(member)
             rows.append(
                 PendingEncounter(
@@ -291,7 +291,7 @@ def _sightings(
     return rows
 
 
-def _sighting_status(e: outcome.Encounter | None, member: outcome.Member) -> PendingStatus:
+def _sighting_status(e: types.Encounter | None, member: types.Member) -> PendingStatus:
     if e is None:
         return PendingStatus.DROPPED
     if e.mismatch:
@@ -316,7 +316,7 @@ def _as_seen(seen: FoundEncounter, pages: Mapping[int, PageText]) -> dict[str, A
     }
 
 
-def _pages_unassigned(found: outcome.Reconciliation, pages: Mapping[int, PageText]) -> int:
+def _pages_unassigned(found: types.Reconciliation, pages: Mapping[int, PageText]) -> int:
     assigned = {a.span.page for a in found.assignments if a.encounter}
     return sum(1 for n, page in pages.items() if n not in assigned and page.text.strip())
 
@@ -362,7 +362,7 @@ def _write_metrics(lease: Lease, chunks: Sequence[Chunk], **figures: Any) -> Non
 def _say(
     lease: Lease,
     shell_file: ShellFile,
-    found: outcome.Reconciliation,
+    found: types.Reconciliation,
     encounters: Mapping[str, Encounter],
     *,
     language: str | None,
@@ -401,13 +401,10 @@ def _say(
         )
 
 
-def _held_pages(found: outcome.Reconciliation) -> Iterator[tuple[str, list[int]]]:
+def _held_pages(found: types.Reconciliation) -> Iterator[tuple[str, list[int]]]:
     """Yield what to say of pages that are held, those that name another patient first."""
     named = {
-        key
-        for d in found.decisions
-        if d.rule is outcome.Rule.PATIENT_MISMATCH
-        for key in d.subjects
+        key for d in found.decisions if d.rule is types.Rule.PATIENT_MISMATCH for key in d.subjects
     }
     held = [e for e in found.encounters if e.mismatch]
     for message, encounters in (
@@ -424,7 +421,7 @@ def _comparable(patient: Patient) -> dict[str, str]:
     return stored if stored.pop("key", key_id()) == key_id() else {}
 
 
-def _learn(patient: Patient, found: outcome.Reconciliation) -> None:
+def _learn(patient: Patient, found: types.Reconciliation) -> None:
     """Add what this record states of its patient, where it does not contradict what is known."""
     if found.patient is None:
         return

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from pipeline.core.types import PageText, Span
 from pipeline.providers.schemas import FoundEntity
-from pipeline.stages.pass1.quotes import Fold, find, stands_alone
+from pipeline.stages.pass1.quote_search import Fold, find, stands_alone
 
 
 class Outcome(StrEnum):

@@ -38,8 +38,8 @@ from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens
 from pipeline.providers.schemas import SCHEMA_VERSION, EntityReply
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
+from pipeline.stages.record_warnings import warn
 from pipeline.transitions import ENCOUNTER_COLUMNS, Lease, fenced
-from pipeline.warnings import warn
 
 
 @dataclass(frozen=True, kw_only=True)

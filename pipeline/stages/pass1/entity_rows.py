@@ -12,11 +12,12 @@ from datetime import date
 from typing import Any
 from uuid import uuid4
 
-from pipeline import plausibility, selectors
+from pipeline import selectors
 from pipeline.core.types import PageSlice, PageText, Span
 from pipeline.core.types import slices as cut
 from pipeline.models import AlignmentKind, Batch, EncounterResult
 from pipeline.providers.schemas import EntityReply
+from pipeline.stages.pass1 import plausibility
 from pipeline.stages.pass1.align import Aligned, Outcome, align_all, merge
 from pipeline.stages.pass1.planner import PlannedBatch, context_for
 from pipeline.transitions import Lease

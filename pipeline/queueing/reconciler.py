@@ -16,11 +16,12 @@ from django.db import connection, transaction
 from redis.exceptions import RedisError
 
 from medproc.timing import scaled
-from pipeline import registries, transitions
+from pipeline import transitions
 from pipeline.core.labels import counted
 from pipeline.core.types import Due
-from pipeline.queues import enqueue_steps, entry_id
-from pipeline.registries import Waiting
+from pipeline.queueing import rq_registries
+from pipeline.queueing.queues import enqueue_steps, entry_id
+from pipeline.queueing.rq_registries import Waiting
 from pipeline.transitions import Recovered
 from pipeline.transitions.recovery import TAKE_LIMIT
 from pipeline.transitions.rollup import Leaving, settle
@@ -125,7 +126,7 @@ def match_wakeups() -> Tick:
     rows: a row that merely waits is never given a second one.
     """
     try:
-        seen = registries.look()
+        seen = rq_registries.look()
         rows = _waiting()
         wake: list[_Row] = []
         surplus: dict[str, int] = {}
@@ -135,10 +136,10 @@ def match_wakeups() -> Tick:
             wake += lacking
             if len(waiting.entries) > len(of_queue) and len(rows) < ROWS_LIMIT:
                 surplus[queue] = len(of_queue)
-        removed = registries.remove({q: w.broken for q, w in seen.items() if w.broken})
+        removed = rq_registries.remove({q: w.broken for q, w in seen.items() if w.broken})
         removed += _remove_surplus(surplus, seen, rows)
         woken = _wake(wake)
-        cleaned = registries.clean()
+        cleaned = rq_registries.clean()
     except (RedisError, OSError) as error:
         logger.warning(
             "wake-ups are not looked at: %s", type(error).__name__, extra={"action": "redis_away"}
@@ -158,7 +159,7 @@ def _lacking(rows: Sequence[_Row], waiting: Waiting) -> list[_Row]:
     entries = set(waiting.entries)
     young = sum(row.entry in entries for row in rows if not row.is_old)
     old = [row for row in rows if row.is_old]
-    beyond = max(0, waiting.count - registries.LOOK_LIMIT)
+    beyond = max(0, waiting.count - rq_registries.LOOK_LIMIT)
     missing = len(old) - (len(waiting.entries) + beyond - young)
     return [row for row in old if row.entry not in entries][: max(0, missing)]
 
@@ -182,7 +183,7 @@ def _remove_surplus(surplus: dict[str, int], seen: dict[str, Waiting], rows: Seq
     """
     if not surplus:
         return 0
-    again = registries.look(surplus)
+    again = rq_registries.look(surplus)
     wanted = {row.entry for row in rows}
     chosen: dict[str, list[str]] = {}
     for queue, needed in surplus.items():
@@ -191,7 +192,7 @@ def _remove_surplus(surplus: dict[str, int], seen: dict[str, Waiting], rows: Seq
         idle = [entry for entry in both if entry not in wanted]
         more = max(0, len(both) - needed)
         chosen[queue] = idle[:more][:WAKE_LIMIT]
-    return registries.remove(chosen)
+    return rq_registries.remove(chosen)
 
 
 def _log_recovered(each: Recovered) -> None:

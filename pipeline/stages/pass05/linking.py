@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from pipeline.core.identity import Identity, filed_under, sought_under
-from pipeline.stages.pass05.facts import agreement
+from pipeline.stages.pass05.encounter_facts import agreement
 from pipeline.stages.pass05.groups import Group, Part
-from pipeline.stages.pass05.outcome import Decision, Edge, Member, Rule
+from pipeline.stages.pass05.types import Decision, Edge, Member, Rule
 
 
 class Joins:

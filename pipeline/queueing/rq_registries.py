@@ -17,7 +17,7 @@ from rq.executions import WORKER_EXECUTIONS_KEY_TEMPLATE, ExecutionRegistry
 from rq.job import Job
 from rq.registry import FailedJobRegistry, StartedJobRegistry
 
-from pipeline.queues import FAILURE_TTL_S, QUEUES, StepQueue, producer
+from pipeline.queueing.queues import FAILURE_TTL_S, QUEUES, StepQueue, producer
 
 LOOK_LIMIT = 20_000
 """Entries of a queue that one look reads, from its front."""

@@ -37,7 +37,7 @@ from pipeline.core.identity import (
     distinct,
     dominant,
 )
-from pipeline.stages.pass05.outcome import Decision, Encounter, Rule
+from pipeline.stages.pass05.types import Decision, Encounter, Rule
 
 Held = tuple[Rule, tuple[str, ...]]
 

@@ -30,7 +30,7 @@ from pipeline.providers.factory import provider_for
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_entities
 from pipeline.providers.schemas import EntityReply
 from pipeline.stages.pass1 import store
-from pipeline.stages.pass1.encounter import EncounterText, entity_rows
+from pipeline.stages.pass1.entity_rows import EncounterText, entity_rows
 from pipeline.transitions import Failure, Flush, Lease
 
 MAX_OUTPUT_TOKENS = 32_768
