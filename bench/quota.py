@@ -361,11 +361,11 @@ def with_gate(job: int) -> None:
     django.setup()
     from django.conf import settings
 
-    from pipeline import jobs
     from pipeline.providers.factory import warm
+    from pipeline.workers import run_step
 
     warm(settings)
-    jobs.run_step("pass1")
+    run_step.run_step("pass1")
 
 
 def third_each(job: int) -> None:

@@ -118,13 +118,14 @@ def _discovered(path: Path) -> Any:
     """Submit a record and run it up to Pass 1 with the local engine; return its id."""
     from django.test import override_settings
 
-    from pipeline import jobs, services
+    from pipeline.operations import services
     from pipeline.stages.intake import Submission
+    from pipeline.workers import run_step
 
     with override_settings(MEDPROC_PROVIDER="local"):
         received = services.record_submit(Submission(path=path))
-        jobs.run_step("pages")
-        jobs.run_step("pass05")
+        run_step.run_step("pages")
+        run_step.run_step("pass05")
     return received.shell_file_id
 
 
@@ -164,13 +165,13 @@ def _limits(calls: int, encounters: int) -> Iterator[None]:
 def _timed_pass1() -> float:
     from django.conf import settings
 
-    from pipeline import jobs
     from pipeline.providers.factory import warm
+    from pipeline.workers import run_step
 
     # As a worker's parent does before it forks.
     warm(settings)
     began = time.perf_counter()
-    jobs.run_step("pass1")
+    run_step.run_step("pass1")
     return time.perf_counter() - began
 
 

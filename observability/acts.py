@@ -14,13 +14,13 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from observability import audit
 from observability.rights import Right
-from pipeline import services
 from pipeline.core.errors import UserError
 from pipeline.core.labels import PASS_TITLES, counted
 from pipeline.core.states import IncidentState, Step
 from pipeline.models import Incident, Pause
+from pipeline.operations import services
+from pipeline.operations.reasons import stated
 from pipeline.providers.factory import NAMES
-from pipeline.reasons import stated
 
 Act = Callable[[str, str, str], str]
 """From target, reason and user's name to what was done, in words. Raises UserError."""

@@ -19,7 +19,7 @@ from pipeline.core.labels import PASS_TITLES, Word, counted, duration, ranges
 from pipeline.core.states import JobStatus, Step
 from pipeline.incidents.assessment import Assessment, assess
 from pipeline.models import OUTCOME_LATE
-from pipeline.preview import waits_for_retry
+from pipeline.operations.preview import waits_for_retry
 
 _PHRASES: dict[str, str] = {
     ErrorCode.RATE_LIMIT: "rate limited",

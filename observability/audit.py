@@ -16,7 +16,7 @@ from django.db import transaction
 
 from observability.models import AuditEvent
 from pipeline.core.errors import UserError
-from pipeline.reasons import ReasonError, stated
+from pipeline.operations.reasons import ReasonError, stated
 
 READ_PHI = "read_phi"
 """The verb of every reading of document text, page images, prompts and replies."""

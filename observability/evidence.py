@@ -20,10 +20,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from observability.workers import Crew, WorkerView
-from pipeline import services
 from pipeline.core.labels import counted
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
+from pipeline.operations import services
 from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.transitions.stale import JOBS_LIMIT
 

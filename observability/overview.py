@@ -32,8 +32,8 @@ from observability.rates import Rates, rates
 from observability.workers import Crew, crew
 from pipeline.core.labels import counted
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
-from pipeline.liveness import Tick, clock_problems, clock_ticks
 from pipeline.models import Incident, Pause
+from pipeline.operations.liveness import Tick, clock_problems, clock_ticks
 from pipeline.providers.factory import named_provider
 from pipeline.ratelimit import Gate, GateState
 

@@ -18,7 +18,6 @@ from observability.rows import RecordRows
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.labels import PASS_TITLES, WORDS, Word, pages
 from pipeline.core.states import JOB_TERMINAL, JobStatus, Step
-from pipeline.jobs import PASSES
 from pipeline.models import (
     OUTCOME_OK,
     Batch,
@@ -29,6 +28,7 @@ from pipeline.models import (
     ProviderCall,
     ZoneResult,
 )
+from pipeline.workers.run_step import PASSES
 
 Work = Batch | Chunk | ZoneResult
 

@@ -23,7 +23,7 @@ from observability.models import BulkItem, BulkOperation
 from observability.rights import ROLES, Right, Role
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Job, Pause, ProviderCall, RecordBatch, ShellFile
-from pipeline.preview import Candidate
+from pipeline.operations.preview import Candidate
 from pipeline.transitions import Scope
 from tests.incident_rows import OTHER_MODEL, an_incident
 from tests.records import LAB

@@ -20,7 +20,6 @@ from django.db import transaction
 from django.test import override_settings
 
 from gemini_emulator import Emulator
-from pipeline import jobs
 from pipeline.core.states import Step
 from pipeline.models import (
     Batch,
@@ -35,10 +34,11 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
+from pipeline.operations.services import provider_resume
 from pipeline.providers.factory import warm
 from pipeline.ratelimit import Gate, GateState
-from pipeline.services import provider_resume
 from pipeline.stages.intake import Received
+from pipeline.workers import run_step
 from tests import records
 from tests.fault_matrix import LIMITED_CALLS, MATRIX, Budget, Lasts, Row
 from tests.short_records import short_record
@@ -181,7 +181,7 @@ class Played:
 
     def _run(self, step: Step, deadline_s: float = PATIENT_S) -> Ended:
         with override_settings(CALL_DEADLINE_S=deadline_s / SCALE):
-            jobs.run_step(step.value)
+            run_step.run_step(step.value)
         return Ended.of(self.waiting[step], step)
 
     @contextmanager
@@ -227,10 +227,10 @@ def playing(folder: Path) -> Iterator[Played]:
         Emulator(faults=rules(Lasts.PASSING)) as passing,
     ):
         found = records.submit(path)
-        jobs.run_step("pages")
-        jobs.run_step("pass05")
+        run_step.run_step("pages")
+        run_step.run_step("pass05")
         unread = records.submit(path)
-        jobs.run_step("pages")
+        run_step.run_step("pages")
         warm(django_settings)
         yield Played(
             {Step.PASS05: unread, Step.PASS1: found},

@@ -1,4 +1,4 @@
-"""Steps that behave well and badly, run by real workers in place of `pipeline.jobs`.
+"""Steps that behave well and badly, run by real workers in place of `pipeline.workers.run_step`.
 
 `STEP_DOES` names the behaviour, `STEP_SEEN` the file that it reports to, one JSON object a line.
 """
@@ -22,7 +22,7 @@ from pipeline.core.states import Step
 from pipeline.execution.shutdown import grace_left, on_stop, stop_requested
 from pipeline.queueing.queues import QUEUES, entry_id, push
 from pipeline.transitions import claim, set_deadline
-from pipeline.worker_identity import worker_identity
+from pipeline.workers.identity import worker_identity
 
 PATIENT = "Jane Doe, born 1961-02-03"
 

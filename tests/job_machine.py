@@ -29,12 +29,12 @@ from hypothesis.stateful import (
     rule,
 )
 
-from pipeline import jobs, services
 from pipeline.core.errors import ErrorCode, LeaseLostError, UserError
 from pipeline.core.states import JOB_MOVES, JOB_TERMINAL, JobStatus, Step, WorkStatus
 from pipeline.execution.preemption import GAVE_WAY
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, EncounterResult, Entity, Job, ProviderCall
+from pipeline.operations import services
 from pipeline.queueing import queues
 from pipeline.stages.pass1 import store
 from pipeline.transitions import (
@@ -49,6 +49,7 @@ from pipeline.transitions import (
     write,
 )
 from pipeline.transitions.recovery import CRASH_LIMIT
+from pipeline.workers import run_step
 from tests.flush_rows import a_call, an_entity, succeed
 from tests.rows import a_job, an_encounter
 
@@ -425,9 +426,9 @@ class JobMachine(RuleBasedStateMachine):
             end = "back"
         if truth.owner is not worker:
             with pytest.raises(LeaseLostError):
-                jobs._end(worker.lease, self._result(worker, end))
+                run_step._end(worker.lease, self._result(worker, end))
             return
-        jobs._end(worker.lease, self._result(worker, end))
+        run_step._end(worker.lease, self._result(worker, end))
         truth.owner = None
         if end == "done":
             truth.crashes = 0

@@ -12,9 +12,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from pipeline import duties
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import ClockTick, Incident, IncidentJob, Job, ShellFile
+from pipeline.operations import schedule
 from tests import records
 from tests.incident_rows import OTHER_MODEL, an_incident, calls
 from tests.rows import a_job
@@ -89,7 +89,7 @@ def a_night() -> Night:
         calls(parked, "OK", 2 + minute % 7, ago_s=60.0 * minute, duration_ms=4000 + 97 * minute)
     calls(parked, "RATE_LIMIT", 4, ago_s=1200, retry_after_ms=3000)
     calls(parked, "API_5XX", 9, ago_s=900, duration_ms=300, http_status=503)
-    for duty in duties.names():
+    for duty in schedule.names():
         ClockTick.objects.create(
             name=duty, started_at=now, finished_at=now, last_ok_at=now, outcome="ok"
         )

@@ -18,12 +18,12 @@ from django.test import override_settings
 
 from gemini_emulator import Emulator
 from medproc.env import PROJECT_ROOT
-from pipeline import jobs
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, ShellFile
+from pipeline.operations.services import record_submit
 from pipeline.providers.factory import warm
-from pipeline.services import record_submit
 from pipeline.stages.intake import Received, Submission
+from pipeline.workers import run_step
 
 SAMPLES = PROJECT_ROOT / "samples"
 LAB = SAMPLES / "lab_5p_8enc.pdf"
@@ -54,13 +54,13 @@ def submit(path: Path, **options: Any) -> Received:
 
 def run_record(received: Received) -> ShellFile:
     """Run the steps of a record in this process until its job waits for none; give its record."""
-    for step in jobs.PASSES:
+    for step in run_step.PASSES:
         job = Job.objects.get(id=received.job_id)
         if job.status == JobStatus.PENDING and job.current_step == step:
             # The suite scales a lease to three seconds and a call's deadline to six; on a busy
             # machine a page's OCR or an answer takes as long.
             with override_settings(LEASE_S=PATIENCE_S, CALL_DEADLINE_S=PATIENCE_S):
-                jobs.run_step(step.value)
+                run_step.run_step(step.value)
     return ShellFile.objects.get(id=received.shell_file_id)
 
 
@@ -107,7 +107,7 @@ def run_again(record_id: UUID) -> None:
     with through_emulator(), override_settings(LEASE_S=PATIENCE_S, CALL_DEADLINE_S=PATIENCE_S):
         for _ in range(Job.objects.filter(status=JobStatus.PENDING).count()):
             if waiting.filter(current_step=step).exists():
-                jobs.run_step(step)
+                run_step.run_step(step)
 
 
 def rows(sql: str, *parameters: str) -> list[dict[str, Any]]:

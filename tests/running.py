@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from pipeline import services
 from pipeline.core.states import JOB_TERMINAL, JobStatus
 from pipeline.models import Encounter, Entity, Job, Page, PageAssignment, ShellFile
 from pipeline.models.fields import ClockTimestamp
+from pipeline.operations import services
 from pipeline.stages.intake import Received
 from tests.workers import until
 

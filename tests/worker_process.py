@@ -21,7 +21,7 @@ def main() -> None:
     """Fork a command for each order, under a parent that notes its pid and its exit code."""
     django.setup()
     from pipeline.queueing.queues import StepEntry
-    from pipeline.worker import warm
+    from pipeline.workers.rq_worker import warm
 
     StepEntry.entry_point = sys.argv[1] if sys.argv[1:] else "tests.fixtures_jobs.run_step"
     warm()

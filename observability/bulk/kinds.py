@@ -14,10 +14,10 @@ from uuid import UUID
 from observability.bulk.selections import as_fields, crowd, crowd_fields, selection
 from observability.models import BulkOperation
 from observability.rights import Right
-from pipeline import services
 from pipeline.core.states import JobStatus
-from pipeline.preview import Candidate, Preview
-from pipeline.preview.crowds import OPEN_TO
+from pipeline.operations import services
+from pipeline.operations.preview import Candidate, Preview
+from pipeline.operations.preview.bulk_selection import OPEN_TO
 
 MEANWHILE = "it was retried, cancelled or completed meanwhile"
 

@@ -22,8 +22,8 @@ from observability.bulk.seen import Seen
 from observability.models import BulkItem, BulkOperation
 from pipeline.core.errors import UserError
 from pipeline.core.states import Step
-from pipeline.preview import Candidate, Preview, narrowed
-from pipeline.reasons import ReasonError, stated
+from pipeline.operations.preview import Candidate, Preview, narrowed
+from pipeline.operations.reasons import ReasonError, stated
 from pipeline.transitions import Scope
 
 REASONS_KEPT = 20

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import astuple
 from hashlib import sha256
 
-from pipeline.preview import Candidate
+from pipeline.operations.preview import Candidate
 
 LENGTH = 8
 """Characters for a job: 48 bits, so that of 10,000 none is taken for another."""

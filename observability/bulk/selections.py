@@ -14,8 +14,8 @@ from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.labels import WORDS, Word, duration
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
-from pipeline.preview import Selection
-from pipeline.preview.crowds import Crowd
+from pipeline.operations.preview import Selection
+from pipeline.operations.preview.bulk_selection import Crowd
 
 IDS = ("record", "job", "encounter", "batch", "incident")
 SHORTEST_STALE_S = 60.0

@@ -17,7 +17,7 @@ from observability import audit
 from observability.acting import command_line
 from pipeline.core.errors import UserError
 from pipeline.core.states import Step
-from pipeline.reasons import ReasonError
+from pipeline.operations.reasons import ReasonError
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:

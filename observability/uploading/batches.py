@@ -12,9 +12,9 @@ from django.core.signing import BadSignature, Signer
 from django.db import transaction
 
 from observability import audit
-from pipeline import services
 from pipeline.core.errors import UserError
 from pipeline.models import Job, RecordBatch
+from pipeline.operations import services
 
 KIND = "batch of records"
 

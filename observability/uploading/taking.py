@@ -20,11 +20,11 @@ from django.db import transaction
 
 from observability import audit
 from observability.uploading.batches import own
-from pipeline import services
 from pipeline.core.db_errors import is_away
 from pipeline.core.errors import ERRORS, ErrorCode, PipelineError, UserError
 from pipeline.documents import storage
 from pipeline.models import RecordBatch, ShellFile
+from pipeline.operations import services
 from pipeline.stages.intake import Submission
 
 PRIORITIES = range(-100, 101)

@@ -19,10 +19,10 @@ from observability.views.shown import shown
 from pipeline.core.errors import UserError
 from pipeline.core.labels import PASS_TITLES, Word
 from pipeline.core.states import IncidentState
-from pipeline.liveness import clock_ticks
 from pipeline.models import Incident, Pause
+from pipeline.operations.liveness import clock_ticks
+from pipeline.operations.reasons import ReasonError
 from pipeline.providers.factory import named_provider
-from pipeline.reasons import ReasonError
 
 
 @page()

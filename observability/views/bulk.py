@@ -21,7 +21,7 @@ from observability.views.guard import Asked, page, verb
 from observability.views.shown import shown
 from pipeline.core.errors import UserError
 from pipeline.core.labels import PASS_TITLES
-from pipeline.reasons import ReasonError
+from pipeline.operations.reasons import ReasonError
 
 SAMPLE = 20
 

@@ -26,7 +26,7 @@ from observability.views.trail import trail
 from pipeline.core.labels import PASS_TITLES, Word, duration
 from pipeline.core.states import IncidentState, Step, WorkStatus
 from pipeline.models import Incident, IncidentJob, Job, ShellFile
-from pipeline.preview import why_not_retried
+from pipeline.operations.preview import why_not_retried
 
 POLL_S = 5
 

@@ -31,7 +31,7 @@ from pipeline.core.types import Due
 
 logger = logging.getLogger(__name__)
 
-RUN_STEP = "pipeline.jobs.run_step"
+RUN_STEP = "pipeline.workers.run_step.run_step"
 QUEUES: tuple[str, ...] = tuple(Step.values)
 """One queue per pass, by the pass's name, in the order in which a record walks through them."""
 PAGES_QUEUES: tuple[str, ...] = (Step.PAGES.value,)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from pipeline import jobs, services
 from pipeline.models import Batch, Job, ProviderCall
+from pipeline.operations import services
 from pipeline.stages.intake import Received
+from pipeline.workers import run_step
 from tests import records
 from tests.short_records import short_record
 
@@ -20,8 +21,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("acceptance-budgets
 def discovered(folder: Path, visits: int = 2) -> Received:
     """Run a record through Pass 0.5 with the local engine."""
     received = records.submit(short_record(folder / "record.pdf", visits))
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     return received
 
 
@@ -30,7 +31,7 @@ def detect(received: Received, fault: Mapping[str, Any], *, runs: int = 1) -> li
     with records.through_emulator([fault]):
         for _ in range(runs):
             if Job.objects.get(id=received.job_id).status == "pending":
-                jobs.run_step("pass1")
+                run_step.run_step("pass1")
     batches = Batch.objects.filter(pass1_encounter_result__shell_file_id=received.shell_file_id)
     return list(batches.order_by("page_range_start"))
 

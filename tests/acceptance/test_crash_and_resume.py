@@ -21,10 +21,10 @@ from django.utils import timezone
 from gemini_emulator import Emulator
 from gemini_emulator.recorded_rows import prove_log
 from medproc.env import PROJECT_ROOT
-from pipeline import services
 from pipeline.core.states import Step
 from pipeline.execution.splits import Piece, token_of
 from pipeline.models import Batch, Chunk, Encounter, Entity, Job, Page, ProviderCall, ShellFile
+from pipeline.operations import services
 from pipeline.providers.local import LocalProvider
 from pipeline.queueing.queues import queue_depths
 from pipeline.stages.intake import Received

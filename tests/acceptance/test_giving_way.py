@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gemini_emulator import Emulator
-from pipeline import jobs
 from pipeline.models import Batch, Job
+from pipeline.workers import run_step
 from tests import records
 from tests.running import ended
 from tests.short_records import short_record
@@ -19,7 +19,7 @@ def test_a_large_record_makes_room_once_and_is_asked_nothing_twice(
     start_pool: Callable[..., WorkerCommand], tmp_path: Path
 ) -> None:
     large = records.submit(short_record(tmp_path / "large.pdf", 30))
-    jobs.run_step("pages")
+    run_step.run_step("pages")
     Job.objects.filter(id=large.job_id).update(size_class=2)
     batches = Batch.objects.filter(pass1_encounter_result__shell_file_id=large.shell_file_id)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from pipeline import jobs
 from pipeline.models import (
     Batch,
     Encounter,
@@ -19,6 +18,7 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.providers.prompts import Question
+from pipeline.workers import run_step
 from tests import records
 from tests.lying_model import Say, lying_model
 from tests.running import astray
@@ -30,19 +30,19 @@ pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("acceptance-liar")]
 def discovered_by(say: Say, folder: Path, visits: int = 2) -> ShellFile:
     """Run a record of so many one-page visits up to the end of Pass 0.5 with this model."""
     received = records.submit(short_record(folder / "record.pdf", visits))
-    jobs.run_step("pages")
+    run_step.run_step("pages")
     with lying_model(say):
-        jobs.run_step("pass05")
+        run_step.run_step("pass05")
     return ShellFile.objects.get(id=received.shell_file_id)
 
 
 def detected_by(say: Say, path: Path) -> ShellFile:
     """Find encounters with the local engine, and entities with this model."""
     received = records.submit(path)
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     with lying_model(say):
-        jobs.run_step("pass1")
+        run_step.run_step("pass1")
     return ShellFile.objects.get(id=received.shell_file_id)
 
 
@@ -183,7 +183,7 @@ def test_an_encounter_without_entities_succeeds_with_a_warning(tmp_path: Path) -
 def test_a_record_in_which_no_encounter_is_found_completes_with_a_warning(tmp_path: Path) -> None:
     record = discovered_by(lambda question: {"encounters": []}, tmp_path)
 
-    jobs.run_step("pass1")
+    run_step.run_step("pass1")
 
     record.refresh_from_db()
     assert job_of(record).status == "completed"
@@ -243,7 +243,7 @@ def test_a_reply_that_names_no_text_of_its_chunk_fails_the_pass(
 def test_odd_facts_of_an_encounter_stop_no_record(tmp_path: Path, fields: dict[str, Any]) -> None:
     record = discovered_by(lambda question: {"encounters": [visit(1, 2) | fields]}, tmp_path)
 
-    jobs.run_step("pass1")
+    run_step.run_step("pass1")
 
     assert job_of(record).last_error is None
     assert job_of(record).status == "completed"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import jobs, selectors
+from pipeline import selectors
 from pipeline.execution.shutdown import STOP, request_stop
 from pipeline.models import (
     Batch,
@@ -21,6 +21,7 @@ from pipeline.models import (
 )
 from pipeline.providers.prompts import render_entities
 from pipeline.stages.pass1.entity_rows import EncounterText
+from pipeline.workers import run_step
 from tests import records
 from tests.short_records import short_record
 
@@ -61,11 +62,11 @@ def test_a_plan_is_stored_before_the_first_call_and_kept_though_settings_change(
 ) -> None:
     received = records.submit(short_record(tmp_path / "record.pdf", 4, pages=4))
     put(settings, SMALL | {"PASS1_CONCURRENCY_LIMIT": 1})
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     request_stop()
     with records.through_emulator(latency="0.2/call") as emulator:
-        jobs.run_step("pass1")
+        run_step.run_step("pass1")
         asked = emulator.log()
     planned = plan_of(received.shell_file_id)
     made_at = [row.created_at.timestamp() for row in Batch.objects.all()]
@@ -76,7 +77,7 @@ def test_a_plan_is_stored_before_the_first_call_and_kept_though_settings_change(
 
     STOP.reset()
     put(settings, LARGE)
-    jobs.run_step("pass1")
+    run_step.run_step("pass1")
 
     assert Job.objects.get(id=received.job_id).status == "completed"
     assert plan_of(received.shell_file_id) == planned

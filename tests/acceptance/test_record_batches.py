@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from pipeline import services
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, RecordBatch
+from pipeline.operations import services
 from pipeline.queueing.queues import queue_depths
 from tests import records
 from tests.running import RECORD_PATIENCE_S

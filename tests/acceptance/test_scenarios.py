@@ -17,7 +17,6 @@ from django.db.models import Count, Q, QuerySet
 from gemini_emulator import Emulator
 from gemini_emulator.recorded_rows import prove_log
 from gemini_emulator.request_log import LogLine
-from pipeline import services
 from pipeline.core.states import IncidentState, JobStatus
 from pipeline.models import (
     Batch,
@@ -29,6 +28,7 @@ from pipeline.models import (
     ProviderCall,
     ShellFile,
 )
+from pipeline.operations import services
 from pipeline.ratelimit import Gate
 from pipeline.ratelimit.quota_reset import day_ends_at
 from pipeline.stages.intake import Received

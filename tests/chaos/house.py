@@ -96,7 +96,7 @@ class House:
 
     def submit(self, visits: int | None = None) -> Received:
         """Hand in the next record, as often as it takes: its key makes it one record."""
-        from pipeline import services
+        from pipeline.operations import services
         from pipeline.stages.intake import Submission
 
         number = next(self._numbers)

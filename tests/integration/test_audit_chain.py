@@ -17,7 +17,7 @@ from django.utils import timezone
 from observability.audit import record
 from observability.chain import Head, head
 from observability.models import AuditEvent, AuditLink
-from pipeline.clock import all_duties, run_duty
+from pipeline.operations.scheduler import all_duties, run_duty
 from tests.workers import until
 
 INSERT = (

@@ -24,7 +24,7 @@ from observability.models import BulkOperation
 from observability.rights import Role
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, Job, Pause, ShellFile
-from pipeline.reasons import LONGEST, ReasonError, stated
+from pipeline.operations.reasons import LONGEST, ReasonError, stated
 from pipeline.transitions import claim
 from tests.deeds import deeds
 from tests.doors import targets

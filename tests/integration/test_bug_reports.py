@@ -19,15 +19,16 @@ from django.utils import timezone
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from pipeline import jobs, services
 from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.states import JobStatus, Step
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Job, Patient
+from pipeline.operations import services
+from pipeline.operations.services import Selection
 from pipeline.queueing import queues
 from pipeline.queueing.queues import entry_id, push
-from pipeline.services import Selection
 from pipeline.transitions import Failure, Lease, claim, heartbeat
+from pipeline.workers import run_step
 from tests import records
 from tests.rows import a_job
 from tests.short_records import short_record
@@ -52,7 +53,7 @@ class _Workers:
                 self.noted[lease.job_id].append(("began", lease.gen))
                 heartbeat(lease)
                 self.noted[lease.job_id].append(("ended", lease.gen))
-                jobs._end(lease, FAILED)
+                run_step._end(lease, FAILED)
 
     def reconcile(self) -> None:
         while not self._stop.wait(0.1):
@@ -204,7 +205,7 @@ def test_a_step_whose_next_wake_up_cannot_be_sent_ends_and_its_worker_goes_on() 
     for _ in range(2):
         lease = claim(Step.PASS05, "w")
         assert lease is not None
-        jobs._end(lease, StepResult())
+        run_step._end(lease, StepResult())
         ended.append(lease)
 
     assert [lease.job_id for lease in ended] == [first.id, second.id]

@@ -13,13 +13,14 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from pipeline import jobs, services
 from pipeline.core.errors import LeaseLostError, UserError
 from pipeline.core.states import JobStatus, Step
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, Job, ProviderCall, Session, ShellFile, Summary
+from pipeline.operations import services
 from pipeline.transitions import Lease, claim, fenced, heartbeat
 from pipeline.transitions.recovery import CRASH_LIMIT
+from pipeline.workers import run_step
 from tests import records
 from tests.rows import a_job, an_encounter
 from tests.short_records import short_record
@@ -73,12 +74,12 @@ def test_a_running_step_that_is_cancelled_keeps_what_succeeded_and_goes_on_when_
 ) -> None:
     settings.PASS1_CONCURRENCY_LIMIT, settings.HEARTBEAT_S = 1, 2
     received = records.submit(short_record(tmp_path / "record.pdf", 24))
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     batches = Batch.objects.filter(pass1_encounter_result__shell_file_id=received.shell_file_id)
 
     def run() -> None:
-        jobs.run_step("pass1")
+        run_step.run_step("pass1")
         connection.close()
 
     with records.through_emulator(latency="0.3/call"):
@@ -102,7 +103,7 @@ def test_a_running_step_that_is_cancelled_keeps_what_succeeded_and_goes_on_when_
     with pytest.raises(UserError, match="it was cancelled; retry the record"):
         services.batch_retry(batches.filter(status="pending")[0].id, reason="only this")
     services.record_retry(received.shell_file_id, reason="the right one after all")
-    jobs.run_step("pass1")
+    run_step.run_step("pass1")
 
     assert Job.objects.get().status == JobStatus.COMPLETED
     accepted = ProviderCall.objects.filter(step="pass1", outcome="OK")
@@ -120,7 +121,7 @@ def test_a_step_that_ends_after_the_wish_leaves_nothing_in_line(result: StepResu
 
     told = services.job_cancel(job.id)
     wish = heartbeat(lease)
-    jobs._end(lease, result)
+    run_step._end(lease, result)
 
     job.refresh_from_db()
     assert (told.is_ended, wish, job.status) == (False, True, "cancelled")
@@ -137,7 +138,7 @@ def test_a_reading_of_pages_stops_at_the_wish(settings: Any, redis_db: redis.Red
     assert lease is not None
     services.job_cancel(received.job_id)
 
-    jobs._end(lease, jobs._run(lease))
+    run_step._end(lease, run_step._run(lease))
 
     assert Job.objects.get().status == JobStatus.CANCELLED
     assert ShellFile.objects.get().pages_read == 0

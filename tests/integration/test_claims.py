@@ -15,11 +15,10 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from pipeline import services
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Pause, RecordBatch
-from pipeline.overdue import leases_of
+from pipeline.operations import services
 from pipeline.transitions import (
     Failure,
     Lease,
@@ -36,6 +35,7 @@ from pipeline.transitions import (
 )
 from pipeline.transitions.claim_order import BEST_WAITING, parameters
 from pipeline.transitions.rollup import Leaving, settle
+from pipeline.workers.stuck_steps import leases_of
 from tests.rows import a_job
 
 LARGE, SMALL = 2, 0

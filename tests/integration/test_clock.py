@@ -16,9 +16,9 @@ import redis
 from django.utils import timezone
 
 from medproc.env import PROJECT_ROOT
-from pipeline.clock import LOCK
 from pipeline.core.states import JobStatus
 from pipeline.models import ClockTick, Job
+from pipeline.operations.scheduler import LOCK
 from pipeline.queueing.queues import entry_id
 from tests.rows import a_job
 from tests.workers import children, until
@@ -27,7 +27,7 @@ WITH_A_HUNG_DUTY = """
 import threading
 import django
 django.setup()
-from pipeline.clock import Clock, Duty
+from pipeline.operations.scheduler import Clock, Duty
 Clock(
     [
         Duty(name="hangs", interval_s=1.0, act=lambda: threading.Event().wait() or ""),

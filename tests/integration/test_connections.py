@@ -10,8 +10,8 @@ import pytest
 from django.db import connection
 from django.db.backends.signals import connection_created
 
-from pipeline import jobs
 from pipeline.models import Batch, Job, ProviderCall
+from pipeline.workers import run_step
 from tests import records
 from tests.short_records import short_record
 
@@ -27,8 +27,8 @@ def test_two_hundred_calls_in_eight_threads_open_no_connection_of_their_own(
     for name in ("MIN_PAGES", "MAX_PAGES", "HARD_CEILING"):
         setattr(settings, f"PASS1_BATCH_{name}", 1)
     received = records.submit(short_record(tmp_path / "record.pdf", 1, pages=ITEMS))
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     opened: list[str] = []
 
     def note(**_: Any) -> None:
@@ -37,7 +37,7 @@ def test_two_hundred_calls_in_eight_threads_open_no_connection_of_their_own(
     connection_created.connect(note)
     try:
         with records.through_emulator():
-            jobs.run_step("pass1")
+            run_step.run_step("pass1")
     finally:
         connection_created.disconnect(note)
 

@@ -23,9 +23,9 @@ from observability.lookup import LOCATED
 from observability.periods import Period, Window
 from observability.rights import Role
 from observability.templatetags import console
-from pipeline import duties
 from pipeline.core.states import IncidentKind, JobStatus, Step, WorkStatus
 from pipeline.models import Batch, ClockTick, IncidentJob, Job, ProviderCall, RecordBatch, ShellFile
+from pipeline.operations import schedule
 from tests import records
 from tests.incident_rows import an_incident, calls
 from tests.people import client_of
@@ -91,7 +91,7 @@ def test_the_overview_does_without_redis(viewer: Client, settings: Any) -> None:
 
 def test_all_is_well_while_nothing_waits_for_a_decision(viewer: Client, settings: Any) -> None:
     settings.TIME_SCALE = 1.0
-    for duty in duties.names():
+    for duty in schedule.names():
         now = timezone.now()
         ClockTick.objects.create(name=duty, started_at=now, last_ok_at=now, outcome="ok")
     url = reverse("admin:overview")
@@ -330,7 +330,7 @@ def test_the_queues_show_the_clocks_duties_as_the_overview_does(viewer: Client) 
     pages = [asked(viewer, reverse(f"admin:{name}"))[0] for name in ("overview", "queues")]
 
     for page in pages:
-        for duty in duties.names():
+        for duty in schedule.names():
             assert f"<span>{duty}</span><span>never begun" in page.content.decode()
 
 

@@ -12,7 +12,6 @@ import redis
 from django.utils import timezone
 
 from gemini_emulator import Emulator
-from pipeline import jobs
 from pipeline.core import deadline
 from pipeline.core.states import JobStatus, Step
 from pipeline.execution import admission
@@ -22,6 +21,7 @@ from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry, entry_id
 from pipeline.stages import pages
 from pipeline.transitions import claim
+from pipeline.workers import run_step
 from tests import records
 from tests.rows import a_job
 from tests.short_records import short_record
@@ -41,8 +41,8 @@ def test_a_step_out_of_time_keeps_what_succeeded_and_a_retry_asks_for_the_rest_a
 ) -> None:
     settings.LEASE_S = settings.CALL_DEADLINE_S = LONG_S
     received = records.submit(short_record(tmp_path / "record.pdf", 6))
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     # 5 s, for steps and calls alike.
     settings.CALL_DEADLINE_S = settings.STEP_DEADLINE_MIN_S = 100.0
     settings.PASS1_MAX_RETRIES = settings.PASS1_CONCURRENCY_LIMIT = 1
@@ -50,7 +50,7 @@ def test_a_step_out_of_time_keeps_what_succeeded_and_a_retry_asks_for_the_rest_a
 
     with Emulator(latency_map={"entities 3": 60.0}) as emulator:
         settings.GEMINI_BASE_URL = emulator.url
-        jobs.run_step("pass1")
+        run_step.run_step("pass1")
 
     job = Job.objects.get(id=received.job_id)
     rows = _batches(job)
@@ -64,7 +64,7 @@ def test_a_step_out_of_time_keeps_what_succeeded_and_a_retry_asks_for_the_rest_a
     Job.objects.filter(id=job.id).update(status=JobStatus.PENDING)
     with Emulator() as emulator:
         settings.GEMINI_BASE_URL = emulator.url
-        jobs.run_step("pass1")
+        run_step.run_step("pass1")
         asked = {line.item_token for line in emulator.log()}
     assert Job.objects.get(id=job.id).status == JobStatus.COMPLETED
     assert asked == {row.id.hex for row in rows if row.id not in kept}
@@ -76,14 +76,14 @@ def test_an_outage_that_outlasts_the_deadline_is_left_out_of_it(
 ) -> None:
     settings.LEASE_S = settings.CALL_DEADLINE_S = LONG_S
     received = records.submit(short_record(tmp_path / "record.pdf", 6))
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     # 3.2 s for the step: three attempts of 1 s, and the backoffs between them.
     settings.CALL_DEADLINE_S, settings.STEP_DEADLINE_MIN_S = 20.0, 1.0
     monkeypatch.setattr(admission, "PARK_AFTER_S", LONG_S)
 
     with records.through_emulator([{"fault": "503", "window": (0.0, 4.5)}]):
-        jobs.run_step("pass1")
+        run_step.run_step("pass1")
 
     job = Job.objects.get(id=received.job_id)
     assert (job.status, job.error_code) == (JobStatus.COMPLETED, None)

@@ -11,10 +11,11 @@ import pytest
 import redis
 from django.utils import timezone
 
-from pipeline import services, transitions
+from pipeline import transitions
 from pipeline.core.states import IncidentKind, JobStatus, Step
 from pipeline.execution.admission import Admission
 from pipeline.models import Job, Pause
+from pipeline.operations import services
 from pipeline.ratelimit import Gate, GateState, Go, Later, Standing, Why
 from pipeline.transitions import claim, fenced, park
 from tests.emulation import gemini

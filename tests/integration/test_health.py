@@ -12,11 +12,12 @@ import redis
 from django.core.management import call_command
 from django.utils import timezone
 
-from pipeline import duties, jobs
 from pipeline.core.states import Step
-from pipeline.health import examine
 from pipeline.models import ClockTick, Job
+from pipeline.operations import schedule
+from pipeline.operations.health import examine
 from pipeline.transitions import claim
+from pipeline.workers import run_step
 from tests.rows import a_job
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 def a_clock_that_ticks(**columns: Any) -> None:
     """Insert ticks of a moment ago, of every duty."""
-    for duty in duties.names():
+    for duty in schedule.names():
         ClockTick.objects.create(
             name=duty,
             **{
@@ -50,10 +51,10 @@ def test_a_clock_that_stands_still_is_one_problem_before_the_slowest_duty_is_lat
     redis_db: redis.Redis,
 ) -> None:
     a_clock_that_ticks(started_at=timezone.now() - timedelta(seconds=20))
-    assert duties.alarm_s(duties.RESET_STALE) > 20
+    assert schedule.alarm_s(schedule.RESET_STALE) > 20
 
     stopped = examine().problems
-    ClockTick.objects.filter(name=duties.RESET_STALE).update(
+    ClockTick.objects.filter(name=schedule.RESET_STALE).update(
         outcome="running", started_at=timezone.now() - timedelta(seconds=18)
     )
     held_up = examine().problems
@@ -129,9 +130,9 @@ def test_the_command_ends_with_1_where_something_is_wrong(
 def test_a_worker_says_once_a_minute_that_no_clock_ticks(
     redis_db: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING, logger="pipeline.jobs"):
+    with caplog.at_level(logging.WARNING, logger="pipeline.workers.run_step"):
         for _ in range(3):
-            jobs.run_step("pass1")
+            run_step.run_step("pass1")
 
     assert [record.message for record in caplog.records] == [
         "no clock runs: it has never ticked; start manage.py rqcron"
@@ -144,8 +145,8 @@ def test_a_worker_says_all_that_is_wrong_with_the_clock(
     a_clock_that_ticks(outcome="failed: DataError")
     ClockTick.objects.filter(name="reconcile").delete()
 
-    with caplog.at_level(logging.WARNING, logger="pipeline.jobs"):
-        jobs.run_step("pass1")
+    with caplog.at_level(logging.WARNING, logger="pipeline.workers.run_step"):
+        run_step.run_step("pass1")
 
     (record,) = caplog.records
     assert "detect_incidents failed: DataError; " in record.message

@@ -18,13 +18,13 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from pipeline import services
 from pipeline.core.errors import CallFacts, ErrorCode
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step
 from pipeline.incidents import detector
 from pipeline.incidents.assessment import Assessment, assess_record
 from pipeline.incidents.rules import Thresholds
 from pipeline.models import Incident, IncidentJob, Job, Pause, ProviderCall
+from pipeline.operations import services
 from pipeline.ratelimit.quota_reset import day_ends_at
 from pipeline.transitions import Failure, claim, close_incident, fail_step, fenced, park
 from tests import records

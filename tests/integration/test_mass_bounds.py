@@ -217,7 +217,7 @@ def test_the_page_of_a_record_leads_to_the_preview_of_a_verb_where_it_applies(
 def test_an_action_takes_the_oldest_up_to_its_cap_and_a_second_one_the_rest(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.preview.choosing.JOBS_LIMIT", 2)
+    monkeypatch.setattr("pipeline.operations.preview.selection.JOBS_LIMIT", 2)
     jobs = [a_job(status=JobStatus.DEAD) for _ in range(3)]
 
     page = operator.get(reverse("admin:mass", args=["requeue"]))
@@ -235,7 +235,7 @@ def test_an_action_takes_the_oldest_up_to_its_cap_and_a_second_one_the_rest(
 def test_what_cannot_be_retried_takes_no_place_of_what_can(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.preview.choosing.JOBS_LIMIT", 2)
+    monkeypatch.setattr("pipeline.operations.preview.selection.JOBS_LIMIT", 2)
     incident = an_incident()
     for status in (JobStatus.COMPLETED, JobStatus.COMPLETED, JobStatus.FAILED):
         job = a_job(status=status)
@@ -417,7 +417,7 @@ def test_the_page_of_stale_work_says_where_it_stops(
 def test_a_reset_of_more_than_its_cap_says_so(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.preview.crowds.JOBS_LIMIT", 2)
+    monkeypatch.setattr("pipeline.operations.preview.bulk_selection.JOBS_LIMIT", 2)
     for _ in range(3):
         a_stale_job()
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
-from pipeline import jobs
 from pipeline.execution import admission
 from pipeline.models import Batch, Incident, Job, ProviderCall
 from pipeline.ratelimit import Gate
 from pipeline.stages.intake import Received
+from pipeline.workers import run_step
 from tests import records
 from tests.short_records import short_record
 
@@ -30,14 +30,14 @@ def _patient(settings: Any) -> None:
 
 def discovered(folder: Path, visits: int = VISITS) -> Received:
     received = records.submit(short_record(folder / "record.pdf", visits))
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     return received
 
 
 def detect(faults: list[Fault]) -> None:
     with records.through_emulator(faults):
-        jobs.run_step("pass1")
+        run_step.run_step("pass1")
 
 
 def batches(received: Received) -> list[Any]:
@@ -181,6 +181,6 @@ def test_the_local_engine_asks_no_gate(tmp_path: Path) -> None:
     received = discovered(tmp_path, visits=2)
     gate().pause()
 
-    jobs.run_step("pass1")
+    run_step.run_step("pass1")
 
     assert Job.objects.get(id=received.job_id).status == "completed"

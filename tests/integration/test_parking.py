@@ -12,14 +12,16 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from pipeline import jobs, services, transitions
+from pipeline import transitions
 from pipeline.core.errors import UserError
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step, WorkStatus
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, EncounterResult, IncidentJob, Job, Session
+from pipeline.operations import services
 from pipeline.providers.factory import named_provider
 from pipeline.queueing.queues import entry_id
 from pipeline.transitions import Parking, claim, fenced, park
+from pipeline.workers import run_step
 from tests import records
 from tests.incident_rows import GEMINI, OTHER_MODEL, an_incident
 from tests.rows import a_job, an_encounter
@@ -83,7 +85,7 @@ def test_a_parked_job_is_released_at_its_time_and_its_worker_woken(redis_db: red
     lease = claim(Step.PASS1, "w")
     assert lease is not None
     ends = timezone.now() + timedelta(seconds=0.5)
-    jobs._end(lease, StepResult(parked=Parking(reason="a test", until=ends)))
+    run_step._end(lease, StepResult(parked=Parking(reason="a test", until=ends)))
     assert services.parked_release() == 0
     assert claim(Step.PASS1, "w") is None
 

@@ -22,7 +22,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from medproc.timing import scaled
-from pipeline import jobs, selectors
+from pipeline import selectors
 from pipeline.core.labels import SHAPES, WORDS, Word
 from pipeline.core.states import JobStatus, Step
 from pipeline.management import following
@@ -30,6 +30,7 @@ from pipeline.management.following import OUTAGE_PATIENCE_S, follow, is_settled
 from pipeline.management.showing import Result, printable, results
 from pipeline.models import Entity, Incident, Job, Patient, RecordBatch, ShellFile
 from pipeline.selectors import Progress
+from pipeline.workers import run_step
 from tests import records
 from tests.incident_rows import an_incident
 
@@ -78,8 +79,8 @@ def _working() -> Iterator[None]:
     def work() -> None:
         try:
             while not stop.wait(0.02):
-                for step in jobs.PASSES:
-                    jobs.run_step(step.value)
+                for step in run_step.PASSES:
+                    run_step.run_step(step.value)
         finally:
             connection.close()
 

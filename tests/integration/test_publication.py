@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from pipeline import jobs, services
 from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import Batch, Encounter, Entity, Job, ProviderCall, Summary
+from pipeline.operations import services
+from pipeline.workers import run_step
 from tests import records
 
 
@@ -31,7 +32,7 @@ def test_a_refused_publication_keeps_the_replies_and_is_repeated_without_a_call(
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pass1_entity_detections DROP CONSTRAINT refused")
     services.record_retry(received.shell_file_id, reason="a test")
-    jobs.run_step("pass1")
+    run_step.run_step("pass1")
 
     job.refresh_from_db()
     assert (job.status, job.error_code) == (JobStatus.COMPLETED, None)

@@ -23,7 +23,7 @@ from rq.utils import as_text
 
 from medproc import addresses, embedded
 from pipeline.core.states import Step
-from pipeline.health import examine
+from pipeline.operations.health import examine
 from pipeline.queueing import queues
 from pipeline.queueing.queues import (
     PROVIDER_QUEUES,
@@ -229,7 +229,10 @@ def test_redis_holds_nothing_but_ids_as_json(cloned_db: str, redis_db: redis.Red
         b"rq:queue:pass1",
         b"rq:queues",
     ]
-    assert zlib.decompress(fields[b"data"]) == b'["pipeline.jobs.run_step", null, ["pass1"], {}]'
+    assert (
+        zlib.decompress(fields[b"data"])
+        == b'["pipeline.workers.run_step.run_step", null, ["pass1"], {}]'
+    )
     assert fields[b"description"] == entry.encode()
     assert fields[b"result_ttl"] == b"0"
     assert int(fields[b"failure_ttl"]) == queues.FAILURE_TTL_S
@@ -246,14 +249,14 @@ def test_another_serializer_is_refused(make: Callable[..., object], redis_db: re
 @pytest.mark.parametrize(
     "payload",
     [
-        pickle.dumps(("pipeline.jobs.run_step", None, ["pass1"], {})),
+        pickle.dumps(("pipeline.workers.run_step.run_step", None, ["pass1"], {})),
         b'["os.system", null, ["true"], {}]',
-        b'["pipeline.jobs.run_step", null, ["pass9"], {}]',
-        b'["pipeline.jobs.run_step", null, ["pass1", "more"], {}]',
-        b'["pipeline.jobs.run_step", null, ["pass1"], {"a": 1}]',
-        b'["pipeline.jobs.run_step", "an.instance", ["pass1"], {}]',
-        b'["pipeline.jobs.run_step", null, [["pass1"]], {}]',
-        b'["pipeline.jobs.run_step", null, 5, {}]',
+        b'["pipeline.workers.run_step.run_step", null, ["pass9"], {}]',
+        b'["pipeline.workers.run_step.run_step", null, ["pass1", "more"], {}]',
+        b'["pipeline.workers.run_step.run_step", null, ["pass1"], {"a": 1}]',
+        b'["pipeline.workers.run_step.run_step", "an.instance", ["pass1"], {}]',
+        b'["pipeline.workers.run_step.run_step", null, [["pass1"]], {}]',
+        b'["pipeline.workers.run_step.run_step", null, 5, {}]',
         b"{}",
         b"not json",
     ],
@@ -270,7 +273,7 @@ def test_callbacks_and_webhooks_of_a_crafted_entry_are_not_read(redis_db: redis.
     redis_db.hset(
         "rq:job:crafted",
         mapping={
-            "data": b'["pipeline.jobs.run_step", null, ["pass1"], {}]',
+            "data": b'["pipeline.workers.run_step.run_step", null, ["pass1"], {}]',
             "success_callback_name": "os.system",
             "failure_callback_name": "os.system",
             "stopped_callback_name": "os.system",

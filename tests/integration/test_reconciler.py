@@ -16,10 +16,10 @@ from django.utils import timezone
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from pipeline import services
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, EncounterResult, Job, Session, Summary
+from pipeline.operations import services
 from pipeline.queueing import queues, reconciler, rq_registries
 from pipeline.queueing.queues import entry_id, push
 from pipeline.transitions import Lease, claim, complete_step, fenced, heartbeat

@@ -15,10 +15,10 @@ from redis.retry import Retry
 from rq.executions import Execution
 from rq.registry import FailedJobRegistry, StartedJobRegistry
 
-from pipeline import services
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
 from pipeline.models.fields import ClockTimestamp
+from pipeline.operations import services
 from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry, StepQueue, entry_id, producer, push
 from pipeline.transitions import claim

@@ -17,7 +17,6 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from pipeline import jobs, services
 from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.states import JobStatus, Step
 from pipeline.execution.step_result import StepResult
@@ -31,11 +30,13 @@ from pipeline.models import (
     Session,
     Summary,
 )
+from pipeline.operations import services
+from pipeline.operations.services import Selection
 from pipeline.queueing.queues import queue_depths
-from pipeline.services import Selection
 from pipeline.stages.intake import Received
 from pipeline.transitions import Failure, claim
 from pipeline.transitions.retries import ALL, NOTHING, worth_retrying
+from pipeline.workers import run_step
 from tests import records
 from tests.rows import a_job, an_encounter
 from tests.short_records import short_record
@@ -63,8 +64,8 @@ def one_page_batches(settings: Any) -> Any:
 def discovered(folder: Path, visits: int = 3, pages: int = 2) -> Received:
     """Run a record through Pass 0.5 with the local engine."""
     received = records.submit(short_record(folder / f"{visits}.pdf", visits, pages=pages))
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     return received
 
 
@@ -73,9 +74,9 @@ def asked(faults: Sequence[Mapping[str, Any]] = ()) -> list[UUID]:
     before = set(ProviderCall.objects.values_list("id", flat=True))
     if faults:
         with records.through_emulator(faults), records.no_breaker():
-            jobs.run_step("pass1")
+            run_step.run_step("pass1")
     else:
-        jobs.run_step("pass1")
+        run_step.run_step("pass1")
     calls = ProviderCall.objects.exclude(id__in=before).filter(batch__isnull=False)
     return [batch for batch in calls.values_list("batch_id", flat=True) if batch]
 
@@ -375,16 +376,16 @@ def test_a_chunk_is_asked_for_again_alone_and_its_record_goes_on(
 ) -> None:
     settings.PASS05_CHUNK_PAGES = 2
     received = records.submit(short_record(tmp_path / "record.pdf", 6))
-    jobs.run_step("pages")
+    run_step.run_step("pages")
     faults = [{"fault": "bad-json", "kind": "discovery", "page": page} for page in (1, 5)]
     with records.through_emulator(faults), records.no_breaker():
-        jobs.run_step("pass05")
+        run_step.run_step("pass05")
     failed, other = Chunk.objects.filter(status="failed").order_by("chunk_index")
     calls = ProviderCall.objects.filter(step="pass05").count()
 
     found = services.retry_preview(Selection(batch=failed.id))
     services.batch_retry(failed.id, reason="one first")
-    jobs.run_step("pass05")
+    run_step.run_step("pass05")
     one_left = list(Chunk.objects.filter(status="failed"))
     services.record_retry(received.shell_file_id, reason="then the other")
     records.run_record(received)
@@ -409,7 +410,7 @@ def test_a_step_that_broke_as_a_whole_is_retried_and_its_failed_rows_are_left() 
     for _ in range(2):
         lease = claim(Step.PASS1, "w")
         assert lease is not None
-        jobs._end(lease, broken)
+        run_step._end(lease, broken)
         job.refresh_from_db()
         ends.append((job.status, job.retry_count, job.error_code))
         services.job_release([job.id])

@@ -9,7 +9,7 @@ import pytest
 from django.db import DataError, OperationalError, connection
 from django.utils import timezone
 
-from pipeline import jobs, services, transitions
+from pipeline import transitions
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, PassStatus, Step, WorkStatus
 from pipeline.execution import executor
@@ -23,15 +23,17 @@ from pipeline.models import (
     Session,
     ShellFile,
 )
+from pipeline.operations import services
 from pipeline.stages.pass1 import entity_rows, run
 from pipeline.transitions import Failure, Flush, Lease, claim, fail_step, fenced
+from pipeline.workers import run_step
 from tests import records
 from tests.rows import a_job, an_encounter
 
 
 def run_with(monkeypatch: pytest.MonkeyPatch, job: Job, result: StepResult) -> Job:
-    monkeypatch.setitem(jobs.PASSES, Step(job.current_step), lambda lease: result)
-    jobs.run_step(job.current_step)
+    monkeypatch.setitem(run_step.PASSES, Step(job.current_step), lambda lease: result)
+    run_step.run_step(job.current_step)
     job.refresh_from_db()
     return job
 

@@ -10,7 +10,6 @@ import pytest
 from django.db.models import Sum
 from django.utils import timezone
 
-from pipeline import jobs, services
 from pipeline.core.errors import CallError, CallFacts, ErrorCode
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import (
@@ -22,10 +21,12 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.models.fields import INTEGER_MAX
+from pipeline.operations import services
 from pipeline.providers.base import Provider, Reply, Request
 from pipeline.providers.factory import provider_for
 from pipeline.stages.pass1 import run as pass1
 from pipeline.transitions.flush import _json
+from pipeline.workers import run_step
 from tests import records
 
 ODD = CallFacts(
@@ -95,7 +96,7 @@ def test_a_record_that_is_retried_after_a_month_can_still_end() -> None:
     EncounterResult.objects.update(started_at=long_ago)
     services.record_retry(received.shell_file_id, reason="a test")
 
-    jobs.run_step("pass1")
+    run_step.run_step("pass1")
 
     assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED
     summary = Summary.objects.get(shell_file_id=received.shell_file_id)

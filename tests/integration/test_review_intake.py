@@ -10,8 +10,8 @@ from django.db import DatabaseError, DataError, OperationalError, connections
 
 from pipeline.documents import storage
 from pipeline.models import Job, Patient, ShellFile
+from pipeline.operations.services import record_submit
 from pipeline.queueing.queues import queue_depths
-from pipeline.services import record_submit
 from pipeline.stages import intake
 from pipeline.stages.intake import Received, Submission
 from tests import records

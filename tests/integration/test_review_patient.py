@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from pipeline import jobs
 from pipeline.core.states import Step
 from pipeline.models import (
     Entity,
@@ -24,6 +23,7 @@ from pipeline.providers.prompts import Question
 from pipeline.stages.intake import Received
 from pipeline.stages.pass05 import run as pass05
 from pipeline.transitions import claim
+from pipeline.workers import run_step
 from tests import records
 from tests.lying_model import Say, lying_model
 from tests.short_records import short_record
@@ -65,13 +65,13 @@ def test_another_person_under_the_same_reference_is_held(tmp_path: Path) -> None
 @pytest.mark.usefixtures("cloned_db", "redis_db")
 def test_two_first_records_of_a_patient_cannot_both_say_who_that_is(tmp_path: Path) -> None:
     first = submitted(tmp_path, "a.pdf", JANE)
-    jobs.run_step("pages")
+    run_step.run_step("pages")
     lease = claim(Step.PASS05, "slow")
     assert lease is not None
     found = pass05.run(lease)
     second = records.run_record(submitted(tmp_path, "b.pdf", JOHN))
 
-    jobs._end(lease, found)
+    run_step._end(lease, found)
 
     assert second.encounters.count() == 2
     assert held(ShellFile.objects.get(id=first.shell_file_id))
@@ -93,9 +93,9 @@ def test_what_is_known_of_a_patient_grows_with_each_record_that_agrees(tmp_path:
 
 def discovered(received: Received, say: Say) -> ShellFile:
     """Run a record up to the end of Pass 0.5 with a model that finds this."""
-    jobs.run_step("pages")
+    run_step.run_step("pages")
     with lying_model(say):
-        jobs.run_step("pass05")
+        run_step.run_step("pass05")
     return ShellFile.objects.get(id=received.shell_file_id)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from pipeline import jobs, services
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.execution.shutdown import STOP
@@ -23,10 +22,12 @@ from pipeline.models import (
     Session,
     Summary,
 )
+from pipeline.operations import services
 from pipeline.providers.base import Reply, Request
 from pipeline.stages.intake import Received
 from pipeline.stages.pass1 import run as pass1
 from pipeline.transitions import claim
+from pipeline.workers import run_step
 from tests import records
 
 
@@ -34,7 +35,7 @@ def die_before_the_end(step: Step) -> None:
     """Run a step of the waiting job and vanish before its end is written."""
     lease = claim(step, "dies")
     assert lease is not None
-    jobs.PASSES[step](lease)
+    run_step.PASSES[step](lease)
     # As the reconciler does once the lease has run out.
     Job.objects.filter(id=lease.job_id).update(status=JobStatus.PENDING)
 
@@ -53,7 +54,7 @@ def what_is_there(received: Received) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")
 @pytest.mark.parametrize(
-    "dies_in", [(Step.PAGES,), (Step.PASS05,), (Step.PASS1,), tuple(jobs.PASSES)]
+    "dies_in", [(Step.PAGES,), (Step.PASS05,), (Step.PASS1,), tuple(run_step.PASSES)]
 )
 def test_a_step_that_was_done_but_not_ended_is_ended_without_a_call(
     dies_in: tuple[Step, ...],
@@ -62,10 +63,10 @@ def test_a_step_that_was_done_but_not_ended_is_ended_without_a_call(
     records.run_record(straight)
     received = records.submit(records.LAB)
 
-    for step in jobs.PASSES:
+    for step in run_step.PASSES:
         if step in dies_in:
             die_before_the_end(step)
-        jobs.run_step(step.value)
+        run_step.run_step(step.value)
 
     assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED
     assert what_is_there(received) == what_is_there(straight)
@@ -164,14 +165,14 @@ def test_a_call_that_is_given_up_with_its_step_is_on_record_and_spends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     received = records.submit(records.VISITS)
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     stuck = StuckProvider()
     monkeypatch.setattr(pass1, "provider_for", lambda _: stuck)
 
     try:
         with override_settings(STOP_GRACE_S=0.1):
-            jobs.run_step("pass1")
+            run_step.run_step("pass1")
     finally:
         STOP.reset()
         stuck.close()

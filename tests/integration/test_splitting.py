@@ -12,11 +12,12 @@ from django.conf import settings
 
 from gemini_emulator.recorded_rows import prove_log
 from gemini_emulator.request_log import LogLine
-from pipeline import jobs, services
 from pipeline.execution.splits import half, token_of
 from pipeline.models import Batch, Chunk, Entity, Incident, Job, ProviderCall, ShellFile
+from pipeline.operations import services
 from pipeline.ratelimit import Gate
 from pipeline.stages.intake import Received
+from pipeline.workers import run_step
 from tests import records
 from tests.running import astray
 from tests.short_records import short_record
@@ -36,15 +37,15 @@ def _one_batch(settings: Any) -> None:
 
 def discovered(folder: Path, pages: int = PAGES) -> Received:
     received = records.submit(short_record(folder / "record.pdf", 1, pages=pages))
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     return received
 
 
 def detect(faults: list[Fault]) -> list[LogLine]:
     """Run Pass 1 against a service with these faults; give its log."""
     with records.through_emulator(faults) as emulator:
-        jobs.run_step("pass1")
+        run_step.run_step("pass1")
         return emulator.log()
 
 
@@ -185,9 +186,9 @@ def test_a_chunk_that_is_too_long_is_halved_and_finds_the_same_encounters(
 ) -> None:
     def discover(faults: list[Fault]) -> tuple[Received, list[LogLine]]:
         received = records.submit(short_record(tmp_path / "record.pdf", 3, pages=3))
-        jobs.run_step("pages")
+        run_step.run_step("pages")
         with records.through_emulator(faults) as emulator:
-            jobs.run_step("pass05")
+            run_step.run_step("pass05")
             return received, emulator.log()
 
     whole, _ = discover([])

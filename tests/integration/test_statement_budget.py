@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from pipeline import jobs
 from pipeline.models import Batch, Job
+from pipeline.workers import run_step
 from tests import records
 from tests.short_records import short_record
 
@@ -28,14 +28,14 @@ NOT_COUNTED = (
 def statements_of_pass1(path: Path, visits: int) -> int:
     """Run a record of so many batches and count the statements of its Pass 1."""
     received = records.submit(short_record(path, visits))
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     # Five calls of a second each at once: five completions a second.
     with (
         records.through_emulator(latency="1/call", answers="minimal"),
         CaptureQueriesContext(connection) as captured,
     ):
-        jobs.run_step("pass1")
+        run_step.run_step("pass1")
     assert Job.objects.get(id=received.job_id).status == "completed"
     batches = Batch.objects.filter(pass1_encounter_result__shell_file_id=received.shell_file_id)
     assert batches.count() == visits

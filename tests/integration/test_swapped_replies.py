@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pipeline import jobs
 from pipeline.models import Batch, Entity, Job
 from pipeline.providers.prompts import Question
+from pipeline.workers import run_step
 from tests import records
 from tests.lying_model import lying_model
 from tests.short_records import DRUG, PATIENT, short_record
@@ -26,8 +26,8 @@ def test_swapped_replies_raise_an_alarm_and_never_reach_the_entities(
 ) -> None:
     settings.LEASE_S, settings.CALL_DEADLINE_S = 2400, 2400.0
     received = records.submit(short_record(tmp_path / "record.pdf", 2))
-    jobs.run_step("pages")
-    jobs.run_step("pass05")
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
     tokens: list[str] = []
     both = Barrier(2, timeout=TOGETHER_S)
 
@@ -43,7 +43,7 @@ def test_swapped_replies_raise_an_alarm_and_never_reach_the_entities(
         return {"item_token": other, "entities": [{**found, "name": "swapped"}]}
 
     with lying_model(say), caplog.at_level(logging.ERROR):
-        jobs.run_step("pass1")
+        run_step.run_step("pass1")
 
     batches = Batch.objects.filter(pass1_encounter_result__shell_file_id=received.shell_file_id)
     assert Job.objects.get(id=received.job_id).status == "completed"

@@ -24,7 +24,7 @@ from rq.utils import as_text
 from medproc.env import PROJECT_ROOT
 from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry, StepQueue, entry_id, queue_depths
-from pipeline.worker import Worker
+from pipeline.workers.rq_worker import Worker
 from tests import fixtures_jobs
 from tests.redis_contents import everything
 from tests.workers import WorkerCommand, is_alive, until

@@ -15,7 +15,7 @@ from rq.utils import as_text
 
 from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry, entry_id, queue_depths
-from pipeline.worker_pool import BACKOFF_CAP_S, STEADY_S, Seat
+from pipeline.workers.pool import BACKOFF_CAP_S, STEADY_S, Seat
 from tests.workers import WorkerCommand, is_alive, until
 
 StartWorker = Callable[..., WorkerCommand]

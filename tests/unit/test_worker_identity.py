@@ -7,7 +7,7 @@ import re
 
 from django.conf import settings
 
-from pipeline.worker_identity import renew_identity, worker_identity
+from pipeline.workers.identity import renew_identity, worker_identity
 
 
 def test_a_process_keeps_its_name() -> None:

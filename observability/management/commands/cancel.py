@@ -8,7 +8,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from observability.management.verb_command import RecordVerbCommand
-from pipeline import services
+from pipeline.operations import services
 
 
 class Command(RecordVerbCommand):

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 
 from observability.acting import operator
 from observability.management.holding import add_target, held, one_line, target_of
-from pipeline import services
+from pipeline.operations import services
 
 
 class Command(BaseCommand):

@@ -16,9 +16,9 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from medproc.timing import scaled
 from observability.management.holding import deed, one_line
-from pipeline import services
 from pipeline.core.labels import counted
-from pipeline.reasons import stated_if_given
+from pipeline.operations import services
+from pipeline.operations.reasons import stated_if_given
 from pipeline.transitions.stale import STALE_S, Stale
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}

@@ -20,12 +20,12 @@ from django.core.serializers.json import DjangoJSONEncoder
 from observability.acting import operator
 from observability.management.holding import deed, one_line
 from observability.management.naming import located, moment
-from pipeline import services
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted
 from pipeline.core.states import Step
-from pipeline.preview import Preview, Selection
-from pipeline.reasons import stated_if_given
+from pipeline.operations import services
+from pipeline.operations.preview import Preview, Selection
+from pipeline.operations.reasons import stated_if_given
 
 
 class Command(BaseCommand):

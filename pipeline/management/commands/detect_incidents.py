@@ -12,10 +12,10 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.core.serializers.json import DjangoJSONEncoder
 
-from pipeline import services
 from pipeline.core.labels import counted
 from pipeline.core.states import IncidentState
 from pipeline.models import Incident
+from pipeline.operations import services
 
 
 class Command(BaseCommand):

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from pipeline.health import Health, examine
+from pipeline.operations.health import Health, examine
 
 
 class Command(BaseCommand):

@@ -31,8 +31,8 @@ from pipeline.management.showing import (
     results,
     totals,
 )
+from pipeline.operations.services import record_batch_close, record_batch_open, record_submit
 from pipeline.selectors import Progress
-from pipeline.services import record_batch_close, record_batch_open, record_submit
 from pipeline.stages.intake import Submission
 
 INTERRUPTED = 130

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from pipeline import services
+from pipeline.operations import services
 
 
 class Command(BaseCommand):

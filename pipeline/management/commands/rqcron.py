@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from pipeline.clock import Clock, all_duties
+from pipeline.operations.scheduler import Clock, all_duties
 
 
 class Command(BaseCommand):

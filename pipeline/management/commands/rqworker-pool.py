@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pipeline.management.commands.rqworker import REDIS_AWAY, known_queues
 from pipeline.queueing.queues import PAGES_QUEUES, PROVIDER_QUEUES, QUEUES
-from pipeline.worker_pool import WorkerPool, redis_answers
+from pipeline.workers.pool import WorkerPool, redis_answers
 
 
 class Command(BaseCommand):

@@ -12,8 +12,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from redis.exceptions import RedisError
 
 from pipeline.queueing.queues import PROVIDER_QUEUES, QUEUES
-from pipeline.worker import Worker, warm
-from pipeline.worker_pool import redis_answers
+from pipeline.workers.pool import redis_answers
+from pipeline.workers.rq_worker import Worker, warm
 
 REDIS_AWAY = "Redis does not answer; start it with `manage.py services up`, or set REDIS_URL."
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 
 from django.db import connection
 
-from pipeline import duties
 from pipeline.core.states import Step
+from pipeline.operations import schedule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,10 +111,10 @@ def clock_ticks() -> list[Tick]:
             duty=duty,
             age_s=age_s,
             ok_s=ok_s,
-            alarm_s=duties.alarm_s(duty),
+            alarm_s=schedule.alarm_s(duty),
             outcome=outcome,
         )
-        for duty in duties.names()
+        for duty in schedule.names()
         for age_s, ok_s, outcome in [last.get(duty, (None, None, None))]
     ]
 

@@ -14,9 +14,9 @@ from django.db import Error as AnyDatabaseError
 from redis.exceptions import RedisError
 
 from medproc.timing import scaled
-from pipeline import duties, liveness
 from pipeline.core.states import Step
-from pipeline.liveness import StepAges, Tick
+from pipeline.operations import liveness, schedule
+from pipeline.operations.liveness import StepAges, Tick
 from pipeline.queueing.queues import QUEUES, queue_depths, queues_served
 
 
@@ -84,7 +84,7 @@ def _of_step(step: Step, ages: StepAges) -> list[str]:
         found.append(
             f"{step}: {ages.running} running, the oldest for {ages.oldest_running_s:.0f} s"
         )
-    if (ages.longest_overdue_s or 0.0) > duties.alarm_s(duties.RECONCILE):
+    if (ages.longest_overdue_s or 0.0) > schedule.alarm_s(schedule.RECONCILE):
         found.append(
             f"{step}: {ages.overdue} held by lost workers, for {ages.longest_overdue_s:.0f} s"
         )

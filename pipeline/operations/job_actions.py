@@ -18,9 +18,9 @@ from pipeline.core.errors import UserError
 from pipeline.core.states import JobStatus
 from pipeline.core.types import Due
 from pipeline.models import Job, Session
-from pipeline.preview import Candidate, Ineligible, Preview, Selection, preview
+from pipeline.operations.preview import Candidate, Ineligible, Preview, Selection, preview
+from pipeline.operations.reasons import stated, stated_if_given
 from pipeline.queueing.queues import enqueue_steps
-from pipeline.reasons import stated, stated_if_given
 from pipeline.transitions.rollup import Leaving, settle
 
 logger = logging.getLogger(__name__)

@@ -24,8 +24,8 @@ from django.db import connection, connections
 from django.utils.module_loading import import_string
 
 from medproc.timing import scaled
-from pipeline import duties, services
 from pipeline.core.redaction import scrubbed
+from pipeline.operations import schedule, services
 from pipeline.transitions.stale import STALE_S
 
 logger = logging.getLogger(__name__)
@@ -75,10 +75,10 @@ def _detect_incidents() -> str:
 
 
 _OWN: dict[str, Callable[[], str]] = {
-    duties.RECONCILE: _reconcile,
-    duties.SETTLE_RECORD_BATCHES: _settle_record_batches,
-    duties.DETECT_INCIDENTS: _detect_incidents,
-    duties.RESET_STALE: _reset_stale_batches,
+    schedule.RECONCILE: _reconcile,
+    schedule.SETTLE_RECORD_BATCHES: _settle_record_batches,
+    schedule.DETECT_INCIDENTS: _detect_incidents,
+    schedule.RESET_STALE: _reset_stale_batches,
 }
 
 
@@ -86,7 +86,7 @@ def all_duties() -> tuple[Duty, ...]:
     """Return the duties of a clock; `clock_ticks` has a row for each, `duties` its interval."""
     others = {name: import_string(act) for name, (_, act) in settings.CLOCK_DUTIES.items()}
     return tuple(
-        Duty(name=name, act=act, interval_s=duties.interval_s(name))
+        Duty(name=name, act=act, interval_s=schedule.interval_s(name))
         for name, act in {**_OWN, **others}.items()
     )
 

@@ -19,9 +19,9 @@ from django.utils import timezone
 from pipeline import transitions
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Batch, Job
-from pipeline.preview import JOBS_LIMIT, Candidate, Ineligible, Preview, costed
-from pipeline.preview.choosing import Found, oldest
-from pipeline.preview.costs import quota_minutes
+from pipeline.operations.preview import JOBS_LIMIT, Candidate, Ineligible, Preview, costed
+from pipeline.operations.preview.estimates import quota_minutes
+from pipeline.operations.preview.selection import Found, oldest
 from pipeline.providers.factory import named_provider
 from pipeline.transitions import Scope
 from pipeline.transitions.stale import STALE_S, Stale

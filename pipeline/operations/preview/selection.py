@@ -25,7 +25,7 @@ from pipeline.models import (
     Job,
     ProviderCall,
 )
-from pipeline.preview.values import JOBS_LIMIT, Ineligible, Selection
+from pipeline.operations.preview.types import JOBS_LIMIT, Ineligible, Selection
 from pipeline.transitions import Scope
 
 _LEFT: dict[JobStatus, str] = {

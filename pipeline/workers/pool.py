@@ -21,7 +21,7 @@ from types import FrameType
 from redis.exceptions import RedisError
 
 from pipeline.queueing.queues import producer, queue_depths
-from pipeline.worker import Worker, warm
+from pipeline.workers.rq_worker import Worker, warm
 
 logger = logging.getLogger(__name__)
 

@@ -14,9 +14,14 @@ from django.conf import settings
 from django.utils import timezone
 
 from pipeline.core.errors import CallFacts
-from pipeline.preview.choosing import Found, found_by, waits_for_retry, why_not_retried
-from pipeline.preview.costs import candidates, output_share, quota_minutes, same_versions
-from pipeline.preview.values import JOBS_LIMIT, Candidate, Ineligible, Preview, Selection
+from pipeline.operations.preview.estimates import (
+    candidates,
+    output_share,
+    quota_minutes,
+    same_versions,
+)
+from pipeline.operations.preview.selection import Found, found_by, waits_for_retry, why_not_retried
+from pipeline.operations.preview.types import JOBS_LIMIT, Candidate, Ineligible, Preview, Selection
 from pipeline.providers.factory import named_provider
 from pipeline.providers.pricing import cost_usd
 

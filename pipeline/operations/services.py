@@ -18,17 +18,7 @@ from pipeline.core.errors import UserError
 from pipeline.core.states import Step
 from pipeline.core.types import Due
 from pipeline.incidents import detector
-from pipeline.preview import Preview, Selection
-from pipeline.preview.crowds import Crowd, crowd_preview
-from pipeline.providers.factory import NAMES
-from pipeline.queueing import reconciler
-from pipeline.queueing.queues import enqueue_step, enqueue_steps
-from pipeline.ratelimit.operator_controls import pause_gates, resume_gates
-from pipeline.reasons import stated
-from pipeline.stages.intake import Received, Submission, receive
-from pipeline.transitions.holds import RELEASE_LIMIT
-from pipeline.transitions.stale import JOBS_LIMIT as STALE_JOBS_LIMIT
-from pipeline.verbs import (
+from pipeline.operations.job_actions import (
     Cancelled,
     Requeued,
     Retried,
@@ -41,6 +31,16 @@ from pipeline.verbs import (
     retry_preview,
     work_retry,
 )
+from pipeline.operations.preview import Preview, Selection
+from pipeline.operations.preview.bulk_selection import Crowd, crowd_preview
+from pipeline.operations.reasons import stated
+from pipeline.providers.factory import NAMES
+from pipeline.queueing import reconciler
+from pipeline.queueing.queues import enqueue_step, enqueue_steps
+from pipeline.ratelimit.operator_controls import pause_gates, resume_gates
+from pipeline.stages.intake import Received, Submission, receive
+from pipeline.transitions.holds import RELEASE_LIMIT
+from pipeline.transitions.stale import JOBS_LIMIT as STALE_JOBS_LIMIT
 
 __all__ = [
     "Cancelled",

@@ -21,7 +21,6 @@ from tenacity import (
 )
 
 from medproc.timing import scaled
-from pipeline import liveness
 from pipeline.core.db_errors import is_away
 from pipeline.core.deadline import DEADLINE
 from pipeline.core.errors import ErrorCode, LeaseLostError, PipelineError
@@ -30,6 +29,7 @@ from pipeline.core.states import Step
 from pipeline.execution.preemption import GAVE_WAY
 from pipeline.execution.shutdown import on_stop, stop_requested
 from pipeline.execution.step_result import Stage, StepResult
+from pipeline.operations import liveness
 from pipeline.providers.factory import named_provider
 from pipeline.queueing.queues import enqueue_step, enqueue_steps, is_first_to_say
 from pipeline.stages import pages
@@ -49,7 +49,7 @@ from pipeline.transitions import (
     retry_later,
 )
 from pipeline.transitions.rollup import Leaving, settle
-from pipeline.worker_identity import served_beside, worker_identity
+from pipeline.workers.identity import served_beside, worker_identity
 
 logger = logging.getLogger(__name__)
 

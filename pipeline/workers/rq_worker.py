@@ -36,13 +36,14 @@ from rq.worker import WorkerStatus
 from rq.worker_registration import register
 
 from medproc.timing import scaled
-from pipeline import overdue, transitions
+from pipeline import transitions
 from pipeline.core.deadline import DEADLINE
 from pipeline.core.redaction import scrubbed
 from pipeline.execution.shutdown import grace_s, request_stop
 from pipeline.providers import factory
 from pipeline.queueing.queues import StepEntry, StepQueue, json_only, worker_connection
-from pipeline.worker_identity import renew_identity, serve, worker_identity
+from pipeline.workers import stuck_steps
+from pipeline.workers.identity import renew_identity, serve, worker_identity
 
 logger = logging.getLogger(__name__)
 
@@ -274,7 +275,7 @@ class Worker(RQWorker):
             if self._overdue:
                 # Before its lease is let go: it is a deadline, and no crash.
                 self._overdue = False
-                overdue.end_steps_of(worker_identity())
+                stuck_steps.end_steps_of(worker_identity())
         if self._horse_status:
             self._abandon_leases()
 

@@ -19,8 +19,8 @@ from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.states import Step, WorkStatus
 from pipeline.core.types import ProviderModel
 from pipeline.models import Batch, Chunk, EncounterResult, Job, ProviderCall
-from pipeline.preview.choosing import RECORD, Found, of_records
-from pipeline.preview.values import Candidate
+from pipeline.operations.preview.selection import RECORD, Found, of_records
+from pipeline.operations.preview.types import Candidate
 from pipeline.providers.prompts import (
     PROMPT_VERSION,
     estimate_tokens,
