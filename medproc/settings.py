@@ -108,6 +108,7 @@ INSTALLED_APPS = [
     "pipeline",  # before django_rq: the first application wins for a command's name
     "observability",
     "gemini_emulator",
+    "evaluation",
     "django_rq",
 ]
 

@@ -28,7 +28,7 @@ from pipeline.models import (
     ProviderCall,
     ZoneResult,
 )
-from pipeline.workers.run_step import PASSES
+from pipeline.stages.registry import PASSES
 
 Work = Batch | Chunk | ZoneResult
 

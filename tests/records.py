@@ -22,6 +22,7 @@ from pipeline.core.states import JobStatus
 from pipeline.models import Job, ShellFile
 from pipeline.operations.services import record_submit
 from pipeline.providers.factory import warm
+from pipeline.stages import registry
 from pipeline.stages.intake import Received, Submission
 from pipeline.workers import run_step
 
@@ -54,7 +55,7 @@ def submit(path: Path, **options: Any) -> Received:
 
 def run_record(received: Received) -> ShellFile:
     """Run the steps of a record in this process until its job waits for none; give its record."""
-    for step in run_step.PASSES:
+    for step in registry.PASSES:
         job = Job.objects.get(id=received.job_id)
         if job.status == JobStatus.PENDING and job.current_step == step:
             # The suite scales a lease to three seconds and a call's deadline to six; on a busy

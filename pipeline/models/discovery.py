@@ -14,7 +14,7 @@ from pipeline.models import fields
 from pipeline.models.documents import ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.sessions import Session
-from pipeline.models.work import CallWork, PassMetrics
+from pipeline.models.work_item import CallWork, PassMetrics
 
 
 class DiscoverySession(models.Model):

@@ -15,7 +15,7 @@ from pipeline.models import fields
 from pipeline.models.documents import Patient, ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.sessions import Session
-from pipeline.models.work import CallWork, PassMetrics
+from pipeline.models.work_item import CallWork, PassMetrics
 
 
 class EncounterResult(models.Model):

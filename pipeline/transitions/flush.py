@@ -16,7 +16,7 @@ from typing import Any
 from django.db import connection
 
 from pipeline.models import Batch, Chunk, Entity, ProviderCall, ProviderPayload
-from pipeline.models.work import CallWork
+from pipeline.models.work_item import CallWork
 from pipeline.transitions.leases import Lease, fenced
 
 Row = dict[str, Any]

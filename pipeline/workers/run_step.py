@@ -1,6 +1,6 @@
-"""The RQ entry points, and the order of the passes, readable on one screen.
+"""The RQ entry point: claim a job, run its step, write how the step ended.
 
-Imports stages, transitions and queues. An entry is a wake-up, not an order: whoever is woken claims
+An entry is a wake-up, not an order: whoever is woken claims
 the best waiting row of the pass, and the row alone says what is due.
 """
 
@@ -28,13 +28,11 @@ from pipeline.core.redaction import scrubbed
 from pipeline.core.states import Step
 from pipeline.execution.preemption import GAVE_WAY
 from pipeline.execution.shutdown import on_stop, stop_requested
-from pipeline.execution.step_result import Stage, StepResult
+from pipeline.execution.step_result import StepResult
 from pipeline.operations import liveness
 from pipeline.providers.factory import named_provider
 from pipeline.queueing.queues import enqueue_step, enqueue_steps, is_first_to_say
-from pipeline.stages import pages
-from pipeline.stages.pass05 import run as pass05
-from pipeline.stages.pass1 import run as pass1
+from pipeline.stages.registry import PASSES, next_step
 from pipeline.transitions import (
     Failure,
     Lease,
@@ -52,13 +50,6 @@ from pipeline.transitions.rollup import Leaving, settle
 from pipeline.workers.identity import served_beside, worker_identity
 
 logger = logging.getLogger(__name__)
-
-PASSES: dict[Step, Stage] = {
-    Step.PAGES: pages.run,
-    Step.PASS05: pass05.run,
-    Step.PASS1: pass1.run,
-}
-"""The passes in the order in which a record walks through them."""
 
 
 def run_step(step: str) -> None:
@@ -84,13 +75,6 @@ def _mind_the_clock() -> None:
     problems = liveness.clock_problems(liveness.clock_ticks())
     if problems and is_first_to_say("clock"):
         logger.warning("%s", "; ".join(problems), extra={"action": "clock_silent"})
-
-
-def next_step(step: Step) -> Step | None:
-    """Return the pass that follows, or None after the last."""
-    order = list(PASSES)
-    following = order[order.index(step) + 1 :]
-    return following[0] if following else None
 
 
 def _run(lease: Lease) -> StepResult:

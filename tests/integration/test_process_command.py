@@ -25,11 +25,12 @@ from medproc.timing import scaled
 from pipeline import selectors
 from pipeline.core.labels import SHAPES, WORDS, Word
 from pipeline.core.states import JobStatus, Step
-from pipeline.management import following
-from pipeline.management.following import OUTAGE_PATIENCE_S, follow, is_settled
-from pipeline.management.showing import Result, printable, results
+from pipeline.management import progress
+from pipeline.management.progress import OUTAGE_PATIENCE_S, follow, is_settled
+from pipeline.management.result_table import Result, printable, results
 from pipeline.models import Entity, Incident, Job, Patient, RecordBatch, ShellFile
 from pipeline.selectors import Progress
+from pipeline.stages import registry
 from pipeline.workers import run_step
 from tests import records
 from tests.incident_rows import an_incident
@@ -79,7 +80,7 @@ def _working() -> Iterator[None]:
     def work() -> None:
         try:
             while not stop.wait(0.02):
-                for step in run_step.PASSES:
+                for step in registry.PASSES:
                     run_step.run_step(step.value)
         finally:
             connection.close()
@@ -227,7 +228,7 @@ def test_a_priority_out_of_range_is_refused(priority: str) -> None:
 def test_following_says_once_that_nobody_works_and_ends_after_its_patience(
     db: None, redis_db: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "PATIENCE_S", 20.0)
+    monkeypatch.setattr(progress, "PATIENCE_S", 20.0)
     ran = _process(records.LAB)
 
     assert ran.code == 1
@@ -242,7 +243,7 @@ def test_ctrl_c_says_that_the_records_go_on(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipeline.management.following.time.sleep", interrupted)
+    monkeypatch.setattr("pipeline.management.progress.time.sleep", interrupted)
 
     ran = _process(records.LAB)
 

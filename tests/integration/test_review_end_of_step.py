@@ -24,6 +24,7 @@ from pipeline.models import (
     ShellFile,
 )
 from pipeline.operations import services
+from pipeline.stages import registry
 from pipeline.stages.pass1 import entity_rows, run
 from pipeline.transitions import Failure, Flush, Lease, claim, fail_step, fenced
 from pipeline.workers import run_step
@@ -32,7 +33,7 @@ from tests.rows import a_job, an_encounter
 
 
 def run_with(monkeypatch: pytest.MonkeyPatch, job: Job, result: StepResult) -> Job:
-    monkeypatch.setitem(run_step.PASSES, Step(job.current_step), lambda lease: result)
+    monkeypatch.setitem(registry.PASSES, Step(job.current_step), lambda lease: result)
     run_step.run_step(job.current_step)
     job.refresh_from_db()
     return job

@@ -24,6 +24,7 @@ from pipeline.models import (
 )
 from pipeline.operations import services
 from pipeline.providers.base import Reply, Request
+from pipeline.stages import registry
 from pipeline.stages.intake import Received
 from pipeline.stages.pass1 import run as pass1
 from pipeline.transitions import claim
@@ -35,7 +36,7 @@ def die_before_the_end(step: Step) -> None:
     """Run a step of the waiting job and vanish before its end is written."""
     lease = claim(step, "dies")
     assert lease is not None
-    run_step.PASSES[step](lease)
+    registry.PASSES[step](lease)
     # As the reconciler does once the lease has run out.
     Job.objects.filter(id=lease.job_id).update(status=JobStatus.PENDING)
 
@@ -54,7 +55,7 @@ def what_is_there(received: Received) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")
 @pytest.mark.parametrize(
-    "dies_in", [(Step.PAGES,), (Step.PASS05,), (Step.PASS1,), tuple(run_step.PASSES)]
+    "dies_in", [(Step.PAGES,), (Step.PASS05,), (Step.PASS1,), tuple(registry.PASSES)]
 )
 def test_a_step_that_was_done_but_not_ended_is_ended_without_a_call(
     dies_in: tuple[Step, ...],
@@ -63,7 +64,7 @@ def test_a_step_that_was_done_but_not_ended_is_ended_without_a_call(
     records.run_record(straight)
     received = records.submit(records.LAB)
 
-    for step in run_step.PASSES:
+    for step in registry.PASSES:
         if step in dies_in:
             die_before_the_end(step)
         run_step.run_step(step.value)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from pipeline.management.evaluation import evaluate
-from pipeline.management.evaluation.gold import anafora, brat
-from pipeline.management.evaluation.scores import Score, overlapping
+from evaluation import evaluate
+from evaluation.gold import anafora, brat
+from evaluation.scores import Score, overlapping
 
 NOTE = "Line one.\nDenies fever.\nTakes aspirin for gout.\n"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.management.evaluation.truths import score_truth
+from evaluation.truths import score_truth
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 STRUCTURED = ("medication", "vital", "lab", "allergy", "immunization")

@@ -21,8 +21,8 @@ from rich.console import Console
 
 from pipeline import selectors
 from pipeline.core.errors import ErrorCode, PipelineError
-from pipeline.management.following import View, follow
-from pipeline.management.showing import (
+from pipeline.management.progress import View, follow
+from pipeline.management.result_table import (
     Lines,
     Result,
     Screen,

@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.table import Table
 
-from pipeline.management.evaluation import Score, evaluate
+from evaluation import Score, evaluate
 
 _SAMPLES = Path(__file__).resolve().parents[3] / "samples"
 _WIDTH = 110

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from evaluation.notes import Misses
+from evaluation.scores import Score
 from pipeline.core.types import PageSlice
 from pipeline.documents.reader import read_pages
-from pipeline.management.evaluation.notes import Misses
-from pipeline.management.evaluation.scores import Score
 from pipeline.providers.local.engine import detect
 from pipeline.providers.prompts import Question
 from pipeline.providers.schemas import FoundEntity

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from evaluation.gold import anafora, brat, contexts
+from evaluation.notes import Misses, score_notes
+from evaluation.scores import Score
+from evaluation.truths import score_truth
 from pipeline.core.types import PageSlice
-from pipeline.management.evaluation.gold import anafora, brat, contexts
-from pipeline.management.evaluation.notes import Misses, score_notes
-from pipeline.management.evaluation.scores import Score
-from pipeline.management.evaluation.truths import score_truth
 from pipeline.providers.local.document import compose
 from pipeline.providers.local.document_state import Reading
 

@@ -6,7 +6,7 @@ but with `--misses`, which is for the folder's owner.
 
 from __future__ import annotations
 
-from pipeline.management.evaluation.run import evaluate
-from pipeline.management.evaluation.scores import Score
+from evaluation.run import evaluate
+from evaluation.scores import Score
 
 __all__ = ["Score", "evaluate"]

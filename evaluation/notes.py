@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from evaluation.gold import GoldNote
+from evaluation.scores import Bounds, Score, overlapping
 from pipeline.core.types import PageSlice
-from pipeline.management.evaluation.gold import GoldNote
-from pipeline.management.evaluation.scores import Bounds, Score, overlapping
 from pipeline.providers.local.document import compose
 from pipeline.providers.local.document_state import Reading
 from pipeline.providers.local.engine import detect
