@@ -105,7 +105,7 @@ def pages(wide: Any) -> list[tuple[str, str]]:
     from django.contrib import admin
     from django.urls import reverse
 
-    from observability.bulk.kinds import KINDS
+    from observability.actions.bulk_kinds import KINDS
     from observability.models import BulkOperation
     from pipeline.core.states import JobStatus, WorkStatus
     from pipeline.models import Batch, Incident, Job, ProviderCall

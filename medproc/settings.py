@@ -119,7 +119,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "observability.acting.ActingUser",
+    "observability.audit.actor.ActingUser",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -168,7 +168,7 @@ STORAGES = {
 }
 
 # Uploads go to files that only this user can read, and are bounded while they arrive.
-FILE_UPLOAD_HANDLERS = ["observability.uploading.handler.RecordUpload"]
+FILE_UPLOAD_HANDLERS = ["observability.uploads.handler.RecordUpload"]
 FILE_UPLOAD_TEMP_DIR = str(private.folder(MEDPROC_DATA_DIR / "uploads"))
 FILE_UPLOAD_PERMISSIONS = 0o600
 DATA_UPLOAD_MAX_NUMBER_FILES = 100
@@ -176,9 +176,9 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 100
 # Duties of the clock that applications above the pipeline bring: seconds between two ticks, and
 # what is called, which returns a line to log or an empty one.
 CLOCK_DUTIES = {
-    "bulk_operations": (2.0, "observability.bulk.running.advance"),
-    "audit_head": (3600.0, "observability.chain.say_head"),
-    "sweep_uploads": (3600.0, "observability.uploading.sweeping.sweep"),
+    "bulk_operations": (2.0, "observability.actions.bulk_runner.advance"),
+    "audit_head": (3600.0, "observability.audit.chain.say_head"),
+    "sweep_uploads": (3600.0, "observability.uploads.cleanup.sweep"),
 }
 
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")

@@ -16,7 +16,7 @@ class ObservabilityConfig(AppConfig):
 
     def ready(self) -> None:
         """Listen to what changes users and groups."""
-        from observability import accounts  # noqa: F401 - its receivers connect at import
+        from observability.audit import signals  # noqa: F401 - its receivers connect at import
 
 
 class ConsoleAdminConfig(admin.AdminConfig):

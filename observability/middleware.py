@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template import loader
 from psycopg.errors import QueryCanceled
 
-from observability.views.guard import PAGE_DEADLINE_MS
+from observability.views.decorators import PAGE_DEADLINE_MS
 
 logger = logging.getLogger(__name__)
 

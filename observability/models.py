@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from observability.rights import RIGHT_NAMES
+from observability.permissions import RIGHT_NAMES
 from pipeline.core.states import Step
 from pipeline.models import fields
 

@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
 
-from observability.rights import Right
+from observability.permissions import Right
 
 
 class ConsoleSite(AdminSite):

@@ -9,19 +9,19 @@ from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path, re_path
 
 from observability.views import (
-    acts,
     audit,
-    bulk,
+    bulk_actions,
+    bulk_history,
     compare,
     failures,
+    holds,
     incidents,
-    operations,
     overview,
-    reading,
+    phi,
     record,
     records,
     search,
-    stale,
+    stale_work,
     upload,
 )
 
@@ -36,40 +36,36 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
             r"^records/(?P<digits>[0-9a-fA-F-]{6,35})/$", search.short, name="record_by_digits"
         ),
         path("records/<uuid:record_id>/", record.record, name="record"),
-        path("records/<uuid:record_id>/pages/", reading.to_page, name="record_pages"),
-        path(
-            "records/<uuid:record_id>/pages/<int:number>/", reading.record_page, name="record_page"
-        ),
-        path(
-            "records/<uuid:record_id>/pages/<int:number>/image/", reading.image, name="page_image"
-        ),
+        path("records/<uuid:record_id>/pages/", phi.to_page, name="record_pages"),
+        path("records/<uuid:record_id>/pages/<int:number>/", phi.record_page, name="record_page"),
+        path("records/<uuid:record_id>/pages/<int:number>/image/", phi.image, name="page_image"),
         path("records/<uuid:record_id>/compare/", compare.compare, name="compare"),
         path(
             "records/<uuid:record_id>/compare/replies/",
             compare.compare_replies,
             name="compare_replies",
         ),
-        path("calls/<uuid:call_id>/reading/", reading.call, name="call_reading"),
+        path("calls/<uuid:call_id>/reading/", phi.call, name="call_reading"),
         path("upload/", upload.upload, name="upload"),
         path("upload/files/", upload.files, name="upload_files"),
         path("upload/batch/", upload.batch, name="upload_batch"),
         path("upload/batch/<str:batch>/close/", upload.close, name="upload_close"),
         path("failures/", failures.failures, name="failures"),
         path("failures/members/", failures.members, name="failure_members"),
-        path("retry/", bulk.preview, name="retry"),
-        path("retry/start/", bulk.start, name="retry_start"),
-        path("mass/<slug:name>/", bulk.preview, name="mass"),
-        path("mass/<slug:name>/start/", bulk.start, name="mass_start"),
-        path("actions/", operations.history, name="bulk_operations"),
-        path("actions/<uuid:operation_id>/", operations.operation, name="bulk_operation"),
-        path("actions/<uuid:operation_id>/abort/", operations.abort, name="bulk_abort"),
+        path("retry/", bulk_actions.preview, name="retry"),
+        path("retry/start/", bulk_actions.start, name="retry_start"),
+        path("mass/<slug:name>/", bulk_actions.preview, name="mass"),
+        path("mass/<slug:name>/start/", bulk_actions.start, name="mass_start"),
+        path("actions/", bulk_history.history, name="bulk_operations"),
+        path("actions/<uuid:operation_id>/", bulk_history.operation, name="bulk_operation"),
+        path("actions/<uuid:operation_id>/abort/", bulk_history.abort, name="bulk_abort"),
         path("incidents/", incidents.incidents, name="incidents"),
         path("incidents/<uuid:incident_id>/", incidents.incident, name="incident"),
-        path("stale/", stale.stale, name="stale"),
+        path("stale/", stale_work.stale, name="stale"),
         path("audit/", audit.audit, name="audit"),
-        path("queues/", acts.queues, name="queues"),
-        path("act/<slug:name>/", acts.confirm, name="confirm"),
-        path("act/<slug:name>/do/", acts.act, name="act"),
+        path("queues/", holds.queues, name="queues"),
+        path("act/<slug:name>/", holds.confirm, name="confirm"),
+        path("act/<slug:name>/do/", holds.act, name="act"),
     ]
     for each in pages:
         each.callback = site.admin_view(each.callback)

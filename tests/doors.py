@@ -16,11 +16,11 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.utils import timezone
 
-from observability.acts import VERBS
-from observability.bulk.kinds import KINDS
-from observability.bulk.seen import seen_of
+from observability.actions.bulk_kinds import KINDS
+from observability.actions.holds import VERBS
+from observability.actions.preview_digest import seen_of
 from observability.models import BulkItem, BulkOperation
-from observability.rights import ROLES, Right, Role
+from observability.permissions import ROLES, Right, Role
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Job, Pause, ProviderCall, RecordBatch, ShellFile
 from pipeline.operations.preview import Candidate

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import ManyToManyField, Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from observability.rights import Role
+from observability.permissions import Role
 
 if TYPE_CHECKING:
     from django.forms import ModelMultipleChoiceField

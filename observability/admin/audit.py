@@ -6,7 +6,7 @@ from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
 from observability.models import AuditEvent, AuditLink
-from observability.rights import Right
+from observability.permissions import Right
 
 
 @admin.register(AuditEvent)

@@ -22,9 +22,9 @@ from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from observability.admin.meaning import code_column, meaning
-from observability.rights import Right
-from observability.views.guard import reading
+from observability.admin.code_advice import code_column, meaning
+from observability.permissions import Right
+from observability.views.decorators import reading
 
 if TYPE_CHECKING:
     # Django's own class takes no parameter at run time.

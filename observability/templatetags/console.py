@@ -17,10 +17,10 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from observability import answers
-from observability.keyset import place_of
-from observability.lookup import LOCATED
-from observability.nodes import Kind, Node
+from observability.drilldown import summary
+from observability.drilldown.lookup import LOCATED
+from observability.drilldown.nodes import Kind, Node
+from observability.listing.pagination import place_of
 from pipeline.core import labels
 from pipeline.core.labels import SHAPES, WORDS, Word, duration
 from pipeline.core.states import Step
@@ -110,13 +110,13 @@ def percent(share: float | None) -> str:
 @register.filter
 def big(number: int) -> str:
     """Return `840`, `7.6k`, `3.1M`."""
-    return answers.thousands(int(number))
+    return summary.thousands(int(number))
 
 
 @register.filter
 def money(amount: Any) -> str:
     """Return dollars."""
-    return answers.dollars(float(amount))
+    return summary.dollars(float(amount))
 
 
 @register.filter
@@ -147,7 +147,7 @@ def retry_query(query: dict[str, str]) -> str:
 @register.filter
 def about(amount: Any) -> str:
     """Return `≈ $0.021`, or `less than $0.001`."""
-    said = answers.dollars(float(amount))
+    said = summary.dollars(float(amount))
     return f"≈ {said}" if said.startswith("$") else said
 
 

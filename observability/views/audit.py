@@ -9,12 +9,12 @@ import django_filters
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from observability.audit import BULK_OPERATION
-from observability.keyset import keyset_page
+from observability.audit.log import BULK_OPERATION
+from observability.listing.pagination import keyset_page
 from observability.models import AuditEvent
-from observability.rights import Right
-from observability.views.guard import page
-from observability.views.shown import shown
+from observability.permissions import Right
+from observability.views.decorators import page
+from observability.views.render import shown
 
 LISTED = 50
 RESULTS = [(each, each) for each in ("done", "refused", "failed")]

@@ -10,11 +10,11 @@ from uuid import UUID
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 
-from observability.answers import thousands
-from observability.reading.calls import reply_lines
-from observability.reading.differing import COMPARED_LINES, Line, difference
-from observability.views.guard import Seen, page, phi, reading
-from observability.views.shown import shown
+from observability.drilldown.summary import thousands
+from observability.phi.calls import reply_lines
+from observability.phi.diff import COMPARED_LINES, Line, difference
+from observability.views.decorators import Seen, page, phi, reading
+from observability.views.render import shown
 from pipeline.core.labels import duration, ranges
 from pipeline.models import ProviderCall
 

@@ -12,14 +12,14 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
-from observability.charts import bars
-from observability.failures import OF_CALLS, Group, Source, groups
-from observability.keyset import keyset_page
-from observability.nodes import Cause
-from observability.periods import Period, Window, asked_for
-from observability.records import root_cause
-from observability.views.guard import page
-from observability.views.shown import shown
+from observability.diagnostics.failures import OF_CALLS, Group, Source, groups
+from observability.drilldown.nodes import Cause
+from observability.listing.pagination import keyset_page
+from observability.listing.records import root_cause
+from observability.listing.time_window import Period, Window, asked_for
+from observability.metrics.charts import bars
+from observability.views.decorators import page
+from observability.views.render import shown
 from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.labels import PASS_TITLES, counted
 from pipeline.core.states import JobStatus, Step, WorkStatus

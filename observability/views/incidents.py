@@ -13,8 +13,7 @@ from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
-from observability.forecast import Outstanding
-from observability.incidents import (
+from observability.diagnostics.incidents import (
     IncidentReport,
     Standing,
     incident_answer,
@@ -22,10 +21,11 @@ from observability.incidents import (
     next_probe,
     standings,
 )
-from observability.keyset import keyset_page
-from observability.overview import outlook
-from observability.views.guard import page
-from observability.views.shown import shown
+from observability.diagnostics.overview import outlook
+from observability.listing.pagination import keyset_page
+from observability.metrics.forecast import Outstanding
+from observability.views.decorators import page
+from observability.views.render import shown
 from pipeline.core.labels import counted, duration
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.models import Incident, IncidentJob, Pause

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from django.http import HttpRequest, HttpResponse
 
-from observability.charts import Chart, stacked
-from observability.overview import overview as read
-from observability.quarters import QUARTER, Quarter
-from observability.queue import FAILED_WINDOW, Depth
-from observability.rates import Rates
-from observability.views.guard import page
-from observability.views.shown import shown
+from observability.diagnostics.overview import overview as read
+from observability.metrics.charts import Chart, stacked
+from observability.metrics.history import QUARTER, Quarter
+from observability.metrics.queue_depths import FAILED_WINDOW, Depth
+from observability.metrics.throughput import Rates
+from observability.views.decorators import page
+from observability.views.render import shown
 from pipeline.core.labels import PASS_TITLES, Word, counted, duration
 
 POLL_S = 5

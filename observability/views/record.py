@@ -9,20 +9,20 @@ from uuid import UUID
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 
-from observability.answers import cost, first_broken, is_in_trouble, is_unpublished
-from observability.bulk.kinds import KINDS
-from observability.coverage import coverage
-from observability.drilldown import drilled
+from observability.actions.bulk_kinds import KINDS
+from observability.drilldown.explain import drilled
+from observability.drilldown.nodes import Kind, Node
+from observability.drilldown.page_coverage import coverage
+from observability.drilldown.queries import rows_of
+from observability.drilldown.summary import cost, first_broken, is_in_trouble, is_unpublished
+from observability.drilldown.text import hides, outline
+from observability.drilldown.timeline import timeline
+from observability.drilldown.tree import tree
 from observability.models import BulkItem
-from observability.nodes import Kind, Node
-from observability.rendering import hides, outline
-from observability.rows import rows_of
-from observability.timeline import timeline
-from observability.tree import tree
-from observability.views.branches import branches
-from observability.views.guard import page
-from observability.views.shown import shown
-from observability.views.trail import trail
+from observability.views.decorators import page
+from observability.views.list_navigation import trail
+from observability.views.render import shown
+from observability.views.tree_html import branches
 from pipeline.core.labels import PASS_TITLES, Word, duration
 from pipeline.core.states import IncidentState, Step, WorkStatus
 from pipeline.models import Incident, IncidentJob, Job, ShellFile

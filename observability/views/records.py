@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 
-from observability.keyset import Page
-from observability.records import FIELDS, READ, STATES, Chosen, chosen, whys
-from observability.views.guard import page
-from observability.views.shown import shown
-from observability.views.trail import RECORDS, within
+from observability.listing.pagination import Page
+from observability.listing.records import FIELDS, READ, STATES, Chosen, chosen, whys
+from observability.views.decorators import page
+from observability.views.list_navigation import RECORDS, within
+from observability.views.render import shown
 from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.labels import PASS_TITLES
 from pipeline.models import Job

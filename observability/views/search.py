@@ -6,10 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from observability.lookup import IdError, locate
-from observability.records import patient_of
-from observability.views.guard import page
-from observability.views.shown import shown
+from observability.drilldown.lookup import IdError, locate
+from observability.listing.records import patient_of
+from observability.views.decorators import page
+from observability.views.render import shown
 
 
 @page()

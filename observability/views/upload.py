@@ -11,12 +11,12 @@ from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
-from observability.rights import Right
-from observability.uploading.batches import KIND, close_batch, handed_out, named, open_batch, own
-from observability.uploading.handler import LEFT_OUT
-from observability.uploading.taking import Form, Outcome, form_of, left_out, refused, take_in
-from observability.views.guard import Asked, page, verb
-from observability.views.shown import shown
+from observability.permissions import Right
+from observability.uploads.batches import KIND, close_batch, handed_out, named, open_batch, own
+from observability.uploads.handler import LEFT_OUT
+from observability.uploads.submit import Form, Outcome, form_of, left_out, refused, take_in
+from observability.views.decorators import Asked, page, verb
+from observability.views.render import shown
 from pipeline.core.errors import UserError
 from pipeline.models import RecordBatch
 

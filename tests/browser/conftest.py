@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
-from observability.rights import Role
+from observability.permissions import Role
 from tests.browsing import PASSWORD, Watched, logged_in
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from observability.rights import Role
+from observability.permissions import Role
 from tests.browsing import Watched, log_in, logged_in
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def test_a_bar_of_the_time_line_leads_to_its_call(
 def test_a_failed_record_is_retried_by_keyboard_and_watched_to_the_end(
     operator: Watched, server: str, night: Night
 ) -> None:
-    from observability.bulk.running import advance
+    from observability.actions.bulk_runner import advance
     from tests import records
 
     page = operator.page

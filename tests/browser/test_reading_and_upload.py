@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from observability.rights import Role
+from observability.permissions import Role
 from tests.browsing import Watched, logged_in
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from observability.acting import command_line
+from observability.audit.actor import command_line
 from observability.models import AuditEvent
-from observability.rights import Right, Role
+from observability.permissions import Right, Role
 
 pytestmark = pytest.mark.django_db
 

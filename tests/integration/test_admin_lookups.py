@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from observability.admin.base import OF_THE_SENDER
-from observability.rights import Role
-from observability.views import guard
+from observability.permissions import Role
+from observability.views import decorators
 from pipeline.models import Page, Patient, ShellFile, Summary
 from tests import records
 from tests.integration.test_role_matrix import OUR_TABLES, TABLES
@@ -152,7 +152,7 @@ def test_a_page_that_takes_too_long_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = client_of(Role.VIEWER)
-    monkeypatch.setattr(guard, "PAGE_DEADLINE_MS", 100)
+    monkeypatch.setattr(decorators, "PAGE_DEADLINE_MS", 100)
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE shell_files RENAME TO kept")
         cursor.execute("CREATE VIEW shell_files AS SELECT kept.* FROM pg_sleep(60), kept")

@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from observability.audit import record
-from observability.chain import Head, head
+from observability.audit.chain import Head, head
+from observability.audit.log import record
 from observability.models import AuditEvent, AuditLink
 from pipeline.operations.scheduler import all_duties, run_duty
 from tests.workers import until

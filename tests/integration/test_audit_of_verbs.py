@@ -17,11 +17,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from observability.acting import command_line
-from observability.acts import VERBS
-from observability.bulk.kinds import KINDS
+from observability.actions.bulk_kinds import KINDS
+from observability.actions.holds import VERBS
+from observability.audit.actor import command_line
 from observability.models import BulkOperation
-from observability.rights import Role
+from observability.permissions import Role
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, Job, Pause, ShellFile
 from pipeline.operations.reasons import LONGEST, ReasonError, stated

@@ -13,9 +13,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from observability.bulk.running import advance
+from observability.actions.bulk_runner import advance
 from observability.models import BulkItem, BulkOperation
-from observability.rights import Role
+from observability.permissions import Role
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, ProviderCall
 from tests import records

@@ -10,8 +10,8 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
-from observability.acts import VERBS
-from observability.rights import ROLES, Role
+from observability.actions.holds import VERBS
+from observability.permissions import ROLES, Role
 from pipeline.core.states import Step
 from pipeline.models import Pause
 from tests.deeds import deeds

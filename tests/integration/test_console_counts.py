@@ -10,12 +10,12 @@ import redis
 from django.utils import timezone
 from rq.worker_registration import REDIS_WORKER_KEYS
 
-from observability import forecast, queue, workers
-from observability.failures import groups
-from observability.forecast import outstanding
-from observability.overview import outlook, overview
-from observability.periods import Period, Window
-from observability.workers import crew
+from observability.diagnostics.failures import groups
+from observability.diagnostics.overview import outlook, overview
+from observability.listing.time_window import Period, Window
+from observability.metrics import forecast, queue_depths, workers
+from observability.metrics.forecast import outstanding
+from observability.metrics.workers import crew
 from pipeline.core.labels import Word
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import OUTCOME_LATE, Batch, Job
@@ -88,7 +88,7 @@ def test_late_replies_count_towards_the_cap_of_the_failures() -> None:
 def test_a_capped_count_says_so_in_every_pass_and_its_oldest_is_the_oldest_of_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(queue, "COUNTED", 2)
+    monkeypatch.setattr(queue_depths, "COUNTED", 2)
     now = timezone.now()
     for hours in (1, 3, 2):
         at = now - timedelta(hours=hours)
@@ -98,7 +98,7 @@ def test_a_capped_count_says_so_in_every_pass_and_its_oldest_is_the_oldest_of_al
     a_job(status=JobStatus.DEAD, step=Step.PAGES, completed_at=now)
     a_job()
 
-    found = queue.queue()
+    found = queue_depths.queue()
 
     pass1 = found.by_pass[Step.PASS1]
     assert {word.value: str(depth) for word, depth in pass1.items()} == {

@@ -18,10 +18,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from observability.failures import Source, groups
-from observability.lookup import LOCATED
-from observability.periods import Period, Window
-from observability.rights import Role
+from observability.diagnostics.failures import Source, groups
+from observability.drilldown.lookup import LOCATED
+from observability.listing.time_window import Period, Window
+from observability.permissions import Role
 from observability.templatetags import console
 from pipeline.core.states import IncidentKind, JobStatus, Step, WorkStatus
 from pipeline.models import Batch, ClockTick, IncidentJob, Job, ProviderCall, RecordBatch, ShellFile

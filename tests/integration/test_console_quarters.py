@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from observability.quarters import QUARTERS, quarters
+from observability.metrics.history import QUARTERS, quarters
 from observability.views.overview import _by_quarter, _times
 from pipeline.models import ProviderCall
 from tests.incident_rows import calls

@@ -10,11 +10,11 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
-from observability.reading.calls import Prompt, read_call
-from observability.reading.differing import difference
-from observability.reading.marks import halves, runs
-from observability.reading.pages import page_view
-from observability.rights import ROLES, Right, Role
+from observability.permissions import ROLES, Right, Role
+from observability.phi.calls import Prompt, read_call
+from observability.phi.diff import difference
+from observability.phi.highlights import halves, runs
+from observability.phi.pages import page_view
 from pipeline.models import Batch, Entity, Page, ProviderCall, ProviderPayload
 from tests import records
 from tests.deeds import deeds

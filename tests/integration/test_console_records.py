@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from observability.drilldown import drill_down
+from observability.drilldown.explain import drill_down
 from observability.models import BulkItem, BulkOperation
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import (
@@ -115,7 +115,7 @@ def test_a_value_that_nothing_can_have_is_refused_in_one_line(
 def test_a_cause_is_looked_for_in_so_many_rows_at_a_time_and_none_is_lost(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("observability.records.READ", 3)
+    monkeypatch.setattr("observability.listing.records.READ", 3)
     wanted = [ended("INPUT_ENCRYPTED"), *[a_job() for _ in range(7)], ended("INPUT_ENCRYPTED")]
 
     found, place, number = [], "", 0
@@ -354,8 +354,8 @@ def test_a_dead_record_opens_at_what_was_at_work_and_says_dead_everywhere(client
 
 
 def test_a_worker_that_lives_has_lost_its_work_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    from observability.evidence import deaths
-    from observability.workers import Crew, WorkerView
+    from observability.diagnostics.stale_work import deaths
+    from observability.metrics.workers import Crew, WorkerView
 
     name = "vm-1-4711-ab12cd34"
     job = Job(

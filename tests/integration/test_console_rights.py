@@ -13,10 +13,10 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from observability.audit import Result, record
+from observability.audit.log import Result, record
 from observability.models import AuditEvent
-from observability.rights import ROLES, USER_PERMISSIONS, Right, Role
-from observability.views.guard import Asked, page, verb
+from observability.permissions import ROLES, USER_PERMISSIONS, Right, Role
+from observability.views.decorators import Asked, page, verb
 from tests.rows import a_job
 
 pytestmark = pytest.mark.django_db

@@ -17,9 +17,9 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from observability.rights import ROLES, Right, Role
-from observability.uploading.batches import KIND
-from observability.uploading.sweeping import OLD_S, sweep
+from observability.permissions import ROLES, Right, Role
+from observability.uploads.batches import KIND
+from observability.uploads.cleanup import OLD_S, sweep
 from pipeline.documents import storage
 from pipeline.models import Job, Patient, RecordBatch, ShellFile
 from tests.deeds import deeds

@@ -13,9 +13,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from observability.drilldown import drill_down
-from observability.lookup import IdError
-from observability.nodes import Kind, Node
+from observability.drilldown.explain import drill_down
+from observability.drilldown.lookup import IdError
+from observability.drilldown.nodes import Kind, Node
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.labels import Word
 from pipeline.models import Batch, Chunk, Encounter, Entity, PendingEncounter, ProviderCall

@@ -16,11 +16,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from observability.acts import VERBS
-from observability.bulk.kinds import KINDS
-from observability.bulk.running import TRIES, advance
+from observability.actions.bulk_kinds import KINDS
+from observability.actions.bulk_runner import TRIES, advance
+from observability.actions.holds import VERBS
 from observability.models import BulkItem, BulkOperation
-from observability.rights import Role
+from observability.permissions import Role
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Session
 from tests.doors import PAGES, targets
@@ -277,7 +277,7 @@ def locked() -> Iterator[str]:
 def test_a_page_that_is_stopped_by_its_time_limit_says_so(
     operator: Client, locked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("observability.views.guard.PAGE_DEADLINE_MS", 20)
+    monkeypatch.setattr("observability.views.decorators.PAGE_DEADLINE_MS", 20)
 
     page = operator.get(reverse(f"admin:{locked}"))
 
@@ -399,7 +399,7 @@ def test_a_preview_of_one_thing_leads_back_to_its_page(operator: Client) -> None
 def test_the_page_of_stale_work_says_where_it_stops(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("observability.evidence.JOBS_LIMIT", 2)
+    monkeypatch.setattr("observability.diagnostics.stale_work.JOBS_LIMIT", 2)
     a_stale_job()
     a_stale_job()
     whole = operator.get(reverse("admin:stale")).content.decode()

@@ -12,9 +12,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from observability.bulk.running import advance
+from observability.actions.bulk_runner import advance
 from observability.models import BulkItem, BulkOperation
-from observability.rights import Role
+from observability.permissions import Role
 from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import Batch, IncidentJob, Job
 from pipeline.transitions.recovery import CRASH_LIMIT

@@ -20,7 +20,7 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from observability.rights import Right, Role
+from observability.permissions import Right, Role
 from tests.deeds import deeds
 from tests.doors import (
     ANONYMOUS,

@@ -10,13 +10,13 @@ from uuid import uuid4
 import pytest
 from django.contrib.staticfiles import finders
 
-from observability.charts import bars, stacked
-from observability.failures import Group, Source
-from observability.forecast import Outstanding, forecast, uses
-from observability.rights import RIGHT_NAMES, ROLES, Right, Role
-from observability.rows import RecordRows
+from observability.diagnostics.failures import Group, Source
+from observability.drilldown.queries import RecordRows
+from observability.drilldown.timeline import IDLE_WIDTH, LISTED, WIDTH, Band, Call, timeline
+from observability.metrics.charts import bars, stacked
+from observability.metrics.forecast import Outstanding, forecast, uses
+from observability.permissions import RIGHT_NAMES, ROLES, Right, Role
 from observability.templatetags import console
-from observability.timeline import IDLE_WIDTH, LISTED, WIDTH, Band, Call, timeline
 from pipeline.core.states import Step
 from pipeline.models import Batch, Encounter, ProviderCall
 from pipeline.ratelimit import Breaker, GateState

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observability.reading.differing import COMPARED_LINES, Line, difference
+from observability.phi.diff import COMPARED_LINES, Line, difference
 
 TEXTS = st.lists(st.sampled_from("abcdefgh{}"), max_size=40)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from observability.periods import Window, asked_for
+from observability.listing.time_window import Window, asked_for
 from pipeline.core.errors import UserError
 
 NOW = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)

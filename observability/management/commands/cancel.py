@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from observability.management.verb_command import RecordVerbCommand
+from observability.management.job_command import RecordVerbCommand
 from pipeline.operations import services
 
 

@@ -15,11 +15,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 from rich.console import Console
 
-from observability.drilldown import drill_down_to
-from observability.incidents import IncidentReport, incident_report
-from observability.lookup import SHORTEST, IdError, locate
-from observability.nodes import DrillDown
-from observability.rendering import as_lines, as_tree, hides, outline
+from observability.diagnostics.incidents import IncidentReport, incident_report
+from observability.drilldown.explain import drill_down_to
+from observability.drilldown.lookup import SHORTEST, IdError, locate
+from observability.drilldown.nodes import DrillDown
+from observability.drilldown.text import as_lines, as_tree, hides, outline
 
 
 class Command(BaseCommand):

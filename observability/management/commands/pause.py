@@ -11,8 +11,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from observability.acting import operator
-from observability.management.holding import add_target, held, one_line, target_of
+from observability.audit.actor import operator
+from observability.management.audited_command import add_target, held, one_line, target_of
 from pipeline.operations import services
 
 

@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand
 from django.core.serializers.json import DjangoJSONEncoder
 
 from medproc.timing import scaled
-from observability.management.holding import deed, one_line
+from observability.management.audited_command import deed, one_line
 from pipeline.core.labels import counted
 from pipeline.operations import services
 from pipeline.operations.reasons import stated_if_given

@@ -17,9 +17,9 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
-from observability.acting import operator
-from observability.management.holding import deed, one_line
-from observability.management.naming import located, moment
+from observability.audit.actor import operator
+from observability.management.audited_command import deed, one_line
+from observability.management.id_arguments import located, moment
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted
 from pipeline.core.states import Step

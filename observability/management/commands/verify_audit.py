@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from observability.chain import BrokenChainError, Head, verify
+from observability.audit.chain import BrokenChainError, Head, verify
 from pipeline.core.labels import counted
 
 

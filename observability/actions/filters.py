@@ -1,0 +1,132 @@
+"""A filter in a URL, and the same one as it is kept. Imports the pipeline's Selection and Crowd."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from observability.listing.time_window import asked_for, moment
+from observability.models import BulkItem
+from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.labels import WORDS, Word, duration
+from pipeline.core.states import JobStatus, Step
+from pipeline.models import Job
+from pipeline.operations.preview import Selection
+from pipeline.operations.preview.bulk_selection import Crowd
+
+IDS = ("record", "job", "encounter", "batch", "incident")
+SHORTEST_STALE_S = 60.0
+"""A reset of what was touched later would meet workers that have just lost their lease."""
+LONGEST_STALE_S = 30 * 86_400.0
+
+
+def selection(asked: Mapping[str, str], now: datetime) -> Selection:
+    """Read a selection; `window` counts back from now, and nothing that fails later joins it.
+
+    Raises UserError where it names nothing that can be retried.
+    """
+    try:
+        given: dict[str, Any] = {name: UUID(asked[name]) for name in IDS if asked.get(name)}
+        if code := asked.get("error_code"):
+            given["error_code"] = ErrorCode(code)
+        if step := asked.get("step"):
+            given["step"] = Step(step)
+        if operation := asked.get("operation"):
+            given["jobs"] = failed_again(UUID(operation))
+        # An id names rows that exist; a time would only hide some of them.
+        if "error_code" in given:
+            given["model"] = asked.get("model") or None
+            if asked.get("window") or asked.get("since"):
+                given["since"] = asked_for(asked, now).since
+            given["until"] = moment(asked["until"]) if asked.get("until") else now
+        return Selection(**given)
+    except (ValueError, TypeError):
+        raise UserError("this filter names nothing that can be retried") from None
+
+
+def failed_again(operation_id: UUID) -> tuple[UUID, ...]:
+    """Return the jobs of a mass action that have failed, or that it could do nothing to."""
+    items = BulkItem.objects.filter(
+        operation_id=operation_id, state__in=[BulkItem.DONE, BulkItem.FAILED]
+    )
+    failed = Job.objects.filter(status__in=FAILED, id__in=items.values("job_id"))
+    return tuple(failed.order_by("created_at", "id").values_list("id", flat=True))
+
+
+FAILED = frozenset({JobStatus.FAILED, JobStatus.DEAD})
+"""How a job stands that has failed."""
+
+
+def as_fields(chosen: Selection) -> dict[str, str]:
+    """Return a selection as the fields that `selection` reads, but for an operation's jobs."""
+    names = (*IDS, "error_code", "step", "model")
+    found: dict[str, Any] = {name: getattr(chosen, name) for name in names}
+    fields = {name: str(value) for name, value in found.items() if value is not None}
+    for name in ("since", "until"):
+        if (at := getattr(chosen, name)) is not None:
+            fields[name] = at.isoformat()
+    return fields
+
+
+def crowd(verb: str, asked: Mapping[str, str], now: datetime) -> Crowd:
+    """Read which jobs a verb about many is for; `is` is the word of a status.
+
+    Raises UserError where it names none.
+    """
+    try:
+        given: dict[str, Any] = {
+            name: UUID(asked[name]) for name in ("job", "incident") if asked.get(name)
+        }
+        if word := asked.get("is"):
+            given["status"] = _STATUSES[Word(word)]
+        if step := asked.get("step"):
+            given["step"] = Step(step)
+        if code := asked.get("error_code"):
+            given["error_code"] = ErrorCode(code).value
+        if older := asked.get("older"):
+            given["older_s"] = _age(older)
+        given["until"] = moment(asked["until"]) if asked.get("until") else now
+    except (ValueError, TypeError, KeyError):
+        raise UserError("this filter names no jobs") from None
+    return Crowd(verb=verb, **given)
+
+
+def _age(text: str) -> float:
+    seconds = float(text)
+    if not math.isfinite(seconds) or not 0 <= seconds <= LONGEST_STALE_S:
+        raise UserError("give an age of at most 30 days, in seconds")
+    return max(SHORTEST_STALE_S, seconds)
+
+
+def crowd_fields(chosen: Crowd) -> dict[str, str]:
+    """Return a crowd as the fields that `crowd` reads."""
+    given = {
+        "job": chosen.job,
+        "incident": chosen.incident,
+        "is": WORDS[chosen.status] if chosen.status else None,
+        "step": chosen.step,
+        "error_code": chosen.error_code,
+        "older": f"{chosen.older_s:g}" if chosen.verb == "reset" else None,
+        "until": chosen.until.isoformat() if chosen.until else None,
+    }
+    return {name: str(value) for name, value in given.items() if value is not None}
+
+
+_STATUSES = {
+    WORDS[status]: status for status in (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PARKED)
+}
+
+
+def in_words(fields: Mapping[str, str]) -> str:
+    """Say a selection to people: `API_5XX, pass1, since 02:41`."""
+    said = [f"{name} {fields[name][:8]}" for name in (*IDS, "operation") if name in fields]
+    said += [fields[name] for name in ("is", "error_code", "step", "model") if name in fields]
+    if "older" in fields:
+        said.append(f"untouched for {duration(float(fields['older']))}")
+    for name in ("since", "until"):
+        if name in fields:
+            said.append(f"{name} {datetime.fromisoformat(fields[name]):%Y-%m-%d %H:%M:%S}")
+    return ", ".join(said) or "all"

@@ -1,0 +1,47 @@
+"""What the code of a row means: the error table's words, for the row's page.
+
+Imports the error table and the tree's `Cause`. A row that used up its attempts is explained by what
+lies under that, as `explain` does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Model
+
+from observability.drilldown.nodes import Cause
+from pipeline.core.errors import ERRORS
+
+CODE_COLUMNS = ("error_code", "outcome")
+"""Where a code of the taxonomy stands."""
+
+
+def code_column(model: type[Model]) -> str | None:
+    """Return the column of a table that holds a code, if it has one."""
+    names = {field.name for field in model._meta.fields}
+    return next((name for name in CODE_COLUMNS if name in names), None)
+
+
+def meaning(row: Model) -> str:
+    """Say whether another try helps, what a call costs that ends so, and what to do."""
+    column = code_column(type(row))
+    code: str = getattr(row, column or "", None) or ""
+    root = Cause(code=code, underlying=_underlying(row)).explained_by
+    if root is None:
+        return "-"
+    facts = ERRORS[root]
+    again = "retryable" if facts.retryable else "not retryable"
+    return f"{root}: {again}, budget {facts.budget}. {facts.advice}"
+
+
+def _underlying(row: Model) -> str | None:
+    context: Any = getattr(row, "error_context", None) or {}
+    details: Any = getattr(row, "error_details", None) or {}
+    listed: Any = (getattr(row, "error_drill_down", None) or {}).get("failures") or [{}]
+    found: str | None = (
+        context.get("final_underlying_error")
+        or details.get("underlying_error")
+        or listed[0].get("underlying_error")
+    )
+    return found

@@ -1,0 +1,1 @@
+"""What is wrong now: the overview, failures in groups, incidents, stale work."""

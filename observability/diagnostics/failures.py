@@ -1,0 +1,199 @@
+"""What goes wrong, in groups of cause, pass and model, and the members of a group.
+
+Imports the pipeline's models, errors and states. Two sources: failed calls, and jobs that failed
+without one. A window is read newest first and no further than a cap, which the page then says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from django.db import connection
+
+from observability.listing.time_window import Period
+from pipeline.core.errors import ERRORS, ErrorCode
+from pipeline.core.labels import PASS_TITLES, counted
+from pipeline.core.states import Step
+from pipeline.incidents.assessment import Assessment, assess
+from pipeline.models import OUTCOME_LATE
+
+READ = 10_000
+BARS = 24
+
+
+class Source(StrEnum):
+    """Whether a group counts calls, or jobs that failed without one."""
+
+    CALL = "call"
+    JOB = "job"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Failures with one cause, in one pass, of one model."""
+
+    source: Source
+    cause: str
+    step: Step
+    model: str
+    records: int
+    works: int
+    """Batches and chunks; 0 for jobs."""
+    calls: int
+    absorbed: int
+    """Batches and chunks that have succeeded since."""
+    failed: int
+    """Those that have failed for good; for jobs, all."""
+    first: datetime
+    last: datetime
+    trend: Sequence[int]
+    """Failures in each of `BARS` equal parts of the window, oldest first."""
+
+    @property
+    def pass_title(self) -> str:
+        """The pass as people know it."""
+        return PASS_TITLES[self.step]
+
+    @property
+    def in_number(self) -> str:
+        """How many calls or jobs it is."""
+        return counted(self.calls, self.source)
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        if self.works and self.absorbed == self.works:
+            return "Nothing to do: every one has succeeded since."
+        try:
+            advice = ERRORS[ErrorCode(self.cause)].advice
+        except ValueError:
+            return ""
+        if assess(self.cause, self.failed) is Assessment.LIKELY_OUTAGE:
+            return f"Likely an outage of the provider: {self.failed} are lost to it. {advice}"
+        return advice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Groups:
+    """The groups of a window, what hurts most first."""
+
+    groups: Sequence[Group]
+    cap: int
+    is_capped: bool
+    """Only the newest `cap` failures were counted."""
+
+
+_CALLS = """
+WITH newest AS (
+  SELECT outcome, step, model, batch_id, chunk_id, processing_session_id, created_at,
+    width_bucket(extract(epoch FROM created_at), %(low)s, %(high)s, %(bars)s) AS bar
+  FROM provider_calls
+  WHERE outcome <> 'OK' AND created_at >= %(since)s AND created_at < %(until)s
+  ORDER BY created_at DESC LIMIT %(cap)s
+)
+SELECT w.outcome, w.step, w.model, NULL::integer, sum(w.calls)::integer, count(DISTINCT w.session),
+  count(w.work), count(*) FILTER (WHERE b.status = 'succeeded' OR k.status = 'succeeded'),
+  count(*) FILTER (WHERE b.status = 'failed' OR k.status = 'failed'), min(w.first), max(w.last)
+FROM (
+  SELECT outcome, step, model, coalesce(batch_id, chunk_id) AS work, batch_id, chunk_id,
+    processing_session_id AS session, count(*) AS calls,
+    min(created_at) AS first, max(created_at) AS last
+  FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4, 5, 6, 7
+) w
+-- Each by its key: a join is planned as a scan of all chunks.
+LEFT JOIN LATERAL (
+  SELECT status FROM pass1_batch_results WHERE id = w.batch_id OFFSET 0
+) b ON true
+LEFT JOIN LATERAL (
+  SELECT status FROM pass05_chunk_results WHERE id = w.chunk_id OFFSET 0
+) k ON true
+GROUP BY 1, 2, 3
+UNION ALL
+SELECT outcome, step, model, bar, count(*), 0, 0, 0, 0, NULL, NULL
+FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, count(*), 0, 0, 0, 0, NULL, NULL FROM newest
+"""
+
+_JOBS = """
+WITH newest AS (
+  SELECT error_code, current_step, shell_file_id, completed_at,
+    width_bucket(extract(epoch FROM completed_at), %(low)s, %(high)s, %(bars)s) AS bar
+  FROM job_queue
+  WHERE status IN ('failed', 'dead') AND completed_at >= %(since)s AND completed_at < %(until)s
+    AND error_code <> ALL (%(of_calls)s)
+  ORDER BY completed_at DESC LIMIT %(cap)s
+)
+SELECT error_code, current_step, '', bar,
+  count(*), count(DISTINCT shell_file_id), 0, 0, count(*), min(completed_at), max(completed_at)
+FROM newest
+GROUP BY GROUPING SETS ((error_code, current_step), (error_code, current_step, bar), ())
+"""
+
+OF_CALLS = [
+    code.value
+    for code in ErrorCode
+    if code is ErrorCode.MAX_RETRIES_EXCEEDED or code.value.startswith(("API_", "PARSE_", "RATE_"))
+] + [
+    ErrorCode.QUOTA_EXHAUSTED.value, ErrorCode.CONTEXT_TOO_LARGE.value,
+    ErrorCode.OUTPUT_TRUNCATED.value, ErrorCode.EMPTY_RESPONSE.value,
+    ErrorCode.CONTENT_BLOCKED.value, ErrorCode.REPLY_MISMATCH.value,
+]  # fmt: skip
+"""Codes that a failed job has from its calls; the calls are what is counted then."""
+
+
+def groups(period: Period, *, cap: int = READ) -> Groups:
+    """Group what failed in a period, the newest `cap` of it; two statements."""
+    parameters: dict[str, Any] = {
+        "since": period.since,
+        "until": period.until,
+        "cap": cap,
+        "low": period.since.timestamp(),
+        "high": period.until.timestamp(),
+        "bars": BARS,
+        "late": OUTCOME_LATE,
+        "of_calls": OF_CALLS,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_CALLS, parameters)
+        of_calls = cursor.fetchall()
+        cursor.execute(_JOBS, parameters)
+        of_jobs = cursor.fetchall()
+    # The row without a cause counts all that was read, the late replies too.
+    read = max(row[4] for row in [*of_calls, *of_jobs] if row[0] is None)
+    found = [
+        *_grouped(Source.CALL, [row for row in of_calls if row[0] is not None]),
+        *_grouped(Source.JOB, [row for row in of_jobs if row[0] is not None]),
+    ]
+    found.sort(key=lambda group: (-group.failed, -(group.works - group.absorbed), -group.calls))
+    return Groups(groups=found, cap=cap, is_capped=read >= cap)
+
+
+def _grouped(source: Source, rows: Sequence[tuple[Any, ...]]) -> list[Group]:
+    trends: dict[tuple[str, str, str], list[int]] = {}
+    for cause, step, model, bar, number, *_ in rows:
+        trend = trends.setdefault((cause, step, model), [0] * BARS)
+        if bar is not None:
+            trend[min(bar, BARS) - 1] = number
+    return [
+        Group(
+            source=source,
+            cause=cause,
+            step=Step(step),
+            model=model,
+            records=records,
+            works=works,
+            calls=number,
+            absorbed=absorbed,
+            failed=failed,
+            first=first,
+            last=last,
+            trend=trends[cause, step, model],
+        )
+        for cause, step, model, bar, number, records, works, absorbed, failed, first, last in rows
+        if bar is None
+    ]

@@ -1,0 +1,196 @@
+"""Whether it is healthy, and if not, what to do: everything that the overview shows.
+
+Imports the console's selectors, the gate and the clock's duties. A constant number of statements,
+each bounded; Redis may be away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from django.conf import settings
+from django.utils import timezone
+
+from observability.diagnostics.failures import Groups, groups
+from observability.diagnostics.incidents import Standing, incident_answer, next_probe, standings
+from observability.listing.time_window import Period, Window
+from observability.metrics.forecast import (
+    Forecast,
+    Outstanding,
+    Use,
+    forecast,
+    outstanding,
+    quota_minutes,
+    uses,
+)
+from observability.metrics.history import Quarter, quarters
+from observability.metrics.queue_depths import FAILED_WINDOW, Queue, queue
+from observability.metrics.throughput import Rates, rates
+from observability.metrics.workers import Crew, crew
+from pipeline.core.labels import counted
+from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
+from pipeline.models import Incident, Pause
+from pipeline.operations.liveness import Tick, clock_problems, clock_ticks
+from pipeline.providers.factory import named_provider
+from pipeline.ratelimit import Gate, GateState
+
+SHOWN = 10
+FAILURES_READ = 2_500
+"""The overview is asked for every few seconds; the page of failures reads further."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenIncident:
+    """An incident as the banner shows it."""
+
+    incident: Incident
+    answer: str
+    standing: Standing
+    next_probe_at: datetime | None
+    holds: bool
+
+    @property
+    def is_probe_due(self) -> bool:
+        """Whether the next probe goes out at the clock's next look."""
+        return self.next_probe_at is not None and self.next_probe_at <= timezone.now()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong, with what to do."""
+
+    words: str
+    page: str = ""
+    """Name of the page that shows it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """All figures of the overview, taken at one moment."""
+
+    taken_at: datetime
+    incidents: Sequence[OpenIncident]
+    pauses: Sequence[Pause]
+    queue: Queue
+    rates: Rates
+    quarters: Sequence[Quarter]
+    left: Outstanding
+    forecast: Forecast
+    gate: GateState
+    uses: Sequence[Use]
+    crew: Crew
+    ticks: Sequence[Tick]
+    failures: Groups
+
+    @property
+    def cooldown_s(self) -> float:
+        """Seconds that are left of a cooldown."""
+        return max(0.0, (self.gate.cooldown_until or 0.0) - self.gate.now)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong beside incidents and pauses, each with what to do."""
+        found = [Problem(f"{said[0].upper()}{said[1:]}.") for said in clock_problems(self.ticks)]
+        if self.crew.is_redis_away:
+            found.append(
+                Problem("Redis does not answer: no worker is woken. Start it; nothing is lost.")
+            )
+        elif not self.crew.alive and not self.queue.is_empty:
+            found.append(
+                Problem("No worker is alive, and work waits. Start manage.py rqworker-pool.")
+            )
+        return found
+
+    @property
+    def decisions(self) -> list[Problem]:
+        """What has ended badly, and stays so until somebody decides."""
+        found = []
+        if self.queue.dead.number:
+            _, noun = counted(self.queue.dead.number, "dead job").split(" ", 1)
+            words = f"{self.queue.dead} {noun} in need of a decision."
+            found.append(Problem(words, page="admin:stale"))
+        if self.queue.failed.number:
+            _, noun = counted(self.queue.failed.number, "record").split(" ", 1)
+            hours = int(FAILED_WINDOW.total_seconds() // 3600)
+            words = f"{self.queue.failed} {noun} failed within {hours} h, and not retried since."
+            found.append(Problem(words, page="admin:failures"))
+        return found
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing is to be done."""
+        return not (self.incidents or self.pauses or self.problems or self.decisions)
+
+    @property
+    def verdict(self) -> str:
+        """The one line that answers the page's question."""
+        if self.incidents:
+            return self.incidents[0].answer
+        if self.problems:
+            return self.problems[0].words
+        if self.decisions:
+            return self.decisions[0].words
+        return "Work is paused by an operator." if self.pauses else "All is well."
+
+
+def overview() -> Overview:
+    """Read everything."""
+    now = timezone.now()
+    gate = _gate().state()
+    of_calls = rates(now)
+    left = _left(of_calls)
+    return Overview(
+        taken_at=now,
+        incidents=_incidents(gate),
+        pauses=list(Pause.objects.filter(ended_at=None).order_by("created_at")[:SHOWN]),
+        queue=queue(),
+        rates=of_calls,
+        quarters=quarters(now),
+        left=left,
+        forecast=forecast(left, gate, of_calls.calls_a_minute, now),
+        gate=gate,
+        uses=uses(gate),
+        crew=crew(),
+        ticks=clock_ticks(),
+        failures=groups(Period.last(Window.DAY, now), cap=FAILURES_READ),
+    )
+
+
+def outlook() -> tuple[Outstanding, float]:
+    """Return what is outstanding, and the minutes that the quota needs for it at least."""
+    left = _left(rates(timezone.now()))
+    minutes, _ = quota_minutes(left, _gate().state())
+    return left, minutes
+
+
+def _left(of_calls: Rates) -> Outstanding:
+    return outstanding(of_calls.input_tokens / of_calls.pages if of_calls.pages else None)
+
+
+def _gate() -> Gate:
+    served = named_provider(settings)
+    return _gate_of(served.provider, served.model, settings.REDIS_URL)
+
+
+@lru_cache(maxsize=4)
+def _gate_of(provider: str, model: str, _url: str) -> Gate:
+    return Gate.for_(provider, model)
+
+
+def _incidents(gate: GateState) -> list[OpenIncident]:
+    found = Incident.objects.filter(state=IncidentState.OPEN).order_by("opened_at")[:SHOWN]
+    ordered = sorted(found, key=lambda each: IncidentKind(each.kind) not in HOLDING_KINDS)
+    standing = standings([each.id for each in ordered])
+    return [
+        OpenIncident(
+            incident=each,
+            answer=incident_answer(each),
+            standing=standing[each.id],
+            next_probe_at=next_probe(each),
+            holds=IncidentKind(each.kind) in HOLDING_KINDS,
+        )
+        for each in ordered
+    ]

@@ -1,0 +1,206 @@
+"""A drill-down as text: a tree on a terminal, indented lines elsewhere.
+
+Imports nodes and answers; pure. What differs has a row; what is alike and done is folded into one,
+as `12 encounters done`, unless everything is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from rich.text import Text
+from rich.tree import Tree
+
+from observability.drilldown.nodes import DrillDown, Kind, Node
+from observability.drilldown.summary import cost, thousands
+from pipeline.core.labels import COLOURS, SHAPES, Word, counted, duration
+
+_NOUNS = frozenset({"page", "encounter", "chunk", "batch", "zone", "entity", "call"})
+_QUIET = frozenset({Word.DONE, Word.SKIPPED, Word.WAITING})
+"""Statuses that are folded where there is nothing else to say."""
+WORTH_SAYING_MS = 50
+"""A shorter wait for a slot is noise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A row of the tree with what hangs below it."""
+
+    text: Text
+    node: Node | None = None
+    """What the row is of; None for a remark."""
+    folded: tuple[Node, ...] = ()
+    """What the row stands for, where it stands for several."""
+    below: tuple[Line, ...] = field(default=())
+
+
+def outline(found: DrillDown, *, everything: bool = False) -> Line:
+    """Return the rows of a drill-down, folded unless `everything` is asked for."""
+    kept = {node.id for node in found.path()}
+    return _line(found.root, kept, found.focus, everything)
+
+
+def hides(found: DrillDown, folded: Line) -> bool:
+    """Tell whether folding leaves out rows; unfolded, each node has one, and each word on it."""
+    unfolded = (1 + len(node.notes) + bool(_reason(node)) for node in found.root.walk())
+    return _size(folded) < sum(unfolded)
+
+
+def _size(line: Line) -> int:
+    return 1 + sum(_size(below) for below in line.below)
+
+
+def as_tree(line: Line) -> Tree:
+    """Return the rows as a tree for a terminal."""
+    tree = Tree(line.text, guide_style="dim")
+    _hang(tree, line.below)
+    return tree
+
+
+def as_lines(line: Line, depth: int = 0) -> Iterator[str]:
+    """Yield the rows indented by two spaces for each level."""
+    yield f"{'  ' * depth}{line.text.plain}"
+    for below in line.below:
+        yield from as_lines(below, depth + 1)
+
+
+def _hang(tree: Tree, lines: Sequence[Line]) -> None:
+    for line in lines:
+        _hang(tree.add(line.text), line.below)
+
+
+def _line(node: Node, kept: set[str], focus: str, everything: bool) -> Line:
+    below = [Line(text=Text(f"! {note}", style="yellow")) for note in node.notes]
+    if reason := _reason(node):
+        below.append(Line(text=Text(f"→ {reason}", style="red")))
+    open_all = everything or (node.id == focus and node.kind is not Kind.RECORD)
+    for key, group in groupby(node.children, key=lambda child: _fold_key(child, kept)):
+        alike = list(group)
+        if open_all or key is None:
+            shown = len(alike)
+        else:
+            # One failure is shown for all that failed alike; what is done needs no example.
+            shown = 0 if node.children and alike[0].status in _QUIET else 1
+        if len(alike) - shown == 1:
+            shown = len(alike)
+        below += [_line(child, kept, focus, everything) for child in alike[:shown]]
+        if alike[shown:]:
+            rest = tuple(alike[shown:])
+            below.append(Line(text=_folded(rest, more=shown > 0), folded=rest))
+    closed = node.kind is not Kind.PASS and node.id not in kept and not _speaks(node)
+    if closed and not everything:
+        below = []
+    return Line(text=_row(node, is_focus=node.id == focus), node=node, below=tuple(below))
+
+
+def details(node: Node) -> list[str]:
+    """Return a node's counts, facts and cost in words."""
+    return [*_counts(node), *_facts(node), *_spent(node)]
+
+
+def code(node: Node) -> str:
+    """Return why it failed as `MAX_RETRIES_EXCEEDED ← API_5XX`; empty where it did not."""
+    return _code(node).strip()
+
+
+def _reason(node: Node) -> str:
+    """Say why a node failed, where neither its row nor one below it does."""
+    if node.cause is None or any(child.cause for child in node.children):
+        return ""
+    if node.kind is Kind.PASS:
+        return f"{node.cause.message.rstrip('.')}. {node.cause.advice}"
+    return ""
+
+
+def _fold_key(node: Node, kept: set[str]) -> tuple[Kind, Word, str] | None:
+    # Passes that have begun are few, and each is worth its row.
+    begun = node.kind is Kind.PASS and node.status not in {Word.SKIPPED, Word.WAITING}
+    if begun or node.id in kept or (node.status in _QUIET and _speaks(node)):
+        return None
+    return (node.kind, node.status, f"{node.cause.code} {node.cause.root}" if node.cause else "")
+
+
+def _speaks(node: Node) -> bool:
+    """Tell whether a node, or one below it, is worth a row of its own."""
+    if node.kind is Kind.PASS and node.status in _QUIET:
+        return any(_speaks(child) for child in node.children)
+    return any(
+        n.notes or (n.status not in _QUIET and n.kind is not Kind.CALL) for n in node.walk()
+    ) or (node.kind is Kind.CALL and node.status is Word.FAILED)
+
+
+def _folded(nodes: Sequence[Node], *, more: bool) -> Text:
+    first = nodes[0]
+    if first.kind is Kind.PASS:
+        what = ", ".join(node.title for node in nodes)
+        word = first.notes[0] if first.notes else first.status
+        return Text(f"{SHAPES[first.status]} {what}: {word}", style="dim")
+    entities = sum(node.counts.get("entity", 0) for node in nodes)
+    absorbed = sum(n.absorbed for node in nodes for n in node.walk())
+    noun = counted(len(nodes), first.kind.value)
+    said = [f"{len(nodes)} more {noun.split(' ', 1)[1]}" if more else noun]
+    said[0] += f" {first.status}{_code(first)}"
+    said += [counted(entities, "entity")] if entities else []
+    said += [f"{counted(absorbed, 'failed call')} absorbed"] if absorbed else []
+    return Text(f"{SHAPES[first.status]} {', '.join(said)}", style="dim")
+
+
+def _code(node: Node) -> str:
+    if node.cause is None:
+        return ""
+    root = f" ← {node.cause.underlying}" if node.cause.root != node.cause.code else ""
+    return f" {node.cause.code}{root}"
+
+
+def _row(node: Node, *, is_focus: bool) -> Text:
+    text = Text(f"{SHAPES[node.status]} ", style=COLOURS[node.status])
+    text.append(node.title, style="bold reverse" if is_focus else "bold")
+    text.append(f"  {node.status}", style=COLOURS[node.status])
+    text.append(_code(node), style=COLOURS[node.status])
+    if said := details(node):
+        text.append(f"  {' · '.join(said)}", style="dim")
+    if node.kind is not Kind.PASS:
+        text.append(f"  {node.id}", style="dim cyan")
+    return text
+
+
+def _counts(node: Node) -> list[str]:
+    return [
+        counted(number, noun) if noun in _NOUNS else f"{number:,} {noun}"
+        for noun, number in node.counts.items()
+        if number
+    ]
+
+
+def _facts(node: Node) -> list[str]:
+    facts = node.facts
+    if node.kind is Kind.CALL:
+        said = [node.cause.message] if node.cause and node.cause.message else []
+        if facts["http_status"] and not (said and said[0].startswith("HTTP")):
+            said.append(f"HTTP {facts['http_status']}")
+        said += [facts["finish_reason"]] if facts["finish_reason"] else []
+        said += ["accepted"] if facts["accepted"] else []
+        hint = facts["retry_after_ms"]
+        said += [f"hint {duration(hint / 1000)}"] if hint is not None else []
+        return [*said, facts["model_version"]]
+    waits = facts.get("rate_limit_waits", 0)
+    if not facts.get("attempt_count") and not waits:
+        return []
+    spent = facts["attempt_count"]
+    said = [f"attempt {spent} of {facts['max_attempts']}"] if spent else ["no attempt spent"]
+    said += [counted(waits, "limited call")] if waits else []
+    return [*said, f"{counted(node.absorbed, 'failed call')} absorbed"] if node.absorbed else said
+
+
+def _spent(node: Node) -> list[str]:
+    spent = node.spent
+    said = [f"took {duration(spent.took_ms / 1000)}"] if spent.took_ms is not None else []
+    if spent.waited_ms and spent.waited_ms >= WORTH_SAYING_MS:
+        said.insert(0, f"waited {duration(spent.waited_ms / 1000)}")
+    if node.kind is Kind.CALL and spent.input_tokens:
+        thinking = f" / {thousands(spent.thinking_tokens)}" if spent.thinking_tokens else ""
+        tokens = f"{thousands(spent.input_tokens)} / {thousands(spent.output_tokens)}{thinking}"
+        return [*said, f"tokens {tokens}"]
+    return [*said, cost(node)] if spent.input_tokens else said

@@ -1,0 +1,396 @@
+"""The tree of a record: file → session's passes → encounters → batches → calls.
+
+Imports the rows and the pipeline's words; pure. A pass is one entry of `_BUILDERS`; one that has
+none is shown with its status, so that a later pass appears by itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from observability.drilldown.nodes import Cause, Kind, Node, Spent
+from observability.drilldown.queries import RecordRows
+from pipeline.core.errors import ERRORS, ErrorCode
+from pipeline.core.labels import PASS_TITLES, WORDS, Word, pages
+from pipeline.core.states import JOB_TERMINAL, JobStatus, Step
+from pipeline.models import (
+    OUTCOME_OK,
+    Batch,
+    Chunk,
+    Encounter,
+    EncounterResult,
+    Job,
+    ProviderCall,
+    ZoneResult,
+)
+from pipeline.stages.registry import PASSES
+
+Work = Batch | Chunk | ZoneResult
+
+
+def tree(rows: RecordRows) -> Node:
+    """Build the tree of a record."""
+    job, file = rows.job, rows.shell_file
+    passes = tuple(_pass(rows, step) for step in Step)
+    if job.status in JOB_TERMINAL:
+        passes = tuple(_left_behind(node) for node in passes)
+    return Node(
+        kind=Kind.RECORD,
+        id=str(file.id),
+        title=f"record of patient {rows.pseudonym}",
+        status=WORDS[job.status],
+        counts={
+            "page": file.page_count or file.pages_read,
+            "encounter": len(rows.encounters),
+            "entity": rows.summary.entities_extracted_total,
+            "call": len(rows.calls),
+        },
+        spent=_spent(
+            rows.calls,
+            started_at=rows.summary.processing_started_at,
+            took_ms=rows.summary.total_processing_time_ms or None,
+        ),
+        cause=_job_cause(rows),
+        notes=(*(_warning(w) for w in file.warnings), *_crashes(job)),
+        facts={
+            "job": str(job.id),
+            "session": str(rows.session.id),
+            "step": job.current_step,
+            "retry_count": job.retry_count,
+            "crash_count": job.crash_count,
+            "cancel_requested_at": job.cancel_requested_at,
+            "history": (job.error_details or {}).get("history", []),
+            "worker": job.worker_id,
+            "parked_until": job.parked_until,
+            "park_reason": job.park_reason,
+            "manual_review_required": rows.summary.manual_review_required,
+        },
+        children=passes,
+    )
+
+
+def _left_behind(node: Node) -> Node:
+    """Say of what was begun when its job ended that it waits: nobody is at it any more."""
+    begun = node.status is Word.RUNNING
+    return replace(
+        node,
+        status=Word.WAITING if begun else node.status,
+        facts=node.facts | ({"is_begun": True} if begun else {}),
+        children=tuple(_left_behind(child) for child in node.children),
+    )
+
+
+def _pass(rows: RecordRows, step: Step) -> Node:
+    word = _pass_word(rows, step)
+    builder = _BUILDERS.get(step)
+    counts, children = builder(rows) if builder else ({}, ())
+    failed_here = rows.job.current_step == step and rows.job.status in {
+        JobStatus.FAILED,
+        JobStatus.DEAD,
+    }
+    ended = rows.job.completed_at is not None
+    calls = [call for call in rows.calls if call.step == step]
+    # A pass that asks once for the whole record has calls of no batch and no chunk.
+    own = tuple(_call(call) for call in calls if not (call.batch_id or call.chunk_id))
+    return Node(
+        kind=Kind.PASS,
+        id=step.value,
+        title=PASS_TITLES[step],
+        status=word,
+        counts={k: v for k, v in counts.items() if v},
+        spent=_spent(calls, took_ms=_pass_ms(rows, step, calls)),
+        cause=_job_cause(rows) if failed_here else None,
+        notes=_unreached(step) if ended and word is Word.WAITING else (),
+        children=(*children, *own),
+    )
+
+
+def _unreached(step: Step) -> tuple[str, ...]:
+    return ("not reached",) if step in PASSES else ("not in this version",)
+
+
+def _pass_word(rows: RecordRows, step: Step) -> Word:
+    job = rows.job
+    if step is Step.PAGES:
+        if job.current_step != step:
+            return Word.DONE
+        return WORDS[job.status]
+    word = WORDS[getattr(rows.session, f"{step.value}_status")]
+    # The session says only that the pass is begun; the job knows whether anybody is at it.
+    if job.current_step == step and job.status == JobStatus.DEAD:
+        return Word.DEAD
+    if job.current_step == step and word in {Word.RUNNING, Word.WAITING}:
+        return WORDS[job.status]
+    return word
+
+
+def _pass_ms(rows: RecordRows, step: Step, calls: Sequence[ProviderCall]) -> int | None:
+    if step is Step.PAGES:
+        began = rows.summary.processing_started_at
+        at: str | None = next(
+            (e["at"] for e in rows.summary.business_events if e["event"] == "pages: completed"),
+            None,
+        )
+        return _ms_between(began, at)
+    if not calls:
+        return None
+    first = min(call.started_at for call in calls)
+    return max(
+        int((call.started_at - first).total_seconds() * 1000) + int(call.duration_ms)
+        for call in calls
+    )
+
+
+def _ms_between(began: datetime | None, at: str | None) -> int | None:
+    if began is None or at is None:
+        return None
+    return int((datetime.fromisoformat(at) - began).total_seconds() * 1000)
+
+
+def _pages(rows: RecordRows) -> tuple[dict[str, int], tuple[Node, ...]]:
+    sources = rows.pages_by_source
+    return {
+        "page": sum(sources.values()),
+        "read by OCR": sources.get("ocr", 0),
+        "blank": sources.get("blank", 0),
+        "damaged": sources.get("damaged", 0),
+    }, ()
+
+
+def _discovery(rows: RecordRows) -> tuple[dict[str, int], tuple[Node, ...]]:
+    calls = rows.calls_of()
+    children = tuple(
+        _work(
+            Kind.CHUNK,
+            chunk,
+            calls.get(chunk.id, ()),
+            title=_numbered("chunk", chunk.chunk_index, len(rows.chunks), chunk),
+            counts={"encounter": chunk.encounters_detected or 0},
+            facts={"chunk_index": chunk.chunk_index},
+        )
+        for chunk in rows.chunks
+    )
+    found = rows.discovery
+    return {
+        "chunk": len(children),
+        "failed": sum(child.status is Word.FAILED for child in children),
+        "encounter": found.encounters_found if found else 0,
+        "held": found.encounters_held if found else 0,
+    }, children
+
+
+def _detection(rows: RecordRows) -> tuple[dict[str, int], tuple[Node, ...]]:
+    calls = rows.calls_of()
+    by_encounter: defaultdict[UUID, list[Batch]] = defaultdict(list)
+    for batch in rows.batches:
+        by_encounter[batch.healthcare_encounter_id].append(batch)
+    encounters = tuple(
+        _detected(rows, encounter, by_encounter[encounter.id], calls)
+        for encounter in rows.encounters
+    )
+    results = rows.results.values()
+    return {
+        "encounter": len(encounters),
+        "failed": sum(node.status is Word.FAILED for node in encounters),
+        "batch": len(rows.batches),
+        "entity": sum(r.total_entities_detected for r in results),
+    }, encounters
+
+
+def _detected(
+    rows: RecordRows,
+    encounter: Encounter,
+    batches: Sequence[Batch],
+    calls: Mapping[UUID, Sequence[ProviderCall]],
+) -> Node:
+    result = rows.results.get(encounter.id)
+    own_calls = [call for batch in batches for call in calls.get(batch.id, ())]
+    return Node(
+        kind=Kind.ENCOUNTER,
+        id=str(encounter.id),
+        title=f"encounter {encounter.encounter_index} ({encounter.encounter_type},"
+        f" {pages(range(encounter.page_start, encounter.page_end + 1))})",
+        status=WORDS[result.status] if result else Word.WAITING,
+        counts={"batch": len(batches), "entity": result.total_entities_detected if result else 0},
+        spent=_spent(
+            own_calls,
+            started_at=result.started_at if result else None,
+            took_ms=result.total_duration_ms if result else None,
+        ),
+        cause=_encounter_cause(result, batches) if result else None,
+        notes=tuple(_warning(w) for w in result.warnings) if result else (),
+        facts={
+            "encounter_index": encounter.encounter_index,
+            "page_start": encounter.page_start,
+            "page_end": encounter.page_end,
+            "published": encounter.entities_published_at is not None,
+        },
+        children=tuple(
+            _work(
+                Kind.BATCH,
+                batch,
+                calls.get(batch.id, ()),
+                title=_numbered("batch", batch.batch_index, len(batches), batch),
+                counts={"entity": batch.entities_detected or 0},
+                facts={
+                    "batch_index": batch.batch_index,
+                    "estimated_input_tokens": batch.estimated_input_tokens,
+                },
+            )
+            for batch in batches
+        ),
+    )
+
+
+def _encounter_cause(result: EncounterResult, batches: Sequence[Batch]) -> Cause | None:
+    if result.error_code is None:
+        return None
+    first = next((b for b in batches if b.batch_index == result.failure_batch_index), None)
+    underlying = (first.error_context or {}).get("final_underlying_error") if first else None
+    return Cause(code=result.error_code, underlying=underlying, message=result.error_summary or "")
+
+
+def _enrichment(rows: RecordRows) -> tuple[dict[str, int], tuple[Node, ...]]:
+    zones = tuple(
+        _work(
+            Kind.ZONE,
+            zone,
+            (),
+            title=_numbered(zone.zone_type, zone.zone_index, len(rows.zones), zone),
+            counts={"entity": zone.entities_enriched or 0},
+            facts={"zone_index": zone.zone_index},
+        )
+        for zone in rows.zones
+    )
+    return {"zone": len(zones)}, zones
+
+
+_BUILDERS: dict[Step, Callable[[RecordRows], tuple[dict[str, int], tuple[Node, ...]]]] = {
+    Step.PAGES: _pages,
+    Step.PASS05: _discovery,
+    Step.PASS1: _detection,
+    Step.PASS2: _enrichment,
+}
+"""What a pass consists of: its counts, and its children."""
+
+
+def _numbered(noun: str, index: int, total: int, row: Work) -> str:
+    """Name a unit for people, who count from 1; `facts` keep the 0-based index."""
+    where = pages(range(row.page_range_start, row.page_range_end + 1))
+    return f"{noun} {index + 1} of {total} ({where})"
+
+
+def _work(
+    kind: Kind,
+    row: Work,
+    calls: Sequence[ProviderCall],
+    *,
+    title: str,
+    counts: dict[str, int],
+    facts: dict[str, Any],
+) -> Node:
+    return Node(
+        kind=kind,
+        id=str(row.id),
+        title=title,
+        status=WORDS[row.status],
+        counts={k: v for k, v in counts.items() if v},
+        spent=_spent(calls, started_at=row.started_at, took_ms=row.duration_ms),
+        cause=_work_cause(row),
+        absorbed=len(row.transient_error_history or []) if WORDS[row.status] is Word.DONE else 0,
+        facts={
+            **facts,
+            "page_range_start": row.page_range_start,
+            "page_range_end": row.page_range_end,
+            "attempt_count": row.attempt_count,
+            "max_attempts": row.max_attempts,
+            "rate_limit_waits": row.rate_limit_waits,
+        },
+        children=tuple(_call(call) for call in calls),
+    )
+
+
+def _work_cause(row: Work) -> Cause | None:
+    if row.error_code is None:
+        return None
+    context = row.error_context or {}
+    return Cause(
+        code=row.error_code,
+        underlying=context.get("final_underlying_error"),
+        message=row.error_message or "",
+    )
+
+
+def _call(call: ProviderCall) -> Node:
+    ok = call.outcome == OUTCOME_OK
+    return Node(
+        kind=Kind.CALL,
+        id=str(call.id),
+        title=f"call {call.attempt}" + (f", part {call.part}" if call.part else ""),
+        status=Word.DONE if ok else Word.FAILED,
+        spent=_spent(
+            [call],
+            started_at=call.started_at,
+            took_ms=call.duration_ms,
+            waited_ms=call.queue_wait_ms,
+        ),
+        cause=None if ok else Cause(code=call.outcome, message=call.message or ""),
+        facts={
+            "outcome": call.outcome,
+            "accepted": call.accepted,
+            "http_status": call.http_status,
+            "finish_reason": call.finish_reason,
+            "provider": call.provider,
+            "model_version": call.model_version or call.model,
+            "prompt_version": call.prompt_version,
+            "schema_version": call.schema_version,
+            "response_id": call.response_id,
+            "page_range_start": call.page_range_start,
+            "page_range_end": call.page_range_end,
+            "quota_id": call.quota_id,
+            "retry_after_ms": call.retry_after_ms,
+        },
+    )
+
+
+def _spent(calls: Sequence[ProviderCall], **when: Any) -> Spent:
+    return Spent(
+        input_tokens=sum(call.input_tokens for call in calls),
+        output_tokens=sum(call.output_tokens for call in calls),
+        thinking_tokens=sum(call.thinking_tokens for call in calls),
+        cost_usd=sum((call.cost_usd for call in calls), start=Spent().cost_usd),
+        **when,
+    )
+
+
+def _job_cause(rows: RecordRows) -> Cause | None:
+    job = rows.job
+    if job.error_code is None or job.status not in {JobStatus.FAILED, JobStatus.DEAD}:
+        return None
+    details = job.error_details or {}
+    return Cause(
+        code=job.error_code,
+        underlying=details.get("underlying_error"),
+        message=job.last_error or "",
+    )
+
+
+def _crashes(job: Job) -> Iterator[str]:
+    for each in (job.error_details or {}).get("history", ()):
+        if each["event"] == "crashed":
+            yield (
+                f"worker {each['worker_id']} was lost in {PASS_TITLES[Step(each['step'])]}"
+                f" at {each['at'][11:19]} UTC on {each['at'][:10]}"
+            )
+
+
+def _warning(warning: Mapping[str, Any]) -> str:
+    code = ErrorCode(warning["code"])
+    where = f"{pages(warning['pages'])}: " if warning.get("pages") else ""
+    message: str = warning.get("message") or ERRORS[code].advice
+    return f"{where}{message.rstrip('.')} ({code})"

@@ -1,0 +1,1 @@
+"""Lists of records: filters by time and state, keyset pagination."""

@@ -1,0 +1,228 @@
+"""The list of records: its filter, which stands in the URL, and what is said of each row.
+
+Imports the pipeline's models. Status, patient, batch and times of receipt are answered by an index;
+pass and cause are looked for among so many rows at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Q, QuerySet
+from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from observability.listing.pagination import Page, keyset_page, neighbours, sifted_page
+from observability.listing.time_window import Window, moment
+from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.labels import Word, counted
+from pipeline.core.states import JobStatus, Step
+from pipeline.models import (
+    OUTCOME_LATE,
+    OUTCOME_OK,
+    Job,
+    Patient,
+    ProviderCall,
+    RecordBatch,
+    ShellFile,
+)
+
+LISTED = 50
+READ = 10_000
+"""How many rows are looked at for a pass or a cause."""
+FIELDS = ("is", "window", "step", "cause", "patient", "since", "until", "batch")
+STATES: dict[Word, JobStatus] = {
+    Word.RUNNING: JobStatus.PROCESSING,
+    Word.WAITING: JobStatus.PENDING,
+    Word.PARKED: JobStatus.PARKED,
+    Word.FAILED: JobStatus.FAILED,
+    Word.DEAD: JobStatus.DEAD,
+    Word.DONE: JobStatus.COMPLETED,
+    Word.CANCELLED: JobStatus.CANCELLED,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """Which records are asked for."""
+
+    status: JobStatus | None = None
+    step: Step | None = None
+    cause: str = ""
+    patient_id: UUID | None = None
+    batch_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    window: Window | None = None
+    """Of those that ended badly: how long ago at most."""
+
+    @property
+    def column(self) -> str:
+        """What they are ordered by: when they ended badly, or else when they were received."""
+        ended = self.status in {JobStatus.FAILED, JobStatus.DEAD}
+        return "completed_at" if ended and not (self.since or self.until) else "created_at"
+
+    @property
+    def _rows(self) -> QuerySet[Job, Job]:
+        asked: dict[str, Any] = {
+            "status": self.status,
+            "shell_file__patient_id": self.patient_id,
+            "record_batch_id": self.batch_id,
+            "created_at__gte": self.since,
+            "created_at__lt": self.until,
+            "completed_at__gte": timezone.now() - self.window.length if self.window else None,
+        }
+        return Job.objects.filter(**{name: of for name, of in asked.items() if of is not None})
+
+    def _sifted(self, rows: QuerySet[Job, Job]) -> QuerySet[Job, Job]:
+        if self.step is not None:
+            rows = rows.filter(current_step=self.step)
+        if self.cause:
+            rows = rows.annotate(under=KT("error_details__underlying_error")).filter(
+                Q(error_code=self.cause) | Q(error_code__isnull=False, under=self.cause)
+            )
+        return rows
+
+    @property
+    def is_sifted(self) -> bool:
+        """Whether something is asked for that no index answers."""
+        return bool(self.step or self.cause)
+
+    def page(self, place: str) -> Page[Job]:
+        """Return the rows after a place, with what the list shows of them."""
+        shown = self._rows.select_related("shell_file__patient", "shell_file__summary").only(
+            "status", "current_step", "error_code", "last_error", "park_reason", "parked_until",
+            "created_at", "completed_at", "updated_at", "step_started_at", "retry_count",
+            "max_retries", "incident", "pause",
+            "shell_file__page_count", "shell_file__patient__pseudonym",
+            "shell_file__summary__manual_review_required",
+            "shell_file__summary__entities_extracted_total",
+        ).annotate(cause=root_cause())  # fmt: skip
+        if not self.is_sifted:
+            return keyset_page(shown, self.column, place, LISTED)
+        return sifted_page(shown, self._sifted, self.column, place, LISTED, READ)
+
+    def beside(self, place: str) -> tuple[Job | None, Job | None]:
+        """Return the rows before and after a place; None where there is none near enough."""
+        rows = self._rows.only("shell_file_id", "created_at", "completed_at")
+        if not self.is_sifted:
+            return neighbours(rows, self.column, place)
+        page = sifted_page(rows, self._sifted, self.column, place, 1, READ)
+        return None, page.rows[0] if page.rows else None
+
+
+def root_cause() -> Coalesce:
+    """Return the code that a person should act on, as a column of jobs."""
+    return Coalesce(KT("error_details__underlying_error"), "error_code")
+
+
+def chosen(asked: Mapping[str, str]) -> Chosen:
+    """Read a filter. Raises UserError for a value that nothing can have; says which."""
+    word, step, cause = asked.get("is", ""), asked.get("step", ""), asked.get("cause", "")
+    if word and word not in STATES:
+        raise UserError(f"no record is ever {word!r}; a status is one of {', '.join(STATES)}")
+    if step and step not in Step.values:
+        raise UserError(f"there is no pass {step!r}; a pass is one of {', '.join(Step.values)}")
+    if cause and cause not in ErrorCode._value2member_map_:
+        raise UserError(f"there is no cause {cause!r}; causes are codes, such as API_5XX")
+    window = asked.get("window", "")
+    if window and window not in Window._value2member_map_:
+        raise UserError(f"window is one of {', '.join(Window)}")
+    ended = word in {Word.FAILED, Word.DEAD}
+    return Chosen(
+        window=Window(window) if window and ended else None,
+        status=STATES[Word(word)] if word else None,
+        step=Step(step) if step else None,
+        cause=cause,
+        patient_id=_patient(asked.get("patient", "").strip()),
+        batch_id=_batch(asked.get("batch", "").strip()),
+        since=moment(asked["since"]) if asked.get("since") else None,
+        until=moment(asked["until"]) if asked.get("until") else None,
+    )
+
+
+def _patient(pseudonym: str) -> UUID | None:
+    if not pseudonym:
+        return None
+    found = patient_of(pseudonym)
+    if found is None:
+        raise UserError(f"no patient has the pseudonym {pseudonym!r}")
+    return UUID(str(found.id))
+
+
+def patient_of(pseudonym: str) -> Patient | None:
+    """Return whose pseudonym it is, as `P-70E164160E`; None where it is nobody's."""
+    if not re.fullmatch(r"P-[0-9A-Z]{1,40}", pseudonym.upper()):
+        return None
+    return Patient.objects.filter(pseudonym=pseudonym.upper()).only("pseudonym").first()
+
+
+def _batch(text: str) -> UUID | None:
+    if not text:
+        return None
+    try:
+        batch_id = UUID(text)
+    except ValueError:
+        raise UserError("a batch of records is named by its whole id") from None
+    if not RecordBatch.objects.filter(id=batch_id).exists():
+        raise UserError(f"no batch of records has the id {text}")
+    return batch_id
+
+
+def whys(jobs: Sequence[Job]) -> dict[UUID, str]:
+    """Say of each listed record why it stands as it does; two statements at most."""
+    running = {job.shell_file_id: job for job in jobs if job.status == JobStatus.PROCESSING}
+    held = [
+        job.shell_file_id
+        for job in jobs
+        if job.status == JobStatus.COMPLETED and job.shell_file.summary.manual_review_required
+    ]
+    said = _failing(running) if running else {}
+    if held:
+        kept = ShellFile.objects.filter(id__in=held).values_list("id", "warnings")
+        said |= {record_id: to_look_at(warnings) for record_id, warnings in kept}
+    return said
+
+
+def _failing(running: Mapping[UUID, Job]) -> dict[UUID, str]:
+    rows = (
+        ProviderCall.objects.filter(processing_session__shell_file_id__in=running)
+        .exclude(outcome=OUTCOME_LATE)
+        .order_by()
+        .values_list("processing_session__shell_file_id", "step", "outcome")
+        .annotate(number=Count("id"))
+    )
+    met: dict[UUID, Counter[str]] = {record_id: Counter() for record_id in running}
+    for record_id, step, outcome, number in rows:
+        if step == running[record_id].current_step:
+            met[record_id][outcome] += number
+    found = {}
+    for record_id, outcomes in met.items():
+        total = outcomes.total()
+        failed = total - outcomes.pop(OUTCOME_OK, 0)
+        if failed:
+            codes = ", ".join(code for code, _ in outcomes.most_common(2))
+            found[record_id] = f"{failed} of {counted(total, 'call')} failed ({codes})"
+    return found
+
+
+def to_look_at(warnings: Sequence[Mapping[str, Any]]) -> str:
+    """Return `72 pages held for review (PATIENT_MISMATCH)` of a record's warnings."""
+    pages: dict[str, set[int]] = {}
+    for warning in warnings:
+        pages.setdefault(warning["code"], set()).update(warning.get("pages") or ())
+    return "; ".join(
+        f"{counted(len(numbers), 'page')} held for review ({code})"
+        if numbers and code == ErrorCode.PATIENT_MISMATCH
+        else f"look at {counted(len(numbers), 'page')} ({code})"
+        if numbers
+        else f"look at it ({code})"
+        for code, numbers in pages.items()
+    )

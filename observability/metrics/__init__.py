@@ -1,0 +1,1 @@
+"""Figures: queue depths, throughput, history, forecast, workers, and the charts that draw them."""

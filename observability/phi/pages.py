@@ -1,0 +1,245 @@
+"""A page of a record with what was found on it. PHI.
+
+Imports the pipeline's models and `marks`. Four statements, whatever the record's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+
+from observability.phi.highlights import Box, Place, Run, boxes, halves, runs
+from pipeline.documents import reader
+from pipeline.models import AlignmentKind, Entity, Page, PageSource, ShellFile
+
+UNITS = 1000.0
+"""Width of the page in the drawing's own units."""
+ROOM = 3.0
+"""Around the words of a box, in the same units."""
+SHOWN_ENTITIES = 500
+
+SOURCES = {
+    PageSource.TEXT_LAYER: "text layer",
+    PageSource.OCR: "read by OCR",
+    PageSource.BLANK: "blank",
+    PageSource.DAMAGED: "damaged",
+}
+WARNINGS = {
+    reader.HIDDEN_TEXT: "It holds text that its image does not show; that was left out.",
+    reader.TEXT_LAYER_REJECTED: "Its text layer was unusable, so it was read from its image.",
+    reader.RENDERED_SMALLER: "It is so large that it was read at a lower resolution.",
+    reader.REPAIRED: "The file could be opened only after a repair.",
+    reader.PARTLY_DAMAGED: "A part of it could not be decoded; what is there was read.",
+}
+FLAGS = {
+    "unaligned": "its quote stands nowhere on the page",
+    "relocated": "found on another page than the reply said",
+    "low_ocr_confidence": "a number was read with low confidence",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """An entity on a page."""
+
+    number: int
+    """1-based on this page."""
+    entity: Entity = field(repr=False)
+    is_marked: bool
+    has_box: bool
+    reasons: tuple[str, ...]
+    """Why a person should look at it; empty where nobody need."""
+    assertions: tuple[str, ...]
+    """negated, historical, …"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rect:
+    """A box in the drawing's units, with a little room around its words."""
+
+    number: int
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """How the page's image stands upright, with boxes in its units."""
+
+    width: float
+    height: float
+    """Of the page as displayed."""
+    view_width: float
+    view_height: float
+    """After the turn."""
+    turn: str
+    """The transform; empty where it stands upright."""
+    boxes: Sequence[Rect]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageView:
+    """All that is shown of a page."""
+
+    shell_file: ShellFile
+    number: int
+    source: str
+    ocr_confidence: float | None
+    is_blank: bool
+    runs: Sequence[Run] = field(repr=False)
+    found: Sequence[Found] = field(repr=False)
+    is_capped: bool
+    drawing: Drawing | None
+    """None for a page that could not be read at all."""
+    has_words: bool
+    warnings: Sequence[str]
+    before: int | None
+    after: int | None
+    next_review: int | None
+    """The next page with something to review."""
+
+    @property
+    def review(self) -> frozenset[int]:
+        """The numbers of what a person should look at."""
+        return frozenset(each.number for each in self.found if each.reasons)
+
+
+def page_view(shell_file_id: UUID, number: int) -> PageView:
+    """Read a page. Raises Page.DoesNotExist."""
+    page = Page.objects.select_related("shell_file").get(
+        shell_file_id=shell_file_id, page_number=number
+    )
+    record = page.shell_file
+    entities = list(
+        Entity.objects.filter(shell_file_id=shell_file_id)
+        .filter(Q(page_number=number) | Q(page_end=number))
+        .select_related("healthcare_encounter")
+        .order_by("page_number", "char_start", "healthcare_encounter_id", "entity_index")[
+            : SHOWN_ENTITIES + 1
+        ]
+    )
+    places = _places(page, entities[:SHOWN_ENTITIES])
+    drawn = boxes(page.words or (), places)
+    marked, boxed = {place[0] for place in places}, {box.number for box in drawn}
+    last = record.page_count or record.pages_read
+    to_review = (
+        Entity.objects.filter(shell_file_id=shell_file_id, page_number__gt=number)
+        .exclude(review_flags=[])
+        .order_by("page_number")
+        .values_list("page_number", flat=True)
+        .first()
+    )
+    return PageView(
+        shell_file=record,
+        number=number,
+        source=SOURCES[PageSource(page.source)],
+        ocr_confidence=page.ocr_confidence,
+        is_blank=page.is_blank,
+        runs=runs(page.text, places),
+        found=[
+            Found(
+                number=n,
+                entity=entity,
+                is_marked=n in marked,
+                has_box=n in boxed,
+                reasons=_reasons(entity),
+                assertions=tuple(
+                    name
+                    for name in ("negated", "historical", "hypothetical", "family")
+                    if getattr(entity, name)
+                ),
+            )
+            for n, entity in enumerate(entities[:SHOWN_ENTITIES], start=1)
+        ],
+        is_capped=len(entities) > SHOWN_ENTITIES,
+        drawing=_drawing(page, drawn),
+        has_words=bool(page.words),
+        warnings=_warnings(record, page),
+        before=number - 1 if number > 1 else None,
+        after=number + 1 if number < last else None,
+        next_review=to_review,
+    )
+
+
+def _places(page: Page, entities: Sequence[Entity]) -> list[Place]:
+    """Return where the entities stand on this page; those that stand nowhere are left out."""
+    own = page.page_number
+    others = {n for e in entities for n in (e.page_number, e.page_end) if n and n != own}
+    texts = {own: page.text}
+    if others:
+        texts |= dict(
+            Page.objects.filter(
+                shell_file_id=page.shell_file_id, page_number__in=others
+            ).values_list("page_number", "text")
+        )
+    found: list[Place] = []
+    for number, entity in enumerate(entities, start=1):
+        start, end = entity.char_start, entity.char_end
+        if start is None or end is None:
+            continue
+        if entity.page_end is None:
+            found.append((number, start, end))
+            continue
+        edge, begin = halves(
+            entity.quote,
+            texts.get(entity.page_number, ""),
+            texts.get(entity.page_end, ""),
+            start,
+            end,
+        )
+        is_first = entity.page_number == own
+        found.append((number, start, edge) if is_first else (number, begin, end))
+    return found
+
+
+def _reasons(entity: Entity) -> tuple[str, ...]:
+    flags: list[Any] = list(entity.review_flags)
+    if entity.alignment == AlignmentKind.UNALIGNED and "unaligned" not in flags:
+        flags.append("unaligned")
+    return tuple(FLAGS.get(flag, str(flag).replace("_", " ")) for flag in flags)
+
+
+def _drawing(page: Page, drawn: Sequence[Box]) -> Drawing | None:
+    if page.width <= 0 or page.height <= 0:
+        return None
+    width, height = UNITS, round(UNITS * page.height / page.width, 1)
+    turn = {
+        90: f"translate({height} 0) rotate(90)",
+        180: f"translate({width} {height}) rotate(180)",
+        270: f"translate(0 {width}) rotate(270)",
+    }.get(page.rotation, "")
+    lies = page.rotation in {90, 270}
+    return Drawing(
+        width=width,
+        height=height,
+        view_width=height if lies else width,
+        view_height=width if lies else height,
+        turn=turn,
+        boxes=[
+            Rect(
+                number=box.number,
+                x=round(box.x0 * width - ROOM, 1),
+                y=round(box.y0 * height - ROOM, 1),
+                width=round((box.x1 - box.x0) * width + 2 * ROOM, 1),
+                height=round((box.y1 - box.y0) * height + 2 * ROOM, 1),
+            )
+            for box in drawn
+        ],
+    )
+
+
+def _warnings(record: ShellFile, page: Page) -> list[str]:
+    return [
+        *(WARNINGS.get(code, str(code).replace("_", " ")) for code in page.warnings),
+        *(
+            warning["message"]
+            for warning in record.warnings
+            if page.page_number in (warning.get("pages") or ())
+        ),
+    ]

@@ -1,0 +1,179 @@
+"""A file that was uploaded becomes a record, once, however often the same form is sent.
+
+Imports the pipeline's services and the audit. The row of the audit is in the transaction of the
+record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.core.files.uploadedfile import TemporaryUploadedFile
+from django.db import transaction
+
+from observability.audit import log
+from observability.uploads.batches import own
+from pipeline.core.db_errors import is_away
+from pipeline.core.errors import ERRORS, ErrorCode, PipelineError, UserError
+from pipeline.documents import storage
+from pipeline.models import RecordBatch, ShellFile
+from pipeline.operations import services
+from pipeline.stages.intake import Submission
+
+PRIORITIES = range(-100, 101)
+LONGEST_REFERENCE = 200
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """What was filled in beside the files."""
+
+    token: UUID
+    """Of the page that the form is on."""
+    patient: str = field(repr=False)
+    priority: int
+    batch_id: UUID | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a file."""
+
+    name: str = field(repr=False)
+    record_id: UUID | None = None
+    is_repeated: bool = False
+    """It had been taken in before, from the same form."""
+    code: str = ""
+    message: str = ""
+    """Why it was refused, and what to do."""
+
+
+def form_of(posted: Mapping[str, Any], actor: AbstractBaseUser | AnonymousUser) -> Form:
+    """Read the fields. Raises UserError in words for whoever filled them in."""
+    try:
+        token = UUID(str(posted.get("token", "")))
+    except ValueError:
+        raise UserError("open the upload page anew; its form is not whole") from None
+    batch = str(posted.get("batch") or "")
+    batch_id = own(batch, actor) if batch else None
+    patient = str(posted.get("patient", "")).strip()
+    if len(patient) > LONGEST_REFERENCE:
+        raise UserError(f"a patient reference has at most {LONGEST_REFERENCE} characters")
+    try:
+        priority = int(str(posted.get("priority") or "0"))
+    except ValueError:
+        priority = PRIORITIES.stop
+    if priority not in PRIORITIES:
+        raise UserError("a priority is a whole number from -100 to 100")
+    if batch_id and not RecordBatch.objects.filter(id=batch_id, submitted_at=None).exists():
+        raise UserError("the batch of these files is closed; open the upload page anew")
+    return Form(token=token, patient=patient, priority=priority, batch_id=batch_id)
+
+
+def take_in(
+    file: TemporaryUploadedFile,
+    form: Form,
+    *,
+    actor: AbstractBaseUser | AnonymousUser,
+    user_agent: str = "",
+    ip_address: str | None = None,
+) -> Outcome:
+    """Submit a file and write it down; a refusal is an outcome, and written down too."""
+    name = file.name or ""
+    path = Path(file.temporary_file_path())
+    key = _key(path, form, actor)
+    records = ShellFile.objects.filter(idempotency_key=key)
+    is_repeated, stored = records.exists(), ""
+    try:
+        with transaction.atomic():
+            received = services.record_submit(
+                Submission(
+                    path=path,
+                    filename=name,
+                    patient_reference=form.patient or None,
+                    priority=form.priority,
+                    record_batch_id=form.batch_id,
+                    idempotency_key=key,
+                    user_agent=user_agent or None,
+                    ip_address=ip_address,
+                )
+            )
+            stored = records.values_list("storage_key", flat=True).get()
+            log.record(
+                actor,
+                "upload",
+                target_kind="record",
+                target_id=received.shell_file_id,
+                facts={
+                    "size_bytes": file.size,
+                    "priority": form.priority,
+                    "batch": str(form.batch_id) if form.batch_id else None,
+                    "repeated": is_repeated,
+                },
+            )
+    except PipelineError as error:
+        return refused(name, error, actor)
+    except Exception as error:
+        _let_go(stored, error)
+        raise
+    return Outcome(name=name, record_id=received.shell_file_id, is_repeated=is_repeated)
+
+
+def left_out(name: str, code: ErrorCode, actor: AbstractBaseUser | AnonymousUser) -> Outcome:
+    """Refuse a file that was left out while it arrived."""
+    message = ERRORS[code].advice
+    if code is ErrorCode.INPUT_TOO_LARGE:
+        limit = settings.MAX_UPLOAD_MB
+        message = f"The file is larger than {limit} MB; split it, or raise MAX_UPLOAD_MB."
+    return refused(name, PipelineError(message, code=code), actor)
+
+
+def refused(
+    name: str,
+    error: PipelineError,
+    actor: AbstractBaseUser | AnonymousUser,
+    *,
+    kind: str = "record",
+    target_id: object = "",
+) -> Outcome:
+    """Write a refusal down, without the file's name, and say what to do."""
+    code = "" if isinstance(error, UserError) else error.code.value
+    log.record(
+        actor,
+        "upload",
+        target_kind=kind,
+        target_id=target_id,
+        result=log.Result.REFUSED,
+        facts={"code": code, "said": error.message},
+    )
+    return Outcome(name=name, code=code, message=error.message)
+
+
+def _let_go(key: str, error: Exception) -> None:
+    """Discard stored bytes that no record names after all.
+
+    A COMMIT whose answer was lost may have gone through; then a record does name them.
+    """
+    if key and not is_away(error) and not ShellFile.objects.filter(storage_key=key).exists():
+        storage.discard(key)
+
+
+def _key(path: Path, form: Form, actor: AbstractBaseUser | AnonymousUser) -> str:
+    """Return what makes a second sending the same: form, sender, patient and bytes.
+
+    The patient belongs to it, so that a form that is corrected and sent again makes a record of the
+    right one.
+    """
+    digest = sha256(f"{form.token} {actor.pk} {len(form.patient)} {form.patient} ".encode())
+    with path.open("rb") as source:
+        while block := source.read(_BLOCK):
+            digest.update(block)
+    return f"console:{digest.hexdigest()}"

@@ -1,0 +1,129 @@
+"""Mass actions: what exactly will happen, then, with a reason, it is started."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+
+from observability.actions import bulk_operations
+from observability.actions.bulk_kinds import KINDS, Kind
+from observability.actions.filters import in_words
+from observability.actions.preview_digest import seen_of
+from observability.actions.return_url import checked, origin
+from observability.audit.log import BULK_OPERATION
+from observability.views.decorators import Asked, page, verb
+from observability.views.render import shown
+from pipeline.core.errors import UserError
+from pipeline.core.labels import PASS_TITLES
+from pipeline.operations.reasons import ReasonError
+
+SAMPLE = 20
+
+
+@page()
+def preview(request: HttpRequest, name: str = "retry") -> HttpResponse:
+    """Show what a verb would do to many; nothing is done before it is confirmed."""
+    kind = _named(name)
+    if not request.user.has_perm(kind.right.permission):
+        raise PermissionDenied
+    return _preview(request, kind, request.GET.dict())
+
+
+def _to_start(request: HttpRequest, name: str = "retry") -> Asked:
+    kind = _named(name)
+    return Asked(verb=kind.name, right=kind.right, target_kind=BULK_OPERATION)
+
+
+@verb(_to_start)
+def start(request: HttpRequest, name: str = "retry") -> HttpResponse:
+    """Start what was previewed, and go to its page; show the preview again where it cannot be."""
+    kind = _named(name)
+    asked = {key: str(value) for key, value in request.POST.items()}
+    try:
+        token = UUID(asked.get("token", ""))
+    except ValueError:
+        raise BadRequest from None
+    try:
+        operation = bulk_operations.start(
+            kind,
+            asked,
+            reason=asked.get("reason", ""),
+            token=token,
+            actor=request.user,
+        )
+    except UserError as error:
+        return _preview(request, kind, asked, error=error, token=token)
+    return redirect("admin:bulk_operation", operation.id)
+
+
+def _named(name: str) -> Kind:
+    if name not in KINDS:
+        raise Http404
+    return KINDS[name]
+
+
+def _preview(
+    request: HttpRequest,
+    kind: Kind,
+    asked: dict[str, str],
+    *,
+    error: UserError | None = None,
+    token: UUID | None = None,
+) -> HttpResponse:
+    found: Any = None
+    problem = error.message if error else ""
+    fields: dict[str, str] = {}
+    try:
+        found, fields = kind.look(asked, timezone.now())
+    except UserError as unread:
+        problem = problem or unread.message
+    came_from = checked(asked.get("next", ""))
+    form = {**fields, "seen": seen_of(found.eligible)} if found else {}
+    return shown(
+        request,
+        "console/mass.html",
+        kind.title,
+        status=HTTPStatus.BAD_REQUEST
+        if found is None or isinstance(error, ReasonError)
+        else HTTPStatus.OK,
+        kind=kind,
+        found=found,
+        fields=form | ({"next": came_from} if came_from else {}),
+        home=came_from or origin(kind.name, fields),
+        looked_at=len(found.eligible) + len(found.ineligible) if found else 0,
+        words=in_words(fields),
+        problem=problem,
+        reason=asked.get("reason", ""),
+        # A click on what is shown again counts as the same click.
+        token=token or uuid4(),
+        left=found.ineligible[:SAMPLE] if found else (),
+        records=len({each.shell_file_id for each in found.eligible}) if found else 0,
+        permanent=sorted({cause for each in found.eligible for cause in each.permanent})
+        if found
+        else [],
+        choices=[] if "job" in fields else [_choice(each, fields) for each in kind.filters],
+        kept={name: fields[name] for name in ("incident",) if name in fields}
+        | ({"next": came_from} if came_from else {}),
+    )
+
+
+_CHOICES: dict[str, tuple[str, list[tuple[str, str]]]] = {
+    "is": ("Now", [(word, word) for word in ("waiting", "running", "parked")]),
+    "step": ("Pass", [(step.value, title) for step, title in PASS_TITLES.items()]),
+    "error_code": (
+        "Cause",
+        [(code, code) for code in ("WORKER_LOST", "MAX_RETRIES_EXCEEDED")],
+    ),
+}
+"""What a filter of a preview offers: its label, then values and words."""
+
+
+def _choice(name: str, fields: dict[str, str]) -> dict[str, Any]:
+    label, options = _CHOICES[name]
+    return {"name": name, "label": label, "options": options, "chosen": fields.get(name, "")}

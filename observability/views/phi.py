@@ -1,0 +1,134 @@
+"""What only those with the right to see PHI get: pages with their image, prompts and replies.
+
+Imports `reading`. Every answer is written down before it leaves; no URL holds a word of a patient.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from observability.permissions import Right
+from observability.phi.calls import read_call
+from observability.phi.images import BusyError, is_written_down, page_image, ticket
+from observability.phi.pages import page_view
+from observability.views.decorators import Seen, page, phi, reading
+from observability.views.render import shown
+from pipeline.documents import reader
+from pipeline.models import Page, ProviderCall, ShellFile
+
+NO_IMAGE = "text/plain; charset=utf-8"
+
+
+@page(Right.READ_PHI)
+def to_page(request: HttpRequest, record_id: UUID) -> HttpResponse:
+    """Go to the page whose number was asked for (`?page=7`)."""
+    text = request.GET.get("page", "1")
+    if not text.isdecimal() or len(text) > 6:
+        raise Http404
+    return redirect("admin:record_page", record_id, int(text))
+
+
+@phi
+def record_page(request: HttpRequest, record_id: UUID, number: int) -> Seen:
+    """Show a page: its image, its text and its entities, each marked in the others."""
+    with reading():
+        try:
+            view = page_view(record_id, number)
+        except Page.DoesNotExist:
+            raise Http404 from None
+        image = reverse("admin:page_image", args=[record_id, number])
+        shown_by = ticket(str(request.user.pk), record_id, number)
+        response = shown(
+            request,
+            "console/page.html",
+            f"Page {number} of record {str(record_id)[:8]}",
+            view=view,
+            pages=view.shell_file.page_count or view.shell_file.pages_read,
+            image=f"{image}?shown={shown_by}",
+        )
+    return Seen(
+        response=response,
+        target_kind="record",
+        target_id=record_id,
+        facts={"page": number, "entities": len(view.found)},
+    )
+
+
+@phi
+def image(request: HttpRequest, record_id: UUID, number: int) -> Seen:
+    """Give the image of a page; it belongs to the reading of the page that links to it."""
+    with reading():
+        key = (
+            ShellFile.objects.filter(id=record_id, pages__page_number=number)
+            .values_list("storage_key", flat=True)
+            .first()
+        )
+    if key is None:
+        raise Http404
+    response = _png(key, number, large=request.GET.get("size") == "large")
+    said = request.GET.get("shown", "")
+    is_shown = response.status_code == HTTPStatus.OK
+    return Seen(
+        response=response,
+        target_kind="record",
+        target_id=record_id,
+        facts={"page": number, "image": True},
+        is_written_down=not is_shown
+        or is_written_down(said, str(request.user.pk), record_id, number),
+    )
+
+
+@phi
+def call(request: HttpRequest, call_id: UUID) -> Seen:
+    """Show what a call was asked and what it answered."""
+    with reading():
+        try:
+            found = ProviderCall.objects.select_related(
+                "batch__healthcare_encounter", "chunk", "processing_session"
+            ).get(id=call_id)
+        except ProviderCall.DoesNotExist:
+            raise Http404 from None
+        record_id = found.processing_session.shell_file_id
+        response = shown(
+            request,
+            "console/call.html",
+            f"Prompt and reply of call {str(call_id)[:8]}",
+            read=read_call(found),
+            record_id=record_id,
+        )
+    return Seen(
+        response=response,
+        target_kind="call",
+        target_id=call_id,
+        facts={"record": str(record_id)},
+    )
+
+
+def _png(key: str, number: int, *, large: bool) -> HttpResponse:
+    """Return the image, or one line why there is none; the line holds nothing of the file."""
+    try:
+        png = page_image(key, number, large=large)
+    except BusyError:
+        busy = HttpResponse(
+            "Other images are being made.", NO_IMAGE, HTTPStatus.SERVICE_UNAVAILABLE
+        )
+        busy["Retry-After"] = "5"
+        return busy
+    except FileNotFoundError:
+        return HttpResponse("The stored file is gone.", NO_IMAGE, HTTPStatus.GONE)
+    except reader.InputRefused as refusal:
+        return HttpResponse(refusal.message, NO_IMAGE, HTTPStatus.UNPROCESSABLE_ENTITY)
+    except reader.ReaderError:
+        return HttpResponse(
+            "The page could not be drawn.", NO_IMAGE, HTTPStatus.INTERNAL_SERVER_ERROR
+        )
+    response = HttpResponse(png, "image/png")
+    response["Content-Disposition"] = "inline"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cross-Origin-Resource-Policy"] = "same-origin"
+    return response

@@ -1,0 +1,44 @@
+"""Stale and dead: what does nobody work on any more, how is that known, and what would help?"""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+
+from observability.diagnostics.stale_work import deaths, evidence
+from observability.listing.pagination import keyset_page
+from observability.metrics.workers import crew
+from observability.views.decorators import page
+from observability.views.render import shown
+from pipeline.core.states import JobStatus
+from pipeline.models import Job
+from pipeline.transitions.stale import STALE_S
+
+LISTED = 50
+AGES = [(60.0, "1 min"), (STALE_S, "10 min"), (3600.0, "1 h")]
+
+
+@page()
+def stale(request: HttpRequest) -> HttpResponse:
+    """Show what is stale (`?older=`, in seconds), what is overdue, and the dead letters."""
+    asked = request.GET.get("older", "")
+    older = next((age for age, _ in AGES if f"{age:g}" == asked), STALE_S)
+    known = crew()
+    found = evidence(older, known)
+    dead = keyset_page(
+        Job.objects.filter(status=JobStatus.DEAD),
+        "completed_at",
+        request.GET.get("after", ""),
+        LISTED,
+    )
+    died = deaths(dead.rows, known)
+    return shown(
+        request,
+        "console/stale.html",
+        "Stale and dead",
+        found=found,
+        older=f"{older:g}",
+        words=dict(AGES)[older],
+        ages=[(f"{age:g}", word) for age, word in AGES],
+        dead=[(job, died[job.id]) for job in dead.rows],
+        next_place=dead.next_place,
+    )
