@@ -79,7 +79,7 @@ def measure(requests: int, only: str) -> int:
     from django.contrib.auth.models import User
     from django.test import Client
 
-    from tests.wide import a_wide_record
+    from tests.support.large_rows import a_wide_record
 
     client = Client(SERVER_NAME="127.0.0.1")
     client.force_login(User.objects.create_superuser("bench"))

@@ -126,7 +126,7 @@ def run(shop: Shop, lease: Lease, scale: float) -> None:
 def a_record(size_class: int) -> UUID:
     """Insert a record whose pages are read; give the id of its job."""
     from pipeline.core.states import Step
-    from tests.rows import a_job
+    from tests.support.rows import a_job
 
     made: UUID = a_job(step=Step.PASS05, size_class=size_class).id
     return made

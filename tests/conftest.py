@@ -21,7 +21,7 @@ from medproc import embedded
 from medproc.embedded import Places
 from medproc.env import Environment
 from pipeline.core.deadline import DEADLINE
-from tests import databases
+from tests.support import databases
 
 _BASE_VARIABLE = "MEDPROC_TEST_SERVERS"
 _LIVE_KEY_VARIABLE = "MEDPROC_TEST_LIVE_KEY"

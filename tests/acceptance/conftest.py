@@ -15,7 +15,7 @@ import redis
 
 from medproc.embedded import Places
 from pipeline.queueing.queues import RUN_STEP
-from tests.workers import Nursery, WorkerCommand
+from tests.support.workers import Nursery, WorkerCommand
 
 StartPool = Callable[..., WorkerCommand]
 PATIENT = {"LEASE_S": 2400, "CALL_DEADLINE_S": 2400.0}

@@ -12,8 +12,8 @@ from pipeline.models import Batch, Job, ProviderCall
 from pipeline.operations import services
 from pipeline.stages.intake import Received
 from pipeline.workers import run_step
-from tests import records
-from tests.short_records import short_record
+from tests.support import records
+from tests.support.short_records import short_record
 
 pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("acceptance-budgets")]
 

@@ -30,13 +30,13 @@ from pipeline.queueing.queues import queue_depths
 from pipeline.stages.intake import Received
 from pipeline.stages.pass1.run import _Batches
 from pipeline.transitions import Flush, Lease, claim, row_of, write
-from tests import records
-from tests.databases import no_connections
-from tests.emulation import entities_request, gemini
-from tests.rows import crashes_of
-from tests.running import astray, ended, take_over
-from tests.short_records import short_record
-from tests.workers import WorkerCommand, children, is_alive, until
+from tests.support import records
+from tests.support.databases import no_connections
+from tests.support.emulator import entities_request, gemini
+from tests.support.record_runs import astray, ended, take_over
+from tests.support.rows import crashes_of
+from tests.support.short_records import short_record
+from tests.support.workers import WorkerCommand, children, is_alive, until
 
 pytestmark = pytest.mark.xdist_group("acceptance-crashes")
 

@@ -12,15 +12,15 @@ from pipeline.core.errors import InputError
 from pipeline.models import Job, Page, ShellFile
 from pipeline.queueing.queues import queue_depths
 from pipeline.stages.intake import Received
-from tests import hostile, records
-from tests.redis_contents import everything
-from tests.running import RECORD_PATIENCE_S
-from tests.workers import WorkerCommand, children, until
+from tests.support import hostile_files, records
+from tests.support.record_runs import RECORD_PATIENCE_S
+from tests.support.redis_contents import everything
+from tests.support.workers import WorkerCommand, children, until
 
 pytestmark = pytest.mark.xdist_group("acceptance-hostile")
 
 WORKERS = 2
-every_file = pytest.mark.parametrize("case", hostile.HOSTILE, ids=lambda case: case.name)
+every_file = pytest.mark.parametrize("case", hostile_files.HOSTILE, ids=lambda case: case.name)
 
 
 class Handed:
@@ -32,7 +32,7 @@ class Handed:
         self.workers = sorted(children(pool.pid))
         self.taken: dict[str, Received] = {}
         self.refused: dict[str, InputError] = {}
-        for case in hostile.HOSTILE:
+        for case in hostile_files.HOSTILE:
             path = folder / case.name
             path.write_bytes(case.build())
             try:
@@ -61,7 +61,7 @@ def handed(
 
 @every_file
 def test_a_hostile_file_completes_or_fails_at_once_with_its_code(
-    handed: Handed, case: hostile.Hostile
+    handed: Handed, case: hostile_files.Hostile
 ) -> None:
     if case.name in handed.refused:
         assert handed.refused[case.name].code == case.ends
@@ -95,7 +95,7 @@ def test_the_same_workers_live_and_read_the_next_record(handed: Handed) -> None:
 
 
 def test_no_name_of_a_file_leaves_the_database(handed: Handed, module_redis: Any) -> None:
-    names = [case.name for case in hostile.HOSTILE]
+    names = [case.name for case in hostile_files.HOSTILE]
     errors = [
         f"{job.last_error} {job.error_details}" for job in Job.objects.filter(status="failed")
     ]

@@ -19,10 +19,10 @@ from pipeline.models import (
 )
 from pipeline.providers.prompts import Question
 from pipeline.workers import run_step
-from tests import records
-from tests.lying_model import Say, lying_model
-from tests.running import astray
-from tests.short_records import DRUG, short_record
+from tests.support import records
+from tests.support.lying_model import Say, lying_model
+from tests.support.record_runs import astray
+from tests.support.short_records import DRUG, short_record
 
 pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("acceptance-liar")]
 

@@ -14,10 +14,10 @@ from gemini_emulator import Emulator
 from pipeline.core.states import JOB_TERMINAL
 from pipeline.models import Batch, Encounter, EncounterResult, Entity, Job, ShellFile
 from pipeline.queueing.queues import queue_depths
-from tests import records
-from tests.running import RECORD_PATIENCE_S, astray
-from tests.short_records import short_record
-from tests.workers import WorkerCommand, until
+from tests.support import records
+from tests.support.record_runs import RECORD_PATIENCE_S, astray
+from tests.support.short_records import short_record
+from tests.support.workers import WorkerCommand, until
 
 pytestmark = pytest.mark.xdist_group("acceptance-many")
 

@@ -26,10 +26,10 @@ from pipeline.core.states import IncidentKind, IncidentState, JobStatus
 from pipeline.models import Batch, Incident, Job, ProviderCall, ShellFile
 from pipeline.ratelimit import Breaker, Gate
 from pipeline.stages.intake import Received
-from tests import records
-from tests.running import RECORD_PATIENCE_S, astray, ended
-from tests.short_records import short_record
-from tests.workers import WorkerCommand, until
+from tests.support import records
+from tests.support.record_runs import RECORD_PATIENCE_S, astray, ended
+from tests.support.short_records import short_record
+from tests.support.workers import WorkerCommand, until
 
 pytestmark = pytest.mark.xdist_group("acceptance-outage")
 

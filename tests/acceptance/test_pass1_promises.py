@@ -22,8 +22,8 @@ from pipeline.models import (
 from pipeline.providers.prompts import render_entities
 from pipeline.stages.pass1.entity_rows import EncounterText
 from pipeline.workers import run_step
-from tests import records
-from tests.short_records import short_record
+from tests.support import records
+from tests.support.short_records import short_record
 
 pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("acceptance-promises")]
 

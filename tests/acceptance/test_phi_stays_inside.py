@@ -19,11 +19,11 @@ from django.db import connection
 from gemini_emulator import Emulator
 from pipeline.models import Batch, EncounterResult, Job, ProviderCall, ShellFile
 from pipeline.stages.intake import Received
-from tests import records
-from tests.redis_contents import everything
-from tests.running import ended
-from tests.short_records import short_record
-from tests.workers import WorkerCommand, until
+from tests.support import records
+from tests.support.record_runs import ended
+from tests.support.redis_contents import everything
+from tests.support.short_records import short_record
+from tests.support.workers import WorkerCommand, until
 
 pytestmark = pytest.mark.xdist_group("acceptance-phi")
 

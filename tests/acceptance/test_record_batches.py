@@ -9,10 +9,10 @@ from pipeline.core.states import JobStatus
 from pipeline.models import Job, RecordBatch
 from pipeline.operations import services
 from pipeline.queueing.queues import queue_depths
-from tests import records
-from tests.running import RECORD_PATIENCE_S
-from tests.short_records import short_record
-from tests.workers import WorkerCommand, until
+from tests.support import records
+from tests.support.record_runs import RECORD_PATIENCE_S
+from tests.support.short_records import short_record
+from tests.support.workers import WorkerCommand, until
 
 RECORDS = 5
 

@@ -26,10 +26,10 @@ from pipeline.models import (
     Summary,
 )
 from samples import truth
-from tests import records
-from tests.redis_contents import everything
-from tests.running import astray, encounter_pages, ended
-from tests.workers import WorkerCommand, until
+from tests.support import records
+from tests.support.record_runs import astray, encounter_pages, ended
+from tests.support.redis_contents import everything
+from tests.support.workers import WorkerCommand, until
 
 pytestmark = pytest.mark.xdist_group("acceptance-records")
 

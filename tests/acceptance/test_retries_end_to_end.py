@@ -35,10 +35,10 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from tests import records
-from tests.running import astray, ended
-from tests.short_records import PATIENT, short_record
-from tests.workers import WorkerCommand
+from tests.support import records
+from tests.support.record_runs import astray, ended
+from tests.support.short_records import PATIENT, short_record
+from tests.support.workers import WorkerCommand
 
 pytestmark = pytest.mark.xdist_group("acceptance-retries")
 

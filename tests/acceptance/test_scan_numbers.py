@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.models import Entity
 from samples import truth
-from tests import records
+from tests.support import records
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 

@@ -32,10 +32,10 @@ from pipeline.operations import services
 from pipeline.ratelimit import Gate
 from pipeline.ratelimit.quota_reset import day_ends_at
 from pipeline.stages.intake import Received
-from tests import records
-from tests.running import RECORD_PATIENCE_S, astray, ended
-from tests.short_records import short_record
-from tests.workers import WorkerCommand, children, until
+from tests.support import records
+from tests.support.record_runs import RECORD_PATIENCE_S, astray, ended
+from tests.support.short_records import short_record
+from tests.support.workers import WorkerCommand, children, until
 
 pytestmark = pytest.mark.xdist_group("acceptance-scenarios")
 

@@ -16,11 +16,11 @@ from gemini_emulator import Emulator
 from gemini_emulator.recorded_rows import prove_log
 from pipeline.models import Batch, Chunk, Job, ProviderCall, ShellFile
 from pipeline.ratelimit import Gate
-from tests import records
-from tests.rows import crashes_of
-from tests.running import astray, ended
-from tests.short_records import short_record
-from tests.workers import WorkerCommand, children, until
+from tests.support import records
+from tests.support.record_runs import astray, ended
+from tests.support.rows import crashes_of
+from tests.support.short_records import short_record
+from tests.support.workers import WorkerCommand, children, until
 
 pytestmark = pytest.mark.xdist_group("acceptance-throttled")
 

@@ -15,11 +15,11 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from observability.permissions import Role
-from tests.browsing import PASSWORD, Watched, logged_in
+from tests.support.browser import PASSWORD, Watched, logged_in
 
 if TYPE_CHECKING:
     # This module is loaded before Django is set up, so what needs its models is imported later.
-    from tests.night import Night
+    from tests.support.incident_scenario import Night
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -54,7 +54,7 @@ def people(browser: Browser, module_db: str) -> None:
 @pytest.fixture(scope="module")
 def night(people: None) -> Night:
     """Give the rows of a night."""
-    from tests.night import a_night
+    from tests.support.incident_scenario import a_night
 
     return a_night()
 

@@ -13,10 +13,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from observability.permissions import Role
-from tests.browsing import Watched, log_in, logged_in
+from tests.support.browser import Watched, log_in, logged_in
 
 if TYPE_CHECKING:
-    from tests.night import Night
+    from tests.support.incident_scenario import Night
 
 # One night and one browser for all of these.
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(180)]
@@ -163,7 +163,7 @@ def test_a_failed_record_is_retried_by_keyboard_and_watched_to_the_end(
     operator: Watched, server: str, night: Night
 ) -> None:
     from observability.actions.bulk_runner import advance
-    from tests import records
+    from tests.support import records
 
     page = operator.page
     page.goto(f"{server}/admin/records/{night.broken}/")

@@ -13,10 +13,10 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tests.chaos.house import SHORT, house
+from tests.chaos.environment import SHORT, house
 
 if TYPE_CHECKING:
-    from tests.chaos.house import House
+    from tests.chaos.environment import House
 
 LATENCY = "0.25/call"
 KILLS, FULL_KILLS = 10, 200
@@ -35,7 +35,7 @@ def main() -> int:
     is_clean = True
     with house(options.seed, LATENCY) as built:
         from tests.chaos.proof import references
-        from tests.chaos.scenes import scenes
+        from tests.chaos.scenarios import scenes
 
         every = scenes(kills=options.kills, seconds=options.seconds, seed=options.seed)
         references(built)

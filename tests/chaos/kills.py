@@ -25,10 +25,10 @@ from django.db import OperationalError, transaction
 from medproc.timing import scaled
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, ProviderCall
-from tests.chaos.house import LEASE_S, PATIENCE_S, RECONCILE_S, House
+from tests.chaos.environment import LEASE_S, PATIENCE_S, RECONCILE_S, House
 from tests.chaos.proof import Ledger
-from tests.rows import crashes_of
-from tests.workers import WorkerCommand, children, until
+from tests.support.rows import crashes_of
+from tests.support.workers import WorkerCommand, children, until
 
 HORSE, WORKER, BOTH, ASLEEP = "horse", "worker", "both", "asleep"
 WEIGHTS = {HORSE: 4, WORKER: 2, BOTH: 3, ASLEEP: 1}

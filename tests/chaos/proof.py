@@ -20,10 +20,10 @@ from gemini_emulator.request_log import LogLine
 from pipeline.core.states import JOB_TERMINAL, JobStatus
 from pipeline.models import Batch, Chunk, Entity, Job, ProviderCall, Session, ShellFile
 from pipeline.stages.intake import Received
-from tests.chaos.house import PATIENCE_S, VISITS, House, tried
-from tests.rows import crashes_of
-from tests.running import astray
-from tests.workers import until
+from tests.chaos.environment import PATIENCE_S, VISITS, House, tried
+from tests.support.record_runs import astray
+from tests.support.rows import crashes_of
+from tests.support.workers import until
 
 CRASHES = 3
 FOUND = ("category", "name", "value", "dose", "page_number", "char_start", "char_end", "accepted")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from medproc.embedded import Places
-from tests.workers import Nursery, WorkerCommand
+from tests.support.workers import Nursery, WorkerCommand
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def nursery(servers: Places) -> Iterator[Nursery]:
 def start_worker(
     nursery: Nursery, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., WorkerCommand]]:
-    """Give a way to start worker commands with the steps of `tests/fixtures_jobs.py`."""
+    """Give a way to start worker commands with the steps of `tests/support/jobs.py`."""
     started: list[WorkerCommand] = []
 
     def start(does: str, *arguments: str, **options: Any) -> WorkerCommand:

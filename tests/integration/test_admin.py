@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from observability.admin.base import COUNTED, CappedPaginator, ReadOnlyAdmin
 from pipeline.models import Batch, Job, ShellFile
-from tests import records
+from tests.support import records
 
 MODELS = sorted(apps.get_app_config("pipeline").get_models(), key=lambda model: model.__name__)
 EMPTY = {

@@ -10,7 +10,7 @@ from django.utils.html import escape
 
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.models import Batch, Job, ProviderCall, Session, Summary
-from tests import records
+from tests.support import records
 
 pytestmark = pytest.mark.django_db
 

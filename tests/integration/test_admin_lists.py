@@ -19,9 +19,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve, reverse
 
 from observability.admin.base import COUNTED, CappedPaginator
-from tests import records
-from tests.doors import PAGES, Door, more, targets
 from tests.integration.test_role_matrix import OUR_TABLES, url_of
+from tests.support import records
+from tests.support.url_matrix import PAGES, Door, more, targets
 
 pytestmark = pytest.mark.django_db
 

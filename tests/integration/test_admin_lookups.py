@@ -17,9 +17,9 @@ from observability.admin.base import OF_THE_SENDER
 from observability.permissions import Role
 from observability.views import decorators
 from pipeline.models import Page, Patient, ShellFile, Summary
-from tests import records
 from tests.integration.test_role_matrix import OUR_TABLES, TABLES
-from tests.people import client_of
+from tests.support import records
+from tests.support.users import client_of
 
 pytestmark = pytest.mark.django_db
 KINDS = (

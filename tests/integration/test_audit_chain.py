@@ -18,7 +18,7 @@ from observability.audit.chain import Head, head
 from observability.audit.log import record
 from observability.models import AuditEvent, AuditLink
 from pipeline.operations.scheduler import all_duties, run_duty
-from tests.workers import until
+from tests.support.workers import until
 
 INSERT = (
     "INSERT INTO audit_events (id, actor, verb, target_kind)"

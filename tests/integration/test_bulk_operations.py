@@ -18,10 +18,10 @@ from observability.models import BulkItem, BulkOperation
 from observability.permissions import Role
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, ProviderCall
-from tests import records
-from tests.deeds import deeds
-from tests.people import client_of
-from tests.wide import a_wide_record
+from tests.support import records
+from tests.support.audit_rows import deeds
+from tests.support.large_rows import a_wide_record
+from tests.support.users import client_of
 
 pytestmark = pytest.mark.django_db
 

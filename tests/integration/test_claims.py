@@ -36,7 +36,7 @@ from pipeline.transitions import (
 from pipeline.transitions.claim_order import BEST_WAITING, parameters
 from pipeline.transitions.rollup import Leaving, settle
 from pipeline.workers.stuck_steps import leases_of
-from tests.rows import a_job
+from tests.support.rows import a_job
 
 LARGE, SMALL = 2, 0
 RACES = 40

@@ -12,8 +12,8 @@ from django.db.backends.signals import connection_created
 
 from pipeline.models import Batch, Job, ProviderCall
 from pipeline.workers import run_step
-from tests import records
-from tests.short_records import short_record
+from tests.support import records
+from tests.support.short_records import short_record
 
 ITEMS, THREADS = 200, 8
 

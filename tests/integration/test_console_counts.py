@@ -19,8 +19,8 @@ from observability.metrics.workers import crew
 from pipeline.core.labels import Word
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import OUTCOME_LATE, Batch, Job
-from tests.incident_rows import calls
-from tests.rows import a_job, an_encounter
+from tests.support.incident_rows import calls
+from tests.support.rows import a_job, an_encounter
 
 pytestmark = pytest.mark.django_db
 

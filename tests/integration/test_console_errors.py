@@ -16,8 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.views.defaults import server_error
 
-from tests.doors import PAGES, targets
 from tests.integration.test_role_matrix import OUR_TABLES, url_of
+from tests.support.url_matrix import PAGES, targets
 
 pytestmark = pytest.mark.django_db
 MOMENT = "2026-01-01T00:00:00"

@@ -26,11 +26,11 @@ from observability.templatetags import console
 from pipeline.core.states import IncidentKind, JobStatus, Step, WorkStatus
 from pipeline.models import Batch, ClockTick, IncidentJob, Job, ProviderCall, RecordBatch, ShellFile
 from pipeline.operations import schedule
-from tests import records
-from tests.incident_rows import an_incident, calls
-from tests.people import client_of
-from tests.rows import a_job, an_encounter
-from tests.wide import a_wide_record
+from tests.support import records
+from tests.support.incident_rows import an_incident, calls
+from tests.support.large_rows import a_wide_record
+from tests.support.rows import a_job, an_encounter
+from tests.support.users import client_of
 
 OVERVIEW_STATEMENTS = 24
 RECORD_STATEMENTS = 21

@@ -30,10 +30,10 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from tests.incident_rows import an_incident, calls
-from tests.people import client_of
-from tests.rows import a_job, an_encounter
-from tests.wide import a_wide_record
+from tests.support.incident_rows import an_incident, calls
+from tests.support.large_rows import a_wide_record
+from tests.support.rows import a_job, an_encounter
+from tests.support.users import client_of
 
 pytestmark = pytest.mark.django_db
 RECORDS = "admin:records"

@@ -22,9 +22,9 @@ from observability.uploads.batches import KIND
 from observability.uploads.cleanup import OLD_S, sweep
 from pipeline.documents import storage
 from pipeline.models import Job, Patient, RecordBatch, ShellFile
-from tests.deeds import deeds
 from tests.integration.test_storage_full import no_room, stored
-from tests.records import LAB, VISITS
+from tests.support.audit_rows import deeds
+from tests.support.records import LAB, VISITS
 
 pytestmark = pytest.mark.django_db
 

@@ -22,10 +22,10 @@ from pipeline.queueing.queues import StepEntry, entry_id
 from pipeline.stages import pages
 from pipeline.transitions import claim
 from pipeline.workers import run_step
-from tests import records
-from tests.rows import a_job
-from tests.short_records import short_record
-from tests.workers import WorkerCommand, is_alive, until
+from tests.support import records
+from tests.support.rows import a_job
+from tests.support.short_records import short_record
+from tests.support.workers import WorkerCommand, is_alive, until
 
 LONG_S = 2400.0
 
@@ -97,7 +97,7 @@ def test_a_horse_that_hangs_beyond_its_deadline_is_killed_and_its_row_says_why(
     monkeypatch: pytest.MonkeyPatch,
     settings: Any,
 ) -> None:
-    monkeypatch.setattr(StepEntry, "entry_point", "tests.fixtures_jobs.run_step")
+    monkeypatch.setattr(StepEntry, "entry_point", "tests.support.jobs.run_step")
     job = a_job()
     queues.push("pass1", entry_id(job.id, "pass1", 0), entry_id(job.id, "pass1", 1))
 

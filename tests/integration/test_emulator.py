@@ -16,8 +16,8 @@ from google.genai import types as wire
 
 from gemini_emulator import Emulator, LogLine
 from pipeline.core.errors import CallError, ErrorCode
-from tests import hostile
-from tests.emulation import MODEL, discovery_request, entities_request, gemini
+from tests.support import hostile_files
+from tests.support.emulator import MODEL, discovery_request, entities_request, gemini
 
 GENERATE = f"/v1beta/models/{MODEL}:generateContent"
 
@@ -173,9 +173,9 @@ def inline(content: bytes, media_type: str = "application/pdf") -> dict[str, Any
 @pytest.mark.parametrize(
     ("model", "media_type", "content", "modality", "tokens"),
     [
-        (MODEL, "application/pdf", hostile.note_pdf(3), "DOCUMENT", 3 * 560),
-        ("gemini-2.5-flash", "application/pdf", hostile.note_pdf(3), "DOCUMENT", 3 * 258),
-        (MODEL, "image/png", hostile.encoded(hostile.scan(), "PNG"), "IMAGE", 560),
+        (MODEL, "application/pdf", hostile_files.note_pdf(3), "DOCUMENT", 3 * 560),
+        ("gemini-2.5-flash", "application/pdf", hostile_files.note_pdf(3), "DOCUMENT", 3 * 258),
+        (MODEL, "image/png", hostile_files.encoded(hostile_files.scan(), "PNG"), "IMAGE", 560),
     ],
     ids=["document", "document to an older model", "image"],
 )

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from gemini_emulator import read_log
 from medproc.env import PROJECT_ROOT
 from pipeline.core.errors import CallError
-from tests.emulation import entities_request, gemini
+from tests.support.emulator import entities_request, gemini
 
 
 def command(*arguments: str) -> subprocess.Popen[str]:

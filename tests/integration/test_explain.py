@@ -20,7 +20,7 @@ from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.labels import Word
 from pipeline.models import Batch, Chunk, Encounter, Entity, PendingEncounter, ProviderCall
 from pipeline.models import Job as JobRow
-from tests import records
+from tests.support import records
 
 # The records of this module are run once, by one worker of the suite.
 pytestmark = pytest.mark.xdist_group("explain")

@@ -13,8 +13,8 @@ import pytest
 from gemini_emulator.faults import FAULTS
 from pipeline.core.states import Step
 from pipeline.providers.reply_parsing import FINISHES
-from tests.fault_matrix import FAULT, MATRIX, Budget, End, Lasts, Row
-from tests.fault_playing import (
+from tests.support.fault_matrix import FAULT, MATRIX, Budget, End, Lasts, Row
+from tests.support.fault_player import (
     IN_OUTAGE,
     PARKS,
     PASSES,

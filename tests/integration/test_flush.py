@@ -11,8 +11,8 @@ from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, Encounter, EncounterResult, Entity, Job, ProviderCall
 from pipeline.stages.pass1 import store
 from pipeline.transitions import Flush, Lease, claim, row_of, write
-from tests.flush_rows import a_call, a_payload, an_entity, succeed
-from tests.rows import a_job, an_encounter
+from tests.support.flush_rows import a_call, a_payload, an_entity, succeed
+from tests.support.rows import a_job, an_encounter
 
 
 def claimed() -> tuple[Job, Lease, EncounterResult, list[Batch]]:

@@ -14,7 +14,7 @@ from pipeline.core.errors import CallError
 from pipeline.providers.base import Reply, Request
 from pipeline.providers.gemini import GeminiProvider
 from pipeline.providers.schemas import EntityReply
-from tests.emulation import entities_request, gemini
+from tests.support.emulator import entities_request, gemini
 
 # A process with threads of its own (xdist's) is exactly what may be forked here.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")

@@ -19,8 +19,8 @@ from pipeline.providers.base import Attachment, Provider, Reply, Request
 from pipeline.providers.gemini import THINKING, GeminiProvider
 from pipeline.providers.prompts import estimate_tokens, render_entities
 from pipeline.providers.schemas import DiscoveryReply, EntityReply
-from tests import hostile
-from tests.emulation import MODEL, TEXT, discovery_request, entities_request, gemini
+from tests.support import hostile_files
+from tests.support.emulator import MODEL, TEXT, discovery_request, entities_request, gemini
 
 FAULT_CODES = {
     "429": ErrorCode.RATE_LIMIT,
@@ -203,7 +203,7 @@ def attached_request(*contents: bytes, media_type: str = "application/pdf") -> R
 
 
 def test_an_attached_page_is_read_and_let_go(provider: GeminiProvider) -> None:
-    request = attached_request(hostile.note_pdf())
+    request = attached_request(hostile_files.note_pdf())
 
     reply = provider.generate(request)
 
@@ -221,7 +221,7 @@ def test_a_page_that_was_not_attached_has_no_entities(provider: GeminiProvider) 
 
 
 def test_pages_that_are_too_large_are_not_sent_and_ask_for_fewer(emulator: Emulator) -> None:
-    content = hostile.note_pdf()
+    content = hostile_files.note_pdf()
     provider = GeminiProvider(
         api_key="k", model=MODEL, base_url=emulator.url, max_inline_bytes=2 * len(content) - 1
     )

@@ -18,7 +18,7 @@ from pipeline.operations import schedule
 from pipeline.operations.health import examine
 from pipeline.transitions import claim
 from pipeline.workers import run_step
-from tests.rows import a_job
+from tests.support.rows import a_job
 
 pytestmark = pytest.mark.django_db
 

@@ -27,10 +27,10 @@ from pipeline.models import Incident, IncidentJob, Job, Pause, ProviderCall
 from pipeline.operations import services
 from pipeline.ratelimit.quota_reset import day_ends_at
 from pipeline.transitions import Failure, claim, close_incident, fail_step, fenced, park
-from tests import records
-from tests.incident_rows import GEMINI, OTHER_MODEL, an_incident, calls
-from tests.rows import a_job
-from tests.workers import until
+from tests.support import records
+from tests.support.incident_rows import GEMINI, OTHER_MODEL, an_incident, calls
+from tests.support.rows import a_job
+from tests.support.workers import until
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as bounds
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.job_machine import LEASE, UNIT_S, JobMachine
+from tests.support.job_machine import LEASE, UNIT_S, JobMachine
 
 WALKS = int(os.environ.get("MEDPROC_TEST_WALKS", "25"))
 """Walks of the suite; a long run asks for thousands."""

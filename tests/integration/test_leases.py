@@ -20,7 +20,7 @@ from pipeline.transitions import (
     give_back,
     heartbeat,
 )
-from tests.rows import a_job, an_encounter
+from tests.support.rows import a_job, an_encounter
 
 
 @pytest.mark.django_db

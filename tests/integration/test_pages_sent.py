@@ -18,8 +18,8 @@ from django.test import override_settings
 from gemini_emulator import LogLine
 from gemini_emulator.recorded_rows import prove_log
 from pipeline.models import Encounter, Entity, PageAssignment, ShellFile
-from tests import hostile, records
-from tests.running import astray
+from tests.support import hostile_files, records
+from tests.support.record_runs import astray
 
 TEXT_SAMPLES = (records.LAB, records.VISITS, records.TRAPS)
 
@@ -110,8 +110,11 @@ def test_the_same_is_found_in_pages_as_in_their_text(path: Path) -> None:
 @pytest.mark.django_db
 def test_a_scan_in_a_tiff_is_sent_as_images(tmp_path: Path) -> None:
     path = tmp_path / "fax.tiff"
-    note = (*hostile.NOTE, "Date of Service: 03/11/2024")
-    frames = [hostile.scan(note), hostile.scan(["Plan", "Continue metformin 500 mg daily."])]
+    note = (*hostile_files.NOTE, "Date of Service: 03/11/2024")
+    frames = [
+        hostile_files.scan(note),
+        hostile_files.scan(["Plan", "Continue metformin 500 mg daily."]),
+    ]
     frames[0].save(path, "TIFF", save_all=True, append_images=frames[1:], dpi=(200, 200))
 
     shown, log = by_page(path)

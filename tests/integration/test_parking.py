@@ -22,10 +22,10 @@ from pipeline.providers.factory import named_provider
 from pipeline.queueing.queues import entry_id
 from pipeline.transitions import Parking, claim, fenced, park
 from pipeline.workers import run_step
-from tests import records
-from tests.incident_rows import GEMINI, OTHER_MODEL, an_incident
-from tests.rows import a_job, an_encounter
-from tests.workers import until
+from tests.support import records
+from tests.support.incident_rows import GEMINI, OTHER_MODEL, an_incident
+from tests.support.rows import a_job, an_encounter
+from tests.support.workers import until
 
 
 def _entries(client: redis.Redis) -> list[str]:

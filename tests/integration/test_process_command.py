@@ -32,8 +32,8 @@ from pipeline.models import Entity, Incident, Job, Patient, RecordBatch, ShellFi
 from pipeline.selectors import Progress
 from pipeline.stages import registry
 from pipeline.workers import run_step
-from tests import records
-from tests.incident_rows import an_incident
+from tests.support import records
+from tests.support.incident_rows import an_incident
 
 KEYS = {"shell_file_id", "status", "encounters", "entities", "error_code", "batch_id"}
 

@@ -9,7 +9,7 @@ from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import Batch, Encounter, Entity, Job, ProviderCall, Summary
 from pipeline.operations import services
 from pipeline.workers import run_step
-from tests import records
+from tests.support import records
 
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")

@@ -33,7 +33,7 @@ from pipeline.queueing.queues import (
     entry_id,
     queue_depths,
 )
-from tests.rows import a_job
+from tests.support.rows import a_job
 
 JOB = uuid4()
 

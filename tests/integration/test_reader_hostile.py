@@ -25,7 +25,7 @@ from pipeline.documents.reader import (
     read_pages,
     watchdog,
 )
-from tests import hostile
+from tests.support import hostile_files
 
 #: Bombs must be seen as such by any limit; a small one keeps the tests short.
 LIMITS = Limits(seconds_per_page=8.0)
@@ -56,8 +56,8 @@ def command_line(pid: str) -> bytes:
         return b""
 
 
-@pytest.mark.parametrize("case", hostile.HOSTILE, ids=lambda case: case.name)
-def test_a_hostile_file_ends_as_named(tmp_path: Path, case: hostile.Hostile) -> None:
+@pytest.mark.parametrize("case", hostile_files.HOSTILE, ids=lambda case: case.name)
+def test_a_hostile_file_ends_as_named(tmp_path: Path, case: hostile_files.Hostile) -> None:
     path = write(tmp_path, case.build(), case.name)
 
     if case.ends == "read":
@@ -71,25 +71,25 @@ def test_a_hostile_file_ends_as_named(tmp_path: Path, case: hostile.Hostile) -> 
 
 
 def test_the_worker_reads_on_after_a_bomb(tmp_path: Path) -> None:
-    bomb = next(case for case in hostile.HOSTILE if case.name == "form_bomb.pdf")
+    bomb = next(case for case in hostile_files.HOSTILE if case.name == "form_bomb.pdf")
     with pytest.raises(InputRefused):
         read(write(tmp_path, bomb.build(), "bomb"))
 
-    (page,) = read(write(tmp_path, hostile.note_pdf()))
+    (page,) = read(write(tmp_path, hostile_files.note_pdf()))
 
-    assert page.text.startswith(hostile.NOTE[0])
+    assert page.text.startswith(hostile_files.NOTE[0])
 
 
 @pytest.mark.parametrize("how", ["white", "off", "under", "mode", "tiny"])
 def test_text_that_paper_would_not_show_is_left_out_and_flagged(tmp_path: Path, how: str) -> None:
-    (page,) = read(write(tmp_path, hostile.hidden_text(how)))
+    (page,) = read(write(tmp_path, hostile_files.hidden_text(how)))
 
-    assert page.text == "\n".join(hostile.NOTE)
+    assert page.text == "\n".join(hostile_files.NOTE)
     assert page.warnings == (HIDDEN_TEXT,)
 
 
 def test_a_damaged_page_leaves_its_neighbours_readable(tmp_path: Path) -> None:
-    pages = read(write(tmp_path, hostile.one_damaged_page()))
+    pages = read(write(tmp_path, hostile_files.one_damaged_page()))
 
     assert [page.source for page in pages] == ["text_layer", "damaged", "text_layer"]
     assert pages[1].damage is not None
@@ -97,7 +97,7 @@ def test_a_damaged_page_leaves_its_neighbours_readable(tmp_path: Path) -> None:
 
 
 def test_a_page_whose_content_is_cut_off_is_damaged_and_never_blank(tmp_path: Path) -> None:
-    pages = read(write(tmp_path, hostile.truncated_pdf(10, 0.65)))
+    pages = read(write(tmp_path, hostile_files.truncated_pdf(10, 0.65)))
 
     assert [page.number for page in pages] == list(range(1, 11))
     assert {page.source for page in pages} == {"text_layer", "damaged"}
@@ -105,7 +105,7 @@ def test_a_page_whose_content_is_cut_off_is_damaged_and_never_blank(tmp_path: Pa
 
 
 def test_the_lost_rest_of_a_tiff_is_a_damaged_page(tmp_path: Path) -> None:
-    truncated = next(case for case in hostile.HOSTILE if case.name == "truncated.tiff")
+    truncated = next(case for case in hostile_files.HOSTILE if case.name == "truncated.tiff")
 
     pages = read(write(tmp_path, truncated.build()))
 
@@ -114,7 +114,7 @@ def test_the_lost_rest_of_a_tiff_is_a_damaged_page(tmp_path: Path) -> None:
 
 
 def test_a_blank_page_is_known_as_blank(tmp_path: Path) -> None:
-    blank = next(case for case in hostile.HOSTILE if case.name == "blank.pdf")
+    blank = next(case for case in hostile_files.HOSTILE if case.name == "blank.pdf")
 
     (page,) = read(write(tmp_path, blank.build()))
 
@@ -122,14 +122,14 @@ def test_a_blank_page_is_known_as_blank(tmp_path: Path) -> None:
 
 
 def test_a_page_count_above_the_cap_is_refused_before_any_page_is_read(tmp_path: Path) -> None:
-    path = write(tmp_path, hostile.note_pdf(4))
+    path = write(tmp_path, hostile_files.note_pdf(4))
 
     with pytest.raises(InputRefused, match="4 pages, 3 are allowed"):
         probe(path, Limits(max_pages=3))
 
 
 def test_a_file_above_the_byte_limit_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, hostile.note_pdf())
+    path = write(tmp_path, hostile_files.note_pdf())
 
     with pytest.raises(InputRefused) as refused:
         probe(path, Limits(max_bytes=10))
@@ -137,7 +137,7 @@ def test_a_file_above_the_byte_limit_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_lying_page_count_is_counted(tmp_path: Path) -> None:
-    lies = next(case for case in hostile.HOSTILE if case.name == "count_lies.pdf")
+    lies = next(case for case in hostile_files.HOSTILE if case.name == "count_lies.pdf")
 
     found = probe(write(tmp_path, lies.build()), LIMITS)
 
@@ -145,7 +145,7 @@ def test_a_lying_page_count_is_counted(tmp_path: Path) -> None:
 
 
 def test_an_abandoned_iterator_leaves_no_child(tmp_path: Path) -> None:
-    pages = read_pages(write(tmp_path, hostile.note_pdf(5)), 1, 5, LIMITS)
+    pages = read_pages(write(tmp_path, hostile_files.note_pdf(5)), 1, 5, LIMITS)
     next(pages)
 
     pages.close()  # type: ignore[attr-defined]
@@ -154,7 +154,7 @@ def test_an_abandoned_iterator_leaves_no_child(tmp_path: Path) -> None:
 
 
 def test_a_child_killed_from_outside_is_replaced_once_and_no_page_is_lost(tmp_path: Path) -> None:
-    pages = read_pages(write(tmp_path, hostile.note_pdf(400)), 1, 400, LIMITS)
+    pages = read_pages(write(tmp_path, hostile_files.note_pdf(400)), 1, 400, LIMITS)
     numbers = [next(pages).number]
 
     os.kill(int(children()[0]), signal.SIGKILL)
@@ -167,7 +167,7 @@ def test_a_child_that_hangs_is_killed_at_its_deadline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watchdog, "_PATIENCE", 1)
-    path = write(tmp_path, hostile.note_pdf(2000))
+    path = write(tmp_path, hostile_files.note_pdf(2000))
     pages = read_pages(path, 1, 2000, Limits(seconds_per_page=2.0))
     next(pages)
 
@@ -180,7 +180,9 @@ def test_a_child_that_hangs_is_killed_at_its_deadline(
 
 
 def test_a_child_that_a_crowded_host_starves_is_given_more_time(tmp_path: Path) -> None:
-    pages = read_pages(write(tmp_path, hostile.note_pdf(400)), 1, 400, Limits(seconds_per_page=1.0))
+    pages = read_pages(
+        write(tmp_path, hostile_files.note_pdf(400)), 1, 400, Limits(seconds_per_page=1.0)
+    )
     numbers = [next(pages).number]
     child = int(children()[0])
 
@@ -202,7 +204,7 @@ def test_a_missing_file_is_our_fault_and_not_the_records(tmp_path: Path) -> None
 
 def test_the_child_gets_no_key_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "secret-of-the-worker")
-    pages = read_pages(write(tmp_path, hostile.note_pdf(400)), 1, 400, LIMITS)
+    pages = read_pages(write(tmp_path, hostile_files.note_pdf(400)), 1, 400, LIMITS)
     next(pages)
 
     environment = Path(f"/proc/{children()[0]}/environ").read_bytes()
@@ -213,7 +215,7 @@ def test_the_child_gets_no_key_of_ours(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_child_dies_with_its_parent(tmp_path: Path) -> None:
-    path = write(tmp_path, hostile.note_pdf(2000))
+    path = write(tmp_path, hostile_files.note_pdf(2000))
     script = textwrap.dedent(
         """
         import sys, os

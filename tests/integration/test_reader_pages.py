@@ -19,7 +19,7 @@ from pipeline.documents.reader import (
     read_pages,
     render_page,
 )
-from tests import hostile
+from tests.support import hostile_files
 
 ROWS = (
     "Northgate Reference Laboratory",
@@ -65,10 +65,10 @@ def pdf_of(image: Image.Image, *, header: str = "", invisible: str = "") -> byte
 
 
 def test_a_text_page_comes_with_rows_and_boxes(tmp_path: Path) -> None:
-    page = read_one(tmp_path, hostile.note_pdf())
+    page = read_one(tmp_path, hostile_files.note_pdf())
 
     assert page.source == "text_layer"
-    assert page.text == "\n".join((*hostile.NOTE, "Page 1"))
+    assert page.text == "\n".join((*hostile_files.NOTE, "Page 1"))
     assert page.ocr_confidence is None
     glucose = next(word for word in page.words if page.text[word.start : word.end] == "Glucose")
     assert glucose.x0 == pytest.approx(72 / page.width, abs=0.01)
@@ -76,7 +76,7 @@ def test_a_text_page_comes_with_rows_and_boxes(tmp_path: Path) -> None:
 
 
 def test_a_chunk_yields_its_own_pages_and_stops_at_the_last(tmp_path: Path) -> None:
-    path = write(tmp_path, hostile.note_pdf(5))
+    path = write(tmp_path, hostile_files.note_pdf(5))
 
     pages = list(read_pages(path, 4, 50))
 
@@ -98,7 +98,7 @@ def test_a_filled_form_field_is_part_of_the_text(tmp_path: Path) -> None:
 
 def test_a_rotated_pdf_page_has_boxes_of_the_page_as_displayed(tmp_path: Path) -> None:
     turned = io.BytesIO()
-    with pikepdf.open(io.BytesIO(hostile.note_pdf())) as file:
+    with pikepdf.open(io.BytesIO(hostile_files.note_pdf())) as file:
         file.pages[0].rotate(90, relative=False)
         file.save(turned)
 
@@ -106,7 +106,7 @@ def test_a_rotated_pdf_page_has_boxes_of_the_page_as_displayed(tmp_path: Path) -
 
     assert page.width > page.height
     assert page.rotation == 270
-    assert page.text.startswith(hostile.NOTE[0])
+    assert page.text.startswith(hostile_files.NOTE[0])
     first = page.words[0]
     assert first.x0 > 0.8
     assert first.y1 - first.y0 > first.x1 - first.x0
@@ -114,7 +114,7 @@ def test_a_rotated_pdf_page_has_boxes_of_the_page_as_displayed(tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", ["PNG", "TIFF", "JPEG"])
 def test_a_scanned_image_is_read_with_confidences(tmp_path: Path, kind: str) -> None:
-    page = read_one(tmp_path, hostile.encoded(hostile.scan(ROWS), kind))
+    page = read_one(tmp_path, hostile_files.encoded(hostile_files.scan(ROWS), kind))
 
     assert page.source == "ocr"
     assert page.text.splitlines() == list(ROWS)
@@ -127,17 +127,17 @@ def test_a_scanned_image_is_read_with_confidences(tmp_path: Path, kind: str) -> 
 def test_two_columns_of_a_scan_are_read_one_after_the_other(tmp_path: Path) -> None:
     left = ("The patient reports that the cough", "has settled and that she sleeps", *FILLER)
     right = ("She takes metformin twice daily", "with food and without side effects", *FILLER)
-    sheet = hostile.scan(left, size=28)
-    sheet.paste(hostile.scan(right, size=28).crop((100, 0, 900, 2200)), (900, 0))
+    sheet = hostile_files.scan(left, size=28)
+    sheet.paste(hostile_files.scan(right, size=28).crop((100, 0, 900, 2200)), (900, 0))
 
-    page = read_one(tmp_path, hostile.encoded(sheet, "PNG"))
+    page = read_one(tmp_path, hostile_files.encoded(sheet, "PNG"))
 
     assert page.text.splitlines()[:2] == list(left[:2])
 
 
 def test_each_tiff_frame_is_a_page(tmp_path: Path) -> None:
-    frames = [hostile.scan(ROWS), Image.new("L", (1700, 2200), 255)]
-    content = hostile.encoded(frames[0], "TIFF", save_all=True, append_images=frames[1:])
+    frames = [hostile_files.scan(ROWS), Image.new("L", (1700, 2200), 255)]
+    content = hostile_files.encoded(frames[0], "TIFF", save_all=True, append_images=frames[1:])
     path = write(tmp_path, content)
 
     pages = list(read_pages(path, 1, 2))
@@ -148,9 +148,9 @@ def test_each_tiff_frame_is_a_page(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("turn", [90, 180, 270])
 def test_a_page_scanned_the_wrong_way_up_is_read_upright(tmp_path: Path, turn: int) -> None:
-    sideways = hostile.scan(ROWS * 3).rotate(turn, expand=True)
+    sideways = hostile_files.scan(ROWS * 3).rotate(turn, expand=True)
 
-    page = read_one(tmp_path, hostile.encoded(sideways, "PNG"))
+    page = read_one(tmp_path, hostile_files.encoded(sideways, "PNG"))
 
     assert page.rotation == turn
     assert page.text.splitlines()[1] == ROWS[1]
@@ -167,19 +167,19 @@ def test_a_page_scanned_the_wrong_way_up_is_read_upright(tmp_path: Path, turn: i
 
 
 def test_a_skewed_and_speckled_scan_keeps_its_rows(tmp_path: Path) -> None:
-    worn = hostile.noisy(hostile.scan(ROWS).rotate(1.5, fillcolor=255))
+    worn = hostile_files.noisy(hostile_files.scan(ROWS).rotate(1.5, fillcolor=255))
 
-    page = read_one(tmp_path, hostile.encoded(worn, "PNG"))
+    page = read_one(tmp_path, hostile_files.encoded(worn, "PNG"))
 
     assert len(page.text.splitlines()) == len(ROWS)
 
 
 def test_a_wrong_number_of_a_worn_scan_is_never_confident(tmp_path: Path) -> None:
     truth = {word for row in ROWS for word in row.split()}
-    small = hostile.scan(ROWS, size=22)
-    worn = hostile.noisy(small.resize((1020, 1320)).resize((1700, 2200)))
+    small = hostile_files.scan(ROWS, size=22)
+    worn = hostile_files.noisy(small.resize((1020, 1320)).resize((1700, 2200)))
 
-    page = read_one(tmp_path, hostile.encoded(worn, "PNG"))
+    page = read_one(tmp_path, hostile_files.encoded(worn, "PNG"))
 
     for word in page.words:
         read = page.text[word.start : word.end]
@@ -189,23 +189,27 @@ def test_a_wrong_number_of_a_worn_scan_is_never_confident(tmp_path: Path) -> Non
 
 
 def test_a_fax_with_flat_pixels_is_stretched_before_it_is_read(tmp_path: Path) -> None:
-    fax = hostile.scan(ROWS, size=40).resize((1700, 1100)).convert("1")
+    fax = hostile_files.scan(ROWS, size=40).resize((1700, 1100)).convert("1")
 
-    page = read_one(tmp_path, hostile.encoded(fax, "TIFF", compression="group3", dpi=(204, 98)))
+    page = read_one(
+        tmp_path, hostile_files.encoded(fax, "TIFF", compression="group3", dpi=(204, 98))
+    )
 
     assert page.height > 2200
     assert "Glucose 110" in page.text
 
 
 def test_a_scan_in_a_pdf_is_read_from_its_image(tmp_path: Path) -> None:
-    page = read_one(tmp_path, pdf_of(hostile.scan(ROWS)))
+    page = read_one(tmp_path, pdf_of(hostile_files.scan(ROWS)))
 
     assert page.source == "ocr"
     assert page.text.splitlines() == list(ROWS)
 
 
 def test_a_fax_header_over_a_scan_does_not_pass_for_its_text(tmp_path: Path) -> None:
-    page = read_one(tmp_path, pdf_of(hostile.scan(ROWS), header="FROM NORTHGATE CLINIC PAGE 1"))
+    page = read_one(
+        tmp_path, pdf_of(hostile_files.scan(ROWS), header="FROM NORTHGATE CLINIC PAGE 1")
+    )
 
     assert page.source == "ocr"
     assert "Glucose 110 mg/dL" in page.text
@@ -213,7 +217,7 @@ def test_a_fax_header_over_a_scan_does_not_pass_for_its_text(tmp_path: Path) -> 
 
 
 def test_a_scanners_invisible_text_gives_way_to_our_own_reading(tmp_path: Path) -> None:
-    page = read_one(tmp_path, pdf_of(hostile.scan(ROWS), invisible="Glucose 11O mg/dL DNR"))
+    page = read_one(tmp_path, pdf_of(hostile_files.scan(ROWS), invisible="Glucose 11O mg/dL DNR"))
 
     assert page.source == "ocr"
     assert "DNR" not in page.text
@@ -221,7 +225,7 @@ def test_a_scanners_invisible_text_gives_way_to_our_own_reading(tmp_path: Path) 
 
 
 def test_a_page_is_rendered_as_png_for_the_console(tmp_path: Path) -> None:
-    path = write(tmp_path, hostile.note_pdf(2))
+    path = write(tmp_path, hostile_files.note_pdf(2))
 
     image = Image.open(io.BytesIO(render_page(path, 2, dpi=50)))
 
@@ -230,7 +234,7 @@ def test_a_page_is_rendered_as_png_for_the_console(tmp_path: Path) -> None:
 
 
 def test_a_page_that_the_file_has_not_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, hostile.note_pdf())
+    path = write(tmp_path, hostile_files.note_pdf())
 
     with pytest.raises(InputRefused):
         render_page(path, 2)

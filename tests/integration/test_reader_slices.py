@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from pipeline.documents.reader import InputRefused, Limits, MediaType, read_pages, slice_pages
-from tests import hostile
-from tests.hostile import HOSTILE, Hostile
+from tests.support import hostile_files
+from tests.support.hostile_files import HOSTILE, Hostile
 
 SECRET = "Zebedee"
 
@@ -107,7 +107,7 @@ def _helvetica(file: pikepdf.Pdf) -> pikepdf.Object:
 
 
 def test_a_slice_reads_as_its_pages_do_in_the_order_asked_for(tmp_path: Path) -> None:
-    path = write(tmp_path, hostile.note_pdf(6))
+    path = write(tmp_path, hostile_files.note_pdf(6))
     whole = texts(path)
 
     (cut,) = slice_pages(path, [5, 2])
@@ -128,13 +128,13 @@ def test_nothing_of_another_page_is_in_a_slice(tmp_path: Path) -> None:
 
 
 def test_the_same_pages_are_the_same_bytes(tmp_path: Path) -> None:
-    path = write(tmp_path, hostile.note_pdf(3))
+    path = write(tmp_path, hostile_files.note_pdf(3))
 
     assert slice_pages(path, [1, 3]) == slice_pages(path, [1, 3])
 
 
 def test_each_frame_of_a_tiff_is_a_jpeg_without_its_tags(tmp_path: Path) -> None:
-    frames = [hostile.scan(), hostile.scan(["Second frame of the fax"])]
+    frames = [hostile_files.scan(), hostile_files.scan(["Second frame of the fax"])]
     buffer = io.BytesIO()
     frames[0].save(
         buffer, "TIFF", save_all=True, append_images=frames[1:], description=SECRET, dpi=(200, 200)
@@ -151,7 +151,7 @@ def test_each_frame_of_a_tiff_is_a_jpeg_without_its_tags(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("pages", [[0], [4], [1, 4]])
 def test_a_page_that_the_file_has_not_is_refused(tmp_path: Path, pages: list[int]) -> None:
-    path = write(tmp_path, hostile.note_pdf(3))
+    path = write(tmp_path, hostile_files.note_pdf(3))
 
     with pytest.raises(InputRefused) as refused:
         slice_pages(path, pages)
@@ -160,7 +160,7 @@ def test_a_page_that_the_file_has_not_is_refused(tmp_path: Path, pages: list[int
 
 
 def test_no_page_is_no_slice(tmp_path: Path) -> None:
-    assert slice_pages(write(tmp_path, hostile.note_pdf()), []) == ()
+    assert slice_pages(write(tmp_path, hostile_files.note_pdf()), []) == ()
 
 
 @pytest.mark.parametrize("case", HOSTILE, ids=lambda case: case.name)

@@ -23,7 +23,7 @@ from pipeline.operations import services
 from pipeline.queueing import queues, reconciler, rq_registries
 from pipeline.queueing.queues import entry_id, push
 from pipeline.transitions import Lease, claim, complete_step, fenced, heartbeat
-from tests.rows import a_job, an_encounter, crashes_of
+from tests.support.rows import a_job, an_encounter, crashes_of
 
 QUEUE = "rq:queue:pass1"
 

@@ -1,6 +1,6 @@
 """Every URL of the admin site by every kind of person: who gets in, and that looking is harmless.
 
-The table is `tests/doors.py`; a URL that the resolver has and the table has not fails here.
+The table is `tests/support/url_matrix.py`. A URL that the resolver has and the table lacks fails.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from observability.permissions import Right, Role
-from tests.deeds import deeds
-from tests.doors import (
+from tests.support.audit_rows import deeds
+from tests.support.url_matrix import (
     ANONYMOUS,
     AUDIT,
     NOBODY,

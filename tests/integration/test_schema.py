@@ -13,8 +13,8 @@ from django.apps import apps
 from django.db import models
 
 from pipeline.models import PendingEncounter
-from tests import records
-from tests.records import rows
+from tests.support import records
+from tests.support.records import rows
 
 # The records of this module are run once, by one worker of the suite.
 pytestmark = pytest.mark.xdist_group("schema")

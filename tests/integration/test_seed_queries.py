@@ -16,8 +16,8 @@ import pytest
 from django.db import transaction
 
 from pipeline.models import Batch, Encounter, EncounterResult, Entity, ShellFile
-from tests import records
-from tests.records import rows
+from tests.support import records
+from tests.support.records import rows
 
 # The records of this module are run once, by one worker of the suite.
 pytestmark = pytest.mark.xdist_group("seed_queries")

@@ -18,9 +18,9 @@ from pipeline.operations import services
 from pipeline.ratelimit import Gate
 from pipeline.stages.intake import Received
 from pipeline.workers import run_step
-from tests import records
-from tests.running import astray
-from tests.short_records import short_record
+from tests.support import records
+from tests.support.record_runs import astray
+from tests.support.short_records import short_record
 
 pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("splitting")]
 

@@ -17,7 +17,7 @@ from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, Chunk, DiscoverySession, EncounterResult, Job, Session
 from pipeline.transitions import Lease, claim, fenced
-from tests.rows import a_job, an_encounter, crashes_of
+from tests.support.rows import a_job, an_encounter, crashes_of
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from pipeline.models import Batch, Job
 from pipeline.workers import run_step
-from tests import records
-from tests.short_records import short_record
+from tests.support import records
+from tests.support.short_records import short_record
 
 FEW, MANY = 20, 40
 NOT_COUNTED = (

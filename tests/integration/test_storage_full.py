@@ -12,8 +12,8 @@ from django.conf import settings
 
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.models import Job, ShellFile
-from tests import records
-from tests.short_records import short_record
+from tests.support import records
+from tests.support.short_records import short_record
 
 ROOM = 512
 """Bytes of a file that can be written; the record has more."""

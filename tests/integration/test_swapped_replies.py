@@ -12,9 +12,9 @@ import pytest
 from pipeline.models import Batch, Entity, Job
 from pipeline.providers.prompts import Question
 from pipeline.workers import run_step
-from tests import records
-from tests.lying_model import lying_model
-from tests.short_records import DRUG, PATIENT, short_record
+from tests.support import records
+from tests.support.lying_model import lying_model
+from tests.support.short_records import DRUG, PATIENT, short_record
 
 pytestmark = pytest.mark.django_db
 

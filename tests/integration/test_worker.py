@@ -25,17 +25,17 @@ from medproc.env import PROJECT_ROOT
 from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry, StepQueue, entry_id, queue_depths
 from pipeline.workers.rq_worker import Worker
-from tests import fixtures_jobs
-from tests.redis_contents import everything
-from tests.workers import WorkerCommand, is_alive, until
+from tests.support import jobs
+from tests.support.redis_contents import everything
+from tests.support.workers import WorkerCommand, is_alive, until
 
 StartWorker = Callable[..., WorkerCommand]
-CALL = b'["tests.fixtures_jobs.run_step", null, ["pass1"], {}]'
+CALL = b'["tests.support.jobs.run_step", null, ["pass1"], {}]'
 
 
 @pytest.fixture(autouse=True)
 def _steps_are_fixtures(redis_db: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StepEntry, "entry_point", "tests.fixtures_jobs.run_step")
+    monkeypatch.setattr(StepEntry, "entry_point", "tests.support.jobs.run_step")
 
 
 def wake(step: str, number: int = 1) -> str:
@@ -262,8 +262,8 @@ def test_a_failed_step_leaves_no_value_in_redis_and_none_in_the_log(
     kept, printed = everything(redis_db), worker.printed()
     for text in (kept, printed):
         assert entry in text
-        assert "PipelineError [DB_ERROR] from JSONDecodeError at tests.fixtures_jobs.fail" in text
-        assert not [word for word in fixtures_jobs.PATIENT.split() if word in text]
+        assert "PipelineError [DB_ERROR] from JSONDecodeError at tests.support.jobs.fail" in text
+        assert not [word for word in jobs.PATIENT.split() if word in text]
     assert 0 < int(redis_db.ttl(f"rq:job:{entry}")) <= queues.FAILURE_TTL_S
 
 
@@ -288,7 +288,7 @@ def test_redis_holds_only_ids_and_times_while_a_step_runs(
 
     held = everything(redis_db)
 
-    for known in (entry, began["identity"], "tests.fixtures_jobs.run_step", "pages"):
+    for known in (entry, began["identity"], "tests.support.jobs.run_step", "pages"):
         held = held.replace(known, "")
     # No word of four letters and more, once hexadecimal ids are out of the way, but RQ's own.
     words = set(re.findall(r"[A-Za-z_]{4,}", re.sub(r"\b[0-9a-f]{32}\b", "", held)))

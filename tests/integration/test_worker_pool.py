@@ -16,14 +16,14 @@ from rq.utils import as_text
 from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry, entry_id, queue_depths
 from pipeline.workers.pool import BACKOFF_CAP_S, STEADY_S, Seat
-from tests.workers import WorkerCommand, is_alive, until
+from tests.support.workers import WorkerCommand, is_alive, until
 
 StartWorker = Callable[..., WorkerCommand]
 
 
 @pytest.fixture(autouse=True)
 def _steps_are_fixtures(redis_db: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StepEntry, "entry_point", "tests.fixtures_jobs.run_step")
+    monkeypatch.setattr(StepEntry, "entry_point", "tests.support.jobs.run_step")
 
 
 def wake(step: str) -> str:

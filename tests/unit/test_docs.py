@@ -15,7 +15,7 @@ from gemini_emulator.request_log import LogLine
 from medproc.env import PROJECT_ROOT, Environment
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.states import JobStatus, ShellFileStatus
-from tests.fault_matrix import MATRIX, Row
+from tests.support.fault_matrix import MATRIX, Row
 
 DOCS = PROJECT_ROOT / "docs"
 DOCUMENTS = [PROJECT_ROOT / "README.md", PROJECT_ROOT / "samples/README.md", *DOCS.glob("*.md")]

@@ -20,7 +20,7 @@ from gemini_emulator.limits import Limits
 from pipeline.providers.json_schema import wire_schema
 from pipeline.providers.prompts import read_prompt
 from pipeline.providers.schemas import EntityReply
-from tests.emulation import entities_request
+from tests.support.emulator import entities_request
 
 
 def call(

@@ -25,7 +25,7 @@ from pipeline.execution.fanout import (
     Succeeded,
     Tick,
 )
-from tests.simulated_run import BROKEN, Run, Steps, once
+from tests.support.simulated_run import BROKEN, Run, Steps, once
 
 
 def test_a_run_ends_when_every_item_has_succeeded() -> None:

@@ -25,7 +25,7 @@ from pipeline.execution.fanout import (
     Tick,
 )
 from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecutor
-from tests.simulated_run import BROKEN, Run, Steps, once
+from tests.support.simulated_run import BROKEN, Run, Steps, once
 
 
 def test_a_stop_lets_calls_in_flight_finish_and_returns_the_rest() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.providers.gemini import GeminiProvider
-from tests.emulation import MODEL, entities_request
+from tests.support.emulator import MODEL, entities_request
 
 GATEWAY = "<html><body>Défaut de la passerelle</body></html>"
 NOT_GZIP = b"no archive"

@@ -21,7 +21,7 @@ from pipeline.documents.reader import (
     sniff,
 )
 from pipeline.documents.reader.blank import is_uniform
-from tests import hostile
+from tests.support import hostile_files
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_one_typed_character_makes_a_page_not_blank() -> None:
 
 
 def test_a_scan_is_not_uniform() -> None:
-    assert not is_uniform(hostile.scan())
+    assert not is_uniform(hostile_files.scan())
 
 
 def test_what_the_reader_exports_exists() -> None:

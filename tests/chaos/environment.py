@@ -1,0 +1,213 @@
+"""A house to break things in: servers, provider, clock and workers of its own, all of them real.
+
+Imports the embedded servers and the helpers of the tests; Django only after `house` has set the
+environment. A lease lasts three seconds and the clock ticks each 0.75 s, as of `TIME_SCALE`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from medproc import embedded
+from medproc.embedded import Places
+from medproc.env import Environment
+
+if TYPE_CHECKING:
+    from gemini_emulator import Emulator
+    from pipeline.models import Job
+    from pipeline.stages.intake import Received
+    from tests.support.workers import Nursery, WorkerCommand
+
+T = TypeVar("T")
+
+TIME_SCALE = 0.05
+LEASE_S, RECONCILE_S = 60.0, 15.0
+PATIENT_LEASE_S = 600.0
+"""Half a minute here: where a server is away and no worker dies, no lease runs out."""
+PATIENCE_S = 300.0
+VISITS = (4, 6, 8)
+"""The records are of these sizes; those of one size differ in nothing but their names."""
+SHORT = "outages"
+"""The scene that plays one trouble after the other."""
+SETTINGS: Mapping[str, Any] = {
+    "DEBUG": False,
+    "SECRET_KEY": "for-rehearsals-only-" + "0" * 50,
+    "MEDPROC_PROVIDER": "gemini",
+    "GEMINI_RPM": 1_000_000,
+    "GEMINI_TPM": 1_000_000_000,
+    "TIME_SCALE": TIME_SCALE,
+    "LEASE_S": LEASE_S,
+    "RECONCILE_S": RECONCILE_S,
+    "RETRY_DELAY_S": 20,
+    # A minute here: a busy machine is not what is tried.
+    "CALL_DEADLINE_S": 1200,
+    "STEP_DEADLINE_MIN_S": 6000,
+    "PASS05_CHUNK_PAGES": 2,
+    "PASS1_CONCURRENCY_LIMIT": 2,
+    "PASS1_BATCH_MIN_PAGES": 1,
+    "PASS1_BATCH_MAX_PAGES": 1,
+    "PASS1_BATCH_HARD_CEILING": 1,
+}
+
+
+@dataclass
+class House:
+    """What runs, and the records that were handed in."""
+
+    places: Places
+    emulator: Emulator
+    nursery: Nursery
+    folder: Path
+    received: list[Received] = field(default_factory=list)
+    references: list[Received] = field(default_factory=list)
+    """One record of each size, which met with nothing."""
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    @contextmanager
+    def workers(
+        self,
+        seats: int = 4,
+        *,
+        nursery: Nursery | None = None,
+        file_bytes: int | None = None,
+        **settings: Any,
+    ) -> Iterator[WorkerCommand]:
+        """Run a pool of so many workers, each for every pass, with settings of its own."""
+        folder = self.folder / f"pool-{next(self._numbers)}"
+        folder.mkdir()
+        queues = ("--queues", "pass1", "pass05", "pages", "--workers", str(seats))
+        pool = (nursery or self.nursery).start(
+            folder, "", "rqworker-pool", *queues, file_bytes=file_bytes, settings=settings
+        )
+        try:
+            yield pool
+        finally:
+            pool.send()
+            pool.finish()
+
+    def submit(self, visits: int | None = None) -> Received:
+        """Hand in the next record, as often as it takes: its key makes it one record."""
+        from pipeline.operations import services
+        from pipeline.stages.intake import Submission
+
+        number = next(self._numbers)
+        size = visits or VISITS[number % len(VISITS)]
+        submission = Submission(
+            path=self.folder / f"{size}.pdf",
+            filename=f"record-{number}.pdf",
+            idempotency_key=f"record-{number}",
+        )
+        received = tried(lambda: services.record_submit(submission))
+        self.received.append(received)
+        return received
+
+    def keep_coming(self, count: int) -> None:
+        """Hand in as many records as it takes for so many to be under way."""
+        for _ in range(count - len(self.open_jobs())):
+            self.submit()
+
+    def jobs(self, received: Sequence[Received] | None = None) -> list[Job]:
+        """Give the jobs of these records, or of all, as they stand."""
+        from pipeline.models import Job
+
+        ids = [each.job_id for each in (self.received if received is None else received)]
+        return tried(lambda: list(Job.objects.filter(id__in=ids)))
+
+    def open_jobs(self) -> list[Job]:
+        """Give the jobs that have not ended."""
+        from pipeline.core.states import JOB_TERMINAL
+
+        return [job for job in self.jobs() if job.status not in JOB_TERMINAL]
+
+    def in_the_middle(self) -> None:
+        """Wait until calls of Pass 1 run, and some have been answered and stored."""
+        from pipeline.models import Batch
+        from tests.support.workers import until
+
+        files = [each.shell_file_id for each in self.received]
+        rows = Batch.objects.filter(processing_session__shell_file__in=files)
+        done = rows.filter(status="succeeded").count()
+        until(lambda: rows.filter(status="succeeded").count() > done, PATIENCE_S)
+
+
+def tried(act: Callable[[], T]) -> T:
+    """Do something again until PostgreSQL answers."""
+    from django.db import InterfaceError, OperationalError, connection
+
+    from tests.support.workers import until
+
+    found: list[T] = []
+
+    def has_answered() -> bool:
+        try:
+            found.append(act())
+        except (OperationalError, InterfaceError):
+            connection.close()
+        return bool(found)
+
+    until(has_answered, PATIENCE_S)
+    return found[0]
+
+
+def lasting(seconds: float) -> None:
+    """Let a trouble last so long: its length is what is tried, and there is nothing to wait for."""
+    time.sleep(seconds)
+
+
+@contextmanager
+def house(seed: int, latency: str) -> Iterator[House]:
+    """Build it in this process, which must not have set Django up; gone at the end."""
+    places = embedded.throw_away_places()
+    folder = Path(tempfile.mkdtemp(prefix="chaos-"))
+    for name in Environment.model_fields:
+        os.environ.pop(name, None)
+    os.environ.update(
+        {name: str(value) for name, value in SETTINGS.items()},
+        DATABASE_URL=places.database_url,
+        REDIS_URL=places.redis_url,
+        MEDPROC_DATA_DIR=str(folder / "var"),
+        DJANGO_SETTINGS_MODULE="medproc.settings",
+    )
+    try:
+        # Durable, as where it counts: a server that is killed keeps what it has said it keeps.
+        embedded.up(places)
+        from gemini_emulator import Emulator
+
+        with Emulator(latency=latency, seed=seed) as emulator:
+            os.environ["GEMINI_BASE_URL"] = emulator.url
+            yield from _set_up(places, folder, emulator)
+    finally:
+        embedded.throw_away(places)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _set_up(places: Places, folder: Path, emulator: Emulator) -> Iterator[House]:
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    call_command("migrate", verbosity=0, interactive=False)
+    from pipeline.queueing.queues import RUN_STEP
+    from tests.support.short_records import short_record
+    from tests.support.workers import Nursery
+
+    for visits in VISITS:
+        short_record(folder / f"{visits}.pdf", visits)
+    nursery = Nursery(RUN_STEP)
+    clock_folder = folder / "clock"
+    clock_folder.mkdir()
+    clock = nursery.start(clock_folder, "", "rqcron")
+    try:
+        yield House(places=places, emulator=emulator, nursery=nursery, folder=folder)
+    finally:
+        clock.stop()
+        nursery.close()

@@ -1,0 +1,185 @@
+"""The scenes: which server is taken away, how, and for how long, while records are under way.
+
+Imports `house`, `proof` and `kills`. In each, records are handed in before and while it lasts, and
+each of them must complete, or fail and say why.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.db import connection
+
+from medproc import embedded
+from medproc.embedded import postgres, valkey
+from tests.chaos.environment import PATIENT_LEASE_S, SHORT, House, lasting, tried
+from tests.chaos.kills import kill_loop
+from tests.chaos.lossy_proxy import LossyProxy
+from tests.chaos.proof import Ledger
+from tests.support.workers import Nursery, until
+
+Scene = Callable[[House], dict[str, Any]]
+Trouble = Callable[[House], AbstractContextManager[None]]
+
+AWAY_S = 5.0
+FULL_S = 2.0
+OPEN = 4
+"""Records under way at any moment."""
+BETWEEN_RESTARTS_S = 2.0
+PUBLISHES, ENDS_A_STEP = b'"char_start"', b'"completed_steps" + 1'
+"""What only the transaction says that shows an encounter, and the one that ends a step."""
+
+
+def scenes(*, kills: int, seconds: float, seed: int) -> Mapping[str, Scene]:
+    """Give every scene by its name."""
+    restarted = partial(_restarted, seconds=seconds)
+    return {
+        "kills": lambda house: kill_loop(house, kills, seed),
+        "redis-stopped": lambda house: _through(house, _stopped),
+        "redis-paused": lambda house: _through(house, _paused),
+        "redis-emptied": lambda house: _through(house, _emptied),
+        "redis-full": lambda house: _through(house, _redis_full),
+        "postgres-restarts": lambda house: _through(house, restarted),
+        "disk-full": lambda house: _through(house, _disk_full, file_bytes=0),
+        "lost-replies": _lost_replies,
+        SHORT: lambda house: _through(house, _stopped, _paused, _emptied, restarted, _disk_full),
+    }
+
+
+def _through(house: House, *troubles: Trouble, file_bytes: int | None = None) -> dict[str, Any]:
+    """Have each trouble in mid-job; a record that is handed in meanwhile runs after it at latest.
+
+    `file_bytes` is what the workers can write to a file: nothing, where their disk is full too.
+    """
+    ledger = Ledger(house)
+    with house.workers(LEASE_S=PATIENT_LEASE_S, file_bytes=file_bytes):
+        for trouble in troubles:
+            house.keep_coming(OPEN - 1)
+            house.in_the_middle()
+            with trouble(house):
+                house.submit()
+                ledger.look()
+        return ledger.close(may_fail=True)
+
+
+@contextmanager
+def _stopped(house: House) -> Iterator[None]:
+    valkey.shut_down(house.places)
+    yield
+    lasting(AWAY_S)
+    embedded.up(house.places, with_postgres=False)
+
+
+@contextmanager
+def _paused(house: House) -> Iterator[None]:
+    pid = valkey.running_pid(house.places)
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    yield
+    lasting(AWAY_S)
+    os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def _emptied(house: House) -> Iterator[None]:
+    pid = valkey.running_pid(house.places)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: valkey.running_pid(house.places) is None)
+    shutil.rmtree(house.places.valkey_data)
+    yield
+    embedded.up(house.places, with_postgres=False)
+
+
+@contextmanager
+def _redis_full(house: House) -> Iterator[None]:
+    with redis.Redis.from_url(str(settings.REDIS_URL)) as client:
+        client.config_set("maxmemory", 1)
+        yield
+        lasting(FULL_S)
+        client.config_set("maxmemory", 0)
+
+
+@contextmanager
+def _restarted(house: House, seconds: float) -> Iterator[None]:
+    """Restart PostgreSQL every few seconds, in turn politely and by force."""
+    ends = time.monotonic() + seconds
+    by_force = False
+    while time.monotonic() < ends:
+        house.keep_coming(OPEN)
+        lasting(BETWEEN_RESTARTS_S)
+        pid = postgres.running_pid(house.places)
+        if by_force and pid is not None:
+            os.kill(pid, signal.SIGQUIT)
+            until(lambda: postgres.running_pid(house.places) is None)
+        else:
+            postgres.shut_down(house.places)
+        embedded.up(house.places, with_valkey=False)
+        by_force = not by_force
+    yield
+
+
+@contextmanager
+def _disk_full(house: House) -> Iterator[None]:
+    """Have PostgreSQL say what it says when its disk is full, whatever is inserted."""
+    refuse = """
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          RAISE EXCEPTION 'could not extend file: No space left on device'
+            USING ERRCODE = 'disk_full';
+        END $$;
+    """
+    tables = ("pass1_entity_detections", "provider_calls", "shell_file_pages")
+    with tried(connection.cursor) as cursor:
+        cursor.execute(refuse)
+        for table in tables:
+            cursor.execute(
+                f"CREATE TRIGGER full_disk BEFORE INSERT ON {table}"
+                " FOR EACH ROW EXECUTE FUNCTION refuse()"
+            )
+        yield
+        lasting(FULL_S)
+        for table in tables:
+            cursor.execute(f"DROP TRIGGER full_disk ON {table}")
+        cursor.execute("DROP FUNCTION refuse()")
+
+
+def _lost_replies(house: House) -> dict[str, Any]:
+    """Lose the replies to commits that publish or end a step: the server has done it."""
+    ledger = Ledger(house)
+    losing = {PUBLISHES: 4, ENDS_A_STEP: 3}
+    with (
+        tempfile.TemporaryDirectory(dir=house.places.base, prefix="proxy-") as folder,
+        LossyProxy(house.places.sockets, Path(folder), losing) as proxy,
+        _nursery_at(f"postgresql://medproc@/medproc?host={folder}") as nursery,
+        house.workers(nursery=nursery, LEASE_S=PATIENT_LEASE_S),
+    ):
+        house.keep_coming(OPEN)
+        figures = ledger.close()
+    if proxy.lost != losing:
+        figures["findings"].append(f"only {dict(proxy.lost)} replies were lost")
+    return {"replies lost": proxy.lost.total(), **figures}
+
+
+@contextmanager
+def _nursery_at(database_url: str) -> Iterator[Nursery]:
+    from pipeline.queueing.queues import RUN_STEP
+
+    before = os.environ["DATABASE_URL"]
+    os.environ["DATABASE_URL"] = database_url
+    try:
+        nursery = Nursery(RUN_STEP)
+    finally:
+        os.environ["DATABASE_URL"] = before
+    yield nursery
+    nursery.close()

@@ -1,0 +1,93 @@
+"""The lease of a step is renewed while a reader takes long, and lost work is not waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+from django.db import connection
+
+from pipeline.core.errors import LeaseLostError
+from pipeline.core.states import JobStatus, Step
+from pipeline.execution.lease_keeper import kept, kept_call
+from pipeline.models import Job
+from pipeline.transitions import Lease, claim
+from tests.support.rows import a_job
+
+
+def a_lease() -> Lease:
+    a_job(step=Step.PAGES)
+    lease = claim(Step.PAGES, "w")
+    assert lease is not None
+    return lease
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_the_lease_is_renewed_while_one_result_takes_long() -> None:
+    lease = a_lease()
+    claimed_at = Job.objects.get(id=lease.job_id).heartbeat_at
+
+    def until_renewed() -> Iterator[bool]:
+        try:
+            while not Job.objects.filter(id=lease.job_id, heartbeat_at__gt=claimed_at).exists():
+                connection.close()
+            yield True
+        finally:
+            connection.close()
+
+    assert list(kept(lease, until_renewed)) == [True]
+
+
+@pytest.mark.django_db
+def test_what_the_source_raises_is_raised_here() -> None:
+    def broken() -> Iterator[int]:
+        yield 1
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        list(kept(a_lease(), broken))
+
+
+@pytest.mark.django_db
+def test_closing_early_closes_the_source() -> None:
+    closed = Event()
+
+    def endless() -> Iterator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.set()
+
+    stream = kept(a_lease(), endless)
+    next(stream)
+
+    stream.close()
+
+    assert closed.wait(timeout=5)
+
+
+@pytest.mark.django_db
+def test_a_lost_lease_ends_the_wait() -> None:
+    lease = a_lease()
+    Job.objects.filter(id=lease.job_id).update(status=JobStatus.PENDING, worker_id=None)
+    given_up = Event()
+
+    def slow() -> Iterator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            given_up.set()
+
+    with pytest.raises(LeaseLostError):
+        for _ in kept(lease, slow):
+            pass
+
+    assert given_up.wait(timeout=5)
+
+
+@pytest.mark.django_db
+def test_a_call_gives_what_its_work_gives() -> None:
+    assert kept_call(a_lease(), lambda: 42) == 42

@@ -1,0 +1,312 @@
+"""The breaker: opened by outcomes for the whole cluster, probed by one call, closed into a ramp."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import redis
+
+from pipeline.core.errors import ErrorCode
+from pipeline.ratelimit import (
+    Breaker,
+    Gate,
+    Go,
+    Later,
+    Outcome,
+    Quota,
+    Standing,
+    Ticket,
+    Tuning,
+    Why,
+)
+from pipeline.ratelimit.types import KINDS, Kind
+from tests.support.limiter_simulation import (
+    BEGIN,
+    Simulation,
+    Worker,
+    admitted,
+    ask,
+    busiest,
+    fail,
+    refused,
+)
+
+STEADY = Tuning(ramp_first=1000)
+
+
+def opened(simulation: Simulation, gate: Gate) -> None:
+    """Let five calls fail at once."""
+    for ticket in [admitted(gate) for _ in range(5)]:
+        fail(gate, ticket, ErrorCode.API_5XX)
+
+
+def report_all(gate: Gate, tickets: list[Ticket], failures: int) -> None:
+    for n, ticket in enumerate(tickets):
+        if n < len(tickets) - failures:
+            gate.report(ticket, Outcome.success(1))
+        else:
+            fail(gate, ticket, ErrorCode.API_TIMEOUT)
+
+
+@pytest.mark.parametrize(
+    ("successes", "failures", "expected"),
+    [
+        (0, 4, Breaker.CLOSED),
+        (0, 5, Breaker.OPEN),
+        (5, 5, Breaker.OPEN),
+        (6, 5, Breaker.CLOSED),
+        (100, 99, Breaker.CLOSED),
+        (30, 30, Breaker.OPEN),
+    ],
+)
+def test_the_breaker_opens_at_five_failures_that_are_half_of_the_calls(
+    redis_db: redis.Redis, successes: int, failures: int, expected: Breaker
+) -> None:
+    gate = Simulation(redis_db, tuning=STEADY).gate()
+    tickets = [admitted(gate) for _ in range(successes + failures)]
+
+    report_all(gate, tickets, failures)
+
+    assert gate.state().breaker is expected
+
+
+@pytest.mark.parametrize(
+    ("tuning", "successes", "failures", "expected"),
+    [
+        (Tuning(ramp_first=1000, breaker_failures=1), 0, 1, Breaker.OPEN),
+        (Tuning(ramp_first=1000, breaker_failures=8), 0, 7, Breaker.CLOSED),
+        (Tuning(ramp_first=1000, breaker_failures=8), 0, 8, Breaker.OPEN),
+        (Tuning(ramp_first=1000, breaker_share=1.0), 1, 19, Breaker.CLOSED),
+        (Tuning(ramp_first=1000, breaker_share=1.0), 0, 5, Breaker.OPEN),
+        (Tuning(ramp_first=1000, breaker_share=0.1), 45, 5, Breaker.OPEN),
+        (Tuning(ramp_first=1000, breaker_share=0.1), 46, 5, Breaker.CLOSED),
+    ],
+)
+def test_the_breakers_thresholds_are_settings(
+    redis_db: redis.Redis, tuning: Tuning, successes: int, failures: int, expected: Breaker
+) -> None:
+    gate = Simulation(redis_db, tuning=tuning).gate()
+    tickets = [admitted(gate) for _ in range(successes + failures)]
+
+    report_all(gate, tickets, failures)
+
+    assert gate.state().breaker is expected
+
+
+@pytest.mark.parametrize(
+    ("window_s", "apart_s", "expected"),
+    [
+        (10, 2.2, Breaker.OPEN),
+        (10, 2.6, Breaker.CLOSED),
+        (20, 4.4, Breaker.OPEN),
+        (20, 5.2, Breaker.CLOSED),
+    ],
+)
+def test_failures_count_within_the_window_only(
+    redis_db: redis.Redis, window_s: float, apart_s: float, expected: Breaker
+) -> None:
+    simulation = Simulation(redis_db, tuning=replace(STEADY, breaker_window_s=window_s))
+    gate = simulation.gate()
+
+    for _ in range(5):
+        fail(gate, admitted(gate), ErrorCode.API_5XX)
+        simulation.now += apart_s
+
+    assert (gate.state().breaker is Breaker.CLOSED) == (expected is Breaker.CLOSED)
+
+
+def test_what_one_process_saw_stops_all_and_says_since_when(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    gates = [simulation.gate() for _ in range(5)]
+    tickets = [admitted(gate) for gate in gates]
+    for gate, ticket in zip(gates, tickets, strict=True):
+        reported = fail(gate, ticket, ErrorCode.API_5XX)
+        simulation.now += 0.3
+
+    held = refused(simulation.gate())
+
+    assert reported.failing_since == pytest.approx(BEGIN, abs=0.001)
+    assert held.why is Why.BREAKER
+    assert held.failing_since == reported.failing_since
+
+
+def test_exactly_one_call_in_the_cluster_probes(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    gates = [simulation.gate() for _ in range(3)]
+    opened(simulation, gates[0])
+    simulation.now += 4.99
+    held = [refused(gate) for gate in gates]
+
+    simulation.now += 0.02
+    answers = [gate.admit(ask(job=str(n))) for n, gate in enumerate(gates)]
+
+    assert all(later.why is Why.BREAKER for later in held)
+    assert [type(answer) for answer in answers] == [Go, Later, Later]
+    assert isinstance(answers[0], Go)
+    assert answers[0].ticket.is_probe
+    assert gates[0].state().breaker is Breaker.HALF_OPEN
+
+
+def test_a_probe_that_succeeds_closes_the_breaker_into_a_ramp(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db)
+    gate = simulation.gate()
+    for _ in range(5):
+        fail(gate, admitted(gate), ErrorCode.API_5XX)
+    simulation.now += 5.001
+    probe = admitted(gate)
+
+    gate.report(probe, Outcome.success(1))
+
+    assert gate.state().breaker is Breaker.CLOSED
+    assert gate.state().is_ramping
+    assert gate.state().last_outage == pytest.approx((BEGIN, simulation.now), abs=1.0)
+    admitted(gate)
+    assert refused(gate).why is Why.RAMP
+
+
+@pytest.mark.parametrize("code", [ErrorCode.API_5XX, ErrorCode.CANCELLED])
+def test_a_probe_that_tells_nothing_good_is_followed_by_another_after_the_interval(
+    redis_db: redis.Redis, code: ErrorCode
+) -> None:
+    simulation = Simulation(redis_db, tuning=Tuning(ramp_first=1000, probe_s=7))
+    gate = simulation.gate()
+    opened(simulation, gate)
+    simulation.now += 7.001
+    probe = admitted(gate)
+
+    fail(gate, probe, code)
+    held = refused(gate)
+    simulation.now += 7.001
+
+    assert held.seconds == pytest.approx(7, abs=0.002)
+    assert admitted(gate).is_probe
+    assert gate.state().counters.breaker_trips == 1
+
+
+def test_a_probe_whose_worker_died_is_replaced_when_its_lease_ends(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db, tuning=Tuning(ramp_first=1000, lease_s=30))
+    gate = simulation.gate()
+    opened(simulation, gate)
+    simulation.now += 5.001
+    lost = admitted(gate)
+    simulation.now += 29.9
+    refused(gate)
+
+    simulation.now += 0.2
+    second = admitted(gate)
+
+    assert second.is_probe
+    fail(gate, lost, ErrorCode.API_TIMEOUT)
+    assert refused(gate).why is Why.BREAKER
+    gate.report(second, Outcome.success(1))
+    assert gate.state().breaker is Breaker.CLOSED
+
+
+def test_calls_that_began_before_the_outage_neither_close_nor_trip_it_again(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    gate = simulation.gate()
+    late = [admitted(gate) for _ in range(12)]
+    opened(simulation, gate)
+    gate.report(late.pop(), Outcome.success(1))
+    still_open = gate.state().breaker
+    simulation.now += 5.001
+    gate.report(admitted(gate), Outcome.success(1))
+
+    for ticket in late:
+        fail(gate, ticket, ErrorCode.API_TIMEOUT)
+
+    assert still_open is Breaker.OPEN
+    assert gate.state().breaker is Breaker.CLOSED
+
+
+def test_a_probe_that_is_limited_closes_the_breaker_and_begins_a_cooldown(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    gate = simulation.gate()
+    opened(simulation, gate)
+    simulation.now += 5.001
+
+    fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+
+    assert gate.state().breaker is Breaker.CLOSED
+    assert refused(gate).why is Why.COOLDOWN
+
+
+@pytest.mark.parametrize("fails_after_s", [0.02, 5.0])
+def test_a_minutes_outage_at_full_work_is_seen_within_two_seconds_and_costs_few_calls(
+    redis_db: redis.Redis, fails_after_s: float
+) -> None:
+    simulation = Simulation(redis_db, Quota(requests=300))
+    reported: list[float] = []
+
+    def answer(moment: float, tokens: int) -> Outcome:
+        if BEGIN + 100 <= moment < BEGIN + 160:
+            reported.append(moment + fails_after_s)
+            return Outcome(code=ErrorCode.API_5XX)
+        return Outcome.success(0)
+
+    workers = [
+        Worker(
+            simulation,
+            f"job-{n}",
+            ((f"{n}-{i}", 0) for i in range(400)),
+            answer,
+            latency_s=5,
+            fails_after_s=fails_after_s,
+            seed=n,
+        )
+        for n in range(3)
+    ]
+
+    simulation.run(until=BEGIN + 600)
+
+    starts = [start.moment for worker in workers for start in worker.starts]
+    again = sorted(s for s in starts if s >= BEGIN + 160)
+    fifth = sorted(reported)[4]
+    assert all(len(worker.succeeded) == 400 for worker in workers)
+    assert [s for s in starts if fifth + 2 < s < fifth + 5] == []
+    assert len(reported) <= 50
+    assert again[0] <= BEGIN + 166 + fails_after_s
+    assert busiest([s for s in again[1:] if s < again[1] + 1], 1.0) <= 5
+    assert workers[0].gate.state().counters.breaker_trips == 1
+
+
+def test_after_a_flush_the_breaker_is_armed_again_from_the_incident(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db)
+    gate = simulation.gate()
+    redis_db.flushdb()
+
+    assert gate.rearm(Standing(failing_since=BEGIN - 30))
+
+    held = refused(gate)
+    assert held.why is Why.BREAKER
+    assert held.failing_since == pytest.approx(BEGIN - 30)
+
+
+def test_reports_of_calls_from_before_a_flush_still_count(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    gate = simulation.gate()
+    opened(simulation, gate)
+    simulation.now += 5.001
+    gate.report(admitted(gate), Outcome.success(1))
+    tickets = [admitted(gate) for _ in range(3)]
+
+    redis_db.flushdb()
+    reported = [fail(gate, ticket, ErrorCode.RATE_LIMIT) for ticket in tickets]
+
+    assert [r.role for r in reported] == ["coordinator", "participant", "participant"]
+    assert refused(gate).why is Why.COOLDOWN
+
+
+def test_every_code_of_a_call_that_says_something_of_the_provider_has_its_kind() -> None:
+    feeds = {code for code, kind in KINDS.items() if kind is Kind.FAILED}
+
+    assert feeds == {ErrorCode.API_5XX, ErrorCode.API_TIMEOUT}
+    assert ErrorCode.CANCELLED not in KINDS
+    assert ErrorCode.INTERNAL_ERROR not in KINDS

@@ -1,0 +1,249 @@
+"""Cooldowns: one coordinator, no nesting, none lost, none doubled, and a ramp afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+import redis
+
+from pipeline.core.errors import ErrorCode
+from pipeline.ratelimit import Counters, Outcome, Role, Tuning, Why
+from tests.support.limiter_simulation import (
+    BEGIN,
+    Simulation,
+    Worker,
+    admitted,
+    ask,
+    fail,
+    refused,
+)
+
+STEADY = Tuning(ramp_first=1000)
+"""Without a ramp, for what is not about it."""
+
+
+@pytest.mark.parametrize("limited", [1, 2, 10])
+def test_the_first_of_those_limited_at_once_coordinates_and_the_others_take_part(
+    redis_db: redis.Redis, limited: int
+) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    gates = [simulation.gate() for _ in range(limited)]
+    tickets = [admitted(gate, ask(item=f"item-{n}")) for n, gate in enumerate(gates)]
+
+    reported = [
+        fail(gate, ticket, ErrorCode.RATE_LIMIT)
+        for gate, ticket in zip(gates, tickets, strict=True)
+    ]
+    opens_in = {refused(gate, ask(item=f"item-{n}")).seconds for n, gate in enumerate(gates)}
+    simulation.now += 5.001
+    again = [admitted(gate, ask(item=f"item-{n}")) for n, gate in enumerate(gates)]
+
+    assert [r.role for r in reported] == [Role.COORDINATOR, *[Role.PARTICIPANT] * (limited - 1)]
+    assert opens_in == {5.001}
+    assert all(ticket.is_redistributed for ticket in again)
+    assert gates[0].state().counters == Counters(
+        rate_limited_items_stored=limited,
+        rate_limited_items_redistributed=limited,
+        rate_limit_generations=1,
+        rate_limit_participants=limited - 1,
+    )
+    assert gates[0].state().parked_items == 0
+
+
+@pytest.mark.parametrize(
+    ("hint_s", "cooldown_s"), [(None, 5.0), (0.0, 5.0), (4.999, 5.0), (5.5, 5.5), (600.0, 600.0)]
+)
+def test_a_cooldown_is_the_longer_of_hint_and_backoff(
+    redis_db: redis.Redis, hint_s: float | None, cooldown_s: float
+) -> None:
+    gate = Simulation(redis_db).gate()
+
+    reported = fail(gate, admitted(gate), ErrorCode.RATE_LIMIT, hint_s)
+
+    assert reported.opens_in_s == pytest.approx(cooldown_s, abs=0.001)
+
+
+def test_cooldowns_in_a_row_double_up_to_the_cap(redis_db: redis.Redis) -> None:
+    simulation = Simulation(
+        redis_db, tuning=Tuning(cooldown_base_s=3, cooldown_cap_s=20, quiet_s=60)
+    )
+    gate = simulation.gate()
+
+    lengths = []
+    for _ in range(5):
+        lengths.append(fail(gate, admitted(gate), ErrorCode.RATE_LIMIT).opens_in_s)
+        simulation.now += lengths[-1] + 0.001
+
+    assert lengths == pytest.approx([3, 6, 12, 20, 20], abs=0.001)
+    assert gate.state().consecutive == 5
+    assert gate.state().counters.rate_limit_generations == 5
+
+
+@pytest.mark.parametrize(("quiet_s", "expected"), [(59.9, 10.0), (60.1, 5.0)])
+def test_after_a_quiet_time_a_cooldown_is_the_first_in_a_row_again(
+    redis_db: redis.Redis, quiet_s: float, expected: float
+) -> None:
+    simulation = Simulation(redis_db)
+    gate = simulation.gate()
+    simulation.now += fail(gate, admitted(gate), ErrorCode.RATE_LIMIT).opens_in_s
+
+    simulation.now += quiet_s
+    reported = fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+
+    assert reported.opens_in_s == pytest.approx(expected, abs=0.001)
+
+
+def test_a_429_of_a_call_from_before_the_cooldown_opens_no_other_one(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    gate = simulation.gate()
+    early, late = admitted(gate, ask(item="a")), admitted(gate, ask(item="b"))
+    fail(gate, early, ErrorCode.RATE_LIMIT)
+    simulation.now += 6
+
+    reported = fail(gate, late, ErrorCode.RATE_LIMIT)
+
+    assert reported.role is Role.PARTICIPANT
+    assert reported.opens_in_s == 0
+    admitted(gate, ask(item="b"))
+
+
+def test_a_later_hint_prolongs_the_cooldown_without_nesting(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    gate = simulation.gate()
+    first, second = admitted(gate, ask(item="a")), admitted(gate, ask(item="b"))
+    fail(gate, first, ErrorCode.RATE_LIMIT)
+    simulation.now += 2
+
+    reported = fail(gate, second, ErrorCode.RATE_LIMIT, hint_s=30)
+
+    assert reported.role is Role.PARTICIPANT
+    assert reported.opens_in_s == pytest.approx(30, abs=0.001)
+    assert gate.state().generation == 1
+
+
+def test_two_hosts_wait_out_a_long_hint_together_and_then_send_one_call_to_try(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db)
+    refused_at: list[float] = []
+
+    def answer(moment: float, tokens: int) -> Outcome:
+        if moment >= BEGIN + 106:
+            return Outcome.success(0)
+        refused_at.append(moment)
+        return Outcome(code=ErrorCode.RATE_LIMIT, retry_after_s=53)
+
+    hosts = [
+        Worker(simulation, f"job-{n}", ((f"{n}-{i}", 0) for i in range(10)), answer, slots=10)
+        for n in range(2)
+    ]
+
+    simulation.run(until=BEGIN + 200)
+
+    assert len([moment for moment in refused_at if moment < BEGIN + 1]) == 20
+    assert len(refused_at) == 21
+    assert refused_at[-1] >= BEGIN + 53
+    assert hosts[0].gate.state().counters.rate_limit_generations == 2
+    assert all(len(host.succeeded) == 10 for host in hosts)
+
+
+def test_cascading_cooldowns_back_off_and_all_items_come_through_once(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db)
+
+    def answer(moment: float, tokens: int) -> Outcome:
+        is_closed = moment < BEGIN + 40
+        return Outcome(code=ErrorCode.RATE_LIMIT) if is_closed else Outcome.success(0)
+
+    workers = [
+        Worker(
+            simulation,
+            f"job-{n}",
+            ((f"{n}-{i}", 0) for i in range(30)),
+            answer,
+            latency_s=2,
+            seed=n,
+        )
+        for n in range(3)
+    ]
+
+    simulation.run(until=BEGIN + 200)
+
+    state = workers[0].gate.state()
+    assert state.counters.rate_limit_generations == 4
+    assert sorted(item for w in workers for item in w.succeeded) == sorted(
+        f"{n}-{i}" for n in range(3) for i in range(30)
+    )
+    assert (
+        state.counters.rate_limited_items_stored == state.counters.rate_limited_items_redistributed
+    )
+
+
+def test_an_item_that_is_given_up_while_it_is_parked_is_forgotten(redis_db: redis.Redis) -> None:
+    gate = Simulation(redis_db).gate()
+    fail(gate, admitted(gate, ask(item="a")), ErrorCode.RATE_LIMIT)
+
+    gate.abandon(["a", "b"])
+
+    assert gate.state().parked_items == 0
+    assert gate.state().counters.rate_limited_items_redistributed == 0
+
+
+def test_a_limited_item_that_nobody_asks_for_again_is_forgotten_after_a_day(
+    redis_db: redis.Redis,
+) -> None:
+    simulation = Simulation(redis_db)
+    gate = simulation.gate()
+    fail(gate, admitted(gate, ask(item="of-a-dead-job")), ErrorCode.RATE_LIMIT)
+
+    simulation.now += 86_000
+    fail(gate, admitted(gate, ask(item="another")), ErrorCode.RATE_LIMIT)
+    before = gate.state().parked_items
+    simulation.now += 401
+
+    assert (before, gate.state().parked_items) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "growth", "expected"),
+    [(5, 2.0, [5, 10, 20, 40]), (1, 1.1, [1, 1, 1, 1]), (3, 10.0, [3, 30, 300, None])],
+)
+def test_the_ramp_after_a_cooldown_grows_as_set(
+    redis_db: redis.Redis, first: int, growth: float, expected: list[int | None]
+) -> None:
+    simulation = Simulation(redis_db, tuning=Tuning(ramp_first=first, ramp_growth=growth))
+    gate = simulation.gate()
+    fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+    simulation.now += 5.001
+    begins = simulation.now
+
+    starts: Counter[int] = Counter()
+    while simulation.now < begins + 4 and sum(starts.values()) < 400:
+        answer = gate.admit(ask())
+        if hasattr(answer, "ticket"):
+            starts[int(simulation.now - begins)] += 1
+        else:
+            simulation.now += answer.seconds
+
+    for second, most in enumerate(expected):
+        assert most is None or most - 1 <= starts[second] <= most
+
+
+def test_a_ramp_waits_for_the_first_start_and_ends_at_the_quota(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db)
+    gate = simulation.gate()
+    fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+    simulation.now += 500
+
+    admitted(gate)
+    held = refused(gate)
+    simulation.now += 30
+    admitted(gate)
+
+    assert held.why is Why.RAMP
+    assert held.seconds == pytest.approx(0.2, abs=0.002)
+    assert not gate.state().is_ramping

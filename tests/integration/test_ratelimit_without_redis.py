@@ -1,0 +1,355 @@
+"""Redis away: a process keeps to its small part, says so, and tells Redis when it is back."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+import redis
+from pytest_django.fixtures import Settings
+
+from medproc.embedded import Places, throw_away_servers
+from medproc.env import Environment
+from pipeline.core.errors import ErrorCode
+from pipeline.ratelimit import Gate, Go, Later, LocalLimit, Outcome, Quota, Ticket, Tuning, Why
+from pipeline.ratelimit.limiter import AWAY_FOR_S, gate_client
+from tests.support.limiter_processes import FAST, SPAWN, closed_until_frozen, gate_on
+from tests.support.limiter_simulation import UNLIMITED, admitted, ask, fail
+from tests.support.workers import until
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def places() -> Iterator[Places]:
+    """Give a pair of servers to stop."""
+    with throw_away_servers() as found:
+        yield found
+
+
+@pytest.fixture
+def frozen(places: Places) -> Iterator[int]:
+    """Stop Valkey with SIGSTOP; give its process. It goes on at the end."""
+    client = redis.Redis.from_url(places.redis_url)
+    client.flushall()
+    pid = int(client.info("server")["process_id"])
+    os.kill(pid, signal.SIGSTOP)
+    yield pid
+    os.kill(pid, signal.SIGCONT)
+    client.ping()
+
+
+def gate_of(places: Places, clock: Clock, quota: Quota, tuning: Tuning | None = None) -> Gate:
+    return Gate(
+        "gemini",
+        "m",
+        client=gate_client(places.redis_url),
+        quota=quota,
+        tuning=tuning or Tuning(),
+        clock=clock,
+    )
+
+
+def starts_in(gate: Gate, clock: Clock, seconds: float, tokens: int = 0) -> int:
+    """Count what a greedy process may start within seconds of its clock."""
+    ends, starts = clock.now + seconds, 0
+    while True:
+        answer = gate.admit(ask(tokens=tokens))
+        starts += isinstance(answer, Go)
+        clock.now += answer.seconds + 0.001 if isinstance(answer, Later) else 0.0
+        if clock.now >= ends:
+            return starts
+
+
+@pytest.mark.parametrize(
+    ("quota", "tokens", "most"),
+    [
+        (Quota(requests=300), 0, 60),
+        (Quota(requests=300, tokens=1_000_000), 10_000, 20),
+        (UNLIMITED, 0, 60),
+    ],
+    ids=["requests", "tokens", "unlimited"],
+)
+def test_a_stopped_redis_leaves_each_process_its_documented_part(
+    places: Places, frozen: int, quota: Quota, tokens: int, most: int
+) -> None:
+    clock = Clock()
+    gate = gate_of(places, clock, quota)
+    gate._retry_at = clock.now
+    first = gate.admit(ask(tokens=tokens))
+    gate._retry_at = clock.now + 1e6
+
+    starts = starts_in(gate, clock, 600, tokens)
+
+    assert isinstance(first, Later)
+    assert first.why is Why.LOCAL
+    assert most - 2 <= starts <= most
+
+
+def test_a_redis_that_did_not_answer_is_not_asked_again_at_each_ask(
+    places: Places, frozen: int
+) -> None:
+    clock = Clock()
+    gate = gate_of(places, clock, UNLIMITED)
+    gate.admit(ask())
+    asked_again_at = gate._retry_at
+
+    clock.now += AWAY_FOR_S - 0.001
+    for _ in range(100):
+        gate.admit(ask())
+    not_asked = gate._retry_at
+    clock.now += 0.002
+    gate.admit(ask())
+
+    assert asked_again_at == not_asked == 1000.0 + AWAY_FOR_S
+    assert gate._retry_at == clock.now + AWAY_FOR_S
+
+
+def test_a_process_says_once_a_minute_that_redis_is_away_and_once_that_it_is_back(
+    places: Places, frozen: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "pipeline.ratelimit.limiter")
+    clock = Clock()
+    gate = gate_of(places, clock, UNLIMITED)
+    for _ in range(6):
+        gate.admit(ask())
+        clock.now += 20.1
+    away = [record.message for record in caplog.records]
+
+    os.kill(frozen, signal.SIGCONT)
+    gate.admit(ask())
+
+    assert len(away) == 2
+    assert "2.0%" in away[0]
+    assert [record.message for record in caplog.records][2:] == [
+        "Redis is back; the gate holds again"
+    ]
+
+
+def test_what_was_started_without_redis_is_booked_when_it_is_back(
+    places: Places, frozen: int
+) -> None:
+    clock = Clock()
+    gate = gate_of(places, clock, UNLIMITED)
+    gate.admit(ask())
+    clock.now += 10.001
+    gate._retry_at = clock.now + 1.0
+    ticket = gate.admit(ask(tokens=700))
+
+    os.kill(frozen, signal.SIGCONT)
+    clock.now += AWAY_FOR_S + 0.001
+    back = gate.admit(ask(tokens=100))
+    state = gate.state()
+
+    assert isinstance(ticket, Go)
+    assert ticket.ticket.is_local
+    assert isinstance(back, Go)
+    assert not back.ticket.is_local
+    assert (state.requests_used, state.tokens_used) == (2, 800)
+
+
+def test_without_redis_the_state_says_that_nothing_is_known(places: Places, frozen: int) -> None:
+    gate = gate_of(places, Clock(), UNLIMITED)
+
+    state = gate.state()
+
+    assert state.is_local
+    assert not gate.pause()
+
+
+def test_a_redis_that_was_killed_and_comes_back_empty_takes_the_window_as_spent() -> None:
+    with throw_away_servers() as places:
+        clock = Clock()
+        gate = gate_of(places, clock, Quota(requests=300))
+        gate.state()
+        os.kill(int(redis.Redis.from_url(places.redis_url).info("server")["process_id"]), 9)
+        away = gate.admit(ask())
+
+    assert isinstance(away, Later)
+    assert away.why is Why.LOCAL
+
+
+def test_without_redis_failures_hold_a_process_back_longer_each_time() -> None:
+    limit = LocalLimit(Quota(requests=300), Tuning(cooldown_base_s=20), now=0.0)
+
+    first = limit.heed(Outcome(code=ErrorCode.API_5XX), 0.0)
+    second = limit.heed(Outcome(code=ErrorCode.API_TIMEOUT), 0.0)
+    hinted = limit.heed(Outcome(code=ErrorCode.RATE_LIMIT, retry_after_s=90.0), 0.0)
+    limit.heed(Outcome.success(1), 95.0)
+    after = limit.heed(Outcome(code=ErrorCode.API_5XX), 100.0)
+
+    assert (first, second, hinted, after) == (20.0, 40.0, 90.0, 20.0)
+
+
+def test_scripts_that_the_server_lost_are_loaded_again(redis_db: redis.Redis) -> None:
+    gate = Gate("gemini", "m", client=redis_db, quota=UNLIMITED, tuning=Tuning())
+    gate.admit(ask())
+
+    redis_db.script_flush()
+
+    assert isinstance(gate.admit(ask()), Go)
+
+
+def test_a_note_that_met_lost_scripts_is_taken_in_and_its_answer_is_nobody_elses(
+    redis_db: redis.Redis,
+) -> None:
+    gate = Gate("gemini", "m", client=redis_db, quota=Quota(tokens=1_000), tuning=Tuning())
+    redis_db.hset("medproc:gate:{gemini:m}:state", "born", "1")
+    ticket = admitted(gate, ask(tokens=100))
+    redis_db.script_flush()
+
+    gate.note(ticket, Outcome.success(40))
+    answer = gate.admit(ask(tokens=100))
+
+    assert isinstance(answer, Go)
+    assert gate.state().tokens_used - answer.ticket.tokens == 40
+    assert gate.state().in_flight == 1
+
+
+def test_a_gate_goes_on_over_a_connection_that_the_server_closed(redis_db: redis.Redis) -> None:
+    gate = Gate("gemini", "m", client=redis_db, quota=UNLIMITED, tuning=Tuning())
+    ticket = admitted(gate)
+
+    redis_db.client_kill_filter(_type="normal", skipme=True)
+    gate.note(ticket, Outcome.success(40))
+
+    assert isinstance(gate.admit(ask()), Go)
+    assert gate.state().in_flight == 1
+
+
+def test_a_gate_of_the_settings_has_the_documented_figures(
+    redis_db: redis.Redis, settings: Settings
+) -> None:
+    settings.TIME_SCALE = 1.0
+    # The suite's own quota is in nobody's way.
+    for name in ("GEMINI_RPM", "GEMINI_TPM"):
+        setattr(settings, name, Environment.model_fields[name].default)
+
+    gate = Gate.for_("gemini", "m")
+    local = Gate.for_("local", "engine")
+
+    assert gate._tuning == Tuning()
+    assert gate._quota == Quota(requests=300, tokens=1_000_000)
+    assert local._quota == UNLIMITED
+    assert isinstance(local.admit(ask()), Go)
+
+
+def test_the_time_scale_shortens_every_schedule_of_ours(settings: Settings) -> None:
+    settings.TIME_SCALE = 0.1
+
+    tuning = Tuning.of_settings()
+
+    assert tuning.cooldown_base_s == pytest.approx(0.5)
+    assert tuning.ramp_step_s == pytest.approx(0.1)
+    assert tuning.breaker_window_s == pytest.approx(1.0)
+    assert tuning.lease_s == pytest.approx(15.0)
+    assert tuning.guard_s == 0.15
+
+
+def test_a_failure_reported_without_redis_holds_the_next_start(places: Places, frozen: int) -> None:
+    clock = Clock()
+    gate = gate_of(places, clock, UNLIMITED)
+    gate.admit(ask())
+    clock.now += 10.001
+    gate._retry_at = clock.now + 1000
+    answer = gate.admit(ask())
+    assert isinstance(answer, Go)
+
+    reported = fail(gate, answer.ticket, ErrorCode.RATE_LIMIT, hint_s=30.0)
+
+    assert reported.opens_in_s == pytest.approx(30.0)
+
+
+@pytest.fixture
+def started_without_redis(places: Places) -> tuple[Gate, Ticket, Gate]:
+    """Give a gate whose limited item was let go while Redis was away, and that of another process.
+
+    Redis is back, and the gate has not asked since.
+    """
+    client = redis.Redis.from_url(places.redis_url)
+    client.flushall()
+    clock = Clock()
+    gate, other = (gate_of(places, clock, UNLIMITED) for _ in range(2))
+    fail(gate, admitted(gate, ask(item="limited")), ErrorCode.RATE_LIMIT)
+    pid = int(client.info("server")["process_id"])
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        gate.admit(ask(item="limited"))
+        clock.now += 60
+        started = gate.admit(ask(item="limited"))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert isinstance(started, Go)
+    assert started.ticket.is_local
+    clock.now += AWAY_FOR_S
+    return gate, started.ticket, other
+
+
+def test_what_was_let_go_without_redis_is_told_with_the_last_word_of_its_step(
+    started_without_redis: tuple[Gate, Ticket, Gate],
+) -> None:
+    gate, ticket, other = started_without_redis
+
+    gate.note(ticket, Outcome.success(1))
+
+    seen = other.state()
+    assert (seen.parked_items, seen.counters.rate_limited_items_redistributed) == (0, 1)
+
+
+def test_what_was_let_go_without_redis_and_is_limited_again_is_stored_again(
+    started_without_redis: tuple[Gate, Ticket, Gate],
+) -> None:
+    gate, ticket, other = started_without_redis
+
+    fail(gate, ticket, ErrorCode.RATE_LIMIT)
+
+    seen = other.state()
+    assert seen.parked_items == 1
+    assert seen.counters.rate_limited_items_stored == 2
+    assert seen.counters.rate_limited_items_redistributed == 1
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_cooldown_that_ends_while_redis_is_away_loses_nothing_and_hangs_nobody(
+    places: Places, tmp_path: Path, processes: int
+) -> None:
+    client = redis.Redis.from_url(places.redis_url)
+    client.flushall()
+    gate, pid = gate_on(client, FAST), int(client.info("server")["process_id"])
+    items = [f"item-{n}" for n in range(30)]
+    with ProcessPoolExecutor(processes, mp_context=SPAWN) as pool:
+        running = [
+            pool.submit(
+                closed_until_frozen, places.redis_url, f"job-{n}", items[n::processes], tmp_path
+            )
+            for n in range(processes)
+        ]
+        until(lambda: gate.state().counters.rate_limited_items_stored >= 2 * processes)
+        os.kill(pid, signal.SIGSTOP)
+
+        try:
+            (tmp_path / "frozen").touch()
+            until(lambda: all((tmp_path / f"job-{n}").exists() for n in range(processes)))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        seen = [one.result() for one in running]
+
+    assert all(one.local_starts for one in seen)
+    assert Counter(item for one in seen for item in one.succeeded) == Counter(items)
+    counters = gate.state().counters
+    assert counters.rate_limited_items_stored == counters.rate_limited_items_redistributed > 0
+    assert gate.state().parked_items == 0

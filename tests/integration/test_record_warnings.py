@@ -1,0 +1,34 @@
+"""Warnings of a record: each is said once, in its newest form."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.core.errors import ErrorCode
+from pipeline.models import ShellFile
+from pipeline.stages.pass05.run import LANGUAGE
+from pipeline.stages.record_warnings import warn
+from tests.support.rows import a_job
+
+
+@pytest.mark.django_db
+def test_a_warning_that_is_said_again_replaces_the_earlier_one() -> None:
+    record = a_job().shell_file_id
+
+    warn(record, ErrorCode.NO_ENTITIES_FOUND, "Nothing there.", [3])
+    warn(record, ErrorCode.OCR_QUALITY_LOW, "Poor.", [1])
+    warn(record, ErrorCode.NO_ENTITIES_FOUND, "Nothing there.", [5, 3])
+
+    found = ShellFile.objects.get(id=record).warnings
+    assert [(w["code"], w["pages"]) for w in found] == [
+        ("OCR_QUALITY_LOW", [1]),
+        ("NO_ENTITIES_FOUND", [3, 5]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "is_tag"),
+    [("en", True), ("pt-BR", True), ("Odalys Wrenfield", False), ("English", False), ("", False)],
+)
+def test_only_a_language_tag_is_taken_for_a_language(written: str, is_tag: bool) -> None:
+    assert bool(LANGUAGE.fullmatch(written)) is is_tag

@@ -1,0 +1,478 @@
+"""Work that failed and is put back in line: by an operator, and by itself."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+import redis
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
+
+from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.states import JobStatus, Step
+from pipeline.execution.step_result import StepResult
+from pipeline.models import (
+    Batch,
+    Chunk,
+    EncounterResult,
+    Entity,
+    Job,
+    ProviderCall,
+    Session,
+    Summary,
+)
+from pipeline.operations import services
+from pipeline.operations.services import Selection
+from pipeline.queueing.queues import queue_depths
+from pipeline.stages.intake import Received
+from pipeline.transitions import Failure, claim
+from pipeline.transitions.retries import ALL, NOTHING, worth_retrying
+from pipeline.workers import run_step
+from tests.support import records
+from tests.support.rows import a_job, an_encounter
+from tests.support.short_records import short_record
+
+TABLES = (
+    "job_queue",
+    "ai_processing_sessions",
+    "ai_processing_summary",
+    "pass1_encounter_results",
+    "pass1_batch_results",
+    "pass1_entity_detections",
+    "provider_calls",
+)
+
+
+@pytest.fixture
+def one_page_batches(settings: Any) -> Any:
+    """Have each page be a batch of its own."""
+    settings.PASS1_BATCH_MIN_PAGES = 1
+    settings.PASS1_BATCH_MAX_PAGES = 1
+    settings.PASS1_BATCH_HARD_CEILING = 1
+    return settings
+
+
+def discovered(folder: Path, visits: int = 3, pages: int = 2) -> Received:
+    """Run a record through Pass 0.5 with the local engine."""
+    received = records.submit(short_record(folder / f"{visits}.pdf", visits, pages=pages))
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
+    return received
+
+
+def asked(faults: Sequence[Mapping[str, Any]] = ()) -> list[UUID]:
+    """Run Pass 1 once, through a service that plays these faults; give the batches it asked for."""
+    before = set(ProviderCall.objects.values_list("id", flat=True))
+    if faults:
+        with records.through_emulator(faults), records.no_breaker():
+            run_step.run_step("pass1")
+    else:
+        run_step.run_step("pass1")
+    calls = ProviderCall.objects.exclude(id__in=before).filter(batch__isnull=False)
+    return [batch for batch in calls.values_list("batch_id", flat=True) if batch]
+
+
+def bad_json(*pages: int) -> list[Mapping[str, Any]]:
+    return [{"fault": "bad-json", "kind": "entities", "page": page} for page in pages]
+
+
+def state() -> list[Any]:
+    found: list[Any] = []
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"SELECT to_jsonb(t) FROM {table} t ORDER BY t.id")  # noqa: S608
+            found += cursor.fetchall()
+    return found
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("one_page_batches", "redis_db")
+def test_a_batch_an_encounter_or_a_record_is_asked_for_again_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    received = discovered(tmp_path)
+    asked(bad_json(1, 2, 3))
+    first, second, third = Batch.objects.order_by("page_range_start")[:3]
+    results = EncounterResult.objects.order_by("healthcare_encounter__encounter_index")
+    assert [r.status for r in results] == ["failed", "failed", "succeeded"]
+
+    services.batch_retry(first.id, reason="look at one", by="ops")
+    of_batch = asked()
+    services.encounter_retry(first.healthcare_encounter_id, reason="the rest of it")
+    of_encounter = asked()
+    after_encounter = [r.status for r in results.all()]
+    services.record_retry(received.shell_file_id, reason="the provider recovered")
+    of_record = asked()
+
+    assert (of_batch, of_encounter, of_record) == ([first.id], [second.id], [third.id])
+    assert after_encounter == ["succeeded", "failed", "succeeded"]
+    job = Job.objects.get(id=received.job_id)
+    assert (job.status, job.error_code) == (JobStatus.COMPLETED, None)
+    assert {(b.status, b.attempt_count, b.max_attempts) for b in Batch.objects.all()} == {
+        ("succeeded", 4, 6),
+        ("succeeded", 1, 3),
+    }
+    assert [len(b.transient_error_history or []) for b in Batch.objects.filter(max_attempts=6)] == [
+        3,
+        3,
+        3,
+    ]
+    summary, session = Summary.objects.get(), Session.objects.get()
+    assert (summary.processing_status, summary.error_code) == ("pass1_only", None)
+    assert (session.session_status, session.failure_pass, session.retry_count) == (
+        "completed",
+        None,
+        3,
+    )
+    history = (job.error_details or {})["history"]
+    assert [entry["event"] for entry in history] == ["failed", "retried"] * 3
+    assert [(e["reason"], e.get("by")) for e in history if e["event"] == "retried"] == [
+        ("look at one", "ops"),
+        ("the rest of it", None),
+        ("the provider recovered", None),
+    ]
+    assert all(entry["at"] for entry in history)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("one_page_batches", "redis_db")
+def test_a_retried_record_does_not_seem_to_have_failed_and_has_nothing_to_retry(
+    tmp_path: Path,
+) -> None:
+    received = discovered(tmp_path)
+    asked(bad_json(1))
+    services.record_retry(received.shell_file_id, reason="once")
+    before = state()
+
+    with pytest.raises(UserError, match="it is waiting for a worker already"):
+        services.record_retry(received.shell_file_id, reason="twice")
+
+    assert state() == before
+    job, session, summary = Job.objects.get(), Session.objects.get(), Summary.objects.get()
+    assert (job.status, job.current_step, job.error_code) == ("pending", "pass1", None)
+    assert (session.session_status, session.pass1_status, session.error_code) == (
+        "processing",
+        "pending",
+        None,
+    )
+    assert (summary.processing_status, summary.failure_stage, summary.error_drill_down) == (
+        "initialized",
+        None,
+        None,
+    )
+    assert not Batch.objects.filter(status="failed").exists()
+    assert not EncounterResult.objects.filter(status="failed").exists()
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_of_fifty_retries_at_once_one_has_an_effect(
+    one_page_batches: Any, redis_db: redis.Redis, tmp_path: Path
+) -> None:
+    received = discovered(tmp_path)
+    asked(bad_json(1))
+    redis_db.flushdb()
+    dispatch_no = Job.objects.get().dispatch_no
+    done: list[bool] = []
+    together = threading.Barrier(50)
+
+    def click() -> None:
+        together.wait()
+        try:
+            services.record_retry(received.shell_file_id, reason="quick")
+            done.append(True)
+        except UserError:
+            done.append(False)
+        connection.close()
+
+    clicks = [threading.Thread(target=click) for _ in range(50)]
+    for each in clicks:
+        each.start()
+    for each in clicks:
+        each.join()
+
+    assert Counter(done) == {True: 1, False: 49}
+    assert Job.objects.get().dispatch_no == dispatch_no + 1
+    assert queue_depths([Step.PASS1]) == {Step.PASS1: 1}
+    assert Session.objects.get().retry_count == 1
+    assert asked() == [Batch.objects.get(page_range_start=1).id]
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("one_page_batches", "redis_db")
+def test_a_dry_run_says_what_a_retry_would_do_and_changes_nothing(
+    tmp_path: Path, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    received = discovered(tmp_path)
+    asked(bad_json(1, 2))
+    completed = discovered(tmp_path, visits=1)
+    asked()
+    before = state()
+
+    with pytest.raises(SystemExit) as exited:
+        call_command("retry", error_code="PARSE_JSON", since="1h", dry_run=True, json=True)
+
+    shown = json.loads(capsys.readouterr().out)
+    assert exited.value.code == 0
+    assert state() == before
+    assert [each["shell_file_id"] for each in shown["eligible"]] == [str(received.shell_file_id)]
+    assert (shown["calls"], shown["pages"], shown["encounters"]) == (2, 2, 1)
+    assert shown["input_tokens"] > 500
+    assert shown["same_versions"] is False, "it would go to the local engine"
+    with pytest.raises(CommandError, match="it is complete already"):
+        call_command("retry", record=str(completed.shell_file_id), reason="why not")
+
+    settings.GEMINI_RPM = 4
+    with records.through_emulator():
+        found = services.retry_preview(Selection(record=received.shell_file_id))
+    assert (found.same_versions, found.quota_minutes) == (True, 0.5)
+    assert found.cost_usd > 0
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("one_page_batches", "redis_db")
+def test_a_retry_by_code_takes_what_failed_with_it_and_says_why_it_leaves_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    received = discovered(tmp_path)
+    asked([*bad_json(1), {"fault": "blocked", "kind": "entities", "page": 3}])
+    gone = a_job(
+        status=JobStatus.DEAD,
+        completed_at=timezone.now(),
+        error_details={"underlying_error": "PARSE_JSON"},
+    )
+    a_job(status=JobStatus.FAILED, completed_at=timezone.now(), error_code="INPUT_INVALID")
+
+    found = services.retry_preview(Selection(error_code=ErrorCode.PARSE_JSON))
+    call_command("retry", error_code="PARSE_JSON", reason="a better prompt")
+
+    assert [each.job_id for each in found.eligible] == [received.job_id]
+    assert [(each.job_id, each.reason) for each in found.ineligible] == [
+        (gone.id, "it is a dead letter; use requeue")
+    ]
+    assert "Retried 1 record." in capsys.readouterr().out
+    statuses = dict(Batch.objects.values_list("page_range_start", "status"))
+    assert (statuses[1], statuses[3]) == ("pending", "failed")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"record": "ab12", "reason": "r"}, "Give at least 6 digits"),
+        ({"record": "0" * 32, "reason": "r"}, "Nothing here has the id"),
+        ({"error_code": "API_5XX", "since": "soon", "reason": "r"}, "not a time"),
+        ({"record": "0" * 32, "since": "1h", "reason": "r"}, "--since and --step need"),
+        ({"error_code": "API_5XX"}, "give a reason"),
+        ({"error_code": "API_5XX", "reason": "r"}, "nothing to retry: all that failed with"),
+    ],
+)
+@pytest.mark.django_db
+def test_a_retry_that_cannot_be_is_refused_in_one_line(
+    options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(CommandError, match=message) as refused:
+        call_command("retry", **options)
+
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("one_page_batches", "redis_db")
+def test_a_failed_job_is_retried_by_itself_after_its_delay_and_then_fails(
+    tmp_path: Path, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.JOB_MAX_RETRIES, settings.PASS1_MAX_RETRIES = 2, 2
+    received = discovered(tmp_path)
+    calls = [asked(bad_json(1))]
+    waiting = Job.objects.get(id=received.job_id)
+    call_command("explain", str(received.shell_file_id))
+    explained = capsys.readouterr().out.splitlines()[0]
+    assert services.parked_release() == 0
+
+    for _ in range(2):
+        Job.objects.update(parked_until=timezone.now())
+        assert services.parked_release() == 1
+        calls.append(asked(bad_json(1)))
+
+    assert (waiting.status, waiting.retry_count) == (JobStatus.PARKED, 1)
+    assert waiting.park_reason == "retry 1 of 2 after PARSE_JSON"
+    assert "encounter 1, batch 1 of 2 (page 1): PARSE_JSON ×2" in explained
+    assert "will be tried again, 1 of 2." in explained
+    assert waiting.parked_until is not None
+    # Five minutes, at the suite's scale.
+    assert round((waiting.parked_until - waiting.updated_at).total_seconds()) == 15
+    broken = Batch.objects.get(page_range_start=1)
+    assert [Counter(each)[broken.id] for each in calls] == [2, 2, 2]
+    assert [len(each) for each in calls] == [7, 2, 2]
+    job = Job.objects.get(id=received.job_id)
+    assert (job.status, job.retry_count, job.error_code) == (
+        JobStatus.FAILED,
+        2,
+        "MAX_RETRIES_EXCEEDED",
+    )
+    assert (job.dead_letter_at, job.crash_count) == (None, 0)
+    assert (broken.status, broken.attempt_count, broken.max_attempts) == ("failed", 6, 6)
+    assert [entry["event"] for entry in (job.error_details or {})["history"]] == [
+        "retried by itself",
+        "retried by itself",
+        "failed",
+    ]
+    assert Entity.objects.exclude(healthcare_encounter_id=broken.healthcare_encounter_id).exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("one_page_batches", "redis_db")
+def test_what_no_retry_mends_is_left_to_the_operator(tmp_path: Path, settings: Any) -> None:
+    settings.JOB_MAX_RETRIES = 3
+    received = discovered(tmp_path)
+    blocked: Mapping[str, Any] = {"fault": "blocked", "kind": "entities", "page": 3}
+    first, third = 1, 3
+
+    asked([*bad_json(first), blocked])
+    Job.objects.update(parked_until=timezone.now())
+    services.parked_release()
+    by_itself = asked()
+    failed = Job.objects.get(id=received.job_id)
+    services.record_retry(received.shell_file_id, reason="the filter was changed")
+    by_hand = asked()
+
+    pages = dict(Batch.objects.values_list("id", "page_range_start"))
+    assert [pages[each] for each in by_itself] == [first]
+    assert (failed.status, failed.error_code) == (JobStatus.FAILED, "CONTENT_BLOCKED")
+    assert failed.retry_count == 1
+    assert [pages[each] for each in by_hand] == [third]
+    assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("redis_db")
+def test_what_waits_for_its_retry_can_be_had_at_once_and_what_waits_for_a_quota_cannot() -> None:
+    later = timezone.now() + timedelta(hours=1)
+    parked: dict[str, Any] = {"status": JobStatus.PARKED, "parked_until": later}
+    failed = a_job(**parked, park_reason="retry 1 of 3", error_code="API_5XX", retry_count=1)
+    held = a_job(**parked, park_reason="a quota is used up")
+
+    services.record_retry(failed.shell_file_id, reason="it is back")
+    with pytest.raises(UserError, match="goes on by itself: a quota is used up"):
+        services.record_retry(held.shell_file_id, reason="it is back")
+
+    failed.refresh_from_db()
+    assert (failed.status, failed.parked_until, failed.park_reason) == ("pending", None, None)
+    assert Job.objects.get(id=held.id).status == JobStatus.PARKED
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("redis_db")
+def test_a_chunk_is_asked_for_again_alone_and_its_record_goes_on(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.PASS05_CHUNK_PAGES = 2
+    received = records.submit(short_record(tmp_path / "record.pdf", 6))
+    run_step.run_step("pages")
+    faults = [{"fault": "bad-json", "kind": "discovery", "page": page} for page in (1, 5)]
+    with records.through_emulator(faults), records.no_breaker():
+        run_step.run_step("pass05")
+    failed, other = Chunk.objects.filter(status="failed").order_by("chunk_index")
+    calls = ProviderCall.objects.filter(step="pass05").count()
+
+    found = services.retry_preview(Selection(batch=failed.id))
+    services.batch_retry(failed.id, reason="one first")
+    run_step.run_step("pass05")
+    one_left = list(Chunk.objects.filter(status="failed"))
+    services.record_retry(received.shell_file_id, reason="then the other")
+    records.run_record(received)
+
+    assert (found.calls, found.pages) == (1, 2)
+    assert found.input_tokens > 100
+    assert one_left == [other]
+    again = ProviderCall.objects.filter(step="pass05").order_by("created_at")[calls:]
+    assert [call.chunk_id for call in again] == [failed.id, other.id]
+    assert Job.objects.get().status == JobStatus.COMPLETED
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("redis_db")
+def test_a_step_that_broke_as_a_whole_is_retried_and_its_failed_rows_are_left() -> None:
+    job = a_job(max_retries=1)
+    _, (batch,) = an_encounter(job)
+    Batch.objects.update(status="failed", error_code="CONTENT_BLOCKED")
+    broken = StepResult(failure=Failure(code=ErrorCode.DB_ERROR, message="the database failed"))
+
+    ends = []
+    for _ in range(2):
+        lease = claim(Step.PASS1, "w")
+        assert lease is not None
+        run_step._end(lease, broken)
+        job.refresh_from_db()
+        ends.append((job.status, job.retry_count, job.error_code))
+        services.job_release([job.id])
+
+    assert ends == [("parked", 1, "DB_ERROR"), ("failed", 1, "DB_ERROR")]
+    batch.refresh_from_db()
+    assert batch.status == "failed"
+
+
+ENCOUNTERS = ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222")
+
+
+def _failed(*causes: tuple[str | None, str]) -> Failure:
+    return Failure(
+        code=ErrorCode.MAX_RETRIES_EXCEEDED,
+        message="m",
+        underlying=ErrorCode.API_4XX,
+        drill_down=[
+            {"encounter_id": encounter, "error_code": "INTERNAL_ERROR", "underlying_error": cause}
+            for encounter, cause in causes
+        ],
+    )
+
+
+def test_a_retry_by_itself_takes_up_the_encounters_whose_every_cause_may_pass() -> None:
+    one, two = ENCOUNTERS
+
+    mixed = worth_retrying(_failed((one, "API_5XX"), (one, "API_4XX"), (two, "RATE_LIMIT")))
+
+    assert mixed is not None
+    assert mixed.encounters == (UUID(two),)
+    assert worth_retrying(_failed((one, "API_4XX"))) is None
+    assert worth_retrying(_failed((None, "API_5XX"), (None, "PARSE_JSON"))) == ALL
+    assert worth_retrying(_failed((None, "API_5XX"), (None, "CONTENT_BLOCKED"))) is None
+    assert worth_retrying(Failure(code=ErrorCode.DB_ERROR, message="m")) == NOTHING
+    assert worth_retrying(Failure(code=ErrorCode.INPUT_INVALID, message="m")) is None
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("redis_db")
+def test_a_dead_letter_is_requeued_with_a_new_budget_and_its_history_kept() -> None:
+    died = timezone.now() - timedelta(hours=1)
+    job = a_job(
+        status=JobStatus.DEAD,
+        crash_count=3,
+        retry_count=2,
+        dead_letter_at=died,
+        completed_at=died,
+        error_code="WORKER_LOST",
+        error_details={"history": [{"event": "crashed"}]},
+    )
+    Session.objects.update(session_status="failed", pass1_status="failed")
+
+    call_command("requeue", str(job.shell_file_id), reason="more memory")
+
+    job.refresh_from_db()
+    assert (job.status, job.dispatch_no) == (JobStatus.PENDING, 1)
+    assert (job.crash_count, job.retry_count, job.dead_letter_at) == (0, 0, None)
+    history = (job.error_details or {})["history"]
+    assert [entry["event"] for entry in history] == ["crashed", "requeued"]
+    assert (history[1]["crash_count"], history[1]["reason"]) == (3, "more memory")
+    assert history[1]["dead_letter_at"] == died.isoformat()
+    assert Session.objects.get().session_status == "processing"
+    with pytest.raises(CommandError, match="is no dead letter but pending"):
+        call_command("requeue", str(job.id))

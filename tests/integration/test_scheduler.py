@@ -1,0 +1,185 @@
+"""The clock as a process: its ticks outlive killed children, hung duties and other clocks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+
+import psycopg
+import pytest
+import redis
+from django.utils import timezone
+
+from medproc.env import PROJECT_ROOT
+from pipeline.core.states import JobStatus
+from pipeline.models import ClockTick, Job
+from pipeline.operations.scheduler import LOCK
+from pipeline.queueing.queues import entry_id
+from tests.support.rows import a_job
+from tests.support.workers import children, until
+
+WITH_A_HUNG_DUTY = """
+import threading
+import django
+django.setup()
+from pipeline.operations.scheduler import Clock, Duty
+Clock(
+    [
+        Duty(name="hangs", interval_s=1.0, act=lambda: threading.Event().wait() or ""),
+        Duty(name="fails", interval_s=1.0, act=lambda: 1 / 0),
+        Duty(name="works", interval_s=1.0, act=lambda: ""),
+    ],
+    deadline_s=0.5,
+).run()
+"""
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start_clock(cloned_db: str, redis_db: redis.Redis) -> Iterator[Start]:
+    """Give a way to start clocks on the test's database."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*command: str) -> subprocess.Popen[str]:
+        clock = subprocess.Popen(
+            [sys.executable, *(command or ("manage.py", "rqcron"))],
+            cwd=PROJECT_ROOT,
+            env=dict(os.environ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        started.append(clock)
+        return clock
+
+    yield start
+    for clock in started:
+        for pid in children(clock.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        clock.kill()
+        clock.communicate()
+
+
+@contextmanager
+def _duties_stuck(url: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    """Hold every duty in its middle, on a lock of its table; give a session to look around with."""
+    with psycopg.connect(url) as holder, psycopg.connect(url, autocommit=True) as looker:
+        holder.execute("LOCK TABLE job_queue, incidents IN ACCESS EXCLUSIVE MODE")
+        yield looker
+        holder.rollback()
+
+
+def _stuck(looker: psycopg.Connection[tuple[object, ...]]) -> list[object]:
+    found = looker.execute(
+        "SELECT DISTINCT a.pid FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
+        " WHERE l.locktype = 'advisory' AND l.granted AND a.wait_event_type = 'Lock'"
+    )
+    return [row[0] for row in found]
+
+
+def _works(after: datetime | None = None) -> bool:
+    ticks = ClockTick.objects.filter(outcome="ok", name__in=["reconcile", "detect_incidents"])
+    return (ticks if after is None else ticks.filter(started_at__gt=after)).count() == 2
+
+
+def test_a_clock_ticks_and_releases_what_is_due(start_clock: Start, redis_db: redis.Redis) -> None:
+    job = a_job(
+        status=JobStatus.PARKED,
+        park_reason="a test",
+        parked_until=timezone.now() - timedelta(seconds=1),
+    )
+
+    clock = start_clock()
+
+    until(lambda: Job.objects.get(id=job.id).status == JobStatus.PENDING)
+    until(_works)
+    until(lambda: redis_db.llen("rq:queue:pass1"))
+    assert redis_db.lrange("rq:queue:pass1", 0, -1) == [entry_id(job.id, "pass1", 1).encode()]
+    clock.terminate()
+    assert clock.wait(timeout=30) == 0
+
+
+def test_a_child_that_is_killed_in_its_duty_leaves_the_next_tick_alone(
+    start_clock: Start, cloned_db: str
+) -> None:
+    clock = start_clock()
+    until(_works)
+    with _duties_stuck(cloned_db) as looker:
+        (first,) = until(lambda: _stuck(looker))
+        (child,) = children(clock.pid)
+
+        os.kill(child, signal.SIGKILL)
+
+        # The dead child's session, and with it its lock, ends while its statement still waits.
+        until(lambda: _stuck(looker) not in ([], [first]))
+    killed_at = timezone.now()
+    until(lambda: _works(killed_at))
+    assert clock.poll() is None
+
+
+def test_of_two_clocks_one_works_and_the_other_takes_over(
+    start_clock: Start, cloned_db: str
+) -> None:
+    clocks = [start_clock(), start_clock()]
+    until(_works)
+    with _duties_stuck(cloned_db) as looker:
+        until(lambda: _stuck(looker))
+        working = until(lambda: [c for c in clocks if children(c.pid)])
+        assert len(_stuck(looker)) == 1
+
+        for pid in [p for c in working[:1] for p in (*children(c.pid), c.pid)]:
+            os.kill(pid, signal.SIGKILL)
+
+    killed_at = timezone.now()
+    until(lambda: _works(killed_at))
+    assert [c.poll() is None for c in clocks].count(True) == 1
+
+
+def test_a_duty_that_hangs_or_fails_stops_no_other(start_clock: Start) -> None:
+    clock = start_clock("-c", WITH_A_HUNG_DUTY)
+    until(lambda: ClockTick.objects.filter(name="works", outcome="ok").exists())
+    first = timezone.now()
+
+    until(lambda: ClockTick.objects.get(name="works").started_at > first)
+    until(lambda: ClockTick.objects.get(name="fails").outcome == "failed: ZeroDivisionError")
+
+    assert ClockTick.objects.get(name="hangs").finished_at is None
+    clock.terminate()
+    said, _ = clock.communicate(timeout=30)
+    assert "hangs took more than" in said
+    assert "ZeroDivisionError" in said
+
+
+def test_a_hung_duty_whose_clock_was_killed_keeps_the_lock_from_nobody(
+    start_clock: Start, cloned_db: str
+) -> None:
+    clock = start_clock("-c", WITH_A_HUNG_DUTY.replace("deadline_s=0.5", "deadline_s=2"))
+    until(lambda: ClockTick.objects.filter(name="hangs", outcome="running").exists())
+
+    clock.kill()
+
+    with psycopg.connect(cloned_db, autocommit=True) as other:
+        took = "SELECT pg_try_advisory_lock(%s)"
+        assert other.execute(took, [LOCK]).fetchone() == (False,)
+        until(lambda: other.execute(took, [LOCK]).fetchone() == (True,))
+
+
+def test_a_clock_waits_for_a_postgresql_that_is_away(start_clock: Start) -> None:
+    good, os.environ["DATABASE_URL"] = os.environ["DATABASE_URL"], "postgresql://x@127.0.0.1:9/x"
+    try:
+        clock = start_clock()
+    finally:
+        os.environ["DATABASE_URL"] = good
+
+    assert clock.stdout is not None
+    line = next(line for line in clock.stdout if "failed" in line)
+
+    assert "OperationalError" in line
+    assert clock.poll() is None

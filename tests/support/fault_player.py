@@ -1,0 +1,249 @@
+"""Plays the faults of `fault_matrix` in real steps, and gives the rows that they end in.
+
+A step of this process asks the emulator through the real client. The visits of one record meet one
+fault each; a cell of the matrix keeps its own visit of it, and is rolled back at its end. Needs a
+database to commit to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.db import transaction
+from django.test import override_settings
+
+from gemini_emulator import Emulator
+from pipeline.core.states import Step
+from pipeline.models import (
+    Batch,
+    Chunk,
+    DiscoverySession,
+    Encounter,
+    EncounterResult,
+    Entity,
+    Job,
+    Page,
+    Session,
+    ShellFile,
+    Summary,
+)
+from pipeline.operations.services import provider_resume
+from pipeline.providers.factory import warm
+from pipeline.ratelimit import Gate, GateState
+from pipeline.stages.intake import Received
+from pipeline.workers import run_step
+from tests.support import records
+from tests.support.fault_matrix import LIMITED_CALLS, MATRIX, Budget, Lasts, Row
+from tests.support.short_records import short_record
+
+PASSES = (Step.PASS05, Step.PASS1)
+KINDS = {Step.PASS05: "discovery", Step.PASS1: "entities"}
+PAGES = 2
+"""Of each visit, so that there is something to halve."""
+SCALE = 0.01
+PATIENT_S, HASTY_S = 60.0, 0.2
+"""Seconds that a call may take; the second where only the deadline can end it."""
+TIMED_OUT_S = 3.0
+"""The same where the reply to the next attempt must come in time."""
+LONG_S = 3600.0
+IN_OUTAGE = [row for row in MATRIX if row.in_outages]
+PARKS = [row for row in MATRIX if row.budget.parks]
+TOGETHER = [row for row in MATRIX if not row.budget.parks and row.budget is not Budget.ENDS]
+"""Those that complete by themselves when they pass: they share a step, but for the next ones."""
+TIMED_OUT = [row for row in TOGETHER if row.times_out]
+"""They share another, whose calls have to end some time."""
+
+
+def pages_of(visit: int) -> list[int]:
+    """Give the pages of a visit, counted from 0."""
+    return [visit * PAGES + 1, visit * PAGES + 2]
+
+
+def visit_of(row: Row) -> int:
+    """Give the visit that meets a fault."""
+    return MATRIX.index(row)
+
+
+def outage_visit_of(row: Row) -> int:
+    """Give the visit that meets a fault in an outage alone."""
+    return len(MATRIX) + IN_OUTAGE.index(row)
+
+
+def rules(lasts: Lasts) -> list[dict[str, Any]]:
+    """Give the script in which each visit meets its fault, in either pass."""
+    if lasts is Lasts.PERSISTENT:
+        visits = [(row, visit_of(row)) for row in MATRIX]
+        visits += [(row, outage_visit_of(row)) for row in IN_OUTAGE]
+        return [{"fault": row.fault, "page": pages_of(v), **row.setting} for row, v in visits]
+    return [
+        {"fault": row.fault, "page": first, "kind": kind, "times": 1, **row.setting}
+        for row in MATRIX
+        for first in pages_of(visit_of(row))[:1]
+        for kind in KINDS.values()
+    ]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The rows of a step, as they were when it had ended."""
+
+    step: Step
+    work: dict[int, Any]
+    """Batches or chunks with their calls, by visit."""
+    results: dict[int, EncounterResult]
+    entities: Counter[int]
+    """How many accepted entities are visible, by visit."""
+    encounters: int
+    discovery: DiscoverySession
+    job: Any
+    session: Any
+    summary: Any
+    record: ShellFile
+    gate: GateState
+
+    @classmethod
+    def of(cls, received: Received, step: Step) -> Ended:
+        """Read them."""
+        record = received.shell_file_id
+        rows: Any = (
+            Chunk.objects.filter(discovery_session__shell_file_id=record)
+            if step is Step.PASS05
+            else Batch.objects.filter(pass1_encounter_result__shell_file_id=record)
+        ).prefetch_related("calls")
+        results = EncounterResult.objects.filter(shell_file_id=record)
+        entities = Entity.objects.filter(shell_file_id=record, accepted=True)
+        pages = entities.values_list("healthcare_encounter__page_start", flat=True)
+        return cls(
+            step=step,
+            work={row.page_range_start // PAGES: row for row in rows},
+            results={r.healthcare_encounter.page_start // PAGES: r for r in results},
+            entities=Counter(page // PAGES for page in pages),
+            encounters=Encounter.objects.filter(shell_file_id=record).count(),
+            discovery=DiscoverySession.objects.get(shell_file_id=record),
+            job=Job.objects.select_related("incident").get(id=received.job_id),
+            session=Session.objects.get(shell_file_id=record),
+            summary=Summary.objects.get(shell_file_id=record),
+            record=ShellFile.objects.get(id=record),
+            gate=_gate().state(),
+        )
+
+
+@dataclass
+class Played:
+    """A record that waits for each pass, and a service for each way in which a fault can last."""
+
+    waiting: dict[Step, Received]
+    services: dict[Lasts, Emulator]
+    _together: dict[tuple[Step, bool], Ended] = field(default_factory=dict)
+
+    def alone(self, step: Step, lasts: Lasts, row: Row) -> list[Ended]:
+        """Play a fault; where it parks the job, once more after an operator has resumed it."""
+        deadline_s = HASTY_S if row.times_out else PATIENT_S
+        with self._keeping(step, [visit_of(row)]), self._asking(lasts), records.no_breaker():
+            ends = [self._run(step, deadline_s=deadline_s)]
+            if row.budget.parks:
+                _resume()
+                ends.append(self._run(step))
+            return ends
+
+    def together(self, step: Step, *, timed_out: bool = False) -> Ended:
+        """Play the faults that pass, each on its own visit, in one step; once for all askers."""
+        if (step, timed_out) not in self._together:
+            rows = TIMED_OUT if timed_out else [r for r in TOGETHER if not r.times_out]
+            visits, deadline_s = map(visit_of, rows), TIMED_OUT_S if timed_out else PATIENT_S
+            with self._keeping(step, [*visits]), self._asking(Lasts.PASSING), records.no_breaker():
+                self._together[step, timed_out] = self._run(step, deadline_s=deadline_s)
+        return self._together[step, timed_out]
+
+    def outage(self, step: Step) -> list[Ended]:
+        """Play all faults of an outage at once before the breaker, and then its end."""
+        with self._keeping(step, [outage_visit_of(row) for row in IN_OUTAGE]):
+            with self._asking(Lasts.PERSISTENT):
+                down = self._run(step, deadline_s=HASTY_S)
+            with self._asking(Lasts.PASSING):
+                _resume()
+                return [down, self._run(step)]
+
+    @cached_property
+    def healthy(self) -> Counter[int]:
+        """How many entities each visit has, as the local engine finds them without a service."""
+        with transaction.atomic():
+            ended = self._run(Step.PASS1)
+            transaction.set_rollback(True)
+        return ended.entities
+
+    def _run(self, step: Step, deadline_s: float = PATIENT_S) -> Ended:
+        with override_settings(CALL_DEADLINE_S=deadline_s / SCALE):
+            run_step.run_step(step.value)
+        return Ended.of(self.waiting[step], step)
+
+    @contextmanager
+    def _keeping(self, step: Step, visits: Sequence[int]) -> Iterator[None]:
+        """Leave these visits of the record alone, and put all back at the end."""
+        record = self.waiting[step].shell_file_id
+        kept = [page for visit in visits for page in pages_of(visit)]
+        with transaction.atomic():
+            others = Page.objects.filter(shell_file_id=record).exclude(page_number__in=kept)
+            others.update(text="", is_blank=True)
+            encounters = Encounter.objects.filter(shell_file_id=record)
+            encounters.exclude(page_start__in=kept).delete()
+            yield
+            transaction.set_rollback(True)
+
+    @contextmanager
+    def _asking(self, lasts: Lasts) -> Iterator[None]:
+        url = self.services[lasts].url
+        with override_settings(MEDPROC_PROVIDER="gemini", GEMINI_BASE_URL=url):
+            yield
+
+
+@contextmanager
+def playing(folder: Path) -> Iterator[Played]:
+    """Make the records and start the services."""
+    path = short_record(
+        folder / "record.pdf", len(MATRIX) + len(IN_OUTAGE), pages=PAGES, patient="Quill, Ada"
+    )
+    with (
+        override_settings(
+            TIME_SCALE=SCALE,
+            LEASE_S=LONG_S / SCALE,
+            STEP_DEADLINE_MIN_S=LONG_S / SCALE,
+            CALL_DEADLINE_S=PATIENT_S / SCALE,
+            RATE_LIMIT_BUDGET=LIMITED_CALLS,
+            # The breaker's window shrinks with the scale, and the calls do not.
+            GATE_BREAKER_WINDOW_S=PATIENT_S / SCALE,
+            PASS05_CHUNK_PAGES=PAGES,
+            PASS1_BATCH_MIN_PAGES=PAGES,
+            PASS1_BATCH_MAX_PAGES=PAGES,
+        ),
+        Emulator(faults=rules(Lasts.PERSISTENT)) as lasting,
+        Emulator(faults=rules(Lasts.PASSING)) as passing,
+    ):
+        found = records.submit(path)
+        run_step.run_step("pages")
+        run_step.run_step("pass05")
+        unread = records.submit(path)
+        run_step.run_step("pages")
+        warm(django_settings)
+        yield Played(
+            {Step.PASS05: unread, Step.PASS1: found},
+            {Lasts.PERSISTENT: lasting, Lasts.PASSING: passing},
+        )
+
+
+def _resume() -> None:
+    """Resume the provider, as an operator does who has put the cause right."""
+    provider_resume("gemini", reason="a test")
+    # It is resumed on commit, which a cell never comes to.
+    _gate().resume()
+
+
+def _gate() -> Gate:
+    return Gate.for_("gemini", django_settings.GEMINI_MODEL)

@@ -1,0 +1,457 @@
+"""Every way in which a job moves, in any order: the rules of a state machine (Hypothesis).
+
+The moves are the product's own, on a database and a Redis of one test. Its clock is the database's:
+time passes by moving the rows' times back, in units that are long beside the run. The model knows
+who owns each job and until when, how often it crashed and what was committed; nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
+
+from pipeline.core.errors import ErrorCode, LeaseLostError, UserError
+from pipeline.core.states import JOB_MOVES, JOB_TERMINAL, JobStatus, Step, WorkStatus
+from pipeline.execution.preemption import GAVE_WAY
+from pipeline.execution.step_result import StepResult
+from pipeline.models import Batch, EncounterResult, Entity, Job, ProviderCall
+from pipeline.operations import services
+from pipeline.queueing import queues
+from pipeline.stages.pass1 import store
+from pipeline.transitions import (
+    Failure,
+    Flush,
+    Lease,
+    Parking,
+    abandon,
+    claim,
+    heartbeat,
+    row_of,
+    write,
+)
+from pipeline.transitions.recovery import CRASH_LIMIT
+from pipeline.workers import run_step
+from tests.support.flush_rows import a_call, an_entity, succeed
+from tests.support.rows import a_job, an_encounter
+
+UNIT_S = 20
+"""One unit of the model's time; the run itself takes less than one."""
+LEASE = 3
+"""Units of a lease."""
+BATCHES = 2
+ENTITIES = 3
+RECORDS = 4
+STEPS = (Step.PASS1, Step.PASS05)
+"""What workers here serve, in their order."""
+
+_PASSES = """
+UPDATE job_queue SET available_at = available_at - {0}, lease_expires_at = lease_expires_at - {0},
+  heartbeat_at = heartbeat_at - {0}, parked_until = parked_until - {0},
+  step_started_at = step_started_at - {0}, updated_at = updated_at - {0};
+UPDATE pass1_batch_results SET started_at = started_at - {0};
+""".replace("{0}", "make_interval(secs => %(by)s)")
+
+
+@dataclass(eq=False)
+class Worker:
+    """A step as the process that runs it sees it; it may have lost its lease long ago."""
+
+    lease: Lease
+    result: EncounterResult
+    batches: list[Batch]
+    written: list[Flush] = field(default_factory=list)
+
+
+@dataclass
+class Truth:
+    """What the model knows of a job."""
+
+    owner: Worker | None = None
+    expires: int = 0
+    crashes: int = 0
+    wish: bool = False
+    committed: dict[UUID, Any] = field(default_factory=dict)
+
+
+class JobMachine(RuleBasedStateMachine):
+    """Workers, operators, a reconciler and a Redis that forgets, over a few records."""
+
+    redis: Any
+    workers = Bundle("workers")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.truth: dict[UUID, Truth] = {}
+        self.seen: dict[UUID, JobStatus] = {}
+        self.now = 0
+        self.names = 0
+
+    @initialize()
+    def begin(self) -> None:
+        self.redis.flushdb()
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM shell_files; DELETE FROM pauses; DELETE FROM user_profiles")
+        self.submit(retries=1, large=False)
+
+    # What a record and its workers do.
+
+    @precondition(lambda self: len(self.truth) < RECORDS)
+    @rule(retries=st.integers(0, 1), large=st.booleans())
+    def submit(self, retries: int, large: bool) -> None:
+        job = a_job(
+            step=Step.PASS05,
+            max_retries=retries,
+            retry_delay=timedelta(seconds=2 * UNIT_S),
+            size_class=2 if large else 0,
+        )
+        an_encounter(job, batches=BATCHES)
+        queues.enqueue_step(job.id, Step.PASS05.value, 0)
+        self.truth[job.id] = Truth()
+
+    @rule(target=workers)
+    def wake_up(self) -> Any:
+        """Have a worker take the next wake-up, of the later pass first."""
+        for step in STEPS:
+            if self._popped(step):
+                return self._claimed(step)
+        return multiple()
+
+    @rule(target=workers, step=st.sampled_from(STEPS))
+    def stray_wake_up(self, step: Step) -> Any:
+        """Have a worker take a wake-up that was sent twice."""
+        return self._claimed(step)
+
+    @rule(worker=workers, index=st.integers(0, BATCHES - 1))
+    def begin_batch(self, worker: Worker, index: int) -> None:
+        batch = worker.batches[index]
+        if batch.status == WorkStatus.PENDING:
+            batch.status, batch.started_at = WorkStatus.PROCESSING, timezone.now()
+            store.mark_started(worker.result)
+            self._flush(worker, Flush(work=Batch, items=[row_of(batch)]))
+
+    @rule(
+        worker=workers, index=st.integers(0, BATCHES - 1), ok=st.sampled_from([True, True, False])
+    )
+    def settle_batch(self, worker: Worker, index: int, ok: int) -> None:
+        self._settle(worker, index, ok=bool(ok))
+
+    @rule(worker=workers, which=st.integers(0, 5))
+    def write_again(self, worker: Worker, which: int) -> None:
+        """Repeat a flush whose outcome is not known, at once or long after."""
+        if worker.written:
+            # An owner repeats its last one before it goes on.
+            is_owner = self.truth[worker.lease.job_id].owner is worker
+            self._written(worker, worker.written[-1 if is_owner else which % len(worker.written)])
+
+    @rule(worker=workers)
+    def beat(self, worker: Worker) -> None:
+        truth = self.truth[worker.lease.job_id]
+        if truth.owner is worker and not self._expired(truth):
+            assert heartbeat(worker.lease) == truth.wish
+            truth.expires = self.now + LEASE
+        else:
+            with pytest.raises(LeaseLostError):
+                heartbeat(worker.lease)
+
+    @rule(worker=workers, end=st.sampled_from(["done", "fail", "broke", "back", "room", "park"]))
+    def end_step(self, worker: Worker, end: str) -> None:
+        """End a step, by its owner or late by one who has lost it."""
+        self._end(worker, end)
+
+    @rule(worker=consumes(workers), seen=st.booleans())
+    def die(self, worker: Worker, seen: bool) -> None:
+        """Kill a horse; its own worker may live and say so."""
+        truth = self.truth[worker.lease.job_id]
+        if seen:
+            abandon(worker.lease.worker_id)
+            if truth.owner is worker:
+                truth.expires = min(truth.expires, self.now)
+
+    # What happens to them.
+
+    @rule(units=st.sampled_from([1, 1, 2, LEASE, 40]))
+    def time_passes(self, units: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(_PASSES, {"by": units * UNIT_S})
+        self.now += units
+
+    @rule()
+    def reconcile(self) -> None:
+        expired = [t for t in self.truth.values() if t.owner is not None and self._expired(t)]
+        tick = services.jobs_reconcile()
+        assert tick.recovered + tick.buried == len(expired)
+        for truth in expired:
+            truth.owner, truth.crashes = None, truth.crashes + 1
+        rows = Job.objects.filter(status=JobStatus.PENDING)
+        for step in STEPS:
+            in_line = self.redis.llen(f"rq:queue:{step}")
+            assert in_line <= rows.filter(current_step=step).count(), "a wake-up was multiplied"
+
+    @rule()
+    def redis_is_flushed(self) -> None:
+        self.redis.flushdb()
+
+    @rule(step=st.sampled_from(STEPS))
+    def redis_loses_an_entry(self, step: Step) -> None:
+        for entry in self.redis.lrange(f"rq:queue:{step}", 0, 0):
+            self.redis.delete(f"rq:job:{entry.decode()}")
+
+    @rule()
+    def stale_rows_are_reset(self) -> None:
+        for row in services.stale_batches_reset(10 * UNIT_S):
+            truth = self.truth[row.job_id]
+            assert truth.owner is None or self._expired(truth)
+            # Its worker writes nothing more; the reconciler takes the job and counts the crash.
+            if truth.owner is not None:
+                truth.owner = Worker(truth.owner.lease, truth.owner.result, [])
+
+    # What operators do.
+
+    @rule(which=st.integers(0, RECORDS - 1))
+    def cancel(self, which: int) -> None:
+        job = self._job(which)
+        truth = self.truth[job.id]
+        try:
+            done = services.job_cancel(job.id, by="ops")
+        except UserError:
+            assert job.status in JOB_TERMINAL
+            return
+        assert job.status not in JOB_TERMINAL
+        is_held = truth.owner is not None and not self._expired(truth)
+        assert done.is_ended is not is_held
+        truth.wish = True
+        if not is_held:
+            truth.owner = None
+
+    @rule(which=st.integers(0, RECORDS - 1))
+    def retry(self, which: int) -> None:
+        job = self._job(which)
+        try:
+            services.record_retry(job.shell_file_id, reason="a test", by="ops")
+        except UserError:
+            assert job.status not in {JobStatus.FAILED, JobStatus.CANCELLED}
+            return
+        assert job.status in {JobStatus.FAILED, JobStatus.CANCELLED, JobStatus.PARKED}
+        self.truth[job.id].crashes, self.truth[job.id].wish = 0, False
+
+    @rule(which=st.integers(0, RECORDS - 1))
+    def requeue(self, which: int) -> None:
+        job = self._job(which)
+        try:
+            services.job_requeue(job.id, by="ops")
+        except UserError:
+            assert job.status != JobStatus.DEAD
+            return
+        assert job.status == JobStatus.DEAD
+        self.truth[job.id].crashes, self.truth[job.id].wish = 0, False
+
+    @rule(which=st.integers(0, RECORDS - 1))
+    def release(self, which: int) -> None:
+        job = self._job(which)
+        assert services.job_release([job.id]) == (job.status == JobStatus.PARKED)
+
+    @rule(step=st.sampled_from(STEPS), on=st.booleans())
+    def pause(self, step: Step, on: bool) -> None:
+        with suppress(UserError):
+            (services.queue_pause if on else services.queue_resume)(step, reason="a test")
+
+    # What must hold, whatever came before.
+
+    @invariant()
+    def no_job_is_lost_and_each_has_one_owner(self) -> None:
+        rows = {row.id: row for row in Job.objects.all()}
+        assert rows.keys() == self.truth.keys()
+        for job_id, truth in self.truth.items():
+            row, before = rows[job_id], self.seen.get(job_id)
+            status = JobStatus(row.status)
+            assert before in {None, status} or (before, status) in JOB_MOVES, (before, status)
+            self.seen[job_id] = status
+            assert (status == JobStatus.PROCESSING) == (truth.owner is not None)
+            assert row.worker_id == (truth.owner.lease.worker_id if truth.owner else None)
+            assert row.crash_count == truth.crashes
+            unwanted = {JobStatus.PENDING, JobStatus.PARKED, JobStatus.DEAD}
+            assert not (truth.wish and status in unwanted)
+            assert (status == JobStatus.DEAD) <= (truth.crashes == CRASH_LIMIT)
+
+    @invariant()
+    def what_was_committed_stays_and_is_there_once(self) -> None:
+        batches = {batch.id: batch for batch in Batch.objects.all()}
+        for truth in self.truth.values():
+            for batch_id, output in truth.committed.items():
+                batch = batches[batch_id]
+                assert (batch.status, batch.output) == (WorkStatus.SUCCEEDED, output)
+        accepted = ProviderCall.objects.filter(accepted=True).values_list("batch_id", flat=True)
+        succeeded = [b.id for b in batches.values() if b.status == WorkStatus.SUCCEEDED]
+        assert Counter(accepted) == Counter(succeeded)
+        published = Counter(Entity.objects.values_list("healthcare_encounter_id", flat=True))
+        done = EncounterResult.objects.filter(status=WorkStatus.SUCCEEDED).values_list(
+            "healthcare_encounter_id", flat=True
+        )
+        assert published == dict.fromkeys(done, ENTITIES)
+
+    def teardown(self) -> None:
+        """Let all come back to work by themselves, then have an operator mend what has ended."""
+        if not self.truth:
+            return
+        for step in STEPS:
+            self.pause(step, on=False)
+        self._drain()
+        for which in range(len(self.truth)):
+            self.retry(which)
+            self.requeue(which)
+        self._drain()
+        self.seen.clear()
+        self.no_job_is_lost_and_each_has_one_owner()
+        self.what_was_committed_stays_and_is_there_once()
+        assert set(self.seen.values()) == {JobStatus.COMPLETED}
+        assert Entity.objects.count() == ENTITIES * len(self.truth)
+
+    def _drain(self) -> None:
+        """Work on wake-ups alone, as they come from Redis, until every job has ended."""
+        for _ in range(8):
+            self.time_passes(40)
+            self.reconcile()
+            for step in STEPS:
+                while self._popped(step):
+                    worker = self._claimed(step)
+                    if isinstance(worker, Worker):
+                        self._work(worker)
+            if not Job.objects.exclude(status__in=JOB_TERMINAL).exists():
+                return
+        raise AssertionError("a job has not come to its end")
+
+    def _work(self, worker: Worker) -> None:
+        if worker.lease.step is Step.PASS1:
+            for index in range(BATCHES):
+                self._settle(worker, index, ok=True)
+        failed = worker.result.status == WorkStatus.FAILED
+        self._end(worker, "fail" if failed else "done")
+
+    def _popped(self, step: Step) -> bool:
+        entry = self.redis.lpop(f"rq:queue:{step}")
+        if entry is None:
+            return False
+        # One that Redis has lost wakes nobody: RQ takes the next.
+        return bool(self.redis.delete(f"rq:job:{entry.decode()}")) or self._popped(step)
+
+    def _claimed(self, step: Step) -> Any:
+        free = self._claimable()
+        self.names += 1
+        lease = claim(step, f"host-{self.names}", others=[s for s in STEPS if s is not step])
+        if lease is None:
+            assert not free, "work that is due was not claimed"
+            return multiple()
+        truth = self.truth[lease.job_id]
+        assert lease.job_id in free
+        result = EncounterResult.objects.get(processing_session_id=lease.session_id)
+        batches = Batch.objects.filter(pass1_encounter_result=result).order_by("batch_index")
+        assert {b.status for b in batches}.isdisjoint({WorkStatus.PROCESSING})
+        truth.owner = Worker(lease=lease, result=result, batches=list(batches))
+        truth.expires = self.now + LEASE
+        return truth.owner
+
+    def _claimable(self) -> set[UUID]:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT id FROM job_queue WHERE status = 'pending' AND available_at <= now()"
+                " AND current_step NOT IN (SELECT queue FROM pauses WHERE ended_at IS NULL)"
+            )
+            return {row[0] for row in cursor}
+
+    def _settle(self, worker: Worker, index: int, *, ok: bool) -> None:
+        batch, result = worker.batches[index], worker.result
+        is_begun = batch.status in {WorkStatus.PENDING, WorkStatus.PROCESSING}
+        if worker.lease.step is not Step.PASS1 or not is_begun:
+            return
+        if result.status == WorkStatus.PENDING:
+            store.mark_started(result)
+        succeed(batch)
+        if ok:
+            batch.output = {"by": worker.lease.gen}
+        else:
+            batch.status, batch.error_code = WorkStatus.FAILED, ErrorCode.API_5XX
+        flush = Flush(
+            work=Batch, items=[row_of(batch)], calls=[a_call(worker.lease, batch, accepted=ok)]
+        )
+        statuses = {each.status for each in worker.batches}
+        if statuses <= {WorkStatus.SUCCEEDED, WorkStatus.FAILED}:
+            store.add_up(result, worker.batches)
+            if WorkStatus.FAILED in statuses:
+                failed = [b for b in worker.batches if b.status == WorkStatus.FAILED]
+                store.mark_failed(result, worker.batches, failed)
+            else:
+                store.mark_succeeded(result, [], [])
+                flush.entities = [an_entity(worker.lease, result, index=n) for n in range(ENTITIES)]
+        flush.encounters = [store.result_row(result)]
+        self._flush(worker, flush)
+
+    def _flush(self, worker: Worker, flush: Flush) -> None:
+        worker.written.append(flush)
+        self._written(worker, flush)
+
+    def _written(self, worker: Worker, flush: Flush) -> None:
+        truth = self.truth[worker.lease.job_id]
+        if truth.owner is not worker:
+            with pytest.raises(LeaseLostError):
+                write(worker.lease, flush)
+            return
+        write(worker.lease, flush)
+        for row in flush.items:
+            if row["status"] == WorkStatus.SUCCEEDED:
+                truth.committed[UUID(row["id"])] = row["output"]
+
+    def _end(self, worker: Worker, end: str) -> None:
+        truth = self.truth[worker.lease.job_id]
+        is_done = worker.lease.step is Step.PASS05 or worker.result.status == WorkStatus.SUCCEEDED
+        if end == "done" and not is_done:
+            end = "back"
+        if truth.owner is not worker:
+            with pytest.raises(LeaseLostError):
+                run_step._end(worker.lease, self._result(worker, end))
+            return
+        run_step._end(worker.lease, self._result(worker, end))
+        truth.owner = None
+        if end == "done":
+            truth.crashes = 0
+
+    def _result(self, worker: Worker, end: str) -> StepResult:
+        if end == "park":
+            until = timezone.now() + timedelta(seconds=2 * UNIT_S)
+            return StepResult(parked=Parking(reason="a test", until=until))
+        if end in {"back", "room"}:
+            return StepResult(given_back=GAVE_WAY if end == "room" else "sigterm")
+        if end == "done":
+            return StepResult()
+        code = ErrorCode.API_5XX if end == "fail" else ErrorCode.INPUT_INVALID
+        failed = []
+        if worker.result.status == WorkStatus.FAILED:
+            failed = [
+                {"encounter_id": str(worker.result.healthcare_encounter_id), "error_code": code}
+            ]
+        return StepResult(failure=Failure(code=code, message="a test", drill_down=failed))
+
+    def _expired(self, truth: Truth) -> bool:
+        return truth.expires <= self.now
+
+    def _job(self, which: int) -> Job:
+        ids = list(self.truth)
+        return Job.objects.get(id=ids[which % len(ids)])

@@ -1,0 +1,122 @@
+"""A fan-out whose starts the gate admits, as the owner of a step joins the two."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import count
+
+import redis
+
+from pipeline.core.errors import CallError, ErrorCode
+from pipeline.execution.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
+from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecutor
+from pipeline.ratelimit import Ask, Gate, Later, Outcome, Role, Ticket, Tuning
+from tests.support.limiter_simulation import BEGIN, LUA_CLOCK, UNLIMITED
+
+Answer = Callable[[Ticket], None]
+"""Answers the call of a ticket, or raises what it ends with."""
+
+
+def _is_limited(item: str, call: int) -> bool:
+    return random.Random(f"{item} {call}").random() < 0.5
+
+
+def half_limited() -> Answer:
+    """Limit every other call by chance; which calls of an item, its name decides."""
+    calls: Counter[str] = Counter()
+
+    def answer(ticket: Ticket) -> None:
+        calls[ticket.item] += 1
+        if _is_limited(ticket.item, calls[ticket.item]):
+            raise CallError(code=ErrorCode.RATE_LIMIT)
+
+    return answer
+
+
+def limited_calls(items: Iterable[str]) -> int:
+    """Count the calls that `half_limited` limits until all these items have succeeded."""
+    return sum(next(call for call in count(1) if not _is_limited(item, call)) - 1 for item in items)
+
+
+class GatedRun:
+    """One step: its items, and the tickets of its calls in flight."""
+
+    def __init__(self, gate: Gate, job: str, answer: Answer) -> None:
+        self.gate = gate
+        self.succeeded: list[str] = []
+        self.attempts_spent = 0
+        self.roles: list[Role] = []
+        self._job = job
+        self._answer = answer
+        self._tickets: dict[str, Ticket] = {}
+
+    def call(self, item: Item[str, str], attempt: int, cancel: threading.Event) -> str:
+        """Make one call; in a call thread."""
+        ticket = self._tickets[item.key]
+        self.gate.sent(ticket)
+        self._answer(ticket)
+        return item.key
+
+    def admit(self, item: Item[str, str], now: float) -> float | None:
+        """Ask for the head of the line."""
+        admission = self.gate.admit(Ask(job=self._job, item=item.key, tokens=100))
+        if isinstance(admission, Later):
+            return admission.seconds
+        self._tickets[item.key] = admission.ticket
+        return None
+
+    def decide(
+        self, item: Item[str, str], attempt: int, error: BaseException, now: float
+    ) -> Decision[str, str]:
+        """Report a failed call, and try again when the gate may open."""
+        assert isinstance(error, CallError)
+        ticket = self._tickets.pop(item.key)
+        reported = self.gate.report(ticket, Outcome.failure(error))
+        self.roles.append(reported.role)
+        is_outage = reported.failing_since is not None
+        spends = error.code is not ErrorCode.RATE_LIMIT and not is_outage
+        self.attempts_spent += spends
+        return Retry(delay_s=reported.opens_in_s, spends_attempt=spends)
+
+    def follow(self, fan_out: FanOut[str, str, str]) -> None:
+        """Take the run's events in, to its end."""
+        with fan_out as run:
+            for event in run.events():
+                if isinstance(event, Succeeded):
+                    self.gate.note(self._tickets.pop(event.key), Outcome.success(100))
+                    self.succeeded.append(event.key)
+        self.gate.abandon([])
+
+
+def simulated_run(
+    client: redis.Redis, keys: list[str], answer: Callable[[SimulatedClock], Answer], calls: int
+) -> tuple[GatedRun, SimulatedClock]:
+    """Play a step in simulated time."""
+    clock = SimulatedClock()
+    gate = Gate(
+        "gemini",
+        "m",
+        client=client,
+        quota=UNLIMITED,
+        tuning=Tuning(),
+        clock=clock.monotonic,
+        wall=lambda: BEGIN + clock.now,
+        lua_clock=LUA_CLOCK,
+    )
+    run = GatedRun(gate, "job", answer(clock))
+    run.follow(
+        FanOut(
+            [Item(key=key, group=key, size=1) for key in keys],
+            call=run.call,
+            decide=run.decide,
+            admit=run.admit,
+            limits=Limits(groups=1000, calls=calls, call_deadline_s=1e9, tick_s=1000),
+            clock=clock,
+            executor=partial(SimulatedExecutor, latency=lambda item, attempt: 1.0),
+        )
+    )
+    return run, clock

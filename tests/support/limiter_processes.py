@@ -1,0 +1,220 @@
+"""Real processes before one gate, in Redis's time: fan-outs and bare workers, and what they saw.
+
+What a process runs is a function of this module; spawned, so nothing but its arguments gets there.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import redis
+
+from pipeline.core.errors import CallError, ErrorCode
+from pipeline.execution.fanout import Decision, FanOut, Item, Limits
+from pipeline.ratelimit import Gate, Later, Outcome, Quota, Role, Ticket, Tuning, Why
+from pipeline.ratelimit.limiter import gate_client
+from pipeline.ratelimit.scripts import keys_of
+from tests.support.limited_fanout import Answer, GatedRun, half_limited
+from tests.support.limiter_simulation import UNLIMITED, admitted, ask
+from tests.support.workers import until
+
+SPAWN = multiprocessing.get_context("spawn")
+FAST = Tuning(cooldown_base_s=0.02, cooldown_cap_s=0.05, quiet_s=600, ramp_step_s=0.03)
+LEASES = keys_of("gemini", "m")[3]
+LATENCY_S = 0.02
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one process saw of its run."""
+
+    succeeded: list[str]
+    starts: list[tuple[int, float]]
+    """Generation and moment of each admission; seconds by Redis's clock."""
+    roles: list[Role]
+    cooldowns: dict[int, float]
+    """Seconds of those that this process has set, by the generation that they began."""
+    local_starts: int
+    """Admissions while Redis was away."""
+
+
+class WatchedRun(GatedRun):
+    """A run that notes its admissions by Redis's clock, and the cooldowns that it sets."""
+
+    def __init__(self, gate: Gate, job: str, answer: Answer, client: redis.Redis) -> None:
+        super().__init__(gate, job, answer)
+        self.starts: list[tuple[int, float]] = []
+        self.cooldowns: dict[int, float] = {}
+        self.local_starts = 0
+        self._client = client
+
+    def admit(self, item: Item[str, str], now: float) -> float | None:
+        """Ask, and note the moment that the ticket's lease counts from."""
+        wait = super().admit(item, now)
+        if wait is None:
+            ticket = self._tickets[item.key]
+            self.local_starts += ticket.is_local
+            with suppress(redis.RedisError):
+                ends = self._client.zscore(LEASES, ticket.id)
+                if isinstance(ends, float):
+                    self.starts.append((ticket.generation, ends - Tuning().lease_s))
+        return wait
+
+    def decide(
+        self, item: Item[str, str], attempt: int, error: BaseException, now: float
+    ) -> Decision[str, str]:
+        """Report, and note how long a cooldown that begins with it lasts."""
+        generation = self._tickets[item.key].generation
+        decision = super().decide(item, attempt, error, now)
+        if self.roles[-1] is Role.COORDINATOR:
+            self.cooldowns[generation + 1] = decision.delay_s  # type: ignore[union-attr]
+        return decision
+
+    def seen(self) -> Seen:
+        """Give what it saw."""
+        return Seen(self.succeeded, self.starts, self.roles, self.cooldowns, self.local_starts)
+
+
+def gate_on(client: redis.Redis, tuning: Tuning, quota: Quota = UNLIMITED) -> Gate:
+    """Give the gate that all processes here share."""
+    return Gate("gemini", "m", client=client, quota=quota, tuning=tuning)
+
+
+def play(run: GatedRun, keys: list[str], calls: int) -> None:
+    """Run a step of these items to its end."""
+    run.follow(
+        FanOut(
+            [Item(key=key, group=key, size=1) for key in keys],
+            call=run.call,
+            decide=run.decide,
+            admit=run.admit,
+            limits=Limits(groups=1000, calls=calls, call_deadline_s=600),
+        )
+    )
+
+
+def _ended(run: WatchedRun, keys: list[str], calls: int) -> Seen:
+    play(run, keys, calls)
+    return run.seen()
+
+
+def half_of_calls_limited(url: str, job: str, keys: list[str], calls: int) -> Seen:
+    """Run a step whose provider takes a while and limits every other call."""
+    client, answer = redis.Redis.from_url(url), half_limited()
+
+    def slowly(ticket: Ticket) -> None:
+        threading.Event().wait(LATENCY_S)
+        answer(ticket)
+
+    # A quota in nobody's way: the window's books are kept too.
+    gate = gate_on(client, FAST, Quota(requests=10**6))
+    return _ended(WatchedRun(gate, job, slowly, client), keys, calls)
+
+
+def closed_for(url: str, job: str, keys: list[str], calls: int, generations: int) -> Seen:
+    """Run a step whose provider limits every call until so many cooldowns are over."""
+    client = redis.Redis.from_url(url)
+
+    def answer(ticket: Ticket) -> None:
+        if ticket.generation < generations:
+            raise CallError(code=ErrorCode.RATE_LIMIT)
+
+    return _ended(WatchedRun(gate_on(client, FAST), job, answer, client), keys, calls)
+
+
+def open_to_all(url: str, job: str, keys: list[str], calls: int, tuning: Tuning) -> Seen:
+    """Run a step whose provider limits nothing."""
+    client = redis.Redis.from_url(url)
+    run = WatchedRun(gate_on(client, tuning), job, lambda ticket: None, client)
+    return _ended(run, keys, calls)
+
+
+def closed_until_frozen(url: str, job: str, keys: list[str], folder: Path) -> Seen:
+    """Run a step that is limited until `folder` has `frozen`; note there a start without Redis."""
+    client = gate_client(url)
+
+    def answer(ticket: Ticket) -> None:
+        if not (folder / "frozen").exists():
+            raise CallError(code=ErrorCode.RATE_LIMIT)
+
+    class Noting(WatchedRun):
+        def admit(self, item: Item[str, str], now: float) -> float | None:
+            wait = super().admit(item, now)
+            if self.local_starts and not (folder / job).exists():
+                (folder / job).touch()
+            return wait
+
+    tuning = Tuning(cooldown_base_s=0.5, cooldown_cap_s=0.5, ramp_step_s=0.05)
+    # The part of it that a process keeps to without Redis is twenty starts a second.
+    gate = gate_on(client, tuning, Quota(requests=60_000))
+    run = Noting(gate, job, answer, client)
+    play(run, keys, 10)
+    until(lambda: not gate.state().is_local)
+    return run.seen()
+
+
+def limited_and_stuck(
+    url: str, job: str, keys: list[str], tuning: Tuning, told: Connection
+) -> None:
+    """Have all these calls limited at once, say so, and never come back from it."""
+    gate, together = gate_on(redis.Redis.from_url(url), tuning), threading.Barrier(len(keys))
+
+    class Stuck(GatedRun):
+        def decide(
+            self, item: Item[str, str], attempt: int, error: BaseException, now: float
+        ) -> Decision[str, str]:
+            decision = super().decide(item, attempt, error, now)
+            if len(self.roles) == len(keys):
+                told.send([role.value for role in self.roles])
+                threading.Event().wait()
+            return decision
+
+    def answer(ticket: Ticket) -> None:
+        together.wait()
+        raise CallError(code=ErrorCode.RATE_LIMIT)
+
+    play(Stuck(gate, job, answer), keys, len(keys))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the gate told one bare worker."""
+
+    role: Role
+    was_redistributed: bool
+
+
+def at_once(url: str, items: list[str], limited: set[str], everybody: int) -> list[Told]:
+    """Start a worker for each item; all of the cluster's report at once, then ask once more.
+
+    Each has a gate of its own and one call in flight; those in `limited` end with a 429.
+    """
+    client = redis.Redis.from_url(url)
+
+    def meet(where: str) -> None:
+        client.incr(where)
+        until(lambda: int(client.get(where) or 0) >= everybody)
+
+    def work(item: str) -> Told:
+        gate = gate_on(client, Tuning(cooldown_base_s=0.3, ramp_first=1000))
+        ticket = admitted(gate, ask(item=item))
+        meet("all-in-flight")
+        code = ErrorCode.RATE_LIMIT if item in limited else None
+        role = gate.report(ticket, Outcome(code=code)).role
+        meet("all-reported")
+        while isinstance(answer := gate.admit(ask(item=item)), Later):
+            assert answer.why in {Why.COOLDOWN, Why.TURN}
+            # As its owner does: the gate has said when it may ask again, by its own clock.
+            time.sleep(answer.seconds)
+        gate.report(answer.ticket, Outcome.success(0))
+        return Told(role, answer.ticket.is_redistributed)
+
+    with ThreadPoolExecutor(max(len(items), 1)) as workers:
+        return list(workers.map(work, items))

@@ -1,0 +1,297 @@
+"""Every URL of the admin site, who may pass it, and with what: the table of the role matrix.
+
+A new URL gets a row in `PAGES`, `VERB_URLS` or `OTHERS`; the tables of the admin come by
+themselves. A row names what stands in its URL and its form by the keys of `targets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http import HTTPStatus
+from uuid import uuid4
+
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.utils import timezone
+
+from observability.actions.bulk_kinds import KINDS
+from observability.actions.holds import VERBS
+from observability.actions.preview_digest import seen_of
+from observability.models import BulkItem, BulkOperation
+from observability.permissions import ROLES, Right, Role
+from pipeline.core.states import JobStatus, Step, WorkStatus
+from pipeline.models import Job, Pause, ProviderCall, RecordBatch, ShellFile
+from pipeline.operations.preview import Candidate
+from pipeline.transitions import Scope
+from tests.support.incident_rows import OTHER_MODEL, an_incident
+from tests.support.large_rows import a_wide_record
+from tests.support.records import LAB
+from tests.support.rows import a_job
+
+ANONYMOUS = "anonymous"
+OUTSIDER = "outsider"
+"""Has an account, and is no member of staff."""
+NOBODY = "nobody"
+"""A member of staff without a role."""
+PEOPLE = (ANONYMOUS, OUTSIDER, NOBODY, *(role.value for role in Role))
+
+EVERYBODY = frozenset(PEOPLE)
+STAFF = EVERYBODY - {ANONYMOUS, OUTSIDER}
+
+
+def holders(right: Right) -> frozenset[str]:
+    """Return the roles that have a right."""
+    return frozenset(role.value for role, rights in ROLES.items() if right in rights)
+
+
+PHI = holders(Right.READ_PHI)
+AUDIT = frozenset({"audit_events"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """A URL with one way to pass it."""
+
+    name: str
+    """In the admin's namespace."""
+    args: tuple[str, ...] = ()
+    """Keys of targets, or plain words."""
+    query: Mapping[str, str] = field(default_factory=dict)
+    form: Mapping[str, str] | None = None
+    """Of a verb: what is posted; a page has none."""
+    who: frozenset[str] = holders(Right.VIEW)
+    answer: HTTPStatus = HTTPStatus.OK
+    """To those who may pass; others get 403, or are sent to the log-in."""
+    writes: frozenset[str] = frozenset()
+    """Tables that a GET writes to: the audit, where PHI is read."""
+
+    statements: int = 7
+    """How many it asks of the database at most, however much is in it."""
+
+    @property
+    def title(self) -> str:
+        """What a test calls it."""
+        return " ".join([self.name, *self.args, *self.query])
+
+    @property
+    def is_verb(self) -> bool:
+        """Whether it takes POST alone."""
+        return self.form is not None
+
+
+PAGES = (
+    Door(name="tables", who=STAFF),
+    Door(name="overview", statements=20),
+    Door(name="search"),
+    Door(name="search", query={"q": "record"}, answer=HTTPStatus.FOUND),
+    Door(name="records"),
+    Door(name="records", query={"is": "failed"}),
+    Door(name="record", args=("record",), statements=19),
+    Door(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
+    Door(name="record_pages", args=("record",), who=PHI, answer=HTTPStatus.FOUND),
+    Door(name="record_page", args=("record", "1"), who=PHI, writes=AUDIT, statements=13),
+    Door(name="page_image", args=("record", "1"), who=PHI, writes=AUDIT),
+    Door(name="call_reading", args=("call",), who=PHI, writes=AUDIT, statements=16),
+    Door(name="compare", args=("record",), query={"a": "call", "b": "next_call"}, statements=9),
+    Door(
+        name="compare_replies",
+        args=("record",),
+        query={"a": "call", "b": "next_call"},
+        who=PHI,
+        writes=AUDIT,
+        statements=13,
+    ),
+    Door(name="failures"),
+    Door(name="failure_members"),
+    Door(name="failure_members", query={"source": "job"}),
+    Door(name="retry", query={"record": "record"}, who=holders(Right.RETRY), statements=11),
+    *(
+        Door(
+            name="mass",
+            args=(kind.name,),
+            query={} if kind.name != "retry" else {"record": "record"},
+            who=holders(kind.right),
+            statements=12,
+        )
+        for kind in KINDS.values()
+    ),
+    Door(name="incidents"),
+    Door(name="incident", args=("incident",), statements=15),
+    Door(name="stale", statements=15),
+    Door(name="audit", who=holders(Right.READ_AUDIT)),
+    Door(name="bulk_operations"),
+    Door(name="bulk_operation", args=("operation",), statements=9),
+    Door(name="bulk_operation", args=("operation",), query={"state": "failed again"}, statements=9),
+    Door(name="queues", statements=10),
+    *(
+        Door(
+            name="confirm", args=(verb.name,), query={"target": verb.name}, who=holders(verb.right)
+        )
+        for verb in VERBS.values()
+    ),
+    Door(name="upload", who=holders(Right.UPLOAD)),
+)
+"""What is looked at: GET and HEAD alone; no row is written but where `writes` says so."""
+
+VERB_URLS = (
+    Door(
+        name="retry_start",
+        form={"record": "record", "reason": "as agreed", "token": "token", "seen": "seen"},
+        who=holders(Right.RETRY),
+        answer=HTTPStatus.FOUND,
+    ),
+    *(
+        Door(
+            name="mass_start",
+            args=(kind.name,),
+            form={"record": "record", "reason": "as agreed", "token": "token", "seen": "seen"},
+            who=holders(kind.right),
+            # Nothing of the table is stale; the others find something.
+            answer=HTTPStatus.OK if kind.name == "reset" else HTTPStatus.FOUND,
+        )
+        for kind in KINDS.values()
+    ),
+    Door(
+        name="bulk_abort",
+        args=("operation",),
+        form={},
+        who=holders(Right.RETRY),
+        answer=HTTPStatus.FOUND,
+    ),
+    *(
+        Door(
+            name="act",
+            args=(verb.name,),
+            form={"target": verb.name, "reason": "as agreed"},
+            who=holders(verb.right),
+            answer=HTTPStatus.FOUND,
+        )
+        for verb in VERBS.values()
+    ),
+    Door(name="upload_files", form={"token": "token"}, who=holders(Right.UPLOAD)),
+    Door(name="upload_batch", form={}, who=holders(Right.UPLOAD)),
+    Door(
+        name="upload_close",
+        args=("batch",),
+        form={},
+        who=holders(Right.UPLOAD),
+        # Nobody's own; `test_console_upload.py` closes one that is.
+        answer=HTTPStatus.BAD_REQUEST,
+    ),
+)
+"""What changes something: POST alone, with the token of the form."""
+
+OTHERS = frozenset(
+    {
+        "index", "login", "logout", "password_change", "password_change_done", "autocomplete",
+        "jsi18n", "view_on_site", "app_list", "auth_user_password_change",
+    }
+)  # fmt: skip
+"""Django's own; what matters of them has tests of its own beside the matrix."""
+
+OF_A_TABLE = ("changelist", "add", "history", "delete", "change")
+"""What the admin has for each table: `<application>_<model>_<this>`."""
+
+
+def targets() -> dict[str, str]:
+    """Insert what stands in the URLs and forms; give the id of each by its key."""
+    Pause.objects.create(queue=Step.PASS1, reason="a test")
+    operation = BulkOperation.objects.create(
+        token=uuid4(),
+        verb="retry",
+        selection={"error_code": "API_5XX"},
+        expected={
+            "jobs": 1,
+            "is_capped": False,
+            "ineligible": {"it is running": 2},
+            "calls": 1,
+            "pages": 3,
+            "input_tokens": 7000,
+            "cost_usd": "0.001",
+            "quota_minutes": 0.1,
+        },
+        reason="a test",
+        requested_by="somebody",
+    )
+    an_item(operation, a_job(), place=0)
+    record = a_wide_record(encounters=1, batches=2, pages=3)
+    key = default_storage.save("records/of-the-matrix", ContentFile(LAB.read_bytes()))
+    ShellFile.objects.filter(id=record).update(storage_key=key)
+    lost = ProviderCall.objects.filter(
+        processing_session__shell_file=record, batch__status=WorkStatus.FAILED
+    ).order_by("attempt")
+    known = {
+        "record": str(record),
+        "call": str(lost[0].id),
+        "next_call": str(lost[1].id),
+        "batch": str(RecordBatch.objects.create().id),
+        "operation": str(operation.id),
+        "token": str(uuid4()),
+        **targets_of_jobs(),
+        "pause": Step.PASS05.value,
+        "resume": Step.PASS1.value,
+        "incident": str(an_incident(of=OTHER_MODEL).id),
+        "pause-provider": "local",
+        "resume-provider": f"{OTHER_MODEL.provider}:{OTHER_MODEL.model}",
+    }
+    return {**known, "seen": seen_of(map(a_candidate, Job.objects.all()))}
+
+
+def a_candidate(job: Job) -> Candidate:
+    """Give what a preview says of a whole job, without its figures."""
+    return Candidate(
+        job_id=job.id,
+        shell_file_id=job.shell_file_id,
+        step=Step(job.current_step),
+        scope=Scope(),
+        encounters=0,
+        calls=0,
+        pages=0,
+        input_tokens=0,
+    )
+
+
+def targets_of_jobs() -> dict[str, str]:
+    """Insert a job for each verb about one; give their ids."""
+    parked = a_job(
+        status=JobStatus.PARKED,
+        park_reason="a quota",
+        parked_until=timezone.now() + timedelta(hours=1),
+    )
+    dead = a_job(status=JobStatus.DEAD, error_code="WORKER_LOST", completed_at=timezone.now())
+    return {"cancel": str(a_job().id), "release": str(parked.id), "requeue": str(dead.id)}
+
+
+def an_item(operation: BulkOperation, job: Job, *, place: int) -> None:
+    """Insert a job that a mass action has put back in line."""
+    BulkItem.objects.create(
+        operation=operation,
+        place=place,
+        job_id=job.id,
+        shell_file_id=job.shell_file_id,
+        step=Step.PASS1,
+        scope={},
+        state=BulkItem.DONE,
+    )
+
+
+def more() -> None:
+    """Insert more of everything: what a page asks must not grow with it."""
+    a_wide_record(encounters=3, batches=10, pages=40)
+    for _ in range(4):
+        targets_of_jobs()
+    for operation in BulkOperation.objects.all():
+        others = Job.objects.exclude(id__in=operation.items.values("job_id"))
+        for place, job in enumerate(others):
+            an_item(operation, job, place=place + 1)
+    incident = an_incident(evidence={"affected": {"parked": 3}})
+    for _ in range(3):
+        a_job(status=JobStatus.PARKED, park_reason="down", incident=incident)
+        a_job(
+            step=Step.PAGES,
+            status=JobStatus.FAILED,
+            error_code="INPUT_ENCRYPTED",
+            completed_at=timezone.now(),
+        )

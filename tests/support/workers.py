@@ -1,0 +1,161 @@
+"""Real worker commands for tests: started, watched, signalled, and gone at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from django.db import connection
+
+from medproc.env import PROJECT_ROOT
+
+PATIENCE_S = 60.0
+T = TypeVar("T")
+
+
+def until(condition: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
+    """Wait until `condition()` is true and give its value; fail after `patience_s`."""
+    ends = time.monotonic() + patience_s
+    while not (value := condition()):
+        assert time.monotonic() < ends, "waited in vain"
+        # Other processes change what is waited for; between two looks the machine is theirs.
+        time.sleep(0.01)
+    return value
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether the process is there, or has not been waited for."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
+def children(pid: int) -> list[int]:
+    """Give the children of a process, oldest first."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        return [int(c) for task in tasks for c in (task / "children").read_text().split()]
+    return []
+
+
+@dataclass(frozen=True)
+class WorkerCommand:
+    """A worker command in a process of its own, and what its steps reported."""
+
+    folder: Path
+
+    @property
+    def pid(self) -> int:
+        """The process of the command: the worker's, or its pool's."""
+        return int(until(lambda: self._noted("pid")))
+
+    def finish(self) -> int:
+        """Wait for the command's end and give its exit code."""
+        return int(until(lambda: self._noted("exit")))
+
+    def send(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Send a signal to the command's process, if it has not ended."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send one signal and give the exit code."""
+        self.send(number)
+        return self.finish()
+
+    def seen(self, event: str) -> list[dict[str, Any]]:
+        """Give the steps' reports of this kind, oldest first."""
+        report = self.folder / "seen.jsonl"
+        if not report.exists():
+            return []
+        lines = [json.loads(line) for line in report.read_text().splitlines()]
+        return [line for line in lines if line["event"] == event]
+
+    def wait_for(self, event: str, count: int = 1) -> list[dict[str, Any]]:
+        """Wait until so many reports of this kind are there, and give them."""
+        until(lambda: len(self.seen(event)) >= count)
+        return self.seen(event)
+
+    def printed(self) -> str:
+        """Give all that the command and its children wrote."""
+        log = self.folder / "log.txt"
+        return log.read_text() if log.exists() else ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the command's process is gone."""
+        return bool(self._noted("exit"))
+
+    def horses(self) -> list[int]:
+        """Give the horses of a pool's workers that run now."""
+        return [horse for worker in children(self.pid) for horse in children(worker)]
+
+    def kill(self) -> None:
+        """End what is left of the command, its horses included."""
+        if not self.has_ended:
+            self.stop(signal.SIGKILL)
+        for began in self.seen("began"):
+            with suppress(ProcessLookupError):
+                os.kill(began["pid"], signal.SIGKILL)
+
+    def _noted(self, name: str) -> str:
+        path = self.folder / name
+        return path.read_text() if path.exists() else ""
+
+
+class Nursery:
+    """Starts worker commands by forking from one process that has Django set up.
+
+    Their steps are those of `tests.support.jobs`, unless another entry point is named.
+    """
+
+    def __init__(self, *entry_point: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "tests.support.worker_process", *entry_point],
+            cwd=PROJECT_ROOT,
+            stdin=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(
+        self,
+        folder: Path,
+        does: str,
+        *arguments: str,
+        grace_s: float = 600.0,
+        parent_queries: bool = False,
+        file_bytes: int | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> WorkerCommand:
+        """Start a command whose steps do as `jobs.BEHAVIOURS[does]` says.
+
+        `file_bytes` is the most that its processes may write to a file, as on a full disk.
+        """
+        order = {
+            "folder": str(folder),
+            "does": does,
+            "arguments": arguments,
+            "grace_s": grace_s,
+            "database": connection.settings_dict["NAME"],
+            "parent_queries": parent_queries,
+            "file_bytes": file_bytes,
+            "settings": dict(settings or {}),
+        }
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return WorkerCommand(folder)
+
+    def close(self) -> None:
+        """End the process; what it has started is its starter's to end."""
+        self._process.communicate()
