@@ -5,6 +5,9 @@ Imports `documents`, `encounters`, `sessions`, `work`. The tables mirror those o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from uuid import UUID
+
 from django.db import models
 from django.db.models import Q
 
@@ -13,7 +16,7 @@ from pipeline.models import fields
 from pipeline.models.documents import ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.sessions import Session
-from pipeline.models.work_item import CallWork, PassMetrics
+from pipeline.models.work_item import PassMetrics, WorkItem
 
 
 class ClinicalMetrics(PassMetrics):
@@ -42,18 +45,15 @@ class ClinicalMetrics(PassMetrics):
         return f"Pass 2 metrics of {self.shell_file_id}"
 
 
-class ZoneResult(CallWork):
+class ZoneResult(WorkItem):
     """One zone of one encounter in Pass 2."""
 
-    id = fields.uuid_pk()
     healthcare_encounter = models.ForeignKey(
         Encounter, on_delete=models.CASCADE, related_name="zone_results", db_index=False
     )
     processing_session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
     zone_index = models.IntegerField()
     zone_type = fields.text()
-    page_range_start = models.IntegerField()
-    page_range_end = models.IntegerField()
     entities_enriched = fields.optional_count()
 
     class Meta:
@@ -76,6 +76,15 @@ class ZoneResult(CallWork):
 
     def __str__(self) -> str:
         return f"zone {self.zone_index} of encounter {self.healthcare_encounter_id}"
+
+    @property
+    def encounter_id(self) -> UUID | None:
+        """The encounter that a failure of this zone names."""
+        encounter_id: UUID = self.healthcare_encounter_id
+        return encounter_id
+
+    def _set_counts(self, counts: Mapping[str, int]) -> None:
+        self.entities_enriched = counts["entities_enriched"]
 
 
 class NarrativeMetrics(PassMetrics):

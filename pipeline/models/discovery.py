@@ -6,15 +6,19 @@ everything else is written in the one transaction that publishes the pass.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
+
 from django.db import models
 from django.db.models import Q
 
+from pipeline.core.errors import ErrorCode
 from pipeline.core.states import PassStatus, WorkStatus
 from pipeline.models import fields
 from pipeline.models.documents import ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.sessions import Session
-from pipeline.models.work_item import CallWork, PassMetrics
+from pipeline.models.work_item import PassMetrics, WorkItem
 
 
 class DiscoverySession(models.Model):
@@ -62,17 +66,14 @@ class DiscoverySession(models.Model):
         return f"discovery of {self.shell_file_id}"
 
 
-class Chunk(CallWork):
+class Chunk(WorkItem):
     """One run of pages that is searched with one call."""
 
-    id = fields.uuid_pk()
     discovery_session = models.ForeignKey(
         DiscoverySession, on_delete=models.CASCADE, related_name="chunks", db_index=False
     )
     processing_session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="chunks")
     chunk_index = models.IntegerField()
-    page_range_start = models.IntegerField()
-    page_range_end = models.IntegerField()
     context_page = models.IntegerField(null=True, blank=True)
     """The page before the first, shown for what goes on across the edge."""
     encounters_detected = fields.optional_count()
@@ -110,6 +111,18 @@ class Chunk(CallWork):
 
     def __str__(self) -> str:
         return f"chunk {self.chunk_index}"
+
+    def fail(self, code: ErrorCode, message: str, at: datetime, *, split: str = "") -> None:
+        """End the chunk as failed for good; a chunk keeps the context in `error_details` too."""
+        super().fail(code, message, at, split=split)
+        self.error_details = self.error_context
+
+    def _set_counts(self, counts: Mapping[str, int]) -> None:
+        self.encounters_detected = counts["encounters_detected"]
+
+    def _clear_error(self) -> None:
+        super()._clear_error()
+        self.error_details = None
 
 
 class CascadeChain(models.Model):

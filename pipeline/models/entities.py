@@ -6,6 +6,9 @@ encounter has succeeded, in one transaction; a batch's output waits on its row u
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from uuid import UUID
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
@@ -15,7 +18,7 @@ from pipeline.models import fields
 from pipeline.models.documents import Patient, ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.sessions import Session
-from pipeline.models.work_item import CallWork, PassMetrics
+from pipeline.models.work_item import PassMetrics, WorkItem
 
 
 class EncounterResult(models.Model):
@@ -99,10 +102,9 @@ class EncounterResult(models.Model):
         return f"Pass 1 of encounter {self.healthcare_encounter_id}"
 
 
-class Batch(CallWork):
+class Batch(WorkItem):
     """One contiguous run of pages of one encounter, asked about with one call."""
 
-    id = fields.uuid_pk()
     healthcare_encounter = models.ForeignKey(
         Encounter, on_delete=models.CASCADE, related_name="batches", db_index=False
     )
@@ -114,8 +116,6 @@ class Batch(CallWork):
     )
     batch_index = models.IntegerField()
     """0-based, in page order within the encounter."""
-    page_range_start = models.IntegerField()
-    page_range_end = models.IntegerField()
     spans = models.JSONField()
     """List of [page, start, end]: the encounter's text in these pages."""
     estimated_input_tokens = fields.count()
@@ -176,6 +176,22 @@ class Batch(CallWork):
 
     def __str__(self) -> str:
         return f"batch {self.batch_index} of encounter {self.healthcare_encounter_id}"
+
+    @property
+    def encounter_id(self) -> UUID | None:
+        """The encounter that a failure of this batch names."""
+        encounter_id: UUID = self.healthcare_encounter_id
+        return encounter_id
+
+    @property
+    def number_in_encounter(self) -> int | None:
+        """The 0-based number that a failure of this batch names."""
+        number: int = self.batch_index
+        return number
+
+    def _set_counts(self, counts: Mapping[str, int]) -> None:
+        self.entities_detected = counts["entities_detected"]
+        self.zones_detected = counts["zones_detected"]
 
 
 class AlignmentKind(models.TextChoices):

@@ -16,7 +16,7 @@ from typing import Any
 from django.db import connection
 
 from pipeline.models import Batch, Chunk, Entity, ProviderCall, ProviderPayload
-from pipeline.models.work_item import CallWork
+from pipeline.models.work_item import WorkItem
 from pipeline.transitions.leases import Lease, fenced
 
 Row = dict[str, Any]
@@ -41,7 +41,7 @@ _SHARED = (
     "transient_error_history",
     "output",
 )
-_COLUMNS: dict[type[CallWork], tuple[str, ...]] = {
+_COLUMNS: dict[type[WorkItem], tuple[str, ...]] = {
     Batch: (*_SHARED, "entities_detected", "zones_detected"),
     Chunk: (*_SHARED, "encounters_detected", "error_details"),
 }
@@ -70,7 +70,7 @@ ENCOUNTER_COLUMNS = (
 class Flush:
     """Rows that belong together; every list holds whole rows as JSON-ready dicts."""
 
-    work: type[CallWork]
+    work: type[WorkItem]
     """Whose rows `items` are: Batch or Chunk."""
     items: list[Row] = field(default_factory=list)
     """State of batches or chunks: `id` and the columns of `_COLUMNS`."""
@@ -85,7 +85,7 @@ class Flush:
         return bool(self.items or self.calls or self.payloads or self.encounters or self.entities)
 
 
-def row_of(row: CallWork) -> Row:
+def row_of(row: WorkItem) -> Row:
     """Return the state of a batch or chunk as a row of a flush."""
     state: Row = {"id": str(row.pk)}
     for column in _COLUMNS[type(row)]:
@@ -146,7 +146,7 @@ def _insert(model: type[ProviderCall] | type[ProviderPayload] | type[Entity], ro
     )
 
 
-def _statement(work: type[CallWork]) -> str:
+def _statement(work: type[WorkItem]) -> str:
     table = work._meta.db_table
     return f"""
 WITH items AS (
