@@ -432,7 +432,7 @@ def _call_on(job: int, wait: Callable[[], None]) -> None:
                         # As the clients' own retries: 1, 2, 4 … 60 s with jitter; and the hint.
                         backoff = min(2.0**failed, 60.0) * draw.uniform(1.0, 1.5)
                         failed += 1
-                        time.sleep(max(backoff, error.call.retry_after_s or 0.0))
+                        time.sleep(max(backoff, error.details.retry_after_s or 0.0))
         except BaseException as error:
             broken.put(error)
             raise

@@ -66,7 +66,7 @@ class Step:
         gate = self._gate
         if gate is not None:
             asked = replace(asked, on_send=lambda: gate.sent(self._tickets[item.key]))
-        return self._provider.generate(asked).facts.input_tokens
+        return self._provider.generate(asked).details.input_tokens
 
     def admit(self, item: Item[int, int], now: float) -> float | None:
         """Ask for the head of the line."""

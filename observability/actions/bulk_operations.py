@@ -20,7 +20,7 @@ from observability.actions.bulk_kinds import Kind
 from observability.actions.preview_digest import Seen
 from observability.audit import log
 from observability.models import BulkItem, BulkOperation
-from pipeline.core.errors import UserError
+from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.states import Step
 from pipeline.operations.preview import Candidate, Preview, narrowed
 from pipeline.operations.reasons import ReasonError, stated
@@ -71,11 +71,14 @@ def _start(
         return _same(made, kind, actor)
     found, fields = kind.look(asked, timezone.now())
     if not found.eligible:
-        raise UserError(f"there is nothing to {kind.name}")
+        raise UserError(f"there is nothing to {kind.name}", code=UserErrorCode.STATE_CONFLICT)
     seen = Seen(asked.get("seen", ""))
     found = narrowed(found, seen.__contains__, NOT_SEEN)
     if not found.eligible:
-        raise UserError(f"nothing of what you saw is left to {kind.name}; look again")
+        raise UserError(
+            f"nothing of what you saw is left to {kind.name}; look again",
+            code=UserErrorCode.STATE_CONFLICT,
+        )
     with transaction.atomic():
         operation, is_new = BulkOperation.objects.get_or_create(
             token=token,
@@ -106,7 +109,10 @@ def _same(
 ) -> BulkOperation:
     """Return what a token has made, to who made it. Raises UserError for another form's token."""
     if (made.verb, made.requested_by) != (kind.name, actor.get_username()):
-        raise UserError("this form has started another action already; open the preview anew")
+        raise UserError(
+            "this form has started another action already; open the preview anew",
+            code=UserErrorCode.FORM_EXPIRED,
+        )
     return made
 
 

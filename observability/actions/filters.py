@@ -10,7 +10,7 @@ from uuid import UUID
 
 from observability.listing.time_window import asked_for, moment
 from observability.models import BulkItem
-from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.errors import ErrorCode, UserError, UserErrorCode
 from pipeline.core.labels import WORDS, Word, duration
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
@@ -44,7 +44,9 @@ def selection(asked: Mapping[str, str], now: datetime) -> Selection:
             given["until"] = moment(asked["until"]) if asked.get("until") else now
         return Selection(**given)
     except (ValueError, TypeError):
-        raise UserError("this filter names nothing that can be retried") from None
+        raise UserError(
+            "this filter names nothing that can be retried", code=UserErrorCode.VALUE_INVALID
+        ) from None
 
 
 def failed_again(operation_id: UUID) -> tuple[UUID, ...]:
@@ -90,14 +92,16 @@ def crowd(verb: str, asked: Mapping[str, str], now: datetime) -> Crowd:
             given["older_s"] = _age(older)
         given["until"] = moment(asked["until"]) if asked.get("until") else now
     except (ValueError, TypeError, KeyError):
-        raise UserError("this filter names no jobs") from None
+        raise UserError("this filter names no jobs", code=UserErrorCode.VALUE_INVALID) from None
     return Crowd(verb=verb, **given)
 
 
 def _age(text: str) -> float:
     seconds = float(text)
     if not math.isfinite(seconds) or not 0 <= seconds <= LONGEST_STALE_S:
-        raise UserError("give an age of at most 30 days, in seconds")
+        raise UserError(
+            "give an age of at most 30 days, in seconds", code=UserErrorCode.VALUE_INVALID
+        )
     return max(SHORTEST_STALE_S, seconds)
 
 

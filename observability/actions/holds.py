@@ -14,7 +14,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from observability.audit import log
 from observability.permissions import Right
-from pipeline.core.errors import UserError
+from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.labels import PASS_TITLES, counted
 from pipeline.core.states import IncidentState, Step
 from pipeline.models import Incident, Pause
@@ -137,7 +137,7 @@ def target_of(verb: Verb, text: str) -> str:
             return text
         return Step(text).value
     except ValueError:
-        raise UserError(f"that names no {verb.target_kind}") from None
+        raise UserError(f"that names no {verb.target_kind}", code=UserErrorCode.NOT_FOUND) from None
 
 
 def of_provider(target: str) -> tuple[str, str | None]:

@@ -83,7 +83,13 @@ def deed(
             yield facts
             record(actor, verb, **row, facts=facts)
     except UserError as error:
-        record(actor, verb, **row, result=Result.REFUSED, facts={"said": error.message})
+        record(
+            actor,
+            verb,
+            **row,
+            result=Result.REFUSED,
+            facts={"code": error.code.value, "said": error.message},
+        )
         raise
 
 

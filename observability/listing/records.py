@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from observability.listing.pagination import Page, keyset_page, neighbours, sifted_page
 from observability.listing.time_window import Window, moment
-from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.errors import ErrorCode, UserError, UserErrorCode
 from pipeline.core.labels import Word, counted
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import (
@@ -127,14 +127,23 @@ def chosen(asked: Mapping[str, str]) -> Chosen:
     """Read a filter. Raises UserError for a value that nothing can have; says which."""
     word, step, cause = asked.get("is", ""), asked.get("step", ""), asked.get("cause", "")
     if word and word not in STATES:
-        raise UserError(f"no record is ever {word!r}; a status is one of {', '.join(STATES)}")
+        raise UserError(
+            f"no record is ever {word!r}; a status is one of {', '.join(STATES)}",
+            code=UserErrorCode.VALUE_INVALID,
+        )
     if step and step not in Step.values:
-        raise UserError(f"there is no pass {step!r}; a pass is one of {', '.join(Step.values)}")
+        raise UserError(
+            f"there is no pass {step!r}; a pass is one of {', '.join(Step.values)}",
+            code=UserErrorCode.VALUE_INVALID,
+        )
     if cause and cause not in ErrorCode._value2member_map_:
-        raise UserError(f"there is no cause {cause!r}; causes are codes, such as API_5XX")
+        raise UserError(
+            f"there is no cause {cause!r}; causes are codes, such as API_5XX",
+            code=UserErrorCode.VALUE_INVALID,
+        )
     window = asked.get("window", "")
     if window and window not in Window._value2member_map_:
-        raise UserError(f"window is one of {', '.join(Window)}")
+        raise UserError(f"window is one of {', '.join(Window)}", code=UserErrorCode.VALUE_INVALID)
     ended = word in {Word.FAILED, Word.DEAD}
     return Chosen(
         window=Window(window) if window and ended else None,
@@ -153,7 +162,7 @@ def _patient(pseudonym: str) -> UUID | None:
         return None
     found = patient_of(pseudonym)
     if found is None:
-        raise UserError(f"no patient has the pseudonym {pseudonym!r}")
+        raise UserError(f"no patient has the pseudonym {pseudonym!r}", code=UserErrorCode.NOT_FOUND)
     return UUID(str(found.id))
 
 
@@ -170,9 +179,11 @@ def _batch(text: str) -> UUID | None:
     try:
         batch_id = UUID(text)
     except ValueError:
-        raise UserError("a batch of records is named by its whole id") from None
+        raise UserError(
+            "a batch of records is named by its whole id", code=UserErrorCode.VALUE_INVALID
+        ) from None
     if not RecordBatch.objects.filter(id=batch_id).exists():
-        raise UserError(f"no batch of records has the id {text}")
+        raise UserError(f"no batch of records has the id {text}", code=UserErrorCode.NOT_FOUND)
     return batch_id
 
 

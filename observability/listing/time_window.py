@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from pipeline.core.errors import UserError
+from pipeline.core.errors import UserError, UserErrorCode
 
 YEARS = range(2000, 9000)
 """Years that a time may have; the database and the charts know all of them."""
@@ -76,13 +76,18 @@ def asked_for(asked: Mapping[str, str], now: datetime) -> Period:
         try:
             return Period.last(Window(window), now)
         except ValueError:
-            raise UserError(f"window is one of {', '.join(Window)}") from None
+            raise UserError(
+                f"window is one of {', '.join(Window)}", code=UserErrorCode.VALUE_INVALID
+            ) from None
     if not asked.get("since") and not asked.get("until"):
         return Period.last(Window.DAY, now)
     until = moment(asked.get("until") or now.isoformat())
     since = moment(asked["since"]) if asked.get("since") else until - Window.DAY.length
     if since >= until:
-        raise UserError("the time ends before it begins; give since before until")
+        raise UserError(
+            "the time ends before it begins; give since before until",
+            code=UserErrorCode.VALUE_INVALID,
+        )
     return Period(since=since, until=until)
 
 
@@ -93,5 +98,5 @@ def moment(text: str) -> datetime:
     except ValueError:
         found = None
     if found is None or found.year not in YEARS:
-        raise UserError("give times as 2026-01-31T02:41")
+        raise UserError("give times as 2026-01-31T02:41", code=UserErrorCode.VALUE_INVALID)
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)

@@ -62,4 +62,4 @@ def one_line() -> Iterator[None]:
         yield
     except UserError as error:
         returncode = 2 if isinstance(error, ReasonError) else 1
-        raise CommandError(error.message, returncode=returncode) from None
+        raise CommandError(f"{error.message} ({error.code})", returncode=returncode) from None

@@ -12,7 +12,7 @@ from django.core.signing import BadSignature, Signer
 from django.db import transaction
 
 from observability.audit import log
-from pipeline.core.errors import UserError
+from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.models import Job, RecordBatch
 from pipeline.operations import services
 
@@ -51,7 +51,10 @@ def own(handed: str, actor: User) -> UUID:
     try:
         return UUID(_signer(actor).unsign(handed))
     except (BadSignature, ValueError):
-        raise UserError("these files belong to no batch of yours; open the page anew") from None
+        raise UserError(
+            "these files belong to no batch of yours; open the page anew",
+            code=UserErrorCode.FORM_EXPIRED,
+        ) from None
 
 
 def named(handed: str) -> UUID | None:

@@ -21,7 +21,7 @@ from django.db import transaction
 from observability.audit import log
 from observability.uploads.batches import own
 from pipeline.core.db_errors import is_away
-from pipeline.core.errors import ERRORS, ErrorCode, PipelineError, UserError
+from pipeline.core.errors import ERRORS, ErrorCode, PipelineError, UserError, UserErrorCode
 from pipeline.documents import storage
 from pipeline.models import RecordBatch, ShellFile
 from pipeline.operations import services
@@ -61,20 +61,30 @@ def form_of(posted: Mapping[str, Any], actor: AbstractBaseUser | AnonymousUser) 
     try:
         token = UUID(str(posted.get("token", "")))
     except ValueError:
-        raise UserError("open the upload page anew; its form is not whole") from None
+        raise UserError(
+            "open the upload page anew; its form is not whole", code=UserErrorCode.FORM_EXPIRED
+        ) from None
     batch = str(posted.get("batch") or "")
     batch_id = own(batch, actor) if batch else None
     patient = str(posted.get("patient", "")).strip()
     if len(patient) > LONGEST_REFERENCE:
-        raise UserError(f"a patient reference has at most {LONGEST_REFERENCE} characters")
+        raise UserError(
+            f"a patient reference has at most {LONGEST_REFERENCE} characters",
+            code=UserErrorCode.VALUE_INVALID,
+        )
     try:
         priority = int(str(posted.get("priority") or "0"))
     except ValueError:
         priority = PRIORITIES.stop
     if priority not in PRIORITIES:
-        raise UserError("a priority is a whole number from -100 to 100")
+        raise UserError(
+            "a priority is a whole number from -100 to 100", code=UserErrorCode.VALUE_INVALID
+        )
     if batch_id and not RecordBatch.objects.filter(id=batch_id, submitted_at=None).exists():
-        raise UserError("the batch of these files is closed; open the upload page anew")
+        raise UserError(
+            "the batch of these files is closed; open the upload page anew",
+            code=UserErrorCode.FORM_EXPIRED,
+        )
     return Form(token=token, patient=patient, priority=priority, batch_id=batch_id)
 
 
@@ -138,23 +148,22 @@ def left_out(name: str, code: ErrorCode, actor: AbstractBaseUser | AnonymousUser
 
 def refused(
     name: str,
-    error: PipelineError,
+    error: PipelineError | UserError,
     actor: AbstractBaseUser | AnonymousUser,
     *,
     kind: str = "record",
     target_id: object = "",
 ) -> Outcome:
     """Write a refusal down, without the file's name, and say what to do."""
-    code = "" if isinstance(error, UserError) else error.code.value
     log.record(
         actor,
         "upload",
         target_kind=kind,
         target_id=target_id,
         result=log.Result.REFUSED,
-        facts={"code": code, "said": error.message},
+        facts={"code": error.code.value, "said": error.message},
     )
-    return Outcome(name=name, code=code, message=error.message)
+    return Outcome(name=name, code=error.code.value, message=error.message)
 
 
 def _let_go(key: str, error: Exception) -> None:

@@ -17,7 +17,7 @@ from observability.uploads.handler import LEFT_OUT
 from observability.uploads.submit import Form, Outcome, form_of, left_out, refused, take_in
 from observability.views.decorators import Asked, page, verb
 from observability.views.render import shown
-from pipeline.core.errors import UserError
+from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.models import RecordBatch
 
 
@@ -42,7 +42,7 @@ def files(request: HttpRequest) -> HttpResponse:
         form = form_of(request.POST, request.user)
         outcomes, batch_id = _taken(request, form, is_alone=wants_json)
         if not outcomes:
-            raise UserError("choose a file first")
+            raise UserError("choose a file first", code=UserErrorCode.VALUE_INVALID)
     except UserError as error:
         outcome = refused("", error, request.user)
         if wants_json:
@@ -78,7 +78,9 @@ def _taken(
     uploaded = cast("list[TemporaryUploadedFile]", request.FILES.getlist("files"))
     not_kept = getattr(request, LEFT_OUT, ())
     if is_alone and len(uploaded) + len(not_kept) > 1:
-        raise UserError("send one file at a time; none of these was taken in")
+        raise UserError(
+            "send one file at a time; none of these was taken in", code=UserErrorCode.VALUE_INVALID
+        )
     outcomes = [left_out(name, code, request.user) for name, code in not_kept]
     opened = None
     if not is_alone and len(uploaded) > 1:

@@ -1,20 +1,20 @@
 """The error taxonomy: one table of codes, and the exceptions that carry them.
 
-Imports nothing of the project. Every message is free of PHI by construction: it is written by us.
+Every message is written by this project, so no message contains PHI.
 
-    PipelineError                 anything that ends a call, a batch, a step or a command
-    ├── InputError                the file itself cannot be processed (INPUT_*)
-    ├── CallError                 one call to the provider failed; carries HTTP facts and usage
-    │   └── ReplyError            the provider answered, but not with something we can use
-    ├── LeaseLostError                 another worker owns the job; stop and write nothing
-    └── UserError                 a command or request that cannot be carried out as asked
+    MedprocError            the root; carries a message
+    ├── PipelineError       work on a record failed; carries an ErrorCode
+    │   ├── InputError      the file itself cannot be processed (INPUT_*)
+    │   └── CallError       one call to the provider failed; carries HTTP details and token counts
+    │       └── ReplyError  the provider replied, but the reply cannot be used
+    ├── UserError           a person's request cannot be carried out; carries a UserErrorCode
+    └── LeaseLostError      another worker holds the job; stop and write nothing
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 
 class Budget(StrEnum):
@@ -66,7 +66,7 @@ class ErrorCode(StrEnum):
 
 
 @dataclass(frozen=True)
-class ErrorFacts:
+class ErrorPolicy:
     """What follows from a code: whether to try again, at which cost, and what to do."""
 
     retryable: bool
@@ -76,127 +76,149 @@ class ErrorFacts:
 
 _A, _N = Budget.ATTEMPT, Budget.NONE
 
-ERRORS: dict[ErrorCode, ErrorFacts] = {
-    ErrorCode.RATE_LIMIT: ErrorFacts(
+ERRORS: dict[ErrorCode, ErrorPolicy] = {
+    ErrorCode.RATE_LIMIT: ErrorPolicy(
         True,
         Budget.RATE_LIMIT,
         "The quota per minute binds; running work waits by itself, failed work needs a retry.",
     ),
-    ErrorCode.QUOTA_EXHAUSTED: ErrorFacts(
+    ErrorCode.QUOTA_EXHAUSTED: ErrorPolicy(
         False, Budget.PARK, "A day or spend quota is used up; wait for its reset or raise it."
     ),
-    ErrorCode.API_TIMEOUT: ErrorFacts(
+    ErrorCode.API_TIMEOUT: ErrorPolicy(
         True, _A, "The provider did not answer in time; retry, and look for an outage."
     ),
-    ErrorCode.API_5XX: ErrorFacts(True, _A, "The provider failed; retry when it has recovered."),
-    ErrorCode.API_4XX: ErrorFacts(
+    ErrorCode.API_5XX: ErrorPolicy(True, _A, "The provider failed; retry when it has recovered."),
+    ErrorCode.API_4XX: ErrorPolicy(
         False, _N, "The provider refused the request; check the model's name and the schema."
     ),
-    ErrorCode.API_AUTH: ErrorFacts(
+    ErrorCode.API_AUTH: ErrorPolicy(
         False,
         Budget.PARK,
         "The key is wrong or lacks a right; put a valid GEMINI_API_KEY in place.",
     ),
-    ErrorCode.PARSE_JSON: ErrorFacts(True, _A, "The reply was not JSON; retry."),
-    ErrorCode.PARSE_SCHEMA: ErrorFacts(
+    ErrorCode.PARSE_JSON: ErrorPolicy(True, _A, "The reply was not JSON; retry."),
+    ErrorCode.PARSE_SCHEMA: ErrorPolicy(
         True, _A, "The reply did not have the expected shape; retry, then check the prompt."
     ),
-    ErrorCode.CONTEXT_TOO_LARGE: ErrorFacts(
+    ErrorCode.CONTEXT_TOO_LARGE: ErrorPolicy(
         False, Budget.SPLIT, "The pages are too long for the model; use smaller batches."
     ),
-    ErrorCode.OUTPUT_TRUNCATED: ErrorFacts(
+    ErrorCode.OUTPUT_TRUNCATED: ErrorPolicy(
         False, Budget.SPLIT, "The answer was cut off; use smaller batches."
     ),
-    ErrorCode.EMPTY_RESPONSE: ErrorFacts(True, _A, "The provider answered with nothing; retry."),
-    ErrorCode.CONTENT_BLOCKED: ErrorFacts(
+    ErrorCode.EMPTY_RESPONSE: ErrorPolicy(True, _A, "The provider answered with nothing; retry."),
+    ErrorCode.CONTENT_BLOCKED: ErrorPolicy(
         False, _N, "The provider's filter refused these pages; review them by hand."
     ),
-    ErrorCode.REPLY_MISMATCH: ErrorFacts(
+    ErrorCode.REPLY_MISMATCH: ErrorPolicy(
         True, _A, "The reply belonged to another request and was thrown away; report it."
     ),
-    ErrorCode.OCR_QUALITY_LOW: ErrorFacts(
+    ErrorCode.OCR_QUALITY_LOW: ErrorPolicy(
         False, _N, "The scan is too poor to trust; ask for a better copy or review by hand."
     ),
-    ErrorCode.NO_ENTITIES_FOUND: ErrorFacts(
+    ErrorCode.NO_ENTITIES_FOUND: ErrorPolicy(
         False, _N, "Nothing clinical was found; this can be right, look at the pages."
     ),
-    ErrorCode.ENCOUNTER_NOT_FOUND: ErrorFacts(
+    ErrorCode.ENCOUNTER_NOT_FOUND: ErrorPolicy(
         False, _N, "That encounter is not of this record; check the id."
     ),
-    ErrorCode.PATIENT_MISMATCH: ErrorFacts(
+    ErrorCode.PATIENT_MISMATCH: ErrorPolicy(
         False, _N, "These pages name another patient; check them before anything is published."
     ),
-    ErrorCode.LANGUAGE_UNSUPPORTED: ErrorFacts(
+    ErrorCode.LANGUAGE_UNSUPPORTED: ErrorPolicy(
         False, _N, "The local engine reads English only; use the Gemini provider."
     ),
-    ErrorCode.INPUT_INVALID: ErrorFacts(
+    ErrorCode.INPUT_INVALID: ErrorPolicy(
         False, _N, "The file is broken or of another kind; send a PDF, TIFF, PNG or JPEG."
     ),
-    ErrorCode.INPUT_ENCRYPTED: ErrorFacts(
+    ErrorCode.INPUT_ENCRYPTED: ErrorPolicy(
         False, _N, "The file needs a password; send it without one."
     ),
-    ErrorCode.INPUT_TOO_LARGE: ErrorFacts(
+    ErrorCode.INPUT_TOO_LARGE: ErrorPolicy(
         False, _N, "The file passes a limit; split it, or raise MAX_UPLOAD_MB or MAX_PAGES."
     ),
-    ErrorCode.DB_ERROR: ErrorFacts(
+    ErrorCode.DB_ERROR: ErrorPolicy(
         True, _A, "The database failed; it is tried again without a call to the provider."
     ),
-    ErrorCode.STORAGE_FULL: ErrorFacts(True, _A, "The disk is full; make room, then retry."),
-    ErrorCode.WORKER_LOST: ErrorFacts(
+    ErrorCode.STORAGE_FULL: ErrorPolicy(True, _A, "The disk is full; make room, then retry."),
+    ErrorCode.WORKER_LOST: ErrorPolicy(
         True, _N, "Three workers died in this step; find out why, then requeue the record."
     ),
-    ErrorCode.DEADLINE_EXCEEDED: ErrorFacts(
+    ErrorCode.DEADLINE_EXCEEDED: ErrorPolicy(
         False, _N, "The step's time was used up; retry the record."
     ),
-    ErrorCode.CANCELLED: ErrorFacts(False, _N, "Cancelled by an operator."),
-    ErrorCode.INTERNAL_ERROR: ErrorFacts(
+    ErrorCode.CANCELLED: ErrorPolicy(False, _N, "Cancelled by an operator."),
+    ErrorCode.INTERNAL_ERROR: ErrorPolicy(
         False, _N, "A fault of medproc; report it with the id of the job."
     ),
-    ErrorCode.MAX_RETRIES_EXCEEDED: ErrorFacts(
+    ErrorCode.MAX_RETRIES_EXCEEDED: ErrorPolicy(
         False, _N, "All attempts are used up; look at the underlying error, then retry."
     ),
 }
 """The one table behind the classifier, the retry policy, the console and the documentation."""
 
 
-class PipelineError(Exception):
-    """Something in the pipeline failed with a code of the taxonomy."""
+class UserErrorCode(StrEnum):
+    """Why the request of a person cannot be carried out."""
+
+    VALUE_INVALID = "VALUE_INVALID"
+    """A given value cannot be used; the message names the permitted values."""
+    REASON_INVALID = "REASON_INVALID"
+    """The reason is missing, too long, or not a single printable line."""
+    NOT_FOUND = "NOT_FOUND"
+    """No row has the given id or name."""
+    STATE_CONFLICT = "STATE_CONFLICT"
+    """The target is not in a state in which the action is possible."""
+    FORM_EXPIRED = "FORM_EXPIRED"
+    """The form was used before, is incomplete, or belongs to another user."""
+
+
+class MedprocError(Exception):
+    """The root of the exceptions of this project."""
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+        super().__init__(message)
+
+
+class PipelineError(MedprocError):
+    """Work on a record failed with a code of the taxonomy."""
 
     code: ErrorCode = ErrorCode.INTERNAL_ERROR
 
     def __init__(self, message: str = "", *, code: ErrorCode | None = None) -> None:
         if code is not None:
             self.code = code
-        self.message = message or ERRORS[self.code].advice
-        super().__init__(self.message)
+        super().__init__(message or ERRORS[self.code].advice)
 
     @property
-    def facts(self) -> ErrorFacts:
-        """What follows from this error's code."""
+    def policy(self) -> ErrorPolicy:
+        """Return the retry rule, the budget and the advice of this error's code."""
         return ERRORS[self.code]
 
 
 class InputError(PipelineError):
-    """The file cannot be processed, whoever tries."""
+    """The file cannot be processed; a retry of the same file fails too."""
 
     code = ErrorCode.INPUT_INVALID
 
 
-class UserError(PipelineError):
-    """The command or request cannot be carried out as asked; the message says what to do."""
+class UserError(MedprocError):
+    """A command or request cannot be carried out. The message says what to do instead."""
 
-    code = ErrorCode.API_4XX
+    def __init__(self, message: str, *, code: UserErrorCode) -> None:
+        self.code = code
+        super().__init__(message)
 
 
-class LeaseLostError(PipelineError):
-    """The job belongs to another worker now; write nothing more."""
-
-    code = ErrorCode.WORKER_LOST
+class LeaseLostError(MedprocError):
+    """Another worker holds the job now; write nothing more."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallFacts:
-    """What is known of a failed or succeeded call beside its reply; goes to `provider_calls`."""
+class CallDetails:
+    """What is known of a call besides its reply; stored in `provider_calls`."""
 
     http_status: int | None = None
     finish_reason: str = ""
@@ -209,16 +231,7 @@ class CallFacts:
     thinking_tokens: int = 0
     cached_tokens: int = 0
     raw_reply: str = field(default="", repr=False)
-    """The reply's text as it came; PHI, kept in `provider_payloads` only."""
-
-    def log_context(self) -> dict[str, Any]:
-        """Return what may be logged."""
-        return {
-            "http_status": self.http_status,
-            "finish_reason": self.finish_reason,
-            "quota_id": self.quota_id,
-            "retry_after_s": self.retry_after_s,
-        }
+    """The text of the reply as received. PHI; stored in `provider_payloads` only."""
 
 
 class CallError(PipelineError):
@@ -227,13 +240,17 @@ class CallError(PipelineError):
     code = ErrorCode.API_5XX
 
     def __init__(
-        self, message: str = "", *, code: ErrorCode | None = None, facts: CallFacts | None = None
+        self,
+        message: str = "",
+        *,
+        code: ErrorCode | None = None,
+        details: CallDetails | None = None,
     ) -> None:
         super().__init__(message, code=code)
-        self.call = facts or CallFacts()
+        self.details = details or CallDetails()
 
 
 class ReplyError(CallError):
-    """The provider answered with something that cannot be used."""
+    """The provider replied, but the reply cannot be used."""
 
     code = ErrorCode.PARSE_SCHEMA

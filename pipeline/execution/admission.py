@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from medproc.timing import scaled
 from pipeline.core.db_errors import is_away
-from pipeline.core.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.errors import CallDetails, CallError, ErrorCode
 from pipeline.core.states import IncidentKind
 from pipeline.core.types import ProviderModel
 from pipeline.execution.splits import Key
@@ -62,7 +62,7 @@ class Cause:
 
     code: ErrorCode
     """The failure that no other call of this job would be spared."""
-    facts: CallFacts | None = None
+    details: CallDetails | None = None
     failing_since: float | None = None
 
 
@@ -150,10 +150,10 @@ class Admission:
             self._give_way(Why.BREAKER, reported.opens_in_s)
         return reported
 
-    def succeeded(self, key: Key, facts: CallFacts) -> None:
+    def succeeded(self, key: Key, details: CallDetails) -> None:
         """Report an accepted reply with the input tokens that it has cost."""
         self._closed_since = None
-        self._report(key, Outcome.success(facts.input_tokens or None))
+        self._report(key, Outcome.success(details.input_tokens or None))
 
     def cut(self, key: Key) -> None:
         """Report a call that was given up when its step stopped."""
@@ -178,7 +178,7 @@ class Admission:
     def stop_for(self, error: CallError) -> None:
         """Note a failure that every other call would meet too: a used-up quota, a refused key."""
         if self.cause is None:
-            self.cause = Cause(code=error.code, facts=error.call)
+            self.cause = Cause(code=error.code, details=error.details)
             # At once, not when the step has drained: a gate that is closed for no incident that
             # the database knows is opened by the next who meets it.
             with _unless_away():
@@ -194,7 +194,7 @@ class Admission:
             cause.code,
             self._of,
             first_failure_at=None if since is None else datetime.fromtimestamp(since, UTC),
-            facts=cause.facts,
+            details=cause.details,
         )
 
     def _give_way(self, why: Why, seconds: float) -> bool:

@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 
 from django.utils import timezone
 
-from pipeline.core.errors import CallError, CallFacts, ErrorCode, PipelineError
+from pipeline.core.errors import CallDetails, CallError, ErrorCode, PipelineError
 from pipeline.execution import fanout
 from pipeline.execution.splits import Key, Piece
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Batch
@@ -30,11 +30,11 @@ from pipeline.transitions import Flush, Lease
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a call thread hands to the owner: the checked output and the facts of the call."""
+    """What a call thread hands to the owner: the checked output and the details of the call."""
 
     output: dict[str, Any] = field(repr=False)
     counts: dict[str, int]
-    facts: CallFacts
+    details: CallDetails
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Ledger:
             piece,
             event.call_no,
             event.duration_s,
-            event.result.facts,
+            event.result.details,
             flush,
             outcome=OUTCOME_OK,
             accepted=accepted,
@@ -97,7 +97,7 @@ class Ledger:
             piece,
             event.call_no,
             event.duration_s,
-            error.call,
+            error.details,
             flush,
             outcome=error.code,
             message=error.message,
@@ -150,7 +150,7 @@ class Ledger:
             piece,
             call_no,
             time.monotonic() - began,
-            CallFacts(),
+            CallDetails(),
             flush,
             outcome=ErrorCode.CANCELLED,
             message="given up when the step stopped",
@@ -159,16 +159,16 @@ class Ledger:
     def late(self, piece: Piece, event: fanout.LateReply[Key, Answer], flush: Flush) -> None:
         """Record the tokens of a reply that came after its call was written off."""
         if event.result is not None:
-            facts = event.result.facts
+            details = event.result.details
         elif isinstance(event.error, CallError):
-            facts = event.error.call
+            details = event.error.details
         else:
             return
         self._add(
             piece,
             event.call_no,
             event.duration_s,
-            facts,
+            details,
             flush,
             outcome=OUTCOME_LATE,
             message="came too late",
@@ -180,7 +180,7 @@ class Ledger:
         piece: Piece,
         call_no: int,
         duration_s: float,
-        facts: CallFacts,
+        details: CallDetails,
         flush: Flush,
         *,
         outcome: str,
@@ -188,7 +188,7 @@ class Ledger:
         message: str | None = None,
         number: int | None = None,
     ) -> None:
-        facts = _storable(facts)
+        details = _storable(details)
         self._began.pop(call_no, None)
         call_id = uuid4()
         row = piece.row
@@ -211,30 +211,30 @@ class Ledger:
                 "message": message,
                 "provider": self.provider.name,
                 "model": self.provider.model,
-                "model_version": facts.model_version or None,
-                "response_id": facts.response_id or None,
+                "model_version": details.model_version or None,
+                "response_id": details.response_id or None,
                 "prompt_version": asked.prompt_version if asked else "",
                 "schema_version": SCHEMA_VERSION,
-                "http_status": facts.http_status,
-                "finish_reason": facts.finish_reason or None,
-                "quota_id": facts.quota_id or None,
-                "retry_after_ms": _ms(facts.retry_after_s),
+                "http_status": details.http_status,
+                "finish_reason": details.finish_reason or None,
+                "quota_id": details.quota_id or None,
+                "retry_after_ms": _ms(details.retry_after_s),
                 "queue_wait_ms": self._waits_ms.pop(call_no, 0),
                 "duration_ms": counted(duration_s * 1000),
-                "input_tokens": facts.input_tokens,
-                "output_tokens": facts.output_tokens,
-                "thinking_tokens": facts.thinking_tokens,
-                "cached_tokens": facts.cached_tokens,
-                "cost_usd": str(cost_usd(self.provider.name, facts)),
+                "input_tokens": details.input_tokens,
+                "output_tokens": details.output_tokens,
+                "thinking_tokens": details.thinking_tokens,
+                "cached_tokens": details.cached_tokens,
+                "cost_usd": str(cost_usd(self.provider.name, details)),
                 "lease_gen": self.lease.gen,
                 "started_at": _before(duration_s).isoformat(),
             }
         )
         self._answered[row.id] = self._answered.get(row.id, 0) + (outcome == OUTCOME_OK)
-        row.ai_model_used = facts.model_version or self.provider.model
-        row.input_tokens = counted((row.input_tokens or 0) + facts.input_tokens)
-        row.output_tokens = counted((row.output_tokens or 0) + facts.output_tokens)
-        if facts.raw_reply:
+        row.ai_model_used = details.model_version or self.provider.model
+        row.input_tokens = counted((row.input_tokens or 0) + details.input_tokens)
+        row.output_tokens = counted((row.output_tokens or 0) + details.output_tokens)
+        if details.raw_reply:
             flush.payloads.append(
                 {
                     "call_id": str(call_id),
@@ -242,7 +242,7 @@ class Ledger:
                     "page_range_end": last,
                     "prompt_sha256": asked.prompt_sha256 if asked else "",
                     "reply": "\\x"
-                    + zlib.compress(facts.raw_reply.encode("utf-8", "replace")).hex(),
+                    + zlib.compress(details.raw_reply.encode("utf-8", "replace")).hex(),
                 }
             )
 
@@ -252,18 +252,18 @@ class Ledger:
         return int(max(history, row.attempt_count + row.rate_limit_waits)) + 1
 
 
-def _storable(facts: CallFacts) -> CallFacts:
-    """Return the facts as a row can hold them, and token counts as a price can."""
+def _storable(details: CallDetails) -> CallDetails:
+    """Return the details as a row can hold them, and token counts as a price can."""
     return replace(
-        facts,
-        finish_reason=storable(facts.finish_reason),
-        quota_id=storable(facts.quota_id),
-        model_version=storable(facts.model_version),
-        response_id=storable(facts.response_id),
-        input_tokens=counted(facts.input_tokens),
-        output_tokens=counted(facts.output_tokens),
-        thinking_tokens=counted(facts.thinking_tokens),
-        cached_tokens=counted(facts.cached_tokens),
+        details,
+        finish_reason=storable(details.finish_reason),
+        quota_id=storable(details.quota_id),
+        model_version=storable(details.model_version),
+        response_id=storable(details.response_id),
+        input_tokens=counted(details.input_tokens),
+        output_tokens=counted(details.output_tokens),
+        thinking_tokens=counted(details.thinking_tokens),
+        cached_tokens=counted(details.cached_tokens),
     )
 
 

@@ -253,15 +253,15 @@ class _Owner:
         try:
             accepted = self._work.accept(piece, reply.output)
         except PipelineError as error:
-            raise CallError(error.message, code=error.code, facts=reply.facts) from None
+            raise CallError(error.message, code=error.code, details=reply.details) from None
         except Exception as error:
             # Ours to mend; the call has cost its tokens all the same.
             raise CallError(
                 f"unexpected {type(error).__name__} in a call",
                 code=ErrorCode.INTERNAL_ERROR,
-                facts=reply.facts,
+                details=reply.details,
             ) from error
-        return Answer(output=accepted.output, counts=accepted.counts, facts=reply.facts)
+        return Answer(output=accepted.output, counts=accepted.counts, details=reply.details)
 
     def _record(self, event: fanout.Event[Key, Hashable, Answer]) -> None:
         match event:
@@ -277,7 +277,7 @@ class _Owner:
                 entry = self._ledger.failed(piece, event, as_call_error(event.error), self._flush)
                 self._tally.recorded(piece, entry)
             case fanout.Succeeded():
-                self._admission.succeeded(event.key, event.result.facts)
+                self._admission.succeeded(event.key, event.result.details)
                 piece = self._piece(event.key)
                 is_first = event.key not in self._pieces.accepted
                 self._ledger.succeeded(piece, event, self._flush, accepted=is_first)

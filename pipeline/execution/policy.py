@@ -130,7 +130,7 @@ class Policy:
     def _decided(
         self, piece: Piece, failed: CallError, reported: Reported
     ) -> fanout.Decision[Key, Hashable]:
-        match failed.facts.budget:
+        match failed.policy.budget:
             case Budget.PARK:
                 self._admission.stop_for(failed)
                 return fanout.Park(reason="parked")
@@ -156,7 +156,7 @@ class Policy:
             )
         delay_s = verdict.delay_s
         if failed.code is ErrorCode.RATE_LIMIT and self._admission.gate is not None:
-            delay_s = max(reported.opens_in_s, failed.call.retry_after_s or 0.0)
+            delay_s = max(reported.opens_in_s, failed.details.retry_after_s or 0.0)
             # A cooldown that the step cannot outlast fails now; any other is left out of its time.
             if delay_s <= self._deadline_at - time.monotonic():
                 self._leave_out(reported.opens_in_s)
@@ -168,7 +168,7 @@ class Policy:
             attempts=self._tally.attempts(piece),
             waits=self._tally.waits(piece.row),
             max_attempts=piece.row.max_attempts,
-            hint_s=failed.call.retry_after_s,
+            hint_s=failed.details.retry_after_s,
             rng=self._random,
             limits=retry_policy.RetryLimits(
                 max_waits=settings.RATE_LIMIT_BUDGET, scale=settings.TIME_SCALE

@@ -20,7 +20,7 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from pipeline import transitions
-from pipeline.core.errors import CallFacts, ErrorCode
+from pipeline.core.errors import CallDetails, ErrorCode
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState, JobStatus
 from pipeline.core.types import Due, ProviderModel
 from pipeline.incidents.rules import (
@@ -132,27 +132,27 @@ def opened(
     of: ProviderModel,
     *,
     first_failure_at: datetime | None = None,
-    facts: CallFacts | None = None,
+    details: CallDetails | None = None,
 ) -> UUID:
     """Return the open incident of a kind, opened now where there is none.
 
     For a worker that has met what opens one at once (a used-up quota, a refused key), or that the
-    gate has told of a broken provider. `facts` are those of the call that met it.
+    gate has told of a broken provider. `details` are those of the call that met it.
     """
     now = _database_now()
-    facts = facts or CallFacts()
+    details = details or CallDetails()
     opening = Opening(
         kind=kind,
         first_failure_at=min([first_failure_at or now, *_failures_before(kind, of, now)]),
         last_failure_at=now,
-        hint_s=facts.retry_after_s,
-        quota_id=facts.quota_id,
+        hint_s=details.retry_after_s,
+        quota_id=details.quota_id,
         evidence={
             "calls": 1,
             "failures": 1,
-            "last_hint_s": facts.retry_after_s,
-            "quota_id": facts.quota_id or None,
-            "http_status": facts.http_status,
+            "last_hint_s": details.retry_after_s,
+            "quota_id": details.quota_id or None,
+            "http_status": details.http_status,
             "by": "worker",
         },
     )
@@ -174,14 +174,14 @@ def parking(
     of: ProviderModel,
     *,
     first_failure_at: datetime | None = None,
-    facts: CallFacts | None = None,
+    details: CallDetails | None = None,
 ) -> Parking:
     """Return how a step is parked that met `code`: until when, why, and for which incident.
 
     Raises KeyError for a code that opens no incident.
     """
     kind = KINDS[code]
-    incident_id = opened(kind, of, first_failure_at=first_failure_at, facts=facts)
+    incident_id = opened(kind, of, first_failure_at=first_failure_at, details=details)
     until = Incident.objects.values_list("resumes_at", flat=True).get(id=incident_id)
     return Parking(reason=REASONS[kind].format(name=of), until=until, incident_id=incident_id)
 

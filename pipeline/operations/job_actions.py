@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from pipeline import transitions
-from pipeline.core.errors import UserError
+from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.states import JobStatus
 from pipeline.core.types import Due
 from pipeline.models import Job, Session
@@ -82,7 +82,7 @@ def work_retry(found: Preview, *, reason: str, by: str | None = None) -> Retried
                 )
             )
     if not retried:
-        raise UserError(_nothing(selection, left))
+        raise UserError(_nothing(selection, left), code=UserErrorCode.STATE_CONFLICT)
     return Retried(retried=tuple(retried), ineligible=tuple(left))
 
 
@@ -148,8 +148,14 @@ def job_cancel(
         if job.status == JobStatus.PROCESSING and job.cancel_requested_at is not None:
             return _cancelled(job, is_ended=False)
         if job.status in _ENDED:
-            raise UserError(f"record {job.shell_file_id} {_ENDED[JobStatus(job.status)]}")
-    raise UserError(f"record {job.shell_file_id} moves on too fast; try again")
+            raise UserError(
+                f"record {job.shell_file_id} {_ENDED[JobStatus(job.status)]}",
+                code=UserErrorCode.STATE_CONFLICT,
+            )
+    raise UserError(
+        f"record {job.shell_file_id} moves on too fast; try again",
+        code=UserErrorCode.STATE_CONFLICT,
+    )
 
 
 def job_requeue(
@@ -173,7 +179,10 @@ def job_requeue(
             enqueue_steps([due])
     if due is None:
         use = "; use retry" if job.status in {JobStatus.FAILED, JobStatus.CANCELLED} else ""
-        raise UserError(f"record {job.shell_file_id} is no dead letter but {job.status}{use}")
+        raise UserError(
+            f"record {job.shell_file_id} is no dead letter but {job.status}{use}",
+            code=UserErrorCode.STATE_CONFLICT,
+        )
     _log("job_requeued", job)
     return Requeued(job_id=job.id, shell_file_id=job.shell_file_id, due=due)
 
@@ -190,7 +199,7 @@ def _job(job_or_record: UUID) -> Job:
     found = Job.objects.filter(Q(id=job_or_record) | Q(shell_file_id=job_or_record))
     job = found.order_by("-created_at").first()
     if job is None:
-        raise UserError(f"there is no record or job {job_or_record}")
+        raise UserError(f"there is no record or job {job_or_record}", code=UserErrorCode.NOT_FOUND)
     return job
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from pipeline.core.errors import UserError
+from pipeline.core.errors import UserError, UserErrorCode
 
 LONGEST = 500
 """Characters of a reason."""
@@ -17,7 +17,10 @@ characters, separators of lines."""
 
 
 class ReasonError(UserError):
-    """A reason that is missing, or that cannot be kept as it was given."""
+    """The reason is missing, or cannot be stored as given."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=UserErrorCode.REASON_INVALID)
 
 
 def stated(reason: str | None) -> str:

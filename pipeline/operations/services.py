@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import transaction
 
 from pipeline import transitions
-from pipeline.core.errors import UserError
+from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.states import Step
 from pipeline.core.types import Due
 from pipeline.incidents import detector
@@ -204,7 +204,7 @@ def queue_resume(queue: Step, *, reason: str, by: str | None = None) -> Resumed:
     """End the hold on a queue. Raises UserError where there is none."""
     ended = transitions.end_pauses(queue=queue, reason=stated(reason), by=by)
     if not ended:
-        raise UserError(f"the queue {queue} is not paused")
+        raise UserError(f"the queue {queue} is not paused", code=UserErrorCode.STATE_CONFLICT)
     _log("queue_resumed", queue)
     return Resumed(pauses=ended, incidents=0, released=parked_release())
 
@@ -217,7 +217,10 @@ def provider_pause(
     Raises UserError.
     """
     if provider not in NAMES:
-        raise UserError(f"no provider has that name; there are {', '.join(NAMES)}")
+        raise UserError(
+            f"no provider has that name; there are {', '.join(NAMES)}",
+            code=UserErrorCode.VALUE_INVALID,
+        )
     words = stated(reason)
     with transaction.atomic():
         transitions.pause_provider(provider, model, reason=words, by=by)
@@ -238,7 +241,9 @@ def provider_resume(
         ended = transitions.end_pauses(provider=provider, model=model, reason=words, by=by)
         closed = detector.close_by_hand(provider, model, reason=words)
         if not ended and not closed:
-            raise UserError(f"nothing holds {_name(provider, model)}")
+            raise UserError(
+                f"nothing holds {_name(provider, model)}", code=UserErrorCode.STATE_CONFLICT
+            )
         _tell(lambda: resume_gates(provider, model), provider, model)
     _log("provider_resumed", _name(provider, model))
     return Resumed(pauses=ended, incidents=len(closed), released=parked_release())

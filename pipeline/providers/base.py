@@ -12,7 +12,7 @@ from typing import Protocol
 
 from pydantic import BaseModel
 
-from pipeline.core.errors import CallFacts
+from pipeline.core.errors import CallDetails
 
 
 @dataclass(kw_only=True, eq=False)
@@ -56,7 +56,7 @@ class Reply:
     """A reply that has been parsed, validated and matched to its request."""
 
     output: BaseModel = field(repr=False)
-    facts: CallFacts
+    details: CallDetails
 
 
 class Provider(Protocol):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from pipeline.core.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.errors import CallDetails, CallError, ErrorCode
 
 DISCONNECT_IS_TIMEOUT_S = 55.0
 """The service drops a call at 60 s; a connection lost after this long was not an outage."""
@@ -257,7 +257,7 @@ def _told(failure: Failure) -> CallError:
     return CallError(
         _describe(failure),
         code=failure.code,
-        facts=CallFacts(
+        details=CallDetails(
             http_status=failure.status,
             quota_id=failure.lasting_quota or next(iter(failure.quota_ids), ""),
             retry_after_s=failure.retry_after_s,

@@ -24,7 +24,7 @@ import httpx2
 from google import genai
 from google.genai import types as wire
 
-from pipeline.core.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.errors import CallDetails, CallError, ErrorCode
 from pipeline.providers.base import Reply, Request
 from pipeline.providers.error_mapping import Border, unreadable
 from pipeline.providers.json_schema import wire_schema
@@ -133,7 +133,7 @@ class GeminiProvider:
             ),
         )
         if reply.sdk_http_response is None:
-            raise CallError(code=ErrorCode.EMPTY_RESPONSE, facts=CallFacts(http_status=200))
+            raise CallError(code=ErrorCode.EMPTY_RESPONSE, details=CallDetails(http_status=200))
         return reply.sdk_http_response.body or ""
 
     def _contents(self, request: Request) -> wire.Content:

@@ -8,17 +8,17 @@ from decimal import Decimal
 
 from django.conf import settings
 
-from pipeline.core.errors import CallFacts
+from pipeline.core.errors import CallDetails
 
 _MILLION = Decimal(1_000_000)
 
 
-def cost_usd(provider: str, facts: CallFacts) -> Decimal:
+def cost_usd(provider: str, details: CallDetails) -> Decimal:
     """Return the price of one call in US dollars; thinking is billed as output."""
     if provider == "local":
         return Decimal(0)
     spent = (
-        facts.input_tokens * settings.GEMINI_PRICE_INPUT_USD_PER_M
-        + (facts.output_tokens + facts.thinking_tokens) * settings.GEMINI_PRICE_OUTPUT_USD_PER_M
+        details.input_tokens * settings.GEMINI_PRICE_INPUT_USD_PER_M
+        + (details.output_tokens + details.thinking_tokens) * settings.GEMINI_PRICE_OUTPUT_USD_PER_M
     )
     return Decimal(spent / _MILLION).quantize(Decimal("0.000001"))

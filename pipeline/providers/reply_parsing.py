@@ -2,7 +2,7 @@
 
 May import `errors`, `base` and `schemas`; knows the wire format of the Gemini API, not its SDK.
 Fixed order: block reason, finish reason, text, JSON, schema, item token. What was counted and said
-so far stays with the error; what the model wrote is in `CallFacts.raw_reply` and nowhere else.
+so far stays with the error; what the model wrote is in `CallDetails.raw_reply` and nowhere else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from pipeline.core.errors import CallFacts, ErrorCode, ReplyError
+from pipeline.core.errors import CallDetails, ErrorCode, ReplyError
 from pipeline.providers.base import Reply, Request
 
 BLOCKED_FINISHES = frozenset(
@@ -53,16 +53,16 @@ _NAME = re.compile(r"^[A-Z][A-Z0-9_]{0,63}$")
 def read_reply(body: str, request: Request) -> Reply:
     """Read the body of a 200; raises `ReplyError` where it is not the answer to `request`."""
     envelope = _envelope(body)
-    facts = _facts(envelope)
+    details = _details(envelope)
     if reason := _block_reason(envelope):
-        facts = replace(facts, finish_reason=reason)
-        raise ReplyError(f"blocked: {reason}", code=ErrorCode.CONTENT_BLOCKED, facts=facts)
+        details = replace(details, finish_reason=reason)
+        raise ReplyError(f"blocked: {reason}", code=ErrorCode.CONTENT_BLOCKED, details=details)
     text = _text(envelope)
-    facts = replace(facts, raw_reply=text)
-    _check_finish(facts)
+    details = replace(details, raw_reply=text)
+    _check_finish(details)
     if not text.strip():
-        raise ReplyError("the reply had no text", code=ErrorCode.EMPTY_RESPONSE, facts=facts)
-    return Reply(output=_validated(text, request, facts), facts=facts)
+        raise ReplyError("the reply had no text", code=ErrorCode.EMPTY_RESPONSE, details=details)
+    return Reply(output=_validated(text, request, details), details=details)
 
 
 def stored_output(text: str, schema: type[BaseModel], item_token: str) -> BaseModel:
@@ -80,7 +80,9 @@ def stored_output(text: str, schema: type[BaseModel], item_token: str) -> BaseMo
 def _envelope(body: str) -> dict[str, Any]:
     if not body.strip():
         raise ReplyError(
-            "the body was empty", code=ErrorCode.EMPTY_RESPONSE, facts=CallFacts(http_status=200)
+            "the body was empty",
+            code=ErrorCode.EMPTY_RESPONSE,
+            details=CallDetails(http_status=200),
         )
     try:
         envelope = json.loads(body)
@@ -90,12 +92,12 @@ def _envelope(body: str) -> dict[str, Any]:
         return envelope
     # Raised out here, so that the decoder's error, which holds the body, is not its context.
     code = ErrorCode.EMPTY_RESPONSE if envelope == [] else ErrorCode.PARSE_JSON
-    raise ReplyError("the body was not a reply", code=code, facts=CallFacts(http_status=200))
+    raise ReplyError("the body was not a reply", code=code, details=CallDetails(http_status=200))
 
 
-def _facts(envelope: dict[str, Any]) -> CallFacts:
+def _details(envelope: dict[str, Any]) -> CallDetails:
     usage = _dict(envelope.get("usageMetadata"))
-    return CallFacts(
+    return CallDetails(
         http_status=200,
         finish_reason=_name(_candidate(envelope).get("finishReason")),
         model_version=_short(envelope.get("modelVersion")),
@@ -107,28 +109,28 @@ def _facts(envelope: dict[str, Any]) -> CallFacts:
     )
 
 
-def _check_finish(facts: CallFacts) -> None:
+def _check_finish(details: CallDetails) -> None:
     """Accept STOP; a missing reason is let through only to be found empty."""
-    reason = facts.finish_reason
-    if reason == "STOP" or (not reason and not facts.raw_reply):
+    reason = details.finish_reason
+    if reason == "STOP" or (not reason and not details.raw_reply):
         return
     code = FINISHES.get(reason, ErrorCode.EMPTY_RESPONSE) if reason else ErrorCode.PARSE_JSON
-    raise ReplyError(f"ended with {reason or 'no finish reason'}", code=code, facts=facts)
+    raise ReplyError(f"ended with {reason or 'no finish reason'}", code=code, details=details)
 
 
-def _validated(text: str, request: Request, facts: CallFacts) -> Any:
+def _validated(text: str, request: Request, details: CallDetails) -> Any:
     fenced = _FENCE.match(text)
     text = fenced[1] if fenced else text
     # Another item's reply need not have this one's shape, so its token is looked at first.
     if _token_of(text) not in (None, request.item_token):
         raise ReplyError(
-            "the reply echoed another item token", code=ErrorCode.REPLY_MISMATCH, facts=facts
+            "the reply echoed another item token", code=ErrorCode.REPLY_MISMATCH, details=details
         )
     try:
         return _parsed(text, request.schema)
     except ValidationError as exc:
         message, code = _problem(exc)
-    raise ReplyError(message, code=code, facts=facts)
+    raise ReplyError(message, code=code, details=details)
 
 
 def _token_of(text: str) -> str | None:

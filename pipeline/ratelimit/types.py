@@ -175,9 +175,9 @@ class Outcome:
         """Return the outcome of a call that failed; tokens count where the provider said them."""
         return cls(
             code=error.code,
-            input_tokens=error.call.input_tokens or None,
-            retry_after_s=error.call.retry_after_s,
-            quota_id=error.call.quota_id,
+            input_tokens=error.details.input_tokens or None,
+            retry_after_s=error.details.retry_after_s,
+            quota_id=error.details.quota_id,
         )
 
 

@@ -17,7 +17,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Q
 
-from pipeline.core.errors import UserError
+from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.states import CALLING_STEPS, HOLDING_KINDS, IncidentKind, Step
 from pipeline.core.types import Due, ProviderModel
 from pipeline.models import Pause
@@ -196,7 +196,7 @@ def _pause(**columns: Any) -> UUID:
         with transaction.atomic():
             pause_id: UUID = Pause.objects.create(**columns).id
     except IntegrityError:
-        raise UserError("it is paused already") from None
+        raise UserError("it is paused already", code=UserErrorCode.STATE_CONFLICT) from None
     return pause_id
 
 

@@ -10,7 +10,7 @@ import pytest
 from django.db.models import Sum
 from django.utils import timezone
 
-from pipeline.core.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.errors import CallDetails, CallError, ErrorCode
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import (
     Batch,
@@ -29,7 +29,7 @@ from pipeline.transitions.flush import _json
 from pipeline.workers import run_step
 from tests.support import records
 
-ODD = CallFacts(
+ODD = CallDetails(
     http_status=200,
     model_version="m\x00\ud800",
     response_id="r\x00\udfff",
@@ -55,8 +55,8 @@ class OddProvider:
     def generate(self, request: Request) -> Reply:
         if request.item_token not in self._met:
             self._met.add(request.item_token)
-            raise CallError("odd", code=ErrorCode.API_5XX, facts=replace(ODD, retry_after_s=None))
-        return replace(self._inner.generate(request), facts=ODD)
+            raise CallError("odd", code=ErrorCode.API_5XX, details=replace(ODD, retry_after_s=None))
+        return replace(self._inner.generate(request), details=ODD)
 
     def close(self) -> None:
         self._inner.close()

@@ -262,7 +262,7 @@ def test_the_days_quota_is_free_again_at_midnight_pacific() -> None:
         state = emulator.state()
 
     assert raised.value.code is ErrorCode.QUOTA_EXHAUSTED
-    assert raised.value.call.retry_after_s == 5.0
+    assert raised.value.details.retry_after_s == 5.0
     assert "T00:0" in state["pacific_time"]
     assert state["used"][MODEL]["today"] == 1
 
@@ -277,8 +277,8 @@ def test_spend_is_a_limit_that_is_not_of_a_minute() -> None:
 
         outcomes = [line.outcome for line in emulator.log()]
     assert raised.value.code is ErrorCode.QUOTA_EXHAUSTED
-    assert raised.value.call.retry_after_s is not None
-    assert raised.value.call.retry_after_s > 500
+    assert raised.value.details.retry_after_s is not None
+    assert raised.value.details.retry_after_s > 500
     assert outcomes == ["ok", "limit-spend"]
 
 
@@ -340,9 +340,9 @@ def test_the_minutes_quota_counts_over_all_clients() -> None:
 
         outcomes = [line.outcome for line in emulator.log()]
     assert raised.value.code is ErrorCode.RATE_LIMIT
-    assert raised.value.call.quota_id == "GenerateRequestsPerMinutePerProjectPerModel"
-    assert raised.value.call.retry_after_s is not None
-    assert 50 < raised.value.call.retry_after_s <= 60
+    assert raised.value.details.quota_id == "GenerateRequestsPerMinutePerProjectPerModel"
+    assert raised.value.details.retry_after_s is not None
+    assert 50 < raised.value.details.retry_after_s <= 60
     assert outcomes == ["ok"] * 5 + ["limit-rpm"]
 
 

@@ -37,7 +37,7 @@ def _is_answer_to(request: Request, outcome: Reply | CallError) -> bool:
         isinstance(outcome, Reply)
         and isinstance(outcome.output, EntityReply)
         and outcome.output.item_token == request.item_token
-        and request.item_token in outcome.facts.raw_reply
+        and request.item_token in outcome.details.raw_reply
     )
 
 

@@ -105,12 +105,12 @@ def test_a_page_is_answered_with_what_the_engine_finds(provider: GeminiProvider)
     assert isinstance(reply.output, EntityReply)
     assert reply.output.item_token == request.item_token
     assert "lisinopril" in {entity.name for entity in reply.output.entities}
-    assert reply.facts.http_status == 200
-    assert reply.facts.finish_reason == "STOP"
-    assert reply.facts.model_version == MODEL
-    assert reply.facts.response_id
-    assert reply.facts.input_tokens == request.estimated_input_tokens
-    assert reply.facts.output_tokens > 0
+    assert reply.details.http_status == 200
+    assert reply.details.finish_reason == "STOP"
+    assert reply.details.model_version == MODEL
+    assert reply.details.response_id
+    assert reply.details.input_tokens == request.estimated_input_tokens
+    assert reply.details.output_tokens > 0
 
 
 def test_discovery_is_answered_too(provider: GeminiProvider) -> None:
@@ -136,7 +136,7 @@ def test_each_fault_ends_in_its_code(provider: GeminiProvider, name: str, code: 
     error = failure(provider, entities_request(page=page))
 
     assert error.code is code
-    assert (error.call.input_tokens > 0) == (name in BILLED)
+    assert (error.details.input_tokens > 0) == (name in BILLED)
     assert error.__context__ is None
     assert error.__cause__ is None
 
@@ -209,7 +209,7 @@ def test_an_attached_page_is_read_and_let_go(provider: GeminiProvider) -> None:
 
     assert isinstance(reply.output, EntityReply)
     assert {(e.page, e.name.lower()) for e in reply.output.entities} >= {(4, "metformin")}
-    assert reply.facts.input_tokens == estimate_tokens(request.prompt) + 560
+    assert reply.details.input_tokens == estimate_tokens(request.prompt) + 560
     assert [attachment.content for attachment in request.attachments] == [b""]
 
 
@@ -249,7 +249,7 @@ def test_bytes_that_the_service_refuses_are_a_refused_request(
 def test_a_fenced_reply_is_read(provider: GeminiProvider) -> None:
     reply = provider.generate(entities_request(page=90))
 
-    assert reply.facts.raw_reply.startswith("```json")
+    assert reply.details.raw_reply.startswith("```json")
 
 
 def test_a_body_in_small_pieces_is_read(provider: GeminiProvider) -> None:
@@ -263,15 +263,15 @@ def test_a_call_ends_at_its_deadline_whatever_still_comes(emulator: Emulator, pa
     error = failure(provider, entities_request(page=page, deadline_s=0.3))
 
     assert error.code is ErrorCode.API_TIMEOUT
-    assert error.call.http_status is None
+    assert error.details.http_status is None
 
 
 def test_a_hint_with_a_fraction_reaches_the_caller(provider: GeminiProvider) -> None:
     error = failure(provider, entities_request(page=100))
 
-    assert error.call.retry_after_s == pytest.approx(1.837906927)
-    assert error.call.quota_id == "GenerateRequestsPerMinutePerProjectPerModel"
-    assert error.call.http_status == 429
+    assert error.details.retry_after_s == pytest.approx(1.837906927)
+    assert error.details.quota_id == "GenerateRequestsPerMinutePerProjectPerModel"
+    assert error.details.http_status == 429
 
 
 def test_nothing_of_the_document_is_in_an_error(provider: GeminiProvider) -> None:
@@ -280,10 +280,7 @@ def test_nothing_of_the_document_is_in_an_error(provider: GeminiProvider) -> Non
 
     errors = [failure(provider, request) for request in requests]
 
-    told = [
-        "".join(traceback.format_exception(e)) + repr(e.call) + repr(e.call.log_context())
-        for e in errors
-    ]
+    told = ["".join(traceback.format_exception(e)) + repr(e.details) for e in errors]
     assert not [text for text in told if "Rigby" in text or "lisinopril" in text]
 
 
@@ -339,7 +336,7 @@ def test_output_is_capped(provider: GeminiProvider) -> None:
     error = failure(provider, entities_request(max_output_tokens=8))
 
     assert error.code is ErrorCode.OUTPUT_TRUNCATED
-    assert error.call.output_tokens == 8
+    assert error.details.output_tokens == 8
 
 
 def test_ninety_threads_share_one_client_without_an_error(provider: GeminiProvider) -> None:
@@ -389,4 +386,4 @@ def test_the_real_service_takes_the_schemas_and_echoes_the_token(live_key: str) 
 
     replies = [provider.generate(request) for request in (entities_request(), discovery_request())]
 
-    assert all(reply.facts.input_tokens > 0 for reply in replies)
+    assert all(reply.details.input_tokens > 0 for reply in replies)

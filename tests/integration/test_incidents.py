@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from pipeline.core.errors import CallFacts, ErrorCode
+from pipeline.core.errors import CallDetails, ErrorCode
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step
 from pipeline.incidents import detector
 from pipeline.incidents.assessment import Assessment, assess_record
@@ -188,7 +188,7 @@ def test_a_refused_key_opens_at_the_first_call_and_parks_the_step_that_met_it() 
     with fenced(lease):
         park(
             lease,
-            detector.parking(ErrorCode.API_AUTH, GEMINI, facts=CallFacts(http_status=401)),
+            detector.parking(ErrorCode.API_AUTH, GEMINI, details=CallDetails(http_status=401)),
         )
 
     job.refresh_from_db()
@@ -218,7 +218,7 @@ def test_a_days_quota_parks_until_midnight_in_california_whatever_the_hint() -> 
     quota = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
 
     parking = detector.parking(
-        ErrorCode.QUOTA_EXHAUSTED, GEMINI, facts=CallFacts(quota_id=quota, retry_after_s=5.0)
+        ErrorCode.QUOTA_EXHAUSTED, GEMINI, details=CallDetails(quota_id=quota, retry_after_s=5.0)
     )
 
     assert parking.until == day_ends_at(timezone.now())

@@ -235,7 +235,7 @@ def test_the_hint_is_read_from_the_body_then_a_header_then_the_words(
 ) -> None:
     error = api_error(429, message, *details, headers=headers)
 
-    assert classify(error).call.retry_after_s == seconds
+    assert classify(error).details.retry_after_s == seconds
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_the_hint_is_read_from_the_body_then_a_header_then_the_words(
 def test_the_quota_that_decided_is_kept(quota_ids: tuple[str, ...], kept: str) -> None:
     error = api_error(429, "", violations(*quota_ids))
 
-    assert classify(error).call.quota_id == kept
+    assert classify(error).details.quota_id == kept
 
 
 @pytest.mark.parametrize("kind", [httpx2.RemoteProtocolError, httpx2.ReadError])
@@ -280,7 +280,7 @@ def test_nothing_that_a_library_or_the_service_says_passes_the_border(error: Exc
         raise border.error
 
     seen = traceback.format_exception(raised.value)
-    assert "Rigby" not in "".join(seen) + repr(raised.value.call)
+    assert "Rigby" not in "".join(seen) + repr(raised.value.details)
     assert raised.value.__cause__ is None
     assert raised.value.__context__ is None
 
@@ -293,8 +293,8 @@ def test_a_status_whose_body_cannot_be_read_still_says_what_it_says(
 ) -> None:
     error = subject.unreadable(503, retry_after)
 
-    assert (error.code, error.call.http_status) == (ErrorCode.API_5XX, 503)
-    assert error.call.retry_after_s == hint_s
+    assert (error.code, error.details.http_status) == (ErrorCode.API_5XX, 503)
+    assert error.details.retry_after_s == hint_s
 
 
 def test_the_border_lets_pass_what_is_not_an_error_of_the_call() -> None:

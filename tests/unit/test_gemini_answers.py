@@ -46,6 +46,6 @@ def test_whatever_an_error_says_it_ends_in_the_code_of_its_status(
         provider.generate(entities_request())
     provider.close()
 
-    assert (raised.value.code, raised.value.call.http_status) == (code, status)
-    assert raised.value.call.retry_after_s == 7.0
+    assert (raised.value.code, raised.value.details.http_status) == (code, status)
+    assert raised.value.details.retry_after_s == 7.0
     assert raised.value.__context__ is None

@@ -51,11 +51,11 @@ def test_a_reply_echoes_the_token_and_carries_its_facts() -> None:
 
     assert isinstance(reply.output, EntityReply)
     assert reply.output.item_token == TOKEN
-    assert reply.facts.model_version == provider.model
-    assert reply.facts.response_id.startswith("local-")
-    assert reply.facts.input_tokens == len(prompt) // 4 + 1
-    assert reply.facts.output_tokens > 0
-    assert json.loads(reply.facts.raw_reply)["item_token"] == TOKEN
+    assert reply.details.model_version == provider.model
+    assert reply.details.response_id.startswith("local-")
+    assert reply.details.input_tokens == len(prompt) // 4 + 1
+    assert reply.details.output_tokens > 0
+    assert json.loads(reply.details.raw_reply)["item_token"] == TOKEN
 
 
 def test_the_same_prompt_gets_the_same_reply() -> None:

@@ -95,7 +95,7 @@ def test_each_bad_reply_becomes_its_code(body: str, code: ErrorCode) -> None:
         read_reply(body, REQUEST)
 
     assert raised.value.code is code
-    assert raised.value.call.http_status == 200
+    assert raised.value.details.http_status == 200
     assert raised.value.__context__ is None
 
 
@@ -114,22 +114,22 @@ def test_each_good_reply_is_read(text: str) -> None:
 
     assert isinstance(reply.output, EntityReply)
     assert reply.output.item_token == TOKEN
-    assert reply.facts.raw_reply == text
+    assert reply.details.raw_reply == text
 
 
 def test_thoughts_are_not_part_of_the_text_and_parts_are_joined() -> None:
     parts = [{"text": "hm", "thought": True}, {"text": GOOD[:5]}, {"text": GOOD[5:]}]
     body = envelope(candidates=[{"content": {"parts": parts}, "finishReason": "STOP"}])
 
-    assert read_reply(body, REQUEST).facts.raw_reply == GOOD
+    assert read_reply(body, REQUEST).details.raw_reply == GOOD
 
 
 @pytest.mark.parametrize("text", [GOOD, "{", None])
 def test_tokens_model_and_id_are_recorded_whether_it_fails_or_not(text: str | None) -> None:
     try:
-        facts = read_reply(envelope(text), REQUEST).facts
+        facts = read_reply(envelope(text), REQUEST).details
     except CallError as error:
-        facts = error.call
+        facts = error.details
 
     assert facts.input_tokens == 711
     assert facts.output_tokens == 80
@@ -148,8 +148,8 @@ def test_a_wrong_shape_is_told_by_place_and_kind_never_by_value() -> None:
         read_reply(envelope(text), REQUEST)
 
     assert "entities.0.category: literal_error" in str(raised.value)
-    assert "Rigby" not in str(raised.value) + repr(raised.value.call)
-    assert "Rigby" in raised.value.call.raw_reply
+    assert "Rigby" not in str(raised.value) + repr(raised.value.details)
+    assert "Rigby" in raised.value.details.raw_reply
 
 
 def test_stop_is_the_only_finish_reason_without_a_code() -> None:

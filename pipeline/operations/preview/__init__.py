@@ -13,7 +13,7 @@ from decimal import Decimal
 from django.conf import settings
 from django.utils import timezone
 
-from pipeline.core.errors import CallFacts
+from pipeline.core.errors import CallDetails
 from pipeline.operations.preview.estimates import (
     candidates,
     output_share,
@@ -82,7 +82,9 @@ def costed(
         eligible=eligible,
         ineligible=tuple(left),
         output_tokens=output,
-        cost_usd=cost_usd(provider.provider, CallFacts(input_tokens=tokens, output_tokens=output)),
+        cost_usd=cost_usd(
+            provider.provider, CallDetails(input_tokens=tokens, output_tokens=output)
+        ),
         quota_minutes=quota_minutes(provider, calls, tokens),
         same_versions=same_versions(provider, sessions, steps),
         taken_at=timezone.now(),

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 from django.db.models.fields.json import KT
 
-from pipeline.core.errors import ErrorCode, UserError
+from pipeline.core.errors import ErrorCode, UserError, UserErrorCode
 from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import (
     OUTCOME_OK,
@@ -294,5 +294,5 @@ def _left(job: Job, reason: str) -> Ineligible:
 def _one(rows: QuerySet[Any], selection: Selection) -> Any:
     row = rows.first()
     if row is None:
-        raise UserError(f"there is no {selection}")
+        raise UserError(f"there is no {selection}", code=UserErrorCode.NOT_FOUND)
     return row

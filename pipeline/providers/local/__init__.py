@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from pipeline.core.errors import CallError, CallFacts, ErrorCode
+from pipeline.core.errors import CallDetails, CallError, ErrorCode
 from pipeline.providers.base import Reply, Request
 from pipeline.providers.prompts import Question, estimate_tokens, read_prompt
 
@@ -40,7 +40,7 @@ class LocalProvider:
         raw = output.model_dump_json(exclude_none=True)
         return Reply(
             output=output,
-            facts=CallFacts(
+            details=CallDetails(
                 finish_reason="STOP",
                 model_version=self.model,
                 response_id=_response_id(request.prompt),
