@@ -52,7 +52,7 @@ class Shop:
     calls: dict[UUID, dict[str, float]]
     wakes: list[tuple[int, int, str]] = field(default_factory=list)
     ends: dict[UUID, float] = field(default_factory=dict)
-    gave_way: int = 0
+    preempted: int = 0
     running: int = 0
     sequence: int = 0
     lock: threading.Condition = field(default_factory=threading.Condition)
@@ -91,10 +91,10 @@ def work(shop: Shop, name: str, scale: float) -> None:
 def run(shop: Shop, lease: Lease, scale: float) -> None:
     """Run a step against the simulated provider, and end it as the product does."""
     from pipeline.core.states import Step
-    from pipeline.execution.preemption import GivingWay
-    from pipeline.transitions import complete_step, fenced, give_back
+    from pipeline.execution.preemption import Preemption
+    from pipeline.transitions import complete_step, fenced, requeue_interrupted
 
-    giving_way = GivingWay(lease)
+    preemption = Preemption(lease)
     left = shop.calls[lease.job_id]
     with shop.lock:
         shop.running += 1
@@ -104,18 +104,18 @@ def run(shop: Shop, lease: Lease, scale: float) -> None:
         now = time.monotonic()
         rate = min(CONCURRENCY / LATENCY_S, CALLS_PER_S / shop.running)
         left[lease.step.value] -= (now - at) / scale * rate
-        at, made_room = now, giving_way.is_due()
+        at, made_room = now, preemption.is_due()
     with shop.lock:
         shop.running -= 1
     time.sleep(LATENCY_S * scale)
     following = Step.PASS1 if lease.step is Step.PASS05 else None
     with fenced(lease):
         if left[lease.step.value] > 0:
-            give_back(lease, gave_way=True)
+            requeue_interrupted(lease, preempted=True)
         else:
             complete_step(lease, following)
     if left[lease.step.value] > 0:
-        shop.gave_way += 1
+        shop.preempted += 1
         shop.wake(lease.step.value)
     elif following is not None:
         shop.wake(following.value)
@@ -163,7 +163,7 @@ def measured(name: str, *, by_size: bool, scale: float) -> tuple[float, float]:
     large = [took[job] for job, size in sizes_of.items() if size == 2]
     print(
         f"{name:<22} {statistics.mean(small):>10.0f} {max(small):>10.0f}"
-        f" {statistics.mean(large):>10.0f} {max(large):>10.0f} {shop.gave_way:>10}"
+        f" {statistics.mean(large):>10.0f} {max(large):>10.0f} {shop.preempted:>10}"
     )
     return statistics.mean(small), statistics.mean(large)
 

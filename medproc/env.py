@@ -236,7 +236,7 @@ class Environment(BaseSettings):
         42, 30.0, hint="Seconds that a step has between SIGTERM and its end.", gt=0, le=3600
     )
 
-    GIVE_BACK_AFTER_S: float = _variable(
+    PREEMPT_AFTER_S: float = _variable(
         75,
         30.0,
         hint="Seconds after which a large record's step makes room for a smaller one, 1 to 3600.",

@@ -33,7 +33,7 @@ from pipeline.execution.admission import OUTAGE_CODES, Admission
 from pipeline.execution.attempt_budget import Tally
 from pipeline.execution.call_log import Answer, Ledger
 from pipeline.execution.policy import Policy, as_call_error
-from pipeline.execution.preemption import GAVE_WAY, GivingWay
+from pipeline.execution.preemption import PREEMPTED, Preemption
 from pipeline.execution.shutdown import grace_left, grace_s, on_stop
 from pipeline.execution.split_plan import Accepted, Dividing, Pieces
 from pipeline.execution.splits import Key, Piece
@@ -147,7 +147,7 @@ class _Owner:
         self._flushed_at = self._beat_at = time.monotonic()
         self._policy = Policy(lease, work, self._pieces, self._tally, self._admission)
         self._is_cancelled = False
-        self._giving_way = GivingWay(lease)
+        self._preemption = Preemption(lease)
 
     def run(self, deadline_s: float) -> StepResult | None:
         transitions.set_deadline(self._lease, deadline_s)
@@ -191,7 +191,7 @@ class _Owner:
                     if self._is_cancelled and not was_cancelled:
                         run.stop("cancelled")
                     elif run.stop_reason is None and self._gives_way():
-                        run.stop(GAVE_WAY, grace_s=limits.call_deadline_s)
+                        run.stop(PREEMPTED, grace_s=limits.call_deadline_s)
             except LeaseLostError:
                 raise
             except Exception:
@@ -443,7 +443,7 @@ class _Owner:
 
     def _gives_way(self) -> bool:
         try:
-            return self._giving_way.is_due()
+            return self._preemption.is_due()
         except (OperationalError, InterfaceError) as error:
             if not is_away(error):
                 raise

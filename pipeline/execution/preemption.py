@@ -9,19 +9,19 @@ from __future__ import annotations
 import time
 
 from medproc.timing import scaled
-from pipeline.transitions import Lease, give_back_after_s, should_give_way
+from pipeline.transitions import Lease, preempt_after_s, should_preempt
 
-GAVE_WAY = "gave_way"
-"""Why such a step was given back."""
+PREEMPTED = "preempted"
+"""Why such a step was interrupted."""
 LOOK_S = 2.0
 
 
-class GivingWay:
+class Preemption:
     """The looks of one step, from its start."""
 
     def __init__(self, lease: Lease) -> None:
         self._lease = lease
-        self._look_at = time.monotonic() + give_back_after_s()
+        self._look_at = time.monotonic() + preempt_after_s()
 
     def is_due(self) -> bool:
         """Tell whether the step should stop and give itself back now; mostly without a look."""
@@ -29,4 +29,4 @@ class GivingWay:
         if now < self._look_at:
             return False
         self._look_at = now + scaled(LOOK_S)
-        return should_give_way(self._lease.job_id, self._lease.step)
+        return should_preempt(self._lease.job_id, self._lease.step)

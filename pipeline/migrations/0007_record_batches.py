@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='job',
-            name='gave_way_at',
+            name='preempted_at',
             field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AddIndex(

@@ -40,7 +40,7 @@ class Job(models.Model):
         db_index=False,
     )
     """What it was submitted with; no more of them run at once than the batch allows."""
-    gave_way_at = fields.optional_time()
+    preempted_at = fields.optional_time()
     """When its step made room for smaller work; until that is taken, it is not claimed."""
     dispatch_no = fields.count()
     """Bumped whenever the row becomes due; makes the id of its wake-up unique."""

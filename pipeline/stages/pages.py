@@ -17,7 +17,7 @@ from pipeline.core import deadline
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.documents import reader, storage
 from pipeline.execution.lease_keeper import kept, kept_call
-from pipeline.execution.preemption import GAVE_WAY, GivingWay
+from pipeline.execution.preemption import PREEMPTED, Preemption
 from pipeline.execution.shutdown import stop_requested
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Job, Page, PageSource, Session, ShellFile, Summary
@@ -61,7 +61,7 @@ def limits() -> reader.Limits:
 
 
 def _read(lease: Lease, shell_file: ShellFile, path: str) -> StepResult:
-    giving_way = GivingWay(lease)
+    preemption = Preemption(lease)
     set_deadline(lease, deadline_s(1))
     count = kept_call(lease, lambda: reader.probe(path, limits())).page_count
     if count != shell_file.page_count:
@@ -71,14 +71,14 @@ def _read(lease: Lease, shell_file: ShellFile, path: str) -> StepResult:
     for first in range(shell_file.pages_read + 1, count + 1, CHUNK_PAGES):
         last = min(first + CHUNK_PAGES - 1, count)
         set_deadline(lease, deadline_s(last - first + 1))
-        stopped = _read_chunk(lease, shell_file, path, range(first, last + 1), giving_way)
+        stopped = _read_chunk(lease, shell_file, path, range(first, last + 1), preemption)
         if stopped is not None:
             return stopped
     return _judge(lease)
 
 
 def _read_chunk(
-    lease: Lease, shell_file: ShellFile, path: str, numbers: range, giving_way: GivingWay
+    lease: Lease, shell_file: ShellFile, path: str, numbers: range, preemption: Preemption
 ) -> StepResult | None:
     """Read pages and write them together; say why it stopped where pages are left."""
     chunk = kept(lease, partial(reader.read_pages, path, numbers[0], numbers[-1], limits()))
@@ -88,7 +88,7 @@ def _read_chunk(
         with closing(chunk):
             for page in chunk:
                 pages.append(_row(shell_file, page))
-                if page.number < numbers[-1] and (stopped := _stop(page.number, giving_way)):
+                if page.number < numbers[-1] and (stopped := _stop(page.number, preemption)):
                     break
     finally:
         # Whatever ended it, what was read is not read again.
@@ -99,11 +99,11 @@ def _read_chunk(
     return stopped
 
 
-def _stop(pages_read: int, giving_way: GivingWay) -> StepResult | None:
+def _stop(pages_read: int, preemption: Preemption) -> StepResult | None:
     if stop_requested():
         return StepResult(given_back="sigterm")
-    if giving_way.is_due():
-        return StepResult(given_back=GAVE_WAY)
+    if preemption.is_due():
+        return StepResult(given_back=PREEMPTED)
     if deadline.is_soft_passed():
         return StepResult(
             failure=Failure(

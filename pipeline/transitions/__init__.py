@@ -8,7 +8,7 @@ batch last.
 from __future__ import annotations
 
 from pipeline.transitions.cancellation import cancel, cancel_asked
-from pipeline.transitions.claim_order import give_back_after_s, should_give_way
+from pipeline.transitions.claim_order import preempt_after_s, should_preempt
 from pipeline.transitions.flush import ENCOUNTER_COLUMNS, Flush, row_of, write
 from pipeline.transitions.holds import (
     end_pauses,
@@ -25,7 +25,7 @@ from pipeline.transitions.incidents import (
     note_incident,
     open_incident,
 )
-from pipeline.transitions.leases import Lease, abandon, claim, fenced, heartbeat, set_deadline
+from pipeline.transitions.leases import Lease, claim, expire_leases, fenced, heartbeat, set_deadline
 from pipeline.transitions.record_batches import (
     close_record_batch,
     next_of_record_batch,
@@ -39,11 +39,11 @@ from pipeline.transitions.steps import (
     Failure,
     Parking,
     begin_discovery,
-    bury_step,
     complete_step,
+    dead_letter_step,
     fail_step,
-    give_back,
     park,
+    requeue_interrupted,
     settle_discovery,
 )
 
@@ -56,21 +56,19 @@ __all__ = [
     "Recovered",
     "Scope",
     "Stale",
-    "abandon",
     "begin_discovery",
-    "bury_step",
     "cancel",
     "cancel_asked",
     "claim",
     "close_incident",
     "close_record_batch",
     "complete_step",
+    "dead_letter_step",
     "end_pauses",
+    "expire_leases",
     "fail_step",
     "fenced",
     "find_stale",
-    "give_back",
-    "give_back_after_s",
     "heartbeat",
     "link_failed_jobs",
     "next_of_record_batch",
@@ -81,18 +79,20 @@ __all__ = [
     "pause_on",
     "pause_provider",
     "pause_queue",
+    "preempt_after_s",
     "put_back",
     "recover_expired",
     "release",
     "release_due",
     "release_probes",
+    "requeue_interrupted",
     "reset_stale",
     "retry_later",
     "row_of",
     "set_deadline",
     "settle_discovery",
     "settle_record_batches",
-    "should_give_way",
+    "should_preempt",
     "wake_again",
     "write",
 ]

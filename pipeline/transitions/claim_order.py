@@ -49,7 +49,7 @@ def _aged(row: str) -> str:
 
 
 # One that gave way is not taken again before what it gave way to, in whatever pass that waits.
-_NOT_IN_THE_WAY = f"""(w.gave_way_at IS NULL OR NOT EXISTS (
+_NOT_IN_THE_WAY = f"""(w.preempted_at IS NULL OR NOT EXISTS (
         SELECT 1 FROM job_queue s
         WHERE {_claimable("s")} AND s.current_step = ANY(%(pool)s)
           AND s.size_class < {_aged("w")} AND s.priority >= w.priority
@@ -110,7 +110,7 @@ def pool_of(step: Step) -> list[str]:
     return [each.value for each in POOLS[step]]
 
 
-def should_give_way(job_id: UUID, step: Step) -> bool:
+def should_preempt(job_id: UUID, step: Step) -> bool:
     """Tell whether a running step should make room: smaller work waits that no worker is free for.
 
     Never for a small record, nor for work of lower priority.
@@ -128,6 +128,6 @@ def parameters(step: Step) -> dict[str, Any]:
     return {"step": step.value, "pool": pool_of(step), "ageing": scaled(AGEING_S)}
 
 
-def give_back_after_s() -> float:
+def preempt_after_s() -> float:
     """Return after how long a large step may have to give way, in seconds."""
-    return scaled(settings.GIVE_BACK_AFTER_S)
+    return scaled(settings.PREEMPT_AFTER_S)

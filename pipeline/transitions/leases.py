@@ -56,7 +56,7 @@ UPDATE job_queue j SET
   step_deadline_at = clock_timestamp() + make_interval(secs => %(deadline)s),
   started_at = coalesce(j.started_at, clock_timestamp()),
   parked_until = NULL, park_reason = NULL, completed_at = NULL, error_code = NULL,
-  gave_way_at = NULL, updated_at = clock_timestamp()
+  preempted_at = NULL, updated_at = clock_timestamp()
 FROM ai_processing_sessions s
 WHERE s.shell_file_id = j.shell_file_id AND j.status = 'pending' AND j.id = ({best})
 RETURNING j.id, j.shell_file_id, s.id, j.lease_gen, j.record_batch_id
@@ -222,7 +222,7 @@ def heartbeat(lease: Lease) -> bool:
         return bool(row[0])
 
 
-def abandon(worker_id: str) -> int:
+def expire_leases(worker_id: str) -> int:
     """Let the leases run out that a worker's horse held, whose end the system has reported.
 
     Safe where the lease alone would not be asked: a worker's name is its own for one start, it has

@@ -23,7 +23,7 @@ from pipeline.transitions.cancellation import cancel_asked
 from pipeline.transitions.history import noted_sql
 from pipeline.transitions.in_flight import lay_down
 from pipeline.transitions.leases import Lease
-from pipeline.transitions.steps import Failure, bury_step
+from pipeline.transitions.steps import Failure, dead_letter_step
 
 CRASH_LIMIT = 3
 """Crashes of one step after which its job is dead (`design.md` §7)."""
@@ -61,7 +61,7 @@ _CRASHED = f"""jsonb_build_object('event', '{CRASHED}', 'step', j.current_step,
     'worker_id', j.worker_id, 'lease_gen', j.lease_gen, 'heartbeat_at', j.heartbeat_at,
     'lease_expired_at', j.lease_expires_at)"""
 
-# A job that is to be dead stays `processing` for the moment: `bury_step` moves it, as it does a job
+# A job that is to be dead stays `processing` for the moment: `dead_letter_step` moves it, as it does a job
 # that fails, with all who have to be told. One that an operator wants cancelled never dies.
 _GOES_ON = "(j.crash_count + 1 < %(crashes)s OR j.cancel_requested_at IS NOT NULL)"
 _TAKE = f"""
@@ -139,7 +139,7 @@ def _bury(lease: Lease, crashes: int, noted: list[dict[str, Any]]) -> None:
     of_step = [each for each in noted if each["event"] == CRASHED and each["step"] == lease.step][
         -crashes:
     ]
-    bury_step(
+    dead_letter_step(
         lease,
         Failure(
             code=ErrorCode.WORKER_LOST,

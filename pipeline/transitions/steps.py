@@ -159,7 +159,7 @@ def fail_step(lease: Lease, failure: Failure) -> None:
     _fail(lease, failure, "failed", status=JobStatus.FAILED)
 
 
-def bury_step(lease: Lease, failure: Failure) -> None:
+def dead_letter_step(lease: Lease, failure: Failure) -> None:
     """Fail the job so that it stays dead until an operator moves it on; tells the same rows."""
     _fail(lease, failure, "died", status=JobStatus.DEAD, dead_letter_at=ClockTimestamp())
 
@@ -213,14 +213,14 @@ def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
     )
 
 
-def give_back(lease: Lease, *, gave_way: bool = False) -> int:
-    """Put an unfinished step back in line without spending anything; return its dispatch number.
+def requeue_interrupted(lease: Lease, *, preempted: bool = False) -> int:
+    """Queue an interrupted step again at no cost; return its dispatch number.
 
-    What is in flight goes back to `pending`; what has succeeded stays. A step that `gave_way` is
+    What is in flight goes back to `pending`; what has succeeded stays. A `preempted` step is
     not claimed again before the smaller work that waits.
     """
     lay_down([lease.session_id])
-    marked = {"gave_way_at": ClockTimestamp()} if gave_way else {}
+    marked = {"preempted_at": ClockTimestamp()} if preempted else {}
     return _requeue(lease, current_step=lease.step, **marked)
 
 

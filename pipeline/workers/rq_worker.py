@@ -328,7 +328,7 @@ class Worker(RQWorker):
     def _abandon_leases(self) -> None:
         """Say that the horse is dead, so that its job need not wait for the end of its lease."""
         try:
-            if transitions.abandon(self.name):
+            if transitions.expire_leases(self.name):
                 logger.warning("worker %s: its horse died, its lease ends", self.name)
         except (DatabaseError, InterfaceError) as error:
             # It runs out by itself.

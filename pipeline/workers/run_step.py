@@ -26,7 +26,7 @@ from pipeline.core.deadline import DEADLINE
 from pipeline.core.errors import ErrorCode, LeaseLostError, PipelineError
 from pipeline.core.redaction import scrubbed
 from pipeline.core.states import Step
-from pipeline.execution.preemption import GAVE_WAY
+from pipeline.execution.preemption import PREEMPTED
 from pipeline.execution.shutdown import on_stop, stop_requested
 from pipeline.execution.step_result import StepResult
 from pipeline.operations import liveness
@@ -41,9 +41,9 @@ from pipeline.transitions import (
     complete_step,
     fail_step,
     fenced,
-    give_back,
     heartbeat,
     park,
+    requeue_interrupted,
     retry_later,
 )
 from pipeline.transitions.rollup import Leaving, settle
@@ -153,8 +153,8 @@ def _write_end(lease: Lease, result: StepResult) -> None:
         result.publish()
         has_ended = False
         if result.given_back is not None:
-            gave_way = result.given_back == GAVE_WAY
-            _wake(lease, lease.step, give_back(lease, gave_way=gave_way))
+            was_preempted = result.given_back == PREEMPTED
+            _wake(lease, lease.step, requeue_interrupted(lease, preempted=was_preempted))
         elif result.parked is not None:
             park(lease, result.parked)
         elif result.failure is not None:

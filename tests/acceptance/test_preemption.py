@@ -30,7 +30,7 @@ def test_a_large_record_makes_room_once_and_is_asked_nothing_twice(
             WORKER_CONCURRENCY=1,
             PAGES_CONCURRENCY=1,
             PASS1_CONCURRENCY_LIMIT=2,
-            GIVE_BACK_AFTER_S=10.0,
+            PREEMPT_AFTER_S=10.0,
         )
         until(lambda: batches.filter(status="succeeded").exists())
         small = records.submit(short_record(tmp_path / "small.pdf", 1))

@@ -27,11 +27,11 @@ from pipeline.transitions import (
     complete_step,
     fail_step,
     fenced,
-    give_back,
     next_of_record_batch,
     open_record_batch,
+    requeue_interrupted,
     settle_record_batches,
-    should_give_way,
+    should_preempt,
 )
 from pipeline.transitions.claim_order import BEST_WAITING, parameters
 from pipeline.transitions.rollup import Leaving, settle
@@ -146,7 +146,7 @@ def test_a_record_that_leaves_a_full_batch_names_who_is_next() -> None:
     assert claim(Step.PASS1, "w2") is None
 
     with fenced(lease):
-        give_back(lease)
+        requeue_interrupted(lease)
         due = next_of_record_batch(batch.id, but=lease.job_id)
 
     assert [each.step for each in due] == [Step.PASS1]
@@ -221,7 +221,7 @@ def _large_and_small(**small: Any) -> tuple[Job, Job]:
 def test_a_large_step_makes_room_for_smaller_work_of_any_pass() -> None:
     large, _ = _large_and_small()
 
-    assert should_give_way(large.id, Step.PASS1)
+    assert should_preempt(large.id, Step.PASS1)
 
 
 @pytest.mark.django_db
@@ -241,7 +241,7 @@ def test_a_large_step_makes_room_for_nothing_else(small: dict[str, Any]) -> None
     waits = {"step": Step.PASS05, "available_at": timezone.now() - timedelta(minutes=1)}
     a_job(**{**waits, **small})
 
-    assert not should_give_way(large.id, Step.PASS1)
+    assert not should_preempt(large.id, Step.PASS1)
 
 
 @pytest.mark.django_db
@@ -249,7 +249,7 @@ def test_no_step_makes_room_for_a_queue_that_is_paused() -> None:
     large, _ = _large_and_small()
     Pause.objects.create(queue=Step.PASS05, reason="test")
 
-    assert not should_give_way(large.id, Step.PASS1)
+    assert not should_preempt(large.id, Step.PASS1)
 
 
 @pytest.mark.django_db
@@ -258,7 +258,7 @@ def test_as_many_steps_make_room_as_small_records_wait_for_it() -> None:
     second = a_job(size_class=LARGE)
     claim(Step.PASS1, "w2")
 
-    assert [should_give_way(job.id, Step.PASS1) for job in (large, second)] == [True, False]
+    assert [should_preempt(job.id, Step.PASS1) for job in (large, second)] == [True, False]
 
 
 @pytest.mark.django_db
@@ -267,7 +267,7 @@ def test_what_made_room_is_claimed_after_the_smaller_work_and_before_nothing_is_
     held = Job.objects.get(id=large.id)
     lease = _lease_of(held)
     with fenced(lease):
-        give_back(lease, gave_way=True)
+        requeue_interrupted(lease, preempted=True)
 
     # Its own wake-up, of Pass 1, is spent on what it made room for.
     first = claim(Step.PASS1, "w", others=["pass05"])
@@ -276,7 +276,7 @@ def test_what_made_room_is_claimed_after_the_smaller_work_and_before_nothing_is_
 
     assert [each.job_id for each in (first, second) if each] == [small.id, large.id]
     held.refresh_from_db()
-    assert held.gave_way_at is None
+    assert held.preempted_at is None
 
 
 @pytest.mark.django_db
@@ -284,7 +284,7 @@ def test_what_made_room_is_not_held_back_for_ever() -> None:
     large, _ = _large_and_small()
     lease = _lease_of(Job.objects.get(id=large.id))
     with fenced(lease):
-        give_back(lease, gave_way=True)
+        requeue_interrupted(lease, preempted=True)
     Job.objects.filter(id=large.id).update(available_at=timezone.now() - timedelta(hours=1))
 
     taken = claim(Step.PASS1, "w", others=["pass05"])
@@ -301,7 +301,7 @@ def test_no_wake_up_is_spent_on_nothing_where_workers_take_what_a_large_one_gave
         assert lease is not None
         smalls = [a_job(size_class=SMALL, step=step) for step in (Step.PASS1, Step.PASS05)]
         with fenced(lease):
-            give_back(lease, gave_way=True)
+            requeue_interrupted(lease, preempted=True)
         together = Barrier(3)
 
         def work(step: Step, together: Barrier = together) -> UUID | None:

@@ -124,7 +124,7 @@ def test_pages_that_were_read_are_kept_when_a_step_ends_in_the_middle_of_a_chunk
     if ends == "stopped":
         STOP.request()
     elif ends == "made room":
-        settings.GIVE_BACK_AFTER_S = 0.0
+        settings.PREEMPT_AFTER_S = 0.0
         monkeypatch.setattr(pages, "SIZE_BOUNDS", (1, 2))
         a_job(step=Step.PAGES, available_at=timezone.now() - timedelta(minutes=1))
     else:
@@ -140,7 +140,7 @@ def test_pages_that_were_read_are_kept_when_a_step_ends_in_the_middle_of_a_chunk
     record = ShellFile.objects.get(id=received.shell_file_id)
     assert (record.pages_read, record.page_count) == (1, 5)
     assert list(Page.objects.values_list("page_number", flat=True)) == [1]
-    assert result.given_back == {"stopped": "sigterm", "made room": "gave_way"}.get(ends)
+    assert result.given_back == {"stopped": "sigterm", "made room": "preempted"}.get(ends)
     assert (result.failure and result.failure.code) == (
         "DEADLINE_EXCEEDED" if ends == "out of time" else None
     )

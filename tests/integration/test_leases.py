@@ -17,8 +17,8 @@ from pipeline.transitions import (
     complete_step,
     fail_step,
     fenced,
-    give_back,
     heartbeat,
+    requeue_interrupted,
 )
 from tests.support.rows import a_job, an_encounter
 
@@ -223,7 +223,7 @@ def test_a_failed_step_leaves_the_record_at_its_last_completed_pass() -> None:
 
 
 @pytest.mark.django_db
-def test_a_given_back_step_waits_again_under_a_new_dispatch_number() -> None:
+def test_an_interrupted_step_waits_again_under_a_new_dispatch_number() -> None:
     job = a_job()
     _, batches = an_encounter(job)
     lease = claim(Step.PASS1, "w")
@@ -231,7 +231,7 @@ def test_a_given_back_step_waits_again_under_a_new_dispatch_number() -> None:
     Batch.objects.filter(id=batches[0].id).update(status=WorkStatus.PROCESSING)
 
     with fenced(lease):
-        give_back(lease)
+        requeue_interrupted(lease)
 
     job.refresh_from_db()
     assert (job.status, job.dispatch_no, job.retry_count) == (JobStatus.PENDING, 1, 0)

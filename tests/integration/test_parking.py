@@ -263,7 +263,7 @@ def test_a_probe_that_ends_is_a_probe_no_longer() -> None:
     assert lease is not None
 
     with fenced(lease):
-        transitions.give_back(lease)
+        transitions.requeue_interrupted(lease)
 
     job.refresh_from_db()
     assert job.incident_id is None

@@ -31,7 +31,7 @@ from hypothesis.stateful import (
 
 from pipeline.core.errors import ErrorCode, LeaseLostError, UserError
 from pipeline.core.states import JOB_MOVES, JOB_TERMINAL, JobStatus, Step, WorkStatus
-from pipeline.execution.preemption import GAVE_WAY
+from pipeline.execution.preemption import PREEMPTED
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, EncounterResult, Entity, Job, ProviderCall
 from pipeline.operations import services
@@ -42,8 +42,8 @@ from pipeline.transitions import (
     Flush,
     Lease,
     Parking,
-    abandon,
     claim,
+    expire_leases,
     heartbeat,
     row_of,
     write,
@@ -182,7 +182,7 @@ class JobMachine(RuleBasedStateMachine):
         """Kill a horse; its own worker may live and say so."""
         truth = self.truth[worker.lease.job_id]
         if seen:
-            abandon(worker.lease.worker_id)
+            expire_leases(worker.lease.worker_id)
             if truth.owner is worker:
                 truth.expires = min(truth.expires, self.now)
 
@@ -438,7 +438,7 @@ class JobMachine(RuleBasedStateMachine):
             until = timezone.now() + timedelta(seconds=2 * UNIT_S)
             return StepResult(parked=Parking(reason="a test", until=until))
         if end in {"back", "room"}:
-            return StepResult(given_back=GAVE_WAY if end == "room" else "sigterm")
+            return StepResult(given_back=PREEMPTED if end == "room" else "sigterm")
         if end == "done":
             return StepResult()
         code = ErrorCode.API_5XX if end == "fail" else ErrorCode.INPUT_INVALID
