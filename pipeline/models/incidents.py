@@ -39,7 +39,7 @@ class Incident(models.Model):
     """When it ends by itself: the reset of a quota; NULL where only a success says so."""
     closed_at = fields.optional_time()
     evidence = models.JSONField(default=dict, db_default={})
-    """{opened_by, latest, probes, affected, closed_because, total_by_code}; see docs/operating."""
+    """{opened_by, latest, probes, affected, closed_because, total_by_code}; see docs/runbook.md."""
     created_at = fields.created_at()
 
     class Meta:

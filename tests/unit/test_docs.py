@@ -15,6 +15,7 @@ from gemini_emulator.request_log import LogLine
 from medproc.env import PROJECT_ROOT, Environment
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.states import JobStatus, ShellFileStatus
+from pipeline.operations.scheduler import Duty, all_duties
 from tests.support.fault_matrix import MATRIX, Row
 
 DOCS = PROJECT_ROOT / "docs"
@@ -24,7 +25,9 @@ COMMANDS = [
     for app in ("pipeline", "observability")
     for path in (PROJECT_ROOT / app / "management/commands").glob("[a-z]*.py")
 ]
-LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def rows(document: str) -> dict[str, list[str]]:
@@ -54,10 +57,10 @@ def shown(default: object) -> str:
 
 
 @pytest.mark.parametrize("variable", Environment.model_fields)
-def test_operating_explains_every_variable_with_its_default(variable: str) -> None:
+def test_configuration_explains_every_variable_with_its_default(variable: str) -> None:
     default = Environment.model_fields[variable].default
 
-    stated, meaning = rows("operating.md")[variable]
+    stated, meaning = rows("configuration.md")[variable]
 
     assert meaning
     if default is not PydanticUndefined and not isinstance(default, Path):
@@ -120,14 +123,43 @@ def test_states_names_every_status_of_a_job_and_of_a_record() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_operating_explains_every_command(command: str) -> None:
-    assert any(re.match(rf"{command}\b", first) for first in rows("operating.md"))
+def test_commands_explains_every_command(command: str) -> None:
+    assert any(re.match(rf"{command}\b", first) for first in rows("commands.md"))
+
+
+@pytest.mark.parametrize("task", all_duties(), ids=lambda task: task.name)
+def test_configuration_explains_every_periodic_task(task: Duty) -> None:
+    assert task.name in rows("configuration.md")
+
+
+def anchors(document: Path) -> set[str]:
+    """Return the anchors of a document's headings, formed as GitHub forms them."""
+    text = CODE_BLOCK.sub("", document.read_text(encoding="utf-8"))
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+        for heading in HEADING.findall(text)
+    }
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
-def test_every_link_leads_somewhere(document: Path) -> None:
+def test_every_link_leads_to_a_file_and_a_heading(document: Path) -> None:
     links = LINK.findall(document.read_text(encoding="utf-8"))
 
-    broken = [link for link in links if "://" not in link and not (document.parent / link).exists()]
+    broken = [link for link in links if "://" not in link and not is_found(document, link)]
 
     assert not broken
+
+
+def is_found(document: Path, link: str) -> bool:
+    """Return whether a relative link names a file, and its anchor a heading of that file."""
+    name, _, anchor = link.partition("#")
+    target = document.parent / name if name else document
+    return target.exists() and (not anchor or anchor in anchors(target))
+
+
+def test_readme_links_every_document() -> None:
+    readme = (PROJECT_ROOT / "README.md").read_text(encoding="utf-8")
+
+    missing = [path.name for path in DOCS.glob("*.md") if f"(docs/{path.name})" not in readme]
+
+    assert not missing
