@@ -1,4 +1,4 @@
-"""The console's own tables: what people did, their mass actions, and the rights to act.
+"""The console's own tables: what users did, their bulk operations, and the rights to act.
 
 Imports `rights` and the column builders of the pipeline. An audit row is written once: the
 database refuses to change, delete or truncate it.
@@ -100,7 +100,7 @@ class AuditLink(models.Model):
 
 
 class BulkOperation(models.Model):
-    """A mass action: its frozen filter, what was promised, who wanted it and why."""
+    """A bulk operation: its frozen filter, its preview, who asked for it and why."""
 
     id = fields.uuid_pk()
     created_at = fields.created_at()
@@ -120,7 +120,7 @@ class BulkOperation(models.Model):
 
     class Meta:
         db_table = "bulk_operations"
-        db_table_comment = "Mass actions: frozen filter, preview, reason, who, when. No PHI."
+        db_table_comment = "Bulk operations: frozen filter, preview, reason, who, when. No PHI."
         default_permissions = ()
         verbose_name = "bulk operation"
         indexes = [
@@ -144,15 +144,15 @@ class BulkOperation(models.Model):
 
 
 class BulkItem(models.Model):
-    """One job of a mass action, and what came of it."""
+    """One job of a bulk operation, and its result."""
 
-    WAITING, DONE, LEFT, FAILED = STATES = ("waiting", "done", "left", "failed")
+    WAITING, DONE, SKIPPED, FAILED = STATES = ("waiting", "done", "skipped", "failed")
 
     id = fields.uuid_pk()
     operation = models.ForeignKey(
         BulkOperation, on_delete=models.CASCADE, related_name="items", db_index=False
     )
-    place = models.IntegerField()
+    position = models.IntegerField()
     job_id = models.UUIDField()
     shell_file_id = models.UUIDField()
     """No foreign keys: the history outlives what is erased."""
@@ -164,8 +164,8 @@ class BulkItem(models.Model):
         default=WAITING,
         db_default=WAITING,
     )
-    said = models.TextField(blank=True, default="", db_default="")
-    """Why it was left, or what failed; a word of ours."""
+    message = models.TextField(blank=True, default="", db_default="")
+    """Why the job was skipped, or the type of the error; no PHI."""
     tries = models.SmallIntegerField(default=0, db_default=0)
     """Ticks in which the database was in its way."""
     settled_at = fields.optional_time()
@@ -173,25 +173,27 @@ class BulkItem(models.Model):
 
     class Meta:
         db_table = "bulk_operation_items"
-        db_table_comment = "Jobs of a mass action with the result of each. No PHI."
+        db_table_comment = "Jobs of a bulk operation with the result of each. No PHI."
         default_permissions = ()
         verbose_name = "item of a bulk operation"
         verbose_name_plural = "items of bulk operations"
         constraints = [
-            models.UniqueConstraint(fields=["operation", "place"], name="idx_bulk_items_place"),
+            models.UniqueConstraint(
+                fields=["operation", "position"], name="idx_bulk_items_position"
+            ),
             models.UniqueConstraint(fields=["operation", "job_id"], name="idx_bulk_items_once"),
             models.CheckConstraint(
                 name="bulk_items_state_check",
-                condition=models.Q(state__in=["waiting", "done", "left", "failed"]),
+                condition=models.Q(state__in=["waiting", "done", "skipped", "failed"]),
             ),
         ]
         indexes = [
             models.Index(
-                fields=["operation", "place"],
+                fields=["operation", "position"],
                 name="idx_bulk_items_waiting",
                 condition=models.Q(state="waiting"),
             ),
         ]
 
     def __str__(self) -> str:
-        return f"item {self.place} of {self.operation_id}"
+        return f"item {self.position} of {self.operation_id}"

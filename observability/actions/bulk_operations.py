@@ -55,7 +55,7 @@ def start(
             target_kind=log.BULK_OPERATION,
             reason="" if isinstance(error, ReasonError) else stated(reason),
             result=log.Result.REFUSED,
-            facts={"said": error.message},
+            facts={"message": error.message},
         )
         raise
 
@@ -165,10 +165,10 @@ def _promise(found: Preview, *, moved_on: int) -> dict[str, Any]:
 
 
 _ITEMS = """
-INSERT INTO bulk_operation_items (operation_id, place, job_id, shell_file_id, step, scope)
-SELECT %s, place - 1, job_id, record_id, step, scope::jsonb
+INSERT INTO bulk_operation_items (operation_id, position, job_id, shell_file_id, step, scope)
+SELECT %s, position - 1, job_id, record_id, step, scope::jsonb
 FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[])
-  WITH ORDINALITY AS eligible (job_id, record_id, step, scope, place)
+  WITH ORDINALITY AS eligible (job_id, record_id, step, scope, position)
 """
 
 

@@ -42,7 +42,7 @@ def advance(slice_s: float = SLICE_S) -> str:
         after = -1
         while time.monotonic() < ends and (items := _some(operation, after)):
             # What stays waiting has its turn at the next tick, and holds up nobody in this one.
-            after = items[-1].place
+            after = items[-1].position
             settled += sum(_settle(operation, item) for item in items)
     return f"settled {settled}" if settled else ""
 
@@ -52,8 +52,8 @@ def _some(operation: BulkOperation, after: int) -> Sequence[BulkItem]:
     operation.refresh_from_db()
     waiting = operation.items.filter(state=BulkItem.WAITING)
     if operation.abort_requested_at is not None:
-        waiting.update(state=BulkItem.LEFT, said="aborted", settled_at=timezone.now())
-    items = list(waiting.filter(place__gt=after).order_by("place")[:READ])
+        waiting.update(state=BulkItem.SKIPPED, message="aborted", settled_at=timezone.now())
+    items = list(waiting.filter(position__gt=after).order_by("position")[:READ])
     if items:
         BulkOperation.objects.filter(id=operation.id, started_at=None).update(
             started_at=timezone.now()
@@ -69,11 +69,11 @@ def _settle(operation: BulkOperation, item: BulkItem) -> bool:
     """Do it to one; False where it has to wait for the database."""
     try:
         with transaction.atomic():
-            left = KINDS[operation.verb].settle(candidate_of(item), operation)
-            _note(item, BulkItem.LEFT if left else BulkItem.DONE, left)
+            reason = KINDS[operation.verb].settle(candidate_of(item), operation)
+            _note(item, BulkItem.SKIPPED if reason else BulkItem.DONE, reason)
     except UserError as error:
         # The verb's own guard: it does not stand so any more.
-        _note(item, BulkItem.LEFT, error.message)
+        _note(item, BulkItem.SKIPPED, error.message)
     except Exception as error:  # noqa: BLE001 - one item, whatever it meets, holds up no other
         logger.warning("bulk item %s failed: %s", item.id, scrubbed(error))
         if is_away(error) and item.tries + 1 < TRIES:
@@ -83,7 +83,7 @@ def _settle(operation: BulkOperation, item: BulkItem) -> bool:
     return True
 
 
-def _note(item: BulkItem, state: str, said: str) -> None:
+def _note(item: BulkItem, state: str, message: str) -> None:
     BulkItem.objects.filter(id=item.id, state=BulkItem.WAITING).update(
-        state=state, said=said, settled_at=timezone.now()
+        state=state, message=message, settled_at=timezone.now()
     )

@@ -112,7 +112,7 @@ def perform(
         actor, verb.name, target_kind=verb.target_kind, target_id=target, reason=reason
     ) as facts:
         done = verb.act(target, stated(reason), actor.get_username())
-        facts["said"] = done
+        facts["message"] = done
     return done
 
 

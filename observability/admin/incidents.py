@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
-from pipeline.models import ClockTick, Incident, IncidentJob, Pause
+from pipeline.models import Incident, IncidentJob, Pause, PeriodicTaskRun
 
 
 @admin.register(Incident)
@@ -45,8 +45,8 @@ class PauseAdmin(ReadOnlyAdmin):
     ordering = ("-created_at",)
 
 
-@admin.register(ClockTick)
-class ClockTickAdmin(ReadOnlyAdmin):
+@admin.register(PeriodicTaskRun)
+class PeriodicTaskRunAdmin(ReadOnlyAdmin):
     """The last tick of each duty."""
 
     list_display = ("name", "started_at", "finished_at", "outcome")

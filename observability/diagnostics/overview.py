@@ -33,7 +33,7 @@ from observability.metrics.workers import Crew, crew
 from pipeline.core.labels import counted
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.models import Incident, Pause
-from pipeline.operations.liveness import Tick, clock_problems, clock_ticks
+from pipeline.operations.liveness import Tick, clock_problems, last_task_runs
 from pipeline.providers.factory import named_provider
 from pipeline.ratelimit import Gate, GateState
 
@@ -154,7 +154,7 @@ def overview() -> Overview:
         gate=gate,
         uses=uses(gate),
         crew=crew(),
-        ticks=clock_ticks(),
+        ticks=last_task_runs(),
         failures=groups(Period.last(Window.DAY, now), cap=FAILURES_READ),
     )
 

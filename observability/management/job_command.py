@@ -44,7 +44,7 @@ class RecordVerbCommand(BaseCommand, ABC):
         row = {"target_kind": "record", "target_id": record, "reason": reason}
         with one_line(), deed(self.verb, **row) as told:
             line, facts = self.act(record, reason=reason, by=operator())
-            told["said"] = line
+            told["message"] = line
         if options["json"]:
             line = json.dumps({"shell_file_id": str(record), **facts})
         self.stdout.write(line)

@@ -23,7 +23,7 @@ from pipeline.models import Job
 LISTED = 50
 AGAIN = "failed again"
 """Items that were done and whose job has failed since."""
-ORDER = (BulkItem.FAILED, AGAIN, BulkItem.LEFT, BulkItem.DONE, BulkItem.WAITING)
+ORDER = (BulkItem.FAILED, AGAIN, BulkItem.SKIPPED, BulkItem.DONE, BulkItem.WAITING)
 _OPEN = {JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PARKED}
 
 
@@ -62,7 +62,7 @@ def operation(request: HttpRequest, operation_id: UUID) -> HttpResponse:
     again = sum(jobs.get(status, 0) for status in FAILED) if kind.makes_calls else 0
     numbers = {**states, AGAIN: again}
     state = request.GET.get("state", "")
-    listed = _listed(found, state).filter(place__gte=_place(request)).order_by("place")
+    listed = _listed(found, state).filter(position__gte=_place(request)).order_by("position")
     status = Job.objects.filter(id=OuterRef("job_id")).values("status")[:1]
     items = list(listed.annotate(job_status=Subquery(status))[: LISTED + 1])
     return shown(
@@ -84,7 +84,7 @@ def operation(request: HttpRequest, operation_id: UUID) -> HttpResponse:
         tabs=[(name, numbers[name]) for name in ORDER],
         jobs=sorted(jobs.items()),
         items=items[:LISTED],
-        next_place=items[LISTED].place if len(items) > LISTED else None,
+        next_place=items[LISTED].position if len(items) > LISTED else None,
         is_over=found.finished_at is not None,
         is_settled=not _OPEN & jobs.keys(),
     )

@@ -123,7 +123,7 @@ def verb(of: Callable[..., Asked]) -> Callable[[View], View]:
                     target_kind=asked.target_kind,
                     target_id=asked.target_id,
                     result=log.Result.REFUSED,
-                    facts={"said": "without the right"},
+                    facts={"message": "without the right"},
                 )
                 raise PermissionDenied
             return view(request, *args, **kwargs)

@@ -20,7 +20,7 @@ from pipeline.core.errors import UserError
 from pipeline.core.labels import PASS_TITLES, Word
 from pipeline.core.states import IncidentState
 from pipeline.models import Incident, Pause
-from pipeline.operations.liveness import clock_ticks
+from pipeline.operations.liveness import last_task_runs
 from pipeline.operations.reasons import ReasonError
 from pipeline.providers.factory import named_provider
 
@@ -81,7 +81,7 @@ def queues(request: HttpRequest) -> HttpResponse:
             for step, of in found.by_pass.items()
         ],
         providers=_providers(),
-        ticks=clock_ticks(),
+        ticks=last_task_runs(),
     )
 
 

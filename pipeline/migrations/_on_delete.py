@@ -1,7 +1,7 @@
-"""Carries ON DELETE into the database, since Django keeps it in Python only.
+"""Puts the ON DELETE rule of each foreign key into the database; Django keeps it in Python only.
 
-A migration that adds a foreign key runs `carry` after it, so that plain SQL and the ORM delete
-alike. `tests/integration/test_schema.py` compares every constraint with its model.
+A migration that adds a foreign key runs `set_on_delete_rules` afterwards. Plain SQL and the ORM
+then delete alike. `tests/integration/test_schema.py` compares every constraint with its model.
 """
 
 from __future__ import annotations
@@ -18,9 +18,14 @@ RULES = {
 }
 
 
-def carry(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+def set_on_delete_rules(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Give every foreign key of the pipeline the ON DELETE rule of its model."""
-    # Constraints added in this transaction wait for its end; they must stand to be replaced.
+    # Django adds foreign keys and indexes at the end of a migration. The foreign keys must exist
+    # before they can be replaced, so the waiting statements run now.
+    for statement in schema_editor.deferred_sql:
+        schema_editor.execute(statement, None)
+    schema_editor.deferred_sql.clear()
+    # PostgreSQL alters no table that has pending checks of a deferred constraint.
     schema_editor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     for model in apps.get_app_config("pipeline").get_models():
         for field in model._meta.local_fields:
@@ -36,16 +41,16 @@ def _replace(
     rule = RULES[field.remote_field.on_delete]
     schema_editor.execute(
         f"""
-        DO $$ DECLARE found text;
+        DO $$ DECLARE constraint_name text;
         BEGIN
-          SELECT c.conname INTO STRICT found
+          SELECT c.conname INTO STRICT constraint_name
           FROM pg_constraint c
           JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
           WHERE c.contype = 'f' AND c.conrelid = '"{table}"'::regclass AND a.attname = '{column}';
-          EXECUTE format('ALTER TABLE "{table}" DROP CONSTRAINT %I', found);
+          EXECUTE format('ALTER TABLE "{table}" DROP CONSTRAINT %I', constraint_name);
           EXECUTE format('ALTER TABLE "{table}" ADD CONSTRAINT %I FOREIGN KEY ("{column}") '
             'REFERENCES "{target.db_table}" ("{target.pk.column}") ON DELETE {rule} '
-            'DEFERRABLE INITIALLY DEFERRED', found);
+            'DEFERRABLE INITIALLY DEFERRED', constraint_name);
         END $$
         """,
         params=None,

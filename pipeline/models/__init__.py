@@ -20,7 +20,7 @@ from pipeline.models.discovery import (
 from pipeline.models.documents import Page, PageSource, Patient, ProcessedDocument, ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.entities import AlignmentKind, Batch, EncounterResult, Entity, EntityMetrics
-from pipeline.models.incidents import ClockTick, Incident, Pause
+from pipeline.models.incidents import Incident, Pause, PeriodicTaskRun
 from pipeline.models.jobs import IncidentJob, Job
 from pipeline.models.record_batches import RecordBatch
 from pipeline.models.sessions import Session, Summary
@@ -33,7 +33,6 @@ __all__ = [
     "CascadeChain",
     "Chunk",
     "ClinicalMetrics",
-    "ClockTick",
     "DiscoveryMetrics",
     "DiscoverySession",
     "Encounter",
@@ -51,6 +50,7 @@ __all__ = [
     "Pause",
     "PendingEncounter",
     "PendingStatus",
+    "PeriodicTaskRun",
     "ProcessedDocument",
     "ProviderCall",
     "ProviderPayload",

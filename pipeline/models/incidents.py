@@ -1,4 +1,4 @@
-"""What holds work back: an incident of the provider, an operator's pause; and the clock's ticks.
+"""Incidents of a provider, pauses by an operator, and the last run of each periodic task.
 
 Imports `fields` and `states`. An incident and a pause are rows that the claim reads, so that they
 hold for every worker at once, and that people read; neither holds PHI.
@@ -106,8 +106,8 @@ class Pause(models.Model):
         return f"pause {self.id}"
 
 
-class ClockTick(models.Model):
-    """The last tick of one duty of the clock; an old one says that no clock runs."""
+class PeriodicTaskRun(models.Model):
+    """The last run of one periodic task; an old row means that no scheduler runs."""
 
     name = models.TextField(primary_key=True)
     started_at = models.DateTimeField()
@@ -116,14 +116,14 @@ class ClockTick(models.Model):
     outcome = models.TextField(default="running", db_default="running")
     """`running`, `ok`, or `failed: ` and the type of the error."""
     last_ok_at = fields.optional_time()
-    """When it last ended well: one that is killed at each tick begins for ever."""
+    """When it last ended well: a task that is killed at each tick never ends well."""
     created_at = fields.created_at()
 
     class Meta:
-        db_table = "clock_ticks"
-        db_table_comment = "One row per duty of the clock: its last tick."
-        verbose_name = "tick of the clock"
-        verbose_name_plural = "ticks of the clock"
+        db_table = "periodic_task_runs"
+        db_table_comment = "One row per periodic task: its last run."
+        verbose_name = "run of a periodic task"
+        verbose_name_plural = "runs of periodic tasks"
 
     def __str__(self) -> str:
-        return f"tick {self.name}"
+        return f"last run of {self.name}"

@@ -41,7 +41,7 @@ class Job(models.Model):
     )
     """What it was submitted with; no more of them run at once than the batch allows."""
     preempted_at = fields.optional_time()
-    """When its step made room for smaller work; until that is taken, it is not claimed."""
+    """When the step was preempted for smaller work; not claimed before that work is taken."""
     dispatch_no = fields.count()
     """Bumped whenever the row becomes due; makes the id of its wake-up unique."""
     available_at = models.DateTimeField(db_default=models.functions.Now())

@@ -56,7 +56,7 @@ def examine() -> Health:
     depths: Mapping[str, int] = {}
     served: frozenset[str] = frozenset()
     try:
-        steps, ticks = liveness.step_ages(), liveness.clock_ticks()
+        steps, ticks = liveness.step_ages(), liveness.last_task_runs()
     except AnyDatabaseError as error:
         problems.append(f"PostgreSQL does not answer: {type(error).__name__}")
     else:

@@ -96,7 +96,7 @@ def candidate_retry(
     """
     entry = {"event": "retried", "by": by, "reason": stated(reason), "what": what}
     with transaction.atomic():
-        due = transitions.put_back(candidate.job_id, candidate.scope, entry=entry)
+        due = transitions.retry_job(candidate.job_id, candidate.scope, entry=entry)
         if due is not None:
             enqueue_steps([due])
     if due is None:
@@ -174,7 +174,7 @@ def job_requeue(
         "dead_letter_at": job.dead_letter_at.isoformat() if job.dead_letter_at else None,
     }
     with transaction.atomic():
-        due = transitions.put_back(job.id, dead=True, entry=entry)
+        due = transitions.retry_job(job.id, dead=True, entry=entry)
         if due is not None:
             enqueue_steps([due])
     if due is None:

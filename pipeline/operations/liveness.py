@@ -98,12 +98,13 @@ def step_ages() -> Mapping[Step, StepAges]:
     }
 
 
-def clock_ticks() -> list[Tick]:
+def last_task_runs() -> list[Tick]:
     """Return the last tick of each duty, also of those that never had one."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT name, extract(epoch FROM clock_timestamp() - started_at)::float,"
-            " extract(epoch FROM clock_timestamp() - last_ok_at)::float, outcome FROM clock_ticks"
+            " extract(epoch FROM clock_timestamp() - last_ok_at)::float, outcome"
+            " FROM periodic_task_runs"
         )
         last = {name: facts for name, *facts in cursor}
     return [

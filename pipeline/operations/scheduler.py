@@ -83,7 +83,7 @@ _OWN: dict[str, Callable[[], str]] = {
 
 
 def all_duties() -> tuple[Duty, ...]:
-    """Return the duties of a clock; `clock_ticks` has a row for each, `duties` its interval."""
+    """Return the periodic tasks; `schedule` has the interval of each."""
     others = {name: import_string(act) for name, (_, act) in settings.CLOCK_DUTIES.items()}
     return tuple(
         Duty(name=name, act=act, interval_s=schedule.interval_s(name))
@@ -209,14 +209,14 @@ def _ms(seconds: float) -> str:
 def _begin(duty: Duty) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO clock_ticks (name, started_at, outcome)"
+            "INSERT INTO periodic_task_runs (name, started_at, outcome)"
             " VALUES (%(name)s, clock_timestamp(), 'running')"
             " ON CONFLICT (name) DO UPDATE SET started_at = clock_timestamp(),"
             " finished_at = NULL, outcome = 'running'"
-            " WHERE clock_ticks.started_at"
+            " WHERE periodic_task_runs.started_at"
             " <= clock_timestamp() - make_interval(secs => %(interval)s)"
             # One that was killed is made up for at once.
-            " OR clock_ticks.finished_at IS NULL",
+            " OR periodic_task_runs.finished_at IS NULL",
             {"name": duty.name, "interval": duty.interval_s * SLACK},
         )
         return bool(cursor.rowcount == 1)
@@ -225,7 +225,7 @@ def _begin(duty: Duty) -> bool:
 def _end(duty: Duty, outcome: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE clock_ticks SET finished_at = clock_timestamp(), outcome = %(outcome)s,"
+            "UPDATE periodic_task_runs SET finished_at = clock_timestamp(), outcome = %(outcome)s,"
             " last_ok_at = CASE WHEN %(outcome)s = 'ok' THEN clock_timestamp() ELSE last_ok_at END"
             " WHERE name = %(name)s",
             {"outcome": outcome, "name": duty.name},

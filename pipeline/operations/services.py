@@ -140,7 +140,7 @@ def jobs_reconcile() -> reconciler.Tick:
     return replace(
         reconciler.match_wakeups(),
         recovered=sum(not each.is_dead for each in taken),
-        buried=sum(each.is_dead for each in taken),
+        dead_lettered=sum(each.is_dead for each in taken),
         released=released,
     )
 

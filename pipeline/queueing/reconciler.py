@@ -44,7 +44,7 @@ class Tick:
 
     recovered: int = 0
     """Jobs taken from a worker that was gone, and back in line, or cancelled as was asked."""
-    buried: int = 0
+    dead_lettered: int = 0
     """Jobs that are dead after their last crash."""
     released: int = 0
     """Parked jobs whose time had come."""
@@ -60,7 +60,14 @@ class Tick:
     @property
     def changed(self) -> bool:
         """Whether there was anything to do."""
-        done = (self.recovered, self.buried, self.released, self.woken, self.removed, self.cleaned)
+        done = (
+            self.recovered,
+            self.dead_lettered,
+            self.released,
+            self.woken,
+            self.removed,
+            self.cleaned,
+        )
         return self.redis_away or any(done)
 
     @property
@@ -68,7 +75,7 @@ class Tick:
         """The tick in a line."""
         away = ", Redis is away" if self.redis_away else ""
         return (
-            f"{self.recovered} recovered, {self.buried} dead, {self.released} released,"
+            f"{self.recovered} recovered, {self.dead_lettered} dead, {self.released} released,"
             f" {self.woken} woken, {self.removed + self.cleaned} entries removed{away}"
         )
 
@@ -169,7 +176,7 @@ def _wake(rows: Sequence[_Row]) -> int:
     if not chosen:
         return 0
     with transaction.atomic():
-        due = transitions.wake_again([(row.job_id, row.dispatch_no) for row in chosen])
+        due = transitions.redispatch([(row.job_id, row.dispatch_no) for row in chosen])
         enqueue_steps(due)
     logger.info("%s woken again", counted(len(due), "job"), extra={"action": "jobs_woken"})
     return len(due)

@@ -32,8 +32,8 @@ from pipeline.transitions.record_batches import (
     open_record_batch,
     settle_record_batches,
 )
-from pipeline.transitions.recovery import Recovered, recover_expired, wake_again
-from pipeline.transitions.retries import Scope, put_back, retry_later
+from pipeline.transitions.recovery import Recovered, recover_expired, redispatch
+from pipeline.transitions.retries import Scope, retry_job, retry_later
 from pipeline.transitions.stale import Stale, find_stale, reset_stale
 from pipeline.transitions.steps import (
     Failure,
@@ -80,19 +80,19 @@ __all__ = [
     "pause_provider",
     "pause_queue",
     "preempt_after_s",
-    "put_back",
     "recover_expired",
+    "redispatch",
     "release",
     "release_due",
     "release_probes",
     "requeue_interrupted",
     "reset_stale",
+    "retry_job",
     "retry_later",
     "row_of",
     "set_deadline",
     "settle_discovery",
     "settle_record_batches",
     "should_preempt",
-    "wake_again",
     "write",
 ]

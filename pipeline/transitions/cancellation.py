@@ -15,7 +15,7 @@ from django.db.backends.utils import CursorWrapper
 
 from pipeline.core.states import JobStatus, Step
 from pipeline.transitions.history import as_json, noted_sql
-from pipeline.transitions.in_flight import lay_down
+from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
 
 _IS_HELD = "(j.status = 'processing' AND j.lease_expires_at > clock_timestamp())"
@@ -95,4 +95,4 @@ def cancel_asked(lease: Lease) -> bool:
 def _close(cursor: CursorWrapper, shell_file_id: UUID, step: str) -> None:
     column = f"{step}_status = 'pending'," if step != Step.PAGES else ""
     cursor.execute(_CLOSE.format(pass_column=column), {"shell_file": shell_file_id, "step": step})
-    lay_down([session_id for (session_id,) in cursor.fetchall()])
+    requeue_in_flight([session_id for (session_id,) in cursor.fetchall()])

@@ -18,7 +18,7 @@ from pipeline.core.states import Step
 
 AGEING_S = 300
 """A waiting job is treated as one size class smaller for each five minutes that it has waited, so
-that a stream of small records cannot hold a large one back for ever (`design.md` §4)."""
+that a stream of small records cannot hold a large one back for ever (`design.md`  4)."""
 CANDIDATES = 64
 """Rows of each class that a claim looks at; more than workers ever claim in the same moment."""
 SETTLED_S = 1.0
@@ -49,7 +49,7 @@ def _aged(row: str) -> str:
 
 
 # One that gave way is not taken again before what it gave way to, in whatever pass that waits.
-_NOT_IN_THE_WAY = f"""(w.preempted_at IS NULL OR NOT EXISTS (
+_NOT_PREEMPTED = f"""(w.preempted_at IS NULL OR NOT EXISTS (
         SELECT 1 FROM job_queue s
         WHERE {_claimable("s")} AND s.current_step = ANY(%(pool)s)
           AND s.size_class < {_aged("w")} AND s.priority >= w.priority
@@ -61,7 +61,7 @@ BEST_WAITING = f"""
     SELECT w.id FROM generate_series(0, 2) AS size CROSS JOIN LATERAL (
       SELECT w.id FROM job_queue w
       WHERE {_claimable("w")} AND w.current_step = %(step)s AND w.size_class = size
-        AND {_NOT_IN_THE_WAY}
+        AND {_NOT_PREEMPTED}
       ORDER BY w.priority DESC, w.available_at LIMIT {CANDIDATES}
     ) w))
   ORDER BY q.priority DESC, {_aged("q")}, q.available_at
@@ -79,12 +79,12 @@ FIRST_WAITING = f"""
   SELECT o.step FROM unnest(%(steps)s::text[]) WITH ORDINALITY AS o(step, place)
   WHERE o.step <> ALL({_PAUSED}) AND EXISTS (
     SELECT 1 FROM job_queue w
-    WHERE {_claimable("w")} AND w.current_step = o.step AND {_NOT_IN_THE_WAY})
+    WHERE {_claimable("w")} AND w.current_step = o.step AND {_NOT_PREEMPTED})
   ORDER BY o.place LIMIT 1"""  # noqa: S608 - constants of ours, values are parameters
 """The first of some passes for which something waits."""
 
 # As many give way as small ones wait: the largest first, of one size that which has run longest.
-_GIVES_WAY = f"""
+_SHOULD_PREEMPT = f"""
 WITH me AS (
   SELECT * FROM job_queue WHERE id = %(job)s AND status = 'processing' AND size_class > 0
 )
@@ -117,7 +117,7 @@ def should_preempt(job_id: UUID, step: Step) -> bool:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            _GIVES_WAY, {"job": job_id, "pool": pool_of(step), "settled": scaled(SETTLED_S)}
+            _SHOULD_PREEMPT, {"job": job_id, "pool": pool_of(step), "settled": scaled(SETTLED_S)}
         )
         row = cursor.fetchone()
     return bool(row and row[0])

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection
 
-_LAY_DOWN = """
+_REQUEUE = """
 WITH encounters AS (
   UPDATE pass1_encounter_results SET status = 'pending', updated_at = clock_timestamp()
   WHERE processing_session_id = ANY(%(sessions)s) AND status = 'processing'
@@ -24,7 +24,7 @@ WHERE processing_session_id = ANY(%(sessions)s) AND status = 'processing'
 """
 
 
-def lay_down(session_ids: Collection[UUID]) -> None:
+def requeue_in_flight(session_ids: Collection[UUID]) -> None:
     """Return what is in flight of these records to `pending`; what has succeeded stays."""
     with connection.cursor() as cursor:
-        cursor.execute(_LAY_DOWN, {"sessions": list(session_ids)})
+        cursor.execute(_REQUEUE, {"sessions": list(session_ids)})

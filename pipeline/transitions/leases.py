@@ -23,7 +23,7 @@ from pipeline.core.states import WORKFLOW_STEP, Step
 from pipeline.core.types import ProviderModel
 from pipeline.transitions.claim_order import BEST_PROBE, BEST_WAITING, FIRST_WAITING, parameters
 from pipeline.transitions.holds import hold_on, park_waiting
-from pipeline.transitions.in_flight import lay_down
+from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.record_batches import is_over_full
 
 
@@ -168,7 +168,7 @@ def _take(
     column = "" if step is Step.PAGES else f"{step.value}_status = 'processing',"
     # What a dead worker left in flight is asked again; what it had committed stays, failures too:
     # new attempts come from a retry alone.
-    lay_down([lease.session_id])
+    requeue_in_flight([lease.session_id])
     cursor.execute(
         _BEGIN.format(pass_column=column),
         {

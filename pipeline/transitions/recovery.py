@@ -21,14 +21,14 @@ from pipeline.core.states import JobStatus, Step
 from pipeline.core.types import Due
 from pipeline.transitions.cancellation import cancel_asked
 from pipeline.transitions.history import noted_sql
-from pipeline.transitions.in_flight import lay_down
+from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
 from pipeline.transitions.steps import Failure, dead_letter_step
 
 CRASH_LIMIT = 3
-"""Crashes of one step after which its job is dead (`design.md` §7)."""
+"""Crashes of one step after which its job is dead (`design.md`  7)."""
 TAKE_LIMIT = 100
-"""Expired jobs that one transaction locks (`design.md` §3)."""
+"""Expired jobs that one transaction locks (`design.md`  3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +61,8 @@ _CRASHED = f"""jsonb_build_object('event', '{CRASHED}', 'step', j.current_step,
     'worker_id', j.worker_id, 'lease_gen', j.lease_gen, 'heartbeat_at', j.heartbeat_at,
     'lease_expired_at', j.lease_expires_at)"""
 
-# A job that is to be dead stays `processing` for the moment: `dead_letter_step` moves it, as it does a job
-# that fails, with all who have to be told. One that an operator wants cancelled never dies.
+# A job that dies stays `processing` until `dead_letter_step` moves it, as it does a job that fails,
+# with all who have to be told. One that an operator wants cancelled never dies.
 _GOES_ON = "(j.crash_count + 1 < %(crashes)s OR j.cancel_requested_at IS NOT NULL)"
 _TAKE = f"""
 UPDATE job_queue j SET
@@ -79,7 +79,7 @@ RETURNING j.id, j.shell_file_id, j.current_step, j.lease_gen, j.dispatch_no, j.c
   j.status, j.error_details -> 'history', j.cancel_requested_at IS NOT NULL
 """  # noqa: S608 - constants of ours, values are parameters
 
-_WAKE_AGAIN = """
+_REDISPATCH = """
 WITH due AS MATERIALIZED (
   SELECT j.id FROM job_queue j
   JOIN unnest(%(ids)s::uuid[], %(dispatch_nos)s::int[]) AS seen (id, dispatch_no)
@@ -108,7 +108,7 @@ def recover_expired(limit: int = TAKE_LIMIT, *, job_id: UUID | None = None) -> l
             return []
         cursor.execute(_TAKE, {"ids": list(expired), "crashes": CRASH_LIMIT})
         taken = {row[0]: row[1:] for row in cursor.fetchall()}
-        lay_down([expired[job_id][0] for job_id in taken])
+        requeue_in_flight([expired[job_id][0] for job_id in taken])
         return [_recovered(job_id, expired[job_id], taken[job_id]) for job_id in expired]
 
 
@@ -127,7 +127,7 @@ def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recove
     due = None
     is_dead = status != JobStatus.PENDING
     if is_dead:
-        _bury(lease, crashes, _loaded(noted))
+        _dead_letter(lease, crashes, _loaded(noted))
     elif not (wish and cancel_asked(lease)):
         due = Due(job_id=job_id, step=lease.step, dispatch_no=dispatch_no)
     return Recovered(
@@ -135,7 +135,7 @@ def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recove
     )
 
 
-def _bury(lease: Lease, crashes: int, noted: list[dict[str, Any]]) -> None:
+def _dead_letter(lease: Lease, crashes: int, noted: list[dict[str, Any]]) -> None:
     of_step = [each for each in noted if each["event"] == CRASHED and each["step"] == lease.step][
         -crashes:
     ]
@@ -158,7 +158,7 @@ def _bury(lease: Lease, crashes: int, noted: list[dict[str, Any]]) -> None:
     )
 
 
-def wake_again(seen: Sequence[tuple[UUID, int]]) -> list[Due]:
+def redispatch(seen: Sequence[tuple[UUID, int]]) -> list[Due]:
     """Give waiting jobs a new wake-up, each as it was seen: id and dispatch number; oldest first.
 
     One that was claimed, released or woken meanwhile is left alone. The new number makes an entry
@@ -168,7 +168,7 @@ def wake_again(seen: Sequence[tuple[UUID, int]]) -> list[Due]:
         return []
     with connection.cursor() as cursor:
         cursor.execute(
-            _WAKE_AGAIN,
+            _REDISPATCH,
             {"ids": [job_id for job_id, _ in seen], "dispatch_nos": [no for _, no in seen]},
         )
         return [

@@ -23,7 +23,7 @@ from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.states import Step, SummaryStatus
 from pipeline.core.types import Due
 from pipeline.transitions.history import as_json, noted_sql
-from pipeline.transitions.in_flight import lay_down
+from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
 from pipeline.transitions.steps import Failure
 
@@ -58,7 +58,7 @@ class Scope:
 ALL = Scope()
 NOTHING = Scope(encounters=(), batches=(), chunks=())
 
-_PUT_BACK = f"""
+_RETRY = f"""
 UPDATE job_queue j SET status = 'pending', dispatch_no = j.dispatch_no + 1,
   available_at = clock_timestamp(), crash_count = 0, dead_letter_at = NULL,
   retry_count = CASE WHEN %(is_all)s THEN 0 ELSE j.retry_count END,
@@ -192,12 +192,12 @@ def retry_later(lease: Lease, failure: Failure) -> bool:
         )
         if cursor.rowcount != 1:
             return False
-        lay_down([lease.session_id])
+        requeue_in_flight([lease.session_id])
         _reset(cursor, lease.shell_file_id, scope)
     return True
 
 
-def put_back(
+def retry_job(
     job_id: UUID,
     scope: Scope = ALL,
     *,
@@ -215,7 +215,7 @@ def put_back(
         guard = _NARROWED
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
-            _PUT_BACK.replace("{guard}", guard),
+            _RETRY.replace("{guard}", guard),
             {
                 "job": job_id,
                 "entry": as_json(entry),

@@ -34,7 +34,7 @@ from pipeline.models import (
 )
 from pipeline.models.fields import ClockTimestamp
 from pipeline.transitions.history import noted
-from pipeline.transitions.in_flight import lay_down
+from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
 
 _REACHED: dict[Step, SummaryStatus] = {
@@ -166,7 +166,7 @@ def dead_letter_step(lease: Lease, failure: Failure) -> None:
 
 def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
     step = lease.step
-    lay_down([lease.session_id])
+    requeue_in_flight([lease.session_id])
     if step is Step.PASS05:
         DiscoverySession.objects.filter(
             shell_file_id=lease.shell_file_id, status=PassStatus.PROCESSING
@@ -219,7 +219,7 @@ def requeue_interrupted(lease: Lease, *, preempted: bool = False) -> int:
     What is in flight goes back to `pending`; what has succeeded stays. A `preempted` step is
     not claimed again before the smaller work that waits.
     """
-    lay_down([lease.session_id])
+    requeue_in_flight([lease.session_id])
     marked = {"preempted_at": ClockTimestamp()} if preempted else {}
     return _requeue(lease, current_step=lease.step, **marked)
 
@@ -230,7 +230,7 @@ def park(lease: Lease, parking: Parking) -> None:
     What is in flight goes back to `pending`; what has succeeded stays. An incident or pause that
     has ended meanwhile is no trap: the next `holds.release_due` finds the job.
     """
-    lay_down([lease.session_id])
+    requeue_in_flight([lease.session_id])
     _leave(
         lease,
         status=JobStatus.PARKED,

@@ -277,7 +277,7 @@ class Worker(RQWorker):
                 self._overdue = False
                 stuck_steps.end_steps_of(worker_identity())
         if self._horse_status:
-            self._abandon_leases()
+            self._expire_leases()
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Fork; a stop that came before the horse's pid was known is passed on afterwards."""
@@ -325,7 +325,7 @@ class Worker(RQWorker):
         self._horse_status = end.status
         return end.pid, end.status, end.usage
 
-    def _abandon_leases(self) -> None:
+    def _expire_leases(self) -> None:
         """Say that the horse is dead, so that its job need not wait for the end of its lease."""
         try:
             if transitions.expire_leases(self.name):

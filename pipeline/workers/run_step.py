@@ -72,7 +72,7 @@ def run_step(step: str) -> None:
 
 def _mind_the_clock() -> None:
     """Say, once a minute over all workers, that no clock ticks: nothing is recovered then."""
-    problems = liveness.clock_problems(liveness.clock_ticks())
+    problems = liveness.clock_problems(liveness.last_task_runs())
     if problems and is_first_to_say("clock"):
         logger.warning("%s", "; ".join(problems), extra={"action": "clock_silent"})
 

@@ -23,7 +23,7 @@ SHOWN = {
     ),
     "audit_chain": "hash",
     "audit_events": "actor facts reason result target_id target_kind verb",
-    "clock_ticks": "name outcome",
+    "periodic_task_runs": "name outcome",
     "healthcare_encounters": "encounter_type",
     "incident_jobs": "effect",
     "incidents": "evidence kind model provider state",

@@ -29,7 +29,7 @@ LIST_STATEMENTS = 7
 """Who asks (two), the transaction with its limit (three), how many there are, and the rows."""
 ROW_STATEMENTS = 13
 """Who asks, the transaction, the row, and the name of each row that it refers to."""
-FEW_ROWS = {"incidents", "incident_jobs", "pauses", "clock_ticks", "record_batches"}
+FEW_ROWS = {"incidents", "incident_jobs", "pauses", "periodic_task_runs", "record_batches"}
 """Tables that an incident, an operator or a submission adds a row to, not a record."""
 READ_IN_LISTS = {"review_flags"}
 """JSON that a list shows."""

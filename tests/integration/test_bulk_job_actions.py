@@ -73,8 +73,8 @@ def test_what_moved_on_after_the_preview_is_left_alone_with_the_reason(operator:
     advance()
 
     results = dict(BulkItem.objects.values_list("job_id", "state"))
-    assert results == {job.id: BulkItem.DONE, finished.id: BulkItem.LEFT}
-    assert "complete" in BulkItem.objects.get(job_id=finished.id).said
+    assert results == {job.id: BulkItem.DONE, finished.id: BulkItem.SKIPPED}
+    assert "complete" in BulkItem.objects.get(job_id=finished.id).message
     assert Job.objects.get(id=late.id).status == JobStatus.PENDING
 
 

@@ -77,7 +77,7 @@ def test_an_item_that_breaks_fails_alone_and_holds_up_no_other(operator: Client)
         broken.id: BulkItem.FAILED,
         whole.id: BulkItem.DONE,
     }
-    assert first.items.get(job_id=broken.id).said == "DoesNotExist"
+    assert first.items.get(job_id=broken.id).message == "DoesNotExist"
     assert second.items.get(job_id=later.id).state == BulkItem.DONE
     assert not BulkOperation.objects.filter(finished_at=None).exclude(id=second.id).exists()
 
@@ -152,11 +152,11 @@ def test_the_items_of_an_operation_are_listed_by_what_came_of_them(operator: Cli
 
     listed = {
         state: [item.job_id for item in operator.get(url, {"state": state}).context["items"]]
-        for state in ("left", "done", "failed", "failed again", "waiting")
+        for state in ("skipped", "done", "failed", "failed again", "waiting")
     }
 
     assert listed == {
-        "left": [jobs[0].id],
+        "skipped": [jobs[0].id],
         "done": [jobs[1].id, jobs[2].id],
         "failed": [],
         "failed again": [jobs[1].id],
@@ -228,7 +228,7 @@ def test_an_action_takes_the_oldest_up_to_its_cap_and_a_second_one_the_rest(
 
     assert "These are the oldest 2 jobs of more" in page.content.decode()
     assert first.expected["is_capped"]
-    assert [item.job_id for item in first.items.order_by("place")] == [jobs[0].id, jobs[1].id]
+    assert [item.job_id for item in first.items.order_by("position")] == [jobs[0].id, jobs[1].id]
     assert [item.job_id for item in second.items.all()] == [jobs[2].id]
 
 

@@ -61,7 +61,7 @@ def test_a_retry_is_run_by_the_clock_and_asks_for_nothing_twice() -> None:
 
     record = Job.objects.get(shell_file=failed)
     assert (said, record.status) == ("settled 1", JobStatus.COMPLETED)
-    assert page.context["states"] == {"waiting": 0, "done": 1, "left": 0, "failed": 0}
+    assert page.context["states"] == {"waiting": 0, "done": 1, "skipped": 0, "failed": 0}
     assert accepted <= set(ProviderCall.objects.filter(accepted=True).values_list("id", flat=True))
     (event,) = deeds()
     assert (event.actor, event.verb, event.reason) == ("operator", "retry", "it is back")
@@ -83,7 +83,7 @@ def test_a_double_click_starts_one_operation_with_one_item_for_a_job() -> None:
     assert BulkOperation.objects.count() == BulkItem.objects.count() == 2
     results = dict(BulkItem.objects.values_list("operation_id", "state"))
     # Whoever comes second finds the job in line already, and leaves it.
-    assert results == {first.id: BulkItem.DONE, other_form.id: BulkItem.LEFT}
+    assert results == {first.id: BulkItem.DONE, other_form.id: BulkItem.SKIPPED}
 
 
 def test_a_token_of_another_action_or_of_somebody_else_starts_and_shows_nothing() -> None:
@@ -153,7 +153,7 @@ def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
 
     operation.refresh_from_db()
     assert operation.finished_at is not None
-    assert set(operation.items.values_list("state", "said")) == {(BulkItem.LEFT, "aborted")}
+    assert set(operation.items.values_list("state", "message")) == {(BulkItem.SKIPPED, "aborted")}
     assert set(Job.objects.values_list("status", flat=True)) == {JobStatus.FAILED}
     assert list(deeds().values_list("verb", flat=True)) == [
         "retry",

@@ -177,7 +177,7 @@ def test_a_job_whose_worker_dies_after_the_wish_is_cancelled_whichever_crash_it_
     tick = services.jobs_reconcile()
 
     job.refresh_from_db()
-    assert (tick.recovered, tick.buried) == (1, 0)
+    assert (tick.recovered, tick.dead_lettered) == (1, 0)
     assert (job.status, job.crash_count, job.worker_id) == (JobStatus.CANCELLED, crashes + 1, None)
     assert_its_cost_is_told(job)
 

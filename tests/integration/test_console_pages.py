@@ -24,7 +24,15 @@ from observability.listing.time_window import Period, Window
 from observability.permissions import Role
 from observability.templatetags import console
 from pipeline.core.states import IncidentKind, JobStatus, Step, WorkStatus
-from pipeline.models import Batch, ClockTick, IncidentJob, Job, ProviderCall, RecordBatch, ShellFile
+from pipeline.models import (
+    Batch,
+    IncidentJob,
+    Job,
+    PeriodicTaskRun,
+    ProviderCall,
+    RecordBatch,
+    ShellFile,
+)
 from pipeline.operations import schedule
 from tests.support import records
 from tests.support.incident_rows import an_incident, calls
@@ -93,7 +101,7 @@ def test_all_is_well_while_nothing_waits_for_a_decision(viewer: Client, settings
     settings.TIME_SCALE = 1.0
     for duty in schedule.names():
         now = timezone.now()
-        ClockTick.objects.create(name=duty, started_at=now, last_ok_at=now, outcome="ok")
+        PeriodicTaskRun.objects.create(name=duty, started_at=now, last_ok_at=now, outcome="ok")
     url = reverse("admin:overview")
     well = viewer.get(url).content.decode()
 

@@ -264,7 +264,7 @@ def test_a_running_record_says_what_goes_wrong_and_opens_at_what_is_lost(client:
     )
     BulkItem.objects.create(
         operation=operation,
-        place=0,
+        position=0,
         job_id=job.id,
         shell_file_id=job.shell_file_id,
         step=Step.PASS1,

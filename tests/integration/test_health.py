@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from pipeline.core.states import Step
-from pipeline.models import ClockTick, Job
+from pipeline.models import Job, PeriodicTaskRun
 from pipeline.operations import schedule
 from pipeline.operations.health import examine
 from pipeline.transitions import claim
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 def a_clock_that_ticks(**columns: Any) -> None:
     """Insert ticks of a moment ago, of every duty."""
     for duty in schedule.names():
-        ClockTick.objects.create(
+        PeriodicTaskRun.objects.create(
             name=duty,
             **{
                 "started_at": timezone.now(),
@@ -54,7 +54,7 @@ def test_a_clock_that_stands_still_is_one_problem_before_the_slowest_duty_is_lat
     assert schedule.alarm_s(schedule.RESET_STALE) > 20
 
     stopped = examine().problems
-    ClockTick.objects.filter(name=schedule.RESET_STALE).update(
+    PeriodicTaskRun.objects.filter(name=schedule.RESET_STALE).update(
         outcome="running", started_at=timezone.now() - timedelta(seconds=18)
     )
     held_up = examine().problems
@@ -69,10 +69,10 @@ def test_a_clock_that_stands_still_is_one_problem_before_the_slowest_duty_is_lat
 
 def test_one_duty_that_is_not_done_or_fails_is_named(redis_db: redis.Redis) -> None:
     a_clock_that_ticks()
-    ClockTick.objects.filter(name="reconcile").update(
+    PeriodicTaskRun.objects.filter(name="reconcile").update(
         started_at=timezone.now() - timedelta(hours=1)
     )
-    ClockTick.objects.filter(name="detect_incidents").update(outcome="failed: DataError")
+    PeriodicTaskRun.objects.filter(name="detect_incidents").update(outcome="failed: DataError")
 
     problems = examine().problems
 
@@ -82,7 +82,7 @@ def test_one_duty_that_is_not_done_or_fails_is_named(redis_db: redis.Redis) -> N
 
 def test_a_duty_that_hangs_and_is_killed_at_each_tick_is_named(redis_db: redis.Redis) -> None:
     a_clock_that_ticks()
-    ClockTick.objects.filter(name="reconcile").update(
+    PeriodicTaskRun.objects.filter(name="reconcile").update(
         outcome="running", last_ok_at=timezone.now() - timedelta(hours=1)
     )
 
@@ -143,7 +143,7 @@ def test_a_worker_says_all_that_is_wrong_with_the_clock(
     redis_db: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     a_clock_that_ticks(outcome="failed: DataError")
-    ClockTick.objects.filter(name="reconcile").delete()
+    PeriodicTaskRun.objects.filter(name="reconcile").delete()
 
     with caplog.at_level(logging.WARNING, logger="pipeline.workers.run_step"):
         run_step.run_step("pass1")

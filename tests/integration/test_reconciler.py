@@ -75,7 +75,7 @@ def test_an_expired_lease_puts_its_job_back_and_counts_the_crash(
     tick = services.jobs_reconcile()
 
     job.refresh_from_db()
-    assert (tick.recovered, tick.buried) == (1, 0)
+    assert (tick.recovered, tick.dead_lettered) == (1, 0)
     assert (job.status, job.worker_id, job.lease_expires_at) == (JobStatus.PENDING, None, None)
     assert (job.crash_count, job.retry_count, job.lease_gen, job.dispatch_no) == (1, 0, 2, 1)
     (crash,) = crashes_of(job)
@@ -109,7 +109,7 @@ def test_three_crashes_of_one_step_end_in_the_dead_letters_with_their_history(
         tick = services.jobs_reconcile()
 
     job.refresh_from_db()
-    assert (tick.recovered, tick.buried) == (0, 1)
+    assert (tick.recovered, tick.dead_lettered) == (0, 1)
     assert (job.status, job.error_code, job.crash_count) == (JobStatus.DEAD, "WORKER_LOST", 3)
     assert (job.retry_count, job.worker_id) == (0, None)
     assert job.dead_letter_at is not None

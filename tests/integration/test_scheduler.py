@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from medproc.env import PROJECT_ROOT
 from pipeline.core.states import JobStatus
-from pipeline.models import ClockTick, Job
+from pipeline.models import Job, PeriodicTaskRun
 from pipeline.operations.scheduler import LOCK
 from pipeline.queueing.queues import entry_id
 from tests.support.rows import a_job
@@ -85,7 +85,7 @@ def _stuck(looker: psycopg.Connection[tuple[object, ...]]) -> list[object]:
 
 
 def _works(after: datetime | None = None) -> bool:
-    ticks = ClockTick.objects.filter(outcome="ok", name__in=["reconcile", "detect_incidents"])
+    ticks = PeriodicTaskRun.objects.filter(outcome="ok", name__in=["reconcile", "detect_incidents"])
     return (ticks if after is None else ticks.filter(started_at__gt=after)).count() == 2
 
 
@@ -144,13 +144,13 @@ def test_of_two_clocks_one_works_and_the_other_takes_over(
 
 def test_a_duty_that_hangs_or_fails_stops_no_other(start_clock: Start) -> None:
     clock = start_clock("-c", WITH_A_HUNG_DUTY)
-    until(lambda: ClockTick.objects.filter(name="works", outcome="ok").exists())
+    until(lambda: PeriodicTaskRun.objects.filter(name="works", outcome="ok").exists())
     first = timezone.now()
 
-    until(lambda: ClockTick.objects.get(name="works").started_at > first)
-    until(lambda: ClockTick.objects.get(name="fails").outcome == "failed: ZeroDivisionError")
+    until(lambda: PeriodicTaskRun.objects.get(name="works").started_at > first)
+    until(lambda: PeriodicTaskRun.objects.get(name="fails").outcome == "failed: ZeroDivisionError")
 
-    assert ClockTick.objects.get(name="hangs").finished_at is None
+    assert PeriodicTaskRun.objects.get(name="hangs").finished_at is None
     clock.terminate()
     said, _ = clock.communicate(timeout=30)
     assert "hangs took more than" in said
@@ -161,7 +161,7 @@ def test_a_hung_duty_whose_clock_was_killed_keeps_the_lock_from_nobody(
     start_clock: Start, cloned_db: str
 ) -> None:
     clock = start_clock("-c", WITH_A_HUNG_DUTY.replace("deadline_s=0.5", "deadline_s=2"))
-    until(lambda: ClockTick.objects.filter(name="hangs", outcome="running").exists())
+    until(lambda: PeriodicTaskRun.objects.filter(name="hangs", outcome="running").exists())
 
     clock.kill()
 

@@ -28,13 +28,13 @@ TABLES = {
     "pass1_entity_metrics", "pass1_encounter_results", "pass1_batch_results",
     "pass1_entity_detections", "pass2_clinical_metrics", "pass2_zone_results",
     "pass3_narrative_metrics", "provider_calls", "provider_payloads", "user_profiles",
-    "clock_ticks", "incident_jobs", "incidents", "pauses", "record_batches",
+    "periodic_task_runs", "incident_jobs", "incidents", "pauses", "record_batches",
 }  # fmt: skip
 """Those of the source documents, with the calls and the patient."""
 
 LATER_PASSES = {"pass2_clinical_metrics", "pass2_zone_results", "pass3_narrative_metrics"}
 """Tables of passes that this version does not run."""
-NO_RECORD = {"clock_ticks", "incident_jobs", "incidents", "pauses", "record_batches"}
+NO_RECORD = {"periodic_task_runs", "incident_jobs", "incidents", "pauses", "record_batches"}
 """Tables that are filled by what befalls the provider, the operator or the clock, not by a record
 that was submitted alone."""
 

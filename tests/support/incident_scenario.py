@@ -13,7 +13,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from pipeline.core.states import JobStatus, Step
-from pipeline.models import ClockTick, Incident, IncidentJob, Job, ShellFile
+from pipeline.models import Incident, IncidentJob, Job, PeriodicTaskRun, ShellFile
 from pipeline.operations import schedule
 from tests.support import records
 from tests.support.incident_rows import OTHER_MODEL, an_incident, calls
@@ -90,7 +90,7 @@ def a_night() -> Night:
     calls(parked, "RATE_LIMIT", 4, ago_s=1200, retry_after_ms=3000)
     calls(parked, "API_5XX", 9, ago_s=900, duration_ms=300, http_status=503)
     for duty in schedule.names():
-        ClockTick.objects.create(
+        PeriodicTaskRun.objects.create(
             name=duty, started_at=now, finished_at=now, last_ok_at=now, outcome="ok"
         )
     return Night(

@@ -198,7 +198,7 @@ class JobMachine(RuleBasedStateMachine):
     def reconcile(self) -> None:
         expired = [t for t in self.truth.values() if t.owner is not None and self._expired(t)]
         tick = services.jobs_reconcile()
-        assert tick.recovered + tick.buried == len(expired)
+        assert tick.recovered + tick.dead_lettered == len(expired)
         for truth in expired:
             truth.owner, truth.crashes = None, truth.crashes + 1
         rows = Job.objects.filter(status=JobStatus.PENDING)

@@ -215,7 +215,7 @@ def targets() -> dict[str, str]:
         reason="a test",
         requested_by="somebody",
     )
-    an_item(operation, a_job(), place=0)
+    an_item(operation, a_job(), position=0)
     record = a_wide_record(encounters=1, batches=2, pages=3)
     key = default_storage.save("records/of-the-matrix", ContentFile(LAB.read_bytes()))
     ShellFile.objects.filter(id=record).update(storage_key=key)
@@ -264,11 +264,11 @@ def targets_of_jobs() -> dict[str, str]:
     return {"cancel": str(a_job().id), "release": str(parked.id), "requeue": str(dead.id)}
 
 
-def an_item(operation: BulkOperation, job: Job, *, place: int) -> None:
-    """Insert a job that a mass action has put back in line."""
+def an_item(operation: BulkOperation, job: Job, *, position: int) -> None:
+    """Insert a job that a mass action has retried."""
     BulkItem.objects.create(
         operation=operation,
-        place=place,
+        position=position,
         job_id=job.id,
         shell_file_id=job.shell_file_id,
         step=Step.PASS1,
@@ -285,7 +285,7 @@ def more() -> None:
     for operation in BulkOperation.objects.all():
         others = Job.objects.exclude(id__in=operation.items.values("job_id"))
         for place, job in enumerate(others):
-            an_item(operation, job, place=place + 1)
+            an_item(operation, job, position=place + 1)
     incident = an_incident(evidence={"affected": {"parked": 3}})
     for _ in range(3):
         a_job(status=JobStatus.PARKED, park_reason="down", incident=incident)

@@ -29,7 +29,7 @@ class Command(BaseCommand):
         """Raise CommandError where it is paused already, or nothing was named."""
         queue = target_of(options)
         with one_line(), held("pause", options) as facts:
-            facts["said"] = "paused"
+            facts["message"] = "paused"
             if queue is not None:
                 services.queue_pause(queue, reason=options["reason"], by=operator())
             else:

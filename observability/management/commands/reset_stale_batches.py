@@ -74,7 +74,7 @@ def _reset(older_s: float, reason: str, *, dry_run: bool) -> list[Stale]:
         return services.stale_batches_reset(older_s, dry_run=True)
     with deed("reset", target_kind="stale work", reason=stated_if_given(reason)) as facts:
         rows = services.stale_batches_reset(older_s)
-        facts.update(older_s=older_s, put_back=len(rows))
+        facts.update(older_s=older_s, requeued=len(rows))
         facts["jobs"] = sorted({str(row.job_id) for row in rows})
     return rows
 

@@ -75,7 +75,7 @@ class Command(BaseCommand):
             kind, target = _target(selection)
             with deed("retry", target_kind=kind, target_id=target, reason=reason) as facts:
                 done = services.work_retry(found, reason=reason, by=operator())
-                facts.update(retried=len(done.retried), left=len(done.ineligible))
+                facts.update(retried=len(done.retried), skipped=len(done.ineligible))
                 facts["selection"] = str(selection)
         found = replace(found, ineligible=done.ineligible)
         self._end(found, [each.job_id for each in done.retried], as_json=options["json"])
