@@ -1,7 +1,7 @@
 """Extraction quality of the local engine on labelled data: readers of labels, scores, one table.
 
-May import `provider.local`, `reader` and `types`; no Django. Nothing of a labelled text is printed
-but with `--misses`, which is for the folder's owner.
+Only `--misses`, meant for the owner of the data, prints text of the labelled data. The package
+knows no Django, except in its command.
 """
 
 from __future__ import annotations

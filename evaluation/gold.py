@@ -1,6 +1,6 @@
-"""Labelled notes in the forms in which they come: Anafora XML, brat, JSON lines.
+"""Labelled notes in their usual formats: Anafora XML, brat, JSON lines.
 
-Imports the standard library only. A label's kind is one of ours (`drug`, `finding`, `procedure`).
+A label's kind is mapped to one of this project: `drug`, `finding` or `procedure`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BRAT_KINDS = {
     "Therapeutic_procedure": "procedure",
 }
 _MAX_XML = 20_000_000
-"""Bytes; larger files are not read."""
+"""Bytes; a larger file is skipped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class GoldSpan:
     end: int
     kind: str
     negated: bool | None = None
-    """None where the data set does not say."""
+    """None if the data set does not state it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ def anafora(folder: Path) -> Iterator[GoldNote]:
         head = path.read_text(encoding="utf-8", errors="replace")
         if "<!DOCTYPE" in head or "<annotations>" not in head:
             continue
-        spans = tuple(_anafora_spans(ET.fromstring(head)))  # noqa: S314 (no DOCTYPE, local file)
+        spans = tuple(_anafora_spans(ET.fromstring(head)))  # noqa: S314 - no DOCTYPE, local file
         text = source.read_bytes().decode("utf-8", errors="replace")
         yield GoldNote(name=source.name, text=_fitting(text, spans), spans=spans)
 
@@ -75,7 +75,7 @@ def _anafora_spans(root: ET.Element) -> Iterator[GoldSpan]:
 
 
 def _fitting(text: str, spans: tuple[GoldSpan, ...]) -> str:
-    """Return the text with the line ends for which its labels begin and end at words."""
+    """Return the text with the kind of line ends that aligns most labels with words."""
     unix = text.replace("\r\n", "\n")
     return max((unix, unix.replace("\n", "\r\n")), key=lambda t: _edges(t, spans))
 
@@ -110,7 +110,9 @@ def _brat_spans(labels: str) -> Iterator[GoldSpan]:
 
 
 def contexts(path: Path, language: str = "en") -> Iterator[tuple[GoldNote, dict[str, str]]]:
-    """Yield the one-sentence cases of a JSON-lines file, with what is expected of each target."""
+    """Yield the one-sentence cases of a JSON-lines file, with the expected values of each
+    target.
+    """
     for line in path.read_text(encoding="utf-8").splitlines():
         case = json.loads(line) if line.startswith("{") else {}
         if case.get("language") != language or "target" not in case:

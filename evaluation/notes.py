@@ -1,7 +1,6 @@
 """Scores of the engine on labelled notes: drugs, findings, procedures, negation.
 
-May import `provider.local`, `gold` and `scores`. Negation is judged on the labelled spans, so that
-it does not depend on what the lexicon knows.
+Negation is judged on the labelled spans, so that its score does not depend on the lexicon.
 """
 
 from __future__ import annotations
@@ -22,19 +21,20 @@ KINDS: dict[str, tuple[str, ...]] = {
     "finding": ("condition", "symptom"),
     "procedure": ("procedure",),
 }
-"""Kind of label → our categories; a drug that one is allergic to is labelled as a drug."""
+"""Kind of label → categories of this project. The labels count an allergen drug as a drug.
+"""
 
 LABELS = {"drug": "drugs", "finding": "conditions and symptoms", "procedure": "procedures"}
 Misses = Callable[[str, str, str], None]
-"""Called with note, measure and the words around a miss."""
+"""Called with the note, the measure and the words around a miss."""
 
 
 def score_notes(
     data: str, notes: Iterable[GoldNote], misses: Misses | None = None
 ) -> Iterator[Score]:
-    """Yield the scores over all notes and over each half of them.
+    """Yield the scores over all notes and over each half.
 
-    The rules were tuned on every other note by name; the others are the held-out half.
+    The rules were tuned on every other note by name; the other notes are the held-out half.
     """
     totals: dict[tuple[str, str], Score] = {}
     for index, note in enumerate(sorted(notes, key=lambda n: n.name)):
@@ -53,7 +53,7 @@ def score_notes(
 
 
 def found_spans(text: str) -> dict[str, list[Bounds]]:
-    """Return what the engine finds in `text`, by kind of label."""
+    """Return the spans that the engine finds in `text`, by kind of label."""
     question = Question(
         kind="entities",
         item_token="0" * 8,

@@ -1,7 +1,4 @@
-"""What a folder holds, and the scores of each data set in it.
-
-May import the readers and scorers beside it.
-"""
+"""Find the data sets of a folder and score each of them."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from pipeline.providers.local.document_state import Reading
 
 
 def evaluate(folder: Path, misses: Misses | None = None) -> list[Score]:
-    """Score every data set under `folder`; an empty list means that nothing in it is labelled."""
+    """Score every data set under `folder`; [] means that the folder has no labelled data."""
     scores: list[Score] = []
     for place in sorted({folder, *(p for p in folder.rglob("*") if p.is_dir())}):
         for reader in (anafora, brat):

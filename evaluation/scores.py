@@ -1,7 +1,7 @@
-"""Counts, and the figures that follow from them.
+"""Counts of hits and misses, and the scores computed from them.
 
-Imports the standard library only. Overlap is relaxed: a found span counts for a label where they
-share a character; each side is counted on its own, as the cTAKES evaluations do.
+Overlap is relaxed: a found span matches a label if they share a character. Each side is counted on
+its own, as in the cTAKES evaluations.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ class Score:
 
     @property
     def precision(self) -> float | None:
-        """Share of what was found that is right; None where nothing was found."""
+        """Share of the found spans that are right; None if nothing was found."""
         return self.tp / (self.tp + self.fp) if self.tp + self.fp else None
 
     @property
     def recall(self) -> float | None:
-        """Share of what is there that was found; None where there is nothing."""
+        """Share of the labels that were found; None if there are no labels."""
         return self.tp / (self.tp + self.fn) if self.tp + self.fn else None
 
     @property
     def f1(self) -> float | None:
-        """Harmonic mean of both."""
+        """Harmonic mean of precision and recall."""
         whole = 2 * self.tp + self.fp + self.fn
         return 2 * self.tp / whole if whole else None
 
@@ -69,7 +69,7 @@ Bounds = tuple[int, int]
 def overlapping(
     gold: Sequence[Bounds], found: Sequence[Bounds]
 ) -> tuple[int, list[Bounds], list[Bounds]]:
-    """Match each label with one found span at most; return matches, false and missed spans."""
+    """Match each label with at most one found span; return matches, false and missed spans."""
     free = list(found)
     missed: list[Bounds] = []
     matched = 0

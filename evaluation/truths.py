@@ -1,8 +1,8 @@
 """Scores of the engine on whole sample records against their truth, attribute by attribute.
 
-May import `provider.local`, `reader`, `types` and `scores`. A number that differs, or that no truth
-holds, is counted apart from one that was not found: a wrong number is worse than none. A mention
-without a number (`his inhaler`) that the truth leaves out is no false medication.
+A wrong or invented number is counted separately from a missed number, because a wrong number is
+worse than none. A mention without a number (`his inhaler`) that the truth omits is no false
+medication.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline.providers.prompts import Question
 from pipeline.providers.schemas import FoundEntity
 
 _BATCH_PAGES = 10
-"""Pages asked for at once, as the planner's largest batch."""
+"""Pages per request, like the planner's largest batch."""
 _ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
     "medication": (("dose", "dose"), ("route", "route"), ("frequency", "frequency")),
     "vital": (("value", "value"), ("unit", "unit")),

@@ -1,7 +1,7 @@
 """A Gemini-compatible service on loopback, for tests, benchmarks and rehearsals of an outage.
 
-May import `prompts`, `local` and nothing that knows of rows. Everything goes over real HTTP, so
-that the real client, its pools and its errors are exercised. See `docs/emulator.md`.
+Every call uses real HTTP, so that the real client, its connection pools and its errors are
+exercised. The package knows no database rows, except in `recorded_rows`. See `docs/emulator.md`.
 """
 
 from __future__ import annotations

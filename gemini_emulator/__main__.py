@@ -1,6 +1,6 @@
-"""The child of `process.Emulator`: reads its settings as JSON from the first argument.
+"""The child process of `process.Emulator`; its first argument is its settings as JSON.
 
-May import this package only; starts without Django, so that a test waits little for it.
+The child starts without Django, so that a test waits only briefly for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _announce(url: str) -> None:
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input is closed."""
     settings = json.loads(sys.argv[1])
     scenario = read_scenario(settings["scenario"])
     changed = {"seed": settings["seed"]} if settings["seed"] is not None else {}

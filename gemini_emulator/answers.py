@@ -1,7 +1,6 @@
-"""What the emulated model says: the local engine's answer, cut to the schema that was asked for.
+"""The text that the emulated model replies: the local engine's answer, cut to the asked schema.
 
-May import `prompts` and, when first needed, `local`. Constrained decoding gives no field that the
-schema does not name; neither does this.
+Constrained decoding returns only fields of the schema, so this module removes all other fields.
 """
 
 from __future__ import annotations
@@ -17,34 +16,37 @@ from pipeline.core.types import PageSlice
 from pipeline.providers.prompts import Question, read_prompt, render_discovery, render_entities
 
 Source = Literal["local", "minimal"]
-"""`minimal` finds nothing and costs nothing: for measuring what stands around the model."""
+"""`minimal` finds nothing and costs nothing, for measurements of the code around the model.
+"""
 
 CACHED = 1_000
 
 
 class Answers:
-    """Answers prompts; remembers the last ones, since retries and repeated records ask the same."""
+    """Answers prompts and caches recent answers, because retries and repeated records ask
+    the same.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     def warm(self) -> None:
-        """Load the engine's word lists, which would else delay the first answers."""
+        """Load the engine's word lists, which would otherwise delay the first answers."""
         if self._source == "local":
             page = PageSlice(page=1, start=0, text="Assessment: asthma.")
             for render in (render_discovery, partial(render_entities, include_zones=False)):
                 _local(read_prompt(render("0" * 32, [page])), {})
 
     def to(self, question: Question | None, schema: Mapping[str, Any]) -> str:
-        """Return the reply's text; `{}` for a prompt that is not one of ours."""
+        """Return the text of the reply; `{}` if the prompt is not one of this project."""
         if question is None:
             return "{}"
         if self._source == "minimal":
             found = "encounters" if question.kind == "discovery" else "entities"
             return json.dumps({"item_token": question.item_token, "language": "en", found: []})
         token = question.item_token
-        # Pages and schema without the token: only the echo of it differs between two that agree.
+        # The cache key omits the token: two equal questions differ only in the echoed token.
         asked = repr((question.kind, question.include_zones, [_shown(s) for s in question.slices]))
         asked += json.dumps(schema, sort_keys=True)
         key = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
@@ -61,7 +63,7 @@ def _shown(part: PageSlice) -> tuple[object, ...]:
 
 
 def _local(question: Question, schema: Mapping[str, Any]) -> str:
-    # Not at the top: its lexicons take time to load, and `minimal` never needs them.
+    # Imported late: the lexicons take time to load, and `minimal` never needs them.
     from pipeline.providers import local
 
     reply = local.answer_to(question).model_dump(mode="json", exclude_none=True)
@@ -69,7 +71,7 @@ def _local(question: Question, schema: Mapping[str, Any]) -> str:
 
 
 def _fitted(value: object, schema: Mapping[str, Any], root: Mapping[str, Any]) -> object:
-    """Leave out every field that `schema` does not name."""
+    """Remove every field that `schema` does not name."""
     if "$ref" in schema:
         schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
     if isinstance(value, list):

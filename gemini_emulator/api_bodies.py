@@ -1,7 +1,7 @@
 """The JSON bodies of the Gemini API: replies, and errors with their details.
 
-Imports nothing of the project. Shapes as seen from the service and in public reports; the quota
-ids and the fractional RetryInfo are those that the service sends.
+The shapes come from the service and from public reports. The quota ids and the fractional RetryInfo
+are the service's own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _METRIC = "generativelanguage.googleapis.com/"
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """A quota of the service, as QuotaFailure names it."""
+    """A quota of the service, named as in QuotaFailure."""
 
     quota_id: str
     metric: str
@@ -25,7 +25,7 @@ class Quota:
 
 
 def minute_requests(limit: int) -> Quota:
-    """Requests a minute."""
+    """Return the quota of requests per minute."""
     return Quota(
         quota_id="GenerateRequestsPerMinutePerProjectPerModel",
         metric=_METRIC + "generate_requests_per_model",
@@ -34,7 +34,7 @@ def minute_requests(limit: int) -> Quota:
 
 
 def minute_tokens(limit: int) -> Quota:
-    """Input tokens a minute."""
+    """Return the quota of input tokens per minute."""
     return Quota(
         quota_id="GenerateContentPaidTierInputTokensPerModelPerMinute",
         metric=_METRIC + "generate_content_paid_tier_input_token_count",
@@ -43,7 +43,7 @@ def minute_tokens(limit: int) -> Quota:
 
 
 def day_requests(limit: int) -> Quota:
-    """Requests a day."""
+    """Return the quota of requests per day."""
     return Quota(
         quota_id="GenerateRequestsPerDayPerProjectPerModel-FreeTier",
         metric=_METRIC + "generate_requests_per_model_per_day",
@@ -52,14 +52,14 @@ def day_requests(limit: int) -> Quota:
 
 
 def spend(limit_usd: float) -> Quota:
-    """US dollars in any ten minutes."""
+    """Return the quota of US dollars in any ten minutes."""
     return Quota(
         quota_id="SpendLimitPerProjectPer10Minutes", metric=_METRIC + "spend", limit=limit_usd
     )
 
 
 def encode(body: object) -> bytes:
-    """Encode a body as the service does, indented by two."""
+    """Encode a body like the service: as JSON, indented by two."""
     return json.dumps(body, indent=2, ensure_ascii=False).encode()
 
 

@@ -1,7 +1,7 @@
-"""Documents and images that come inline with a request: counted in tokens, and read as text.
+"""Documents and images inside a request: count their tokens, and read them as text.
 
-May import the reader, whose killable child parses them: PDFium for a text layer, Tesseract for a
-scan. Page counts are taken here, on the loop's own thread, since PDFium is not thread-safe.
+The reader's killable child process parses them: PDFium for a text layer, Tesseract for a scan.
+Pages are counted here on the loop's own thread, because PDFium is not thread-safe.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ class Inline:
     pages: int
 
     def tokens(self, model: str) -> int:
-        """Return what its pages count as."""
+        """Return the input tokens of the part's pages."""
         return self.pages * page_tokens(model)
 
     @property
     def modality(self) -> str:
-        """`DOCUMENT` or `IMAGE`, as usage names it."""
+        """`DOCUMENT` or `IMAGE`, as the usage figures name it."""
         return "DOCUMENT" if self.media_type == PDF else "IMAGE"
 
 
 def inline(media_type: str, content: bytes) -> Inline:
-    """Look at a part's bytes.
+    """Inspect the bytes of a part.
 
-    Raises UnreadableError with the service's own message where it would refuse them.
+    Raises UnreadableError with the service's own message if the service would refuse them.
     """
     if media_type in IMAGES:
         return Inline(media_type=media_type, content=content, pages=1)
@@ -66,7 +66,9 @@ def inline(media_type: str, content: bytes) -> Inline:
 
 
 class Pages:
-    """Reads attached pages, and remembers the last documents, since retries send the same."""
+    """Reads attached pages and caches recent documents, because retries send the same
+    bytes.
+    """
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[str, ...]] = OrderedDict()
@@ -75,7 +77,7 @@ class Pages:
     def fill(self, question: Question, documents: Sequence[Inline]) -> Question:
         """Return the question with the text of its attached pages. Runs in a thread.
 
-        A page that is not there, or cannot be read, has no text: a model would see nothing either.
+        A missing or unreadable page has no text: a model would see nothing either.
         """
         if not any(s.attached and not s.text for s in question.slices):
             return question

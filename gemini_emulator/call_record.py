@@ -1,7 +1,6 @@
-"""One call as the service knows it: what it asks, which attempt of its item it is, its line.
+"""One call as the service sees it: its question, its attempt number, its log line.
 
-May import `asking`, `requestlog`, `script` and the prompts. `Register` counts calls, items and
-attempts over all clients.
+`Register` counts calls, items and attempts of all clients.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ OUTPUT_TOKEN_LIMIT = 65_536
 
 @dataclass(kw_only=True)
 class Asked:
-    """One call, as far as it is known."""
+    """One call, as far as it has been read."""
 
     model: str
     shown: Input
@@ -40,11 +39,13 @@ class Asked:
 
     @property
     def input_tokens(self) -> int:
-        """What is counted towards the quota."""
+        """The tokens that count towards the quota."""
         return sum(self.modalities.values())
 
     def call(self, began: float) -> Call:
-        """Return what a rule of the script can see; `began` is when the first call came."""
+        """Return the part of the call that a rule can match; `began` is the time of the
+        first call.
+        """
         line = self.line
         return Call(
             number=line.number,
@@ -59,7 +60,7 @@ class Asked:
 
 
 class Register:
-    """Reads calls, and counts them."""
+    """Reads and counts calls."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -67,7 +68,7 @@ class Register:
         self._items: dict[str, int] = {}
         self._attempts: dict[str, int] = {}
         self.began: float | None = None
-        """When the first call came, by the monotonic clock."""
+        """Time of the first call, in seconds of the monotonic clock."""
 
     def generate(
         self, model: str, request: HttpRequest, content: Mapping[str, Any], shown: Input
@@ -95,7 +96,7 @@ class Register:
         return asked
 
     def embed(self, model: str, request: HttpRequest, route: str, shown: Input) -> Asked:
-        """Read an embedContent or batchEmbedContents call; each is an item of its own."""
+        """Read an embedContent or batchEmbedContents call; each call is an item of its own."""
         token = hashlib.sha256(shown.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return self._asked(
             model=model,
@@ -154,13 +155,13 @@ class Register:
 
 
 def plain_schema(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the JSON schema that was asked for; empty where there is none."""
+    """Return the requested JSON schema; {} if the request has no schema."""
     schema = config.get("responsejsonschema")
     return schema if isinstance(schema, dict) else {}
 
 
 def bare_line(route: str, *, status: int, outcome: str) -> LogLine:
-    """Return the line of a request that asks no model for anything."""
+    """Return the log line of a request that does not reach the model."""
     return LogLine(
         time=time.time(),
         number=0,
@@ -182,9 +183,9 @@ def bare_line(route: str, *, status: int, outcome: str) -> LogLine:
 
 
 def _digest(shown: Input, token: str) -> str:
-    """Stand for what is shown, without the token, which is random.
+    """Return a digest of the content without the random token.
 
-    The same pages meet the same luck in every run.
+    Equal pages draw equal random numbers in every run.
     """
     text = shown.text.replace(token, "") if token else shown.text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))

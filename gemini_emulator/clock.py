@@ -1,7 +1,7 @@
-"""The clock by which the emulated project's day ends: midnight Pacific, wherever it runs.
+"""The clock by which the emulated project's day ends: midnight Pacific time, on every host.
 
-Imports nothing of the project. It can be set and put forward, so that a rehearsal of a day's quota
-need not wait for the night. Latencies and windows do not follow it.
+The clock can be set and advanced, so that a rehearsal of a day quota does not have to wait for the
+night. Latencies and windows do not follow this clock.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ class PacificClock:
     """Tells the Pacific date and time at a monotonic `now` (seconds)."""
 
     offset_s: float = field(default_factory=_real_offset)
-    """Unix time minus the monotonic clock, what it was put forward by included."""
+    """Unix time minus the monotonic clock, plus all advances."""
 
     @classmethod
     def set_to(cls, text: str, *, now: float) -> PacificClock:
         """Make a clock that shows `text` at `now`: `23:59:30`, or `2026-03-07 23:59:30`.
 
-        Raises ValueError for any other form.
+        Raises ValueError for any other format.
         """
         today = datetime.fromtimestamp(_real_offset() + now, tz=PACIFIC).date()
         form = f"{today} {text}" if len(text.split()) == 1 and "T" not in text else text
         try:
             shown = datetime.fromisoformat(form).replace(tzinfo=PACIFIC)
         except ValueError:
-            raise ValueError(f"not a time: {text!r}; write 23:59:30, Pacific time") from None
+            raise ValueError(
+                f"not a time: {text!r}; write a Pacific time such as 23:59:30"
+            ) from None
         return cls(offset_s=shown.timestamp() - now)
 
     def at(self, now: float) -> datetime:
-        """Return what it shows."""
+        """Return the date and time that the clock shows."""
         return datetime.fromtimestamp(self.offset_s + now, tz=PACIFIC)
 
     def day(self, now: float) -> date:
@@ -48,11 +50,11 @@ class PacificClock:
         return self.at(now).date()
 
     def to_midnight_s(self, now: float) -> float:
-        """Return the seconds that are left of the day."""
+        """Return the seconds until midnight."""
         tomorrow = self.day(now) + timedelta(days=1)
         midnight = datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=PACIFIC)
         return midnight.timestamp() - self.offset_s - now
 
     def advance(self, seconds: float) -> None:
-        """Put it forward."""
+        """Advance the clock."""
         self.offset_s += seconds

@@ -1,7 +1,7 @@
-"""Vectors for texts: the same text has the same vector everywhere, like texts have near ones.
+"""Vectors for texts: equal texts have equal vectors, similar texts have near vectors.
 
-Imports nothing of the project. Words and their trigrams are hashed into the dimensions with a sign
-(feature hashing, Weinberger et al. 2009), and the sum is normalised; no model, nothing random.
+Words and their trigrams are hashed into the dimensions with a sign (feature hashing, Weinberger et
+al. 2009), and the sum is normalized. There is no model and no randomness.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import math
 import re
 
 DIMENSIONS = 3_072
-"""What the service gives unless `outputDimensionality` says less."""
+"""The service's default for `outputDimensionality`."""
 _WORD = re.compile(r"\w+")
 
 
 def embed(text: str, dimensions: int = DIMENSIONS) -> list[float]:
-    """Return the vector of a text, of length 1; an empty text has zeros."""
+    """Return the vector of a text, with length 1; an empty text has zeros."""
     vector = [0.0] * dimensions
     for word in _WORD.findall(text.lower()):
         padded = f" {word} "

@@ -1,7 +1,7 @@
-"""The fault script that an operator writes: rules, and which call each of them meets.
+"""The fault script that an operator writes: rules that decide which call gets which fault.
 
-May import `faults`. The first rule that meets a call is played. A probability is drawn from what is
-asked, the attempt and the seed, so that a script plays the same whatever the order of arrival.
+The first matching rule applies. A probability is drawn from the content, the attempt and the seed,
+so a script has the same effect in every order of arrival.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gemini_emulator.faults import FAULTS, SLOW_S, Setting
 
 
 def _ranges(value: object) -> object:
-    """Read `7`, `"3-5"`, `"10-"` and lists of them as inclusive ranges."""
+    """Parse `7`, `"3-5"`, `"10-"` and lists of these as inclusive ranges."""
     if isinstance(value, list):
         return [pair for part in value for pair in _range(part)]
     return _range(value)
@@ -35,54 +35,56 @@ def _range(value: object) -> list[tuple[int, int]]:
         return [(int(first), end)]
     if isinstance(value, (list, tuple)) and len(value) == 2:
         return [(int(value[0]), int(value[1]))]
-    raise ValueError("write a number, '3-5', '10-' or a list of them")
+    raise ValueError("write a number, '3-5', '10-' or a list of these")
 
 
 Ranges = Annotated[list[tuple[int, int]], BeforeValidator(_ranges)]
 
 
 class Rule(BaseModel):
-    """One `[[fault]]` of a script; every selector that is given must fit."""
+    """One `[[fault]]` of a script; all given selectors must match."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     fault: str
     number: Ranges | None = None
-    """The call's number since the start, from 1."""
+    """The number of the call since the start, from 1."""
     item: Ranges | None = None
-    """The item's ordinal, from 1, by its first call."""
+    """The ordinal of the item by its first call, from 1."""
     attempt: Ranges | None = None
-    """Which call of its item it is, from 1."""
+    """The attempt number of the item, from 1."""
     page: Ranges | None = None
     """The first own page of the call."""
     pages: Ranges | None = None
-    """How many pages of its own the call has."""
+    """The number of the call's own pages."""
     kind: Literal["discovery", "entities", "embedding", "other"] | None = None
     window: tuple[float, float] | None = None
     """Seconds since the first call."""
     probability: float = Field(default=1.0, ge=0.0, le=1.0)
     times: int | None = Field(default=None, ge=1)
-    """How often it is played at most."""
+    """The most applications of this rule."""
     retry_after_s: float | None = Field(default=None, ge=0.0)
     delay_s: float | None = Field(default=None, ge=0.0)
-    """Wait this long before the answer, beside the latency; between the bytes for `trickle`."""
+    """Wait this long before the reply, in addition to the latency; `trickle` waits between the
+    bytes.
+    """
     reason: str = ""
-    """The finish or block reason of `finish` and `blocked`; `any` draws one."""
+    """The finish or block reason of `finish` and `blocked`; `any` draws a reason."""
 
     @field_validator("fault")
     @classmethod
     def _is_known(cls, name: str) -> str:
         if name not in FAULTS:
-            raise ValueError(f"no such fault: {name}; known are {', '.join(FAULTS)}")
+            raise ValueError(f"no such fault: {name}; known faults: {', '.join(FAULTS)}")
         return name
 
     @property
     def setting(self) -> Setting:
-        """What the rule says beside the name."""
+        """The parameters of the rule's fault."""
         return Setting(retry_after_s=self.retry_after_s, delay_s=self.delay_s, reason=self.reason)
 
     def scaled(self, factor: float) -> Rule:
-        """Return the same with all its seconds times `factor`."""
+        """Return the same rule with all its seconds times `factor`."""
         delay_s = SLOW_S if self.fault == "slow" and self.delay_s is None else self.delay_s
         return self.model_copy(
             update={
@@ -95,7 +97,7 @@ class Rule(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """What a rule can see of a call."""
+    """The part of a call that a rule can match."""
 
     number: int
     item: int
@@ -104,7 +106,7 @@ class Call:
     kind: str
     elapsed_s: float
     seed: str
-    """Stands for what is asked and the attempt."""
+    """Identifies the content and the attempt."""
     pages: int = 1
 
 
@@ -117,13 +119,13 @@ class _File(BaseModel):
 
 @dataclass
 class Script:
-    """The rules, and how often each has been played."""
+    """The rules, and how often each rule has applied."""
 
     rules: Sequence[Rule] = ()
     _played: dict[int, int] = field(default_factory=dict)
 
     def choose(self, call: Call) -> Rule | None:
-        """Return the rule that `call` meets, and count it."""
+        """Return the rule that applies to `call`, and count it."""
         for at, rule in enumerate(self.rules):
             if self._meets(at, rule, call):
                 self._played[at] = self._played.get(at, 0) + 1
@@ -156,7 +158,7 @@ def _within(ranges: Sequence[tuple[int, int]], value: int) -> bool:
 
 
 def read_rules(document: dict[str, Any]) -> list[Rule]:
-    """Check a script that has been read; raises ValueError with one line for each mistake."""
+    """Check a parsed script. Raises ValueError with all mistakes on one line."""
     try:
         return _File.model_validate(document).fault
     except ValidationError as exc:
@@ -164,7 +166,7 @@ def read_rules(document: dict[str, Any]) -> list[Rule]:
 
 
 def mistakes(exc: ValidationError) -> str:
-    """Return every mistake of a file by its place, on one line."""
+    """Return all mistakes of a file on one line, each with its place."""
     return "; ".join(
         f"{'.'.join(map(str, e['loc']))}: {e['msg']}"
         for e in exc.errors(include_input=False, include_url=False)
@@ -172,7 +174,9 @@ def mistakes(exc: ValidationError) -> str:
 
 
 def load_script(path: Path) -> list[Rule]:
-    """Read a script from a `.toml` or `.json` file; raises ValueError where it is wrong."""
+    """Read a script from a `.toml` or `.json` file. Raises ValueError if the script is
+    wrong.
+    """
     text = path.read_text(encoding="utf-8")
     document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     if not isinstance(document, dict):

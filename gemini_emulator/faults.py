@@ -1,7 +1,7 @@
-"""Every fault that the emulator can play, by the name that a script uses.
+"""All faults that the emulator can inject, by the names that scripts use.
 
-May import `bodies` and `http`. A fault changes the draft of an answer: an error replaces it, a bad
-reply spoils its text, a bad line spoils its delivery. `docs/emulator.md` lists the names.
+A fault changes the draft of a reply. An error replaces the draft, a bad reply corrupts its text,
+and a bad connection corrupts its delivery. `docs/emulator.md` lists the names.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FINISH_REASONS = (
     "MODEL_ARMOR",
     "A_REASON_OF_TOMORROW",
 )
-"""Why an answer can end beside STOP; the last stands for one that no client knows."""
+"""Finish reasons other than STOP. The last one is a reason that no client knows."""
 BLOCK_REASONS = (
     "BLOCKED_REASON_UNSPECIFIED",
     "SAFETY",
@@ -56,18 +56,18 @@ BLOCK_REASONS = (
     "MODEL_ARMOR",
     "JAILBREAK",
 )
-"""Why a prompt can be refused."""
+"""Block reasons of a refused prompt."""
 ANY = "any"
-"""As a `reason`: one of the list, drawn from the seed."""
+"""As a `reason`: draw one from the list by the seed."""
 SLOW_S = 30.0
-"""What `slow` adds unless `delay_s` says otherwise."""
+"""The seconds that `slow` adds if the rule has no `delay_s`."""
 LATE_S = 2.0
-"""How long after the client's own timeout `late` answers."""
+"""`late` replies this many seconds after the client's own timeout."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What a rule of the script says beside the name of its fault."""
+    """The parameters of a rule's fault."""
 
     retry_after_s: float | None = None
     delay_s: float | None = None
@@ -78,7 +78,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """An answer in the making."""
+    """A reply under construction."""
 
     model: str
     item_token: str
@@ -87,14 +87,16 @@ class Draft:
     block_reason: str = ""
     status: int = 200
     body: bytes | None = field(default=None, repr=False)
-    """Set where it replaces the reply whole."""
+    """A body that replaces the whole reply."""
     content_type: str = "application/json; charset=UTF-8"
     delivery: Delivery = Delivery.WHOLE
     extra_delay_s: float = 0.0
     waits_out: bool = False
-    """It comes after the client's timeout, where the service would have given up at it."""
+    """The reply arrives after the client's timeout, at which the service would have given
+    up.
+    """
     full_output: bool = False
-    """The output is counted up to the cap, as in a loop."""
+    """The output counts up to the limit, as in an endless loop."""
 
 
 Change = Callable[[Draft, Setting], Draft]
@@ -102,7 +104,9 @@ Change = Callable[[Draft, Setting], Draft]
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault; `answers` where the model has worked before it shows, so that latency counts."""
+    """A fault. `answers` is True if the model works before the fault shows, so that latency
+    applies.
+    """
 
     change: Change
     answers: bool
@@ -272,7 +276,7 @@ FAULTS: dict[str, Fault] = {
     "blocked": Fault(_blocked, answers=False),
     "finish": Fault(_finish, answers=True),
 }
-"""Name in a script -> what it does."""
+"""Name in a script → fault."""
 
 OF_ANY_BODY = frozenset({"cut", "trickle", "slow", "late", "empty-body", "empty-object"})
-"""Those of the answering faults that need no text to spoil; only these meet an embedding."""
+"""Answering faults that need no text. Only these faults apply to an embedding."""

@@ -1,7 +1,7 @@
-"""A small HTTP/1.1 server on one event loop: keep-alive, whole answers in a single write.
+"""A small HTTP/1.1 server on one event loop, with keep-alive and one write per reply.
 
-Imports nothing of the project. One loop keeps hundreds of waiting answers on exact timers, where a
-thread for each would blur them. It can also do what a failing service does: hang, reset, cut, drip.
+One loop keeps hundreds of waiting replies on exact timers; one thread per reply would blur the
+timing. The server can also fail like a real service: hang, reset, cut off, trickle.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ MAX_BODY_BYTES = 128 * 1024 * 1024
 
 
 class Delivery(StrEnum):
-    """How an answer leaves."""
+    """How a reply is sent."""
 
     WHOLE = "whole"
     HANG = "hang"
-    """Never; the connection stays open until the client leaves."""
+    """Nothing is sent; the connection stays open until the client closes it."""
     RESET = "reset"
-    """Not at all: the connection is reset."""
+    """Nothing is sent; the connection is reset."""
     CUT = "cut"
-    """Half of the body, then the connection is closed."""
+    """Half of the body is sent, then the connection is closed."""
     TRICKLE = "trickle"
-    """A few bytes at a time, `pace_s` apart."""
+    """A few bytes at a time are sent, `pace_s` apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class HttpAnswer:
-    """One answer and the way it is sent; `sent` learns whether the client was still there."""
+    """A reply and its delivery. `sent` is told whether the client was still connected."""
 
     status: int
     body: bytes = field(default=b"", repr=False)
@@ -62,7 +62,7 @@ Handler = Callable[[HttpRequest], Awaitable[HttpAnswer]]
 
 
 async def listen(handler: Handler, port: int) -> asyncio.Server:
-    """Listen on the loopback interface only; port 0 picks a free one."""
+    """Listen on the loopback interface only; port 0 picks a free port."""
     loop = asyncio.get_running_loop()
     return await loop.create_server(lambda: _Connection(handler), "127.0.0.1", port, backlog=512)
 
@@ -123,13 +123,17 @@ class _Connection(asyncio.Protocol):
         self._next_request()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Answer a fault of our own with 500, so that no client waits for it for ever."""
+        """Send 500 after an error of the emulator itself, so that no client waits for a
+        reply.
+        """
         if not task.cancelled() and (exc := task.exception()) is not None:
             logger.error("the emulator itself failed: %s", type(exc).__name__)
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR)
 
     async def _deliver(self, answer: HttpAnswer) -> None:
-        """Send an answer; `sent` comes first, so that who has read it finds it in the log."""
+        """Send a reply. `sent` runs first, so that a client that has read the reply finds it in the
+        log.
+        """
         whole = _head(answer) + answer.body
         if self._gone or answer.delivery is Delivery.HANG:
             answer.sent(False)

@@ -1,7 +1,7 @@
-"""How long the emulated service takes for a call.
+"""The latency of an emulated call.
 
-Imports nothing of the project. Draws are seeded by what is asked, never by the order of arrival,
-so that a run with other workers or limits meets the same latencies.
+Random draws are seeded by the content, never by the order of arrival. So a run with other workers
+or limits has the same latencies.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ _FORM = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Latency:
-    """Seconds of a call: fixed, or lognormal around a median; for each own page, or for a call.
+    """Seconds of a call: fixed, or lognormal around a median; per own page or per call.
 
-    A part of the calls stalls for longer, whatever their pages.
+    A share of the calls stalls for longer, whatever their number of pages.
     """
 
     median_s: float = 0.0
     sigma: float = 0.0
     per_page: bool = True
     stalled: float = 0.0
-    """Part of the calls that stall, 0 to 1."""
+    """Share of the calls that stall, from 0 to 1."""
     stall_s: float = 0.0
-    """Median seconds of a stall, on top of the rest."""
+    """Median seconds of a stall, added to the other latency."""
     by_place: Mapping[str, float] = field(default_factory=dict)
-    """Seconds of particular items, which replace the rest. Keys, most particular first:
+    """Seconds of particular items, instead of the computed latency. Keys, most specific first:
     `entities 3:120` (kind, page and offset of the first own slice), `3:120`, `entities 3`, `3`,
-    `#5` (the fifth item that was asked for)."""
+    `#5` (the fifth item in order of first call).
+    """
 
     def of(self, *, kind: str, page: int, start: int, item: int, pages: int, seed: str) -> float:
         """Return the seconds of one call."""
@@ -51,7 +52,7 @@ class Latency:
         return drawn
 
     def scaled(self, factor: float) -> Latency:
-        """Return the same with all its seconds times `factor`."""
+        """Return the same latency with all its seconds times `factor`."""
         return replace(
             self,
             median_s=self.median_s * factor,
@@ -64,16 +65,16 @@ class Latency:
 
 
 def read_latency(text: str, by_place: Mapping[str, float] | None = None) -> Latency:
-    """Read `0.2`, `2/call` or `lognormal:0.2,0.5/page`; seconds, each own page by default.
+    """Parse `0.2`, `2/call` or `lognormal:0.2,0.5/page`: seconds, per own page by default.
 
-    `+stall:0.01,45` behind it has one call in a hundred stall for about 45 s. Raises ValueError for
-    any other form.
+    With the suffix `+stall:0.01,45` one call in a hundred stalls for about 45 s. Raises ValueError
+    for any other form.
     """
     found = _FORM.match(text)
     if found is None:
         raise ValueError(
-            f"not a latency: {text!r}; write 0.2, 2/call or lognormal:0.2,0.5, and +stall:0.01,45"
-            " behind it where some calls stall"
+            f"not a latency: {text!r}; write 0.2, 2/call or lognormal:0.2,0.5; append"
+            " +stall:0.01,45 if some calls stall"
         )
     return Latency(
         median_s=float(found["median"] or found["fixed"]),

@@ -1,7 +1,8 @@
-"""The quotas of the emulated project: requests and input tokens a window, requests a day, spend.
+"""The quotas of the emulated project: requests and input tokens per window, requests per day,
+spend.
 
-May import `bodies` and `clock`. One instance counts for all clients. Requests and tokens count for
-each model, spend for the project, as with the service; a refused call counts nowhere.
+One instance counts the calls of all clients. As in the service, requests and tokens count per
+model, spend counts per project, and a refused call does not count.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gemini_emulator.api_bodies import (
 from gemini_emulator.clock import PacificClock
 
 SPEND_WINDOWS = 10
-"""The spend limit rolls over ten minutes, so over ten windows."""
+"""The spend limit covers ten minutes, that is ten windows."""
 INPUT_USD_PER_M = 0.10
 OUTPUT_USD_PER_M = 0.40
 """US dollars per million tokens: the defaults of `GEMINI_PRICE_*`."""
@@ -37,7 +38,7 @@ class Refusal:
 
 @dataclass
 class _Use:
-    """What one model has used."""
+    """The usage of one model."""
 
     calls: deque[tuple[float, int]] = field(default_factory=deque)
     tokens: int = 0
@@ -47,7 +48,7 @@ class _Use:
 
 @dataclass(kw_only=True)
 class Limits:
-    """Exact sliding windows over admitted calls; a limit of 0 is none."""
+    """Exact sliding windows over admitted calls; a limit of 0 means no limit."""
 
     rpm: int = 0
     tpm: int = 0
@@ -62,7 +63,7 @@ class Limits:
         """Count a call at `now` (seconds, monotonic) with its input tokens, or refuse it."""
         use = self._use(now, model)
         if self.rpd and use.today >= self.rpd:
-            # The service hints at seconds here, though only midnight helps.
+            # The service hints at seconds here, although the quota resets only at midnight.
             return Refusal(quotas=(day_requests(self.rpd),), retry_after_s=5.0, outcome="limit-rpd")
         if self.spend_usd and self.spent_usd(now) >= self.spend_usd:
             freed_by = self._spend_frees_at()
@@ -79,17 +80,19 @@ class Limits:
         return None
 
     def answered(self, now: float, output_tokens: int) -> None:
-        """Count what an answer costs; unlike input it is known only when it is written."""
+        """Count the cost of a reply's output, which is known only when the reply is
+        written.
+        """
         self._pay(now, output_tokens * OUTPUT_USD_PER_M)
 
     def spent_usd(self, now: float) -> float:
-        """Return what was spent in the last ten windows."""
+        """Return the US dollars spent in the last ten windows."""
         while self._spent and self._spent[0][0] <= now - SPEND_WINDOWS * self.window_s:
             self._spent.popleft()
         return sum(usd for _, usd in self._spent)
 
     def used(self, now: float) -> dict[str, dict[str, int]]:
-        """Return what each model has used of its window and day."""
+        """Return each model's usage of its window and day."""
         uses = {model: self._use(now, model) for model in list(self._models)}
         return {
             model: {"requests": len(use.calls), "input_tokens": use.tokens, "today": use.today}
@@ -110,7 +113,7 @@ class Limits:
         return use
 
     def _spend_frees_at(self) -> float:
-        """When the payment was made whose leaving brings the spend below its limit."""
+        """Return the time of the payment whose expiry brings the spend below its limit."""
         held = sum(usd for _, usd in self._spent)
         for at, usd in self._spent:
             held -= usd
@@ -126,7 +129,7 @@ class Limits:
 
 
 def _room_at(use: _Use, tokens: int, limit: int) -> float:
-    """When the call was made whose leaving gives `tokens` room."""
+    """Return the time of the call whose expiry makes room for `tokens`."""
     held = use.tokens
     for at, used in use.calls:
         held -= used

@@ -1,7 +1,6 @@
-"""The emulator in a process of its own, for tests and benchmarks.
+"""The emulator in its own process, for tests and benchmarks.
 
-May import `requestlog` and `scenario`. A process of its own, since clients that share its
-interpreter would measure each other.
+In one interpreter, the clients would measure the emulator's share of the CPU.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Emulator:
-    """Start an emulator, give its `url` and its `log()`, and end it.
+    """Start an emulator, provide its `url` and `log()`, and stop it.
 
-    `scenario` is a ready one's name, a file, or its content; it takes the place of latency, quotas,
-    timeline and faults. `scale` shrinks all its seconds.
+    `scenario` is the name of a ready scenario, a file, or a scenario's content. It replaces
+    latency, quotas, timeline and faults. `scale` multiplies all its seconds.
 
     >>> with Emulator(latency="0.2", faults=[{"fault": "503", "number": "1-5"}]) as gemini:
     ...     provider = GeminiProvider(api_key="test", base_url=gemini.url, model=MODEL)
@@ -89,7 +88,7 @@ class Emulator:
         self.url = self._process.stdout.readline().strip()
         if not self.url.startswith("http://"):
             self.__exit__(None, None, None)
-            raise RuntimeError("the emulator did not start; its own message is on stderr")
+            raise RuntimeError("the emulator did not start; its error message is on stderr")
         return self
 
     def __exit__(
@@ -104,11 +103,11 @@ class Emulator:
         self._folder.cleanup()
 
     def advance_clock(self, seconds: float) -> None:
-        """Put the clock by which the day's quota ends forward."""
+        """Advance the clock by which the day quota ends."""
         self._control("POST", "/emulator/clock", {"advance_s": seconds})
 
     def state(self) -> dict[str, Any]:
-        """Return the Pacific time that it is there, and what is used of the quotas."""
+        """Return the emulator's Pacific time and the usage of the quotas."""
         return self._control("GET", "/emulator/state")
 
     def _control(self, method: str, path: str, body: object = None) -> dict[str, Any]:
@@ -121,7 +120,7 @@ class Emulator:
             connection.close()
 
     def log(self) -> list[LogLine]:
-        """Return what was asked so far, in the order in which the answers left."""
+        """Return all requests so far, in the order in which their replies were sent."""
         return read_log(self._log) if self._process.returncode is None else self._lines
 
 

@@ -1,8 +1,8 @@
-"""The proof, from the log and what was recorded, that nothing was lost, doubled or swapped.
+"""The proof, from the log and the recorded rows, that no item was lost, doubled or swapped.
 
-May import `requestlog`. Pure: the caller reads the database. Every item has exactly one accepted
-call, which the log knows under the same item token; every other success of the log is a reply that
-came too late, or is matched to a call that was given up, or to a worker that was killed.
+The functions are pure; the caller reads the database. Every item has exactly one accepted call, and
+the log has this call under the same item token. Every other success in the log matches a late
+reply, an abandoned call, or a killed worker.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from dataclasses import dataclass, field
 from gemini_emulator.request_log import LogLine
 
 GOOD = frozenset({"ok", "fenced", "slow", "late", "trickle"})
-"""Outcomes of the log that are an answer which can be used."""
+"""Outcomes in the log that are usable replies."""
 GIVEN_UP = {"API_TIMEOUT": "a timeout", "CANCELLED": "a step that stopped"}
-"""Outcomes of calls whose answer nobody waited for."""
+"""Outcomes of calls whose caller no longer waited for the reply."""
 SET_ASIDE = frozenset({"LATE", "OK"})
-"""Outcomes of good replies that were recorded and not accepted: too late, or part of a split."""
+"""Outcomes of good replies that were recorded but not accepted: too late, or part of a
+split.
+"""
 SLACK_S = 1.0
-"""A call's start is reckoned back from the moment when its end was recorded."""
+"""Tolerance in seconds: a call's start is computed back from the time when its end was
+recorded.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +32,9 @@ class RecordedCall:
     """One row of `provider_calls`."""
 
     token: str
-    """Of its batch or chunk."""
+    """The token of the call's batch or chunk."""
     run: str
-    """Its session and pass: those of one run are made by one worker at a time."""
+    """The call's session and pass. One worker at a time makes the calls of a run."""
     accepted: bool
     outcome: str
     response_id: str
@@ -49,25 +53,27 @@ class RecordedItem:
     first_page: int
     last_page: int
     ended_early: bool = False
-    """Its job crashed for good or was cancelled, so that nobody asked for it again."""
+    """The item's job crashed for good or was cancelled, so the item was not requested
+    again.
+    """
 
 
 @dataclass(kw_only=True)
 class Proof:
-    """What was counted, and what is wrong: one line for each finding."""
+    """The counts and the findings, one line per finding."""
 
     counts: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, object]:
-        """Return it for JSON."""
+        """Return the proof as JSON values."""
         return {"counts": dict(self.counts), "findings": self.findings}
 
 
 def prove(
     lines: Iterable[LogLine], items: Sequence[RecordedItem], calls: Sequence[RecordedCall]
 ) -> Proof:
-    """Compare a log with the rows of the records that it tells of."""
+    """Compare a log with the rows of the records in the log."""
     proof = Proof()
     asked = [line for line in lines if line.route == "generateContent" and line.item_token]
     known = {item.token: item for item in items}
@@ -101,7 +107,7 @@ def _judge_log(asked: Sequence[LogLine], known: Mapping[str, object], proof: Pro
         proof.findings.append(f"unknown: item {token} of the log is not in this database")
     ids = Counter(line.response_id for line in asked if line.status == 200)
     proof.findings += [
-        f"doubled: response {i} is twice in the log" for i, n in ids.items() if n > 1
+        f"doubled: response {i} occurs twice in the log" for i, n in ids.items() if n > 1
     ]
 
 
@@ -135,7 +141,7 @@ def _judge_item(
             )
         elif call.accepted and not _is_good(line):
             proof.findings.append(
-                f"spoilt: item {item.token} accepted a reply that was {line.outcome}"
+                f"spoilt: item {item.token} accepted a reply with the outcome {line.outcome}"
             )
         elif line.pages and not (
             item.first_page <= line.pages[0] and line.pages[-1] <= item.last_page
@@ -154,14 +160,14 @@ def _judge_rest(
     served: Mapping[str, LogLine],
     proof: Proof,
 ) -> None:
-    """Match each good reply that was not accepted to what became of it."""
+    """Match each good but unaccepted reply to its fate."""
     recorded = {call.response_id: call for call in calls if call.response_id}
     given_up = [call for call in calls if call.outcome in GIVEN_UP and not call.response_id]
     for line in sorted(successes, key=lambda line: line.time):
         unheard = next((call for call in given_up if _overlaps(call, line)), None)
         told = recorded.get(line.response_id)
         if unheard is not None:
-            # The late reply of a written-off call, if it came, is recorded beside the timeout.
+            # The late reply of an abandoned call, if it arrived, is recorded beside the timeout.
             given_up.remove(unheard)
             proof.counts[f"replies matched to {GIVEN_UP[unheard.outcome]}"] += 1
         elif told is not None and told.outcome in SET_ASIDE:
@@ -169,14 +175,14 @@ def _judge_rest(
         elif told is not None:
             proof.findings.append(
                 f"refused: item {item.token} was given response {line.response_id} (call"
-                f" {line.number}), which was good, and recorded it as {told.outcome}"
+                f" {line.number}), a good reply, and recorded it as {told.outcome}"
             )
         elif _was_killed(line, item, calls, by_run, served):
             proof.counts["replies matched to a killed worker"] += 1
         else:
             proof.findings.append(
                 f"lost: item {item.token} was given response {line.response_id} (call"
-                f" {line.number}), and there is no timeout and no killed worker that it went to"
+                f" {line.number}), which no timeout and no killed worker explains"
             )
 
 
@@ -192,11 +198,11 @@ def _was_killed(
     by_run: Mapping[str, Sequence[RecordedCall]],
     served: Mapping[str, LogLine],
 ) -> bool:
-    """Tell whether the worker that made the call gave way to another before it recorded it.
+    """Tell whether the worker that made the call was replaced before it could record the call.
 
-    Then the item was asked for again under a later lease than any call of its run that began before
-    this one. Where the log knows a call, its own clock orders the two: a job can be back at work
-    within a few hundredths of a second.
+    In this case the item was requested again under a later lease than every call of its run that
+    began earlier. If the log contains a call, the log's clock orders the two calls: a job can
+    resume within a few hundredths of a second.
     """
 
     def is_later(call: RecordedCall) -> bool:

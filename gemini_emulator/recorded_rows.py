@@ -1,7 +1,7 @@
-"""The rows that a log of the emulator is proved against.
+"""The database rows that prove a log of the emulator.
 
-Imports models and the emulator's `proof`; reads only. Of each record that the log tells of, all
-batches, chunks and calls are read, so that one that never reached the emulator is missed too.
+The module only reads. For each record in the log it reads all batches, chunks and calls. So an item
+that never reached the emulator is noticed too.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from pipeline.models import Batch, Chunk, Job, ProviderCall, Session
 
 
 class Part(NamedTuple):
-    """What a call was about."""
+    """The subject of a call: its row, its part of a split, and its pages."""
 
     row: UUID
     name: str
     pages: tuple[int, int]
 
 
-NOBODY = UUID(int=0)
+NO_ROW = UUID(int=0)
 AT_ONCE = 5_000
-"""Ids in one statement."""
+"""Ids per SQL statement, so that a long log stays within the limit of parameters."""
 
 
 def prove_log(lines: Sequence[LogLine]) -> Proof:
@@ -59,7 +59,9 @@ def prove_log(lines: Sequence[LogLine]) -> Proof:
 def _with_parts(
     items: Sequence[RecordedItem], calls: Sequence[tuple[RecordedCall, Part]]
 ) -> Iterator[RecordedItem]:
-    """Put the parts of a row whose pages were halved beside it; then they have its replies."""
+    """Yield the items, and the parts of each item that was split; a part has its own
+    replies.
+    """
     by_row: dict[str, list[tuple[RecordedCall, Part]]] = defaultdict(list)
     for call, part in calls:
         by_row[part.row.hex].append((call, part))
@@ -110,7 +112,7 @@ def _calls(sessions: Sequence[UUID]) -> Iterator[tuple[RecordedCall, Part]]:
     rows = ProviderCall.objects.filter(processing_session__in=sessions, provider="gemini")
     for call in rows.exclude(batch=None, chunk=None).iterator():
         began = call.started_at.timestamp()
-        item = call.batch_id or call.chunk_id or NOBODY
+        item = call.batch_id or call.chunk_id or NO_ROW
         recorded = RecordedCall(
             token=token_of(item, call.part),
             run=f"{call.processing_session_id} {call.step}",

@@ -1,6 +1,6 @@
-"""The emulator's log: one JSON line for each request; it can prove a loss or a duplicate.
+"""The emulator's log: one JSON line per request, from which losses and duplicates can be proved.
 
-Imports nothing of the project. A line holds tokens, counts and times, never text of a document.
+A line contains tokens, counts and times, never text of a document.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from typing import IO
 
 @dataclass(frozen=True, kw_only=True)
 class LogLine:
-    """One request as the service saw it, written when its answer left (a hang: when it came)."""
+    """One request as the service saw it, written when its reply left (a hang: when it
+    arrived).
+    """
 
     time: float
     """Unix time of arrival."""
     number: int
-    """Of the call, from 1; 0 for a request that asks no model for anything."""
+    """The number of the call, from 1; 0 for a request that does not reach the model."""
     route: str
     """`generateContent`, `embedContent`, `batchEmbedContents`, `countTokens`, or `other`."""
     item_token: str
     kind: str
     attempt: int
-    """Which call of its item, from 1."""
+    """The attempt number of the item, from 1."""
     pages: list[int]
-    """The pages of its own, 1-based."""
+    """The call's own pages, 1-based."""
     outcome: str
     """`ok`, the name of a fault, `limit-rpm`, `limit-tpm`, `limit-rpd`, `limit-spend`,
     `server-timeout`, `bad-request`."""
@@ -36,17 +38,17 @@ class LogLine:
     input_tokens: int
     output_tokens: int
     drawn_s: float
-    """The latency that was drawn or given for it; 0 for a fault that is told at once."""
+    """The drawn or configured latency in seconds; 0 for a fault that replies at once."""
     latency_s: float
-    """From arrival to the answer, as measured."""
+    """Measured seconds from arrival to reply."""
     delivered: bool
-    """The client was still there and the whole answer was sent."""
+    """The client was still connected, and the whole reply was sent."""
     attached_pages: int = 0
-    """Pages of the documents and images that came inline."""
+    """Pages of the documents and images in the request."""
 
 
 class RequestLog:
-    """Appends lines to a file; whole lines, at once, so that a reader may come at any time."""
+    """Appends whole lines to a file at once, so that a reader may read at any time."""
 
     def __init__(self, path: Path | None) -> None:
         self._file: IO[bytes] | None = path.open("ab", buffering=0) if path else None
@@ -63,7 +65,7 @@ class RequestLog:
 
 
 def read_log(path: Path) -> list[LogLine]:
-    """Read a log, in the order in which the answers left."""
+    """Read a log; the lines are in the order in which the replies left."""
     names = {f.name for f in fields(LogLine)}
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [LogLine(**{k: v for k, v in json.loads(line).items() if k in names}) for line in lines]

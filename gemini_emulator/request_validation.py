@@ -1,7 +1,6 @@
-"""What a request to the API asks for, and whether the service would take it at all.
+"""Parse a request to the API, and refuse a request that the service would refuse.
 
-May import `attached`, `bodies` and `http`. Field names are taken as `camelCase`, `snake_case` or a
-mixture, as the service takes them.
+Field names may be `camelCase`, `snake_case` or a mixture, as in the service.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from pipeline.providers.prompts import estimate_tokens
 SHORTEST_DEADLINE_S = 10
 INPUT_TOKEN_LIMIT = 1_048_576
 LARGEST_INLINE_BYTES = 50 * 1024 * 1024
-"""Of the documents and images of a request, decoded."""
+"""Limit for the decoded documents and images of a request."""
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer, not a fault of ours
+class Refused(Exception):  # noqa: N818 - a reply of the service, not a fault of this program
     """The request is refused before a model sees it."""
 
     def __init__(self, status: int, name: str, message: str, *details: object) -> None:
@@ -35,12 +34,12 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not a fault of ours
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """What a request shows to the model."""
+    """The content that a request shows to the model."""
 
     text: str = field(default="", repr=False)
     inlines: tuple[Inline, ...] = ()
     problem: str = ""
-    """Why the service would refuse it, in its own words."""
+    """Why the service would refuse the content, in the service's own words."""
 
     def modalities(self, model: str) -> dict[str, int]:
         """Return the input tokens by modality."""
@@ -51,7 +50,7 @@ class Input:
 
     @property
     def pages(self) -> int:
-        """How many pages came inline."""
+        """The number of pages inside the request."""
         return sum(part.pages for part in self.inlines)
 
 
@@ -86,7 +85,7 @@ def check_deadline(request: HttpRequest) -> None:
 
 
 def read_json(body: bytes) -> dict[str, Any]:
-    """Read a body that must be an object; its own fields get plain names."""
+    """Parse a body that must be an object, and normalize its field names."""
     try:
         content = json.loads(body)
     except ValueError:
@@ -97,19 +96,19 @@ def read_json(body: bytes) -> dict[str, Any]:
 
 
 def plain(fields: object) -> dict[str, Any]:
-    """Return an object's fields as `maxoutputtokens`, however they were written."""
+    """Return an object's fields with normalized names such as `maxoutputtokens`."""
     if not isinstance(fields, dict):
         return {}
     return {name.replace("_", "").lower(): value for name, value in fields.items()}
 
 
 def config_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the generation config with plain names."""
+    """Return the generation config with normalized names."""
     return plain(content.get("generationconfig"))
 
 
 def thinks(thinking: object) -> bool:
-    """Tell whether more than the least thinking is asked for."""
+    """Tell whether the request asks for more than the least thinking."""
     asked = plain(thinking)
     level = str(asked.get("thinkinglevel", "")).upper()
     return level not in {"", "MINIMAL"} or bool(asked.get("thinkingbudget"))
@@ -133,7 +132,7 @@ def input_of(content: Mapping[str, Any]) -> Input:
 
 
 def check_input(shown: Input, tokens: int) -> None:
-    """Refuse what cannot be read, and what is too long."""
+    """Refuse unreadable input, and input with too many tokens."""
     if shown.problem:
         raise Refused(400, "INVALID_ARGUMENT", shown.problem)
     if tokens > INPUT_TOKEN_LIMIT:
@@ -161,7 +160,8 @@ def _listed(value: object) -> list[Any]:
 def _inline(part: Mapping[str, Any]) -> Inline:
     written = str(part.get("data", "")).replace("-", "+").replace("_", "/")
     try:
-        # The client writes URL-safe base64, the documentation shows the other; both are taken.
+        # The client writes URL-safe base64, the documentation shows standard base64; both are
+        # accepted.
         content = base64.b64decode(written + "=" * (-len(written) % 4), validate=True)
     except binascii.Error:
         raise UnreadableError("Base64 decoding failed.") from None

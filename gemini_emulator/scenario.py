@@ -1,7 +1,7 @@
-"""Scenarios that an operator writes by hand: quotas, latency, a timeline and fault rules, in TOML.
+"""Scenarios that an operator writes in TOML: quotas, latency, a timeline and fault rules.
 
-May import `latency`, `script` and `service`. A name is looked up in `scenarios/`, anything with a
-suffix is a file. See `docs/emulator.md`.
+A plain name refers to a file in `scenarios/`; a name with a suffix is a file. See
+`docs/emulator.md`.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ STATES: dict[str, str] = {
     "truncating": "truncated",
     "garbling": "bad-json",
 }
-"""Words of a timeline -> the fault that stands for them; a fault's own name does as well."""
+"""Words of a timeline → fault. A timeline may also name a fault directly."""
 
 _PHASE = re.compile(
     r"^from (?P<first>\S+)(?: to (?P<last>\S+))?: (?P<state>[\w -]+?)(?:, (?P<part>[\d.]+) ?%)?$"
 )
 _TIME = re.compile(r"^(?:(?P<minutes>[\d.]+)m)?(?:(?P<seconds>[\d.]+)s?)?$")
-_FOR_EVER_S = 1e12
+_UNBOUNDED_S = 1e12
 
 
 class _Quota(BaseModel):
@@ -60,7 +60,7 @@ class Scenario(BaseModel):
 
     title: str
     expect: str
-    """What the operator is to see; printed at the start."""
+    """What the operator should observe; printed at the start."""
     seed: int = 1
     clock: str = ""
     """Pacific time at the start."""
@@ -88,7 +88,9 @@ class Scenario(BaseModel):
         return [*map(read_phase, self.timeline), *self.fault]
 
     def options(self, *, scale: float = 1.0, **changed: Any) -> Options:
-        """Return how the service behaves, all seconds times `scale`; `changed` replaces fields."""
+        """Return the service's options with all seconds times `scale`; `changed` replaces
+        fields.
+        """
         options = Options(
             rpm=self.quota.rpm,
             tpm=self.quota.tpm,
@@ -104,7 +106,7 @@ class Scenario(BaseModel):
 
 
 def read_phase(text: str) -> Rule:
-    """Read `from 30s to 90s: down`, `from 2m: 429, 50%`.
+    """Parse a phase such as `from 30s to 90s: down` or `from 2m: 429, 50%`.
 
     Raises ValueError for any other form.
     """
@@ -114,14 +116,14 @@ def read_phase(text: str) -> Rule:
     fault = STATES.get(found["state"], found["state"])
     if fault not in FAULTS:
         known = ", ".join([*STATES, *FAULTS])
-        raise ValueError(f"no such state: {found['state']}; known are {known}")
-    last = _FOR_EVER_S if found["last"] is None else _seconds(found["last"])
+        raise ValueError(f"no such state: {found['state']}; known states: {known}")
+    last = _UNBOUNDED_S if found["last"] is None else _seconds(found["last"])
     part = 1.0 if found["part"] is None else float(found["part"]) / 100
     return Rule(fault=fault, window=(_seconds(found["first"]), last), probability=part)
 
 
 def read_scenario(document: Mapping[str, Any]) -> Scenario:
-    """Check a scenario that has been read; raises ValueError with every mistake on one line."""
+    """Check a parsed scenario. Raises ValueError with all mistakes on one line."""
     try:
         return Scenario.model_validate(document)
     except ValidationError as exc:
@@ -129,14 +131,14 @@ def read_scenario(document: Mapping[str, Any]) -> Scenario:
 
 
 def load_scenario(name: str | Path) -> Scenario:
-    """Read a scenario by its name in the folder of ready ones, or from a file.
+    """Read a ready scenario by its name, or a scenario file.
 
-    Raises ValueError where there is none of that name, or the file is wrong, and OSError.
+    Raises ValueError for an unknown name or a wrong file, and OSError.
     """
     path = Path(name)
     if not path.suffix:
         if str(name) not in ready():
-            raise ValueError(f"no such scenario: {name}; ready are {', '.join(ready())}")
+            raise ValueError(f"no such scenario: {name}; ready scenarios: {', '.join(ready())}")
         path = FOLDER / f"{name}.toml"
     return read_scenario(tomllib.loads(path.read_text(encoding="utf-8")))
 

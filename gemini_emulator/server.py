@@ -1,7 +1,6 @@
-"""Runs the emulator until it is told to stop; prints its address on the first line.
+"""Run the emulator until it is stopped; print its address on the first line.
 
-May import `http` and `service`. SIGTERM, Ctrl-C or the end of standard input (where a parent asked
-for that) ends it and leaves a whole log.
+SIGTERM, Ctrl-C or (on request) the end of standard input stops it and leaves a complete log.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from gemini_emulator.service import Options, Service
 def serve(
     options: Options, *, port: int, announce: Callable[[str], None], until_stdin_ends: bool = False
 ) -> None:
-    """Serve on 127.0.0.1; `announce` gets the URL once connections are accepted."""
+    """Serve on 127.0.0.1; `announce` receives the URL once connections are accepted."""
     asyncio.run(_serve(options, port, announce, until_stdin_ends))
 
 

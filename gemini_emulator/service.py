@@ -1,7 +1,7 @@
-"""The emulated Gemini service: from a request to an answer, a delay and a line in the log.
+"""The emulated Gemini service: turn a request into a reply, a delay and a log line.
 
-May import everything of this package. All state (quotas, attempts, the script) is of one process
-and one loop, so that it counts over all clients without a lock.
+One process and one loop own all state (quotas, attempts, the script). So the service counts all
+clients without a lock.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from pipeline.providers.prompts import estimate_tokens
 _ROUTE = re.compile(r"^/(?:v1|v1beta)/models/(gemini-[\w.-]+)(?::(\w+))?(?:\?.*)?$")
 _VERBS = ("generateContent", "countTokens", "embedContent", "batchEmbedContents")
 _READERS = 2
-"""Attached documents that are read at once; each is read in a process of its own."""
+"""Attached documents that are read at once; each is read in its own process."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How the service behaves; a limit of 0 is none."""
+    """The service's configuration; a limit of 0 means no limit."""
 
     rpm: int = 0
     tpm: int = 0
@@ -61,7 +61,7 @@ class Options:
     spend_usd: float = 0.0
     window_s: float = 60.0
     clock: str = ""
-    """Pacific time that it is at the start; empty for the real one."""
+    """Pacific time at the start; "" for the real time."""
     latency: Latency = field(default_factory=Latency)
     rules: Sequence[Rule] = ()
     seed: int = 1
@@ -91,7 +91,8 @@ class Service:
         self._register = Register(options.seed)
         self._pages = Pages()
         self._answers = Answers(options.answers)
-        # One thread: the engine is bound by the interpreter's lock, the loop must not wait for it.
+        # One thread: Python's interpreter lock serializes the engine anyway, and the loop must not
+        # wait.
         self._thinker = ThreadPoolExecutor(max_workers=1)
         self._readers = ThreadPoolExecutor(max_workers=_READERS)
         self._thinker.submit(self._answers.warm)
@@ -126,12 +127,12 @@ class Service:
         self._log.close()
 
     def _told(self, route: str, body: bytes, *, line: LogLine | None = None) -> HttpAnswer:
-        """Answer what needs no model, and log it."""
+        """Return a reply that needs no model, and log it."""
         self._log.write(line := line or bare_line(route, status=200, outcome="ok"))
         return HttpAnswer(status=line.status, body=body)
 
     def _control(self, request: HttpRequest) -> HttpAnswer:
-        """Show how the rehearsal stands; put the day's clock forward. No part of the API."""
+        """Show the state of the rehearsal, or advance the day's clock. Not part of the API."""
         now = time.monotonic()
         if request.path == "/emulator/clock" and request.method == "POST":
             try:
@@ -167,7 +168,7 @@ class Service:
     async def _embed(
         self, model: str, request: HttpRequest, route: str, content: Mapping[str, Any]
     ) -> HttpAnswer:
-        """Answer with vectors; of the faults, those that answer only change how this is sent."""
+        """Reply with vectors. An answering fault changes only the delivery of the reply."""
         wanted = [content] if route == "embedContent" else content.get("requests") or []
         requests = [plain(one) for one in wanted]
         texts = [input_of(one).text for one in requests]
@@ -233,7 +234,7 @@ class Service:
         return await self._leave(asked, rule, _capped(draft, asked.max_output_tokens))
 
     async def _leave(self, asked: Asked, rule: Rule | None, draft: Draft) -> HttpAnswer:
-        """Let the latency pass, then answer; 504 where the client's timeout comes first."""
+        """Wait for the latency, then reply; reply 504 if the client's timeout ends first."""
         latency, setting = self._latency(asked), self._setting(asked, rule)
         if rule is None or rule.fault != "trickle":
             latency += draft.extra_delay_s + (setting.delay_s or 0.0)
@@ -356,7 +357,7 @@ def _dimensions(request: Mapping[str, Any]) -> int:
 
 
 def _capped(draft: Draft, most: int) -> Draft:
-    """Cut the text at the output cap, as the service does."""
+    """Cut the text at the output limit, like the service."""
     if draft.text is None or draft.full_output or estimate_tokens(draft.text) <= most:
         return draft
     return replace(draft, text=draft.text[: most * 4 - 1], finish_reason="MAX_TOKENS")

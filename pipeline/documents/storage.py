@@ -1,6 +1,6 @@
 """The bytes of records: written once under a server-made name, read through a local path.
 
-Imports Django's storage, so that the same code serves a folder and an S3-compatible store.
+Django's storage API serves a local folder and an S3-compatible store with the same code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 _BLOCK = 1 << 20
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""The disk, the owner's quota, or what a process may write to a file, is used up."""
+"""Errors of a full disk, an exhausted disk quota, or a file size limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Stored:
 def store(source: BinaryIO) -> Stored:
     """Copy a stream into the store and hash it.
 
-    Raises PipelineError STORAGE_FULL where there is no room; nothing is left behind then.
+    Raises PipelineError STORAGE_FULL if there is no room, and then leaves nothing behind.
     """
     digest, size = hashlib.sha256(), 0
     while block := source.read(_BLOCK):
@@ -62,7 +62,7 @@ def store(source: BinaryIO) -> Stored:
 
 
 def discard(key: str) -> None:
-    """Delete bytes that no record names; what cannot be deleted is logged, never raised."""
+    """Delete bytes that no record names. A failure is logged and never raised."""
     try:
         default_storage.delete(key)
     except OSError as error:
@@ -71,13 +71,14 @@ def discard(key: str) -> None:
 
 @contextmanager
 def local_path(key: str) -> Iterator[Path]:
-    """Give a path at which the stored bytes can be read for the time of the block."""
+    """Yield a path at which the stored bytes are readable during the block."""
     try:
         path = default_storage.path(key)
     except NotImplementedError:
         folder = settings.FILE_UPLOAD_TEMP_DIR
         with tempfile.NamedTemporaryFile(prefix="medproc-", dir=folder) as copy:
-            # By the lock the sweep of the folder knows it from what a killed process has left.
+            # The lock tells the clean-up of the folder that this copy is in use. A copy without a
+            # lock was left by a killed process.
             fcntl.flock(copy, fcntl.LOCK_EX)
             with default_storage.open(key) as stored:
                 shutil.copyfileobj(stored, copy, _BLOCK)

@@ -1,7 +1,7 @@
-"""The border to whoever reads the pages: one request, one reply, one tree of errors.
+"""The interface between the pipeline and a provider: one request, one reply, one tree of errors.
 
-May import `errors`, `types` and `schemas`. Nothing above this layer knows which provider answers;
-a provider knows nothing of rows, retries or rates.
+The code above this interface does not know which provider answers. A provider knows nothing of
+database rows, retries or rate limits.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pipeline.core.errors import CallDetails
 
 @dataclass(kw_only=True, eq=False)
 class Attachment:
-    """Pages that go beside the prompt, as a document or an image."""
+    """Pages that are sent beside the prompt, as a PDF document or an image."""
 
     media_type: str
     content: bytes = field(repr=False)
-    """PHI; empty once it was released."""
+    """PHI; empty after `release`."""
     on_release: Callable[[], object] = field(default=lambda: None, repr=False)
 
     def release(self) -> None:
-        """Let the bytes go; the provider does so when the call has ended."""
+        """Drop the bytes. The provider calls this when the call has ended."""
         self.content = b""
         self.on_release()
 
@@ -35,20 +35,23 @@ class Request:
     """One call, fully rendered."""
 
     item_token: str
-    """Random per batch; the reply must echo it."""
+    """A random token per batch; the reply must echo the token."""
     prompt: str = field(repr=False)
     """Instructions and pages as text (see `prompts`); PHI."""
     schema: type[BaseModel]
     max_output_tokens: int
     deadline_s: float
-    """Wall clock, scaled; the caller writes the call off at this age."""
+    """Seconds of wall clock, scaled by TIME_SCALE. The caller abandons the call at this age."""
     prompt_version: str
     estimated_input_tokens: int
     attachments: tuple[Attachment, ...] = field(default=(), repr=False)
-    """In the order in which the prompt counts their pages. A request with any is made for one call:
-    `generate` releases them."""
+    """In the order in which the prompt counts the attached pages. `generate` releases the
+    attachments, so a request with attachments serves one call only.
+    """
     on_send: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
-    """Called when the request goes out, in its call thread; a provider without a wire does not."""
+    """Called in the call's thread when the request is sent. A provider without a network never
+    calls it.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,18 +63,18 @@ class Reply:
 
 
 class Provider(Protocol):
-    """Answers requests; called by call threads, several at once."""
+    """Answers requests. Call threads use one provider concurrently."""
 
     name: str
-    """`local` or `gemini`; goes into `provider_calls`."""
+    """`local` or `gemini`; stored in `provider_calls`."""
     model: str
     max_calls: int | None
-    """How many calls at once it gains from; None: as many as it is given."""
+    """How many concurrent calls make the provider faster; None means no bound."""
 
     def generate(self, request: Request) -> Reply:
-        """Answer one request, or raise `CallError` with a code of the taxonomy."""
+        """Answer one request. Raises `CallError` with a code of the taxonomy."""
         ...
 
     def close(self) -> None:
-        """Give up connections; the provider is not used afterwards."""
+        """Close all connections; the provider must not be used afterwards."""
         ...

@@ -1,8 +1,8 @@
-"""From an exception of the SDK or its transport to one code of the taxonomy, in a fixed order.
+"""Map each exception of the SDK or its transport to one code of the taxonomy (requirement 19).
 
-May import `errors` only: exceptions are told by module and name, so that nothing is loaded to read
-them; no message quotes input. ErrorInfo reason, then any day or spend violation, then the status;
-`reading` goes on with block reason, finish reason, text, schema and item token.
+The order is fixed: ErrorInfo reason, then a day or spend violation, then the words of the message,
+then the status. Exceptions are recognized by module and name, so that this module loads no SDK. No
+error message quotes input. `reply_parsing` checks the body of a successful reply.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import Self
 from pipeline.core.errors import CallDetails, CallError, ErrorCode
 
 DISCONNECT_IS_TIMEOUT_S = 55.0
-"""The service drops a call at 60 s; a connection lost after this long was not an outage."""
+"""The service drops a call at 60 s. A connection that breaks after 55 s is therefore a timeout, not
+an outage.
+"""
 
 REASONS: dict[str, ErrorCode] = {
     "API_KEY_INVALID": ErrorCode.API_AUTH,
@@ -41,8 +43,10 @@ REASONS: dict[str, ErrorCode] = {
     "USER_PROJECT_DENIED": ErrorCode.API_AUTH,
     "RESOURCE_QUOTA_EXCEEDED": ErrorCode.QUOTA_EXHAUSTED,
 }
-"""ErrorInfo reasons that decide by themselves. RATE_LIMIT_EXCEEDED is not among them: it also comes
-with a per-day violation, which decides then; without one it is a 429 like any other."""
+"""ErrorInfo reasons that decide alone. RATE_LIMIT_EXCEEDED is missing here on purpose: the service
+sends it with per-day violations too, and then the violation decides. Without a violation the
+reply is an ordinary 429.
+"""
 
 STATUSES: dict[int, ErrorCode] = {
     401: ErrorCode.API_AUTH,
@@ -53,7 +57,7 @@ STATUSES: dict[int, ErrorCode] = {
     499: ErrorCode.API_TIMEOUT,
     504: ErrorCode.API_TIMEOUT,
 }
-"""HTTP statuses that are not simply API_4XX or API_5XX."""
+"""HTTP statuses that do not simply map to API_4XX or API_5XX."""
 
 MESSAGES: tuple[tuple[range, re.Pattern[str], ErrorCode], ...] = tuple(
     (statuses, re.compile(pattern, re.IGNORECASE), code)
@@ -69,7 +73,7 @@ MESSAGES: tuple[tuple[range, re.Pattern[str], ErrorCode], ...] = tuple(
         (range(500, 600), r"deadline expired|deadline exceeded", ErrorCode.API_TIMEOUT),
     )
 )
-"""Where the status says too little, what the service's own words add to it."""
+"""Messages of the service that refine a status."""
 
 TRANSPORT: dict[str, ErrorCode] = {
     "TimeoutException": ErrorCode.API_TIMEOUT,
@@ -80,7 +84,8 @@ TRANSPORT: dict[str, ErrorCode] = {
     "DecodingError": ErrorCode.API_5XX,
     "HTTPError": ErrorCode.API_5XX,
 }
-"""Exceptions of httpx by name, their bases included; the most derived name that is here decides."""
+"""Exceptions of httpx by name, including base classes. The most derived name in this table decides.
+"""
 
 _CUT_OFF = frozenset({"RemoteProtocolError", "ReadError"})
 _TRANSPORT_MODULES = ("httpx2", "httpx", "httpcore2", "httpcore")
@@ -93,26 +98,26 @@ _WORD = re.compile(r"^[A-Za-z][\w.\-/]{0,119}$")
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """What an error of the service says, as far as we read it."""
+    """The fields of a service error that this project uses."""
 
     status: int
     name: str = ""
     """`RESOURCE_EXHAUSTED`, `UNAVAILABLE` …"""
     message: str = ""
-    """The service's words: matched against `MESSAGES`, never passed on."""
+    """The words of the service. They are matched against `MESSAGES` and never passed on."""
     reason: str = ""
-    """Of ErrorInfo."""
+    """The reason of ErrorInfo."""
     quota_ids: tuple[str, ...] = ()
     retry_after_s: float | None = None
 
     @property
     def lasting_quota(self) -> str:
-        """The first quota that outlasts a minute (a day, a month, a spend), or nothing."""
+        """The first quota longer than a minute (a day, a month, a spend limit), or ""."""
         return next((q for q in self.quota_ids if _DAY.search(q) or _SPEND.search(q)), "")
 
     @property
     def code(self) -> ErrorCode:
-        """The code of the taxonomy, in the fixed order."""
+        """The code of the taxonomy, chosen in the fixed order."""
         if self.reason in REASONS:
             return REASONS[self.reason]
         if self.lasting_quota:
@@ -126,9 +131,9 @@ class Failure:
 
 
 class Border:
-    """Turn whatever is raised inside into `error`, and keep nothing of the original.
+    """Turn an exception raised inside into `error`, and keep nothing of the original.
 
-    The holder raises it after the block, so that not even `__context__` leads back to a library's
+    The caller raises `error` after the block, so that not even `__context__` leads to a library's
     text: `with border: return work()`, then `raise border.error`.
     """
 
@@ -149,7 +154,7 @@ class Border:
 
 
 def classify(exc: Exception, *, elapsed_s: float = 0.0) -> CallError:
-    """Return the `CallError` that stands for `exc`; `elapsed_s` is the age of the call."""
+    """Return the `CallError` for `exc`; `elapsed_s` is the age of the call."""
     if isinstance(exc, CallError):
         return exc
     failure = read_failure(exc)
@@ -159,7 +164,7 @@ def classify(exc: Exception, *, elapsed_s: float = 0.0) -> CallError:
     if (code := _transport_code(exc, elapsed_s)) is not None:
         return CallError(f"the connection failed: {kind}", code=code)
     if isinstance(exc, (json.JSONDecodeError, UnicodeDecodeError)):
-        return CallError("the service's answer was not JSON", code=ErrorCode.PARSE_JSON)
+        return CallError("the service's reply was not JSON", code=ErrorCode.PARSE_JSON)
     if isinstance(exc, TimeoutError):
         return CallError("the call timed out", code=ErrorCode.API_TIMEOUT)
     if isinstance(exc, OSError):
@@ -168,12 +173,12 @@ def classify(exc: Exception, *, elapsed_s: float = 0.0) -> CallError:
 
 
 def unreadable(status: int, retry_after: str | None) -> CallError:
-    """Return the error of an answer whose body says nothing, from its status and Retry-After."""
+    """Return the error for a reply with an unreadable body, from its status and Retry-After."""
     return _told(read_error_body(status, None, _seconds(retry_after)))
 
 
 def read_failure(exc: Exception) -> Failure | None:
-    """Read an `APIError` of the SDK (or its like); None for any other exception."""
+    """Read an `APIError` of the SDK (or a similar class); return None for any other exception."""
     status, body = getattr(exc, "code", None), getattr(exc, "details", None)
     if not isinstance(status, int) or not type(exc).__module__.startswith("google.genai"):
         return None
@@ -181,7 +186,7 @@ def read_failure(exc: Exception) -> Failure | None:
 
 
 def read_error_body(status: int, body: object, header_hint_s: float | None = None) -> Failure:
-    """Read an error body: `{"error": {…}}`, flat as of an HTML page, or anything at all."""
+    """Read an error body: `{"error": {…}}`, a flat object from an HTML page, or any other value."""
     if isinstance(body, list) and len(body) == 1:
         body = body[0]
     outer: dict[str, object] = body if isinstance(body, dict) else {}
@@ -216,7 +221,9 @@ def _quota_ids(details: list[dict[str, object]]) -> Iterator[str]:
 def _hint(
     details: list[dict[str, object]], message: str, header_hint_s: float | None
 ) -> float | None:
-    """Seconds to wait: RetryInfo, else a Retry-After of some proxy, else the message."""
+    """Return the seconds to wait: from RetryInfo, else from a proxy's Retry-After, else from the
+    message.
+    """
     for detail in details:
         match detail.get("retryDelay"):
             case str(text) if found := _SECONDS.match(text.strip()):
@@ -266,7 +273,7 @@ def _told(failure: Failure) -> CallError:
 
 
 def _describe(failure: Failure) -> str:
-    """Say what happened in words of ours and of the service's enums."""
+    """Describe the failure in our own words and in enum names of the service."""
     words = [f"HTTP {failure.status}", failure.name, failure.reason, *failure.quota_ids[:2]]
     if failure.retry_after_s is not None:
         words.append(f"retry in {failure.retry_after_s:.1f} s")
@@ -274,7 +281,7 @@ def _describe(failure: Failure) -> str:
 
 
 def _word(value: object) -> str:
-    """Let pass only what looks like a name of the service, never a sentence."""
+    """Return `value` if it looks like an enum name of the service; a sentence becomes ""."""
     return value if isinstance(value, str) and _WORD.match(value) else ""
 
 

@@ -1,7 +1,7 @@
-"""Which provider answers, one for each process.
+"""Choose the provider that answers in this process.
 
-May import `base`, and the providers themselves only when one is asked for: local use must not pay
-the two seconds that google.genai takes to load. The caller gives Django's settings.
+Each provider's module is imported only when the configuration names that provider: a local run must
+not pay the two seconds that google.genai takes to load.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from pipeline.core.types import ProviderModel
 from pipeline.providers.base import Provider
 
 KEYLESS = "emulator"
-"""What stands in for a key where none is set, which the checks allow towards loopback only."""
+"""The key that is sent when no key is configured; the system checks allow this only for loopback
+URLs.
+"""
 
 NAMES: tuple[str, ...] = tuple(sorted(get_args(ProviderName)))
-"""The providers that there are."""
+"""The names of all providers."""
 
 _made: dict[tuple[int, str, str, str], Provider] = {}
 

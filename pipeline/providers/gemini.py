@@ -1,8 +1,8 @@
-"""The Gemini provider; the only importer of google.genai.
+"""The Gemini provider; the only module that imports google.genai.
 
-May import `base`, `classify`, `reading` and `wire_schema`. One client per process, made at its
-first call and never carried across a fork. No retries, no continuation, nothing parsed by the SDK:
-one `generate` is one billed request, and whatever comes back is read here.
+Each process makes its own client at its first call, because a client must not survive a fork. The
+SDK retries nothing, continues nothing and parses nothing. One `generate` is one billed request, and
+`reply_parsing` reads the body.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ from pipeline.providers.reply_parsing import read_reply
 from pipeline.providers.schemas import DiscoveryReply, EntityReply
 
 API_VERSION = "v1beta"
-"""Has the `-latest` aliases and the newest fields, which `v1` lacks."""
+"""Version `v1beta` has the `-latest` aliases and the newest fields, which `v1` lacks."""
 SHORTEST_TIMEOUT_S = 10.0
 """The service answers 400 to a shorter X-Server-Timeout."""
 MAX_CONNECTIONS = 128
-"""More than a step's call threads with as many written off; the SDK's own 100 ran out at 300."""
+"""More than the call threads of a step plus as many abandoned calls. The SDK's default of 100 was
+too small for 300 threads.
+"""
 KEEPALIVE_S = 30.0
 MAX_INLINE_BYTES = 50 * 1024 * 1024
-"""Of the documents and images that one request may carry inline (the API's documentation)."""
+"""Limit for the documents and images that one request carries inline (documentation of the API)."""
 
 THINKING: tuple[tuple[str, wire.ThinkingConfig], ...] = (
     ("gemini-2.5-pro", wire.ThinkingConfig(thinking_budget=128)),
@@ -48,11 +50,11 @@ THINKING: tuple[tuple[str, wire.ThinkingConfig], ...] = (
     ("gemini-3.1-pro", wire.ThinkingConfig(thinking_level=wire.ThinkingLevel.LOW)),
     ("", wire.ThinkingConfig(thinking_level=wire.ThinkingLevel.MINIMAL)),
 )
-"""The least thinking that a family of models accepts; the first prefix that fits decides."""
+"""The least thinking that a family of models accepts. The first prefix that matches applies."""
 
 
 class GeminiProvider:
-    """Answers requests with Gemini; safe for many threads and for processes forked later."""
+    """Answers requests with Gemini. Safe for many threads and for processes that fork later."""
 
     name = "gemini"
     max_calls: int | None = None
@@ -87,11 +89,11 @@ class GeminiProvider:
         return f"GeminiProvider(model={self.model!r}, base_url={self._base_url!r})"
 
     def generate(self, request: Request) -> Reply:
-        """Make one request and read its answer.
+        """Send one request and read its reply.
 
-        Raises `CallError`. Waits for max(10 s, `deadline_s`), which holds for each read and for the
-        whole body: the service works on for 10 s at least, and a reply that comes too late for its
-        caller, who has written it off, still says what it cost.
+        Raises `CallError`. The timeout is max(10 s, `deadline_s`) for each read and for the whole
+        body. The service works for at least 10 s. A reply that arrives after its caller has
+        abandoned the call still reports its cost.
         """
         began = time.monotonic()
         border = Border(lambda: time.monotonic() - began)
@@ -105,7 +107,7 @@ class GeminiProvider:
         raise border.error
 
     def close(self) -> None:
-        """Close this process's client."""
+        """Close the client of this process."""
         with self._own_lock():
             client, self._client = self._client, None
         if client is not None:
@@ -124,7 +126,7 @@ class GeminiProvider:
                 thinking_config=self._thinking,
                 automatic_continuation=False,
                 automatic_function_calling=wire.AutomaticFunctionCallingConfig(disable=True),
-                # The body as it came: the SDK reads blocked, cut and fenced replies as None.
+                # Ask for the raw body: the SDK reads blocked, truncated and fenced replies as None.
                 should_return_http_response=True,
                 http_options=wire.HttpOptions(
                     timeout=math.ceil(wait_s * 1000),
@@ -140,7 +142,7 @@ class GeminiProvider:
         size = sum(len(attachment.content) for attachment in request.attachments)
         if size > self._max_inline_bytes:
             raise CallError(
-                f"the attached pages have {size:,} bytes, {self._max_inline_bytes:,} are allowed",
+                f"the attached pages have {size:,} bytes; the limit is {self._max_inline_bytes:,}",
                 code=ErrorCode.CONTEXT_TOO_LARGE,
             )
         attached = [
@@ -150,7 +152,9 @@ class GeminiProvider:
         return wire.Content(role="user", parts=[*attached, wire.Part(text=request.prompt)])
 
     def _own_client(self) -> genai.Client:
-        """Return this process's client; one made before a fork would swap replies (measured)."""
+        """Return the client of this process. A client made before a fork would swap replies between
+        processes (measured).
+        """
         with self._own_lock():
             if self._client is None:
                 self._client = self._new_client()
@@ -159,11 +163,12 @@ class GeminiProvider:
     def _own_lock(self) -> threading.Lock:
         pid = os.getpid()
         if self._pid != pid:
-            # The lock may have been held by a thread that did not survive the fork. Right after
-            # it only one thread lives, and a second one here would at worst make a spare client.
+            # A thread that did not survive the fork may have held the lock. Right after a fork only
+            # one thread lives. A second thread here would at worst make a spare client.
             self._lock = threading.Lock()
             if self._client is not None:
-                # Kept, since closing it would end TLS sessions that are the parent's.
+                # Keep the inherited client: closing it would end TLS sessions that belong to the
+                # parent.
                 self._inherited.append(self._client)
             self._client, self._pid = None, pid
         return self._lock
@@ -189,17 +194,17 @@ class GeminiProvider:
                     "transport": self._transport,
                     "verify": _tls(),
                 },
-                # The SDK makes its asynchronous clients too; `ssl` is what it gives to aiohttp.
+                # The SDK also makes its asynchronous clients; it passes `ssl` on to aiohttp.
                 async_client_args={"verify": _tls(), "ssl": _tls()},
             ),
         )
 
 
 def warm_up() -> None:
-    """Do everything once that a first call would do, in memory; leaves no client behind.
+    """Do all one-time work of a first call in memory; leave no client behind.
 
     A first call costs 0.2 s of CPU (measured): the SDK builds its models when they are first used,
-    and TLS loads its certificates. A process that forks workers pays that once, before the fork.
+    and TLS loads its certificates. A process that forks workers pays this once, before the fork.
     """
     provider = GeminiProvider(
         api_key="none",
@@ -225,8 +230,8 @@ def warm_up() -> None:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    # As the SDK would make it for each client, but once, and safe to carry over a fork: a context
-    # holds certificates, not connections.
+    # The same context that the SDK would make for each client, made once. A context holds
+    # certificates, not connections, so a fork may inherit it.
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if file or folder:
         return ssl.create_default_context(cafile=file, capath=folder)
@@ -234,7 +239,7 @@ def _tls() -> ssl.SSLContext:
 
 
 class _InThread(threading.local):
-    """What the request of this thread's call has asked for; the SDK takes nothing along."""
+    """The callback of this thread's request; the SDK cannot carry a callback."""
 
     on_send: Callable[[], object] = staticmethod(lambda: None)
 
@@ -243,7 +248,7 @@ _in_thread = _InThread()
 
 
 class _BoundedBody(httpx2.SyncByteStream):
-    """A body that must end by `due`: the client's own timeout is for each read, not for all."""
+    """A body that must end by `due`: the client's own timeout bounds each read only."""
 
     def __init__(self, inner: httpx2.SyncByteStream, due: float) -> None:
         self._inner = inner
@@ -252,7 +257,7 @@ class _BoundedBody(httpx2.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         for chunk in self._inner:
             if time.monotonic() > self._due:
-                raise httpx2.ReadTimeout("the body took longer than the call may")
+                raise httpx2.ReadTimeout("the body took longer than the call's timeout")
             yield chunk
 
     def close(self) -> None:
@@ -272,14 +277,14 @@ def _bound_body(response: httpx2.Response) -> None:
 
 
 def _keep_status(response: httpx2.Response) -> None:
-    """Raise here what the SDK loses: an error page that breaks its decoder hides the status."""
+    """Raise the HTTP status here: the SDK loses it when an error page breaks its decoder."""
     if response.status_code == httpx2.codes.OK:
         return
     try:
         response.read()
         response.json()
     except json.JSONDecodeError:
-        # What the SDK expects of a gateway: it keeps text and status.
+        # The SDK expects this of a gateway, and keeps the text and the status.
         return
     except (ValueError, RecursionError, httpx2.DecodingError):
         error = unreadable(response.status_code, response.headers.get("retry-after"))
@@ -289,7 +294,7 @@ def _keep_status(response: httpx2.Response) -> None:
 
 
 def _is_loopback(url: str) -> bool:
-    """Tell whether `url` is the emulator's, which no proxy can reach."""
+    """Tell whether `url` is a loopback address such as the emulator's, which no proxy can reach."""
     host = urlsplit(url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

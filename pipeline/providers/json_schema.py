@@ -1,8 +1,8 @@
-"""The reply models as the JSON Schema that Gemini's constrained decoder takes.
+"""Turn the reply models into the JSON Schema that Gemini's constrained decoder takes.
 
-May import `schemas` only through the model that it is given. Bounds, defaults and titles are left
-out (each adds states, and pydantic checks them anyway), and so are fields that only an engine of
-ours can know. See https://ai.google.dev/gemini-api/docs/structured-output for what is supported.
+Bounds, defaults and titles are left out: each adds states to the decoder, and pydantic checks them
+anyway. Fields that only the local engine knows are left out too. Supported keywords:
+https://ai.google.dev/gemini-api/docs/structured-output
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from typing import Any
 from pydantic import BaseModel
 
 KEPT = frozenset({"type", "enum", "items", "properties", "required", "anyOf", "$ref", "$defs"})
-"""Keywords that shape the answer; everything else is dropped."""
+"""Keywords that shape the reply; all other keywords are dropped."""
 
 ENGINE_ONLY = frozenset({"rule", "start"})
-"""A rule id means nothing to a model, and a model counts offsets wrongly: the quote is searched."""
+"""A rule id means nothing to a model. A model counts offsets wrongly, so the quote is searched
+instead.
+"""
 
 
 @cache
 def wire_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema to send as `responseJsonSchema`; the caller must not change it."""
+    """Return the schema to send as `responseJsonSchema`. The caller must not change the schema."""
     whole = model.model_json_schema(mode="validation")
     schema = _reduced(whole)
     schema["$defs"] = {name: _reduced(part) for name, part in whole.get("$defs", {}).items()}
@@ -40,7 +42,7 @@ def _reduced(schema: dict[str, Any]) -> dict[str, Any]:
             for name, part in kept["properties"].items()
             if name not in ENGINE_ONLY
         }
-        # The decoder writes fields in this order; without it the order is alphabetical.
+        # The decoder writes fields in this order. Without this keyword the order is alphabetical.
         kept["propertyOrdering"] = list(kept["properties"])
     if "anyOf" in kept:
         return _union([_reduced(part) for part in kept["anyOf"]])

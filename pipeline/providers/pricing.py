@@ -1,5 +1,6 @@
-"""What a call costs. Imports Django's settings and `errors`; prices are settings, since providers
-change them without notice.
+"""The price of a provider call.
+
+Prices are settings, because providers change their prices without notice.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _MILLION = Decimal(1_000_000)
 
 
 def cost_usd(provider: str, details: CallDetails) -> Decimal:
-    """Return the price of one call in US dollars; thinking is billed as output."""
+    """Return the price of one call in US dollars. Thinking tokens are billed as output tokens."""
     if provider == "local":
         return Decimal(0)
     spent = (

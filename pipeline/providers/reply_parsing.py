@@ -1,8 +1,8 @@
-"""From the body of a reply to a validated, matched `Reply`: the second half of the classification.
+"""Turn the body of a successful reply into a validated `Reply` that matches its request.
 
-May import `errors`, `base` and `schemas`; knows the wire format of the Gemini API, not its SDK.
-Fixed order: block reason, finish reason, text, JSON, schema, item token. What was counted and said
-so far stays with the error; what the model wrote is in `CallDetails.raw_reply` and nowhere else.
+The order of the checks is fixed: block reason, finish reason, text, JSON, schema, item token. An
+error keeps the details read so far (tokens, finish reason). The model's text is only in
+`CallDetails.raw_reply`. The module knows the wire format of the Gemini API, not the SDK.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FINISHES: dict[str, ErrorCode] = {
     "TOO_MANY_TOOL_CALLS": ErrorCode.PARSE_JSON,
     "MISSING_THOUGHT_SIGNATURE": ErrorCode.PARSE_JSON,
 }
-"""Finish reasons beside STOP; one that is not here is EMPTY_RESPONSE, which is tried again."""
+"""Finish reasons other than STOP. An unknown reason becomes EMPTY_RESPONSE, which is retried."""
 
 _FENCE = re.compile(r"^\s*```[a-z]*[ \t]*\r?\n(.*?)\s*```\s*$", re.DOTALL | re.IGNORECASE)
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
@@ -51,7 +51,7 @@ _NAME = re.compile(r"^[A-Z][A-Z0-9_]{0,63}$")
 
 
 def read_reply(body: str, request: Request) -> Reply:
-    """Read the body of a 200; raises `ReplyError` where it is not the answer to `request`."""
+    """Read the body of a 200 reply. Raises `ReplyError` if the body does not answer `request`."""
     envelope = _envelope(body)
     details = _details(envelope)
     if reason := _block_reason(envelope):
@@ -66,7 +66,9 @@ def read_reply(body: str, request: Request) -> Reply:
 
 
 def stored_output(text: str, schema: type[BaseModel], item_token: str) -> BaseModel:
-    """Read a reply again that was accepted before; raises `ReplyError` where it no longer fits."""
+    """Read a stored reply again that was accepted earlier. Raises `ReplyError` if the reply no
+    longer fits.
+    """
     fenced = _FENCE.match(text)
     try:
         output: BaseModel | None = _parsed(fenced[1] if fenced else text, schema)
@@ -90,7 +92,8 @@ def _envelope(body: str) -> dict[str, Any]:
         envelope = None
     if isinstance(envelope, dict):
         return envelope
-    # Raised out here, so that the decoder's error, which holds the body, is not its context.
+    # Raised outside the except block: the decoder's error holds the body and must not become this
+    # error's context.
     code = ErrorCode.EMPTY_RESPONSE if envelope == [] else ErrorCode.PARSE_JSON
     raise ReplyError("the body was not a reply", code=code, details=CallDetails(http_status=200))
 
@@ -110,7 +113,7 @@ def _details(envelope: dict[str, Any]) -> CallDetails:
 
 
 def _check_finish(details: CallDetails) -> None:
-    """Accept STOP; a missing reason is let through only to be found empty."""
+    """Accept STOP. A reply with neither a reason nor text is reported as empty by the caller."""
     reason = details.finish_reason
     if reason == "STOP" or (not reason and not details.raw_reply):
         return
@@ -121,7 +124,7 @@ def _check_finish(details: CallDetails) -> None:
 def _validated(text: str, request: Request, details: CallDetails) -> Any:
     fenced = _FENCE.match(text)
     text = fenced[1] if fenced else text
-    # Another item's reply need not have this one's shape, so its token is looked at first.
+    # Check the token first: the reply to another item need not have the shape of this item's reply.
     if _token_of(text) not in (None, request.item_token):
         raise ReplyError(
             "the reply echoed another item token", code=ErrorCode.REPLY_MISMATCH, details=details
@@ -145,7 +148,8 @@ def _parsed(text: str, schema: type[BaseModel]) -> BaseModel:
     try:
         return schema.model_validate_json(text)
     except ValidationError:
-        # Models cut emoji into halves; pydantic's parser refuses those, Python's takes them.
+        # Models cut emoji into half surrogate pairs. Pydantic's parser refuses half pairs, Python's
+        # parser accepts them.
         if not _HALF_PAIR.search(text):
             raise
         try:
@@ -158,7 +162,9 @@ def _parsed(text: str, schema: type[BaseModel]) -> BaseModel:
 
 
 def _problem(exc: ValidationError) -> tuple[str, ErrorCode]:
-    """Say where and how it failed: field names and pydantic's error types, never a value."""
+    """Describe where and how validation failed: field names and pydantic's error types, never a
+    value.
+    """
     errors = exc.errors(include_url=False, include_context=False, include_input=False)
     if errors[0]["type"] == "json_invalid":
         return "the reply was not JSON", ErrorCode.PARSE_JSON

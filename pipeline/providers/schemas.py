@@ -1,8 +1,8 @@
-"""The replies that a provider must give, as pydantic models; the same for every engine.
+"""The replies that every provider must give, as pydantic models.
 
-May import `errors` and `types` only. `SCHEMA_VERSION` is bumped with any change of shape, since it
-is part of the key of cached extractions. Fields are flat and few: each adds states to the
-provider's constrained decoder.
+Increment `SCHEMA_VERSION` with every change of a model: the version is part of the key of cached
+extractions. Fields are flat and few, because each field adds states to the provider's constrained
+decoder.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Reply(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _storable(cls, value: Any) -> Any:
-        # PostgreSQL refuses NUL, and UTF-8 has no lone surrogates; models write both.
+        # PostgreSQL refuses NUL, and UTF-8 cannot encode lone surrogates. Models write both.
         if isinstance(value, str):
             return value.replace("\x00", "").encode("utf-8", "replace").decode()
         return value
@@ -91,11 +91,11 @@ class FoundEncounter(_Reply):
     encounter_type: EncounterType
     spans: list[LineSpan] = Field(min_length=1)
     open_at_start: bool = False
-    """It began before this chunk's own pages."""
+    """The encounter began before this chunk's own pages."""
     open_at_end: bool = False
-    """It may go on after this chunk's own pages."""
+    """The encounter may continue after this chunk's own pages."""
     date_start: str | None = None
-    """ISO 8601 date of service, or None where none is stated."""
+    """Date of service in ISO 8601; None if the pages state no date."""
     date_end: str | None = None
     facility: str | None = None
     clinician: str | None = None
@@ -105,7 +105,7 @@ class FoundEncounter(_Reply):
     patient_identifier: str | None = None
     """Medical record number as printed."""
     rule: str = ""
-    """Why it was split here; the local engine's rule id."""
+    """Why the engine split here: the rule id of the local engine."""
 
 
 class DiscoveryReply(_Reply):
@@ -117,7 +117,9 @@ class DiscoveryReply(_Reply):
     unsupported_pages: list[Page] = Field(default_factory=list)
     """Pages in a language that the engine does not read."""
     encounters: list[FoundEncounter]
-    """Required, though it may be empty: a reply that leaves it out has found nothing out."""
+    """Required, although the list may be empty: a reply without this field has not answered the
+    question.
+    """
 
 
 class FoundEntity(_Reply):
@@ -126,11 +128,12 @@ class FoundEntity(_Reply):
     category: Category
     page: Page
     quote: str = Field(min_length=1, max_length=2_000)
-    """Verbatim from the page; for a structured row, from its name to its last part."""
+    """Verbatim from the page. In a structured row the quote reaches from the name to the last part.
+    """
     start: int | None = Field(default=None, ge=0)
-    """Offset of the quote in the page's text, where the engine knows it."""
+    """Offset of the quote in the page's text, if the engine knows the offset."""
     name: str = Field(min_length=1, max_length=500)
-    """The entity's own words (`lisinopril`, `Hemoglobin`), or its normal form."""
+    """The entity's name as printed (`lisinopril`, `Hemoglobin`), or its normal form."""
     value: str | None = None
     """Vital or lab value as printed (`118/76`, `7.2`, `<0.01`)."""
     unit: str | None = None
@@ -141,16 +144,16 @@ class FoundEntity(_Reply):
     route: str | None = None
     frequency: str | None = None
     date: str | None = None
-    """ISO 8601, where the entity carries its own date."""
+    """ISO 8601, if the entity carries its own date."""
     reaction: str | None = None
     negated: bool | None = None
-    """None: not assessed; never guessed as False."""
+    """None means not assessed. Never write False for an unassessed entity."""
     historical: bool | None = None
     hypothetical: bool | None = None
     family: bool | None = None
     zone: ZoneType | None = None
     strength: float = Field(default=1.0, ge=0.0, le=1.0)
-    """How sure the rule or model is."""
+    """How sure the rule or the model is, from 0 to 1."""
     rule: str = ""
     """The local engine's rule id; empty for a model."""
 
@@ -162,7 +165,7 @@ class FoundZone(_Reply):
     page_start: Page
     page_end: Page
     heading: str | None = None
-    """The section's heading, verbatim, where it has one."""
+    """The section's heading, verbatim, if the section has a heading."""
 
 
 class EntityReply(_Reply):
@@ -172,7 +175,7 @@ class EntityReply(_Reply):
     language: str = "en"
     unsupported_pages: list[Page] = Field(default_factory=list)
     no_known_allergies: bool | None = None
-    """True only where the text says so (NKDA)."""
+    """True only if the text says so (NKDA)."""
     entities: list[FoundEntity]
-    """Required, though it may be empty."""
+    """Required, although the list may be empty."""
     zones: list[FoundZone] = Field(default_factory=list)

@@ -1,8 +1,8 @@
-"""The rate gate: one Lua script in Redis admits each call to the provider, for the whole cluster.
+"""The cluster-wide rate limiter: one Lua script in Redis admits each call to the provider.
 
-May import settings, `medproc.timing`, `errors`, `quotas` and redis; no models, no fan-out. Nothing
-here sleeps: an ask is answered with Go, or with Later and the seconds until the next ask. Without
-Redis a process keeps to a small part of the quota.
+Nothing here sleeps. The reply to an ask is Go, or Later with the seconds until the next ask. While
+Redis is away, a process starts calls at a small share of the quota. The package knows no models and
+no fan-out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
--- Decide about one start, for the whole cluster: go, or ask again at.
+-- Decide on one start for the whole cluster: start now, or ask again later.
 -- Returns {1, generation, epoch, bucket, tokens, is_probe, redistributed}
 -- or {0, seconds, why, first_failure of an open breaker}.
 local ticket, job, item, version = text(), text(), text(), text()
@@ -9,8 +9,8 @@ if owed_requests > 0 then
   book(now, owed_requests, owed_tokens)
 end
 
--- Calls in flight err in both directions: three standard errors of their sum, shared out among
--- them. A standard deviation is 1.25 mean ones.
+-- Estimates err in both directions, so reserve a margin of three standard errors of the sum of all calls in flight,
+-- divided among these calls. A standard deviation is 1.25 mean deviations.
 local function reserved()
   local ratio, deviation = ratio_of(version)
   if not ratio then
@@ -21,14 +21,14 @@ local function reserved()
 end
 local tokens = reserved()
 
--- In whole milliseconds, and never a moment too early.
+-- Whole milliseconds, rounded up: an ask that arrives a moment too early would be refused again.
 local function later(seconds, why)
   save()
   local told = math.max(math.ceil(seconds * 1000 + 0.01), 1) / 1000
   return {0, string.format('%.3f', told), why, st.first_failure or ''}
 end
 
--- Who was told a time and did not come is out of the line.
+-- A job that was told a time and did not ask again by then loses its place in the line.
 local function first_in_line()
   while true do
     local first = redis.call('ZRANGE', LINE, 0, 0, 'WITHSCORES')
@@ -41,8 +41,8 @@ local function first_in_line()
   end
 end
 
--- Virtual time: what a job was served, in seconds of the quota; one that was away starts level
--- with the last one served, and one in line keeps the place that it had.
+-- Virtual time: the service that a job has had, in seconds of the quota. A job that was away starts level with the last
+-- job served, so that it cannot save up service. A job in line keeps its place.
 local function place_of_job(first, first_tag)
   if first == job then
     return first_tag, true
@@ -69,8 +69,8 @@ local function ramp_wait()
     set('ramp_from', '')
     return 0
   end
-  -- Step 0 begins with a start; in the others the first start comes after its share of the step,
-  -- so no second that begins with a start holds more than the larger of its two steps allows.
+  -- Step 0 begins with a start. In later steps the first start waits for its share of the step, so no second that
+  -- begins with a start holds more starts than the larger of its two steps allows.
   local starts = step == num('ramp_step') and num('ramp_starts') or 0
   local due = step + (step == 0 and starts or starts + 1) / limit
   if starts >= limit then
@@ -86,9 +86,9 @@ local function requests_wait()
   return left_in(is_set('oldest') and st.oldest or math.floor(now / BUCKET_S))
 end
 
--- Tokens may come free sooner, by a reconciliation; so nobody is told more than cfg.poll.
+-- A reported call may free tokens earlier than its bucket expires, so no wait exceeds cfg.poll.
 local function tokens_wait()
-  -- What is larger than the quota can only go into an empty window.
+  -- A call larger than the whole quota starts only in an empty window.
   local needed = num('tokens') + math.min(tokens, cfg.tokens) - cfg.tokens
   if cfg.tokens == 0 or needed <= 0 then
     return 0
@@ -110,8 +110,8 @@ local function tokens_wait()
   end
 end
 
--- What held before Redis was emptied stands in the database: whoever asks first brings it here, and
--- nobody starts before that.
+-- Redis was emptied, and the holds that applied before are only in the database. The first asker restores them, and no
+-- call starts before that.
 if cfg.arms == 1 and not is_set('armed') then
   return later(0, 'new')
 end
@@ -173,7 +173,7 @@ if is_in_line then
   redis.call('HDEL', LINE_UNTIL, job)
 end
 if is_new then
-  -- Once a bucket is enough to keep these small.
+  -- Clean up once per new bucket; that is often enough to keep these sets small.
   redis.call('ZREMRANGEBYSCORE', SERVED, '-inf', string.format('%.17g', num('served')))
   redis.call('ZREMRANGEBYSCORE', LEASES, '-inf', string.format('%.6f', now))
 end

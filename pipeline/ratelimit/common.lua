@@ -1,12 +1,13 @@
--- State, window and line of one provider and model; put before each script, after clock.lua.
--- Reads and writes only its KEYS; times are seconds of clock(), written with microseconds.
+-- State, window and line of one provider and model. This text precedes each script, after clock.lua. It touches only
+-- its KEYS. Times are seconds of clock(), written with microseconds. Redis runs a script atomically, so no step below
+-- needs a lock.
 local STATE, WINDOW, BUCKETS, LEASES, OUTCOMES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local LINE, LINE_UNTIL, SERVED, PARKED, RATIOS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 
 local BUCKET_S = 0.05
-local SPENT_PARTS = 300 -- into so many parts the window of an empty Redis is divided
-local RAMP_ENDS_AT = 1000 -- starts in a step; where the quota is larger, the ramp is over here
-local TURN_S = 0.02 -- after the one that is first in line the next may ask
+local SPENT_PARTS = 300 -- bookings that fill the window of an empty Redis
+local RAMP_ENDS_AT = 1000 -- starts in a step at which the ramp ends, even if the quota is larger
+local TURN_S = 0.02 -- seconds between the asks of neighbours in the line
 local PARKED_TTL_S = 86400
 local RATIO_TTL_S = 2592000
 
@@ -20,7 +21,7 @@ local function number()
   return tonumber(text())
 end
 
--- The figures come packed into one argument: they are the same from ask to ask.
+-- The configuration comes packed into one argument, because it is the same from ask to ask.
 local cfg = {}
 do
   local names = {
@@ -29,7 +30,7 @@ do
     'cooldown_base', 'cooldown_cap', 'quiet',
     'breaker_window', 'breaker_failures', 'breaker_share', 'probe',
     'lease', 'poll', 'patience', 'day_ends',
-    'arms', -- 1: the asker knows how to arm an empty gate anew
+    'arms', -- 1: the asker can arm an empty limiter from the database
   }
   local values = {struct.unpack('>' .. string.rep('d', #names), ARGV[1])}
   for i, name in ipairs(names) do
@@ -39,10 +40,10 @@ end
 
 local FIELDS = {
   'born', 'armed', 'requests', 'tokens', -- totals of the window
-  'oldest', 'newest', -- its first and last bucket
+  'oldest', 'newest', -- first and last bucket of the window
   'guard', 'guard_at',
-  'generation', 'until', 'consecutive', -- cooldown; 'until' stays when it is over
-  'ramp_from', 'ramp_step', 'ramp_starts', -- ramp_from: '' no ramp, '0' begins with the next start
+  'generation', 'until', 'consecutive', -- cooldown; 'until' stays after the cooldown is over
+  'ramp_from', 'ramp_step', 'ramp_starts', -- ramp_from: '' no ramp, '0' starts with the next call
   'epoch', 'open_since', 'first_failure', 'probe_at', 'probe_ticket', 'probe_until',
   'paused', 'closed_until', 'day_ends', 'day_calls', 'served',
 }
@@ -85,13 +86,14 @@ local function span()
   return cfg.window + num('guard')
 end
 
--- Seconds until a bucket has left the window, its guard included.
+-- Seconds until a bucket has left the window, including the guard.
 local function left_in(bucket)
   return (tonumber(bucket) + 1) * BUCKET_S + span() - now
 end
 
 local function book(at, requests, tokens)
-  -- A clock that was set back books late, which frees late: the list stays in order.
+  -- A clock that was set back books into the newest bucket. The entry then expires late, but the list of buckets stays
+  -- in order.
   local bucket = math.max(math.floor(at / BUCKET_S), tonumber(st.newest) or 0)
   bucket = string.format('%.0f', bucket)
   local is_new = st.newest ~= bucket
@@ -115,8 +117,8 @@ local function begin_ramp()
   set('ramp_starts', 0)
 end
 
--- What went before is not known: the quota counts as spent evenly over the window, so that it
--- comes free at the quota's own rate.
+-- Redis was empty, so the calls of the last minute are unknown. Book the whole quota evenly over the window; it then
+-- becomes free at the quota's own rate.
 local function be_born()
   set('born', now)
   set('epoch', 0)
@@ -156,7 +158,7 @@ local function forget_old_buckets()
   end
 end
 
--- The largest guard that any process asked for within the last window.
+-- Keep the largest guard that any process sent within the last window.
 local function keep_guard()
   if not is_set('guard') or cfg.guard >= num('guard')
     or now - num('guard_at') > cfg.window then
@@ -217,7 +219,7 @@ local function ratio_of(version)
   return tonumber(mean), tonumber(deviation), tonumber(calls)
 end
 
--- Starts of a ramp step, and whether the quota binds before it does.
+-- Starts of a ramp step, and whether the quota is already the tighter limit.
 local function ramp_limit(step)
   local limit = math.floor(cfg.ramp_first * cfg.ramp_growth ^ step)
   local quota = cfg.requests > 0 and math.min(cfg.requests, RAMP_ENDS_AT) or RAMP_ENDS_AT

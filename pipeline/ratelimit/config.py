@@ -1,7 +1,7 @@
-"""The gate's figures: the provider's quota, and how cooldown, ramp and breaker behave.
+"""The rate limiter's configuration: the provider's quota, and the cooldown, ramp and breaker.
 
-Imports Django's settings and `medproc.timing`. Every schedule of ours is scaled by TIME_SCALE; the
-quota's window and the guard are not: they are the provider's clock and this machine's speed.
+TIME_SCALE scales all schedules except the quota's window and the guard: these two depend on the
+provider's clock and on this machine's speed.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from django.conf import settings
 from medproc.timing import scaled
 
 LEASE_BEYOND_DEADLINE_S = 30.0
-"""An in-flight lease outlives CALL_DEADLINE_S by this, so that no live call is without one."""
+"""An in-flight lease outlives CALL_DEADLINE_S by this, so that every live call has a lease."""
 PATIENCE_S = 0.25
-"""A job that was told a time keeps its turn so long after it."""
+"""Seconds a job keeps its turn after the time at which the rate limiter told it to ask again."""
 POLL_S = 0.5
-"""Longest wait told where the gate may open sooner than can be known."""
+"""The longest wait that a reply names when the rate limiter may open earlier than predicted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """What the provider grants; None is no limit. Per minute means per `window_s`."""
+    """The provider's quota; None means no limit. "Per minute" means per `window_s`."""
 
     requests: int | None = None
-    """Requests a minute."""
+    """Requests per minute."""
     tokens: int | None = None
-    """Input tokens a minute."""
+    """Input tokens per minute."""
     per_day: int | None = None
-    """Requests a day; it ends at midnight, America/Los_Angeles."""
+    """Requests per day. The day ends at midnight, America/Los_Angeles."""
     window_s: float = 60.0
 
     @classmethod
     def of(cls, provider: str) -> Self:
-        """Return the quota that the settings state for a provider; the local engine has none."""
+        """Return the configured quota of a provider. The local engine has no quota."""
         if provider != "gemini":
             return cls(window_s=settings.GATE_WINDOW_S)
         return cls(
@@ -48,14 +48,14 @@ class Quota:
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """How the gate behaves; seconds of this process's clock."""
+    """How the rate limiter behaves, in seconds of this process's clock."""
 
     guard_s: float = 0.15
-    """Least that the window is lengthened by, for the way from admission to the provider."""
+    """The least extra length of the window. It covers the time from admission to the provider."""
     cooldown_base_s: float = 5.0
     cooldown_cap_s: float = 60.0
     quiet_s: float = 60.0
-    """After so long without a cooldown the next one is the first in a row."""
+    """A cooldown that starts after this many quiet seconds counts as the first in a row."""
     ramp_first: int = 5
     ramp_growth: float = 2.0
     ramp_step_s: float = 1.0
@@ -66,11 +66,11 @@ class Tuning:
     lease_s: float = 150.0
     poll_s: float = POLL_S
     local_share: float = 0.02
-    """Part of the quota that a process keeps to while Redis is away."""
+    """The share of the quota that one process uses while Redis is away."""
 
     @classmethod
     def of_settings(cls) -> Self:
-        """Return the figures of the settings, in this process's seconds."""
+        """Return the configured values, in seconds of this process's clock."""
         lease = settings.GATE_LEASE_S or settings.CALL_DEADLINE_S + LEASE_BEYOND_DEADLINE_S
         return cls(
             guard_s=settings.GATE_GUARD_S,

@@ -1,7 +1,7 @@
--- An operator's or an incident's hand on the gate: 'pause', 'align' (held by this and nothing else),
--- 'rearm', 'abandon' or 'started': items that were let go while Redis was away; and 'late': a call
--- that went out later than the guard allows for is booked when it did. Returns 1; of 'rearm' whether
--- it was this one that armed, of 'late' the new bucket.
+-- Control verbs of operators, incidents and steps. 'pause' stops all starts. 'align' applies exactly this pause and
+-- quota closure. 'rearm' restores the holds after Redis was empty. 'abandon' forgets items that will not ask again.
+-- 'started' removes items that started while Redis was away. 'late' moves a call that left later than the guard allows
+-- into the current bucket. Returns 1; 'rearm' returns 1 only for the asker that armed, 'late' returns the new bucket.
 local verb = text()
 local answer = 1
 if verb == 'pause' then
@@ -36,7 +36,7 @@ elseif verb == 'late' then
   local bucket, tokens = text(), number()
   if redis.call('HEXISTS', WINDOW, bucket .. 'r') == 1 then
     redis.call('HINCRBY', WINDOW, bucket .. 'r', -1)
-    redis.call('HINCRBY', WINDOW, bucket .. 't', string.format('%.0f', 0 - tokens)) -- Redis takes no '-0'
+    redis.call('HINCRBY', WINDOW, bucket .. 't', string.format('%.0f', 0 - tokens)) -- Redis refuses '-0'
     set('requests', num('requests') - 1)
     set('tokens', num('tokens') - tokens)
   end

@@ -1,7 +1,8 @@
-"""The limit that one process keeps to while Redis is away: a small, evenly spaced part.
+"""The limit of one process while Redis is away: a small, evenly spaced share of the quota.
 
-Pure: monotonic seconds come in, seconds to wait go out. It begins with a wait, so that a process
-that has just started, or has just lost Redis, adds nothing to a minute that may be full.
+The functions are pure: monotonic seconds come in, seconds to wait go out. The first start must
+wait. So a process that has just started, or has just lost Redis, adds nothing to a minute that may
+be full.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from pipeline.ratelimit.config import Quota, Tuning
 from pipeline.ratelimit.types import Kind, Outcome
 
 UNLIMITED_REQUESTS = 300
-"""Requests a minute that the part is taken of, where there is no quota."""
+"""Requests per minute from which the share is taken if the provider has no quota."""
 
 
 class LocalLimit:
-    """Starts of one process, spaced by their cost; used by its owner thread only."""
+    """Starts of one process, spaced by their cost; used only by the thread that asks."""
 
     def __init__(self, quota: Quota, tuning: Tuning, now: float) -> None:
         self._tuning = tuning
@@ -24,13 +25,13 @@ class LocalLimit:
         self._next_at = now + 1 / self._requests_per_s
         self._failures = 0
         self.requests = 0
-        """Starts that Redis does not know of yet."""
+        """Starts that Redis does not know about yet."""
         self.tokens = 0
         self.items: list[str] = []
-        """Started, and perhaps still parked in Redis."""
+        """Ids of started items that may still be parked in Redis."""
 
     def wait_s(self, now: float, tokens: int) -> float:
-        """Take a start and return 0, or return the seconds until the next one."""
+        """Take a start and return 0, or return the seconds until the next start."""
         if now < self._next_at:
             return self._next_at - now
         spacing = 1 / self._requests_per_s
@@ -42,7 +43,7 @@ class LocalLimit:
         return 0.0
 
     def heed(self, outcome: Outcome, now: float) -> float:
-        """Hold back after a failure, longer each time; return the seconds until the next start."""
+        """Hold back after a failure, longer each time. Return the seconds until the next start."""
         if outcome.kind is Kind.OK:
             self._failures = 0
         elif outcome.kind in {Kind.LIMITED, Kind.QUOTA, Kind.FAILED}:

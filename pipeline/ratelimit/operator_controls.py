@@ -1,7 +1,7 @@
-"""An operator's verbs, told to every gate of a provider that Redis knows.
+"""Pause and resume every rate limiter of a provider.
 
-Imports the gate. A gate that Redis does not know yet needs no telling: it is armed from the
-database when it is first asked. Redis away is an answer, never an exception.
+Redis may not know a rate limiter yet. Such a limiter needs no message: its first ask arms it from
+the database. If Redis is away, the functions return False and raise nothing.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from pipeline.ratelimit.scripts import keys_of
 
 
 def pause_gates(provider: str, model: str | None) -> bool:
-    """Pause each gate of a provider, or of one model of it; False if Redis is away."""
+    """Pause the rate limiters of a provider, or of one of its models. Return False if Redis is
+    away.
+    """
     return _each(provider, model, lambda gate: gate.pause())
 
 
 def resume_gates(provider: str, model: str | None) -> bool:
-    """End pauses and closures by quota of these gates; False if Redis is away."""
+    """End the pauses and quota closures of these rate limiters. Return False if Redis is away."""
     return _each(provider, model, lambda gate: gate.resume())
 
 
@@ -30,13 +32,13 @@ def _each(provider: str, model: str | None, act: Callable[[Gate], bool]) -> bool
         models = [each for each in _models(provider) if model in {None, each}]
     except redis.RedisError:
         return False
-    # All of them are told, also where one is not reached.
+    # Tell all of them, even after one was not reached.
     told = [act(Gate.for_(provider, each)) for each in models]
     return all(told)
 
 
 def _models(provider: str) -> list[str]:
-    """Return the models of a provider whose gates Redis knows; it goes over all keys."""
+    """Return the models of a provider whose rate limiters Redis knows. This scans all keys."""
     before, after = keys_of(provider, "\n")[0].split("\n")
     with gate_client(settings.REDIS_URL) as client:
         keys = {key.decode() for key in client.scan_iter(match=f"medproc:gate:*{after}")}

@@ -1,7 +1,7 @@
-"""When a quota that is used up comes back. Pure: no clock, no settings.
+"""Compute when an exhausted quota resets. Pure: no clock, no settings.
 
-Imports nothing of the project. Gemini's days end at midnight Pacific time, whatever hint comes with
-the refusal: the service sends 5 s with a day's quota.
+Gemini's days end at midnight Pacific time. The hint in the refusal does not count: the service
+sends a hint of 5 s with an exhausted day quota.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 SPEND_PAUSE_S = 600.0
-"""A spend limit is a rolling ten minutes (Gemini API, rate limits)."""
+"""A spend limit covers a rolling ten minutes (Gemini API, rate limits)."""
 
 
 def resets_at(quota_id: str, hint_s: float | None, now: datetime) -> datetime:
-    """Return when a day's quota or a spend limit is there again; the later of pause and hint."""
+    """Return when a day quota or a spend limit resets. A longer hint extends a spend limit."""
     if "spend" in quota_id.lower():
         return now + timedelta(seconds=max(SPEND_PAUSE_S, hint_s or 0.0))
     return day_ends_at(now)
@@ -32,6 +32,6 @@ def _pacific() -> tzinfo:
     try:
         return ZoneInfo("America/Los_Angeles")
     except ZoneInfoNotFoundError:
-        # Without a zone database winter time holds all the year: in summer the day ends an hour
-        # after the provider's, never before.
+        # Without a zone database, use winter time all year. In summer the day then ends an hour
+        # after the provider's day, never before.
         return timezone(timedelta(hours=-8))

@@ -1,14 +1,14 @@
--- Take in what a call ended with: 'ok', 'failed', 'limited', 'quota' or 'unknown'.
--- Returns {role, seconds until the gate may open, first_failure of an open breaker}; role is
--- 'coordinator' or 'participant' of a cooldown, or ''.
+-- Take in the outcome of a call: 'ok', 'failed', 'limited', 'quota' or 'unknown'. Returns {role, seconds until the
+-- limiter may open, first_failure of an open breaker}. The role is 'coordinator' or 'participant' of a cooldown, or ''.
 local ticket, bucket, version, item, kind = text(), text(), text(), text(), text()
 local reserved, estimate, generation, epoch = number(), number(), number(), number()
 local actual, hint = number(), number() -- -1: not known
 
--- Once the lease has run out, or a report was taken in, the reservation stands.
+-- A second report, or a report after the lease has expired, must not correct the window: the bucket may be gone, or may
+-- be corrected already. The reservation stays booked.
 local is_first = redis.call('ZREM', LEASES, ticket) == 1
 
--- The mean of the first fifty calls, then one that follows slowly.
+-- The mean of the first fifty calls; afterwards an exponential mean, so that it follows slow changes.
 local function learn()
   local ratio, deviation, calls = ratio_of(version)
   local seen = math.min(math.max(actual / estimate, 0.1), 10)
@@ -33,8 +33,9 @@ if is_first and actual >= 0 then
   end
 end
 
--- At full work the calls of the last seconds are as many as those that fail in the same time, so
--- an outage would be seen only after half the window; its last fifth is judged by itself too.
+-- Under full load, the calls that succeeded in the last seconds are as many as the calls that fail in the same time.
+-- The whole window alone would therefore show an outage only after half its length. The last fifth of the window is
+-- also judged by itself.
 local SLOTS, RECENT = 20, 4
 
 local function is_down(failures, calls)
@@ -70,7 +71,7 @@ local function feed_breaker()
   end
 end
 
--- Only a probe bears the epoch of an open breaker: whatever began before says nothing about now.
+-- Only a probe carries the epoch of an open breaker. A call that began earlier says nothing about now.
 local role = ''
 local is_current = epoch >= num('epoch')
 if is_set('open_since') then
@@ -95,7 +96,7 @@ local function cool_down()
 end
 
 if kind == 'limited' then
-  -- Whose worker is dead and whose job has ended never asks again.
+  -- Drop expired entries: an item whose worker died and whose job has ended never asks again.
   redis.call('ZREMRANGEBYSCORE', PARKED, '-inf', now)
   if item ~= '' and redis.call('ZADD', PARKED, 'NX', now + PARKED_TTL_S, item) == 1 then
     redis.call('EXPIRE', PARKED, PARKED_TTL_S)
@@ -108,7 +109,7 @@ if kind == 'limited' then
   else
     role = 'participant'
     count('rate_limit_participants')
-    -- A cooldown does not nest, but it is not over before the last server's hint is.
+    -- Cooldowns do not nest, but a cooldown lasts until the latest hint of the server.
     if num('until') > now and now + hint > num('until') then
       set('until', now + hint)
     end

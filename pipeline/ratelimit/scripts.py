@@ -1,7 +1,7 @@
-"""The Lua scripts beside this module, and the keys that they touch.
+"""The Lua scripts beside this module, and the Redis keys that they touch.
 
-Imports redis. Each script is `clock.lua`, `common.lua` and its own file in one; another clock in
-place of the first is how a simulated hour is driven.
+Each script is the text of `clock.lua`, `common.lua` and its own file. A test replaces `clock.lua`
+with another clock to simulate hours.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _PARTS = (
 
 @cache
 def source(name: str, clock: str | None = None) -> str:
-    """Return the text of a script; `clock` is Lua that defines `clock()` in seconds."""
+    """Return the text of a script. `clock` is Lua that defines `clock()` in seconds."""
     texts = [] if clock is None else [clock]
     names = ["common", name] if texts else ["clock", "common", name]
     return "\n".join([*texts, *((_FOLDER / f"{n}.lua").read_text("utf-8") for n in names)])
 
 
 def keys_of(provider: str, model: str) -> list[str]:
-    """Return the keys of one gate; the braces keep them on one node of a Redis cluster."""
+    """Return the keys of one rate limiter; the braces keep them on one node of a cluster."""
     return [f"medproc:gate:{{{provider}:{model}}}:{part}" for part in _PARTS]
 
 
 @dataclass(frozen=True)
 class Scripts:
-    """The scripts, with the digests by which the wire runs them."""
+    """The scripts, with the digests by which the transport runs them."""
 
     admit: Script
     report: Script
@@ -52,7 +52,7 @@ class Scripts:
 
     @classmethod
     def on(cls, client: redis.Redis, clock: str | None = None) -> Scripts:
-        """Prepare the scripts for a client; sends nothing."""
+        """Prepare the scripts for a client; send nothing."""
         return cls(
             *(
                 client.register_script(source(name, clock))

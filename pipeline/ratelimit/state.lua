@@ -1,4 +1,4 @@
--- Show the gate: a flat list of names and values.
+-- Return the state as a flat list of names and values.
 redis.call('ZREMRANGEBYSCORE', LEASES, '-inf', string.format('%.6f', now))
 save()
 local shown = redis.call('HGETALL', STATE)

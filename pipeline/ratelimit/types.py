@@ -1,7 +1,7 @@
-"""What is said to the gate and what it answers: frozen values, no behaviour but naming outcomes.
+"""The values that callers pass to the rate limiter and get back: frozen, without behaviour.
 
-Imports `errors` only. Times are seconds; moments are seconds of the epoch by Redis's clock. Ids of
-jobs and items are ours and carry nothing of a document.
+Durations are seconds. Moments are epoch seconds of Redis's clock. Job and item ids are our own ids
+and carry nothing of a document.
 """
 
 from __future__ import annotations
@@ -14,81 +14,83 @@ from pipeline.core.errors import CallError, ErrorCode
 
 
 class Why(StrEnum):
-    """Why a call may not start yet."""
+    """Why a call must wait."""
 
     PAUSED = "paused"
-    """An operator or an incident has paused the provider and model."""
+    """An operator or an incident has paused this provider and model."""
     QUOTA = "quota"
-    """The provider says that a day's or spend quota is used up; `seconds` until its reset."""
+    """The provider says that a day or spend quota is exhausted; `seconds` lasts until its reset."""
     DAY = "day"
-    """GEMINI_RPD calls were made today, by our own count; `seconds` until midnight."""
+    """GEMINI_RPD calls were made today by our own count; `seconds` lasts until midnight Pacific
+    time.
+    """
     BREAKER = "breaker"
-    """The provider is down; a probe is due in `seconds`, or is out."""
+    """The provider is down. A probe is due in `seconds`, or a probe is in flight."""
     COOLDOWN = "cooldown"
-    """The provider has said 429; `seconds` is what is left of the cooldown."""
+    """The provider has answered 429; `seconds` is the rest of the cooldown."""
     RAMP = "ramp"
-    """The starts after a cooldown, an outage or the loss of Redis grow step by step."""
+    """After a cooldown, an outage or the loss of Redis, the starts per second grow step by step."""
     REQUESTS = "requests"
-    """The requests of the last minute are used up."""
+    """The requests of the current window are used up."""
     TOKENS = "tokens"
-    """The input tokens of the last minute are used up."""
+    """The input tokens of the current window are used up."""
     TURN = "turn"
     """A job that was served less is waiting."""
     NEW = "new"
-    """Redis was empty, and what held before is not known yet."""
+    """Redis was empty, and the holds in the database have not been restored yet."""
     LOCAL = "local"
-    """Redis is away, and this process keeps to its small part of the quota."""
+    """Redis is away, and this process keeps to its small share of the quota."""
 
 
 class Role(StrEnum):
-    """What a limited call was to its cooldown."""
+    """The part that a limited call plays in its cooldown."""
 
     NONE = ""
-    """It was not limited."""
+    """The call was not limited."""
     COORDINATOR = "coordinator"
-    """It was the first of its generation, and has set the cooldown."""
+    """The first limited call of its generation; it has set the cooldown."""
     PARTICIPANT = "participant"
-    """The cooldown was already set."""
+    """A limited call that found the cooldown already set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """A call that wants to start."""
+    """A request to start one call."""
 
     job: str
-    """Whose turn it is: jobs share the quota equally."""
+    """The job whose turn counts: jobs share the quota equally."""
     item: str
-    """The batch or chunk; the same id when it asks again after a 429."""
+    """The batch or chunk. The id stays the same when the item asks again after a 429."""
     tokens: int
-    """Input tokens by estimate; the gate corrects it by what it has learned."""
+    """Estimated input tokens. The rate limiter corrects the estimate by past calls."""
     prompt_version: str = ""
-    """Estimates are corrected apart for each."""
+    """The rate limiter learns one correction per prompt version."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ticket:
-    """An admitted call; to be reported exactly once."""
+    """An admitted call; its caller must report it exactly once."""
 
     id: str
     item: str
     generation: int
-    """Of the cooldowns; a 429 of an older one does not open another."""
+    """The cooldown generation at admission. A 429 of an older generation opens no new cooldown."""
     epoch: int
-    """Of the breaker; an outcome of an older one says nothing of today."""
+    """The breaker epoch at admission. The breaker ignores an outcome of an older epoch."""
     bucket: str
-    """Where in the window it is booked."""
+    """The bucket of the window in which the call is booked."""
     tokens: int
-    """What was reserved."""
+    """The reserved input tokens."""
     estimate: int
     prompt_version: str
     asked_at: float
-    """By this process's monotonic clock."""
+    """Seconds of this process's monotonic clock."""
     is_probe: bool = False
-    """The one call that finds out whether the provider is back."""
+    """This call is the probe that finds out whether the provider is back."""
     is_redistributed: bool = False
-    """Its item had been limited, and is now let go again."""
+    """The item had been limited and starts again with this call."""
     is_local: bool = False
-    """Admitted while Redis was away."""
+    """The call was admitted while Redis was away."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +102,7 @@ class Go:
 
 @dataclass(frozen=True, kw_only=True)
 class Later:
-    """The call may not start; ask again in `seconds`."""
+    """The call must wait; ask again in `seconds`."""
 
     seconds: float
     why: Why
@@ -112,16 +114,16 @@ Admission = Go | Later
 
 
 class Kind(StrEnum):
-    """How the gate's script takes an outcome."""
+    """How the rate limiter's script treats an outcome."""
 
     OK = "ok"
-    """The provider answered, with whatever."""
+    """The provider answered; the content does not matter."""
     FAILED = "failed"
-    """The provider did not answer; feeds the breaker."""
+    """The provider did not answer; this feeds the breaker."""
     LIMITED = "limited"
     QUOTA = "quota"
     UNKNOWN = "unknown"
-    """It says nothing of the provider."""
+    """The outcome says nothing about the provider."""
 
 
 KINDS: dict[ErrorCode, Kind] = {
@@ -146,23 +148,23 @@ KINDS: dict[ErrorCode, Kind] = {
         Kind.OK,
     ),
 }
-"""Codes that say something of the provider; every other one is UNKNOWN."""
+"""Codes that say something about the provider; every other code is UNKNOWN."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a call ended with."""
+    """How a call ended."""
 
     code: ErrorCode | None = None
-    """None: it succeeded."""
+    """None means success."""
     input_tokens: int | None = None
-    """As the provider counted them; None: not known, so the reservation stands."""
+    """As the provider counted them. None means unknown, so the reservation stays booked."""
     retry_after_s: float | None = None
     quota_id: str = ""
 
     @property
     def kind(self) -> Kind:
-        """How the gate takes it."""
+        """How the rate limiter treats the outcome."""
         return Kind.OK if self.code is None else KINDS.get(self.code, Kind.UNKNOWN)
 
     @classmethod
@@ -172,7 +174,7 @@ class Outcome:
 
     @classmethod
     def failure(cls, error: CallError) -> Self:
-        """Return the outcome of a call that failed; tokens count where the provider said them."""
+        """Return the outcome of a failed call. Tokens count if the provider reported them."""
         return cls(
             code=error.code,
             input_tokens=error.details.input_tokens or None,
@@ -183,44 +185,44 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What holds a provider and model as the database has it; an empty Redis is armed from it."""
+    """The outage, quota closure and pause of a provider and model, as the database has them."""
 
     failing_since: float | None = None
-    """First failure of the outage that is open."""
+    """The first failure of the open outage."""
     closed_until: float | None = None
-    """Reset of the quota that is used up."""
+    """When the exhausted quota resets."""
     is_paused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reported:
-    """What the gate made of an outcome."""
+    """What the rate limiter concluded from an outcome."""
 
     role: Role = Role.NONE
     opens_in_s: float = 0.0
-    """Seconds until the gate may let something through, 0 if it is not closed."""
+    """Seconds until the rate limiter may open; 0 if it is open."""
     failing_since: float | None = None
     """The first failure of the outage, while the breaker is open."""
 
 
 class Breaker(StrEnum):
-    """Where the breaker stands."""
+    """The state of the circuit breaker."""
 
     CLOSED = "closed"
     OPEN = "open"
-    """Nothing goes through until the next probe is due."""
+    """Nothing starts until the next probe is due."""
     HALF_OPEN = "half_open"
-    """A probe is due, or out."""
+    """A probe is due or in flight."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """Since Redis was last empty (`spec.md` point 50, and the breaker's)."""
+    """Counts since Redis was last empty (requirement 50, and the breaker's trips)."""
 
     rate_limited_items_stored: int = 0
     """Items that a 429 has parked."""
     rate_limited_items_redistributed: int = 0
-    """Those that were let go again."""
+    """Parked items that started again."""
     rate_limit_generations: int = 0
     """Cooldowns."""
     rate_limit_participants: int = 0
@@ -230,22 +232,22 @@ class Counters:
 
 @dataclass(frozen=True, kw_only=True)
 class GateState:
-    """The gate of one provider and model at one moment, for the console."""
+    """The rate limiter of one provider and model at one moment, for the console."""
 
     provider: str
     model: str
     is_local: bool
-    """Redis is away: each process keeps to its small part, and nothing more is known."""
+    """Redis is away: each process keeps to its small share, and the other fields are unknown."""
     now: float = 0.0
     requests_used: int = 0
-    """In the last window, reservations included."""
+    """Requests in the current window, including reservations."""
     requests_limit: int | None = None
     tokens_used: int = 0
     tokens_limit: int | None = None
     day_used: int = 0
     day_limit: int | None = None
     guard_s: float = 0.0
-    """What the window is lengthened by."""
+    """Seconds by which the guard lengthens the window."""
     in_flight: int = 0
     waiting_jobs: int = 0
     parked_items: int = 0
@@ -254,7 +256,7 @@ class GateState:
     """Cooldowns in a row."""
     cooldown_until: float | None = None
     closed_until: float | None = None
-    """Reset of a day's or a spend quota."""
+    """When an exhausted day or spend quota resets."""
     is_paused: bool = False
     is_ramping: bool = False
     ramp_step: int = 0
@@ -262,5 +264,5 @@ class GateState:
     failing_since: float | None = None
     probe_at: float | None = None
     last_outage: tuple[float, float] | None = None
-    """First failure and end of the last outage that is over."""
+    """First failure and end of the most recent outage that is over."""
     counters: Counters = Counters()

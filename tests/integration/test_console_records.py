@@ -375,7 +375,7 @@ def test_a_worker_that_lives_has_lost_its_work_process(monkeypatch: pytest.Monke
 
 
 def test_what_the_message_says_is_not_said_again(client: Client) -> None:
-    message = "The file asks for a password; remove the password and upload it again."
+    message = "The file needs a password; remove the password and upload it again."
     job = ended("INPUT_ENCRYPTED", step=Step.PAGES, last_error=message)
 
     page = client.get(reverse("admin:record", args=[job.shell_file_id]))

@@ -124,7 +124,7 @@ def test_a_blank_page_is_known_as_blank(tmp_path: Path) -> None:
 def test_a_page_count_above_the_cap_is_refused_before_any_page_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, hostile_files.note_pdf(4))
 
-    with pytest.raises(InputRefused, match="4 pages, 3 are allowed"):
+    with pytest.raises(InputRefused, match="4 pages; the limit is 3"):
         probe(path, Limits(max_pages=3))
 
 

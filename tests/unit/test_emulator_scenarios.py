@@ -104,7 +104,7 @@ def test_a_scenario_is_the_same_after_it_was_handed_to_another_process(name: str
 
 
 def test_an_unknown_name_is_told_with_those_that_are_ready() -> None:
-    with pytest.raises(ValueError, match="no such scenario: storm; ready are daily-quota"):
+    with pytest.raises(ValueError, match="no such scenario: storm; ready scenarios: daily-quota"):
         load_scenario("storm")
 
 

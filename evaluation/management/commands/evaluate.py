@@ -1,7 +1,7 @@
 """`manage.py evaluate [DATA]`: extraction quality of the local engine on labelled data.
 
-Needs neither database nor services. DATA holds notes in Anafora or brat form, JSON lines with
-contexts, or sample records with their truth; it defaults to the project's own samples.
+The command needs neither database nor services. DATA contains notes in Anafora or brat form, JSON
+lines with contexts, or sample records with their truth. The default is the project's samples.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evaluation import Score, evaluate
 
 _SAMPLES = Path(__file__).resolve().parents[3] / "samples"
 _WIDTH = 110
-"""Columns of the table where the output is no terminal."""
+"""Width of the table if the output is not a terminal."""
 
 
 class Command(BaseCommand):
@@ -29,7 +29,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the folder and the form of the answer."""
+        """Declare the folder and the output format."""
         parser.add_argument("data", nargs="?", help="folder with labelled data (default: samples)")
         parser.add_argument("--json", action="store_true", help="print one JSON list")
         parser.add_argument(
@@ -40,11 +40,11 @@ class Command(BaseCommand):
         """Score every data set in the folder and print one table."""
         folder = Path(options["data"] or _SAMPLES)
         if not folder.is_dir():
-            raise CommandError(f"There is no folder {folder}.")
+            raise CommandError(f"The folder {folder} does not exist.")
         scores = evaluate(folder, self._tell if options["misses"] else None)
         if not scores:
             raise CommandError(
-                f"{folder} holds no labelled data: no Anafora XML, brat .ann, context_*.jsonl or "
+                f"{folder} contains no labelled data: no Anafora XML, brat .ann, context_*.jsonl or "
                 "*.truth.json beside its text."
             )
         if options["json"]:

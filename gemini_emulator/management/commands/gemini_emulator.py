@@ -1,7 +1,7 @@
 """`manage.py gemini_emulator`: a Gemini-compatible service on loopback, to rehearse an outage.
 
-May import the emulator and `proving`. Runs until Ctrl-C or SIGTERM; the first line of its output is
-its address. With `--check` it serves nothing and proves a log against the database instead.
+The command runs until Ctrl-C or SIGTERM and prints its address on the first line. With `--check` it
+serves nothing and proves a log against the database.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options of `docs/emulator.md`."""
-        parser.add_argument("--port", type=int, default=8090, help="0 picks a free one")
+        parser.add_argument("--port", type=int, default=8090, help="port; 0 picks a free port")
         parser.add_argument(
             "--scenario", metavar="NAME|FILE", help=f"a TOML file, or one of {', '.join(ready())}"
         )
@@ -68,7 +68,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--check", type=Path, metavar="LOG", help="prove a log against the database, then end"
         )
-        parser.add_argument("--json", action="store_true", help="of --check: one object")
+        parser.add_argument("--json", action="store_true", help="with --check: print one object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read the files, then serve."""
@@ -88,7 +88,7 @@ class Command(BaseCommand):
             raise CommandError(str(exc)) from None
 
     def _check(self, path: Path, *, as_json: bool) -> None:
-        # Not at the top: to serve, no database is needed.
+        # Imported late: serving needs no database.
         from gemini_emulator.recorded_rows import prove_log
 
         if not path.exists():
@@ -104,9 +104,9 @@ class Command(BaseCommand):
 
 
 def _settings(scenario: Scenario, options: dict[str, Any]) -> Options:
-    """Return the scenario's settings, with the options that were given in their place."""
+    """Return the scenario's settings, overridden by the given options."""
     if not options["scale"] > 0:
-        raise ValueError("--scale: more than 0")
+        raise ValueError("--scale: must be more than 0")
     names = ("rpm", "tpm", "rpd", "spend_usd", "window_s", "clock", "seed")
     changed = {name: options[name] for name in names if options[name] is not None}
     settings = scenario.options(
@@ -131,8 +131,6 @@ def _with_map(latency: Latency, path: Path) -> Latency:
 def _told(proof: Proof) -> str:
     lines = [f"{what:<44}{count:>8}" for what, count in proof.counts.items()]
     verdict = (
-        f"{len(proof.findings)} findings"
-        if proof.findings
-        else "nothing lost, nor doubled, nor swapped"
+        f"{len(proof.findings)} findings" if proof.findings else "nothing lost, doubled or swapped"
     )
     return "\n".join([*lines, *proof.findings, verdict])

@@ -1,7 +1,7 @@
-"""Whether two sets of printed identifiers name the same patient.
+"""Decide whether two sets of printed identifiers name the same patient.
 
-Imports nothing of the project. Never wrong about a patient comes first: where two people are as
-likely as one, the verdict is DISAGREE. Verdicts and reasons hold no PHI.
+A wrong match is the worst error. So the verdict is DISAGREE if two people are as likely as one.
+Verdicts and reasons contain no PHI.
 """
 
 from __future__ import annotations

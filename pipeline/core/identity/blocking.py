@@ -1,7 +1,7 @@
-"""Under which words identities are filed, so that each is held only against likely ones.
+"""Index keys of identities, so that an identity is compared only with likely candidates.
 
-Imports this package's `reading` and `likeness`; pure. Two identities that agree always meet: one is
-filed under a word under which the other is sought. The words are PHI and go no further.
+Two identities that agree always share a key: one is filed under it, the other is sought under it.
+The keys are PHI and must not leave this package. The functions are pure.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ _BORN, _NUMBERED = 1, 2
 
 
 def filed_under(identity: Identity) -> frozenset[str]:
-    """Return the words under which others find this identity."""
+    """Return the keys under which other identities find this identity."""
     name, _, _ = identity.reading
     return _facts(identity) | {f"{_stated(identity)}:{pair}" for pair in _pairs(name)}
 
 
 def sought_under(identity: Identity) -> frozenset[str]:
-    """Return the words under which all stand that this identity can agree with.
+    """Return the keys of all identities that can agree with this identity.
 
-    Those who share neither birth date nor number agree only by name, and only where one of the two
+    Two identities without a common birth date or number agree only by name, and only if one of them
     lacks the date and one lacks the number.
     """
     name, _, _ = identity.reading
@@ -41,7 +41,9 @@ def _stated(identity: Identity) -> int:
 
 
 def _pairs(name: ParsedName | None) -> set[str]:
-    """Return a given name with the whole or a word of the family name, in each possible order."""
+    """Return the given name with the whole family name or one word of it, in each possible
+    order.
+    """
     found = set()
     for one in [name, *orders(name)] if name else []:
         if one.given:

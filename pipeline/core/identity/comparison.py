@@ -1,7 +1,7 @@
-"""The verdict on two identities, in the clear or by digests.
+"""The verdict on two identities, in plain text or by digests.
 
-Imports this package's `reading` and `likeness`; pure. Where two people are as likely as one, it is
-DISAGREE. Verdicts and reasons hold no PHI.
+The verdict is DISAGREE if two people are as likely as one. Verdicts and reasons contain no PHI. The
+functions are pure.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ class Agreement(Enum):
     AGREE = "agree"
     DISAGREE = "disagree"
     UNKNOWN = "unknown"
-    """Too little is stated to tell."""
+    """The identities state too little for a decision."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome and the words that explain it; free of PHI."""
+    """An outcome and the words that explain it, free of PHI."""
 
     agreement: Agreement
     reasons: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool:
-        """Whether both are the same person."""
+        """Tell whether both identities name the same person."""
         return self.agreement is Agreement.AGREE
 
     @property
     def disagrees(self) -> bool:
-        """Whether they are, or may well be, two people."""
+        """Tell whether the identities name, or may well name, two people."""
         return self.agreement is Agreement.DISAGREE
 
 
@@ -58,10 +58,10 @@ def compare(a: Identity, b: Identity) -> Verdict:
 
 
 def digests(identity: Identity, key: bytes) -> dict[str, str]:
-    """Return keyed HMAC-SHA256 digests (`name`, `dob`, `mrn`) of what is stated.
+    """Return keyed HMAC-SHA256 digests (`name`, `dob`, `mrn`) of the stated parts.
 
-    They let a pseudonymous patient be compared with later records without holding PHI. A name of
-    which only an initial is printed has no digest.
+    The digests allow the comparison of a pseudonymous patient with later records without PHI. A
+    name with only an initial for the given name has no digest.
     """
     parts: dict[str, str] = {}
     name, born, number = identity.reading
@@ -79,7 +79,9 @@ def digests(identity: Identity, key: bytes) -> dict[str, str]:
 
 
 def compare_digests(known: Mapping[str, str], seen: Mapping[str, str]) -> Verdict:
-    """Judge as `compare` does, from digests of the same key; slips cannot be seen in them."""
+    """Judge like `compare`, from digests of the same key. Digests do not show scanner
+    errors.
+    """
 
     def same(kind: str) -> bool | None:
         if not known.get(kind) or not seen.get(kind):
@@ -101,7 +103,7 @@ def _decide(name: NameMatch, born: PartMatch, number: PartMatch) -> Verdict:
 
 
 def outcome(name: NameMatch, born: PartMatch, number: PartMatch) -> Agreement:
-    """Return what three single judgements come to."""
+    """Return the outcome of the three single comparisons."""
     yes, no, open_ = Agreement.AGREE, Agreement.DISAGREE, Agreement.UNKNOWN
     same_number, same_born = number is PartMatch.SAME, born is PartMatch.SAME
     if name is NameMatch.DIFFERENT or born is PartMatch.DIFFERENT:

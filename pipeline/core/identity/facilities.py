@@ -1,4 +1,4 @@
-"""Whether two printed names are of one facility. Imports nothing of the project."""
+"""Decide whether two printed names belong to one facility."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import re
 from difflib import SequenceMatcher
 
 ALIKE = 0.88
-"""Ratio of equal characters from which two names are one; a scanner spoils one letter in ten."""
+"""Ratio of equal characters from which two names are the same; a scanner garbles one letter
+in ten.
+"""
 SHORTEST_PREFIX = 8
-"""Letters that a name needs to stand for the longer one that it begins, as a department does."""
+"""The least letters of a short name that counts as the beginning of a longer name (a
+department).
+"""
 
 
 def same_facility(a: str, b: str) -> bool:
-    """Whether two printed names are of one facility, scanner slips and departments aside."""
+    """Tell whether two printed names belong to one facility, despite scanner errors and
+    departments.
+    """
     one, other = _plain(a), _plain(b)
     if not one or not other:
         return False

@@ -1,7 +1,7 @@
-"""A patient's identifiers as printed, and the form in which they are compared.
+"""A patient's identifiers as printed, and their parsed form for comparisons.
 
-Imports nothing of the project. Both are PHI: an identity never prints itself, and what is read of
-it lives no longer than it does.
+Both are PHI. An identity never prints itself, and its parsed form lives no longer than the
+identity.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TITLES = frozenset(
 _SUFFIXES = {"jr": "jr", "junior": "jr", "sr": "sr", "senior": "sr", "ii": "2", "iii": "3"}
 _SUFFIXES |= {"iv": "4", "2nd": "2", "3rd": "3"}
 
-_NOBODY = frozenset(["unknown", "unidentified", "anonymous", "redacted", "none", "withheld"])
+_NOT_A_PERSON = frozenset(["unknown", "unidentified", "anonymous", "redacted", "none", "withheld"])
 
 _CONFUSABLE = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "5": "s", "8": "b"})
 
@@ -28,42 +28,44 @@ _DIGITS = str.maketrans({"O": "0", "Q": "0", "I": "1", "L": "1", "|": "1"})
 
 @dataclass(frozen=True, repr=False)
 class ParsedName:
-    """The words of a name; PHI, so it never prints itself."""
+    """The words of a name; PHI, so the class has no repr of its content."""
 
     given: tuple[str, ...]
     family: tuple[str, ...]
     suffix: str
     ordered: bool
-    """A comma said which part is the family name."""
+    """A comma showed which part is the family name."""
 
 
 Reading = tuple[ParsedName | None, date | None, str | None]
-"""Name, birth date and number in the form in which they are compared."""
+"""Name, birth date and number, parsed for comparison."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """A patient's identifiers as printed in one place; PHI, so it never prints itself."""
+    """A patient's identifiers as printed in one place; PHI, so its repr is empty."""
 
     name: str | None = field(default=None, repr=False)
     birth_date: str | None = field(default=None, repr=False)
-    """ISO 8601; anything else counts as not stated."""
+    """ISO 8601; any other text counts as not stated."""
     identifier: str | None = field(default=None, repr=False)
-    """Medical record number; each hospital has its own."""
+    """Medical record number. Each hospital has its own numbers."""
 
     @property
     def stated(self) -> int:
-        """How many of the three can be compared (0–3)."""
+        """The number of comparable parts (0–3)."""
         return sum(part is not None for part in self.reading)
 
     @cached_property
     def reading(self) -> Reading:
-        """What a comparison sees; equal readings compare alike. PHI, kept no longer than this."""
+        """The parsed parts. Identities with equal readings compare alike. PHI, kept only with the
+        identity.
+        """
         return parse_name(self.name), parse_date(self.birth_date), parse_number(self.identifier)
 
 
 def parse_name(name: str | None) -> ParsedName | None:
-    """Read a name; None where it names nobody."""
+    """Parse a name; return None if the text names no person."""
     if not name:
         return None
     plain = re.sub(r"(?<=[^\W\d_]{2})[._|](?=[^\W\d_])", "", name)
@@ -84,7 +86,7 @@ def parse_name(name: str | None) -> ParsedName | None:
         return kept
 
     first, second = tokens(head), tokens(tail)
-    if any(token in _NOBODY for token in first + second) or not any(
+    if any(token in _NOT_A_PERSON for token in first + second) or not any(
         len(token) > 1 for token in first + second
     ):
         return None
@@ -98,7 +100,7 @@ def parse_name(name: str | None) -> ParsedName | None:
 
 
 def parse_date(text: str | None) -> date | None:
-    """Read an ISO 8601 date; None for anything else."""
+    """Parse an ISO 8601 date; return None for any other text."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -106,7 +108,7 @@ def parse_date(text: str | None) -> date | None:
 
 
 def parse_number(text: str | None) -> str | None:
-    """Read a record number of three or more signs; None for anything else."""
+    """Parse a record number of three or more characters; return None for any other text."""
     if not text:
         return None
     bare = re.sub(r"(?i)^\s*(mrn|mr|id|no|pid)\b[\s.:#]*", "", text)
@@ -118,5 +120,5 @@ def parse_number(text: str | None) -> str | None:
 
 
 def fold(word: str) -> str:
-    """Write letters that a scanner mistakes for each other alike."""
+    """Replace letters that a scanner confuses by a common form."""
     return word.casefold().translate(_CONFUSABLE).replace("rn", "m").replace("vv", "w")

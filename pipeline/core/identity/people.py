@@ -1,7 +1,7 @@
-"""Who the people of a record are, and which of them holds most of it.
+"""Find the people of a record, and the person who holds most of it.
 
-Imports this package's other modules; pure. An identity is held only against those with whom it can
-agree, equal ones once, so the work grows with the record and not with its square.
+An identity is compared only with people that it can agree with, and equal identities only once. So
+the work grows linearly with the record. The functions are pure.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pipeline.core.identity.similarity import (
 
 
 def dominant(weighted: Iterable[tuple[Identity, float]]) -> Identity | None:
-    """Return the identity that most of a record's text carries; None where no one holds most.
+    """Return the identity that most of a record's text carries; None if no person holds most.
 
-    Weights are amounts of text. What fits several people is left out of the count, so that a page
-    with only a common name never decides between them.
+    Weights are amounts of text. An identity that fits several people is not counted, so a page with
+    only a common name never decides between them.
     """
     stated = [(identity, weight) for identity, weight in weighted if identity.stated]
     stated.sort(key=lambda pair: (-pair[0].stated, -pair[1], _sort_key(pair[0])))
@@ -42,7 +42,9 @@ def dominant(weighted: Iterable[tuple[Identity, float]]) -> Identity | None:
 
 
 def distinct(identities: Iterable[Identity]) -> list[Identity]:
-    """Return one identity of each reading in which anything is stated, in their order."""
+    """Return the first identity of each distinct reading with a stated part, in their
+    order.
+    """
     found: dict[Reading, Identity] = {}
     for identity in identities:
         if identity.stated:
@@ -51,7 +53,7 @@ def distinct(identities: Iterable[Identity]) -> list[Identity]:
 
 
 class Tally:
-    """What several places state of one person, counted by weight."""
+    """The statements of several places about one person, counted by weight."""
 
     def __init__(self) -> None:
         self._names: Counter[str] = Counter()
@@ -61,7 +63,7 @@ class Tally:
         self._joined: Identity | None = None
 
     def add(self, identity: Identity, weight: float) -> None:
-        """Count what one place states."""
+        """Count the statements of one place."""
         name, born, number = identity.reading
         more = int(weight * 1000) + 1
         self._joined = None
@@ -88,7 +90,9 @@ class Tally:
 
 
 def combine(weighted: Iterable[tuple[Identity, float]]) -> Identity:
-    """Join what several places state of one person: the heaviest fullest name, date and number."""
+    """Join the statements of several places about one person: the heaviest fullest name, date,
+    number.
+    """
     tally = Tally()
     for identity, weight in weighted:
         tally.add(identity, weight)
@@ -100,13 +104,13 @@ def _heaviest(counts: Counter[str]) -> str | None:
 
 
 class _Person:
-    """Identities that name one person, in groups that differ in the number alone."""
+    """Identities of one person, in groups that differ only in the number."""
 
     def __init__(self) -> None:
         self.members: list[tuple[Identity, float]] = []
         self.weight = 0.0
         self.copies = 1
-        """How many print this and no more, so that none can be told to be the same as another."""
+        """Identities that state only this; nothing tells whether they are the same person."""
         self.numbers: dict[tuple[ParsedName | None, date | None], set[str | None]] = {}
 
     def add(self, identity: Identity, weight: float) -> bool:
@@ -121,7 +125,9 @@ class _Person:
 
 
 class _People:
-    """The people of a record; each identity is held only against those whom it can agree with."""
+    """The people of a record. An identity is compared only with people that it can agree
+    with.
+    """
 
     def __init__(self) -> None:
         self.all: list[_Person] = []
@@ -132,7 +138,7 @@ class _People:
         self._fits: dict[Reading, tuple[int, list[int]]] = {}
 
     def add(self, identity: Identity, weight: float) -> None:
-        """Count an identity with the one person whom it fits, or with a new one."""
+        """Count an identity for the one person that it fits, or for a new person."""
         fits = self._fitting(identity)
         if len(fits) > 1 or (fits and self.all[fits[0]].copies > 1):
             return
@@ -149,7 +155,9 @@ class _People:
                 self._filed.setdefault(word, {})[at] = None
 
     def _fitting(self, identity: Identity) -> list[int]:
-        """Return up to two people whom it fits: agrees with a part and contradicts none."""
+        """Return up to two people whom the identity fits: it agrees with a part and contradicts
+        none.
+        """
         version, fits = self._fits.get(identity.reading, (-1, []))
         if version != self._version:
             fits, tried = [], set()
@@ -162,7 +170,9 @@ class _People:
         return fits
 
     def _like(self, identity: Identity) -> _Person | None:
-        """Return who is known by this reading alone, which is too little to agree with itself."""
+        """Return the person known by this reading alone, if the reading is too weak to agree with
+        itself.
+        """
         person = self._founded.get(identity.reading)
         alone = person is not None and sum(map(len, person.numbers.values())) == 1
         return person if alone else None
@@ -192,7 +202,9 @@ class _People:
     def _by_number(
         rule: tuple[NameMatch, PartMatch], number: str, numbers: set[str | None]
     ) -> set[Agreement]:
-        """Judge against other numbers, one by one only where it matters how far they are off."""
+        """Judge against other numbers; compare them one by one only if their distance
+        matters.
+        """
         if len(numbers) < 3 and numbers <= {number, None}:
             return set()
         close, other = (outcome(*rule, part) for part in (PartMatch.CLOSE, PartMatch.DIFFERENT))

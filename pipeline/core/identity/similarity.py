@@ -1,6 +1,6 @@
-"""How near two names, birth dates or record numbers are to each other.
+"""The similarity of two names, birth dates or record numbers.
 
-Imports this package's `reading`; pure. Where a scanner explains a difference it is a slip.
+A difference that a scanner explains is a SLIP. The functions are pure.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ _LOOK_ALIKE = str.maketrans({"c": "e", "f": "t", "h": "b", "v": "u", "q": "g", "
 
 
 class NameMatch(Enum):
-    """How near two names are."""
+    """The similarity of two names."""
 
     SAME = 1
     SLIP = 2
-    """But for what a scanner does to a letter inside a word."""
+    """Equal except for typical scanner errors inside a word."""
     INITIAL = 3
     """Same family name; one side prints only an initial of the given name."""
     FAMILY_CHANGED = 4
     CLOSE = 5
-    """One letter apart in a way that a scanner does not explain: twins, or a slip."""
+    """One letter apart without a scanner's explanation: twins, or a typing error."""
     DIFFERENT = 6
     UNKNOWN = 7
 
 
 class PartMatch(Enum):
-    """How near two words, dates or numbers are."""
+    """The similarity of two words, dates or numbers."""
 
     SAME = 1
     SLIP = 2
@@ -40,7 +40,7 @@ class PartMatch(Enum):
 
 
 def names(a: ParsedName | None, b: ParsedName | None) -> NameMatch:
-    """Judge two names; symmetric."""
+    """Compare two names; symmetric."""
     if a is None or b is None:
         return NameMatch.UNKNOWN
     if a.suffix and b.suffix and a.suffix != b.suffix:
@@ -57,7 +57,9 @@ def names(a: ParsedName | None, b: ParsedName | None) -> NameMatch:
 
 
 def _same_words(a: ParsedName, b: ParsedName) -> bool:
-    """Whether both have three or more words and the same: a speck became a comma."""
+    """Tell whether both names have the same three or more words: a speck may have become a
+    comma.
+    """
     one, other = (sorted(fold(w) for w in (*n.given, *n.family)) for n in (a, b))
     return len(one) > 2 and one == other
 
@@ -103,13 +105,15 @@ def _reading(a: ParsedName, b: ParsedName) -> NameMatch:
 
 
 def _family_slip(a: str, b: str) -> PartMatch:
-    """Judge a family name beside an equal given name: its last letter may be misread as well."""
+    """Compare family names beside equal given names: the last letter may be misread as
+    well.
+    """
     near = len(a) == len(b) > 5 and a[:-1] == b[:-1]
     return PartMatch.SLIP if near else PartMatch.CLOSE
 
 
 def _married(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """Whether one family name is a part of the other's double name."""
+    """Tell whether one family name is a part of the other double name."""
     shorter, longer = sorted((set(a), set(b)), key=len)
     return bool(shorter) and len(longer) > len(shorter) and shorter < longer
 
@@ -131,9 +135,9 @@ def _words(a: str, b: str) -> PartMatch:
 
 
 def _slip(a: str, b: str) -> bool:
-    """Whether two words differ in one letter inside, or in look-alikes only.
+    """Tell whether two words differ in one inner letter, or only in look-alikes.
 
-    The first and the last letter count: they tell Jayden from Kayden and Daniel from Daniela.
+    The first and the last letter must match: they tell Jayden from Kayden and Daniel from Daniela.
     """
     if fold(a).translate(_LOOK_ALIKE) == fold(b).translate(_LOOK_ALIKE):
         return a[:1] == b[:1]
@@ -146,7 +150,7 @@ def _slip(a: str, b: str) -> bool:
 
 
 def birth_dates(a: date | None, b: date | None) -> PartMatch:
-    """Judge two birth dates; one digit or a swapped month and day apart is CLOSE."""
+    """Compare two birth dates. One different digit, or swapped month and day, is CLOSE."""
     if a is None or b is None:
         return PartMatch.UNKNOWN
     if a == b:
@@ -159,7 +163,7 @@ def birth_dates(a: date | None, b: date | None) -> PartMatch:
 
 
 def identifiers(a: str | None, b: str | None) -> PartMatch:
-    """Judge two record numbers; one sign lost or wrong is CLOSE."""
+    """Compare two record numbers. One lost or wrong character is CLOSE."""
     if a is None or b is None:
         return PartMatch.UNKNOWN
     if a == b:

@@ -1,8 +1,7 @@
 """The reading of pages: PDF, TIFF, PNG and JPEG in; text, words, confidences and images out.
 
-Imports no Django and nothing else of the project. Every library that parses a file runs in a
-killable child process (`child.py`); here and in `process.py` only the standard library runs, so a
-hostile file never harms the worker.
+Every library that parses a file runs in a killable child process (`child.py`). The parent runs only
+the standard library, so a hostile file never harms the worker. The package knows no Django.
 """
 
 from __future__ import annotations

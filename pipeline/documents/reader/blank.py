@@ -1,7 +1,4 @@
-"""Whether a page image holds nothing but paper.
-
-Imports Pillow; runs in the child only.
-"""
+"""Tell whether a page image shows only empty paper. Runs in the child only."""
 
 from __future__ import annotations
 
@@ -9,14 +6,14 @@ from typing import cast
 
 from PIL import Image
 
-#: Grey levels (0–255) by which empty paper varies once its grain is averaged away.
+#: Grey levels (0–255) within which averaged empty paper varies.
 PAPER = 12
-#: Share of each side left out: the shadow of a scanner's lid.
+#: Share of each side left out, because a scanner's lid throws a shadow there.
 EDGE = 0.03
 
 
 def is_uniform(image: Image.Image) -> bool:
-    """Return whether `image` (mode L) shows no mark of the size of a character."""
+    """Return whether `image` (mode L) shows no mark as large as a character."""
     width, height = image.size
     inner = image.crop(
         (
@@ -26,7 +23,8 @@ def is_uniform(image: Image.Image) -> bool:
             max(int(height * EDGE) + 1, int(height * (1 - EDGE))),
         )
     )
-    # A full stop of 10 pt type covers a tenth of a cell of 1/20 inch: 25 grey levels.
+    # Averaged over a cell of 1/20 inch, a full stop of 10 pt type darkens its cell by 25 grey
+    # levels.
     cell = max(1, max(inner.size) // 220)
     return spread(inner.reduce(cell)) < PAPER
 

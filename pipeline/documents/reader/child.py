@@ -1,9 +1,8 @@
-"""The reader's child process. One process serves one request about one file.
+"""The reader's child process; one process serves one request about one file.
 
-The command is `python -m pipeline.documents.reader.child`.
-
-Reads one JSON request from standard input and writes the messages of `ipc.py`. Bounds its own
-memory and time before it touches the file, and dies with its parent.
+Started as `python -m pipeline.documents.reader.child`. The child reads one JSON request from
+standard input and writes the messages of `ipc.py`. It limits its own memory and time before it
+opens the file, and dies with its parent.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Answer the request on standard input, then leave."""
+    """Answer the request on standard input, then exit."""
     request = json.loads(sys.stdin.buffer.readline())
     limits = Limits(**request["limits"])
     out = _private_output()
@@ -45,7 +44,8 @@ def main() -> None:
         _write(out, ipc.encode("refused", ipc.pack_refusal(too_much)))
     except Exception as error:  # noqa: BLE001 - our own fault; its message could quote the input
         _write(out, ipc.encode("fault", type(error).__name__))
-    # Tear-down of a half-read hostile document is where native libraries crash.
+    # Exit without clean-up: native libraries crash while they tear down a half-read hostile
+    # document.
     os._exit(0)
 
 
@@ -72,7 +72,9 @@ def _answers(request: Mapping[str, Any], limits: Limits) -> Any:
 
 
 def _portions(pages: list[int], count: int, media_type: MediaType) -> list[list[int]]:
-    """Return the pages that go together: all of a PDF, each alone of an image file."""
+    """Group the pages that one slice holds: all pages of a PDF, or each page of an image
+    file.
+    """
     for number in pages:
         if not 1 <= number <= count:
             raise refusals.page_missing(number, count)
@@ -117,7 +119,9 @@ def _open(path: Path, limits: Limits) -> tuple[Any, MediaType]:
 
 
 def _read(file: Any, number: int, ocr: Any, limits: Limits) -> PageRead:
-    """Return one page; one that cannot be read says so and leaves its neighbours alone."""
+    """Return one page. An unreadable page reports its damage and does not stop the other
+    pages.
+    """
     from .ocr import OcrUnavailableError
 
     try:
@@ -154,7 +158,9 @@ def _render(file: Any, number: int, dpi: int, limits: Limits) -> str:
 
 
 def _private_output() -> int:
-    """Return the descriptor to the parent, out of reach of a native library that prints."""
+    """Return the descriptor to the parent, and redirect 1 and 2: native libraries print to
+    them.
+    """
     out = os.dup(1)
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
@@ -170,7 +176,7 @@ def _write(out: int, message: bytes) -> None:
 
 
 def _die_with_parent(parent: int) -> None:
-    """Ask for SIGKILL when the parent dies; leave at once if it already has."""
+    """Ask for SIGKILL when the parent dies; exit at once if the parent is already dead."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -184,7 +190,9 @@ def _bound(limits: Limits) -> None:
 
 
 def _forbid_writing() -> None:
-    """Let this process write no file from here on; until here it may keep its compiled modules."""
+    """Forbid this process to write files from now on. Imports before this call may write
+    bytecode.
+    """
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 

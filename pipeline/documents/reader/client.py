@@ -1,8 +1,7 @@
-"""The parent's side of the reader: each request is answered by a killable child process.
+"""The parent's side of the reader: a killable child process answers each request.
 
-Imports the standard library and the reader's own plain modules only. Promises that whatever a
-file does to the child, the caller gets pages, an `InputRefused`, or a `ReaderError` if the fault is
-ours.
+Whatever a file does to the child, the caller gets pages, an `InputRefused`, or a `ReaderError` if
+this project is at fault.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .watchdog import KilledFromOutsideError, WatchedChild
 
 
 def probe(path: str | Path, limits: Limits | None = None) -> Probe:
-    """Return media type and page count of the file at `path`; raise `InputRefused`."""
+    """Return media type and page count of the file at `path`. Raises `InputRefused`."""
     with closing(_ask(path, limits or Limits(), verb="probe")) as answers:
         for kind, body in answers:
             if kind == "opened":
@@ -33,9 +32,9 @@ def read_pages(
 ) -> Iterator[PageRead]:
     """Yield pages `first` to `last` (1-based, inclusive, cut at the file's last page) in order.
 
-    Raises `InputRefused` at the page that is too costly or ends the child, and after the last page
-    if these were all pages of the file and none could be read. The child dies with the thread that
-    iterates and when the iterator is closed.
+    Raises `InputRefused` at a page that is too costly or kills the child. Raises it too after the
+    last page, if the request covered the whole file and no page was readable. The child dies with
+    the iterating thread and when the iterator is closed.
     """
     if first < 1:
         message = "Pages count from 1."
@@ -57,7 +56,7 @@ def read_pages(
 def render_page(
     path: str | Path, number: int, dpi: int = 100, limits: Limits | None = None
 ) -> bytes:
-    """Return page `number` (1-based) as PNG at `dpi`, the boxes of `Word` fit it."""
+    """Return page `number` (1-based) as PNG at `dpi`; the boxes of `Word` match the image."""
     question = {"verb": "render", "first": number, "dpi": dpi}
     with closing(_ask(path, limits or Limits(), **question)) as answers:
         for kind, body in answers:
@@ -69,10 +68,10 @@ def render_page(
 def slice_pages(
     path: str | Path, pages: Sequence[int], limits: Limits | None = None
 ) -> tuple[Slice, ...]:
-    """Return these pages (1-based) as they are, and nothing of the others.
+    """Return these pages (1-based) unchanged, without any content of other pages.
 
-    One PDF of a PDF's pages, in the order given; of an image file a JPEG for each page. Raises
-    `InputRefused` as INPUT_TOO_LARGE where they pass a limit together.
+    A PDF gives one PDF with the pages in the given order. An image file gives one JPEG per page.
+    Raises `InputRefused` (INPUT_TOO_LARGE) if the result exceeds a limit.
     """
     if not pages:
         return ()
@@ -88,7 +87,7 @@ def slice_pages(
 def _ask(
     path: str | Path, limits: Limits, **question: Any
 ) -> Generator[tuple[str, Any], None, None]:
-    """Yield the messages of a child; one that was killed from outside is replaced once."""
+    """Yield the messages of a child; replace a child that was killed from outside, once."""
     where = Path(path).resolve()
     asked_again = False
     while True:

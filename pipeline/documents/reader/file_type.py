@@ -1,7 +1,4 @@
-"""Tell what a file is by its first bytes, never by its name.
-
-Imports `reader.types` only; reads at most the first 2 KiB.
-"""
+"""Tell the type of a file by its first 2 KiB, never by its name."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ _SIGNATURES = (
 
 
 def sniff(path: str | Path) -> MediaType | None:
-    """Return the media type of the file at `path`, or None for anything that we do not read."""
+    """Return the media type of the file at `path`; None for an unsupported type."""
     with Path(path).open("rb") as file:
         head = file.read(PDF_JUNK_BYTES + len(b"%PDF-"))
     for signature, media_type in _SIGNATURES:

@@ -1,6 +1,6 @@
-"""TIFF, PNG and JPEG: frames counted, measured before they are decoded, and read.
+"""TIFF, PNG and JPEG files: count, measure and read their frames. Runs in the child only.
 
-Imports Pillow; runs in the child only. Pixels are counted from the header, before any decoding.
+The pixel limits are checked by the header, before any decoding.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from .types import (
     PageRead,
 )
 
-#: Our own count, made before decoding, takes the place of Pillow's warning.
+#: Pillow's warning is off, because this module checks the pixel limits before decoding.
 Image.MAX_IMAGE_PIXELS = None
 
-#: Stored frames may be larger than what is read by this factor, if they fit a third of the memory.
+#: A stored frame may exceed the limit of pixels by this factor if it fits a third of the memory.
+#: The frame is then reduced.
 STORED_FACTOR = 4
-#: Resolutions across and down further apart than this are a fax's; the page is stretched.
+#: Resolutions across and down that differ by more belong to a fax; the page is stretched.
 SQUARE = 1.2
 _FORMATS = {MediaType.TIFF: "TIFF", MediaType.PNG: "PNG", MediaType.JPEG: "JPEG"}
 _TRUNCATED = "truncated"
 
 
 class ImageFileReader:
-    """One open image file; each TIFF frame is a page, PNG and JPEG have one."""
+    """An open image file. Each TIFF frame is a page; PNG and JPEG have one page."""
 
     def __init__(self, path: Path, media_type: MediaType, limits: Limits) -> None:
         self._limits = limits
@@ -55,7 +56,7 @@ class ImageFileReader:
                 break
             except MemoryError:
                 raise
-            except Exception:  # noqa: BLE001 - how a chain of frames breaks off is all the same
+            except Exception:  # noqa: BLE001 - a broken chain of frames raises anything
                 self._broken_off = count > 0
                 break
             count += 1
@@ -63,7 +64,7 @@ class ImageFileReader:
                 raise refusals.too_many_pages(count, self._limits.max_pages)
         if count == 0:
             raise refusals.broken()
-        # The lost rest counts as one page, so that nobody takes the file for whole.
+        # The lost rest counts as one page, so that the file is not taken for complete.
         return count + self._broken_off
 
     def read(self, number: int, ocr: Ocr) -> PageRead:
@@ -72,7 +73,7 @@ class ImageFileReader:
         grey = _grey(frame)
         width, height = grey.size
         if is_uniform(grey):
-            # What a decoder could not fill is uniform too: that is no blank page.
+            # A decoder leaves a missing part uniform too, so a damaged frame is not a blank page.
             if PARTLY_DAMAGED in warnings:
                 raise ValueError(_TRUNCATED)
             return page_from_image(number, grey, None, width=width, height=height)
@@ -80,7 +81,7 @@ class ImageFileReader:
         return page_from_image(number, grey, reading, width=width, height=height, warnings=warnings)
 
     def render(self, number: int, dpi: int) -> Image.Image:
-        """Return page `number` (1-based) in colour, as if an A4 page were scanned at `dpi`."""
+        """Return page `number` (1-based) in colour, sized like an A4 page scanned at `dpi`."""
         frame, _ = self._frame(number)
         colour = _on_white(frame).convert("RGB")
         factor = max(colour.size) / (11.7 * dpi)
@@ -90,7 +91,9 @@ class ImageFileReader:
         return colour
 
     def _frame(self, number: int) -> tuple[Image.Image, list[str]]:
-        """Return one frame upright by its tags, with square pixels, within the pixel limit."""
+        """Return a frame, turned upright by its tags, with square pixels, within the pixel
+        limit.
+        """
         self._image.seek(number - 1)
         width, height = self._image.size
         pixels, cap = width * height, self._limits.max_pixels_per_page
@@ -118,7 +121,7 @@ class ImageFileReader:
         return frame, warnings
 
     def _partial(self, number: int) -> Image.Image:
-        """Return what can be decoded of a frame that breaks off."""
+        """Return the decodable part of a truncated frame."""
         ImageFile.LOAD_TRUNCATED_IMAGES = True
         try:
             self._image.seek(number - 1)
@@ -129,7 +132,7 @@ class ImageFileReader:
 
 
 def _resolution(image: Image.Image) -> tuple[float, float]:
-    """Return dots per inch across and down, or equal figures where the file names none."""
+    """Return dots per inch across and down, or (1, 1) if the file states none."""
     try:
         across, down = (float(value) for value in image.info["dpi"])
     except (KeyError, TypeError, ValueError, ZeroDivisionError):

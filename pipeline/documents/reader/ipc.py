@@ -1,6 +1,6 @@
-"""The lines of JSON that the child writes and the parent reads.
+"""The JSON lines that the child writes and the parent reads.
 
-Imports `reader.types` only. One message a line; a page's words travel as short arrays.
+One message is one line. The words of a page travel as short arrays.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from .types import InputRefused, PageRead, Word
 
-#: Bytes of one message above which the child is not believed; a rendered page is the largest.
+#: Bytes of the largest accepted message; a rendered page is the largest real message.
 MAX_MESSAGE_BYTES = 96 * 1024 * 1024
 
 

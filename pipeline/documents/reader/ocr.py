@@ -1,7 +1,7 @@
-"""OCR of one page image: clean it, turn it upright, read it, and read its numbers twice.
+"""OCR of a page image: clean the image, turn it upright, read it, and read its numbers twice.
 
-Imports Pillow and tesserocr; runs in the child only. Promises that a word with a digit keeps a high
-confidence only if a second, independent reading of its line agrees.
+A word with a digit keeps a high confidence only if a second, independent reading of its line
+agrees. Runs in the child only.
 """
 
 from __future__ import annotations
@@ -22,29 +22,34 @@ from .blank import is_uniform
 from .text_rows import Token, compose, merge_rows
 from .types import PageRead
 
-#: Ceiling of the confidence of a number on which two readings disagree. Of 380 numbers on clean,
-#: worn and faxed pages no wrong value kept a confidence of 60; 13 % of the right ones lost it.
+#: Highest confidence of a number on which two readings disagree. Measured on 380 numbers of clean,
+#: worn and faxed pages: no wrong value kept a confidence of 60; 13 % of the right values lost it.
 DISAGREEMENT = 30.0
-#: Median over the tiles of the difference to the median filter (0–255): 0–1 on clean pages, 4–5 on
-#: noisy ones, where the filter lifts word recall from .86 to .98. On clean pages it ruins type.
+#: Noise (0–255) from which the image is filtered: the median over all tiles of the difference to
+#: the median-filtered image. Clean pages have 0–1, noisy pages 4–5. The filter raises the word
+#: recall of noisy pages from .86 to .98, but damages the type of clean pages.
 NOISE = 2
-#: Skew in degrees below which a rotation costs more sharpness than it gains.
+#: Skew in degrees; a smaller skew is not corrected, because a rotation costs sharpness.
 SKEW = 0.3
-#: Word confidence from which a word counts as read; of a page the wrong way up a fifth does.
+#: Confidence at which a word counts as read. On an upside-down page a fifth of the words reach it.
 READ = 60.0
-#: Image side in pixels above which detail no longer helps Tesseract and costs time.
+#: Longest image side in pixels; more detail does not help Tesseract and costs time.
 LONGEST = 3600
 _NUMERIC = re.compile(r"\d")
 _MARGIN = 12
 
 
 class OcrUnavailableError(Exception):
-    """Tesseract or its language files are missing: a fault of the installation, not of the page."""
+    """Tesseract or its language files are missing: the installation is at fault, not the
+    page.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What OCR found: lines of tokens in fractions of the image given, and the turn they need."""
+    """The result of OCR: lines of tokens in fractions of the given image, and the page's
+    rotation.
+    """
 
     lines: tuple[tuple[Token, ...], ...]
     rotation: int
@@ -57,7 +62,9 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class _Attempt:
-    """The page read one way up: lines in pixels of `image`, which was turned and straightened."""
+    """One reading of the page at one rotation; lines are in pixels of the straightened
+    `image`.
+    """
 
     lines: list[list[Token]]
     turn: int
@@ -74,7 +81,7 @@ class _Attempt:
 
     @property
     def reads_well(self) -> bool:
-        """Return whether most words count as read, so that the page is the right way up."""
+        """Return whether most words count as read, which shows that the page is upright."""
         confidences = self.confidences
         read = sum(confidence >= READ for confidence in confidences)
         few = len(confidences) < 3
@@ -82,14 +89,14 @@ class _Attempt:
 
 
 class Ocr:
-    """One Tesseract per layout mode, kept for the life of the child."""
+    """One Tesseract engine per layout mode, kept for the life of the child."""
 
     def __init__(self, dpi: int) -> None:
         self._dpi = dpi
         self._engines: dict[int, PyTessBaseAPI] = {}
 
     def read(self, image: Image.Image) -> Reading:
-        """Read `image` (mode L) the way up that it reads best, and its numbers twice."""
+        """Read `image` (mode L) at its best rotation, and its numbers twice."""
         best = self._best_way_up(image)
         lines = [self._doubt(best.image, line) for line in best.lines]
         placed = tuple(
@@ -101,8 +108,9 @@ class Ocr:
     def _best_way_up(self, image: Image.Image) -> _Attempt:
         """Read the page until it reads well.
 
-        1. A page whose columns are more striped than its rows lies on its side: ask first.
-        2. A page that reads badly is asked for its orientation, then tried every way.
+        1. A page with more contrast between columns than between rows lies on its side: detect the
+           orientation first.
+        2. A page that reads badly is read at the detected orientation, then at every rotation.
         """
         asked = _lies_sideways(image)
         turn = self._orientation(image) if asked else 0
@@ -131,7 +139,8 @@ class Ocr:
         cleaned = upright.filter(ImageFilter.MedianFilter(3)) if noisy else upright
         angle = _skew(cleaned)
         lines = self._lines(_turned(cleaned, angle), PSM.AUTO)
-        # The second reading sees the specks that the first did not, so that they err apart.
+        # The second reading uses the unfiltered image, so that its errors are independent of the
+        # first.
         return _Attempt(lines=lines, turn=turn, angle=angle, image=_turned(upright, angle))
 
     def _lines(self, image: Image.Image, mode: int) -> list[list[Token]]:
@@ -157,7 +166,9 @@ class Ocr:
         return list(lines.values())
 
     def _doubt(self, image: Image.Image, line: Sequence[Token]) -> list[Token]:
-        """Read a line with numbers again, blurred, and cap the confidence where it differs."""
+        """Read a line with numbers again, blurred; cap the confidence of each word that
+        differs.
+        """
         if not any(_NUMERIC.search(token.text) for token in line):
             return list(line)
         box = (
@@ -182,7 +193,9 @@ class Ocr:
         return [_settle(token, again, agreed) for token in line]
 
     def _orientation(self, image: Image.Image) -> int:
-        """Return the clockwise turn in degrees that Tesseract would give the page."""
+        """Return the clockwise turn in degrees that Tesseract's orientation detection
+        proposes.
+        """
         engine = self._engine(PSM.OSD_ONLY)
         engine.SetImage(image)
         engine.SetSourceResolution(self._dpi)
@@ -203,9 +216,10 @@ class Ocr:
 
 
 def _settle(token: Token, again: Sequence[Token], agreed: Set[str]) -> Token:
-    """Return `token`, or what the second reading has in its place, doubted where they differ.
+    """Return `token`, or the second reading's word at its place, with less confidence if they
+    differ.
 
-    A word that is no number gives way to a number only if it was itself read badly.
+    A number replaces a word without digits only if that word was itself read badly.
     """
     confidence = token.confidence or 0.0
     numeric = bool(_NUMERIC.search(token.text))
@@ -267,7 +281,7 @@ def _skew(image: Image.Image) -> float:
 
 
 def _place(token: Token, size: tuple[int, int], angle: float, turn: int) -> Token:
-    """Return `token` in fractions of the image as it was given, before skew and turn."""
+    """Return `token` in fractions of the original image, before skew correction and turn."""
     width, height = size
     corners = [
         _undo(x, y, width, height, angle, turn)
@@ -310,7 +324,7 @@ def page_from_image(
     height: float,
     warnings: Sequence[str] = (),
 ) -> PageRead:
-    """Return the page that `reading` found on `image`; no reading means a uniform image."""
+    """Return the page for `reading` of `image`; None as a reading means a uniform image."""
     lines = reading.lines if reading else ()
     text, words = compose(lines)
     blank = not text and is_uniform(image)

@@ -1,7 +1,7 @@
-"""Some pages of a file, cut out as they are: a PDF of a PDF's pages, JPEGs of images.
+"""Cut pages out of a file: a PDF for a PDF's pages, JPEGs for images. Runs in the child only.
 
-Imports pikepdf and Pillow; runs in the child only. What is cut holds nothing of another page:
-no shared resource, form field, link, thumbnail, structure or metadata leads back to the file.
+A slice contains nothing of another page: no shared resource, form field, link, thumbnail, structure
+or metadata refers to the rest of the file.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import pikepdf
 
 from . import refusals
 
-#: Bytes of a slice above which it is not handed on; base64 makes it a third longer on the wire.
+#: Bytes of the largest slice; base64 makes a slice a third longer in transit.
 MAX_SLICE_BYTES = 64 * 1024 * 1024
-#: Resolution of image files, and of PDF pages that pikepdf cannot take out.
+#: Resolution of image files, and of PDF pages that pikepdf cannot extract.
 DPI = 200
 QUALITY = 90
 _PAGE_KEYS = {
@@ -38,7 +38,7 @@ _NOT_SHOWN = {"/Link", "/Popup", "/FileAttachment", "/Screen", "/Movie", "/Sound
 def pdf_slice(file: Any, path: Path, numbers: Sequence[int]) -> bytes:
     """Return a PDF of these pages (1-based), in this order.
 
-    Pages of a file that pikepdf cannot take apart are drawn by PDFium instead.
+    If pikepdf cannot take the file apart, PDFium draws the pages as images instead.
     """
     try:
         content = _cut(path, numbers, file.page_count)
@@ -65,7 +65,7 @@ def _checked(content: bytes) -> bytes:
 def _cut(path: Path, numbers: Sequence[int], count: int) -> bytes:
     with pikepdf.open(path) as source, pikepdf.new() as cut:
         if len(source.pages) != count:
-            # PDFium sees other pages than pikepdf; only PDFium's numbers are known to the record.
+            # PDFium and pikepdf disagree on the pages. The record knows only PDFium's page numbers.
             raise ValueError
         for number in numbers:
             page = source.pages[number - 1]
@@ -73,7 +73,7 @@ def _cut(path: Path, numbers: Sequence[int], count: int) -> bytes:
             cut.pages.append(page)
         layers = source.Root.get("/OCProperties")
         if layers is not None:
-            # Without it, layers that are switched off would show.
+            # Without the layer settings, layers that are switched off would show.
             cut.Root["/OCProperties"] = cut.copy_foreign(source.make_indirect(layers))
         cut.remove_unreferenced_resources()
         buffer = io.BytesIO()
@@ -86,7 +86,7 @@ def _cut(path: Path, numbers: Sequence[int], count: int) -> bytes:
 
 
 def _strip(page: pikepdf.Object) -> None:
-    """Take from a page all that does not show, or leads to another."""
+    """Remove everything from a page that is invisible or refers to another page."""
     for key in set(page.keys()) - _PAGE_KEYS - {"/Parent"}:
         del page[key]
     shown = pikepdf.Array()
@@ -98,7 +98,7 @@ def _strip(page: pikepdf.Object) -> None:
         kept = pikepdf.Dictionary({k: v for k, v in note.items() if k in _ANNOTATION_KEYS})
         kept["/AP"] = pikepdf.Dictionary({k: v for k, v in note["/AP"].items() if k == "/N"})
         if kept["/Subtype"] == "/Widget":
-            # Without its form a viewer may leave a field out; a stamp is shown as it stands.
+            # A viewer may leave out a field without its form, but always shows a stamp.
             kept["/Subtype"] = pikepdf.Name.Stamp
         shown.append(kept)
     if "/Annots" in page:

@@ -1,7 +1,7 @@
-"""PDF: opened by PDFium, rebuilt by pikepdf where PDFium refuses, read page by page.
+"""PDF files: opened by PDFium, rebuilt by pikepdf if PDFium refuses, read page by page.
 
-Imports pypdfium2 and, when a file needs it, pikepdf; runs in the child only. Promises that no page
-is passed over: what cannot be read is a page with `damage`, never a blank one.
+No page is skipped: an unreadable page has `damage`, and never counts as blank. Runs in the child
+only.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from .types import (
     PageRead,
 )
 
-#: Resolution at which a page is looked at to see which words show; 1–3 ms a page.
+#: Resolution of the image that shows which words are visible; 1–3 ms a page.
 LOOK_DPI = 100
-#: Resolution below which a page is so large that no text of it could be read.
+#: A page that fits the limits only below this resolution is too large for any text to be legible.
 SANE_DPI = 20
-#: Share of a page from which its images may hold text that the layer does not.
+#: Share of the page from which images may contain text that the text layer lacks.
 IMAGE_SHARE = 0.2
-#: Visible characters of a layer up to which it is a stamp or fax header over a scan.
+#: A layer over a scan with at most this many visible characters is a stamp or a fax header.
 STAMP_CHARACTERS = 300
 #: Operators that show text, an image or a form.
 _SHOWS = re.compile(rb"(?<![A-Za-z])(Tj|TJ|Do|BI)(?![A-Za-z])")
-#: Bytes at the end of a file among which its end mark stands, a fax server's junk after it.
+#: The end mark must be within this many last bytes; fax servers append junk after the mark.
 _TAIL_BYTES = 4096
-#: What qpdf says when it has to search the file for its objects.
+#: The word in qpdf's warning when qpdf has to search the file for its objects.
 _LOST = "reconstruct"
 _PASSWORD = 4
 
 
 class PageDamagedError(Exception):
-    """What stands on the page cannot be decoded."""
+    """The content of the page cannot be decoded."""
 
 
 class PdfFile:
@@ -62,7 +62,7 @@ class PdfFile:
         self._limits = limits
         self._repaired: pdfium.PdfDocument | None = None
         self._repair_tried = False
-        #: Whether the file breaks off, or had to be rebuilt; some of it may be lost.
+        #: True if the file is truncated or had to be rebuilt; a part may be lost.
         self.was_repaired = _breaks_off(path)
         self._document = self._open()
         self.page_count = self._count()
@@ -87,11 +87,11 @@ class PdfFile:
                 buffer = io.BytesIO()
                 file.save(buffer, encryption=False)
             return pdfium.PdfDocument(buffer)
-        except Exception:  # noqa: BLE001 - whatever keeps it locked, it asks for a password
+        except Exception:  # noqa: BLE001 - every failure to unlock means that the file needs a password
             raise refusals.encrypted() from None
 
     def _rebuild(self) -> pdfium.PdfDocument | None:
-        """Return the file as pikepdf rebuilds it, or None; tried once."""
+        """Return the file as pikepdf rebuilds it, or None. The rebuild is tried once."""
         if self._repair_tried:
             return self._repaired
         self._repair_tried = True
@@ -113,7 +113,7 @@ class PdfFile:
     def _count(self) -> int:
         count = len(self._document)
         if count > self._limits.max_pages:
-            # A page tree may claim any number; only a rebuilt one has counted.
+            # A page tree may claim any number of pages; the rebuilt file has really counted them.
             repaired = self._rebuild()
             if repaired is None or len(repaired) > self._limits.max_pages:
                 raise refusals.too_many_pages(count, self._limits.max_pages)
@@ -138,14 +138,16 @@ class PdfFile:
         return found
 
     def render(self, number: int, dpi: int) -> Image.Image:
-        """Return page `number` (1-based) in colour at `dpi` or the most that the limits allow."""
+        """Return page `number` (1-based) in colour at `dpi`, or at the most that the limits
+        allow.
+        """
         page, _ = self._page(number)
         scale, _ = _scale(page, number, dpi, self._limits)
         image: Image.Image = page.render(scale=scale, may_draw_forms=False).to_pil()
         return image.convert("RGB")
 
     def _has_content(self, number: int) -> bool:
-        """Return whether the page has, or has lost, content that was to show something."""
+        """Return whether the page has visible content, or has lost such content."""
         import pikepdf
 
         try:
@@ -154,14 +156,14 @@ class PdfFile:
                 page.contents_coalesce()
                 contents = page.obj.get("/Contents")
                 if contents is None:
-                    # Where a file breaks off, its pages stand and their content is gone.
+                    # In a truncated file, pages may survive while their content is gone.
                     return self.was_repaired or any(
                         _LOST in str(said) for said in file.get_warnings()
                     )
                 return bool(_SHOWS.search(contents.read_bytes()))
         except MemoryError:
             raise
-        except Exception:  # noqa: BLE001 - content that cannot be decoded is content
+        except Exception:  # noqa: BLE001 - content that cannot be decoded is still content
             return True
 
     def _page(self, number: int) -> tuple[pdfium.PdfPage, bool]:
@@ -175,14 +177,14 @@ class PdfFile:
 
 
 def _breaks_off(path: Path) -> bool:
-    """Return whether the end that every whole PDF has is missing."""
+    """Return whether the end mark of a complete PDF is missing."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
         return b"%%EOF" not in file.read()
 
 
 def _flattened(document: pdfium.PdfDocument, index: int) -> pdfium.PdfPage:
-    """Return the page with its filled form fields and notes as part of its text."""
+    """Return the page with its form fields and annotations as part of its text."""
     page = document[index]
     if raw.FPDFPage_GetAnnotCount(page) == 0:
         return page
@@ -193,7 +195,9 @@ def _flattened(document: pdfium.PdfDocument, index: int) -> pdfium.PdfPage:
 
 
 def _scale(page: pdfium.PdfPage, number: int, dpi: float, limits: Limits) -> tuple[float, bool]:
-    """Return the scale for `dpi`, or the largest within the pixel limit, and whether it is less."""
+    """Return the scale for `dpi` or the largest allowed scale, and whether `dpi` was
+    reduced.
+    """
     width, height = page.get_size()
     area = width * height
     if not 0 < area < float("inf"):
@@ -201,13 +205,13 @@ def _scale(page: pdfium.PdfPage, number: int, dpi: float, limits: Limits) -> tup
     largest = (limits.max_pixels_per_page / area) ** 0.5
     if largest < SANE_DPI / 72:
         raise refusals.too_many_pixels(number, limits.max_pixels_per_page)
-    # A page of a few points by many would round up to far more pixels than its area says.
+    # A page of a few points by many would round up to far more pixels than its area suggests.
     largest = min(largest, 20_000 / max(width, height))
     return min(dpi / 72, largest), dpi / 72 > largest
 
 
 class _PageReader:
-    """Decides how one page is read."""
+    """Decides how to read one page."""
 
     def __init__(self, page: pdfium.PdfPage, number: int, limits: Limits, ocr: Ocr) -> None:
         self._page = page
@@ -219,10 +223,10 @@ class _PageReader:
     def read(self) -> PageRead:
         """Read the page.
 
-        1. Look at its image, and keep of the text layer what the image shows.
+        1. Render the page, and keep the words of the text layer that the image shows.
         2. A plausible layer that is not a stamp over a scan is the text.
         3. Otherwise a uniform image is blank, if everything on the page could be decoded.
-        4. Otherwise the image is read; the layer stays where it holds as much.
+        4. Otherwise OCR reads the image; the layer wins if it contains as much.
         """
         shown = self._image(LOOK_DPI)
         layer = read_layer(self._page, self._number, shown)
@@ -288,7 +292,7 @@ class _PageReader:
         return min(1.0, float(covered / (width * height)))
 
     def _all_decodes(self) -> bool:
-        """Return whether PDFium could draw all images, and had something to draw."""
+        """Return whether PDFium could decode all images of the page."""
         for image in self._images():
             width, height = image.get_px_size()
             if width * height > self._limits.max_pixels_per_page:
@@ -301,7 +305,9 @@ class _PageReader:
 
 
 def _holds_as_much(layer: Layer, reading: Reading) -> bool:
-    """Return whether the layer is more than a stamp and OCR read hardly more words than it has."""
+    """Return whether the layer is more than a stamp and has about as many words as OCR
+    read.
+    """
     of_layer = sum(len(line) for line in layer.lines)
     if len("".join(layer.text.split())) <= STAMP_CHARACTERS:
         return len(reading.tokens) <= of_layer

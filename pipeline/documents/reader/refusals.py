@@ -1,6 +1,6 @@
-"""The sentences with which an input is refused; none carries a name or content of the file.
+"""The messages with which an input is refused; no message contains a name or content of the file.
 
-Imports `reader.types` only, so that parent and child say the same thing.
+Parent and child use the same messages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def empty() -> InputRefused:
 
 
 def unknown_type() -> InputRefused:
-    """Refuse what is neither PDF, TIFF, PNG nor JPEG."""
+    """Refuse a file that is not PDF, TIFF, PNG or JPEG."""
     return InputRefused(
         "INPUT_INVALID",
         "The file is neither PDF, TIFF, PNG nor JPEG by its content; convert it to one of these.",
@@ -29,30 +29,30 @@ def broken() -> InputRefused:
 
 
 def no_pages() -> InputRefused:
-    """Refuse a file that opens and has no page."""
+    """Refuse a file that opens but has no pages."""
     return InputRefused("INPUT_INVALID", "The file has no pages; export it again.")
 
 
 def every_page_damaged() -> InputRefused:
-    """Refuse a file of which not one page could be read."""
+    """Refuse a file without any readable page."""
     return InputRefused(
-        "INPUT_INVALID", "Not one page of the file can be read; export or scan it again."
+        "INPUT_INVALID", "No page of the file can be read; export or scan it again."
     )
 
 
 def page_crashed(number: int) -> InputRefused:
-    """Refuse a file whose page (1-based; 0 is the opening) ended the reader."""
+    """Refuse a file whose page (1-based; 0 is the opening) crashed the reader."""
     what = f"Page {number} of the file" if number else "The file"
     return InputRefused(
         "INPUT_INVALID",
-        f"{what} is damaged so that reading it ends the reader; export or scan it again.",
+        f"{what} is damaged and crashes the reader; export or scan it again.",
     )
 
 
 def encrypted() -> InputRefused:
-    """Refuse a file that asks for a password to be read."""
+    """Refuse a file that needs a password."""
     return InputRefused(
-        "INPUT_ENCRYPTED", "The file asks for a password; remove the password and upload it again."
+        "INPUT_ENCRYPTED", "The file needs a password; remove the password and upload it again."
     )
 
 
@@ -60,14 +60,14 @@ def too_many_bytes(size: int, limit: int) -> InputRefused:
     """Refuse by size in bytes."""
     return InputRefused(
         "INPUT_TOO_LARGE",
-        f"The file has {size:,} bytes, {limit:,} are allowed; split it.",
+        f"The file has {size:,} bytes; the limit is {limit:,}. Split it.",
     )
 
 
 def too_many_pages(count: int, limit: int) -> InputRefused:
     """Refuse by the number of pages."""
     return InputRefused(
-        "INPUT_TOO_LARGE", f"The file has {count:,} pages, {limit:,} are allowed; split it."
+        "INPUT_TOO_LARGE", f"The file has {count:,} pages; the limit is {limit:,}. Split it."
     )
 
 
@@ -112,5 +112,7 @@ def page_damaged(number: int) -> InputRefused:
 
 
 def page_missing(number: int, count: int) -> InputRefused:
-    """Refuse to show a page (1-based) that the file has not."""
-    return InputRefused("INPUT_INVALID", f"The file has {count:,} pages, and no page {number:,}.")
+    """Refuse to show a page (1-based) that the file does not have."""
+    return InputRefused(
+        "INPUT_INVALID", f"The file has {count:,} pages; page {number:,} does not exist."
+    )

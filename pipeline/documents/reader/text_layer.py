@@ -1,7 +1,7 @@
-"""The text layer of a PDF page: its words with boxes, and which of them a reader of paper sees.
+"""The text layer of a PDF page: its visible words with boxes. Runs in the child only.
 
-Imports pypdfium2 and Pillow; runs in the child only. A word that the rendered page does not show
-(white, covered, off the page, tiny, invisible) is never part of the text.
+A word that the rendered page does not show (white, covered, off the page, tiny, invisible) is never
+part of the text.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from . import refusals
 from .blank import spread
 from .text_rows import Token, clean
 
-#: Characters of one page above which it is a bomb; a dense printed page has 8,000.
+#: Characters of a page above which the file is an attack; a dense printed page has 8,000.
 MAX_CHARACTERS = 200_000
-#: Height in points below which nobody reads a word.
+#: Height in points below which a word is illegible.
 TINY = 2.0
-#: Grey levels by which the darkest and lightest pixel of a visible word differ at least.
+#: Least difference of grey levels between the darkest and lightest pixel of a visible word.
 CONTRAST = 8
-#: Colour component (0–255) from which a fill is as good as white, and the mean of its background
-#: below which white shows.
+#: WHITE: colour component (0–255) from which a fill looks white. DARK_ENOUGH: mean grey level of a
+#: background on which white is visible.
 WHITE = 240
 DARK_ENOUGH = 200
 _BREAKS = {0x0A, 0x0D}
@@ -34,22 +34,22 @@ _GRID = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """Visible words in reading order as lines, and how many words are hidden."""
+    """The visible words as lines in reading order, and the number of hidden words."""
 
     lines: tuple[tuple[Token, ...], ...]
     #: Words that are white, covered, tiny or off the page.
     hidden: int
-    #: Words in the invisible text mode, as scanners write them over the image that they read.
+    #: Words in the invisible text mode; scanners write them over the scanned image.
     invisible: int
 
     @property
     def text(self) -> str:
-        """Return the visible words, one line of the layer a line."""
+        """Return the visible words, one line of text for each line of the layer."""
         return "\n".join(" ".join(token.text for token in line) for line in self.lines)
 
 
 class Placement:
-    """From the page's own coordinates to fractions of the page as displayed (crop and /Rotate)."""
+    """Maps a page's own coordinates to fractions of the displayed page (crop and /Rotate)."""
 
     def __init__(self, page: pdfium.PdfPage) -> None:
         corner_x, corner_y = self._device(page, 0, 0)
@@ -101,7 +101,7 @@ def read_layer(page: pdfium.PdfPage, number: int, shown: Image.Image) -> Layer:
 
 
 def _words(textpage: pdfium.PdfTextPage, count: int) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield (word, first character, last character, a line ends here)."""
+    """Yield (word, first character, last character, whether a line ends here)."""
     unicode_of, raw = pdf.FPDFText_GetUnicode, textpage.raw
     codes = [unicode_of(raw, index) for index in range(count)]
     start: int | None = None
@@ -145,7 +145,7 @@ def _token(
 
 
 class _Sight:
-    """Answers whether a word of one page can be seen."""
+    """Tells whether a word of one page is visible."""
 
     def __init__(self, textpage: pdfium.PdfTextPage, shown: Image.Image, height: float) -> None:
         self._textpage = textpage
@@ -167,7 +167,9 @@ class _Sight:
         }
 
     def shows(self, token: Token, index: int) -> bool:
-        """Return whether the image has ink, or a light word its dark ground, where `token` is."""
+        """Return whether the image has ink at `token`, or a dark background if the word is
+        light.
+        """
         across, down = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
         if not (0 <= across <= 1 and 0 <= down <= 1):
             return False
@@ -183,8 +185,8 @@ class _Sight:
 
     def _patch(self, token: Token) -> Image.Image:
         width, height = self._shown.size
-        # The loose box reaches into the lines above and below, whose ink is not this word's; only a
-        # rule or a full stop has its ink at the very edge.
+        # The loose box reaches into the lines above and below, whose ink must not count. Only a
+        # rule or a full stop has its ink at the edge of the box.
         letters = any(char.isalnum() for char in token.text)
         inset = 0.2 * (token.y1 - token.y0) if letters else 0.0
         left, top = int(max(0.0, token.x0) * width), int(max(0.0, token.y0 + inset) * height)

@@ -1,22 +1,22 @@
-"""Whether a text layer can be believed, from its words alone.
+"""Tell whether a text layer is trustworthy, from its characters alone.
 
-Imports the standard library only. A font without a character map yields few, private or shifted
-characters; such a page is read from its image instead.
+A font without a character map yields few, private or shifted characters. Such a page is read from
+its image instead.
 """
 
 from __future__ import annotations
 
 import unicodedata
 
-#: Letters that make up at least half of any Latin text, and vowels a fifth; shifted text has fewer.
+#: These letters make up at least half of any Latin text, and vowels a fifth. Shifted text has less.
 _FREQUENT = frozenset("etaoinshrdlu")
 _VOWELS = frozenset("aeiou")
-#: Latin letters below which their frequencies say nothing.
+#: Fewer Latin letters are too few for statistics.
 _ENOUGH_LETTERS = 80
 
 
 def plausible(text: str) -> bool:
-    """Return whether `text` reads like text rather than like a font's private numbering."""
+    """Return whether `text` looks like text, not like a font's private numbering."""
     visible = [char for char in text if not char.isspace()]
     if not visible:
         return False

@@ -1,7 +1,7 @@
-"""Words, lines and the rows of tables: from placed tokens to one page text with offsets.
+"""Words, lines and rows of tables: from placed tokens to one page text with offsets.
 
-Imports `reader.types` only. Both the text layer and OCR hand their lines here, so a laboratory row
-is one line of the text whatever the page was.
+Both the text layer and OCR hand their lines to this module, so a laboratory row is one line of text
+for every kind of page.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from dataclasses import dataclass
 
 from .types import Word
 
-#: Words from which a fragment of a row reads as prose, so as a column of its own.
+#: A fragment with at least this many words is prose, and therefore a column of its own.
 PROSE_WORDS = 5
-#: Share of a line's height that two fragments of one row have in common.
+#: Share of a line's height that two fragments of one row must have in common.
 ROW_OVERLAP = 0.6
-#: A row is never joined over lines this many times taller than the page's median.
+#: Lines this many times taller than the page's median are never joined into a row.
 TALL = 3.0
 
 _REPLACED = {
     **dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)),
-    "\x02": "-",  # PDFium marks a hyphen at a line's end so
+    "\x02": "-",  # PDFium's mark for a hyphen at a line's end
     "\ufffe": "-",
     "\uf0b7": "•",
     "\uf0a7": "•",
 }
-#: Format characters that change how a word reads; all others are invisible and dropped.
+#: Format characters that change how a word reads; all other format characters are dropped.
 _KEPT_FORMAT = {"\u200c", "\u200d"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Token:
-    """A word as its source gave it, boxed in fractions (0–1) of the displayed page."""
+    """A word as its source gave it, with its box in fractions (0–1) of the displayed page."""
 
     text: str
     x0: float
@@ -44,7 +44,9 @@ class Token:
 
 
 def clean(raw: str) -> str:
-    """Return `raw` in NFC without anything that is invisible or that PostgreSQL refuses."""
+    """Return `raw` in NFC, without invisible characters and characters that PostgreSQL
+    refuses.
+    """
     if raw.isascii() and raw.isprintable():
         return raw
     kept = []
@@ -60,12 +62,12 @@ def clean(raw: str) -> str:
 
 
 def merge_rows(fragments: Sequence[Sequence[Token]]) -> list[list[Token]]:
-    """Join the fragments that stand side by side in one row of a table or form.
+    """Join fragments that lie side by side in one row of a table or form.
 
-    1. Fragments whose heights overlap and that do not overlap in width are one row.
-    2. A row with two fragments of prose is two columns of text and stays apart; on a page where
-       such rows prevail nothing is joined.
-    3. The row stands where its first fragment stood in reading order.
+    1. Fragments whose heights overlap and whose widths do not overlap are one row.
+    2. A row with two fragments of prose is two columns of text and is not joined. On a page with
+       mostly such rows nothing is joined.
+    3. A row takes the place of its first fragment in reading order.
     """
     lines = [list(line) for line in fragments if line]
     if len(lines) < 2:
@@ -89,7 +91,7 @@ def merge_rows(fragments: Sequence[Sequence[Token]]) -> list[list[Token]]:
 
 
 def reading_turn(lines: Sequence[Sequence[Token]]) -> int:
-    """Return the clockwise turn in degrees (0, 90, 180, 270) that printed text needs."""
+    """Return the clockwise turn in degrees (0, 90, 180, 270) that makes the text upright."""
     long = [token for line in lines for token in line if len(token.text) > 3]
     if not long or _right_to_left(long):
         return 0
@@ -103,9 +105,9 @@ def reading_turn(lines: Sequence[Sequence[Token]]) -> int:
 
 
 def reading_order(lines: Sequence[Sequence[Token]], turn: int) -> list[list[Token]]:
-    """Return the lines of a text layer in the order in which a reader of the page takes them.
+    """Return the lines of a text layer in the order in which a person reads them.
 
-    PDFium gives the lines of a page that is displayed on its side from the last to the first.
+    PDFium returns the lines of a sideways page from the last to the first.
     """
     if turn == 0:
         return merge_rows(lines)
@@ -130,7 +132,7 @@ def _span(line: Sequence[Token]) -> tuple[float, float, float, float]:
 
 
 def _rows(spans: Sequence[tuple[float, float, float, float]], tallest: float) -> list[list[int]]:
-    """Group the indexes of `spans` that stand side by side."""
+    """Group the indexes of `spans` that lie side by side."""
     rows: list[list[int]] = []
     for index in sorted(range(len(spans)), key=lambda i: spans[i][1] + spans[i][3]):
         row = next((r for r in reversed(rows[-4:]) if _fits(spans, r, index, tallest)), None)
@@ -162,7 +164,7 @@ def _fits(
 
 
 def compose(lines: Sequence[Sequence[Token]]) -> tuple[str, tuple[Word, ...]]:
-    """Return the page text, one row a line, and each word with its offsets into it."""
+    """Return the page text, one line per row, and each word with its offsets into the text."""
     parts: list[str] = []
     words: list[Word] = []
     offset = 0

@@ -1,7 +1,6 @@
 """One child process under watch: started clean, held to its deadlines, its death explained.
 
-Imports the standard library and the reader's plain values only; starts no thread and never forks
-the caller's memory.
+The module starts no thread and never forks the caller's memory.
 """
 
 from __future__ import annotations
@@ -25,24 +24,26 @@ from .types import InputRefused, Limits, ReaderError
 _PROJECT = Path(__file__).resolve().parents[3]
 #: Seconds that a child may take to start on a busy host, before its first deadline begins.
 _START_SECONDS = 10.0
-#: Signals by which native libraries end themselves when refused memory: PDFium traps, C++ aborts.
+#: Signals by which native libraries end after failed allocations: PDFium traps, C++ aborts.
 _OUT_OF_MEMORY = {signal.SIGABRT, signal.SIGTRAP, signal.SIGILL}
-#: Signals that come from elsewhere: the host's memory killer, an operator.
+#: Signals from elsewhere: the host's out-of-memory killer, an operator.
 _FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM}
-#: Times a wall deadline is granted again while the child had less than half of it as processor
-#: time: a crowded host is not the file's fault.
+#: Number of periods granted while the child had less than half of the time as processor time: a
+#: busy host is not the file's fault.
 _PATIENCE = 3
-#: Of our environment, which holds keys, a parser of hostile files gets only these.
+#: The parent's environment holds keys, so a parser of hostile files inherits only these variables.
 _KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class KilledFromOutsideError(Exception):
-    """The child was killed, and not by us; that says little about the file."""
+    """The child was killed from outside, which says little about the file."""
 
 
 def _environment() -> dict[str, str]:
-    """Return what the child needs to find its libraries, and one thread for Tesseract."""
+    """Return the variables that the child needs for its libraries, and one thread for
+    Tesseract.
+    """
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     paths = [str(_PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
@@ -54,7 +55,7 @@ def _environment() -> dict[str, str]:
 
 
 class WatchedChild:
-    """A running child; `messages` yields what it says, `end` leaves nothing of it."""
+    """A running child. `messages` yields its messages; `end` kills and reaps it."""
 
     def __init__(self, path: Path, limits: Limits, question: Mapping[str, Any]) -> None:
         #: The page (1-based) that the child works on; 0 while it opens the file.
@@ -81,12 +82,14 @@ class WatchedChild:
             stdin.close()
 
     def messages(self) -> Iterator[tuple[str, Any]]:
-        """Yield (kind, body) until the child is done; raise what its refusal or death means."""
+        """Yield (kind, body) until the child is done. Raises the error that its refusal or death
+        means.
+        """
         seconds = self._limits.seconds_to_open + _START_SECONDS
         while True:
             line = self._line(seconds)
             if line is None:
-                raise self._obituary(seconds)
+                raise self._cause_of_death(seconds)
             kind, body = ipc.decode(line)
             if kind == "done":
                 return
@@ -107,7 +110,7 @@ class WatchedChild:
         self._process.wait()
 
     def _line(self, seconds: float) -> bytes | None:
-        """Return the child's next line; None if it died, or was killed for taking too long."""
+        """Return the child's next line; None if the child died or was too slow."""
         stdout = cast("IO[bytes]", self._process.stdout)
         deadline, granted = time.monotonic() + seconds, 1
         before = self._processor_seconds()
@@ -133,7 +136,9 @@ class WatchedChild:
         return line
 
     def _processor_seconds(self) -> float:
-        """Return the child's processor time; the wall clock's where the system does not tell."""
+        """Return the child's processor time; the wall clock if the system does not report
+        it.
+        """
         try:
             stat = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii")
             user, system = stat.rpartition(")")[2].split()[11:13]
@@ -141,10 +146,11 @@ class WatchedChild:
             return time.monotonic()
         return (int(user) + int(system)) / _TICKS
 
-    def _obituary(self, seconds: float) -> Exception:
-        """Say what the child's end means for the file."""
+    def _cause_of_death(self, seconds: float) -> Exception:
+        """Return the error that the child's end means for the file."""
         if self._timed_out:
-            # Popen.kill polls first and would reap a child that has just died, with its usage.
+            # Popen.kill polls first: it would reap a child that has just died, and lose its
+            # resource usage.
             os.kill(self._process.pid, signal.SIGKILL)
         _, status, usage = os.wait4(self._process.pid, 0)
         self._process.returncode = code = os.waitstatus_to_exitcode(status)

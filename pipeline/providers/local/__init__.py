@@ -1,7 +1,7 @@
-"""The provider without a key: a deterministic clinical engine behind the same border as a model.
+"""The provider that needs no key: a deterministic clinical engine behind the provider interface.
 
-May import everything of `provider`. Pure Python, no model, no network, nothing of the text is
-logged. The lexicon is compiled once per process, by the first call that needs it.
+The engine uses no model and no network, and logs nothing of the text. The first call of a process
+compiles the lexicon.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 ENGINE_VERSION = "1"
-"""Bumped with any change of a rule or word list; part of the key of cached extractions."""
+"""Increment with every change of a rule or word list; part of the key of cached extractions."""
 
 
 class LocalProvider:
@@ -26,17 +26,14 @@ class LocalProvider:
     name = "local"
     model = f"local-rules-{ENGINE_VERSION}"
     max_calls: int | None = 2
-    """It computes and never waits: more threads would only hold more pages in memory."""
+    """The engine computes and never waits, so more threads would only hold more pages in memory."""
 
     def generate(self, request: Request) -> Reply:
-        """Answer one request.
-
-        Raises CallError with API_4XX where the prompt is not one of ours.
-        """
+        """Answer one request. Raises CallError (API_4XX) if the prompt cannot be parsed."""
         try:
             output = answer(request.prompt)
         except ValueError:
-            raise CallError("The prompt cannot be read.", code=ErrorCode.API_4XX) from None
+            raise CallError("The prompt cannot be parsed.", code=ErrorCode.API_4XX) from None
         raw = output.model_dump_json(exclude_none=True)
         return Reply(
             output=output,
@@ -51,19 +48,19 @@ class LocalProvider:
         )
 
     def close(self) -> None:
-        """Give up nothing; there is no connection."""
+        """Do nothing: the engine has no connection."""
 
 
 def answer(prompt: str) -> BaseModel:
-    """Answer a rendered prompt with the reply that its kind asks for.
+    """Answer a rendered prompt with the reply of its kind.
 
-    Raises ValueError where the prompt is not one of ours.
+    Raises ValueError if the text is not a rendered prompt.
     """
     return answer_to(read_prompt(prompt))
 
 
 def answer_to(question: Question) -> BaseModel:
-    """Answer what a prompt asks with the reply that its kind asks for."""
+    """Answer a question with the reply of its kind."""
     if question.kind == "discovery":
         from pipeline.providers.local.discovery import discover
 

@@ -1,7 +1,7 @@
-"""Allergies with their reactions, and the statement that there are none.
+"""Allergies with their reactions, and statements that the patient has no allergies.
 
-May import `reading`, `lexicon` and `found`. A substance is an allergy in the section of allergies
-and where the sentence speaks of one; everywhere else it is what it is.
+A substance is an allergen in the allergy section, and in a sentence that speaks of an allergy.
+Everywhere else the substance keeps its ordinary meaning.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ _NOTED = re.compile(
 )
 _HEADER = re.compile(r"\b(?:allergen|substance|agent|drug|medication)\b.*\breactions?\b", re.I)
 _REACH = 900
-"""Characters behind its heading for which a section of allergies is believed."""
+"""Characters after the heading within which a substance in the allergy section is an allergen."""
 _SENTENCE_REACH = 120
 
 
 class Allergens:
-    """Where a document speaks of allergies."""
+    """The places of a document that speak of allergies."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -82,7 +82,7 @@ class Allergens:
             self._reading.no_known_allergies = True
 
     def speaks_at(self, offset: int) -> bool:
-        """Tell whether a substance at `offset` is named as an allergen."""
+        """Tell whether the text names the substance at `offset` as an allergen."""
         reading = self._reading
         zone = reading.zones.at(offset)
         if zone is not None and zone.zone == "allergies":
@@ -99,13 +99,13 @@ class Allergens:
         return bool(_BEHIND.match(reading.text, tail))
 
     def in_table(self, offset: int) -> bool:
-        """Tell whether `offset` stands in a table with a column of reactions."""
+        """Tell whether `offset` lies in a table with a column of reactions."""
         zone = self._reading.zones.at(offset)
         return zone is not None and self._tables.get(zone.start, False)
 
 
 def as_allergy(reading: Reading, match: Match, allergens: Allergens) -> Found:
-    """Return the substance at `match` as an allergy, with its reaction where one is stated."""
+    """Return the substance at `match` as an allergy, with its reaction if the text states one."""
     end, reaction = match.end, None
     limit = reading.text.find("\n", match.end)
     limit = len(reading.text) if limit < 0 else limit

@@ -1,7 +1,4 @@
-"""The laboratory's vocabulary: names of analytes, their usual units and plausible values.
-
-May import `lexicon_files` and `tokens`.
-"""
+"""The laboratory's vocabulary: names of analytes, their usual units and plausible values."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _END = ""
 
 @dataclass(frozen=True, slots=True)
 class Analyte:
-    """One substance that a laboratory measures."""
+    """A substance that a laboratory measures."""
 
     name: str
     names: frozenset[str]
@@ -51,7 +48,7 @@ def analytes() -> dict[str, Any]:
 
 
 def find_analytes(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Analyte]]:
-    """Yield start, end and analyte of each longest name, from left to right."""
+    """Yield start, end and analyte of each longest match, from left to right."""
     at = 0
     while at < len(tokens):
         found = _longest(tokens, at)
@@ -64,7 +61,9 @@ def find_analytes(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Analyte]]
 
 
 def known_name(text: str, begin: int) -> int | None:
-    """Return the end of the analyte's name that `text[begin:]` opens with."""
+    """Return the end of the analyte name at the beginning of `text[begin:]`; None if there is no
+    name.
+    """
     tokens = tokenize(text[begin : begin + 80])
     found = _longest(tokens, 0) if tokens else None
     return begin + tokens[found[0] - 1].end if found else None

@@ -1,9 +1,9 @@
-"""Whether a statement is negated, past, merely possible or about a relative (NegEx, ConText).
+"""Tell whether a statement is negated, past, merely possible or about a relative.
 
-May import `layout` and `schemas`. A cue opens a scope before or behind it inside one sentence; a
-termination (`but`, `which`, a new verb) closes it; a pseudo-cue (`no increase in`) opens none.
-Tri-state: True by a cue, False where the sentence asserts, None where nothing decides it.
-Sources: Chapman 2001 (NegEx), Harkema 2009 (ConText); the phrases are our own.
+A cue opens a scope before or after itself inside one sentence. A termination (`but`, `which`, a new
+verb) closes the scope. A pseudo-cue (`no increase in`) opens no scope. A result is True by a cue,
+False if the sentence asserts, and None if nothing decides. Sources: Chapman 2001 (NegEx), Harkema
+2009 (ConText); the phrases are our own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipeline.providers.schemas import ZoneType
 
 
 class Assertion(NamedTuple):
-    """What the text says about one mention."""
+    """What the text asserts about one mention."""
 
     negated: bool | None = None
     historical: bool | None = None
@@ -29,7 +29,7 @@ class Assertion(NamedTuple):
 
 
 class Cue(NamedTuple):
-    """A phrase that opens or closes a scope; offsets count in its sentence."""
+    """A phrase that opens or closes a scope; offsets count from the start of the sentence."""
 
     start: int
     end: int
@@ -37,17 +37,17 @@ class Cue(NamedTuple):
 
 
 _POST_REACH = 60
-"""Characters between a mention and a cue behind it (`… was ruled out`)."""
+"""The most characters between a mention and a cue after it (`… was ruled out`)."""
 _MAX_CUES = 40
-"""Cues before and behind a mention that are looked at."""
+"""The most cues examined on each side of a mention."""
 _NEAR_REACH = 34
-"""Characters that a bare `not` reaches."""
+"""The most characters that a bare `not` reaches."""
 _PAST_ZONES: frozenset[ZoneType] = frozenset({"past_medical_history"})
 _PRESENT_ZONES: frozenset[ZoneType] = frozenset({"chief_complaint", "assessment_plan"})
 
 
 class Assertions:
-    """Judges mentions in one document; each sentence is scanned for cues once."""
+    """Judges the mentions of one document; scans each sentence for cues once."""
 
     def __init__(self, text: str, sentences: Sequence[Sentence], zones: Zones) -> None:
         self._text = text
@@ -57,12 +57,12 @@ class Assertions:
         self._cues = lru_cache(maxsize=64)(self._scan)
 
     def sentence_at(self, offset: int) -> Sentence:
-        """Return the sentence that `offset` stands in."""
+        """Return the sentence that contains `offset`."""
         index = bisect.bisect_right(self._starts, offset) - 1
         return self._sentences[index] if index >= 0 else Sentence(0, len(self._text))
 
     def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:
-        """Judge the mention at `text[start:end]`; `lasting` for a disease that is never over."""
+        """Judge the mention at `text[start:end]`; `lasting` marks a chronic disease."""
         sentence = self.sentence_at(start)
         first, last = start - sentence.start, end - sentence.start
         cues = _near(self._cues(sentence), first)
@@ -100,13 +100,13 @@ class Assertions:
 
 
 def _near(cues: tuple[Cue, ...], first: int) -> tuple[Cue, ...]:
-    """Return the cues around `first`; a list without end must not cost the square of its length."""
+    """Return the cues around `first`. The limit keeps a very long list from quadratic cost."""
     at = bisect.bisect_left(cues, first, key=lambda cue: cue.start)
     return cues[max(0, at - _MAX_CUES) : at + _MAX_CUES]
 
 
 def _in_scope(cues: Sequence[Cue], first: int, last: int) -> list[Cue]:
-    """Return the cues whose scope holds the mention at `first..last` of the sentence."""
+    """Return the cues whose scope contains the mention at `first..last` of the sentence."""
     found = []
     for cue in reversed([cue for cue in cues if cue.end <= first]):
         if cue.kind is Kind.STOP:
@@ -138,7 +138,7 @@ def _negated(kinds: set[Kind]) -> bool | None:
 def _affirmed(
     kinds: set[Kind], zone: ZoneType | None, cues: Sequence[Cue], first: int, last: int
 ) -> bool | None:
-    """Return False where the sentence states the mention, None where it does not tell."""
+    """Return False if the sentence states the mention, None if the sentence leaves it open."""
     if kinds & {Kind.AFFIRM, Kind.PAST, Kind.HISTORY, Kind.PRESENT}:
         return False
     if any(cue.kind is Kind.AFFIRM and cue.start >= last for cue in cues):
@@ -149,7 +149,7 @@ def _affirmed(
 
 
 def _patient_only(cues: Sequence[Cue]) -> bool | None:
-    """Return False where the sentence is about the patient and names no relative."""
+    """Return False if the sentence is about the patient and names no relative, else None."""
     if any(cue.kind is Kind.PATIENT for cue in cues) and not any(
         cue.kind in (Kind.FAMILY, Kind.FAMILY_POST) for cue in cues
     ):

@@ -1,7 +1,7 @@
 """The phrases that decide an assertion, compiled from `lexicon/cues.txt`.
 
-May import `lexicon_files`. Order matters there: at one place the first phrase that fits is taken,
-so pseudo-cues stand first and longer phrases before shorter ones.
+The order of the file matters: the first phrase that matches at a place is taken. So the file lists
+pseudo-cues first, and longer phrases before shorter ones.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from pipeline.providers.local.lexicon_files import raw_rows
 
 
 class Kind(Enum):
-    """What a phrase does to the mentions around it."""
+    """The effect of a phrase on the mentions around it."""
 
     NEUTRAL = auto()
-    """Looks like a cue and is none."""
+    """A phrase that looks like a cue but is not a cue."""
     NOT = auto()
     NOT_POST = auto()
     NEAR_NOT = auto()
-    """A bare `not`, which reaches a few words only."""
+    """A bare `not`, which reaches only a few words."""
     ADJACENT_NOT = auto()
-    """`non-`, which negates the very next word."""
+    """`non-`, which negates only the next word."""
     PAST = auto()
     HISTORY = auto()
-    """`history of`: over for an acute disease, known for a chronic one."""
+    """`history of`: past for an acute disease, present for a chronic disease."""
     PAST_POST = auto()
     POSSIBLE = auto()
     POSSIBLE_POST = auto()
     FAMILY = auto()
     FAMILY_POST = auto()
     STOP = auto()
-    """Closes every scope."""
+    """Closes all scopes."""
     AFFIRM = auto()
-    """A verb that states what follows; closes the scopes before it."""
+    """A verb that states the words after it; closes the scopes before it."""
     PRESENT = auto()
     PATIENT = auto()
-    """A word for the patient; the sentence is not about a relative."""
+    """A word for the patient: the sentence is not about a relative."""
 
 
 POST = frozenset({Kind.NOT_POST, Kind.PAST_POST, Kind.POSSIBLE_POST, Kind.FAMILY_POST})
-"""Kinds whose scope lies before them."""
+"""Kinds whose scope lies before the phrase."""
 
 _RELATIVE = (
     r"(?:(?:maternal|paternal|half|step)[ -])?"
@@ -54,7 +54,7 @@ _RELATIVE = (
 
 @cache
 def cue_pattern() -> re.Pattern[str]:
-    """Return one pattern for all phrases; the name of the matching group is the kind."""
+    """Return one pattern for all phrases. The matching group's name is the kind."""
     phrases: dict[Kind, list[str]] = {}
     kind = Kind.NEUTRAL
     for row in raw_rows("cues.txt"):

@@ -1,7 +1,7 @@
-"""Dates as records print them, read to ISO days.
+"""Parse printed dates into days.
 
-Imports nothing of the project; pure. A date that does not exist (02/29/2001) is no date: it never
-raises and never decides anything. Ambiguous figures are read month first, as in the United States.
+A date that does not exist (02/29/2001) counts as no date and never raises. Ambiguous figures are
+read month first, as in the United States. The functions are pure.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ _CENTURY_PIVOT = 69
 
 @dataclass(frozen=True)
 class Printed:
-    """A date at its place."""
+    """A date and its position in the text."""
 
     day: date | None
-    """None where the figures name no day that exists."""
+    """None if the figures name no existing day."""
     time: str
-    """The time of day as printed, without blanks; empty where none follows."""
+    """The time of day as printed, without blanks; "" if no time follows."""
     start: int
     end: int
 
 
 def date_at(text: str, at: int = 0, *, past: bool = False) -> Printed | None:
-    """Read the date that stands at `at`, blanks and a weekday before it aside.
+    """Read the date at `at`; skip blanks and a weekday before the date.
 
-    `past` reads two-digit years as the last hundred years before 2030, for birth dates.
+    With `past`, two-digit years fall into the hundred years before 2030 (for birth dates).
     """
     lead = re.compile(r"\s*(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?", re.I).match(
         text, at

@@ -1,8 +1,7 @@
-"""Pass 0.5 of the local engine: which encounters a chunk of pages shows, as spans of lines.
+"""Pass 0.5 of the local engine: find the encounters of a chunk of pages, as spans of lines.
 
-May import the local engine's `headers` and `language`, `identity`, the prompts and the schema.
-An encounter is split off where a head states another service date, facility, kind of document or
-patient; what no head contradicts goes on with the encounter that is open.
+A new encounter begins where a head states another service date, facility, kind of document or
+patient. All other text continues the open encounter.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from pipeline.providers.prompts import Question
 from pipeline.providers.schemas import DiscoveryReply, FoundEncounter, LineSpan
 
 _REACH = 5
-"""Lines between two parts of one head: a subtitle, an address."""
+"""The most lines between two parts of one head, such as a subtitle or an address."""
 _MAX_HEAD = 14
 _PREAMBLE = 4
 _STREET = re.compile(r"\d{1,5}\W+[A-Z][a-z]+\s[^\d:]{4,50}$")
-"""A street and town that lost the word by which an address is known."""
+"""A street and town without the word that marks an address (`Street`, `Road`)."""
 _LETTERHEAD = 3
-"""Lines of a letterhead that a scanner has made unreadable."""
+"""The most lines of a letterhead that a scanner has made unreadable."""
 _COVER = re.compile(
     r"(?i)fax cover|cover sheet|facsimile|release of information|records? requested|"
     r"request for (?:medical )?records|number of pages|pages including cover|"
@@ -61,10 +60,10 @@ class _Found:
     open: Open
     rule: str
     from_before: bool
-    """Nothing of this chunk shows where it began."""
+    """This chunk does not show where the encounter began."""
     lines: list[_Line] = field(default_factory=list, repr=False)
     headed: int = 0
-    """How many of its lines, blank ones aside, stand up to the end of its last head."""
+    """The number of its non-blank lines up to the end of its last head."""
 
 
 def discover(question: Question) -> DiscoveryReply:
@@ -88,17 +87,17 @@ def discover(question: Question) -> DiscoveryReply:
 
 
 class _Reader:
-    """Reads pages from top to bottom and gives every line to an encounter or to none."""
+    """Reads pages from top to bottom and assigns each line to an encounter or to none."""
 
     def __init__(self, slices: Sequence[PageSlice], unsupported: set[int]) -> None:
         self._slices = [s for s in slices if s.text.strip()]
         self._unsupported = unsupported
         self._repeated = _repeated_lines(self._slices)
         self._waiting: list[_Line] = []
-        """Lines of pages in another language, which may stand inside an encounter."""
+        """Lines of pages in another language, which may belong to an encounter."""
         self._closed = ""
         self._running = Head()
-        """What the running header of the page states."""
+        """The statements of the page's running header."""
         self.found: list[_Found] = []
         self.current: _Found | None = None
 
@@ -120,7 +119,7 @@ class _Reader:
     def _page(self, lines: list[_Line]) -> None:
         top = list(takewhile(lambda line: line.running or not line.text.strip(), lines))
         self._running = read_head([line.text for line in top])
-        self._running.facility = _house(lines)
+        self._running.facility = _letterhead_facility(lines)
         heads = [
             (start, end, read_head([x.text for x in lines[start:end]]))
             for start, end in _heads(lines)
@@ -151,13 +150,13 @@ class _Reader:
         self._continue(lines[at:])
 
     def _is_other_patient(self, head: Head) -> bool:
-        """Whether a running header names somebody else than the open encounter does."""
+        """Tell whether a running header names another patient than the open encounter."""
         if self.current is None or not (head.name or who(head).stated > 1):
             return False
         return compare(self.current.open.patient, who(head)).disagrees
 
     def _next_specimen(self, head: Head, above: list[_Line]) -> bool:
-        """Whether a bare `Collected:` line begins the next report of a series."""
+        """Tell whether a bare `Collected:` line begins the next report of a series."""
         dated = head.opens and head.weight is Weight.SPECIMEN
         reports = ("laboratory", "imaging", "pathology")
         current = self.current
@@ -167,7 +166,7 @@ class _Reader:
         return filled > current.headed + 2
 
     def _continue(self, lines: list[_Line]) -> None:
-        """Give lines without a head of their own to the encounter that is open."""
+        """Assign lines without their own head to the open encounter."""
         if not any(line.text.strip() for line in lines):
             return
         if self.current is None:
@@ -177,7 +176,7 @@ class _Reader:
         self._give(lines)
 
     def _adopt(self, head: Head, lines: list[_Line]) -> None:
-        """Take an incomplete head, such as a running one, into the encounter that is open."""
+        """Add an incomplete head, such as a running header, to the open encounter."""
         current = self.current
         named = who(head).stated > 1 or lines[0].number <= 3
         if current and named and compare(current.open.patient, who(head)).disagrees:
@@ -189,9 +188,9 @@ class _Reader:
         self._give(lines, head=True)
 
     def _begin(self, head: Head, lines: list[_Line], *, inside: bool = False) -> None:
-        """Hold a complete head against the open encounter and the earlier ones of this chunk.
+        """Compare a complete head with the open encounter and the earlier encounters of this chunk.
 
-        `inside` says that it stands below other text of its page.
+        `inside` means that the head is below other text of its page.
         """
         rule = judge(self.current.open, head) if self.current else self._why()
         if rule == "head" and self._is_preamble():
@@ -217,12 +216,12 @@ class _Reader:
         self._give(lines, head=True)
 
     def _why(self) -> str:
-        """Return the rule of an encounter that begins with nothing open before it."""
+        """Return the rule of an encounter that begins while no encounter is open."""
         begins = not self._slices or self._slices[0].page == 1
         return self._closed or ("start" if begins else "head")
 
     def _is_preamble(self) -> bool:
-        """Whether the open encounter is but a line or two at the very top of the record."""
+        """Tell whether the open encounter is only a few lines at the top of the record."""
         current = self.current
         if current is None or len(self.found) > 1 or self._slices[0].page > 1:
             return False
@@ -271,8 +270,8 @@ def _heads(lines: list[_Line]) -> Iterator[tuple[int, int]]:
         near = start >= 0 and index - end < _REACH and index - start < _MAX_HEAD
         between = lines[end + 1 : index] if start >= 0 else []
         near = near and all(_may_stand_between(line) for line in between)
-        anew = kind == "facility" and seen_field
-        if not near or anew:
+        is_next_letterhead = kind == "facility" and seen_field
+        if not near or is_next_letterhead:
             if start >= 0:
                 yield start, end + 1
             start, seen_field = index, False
@@ -283,7 +282,7 @@ def _heads(lines: list[_Line]) -> Iterator[tuple[int, int]]:
 
 
 def _mark(line: _Line) -> str:
-    """Return `field`, `facility` or `title` for a line that can be part of a head."""
+    """Return `field`, `facility` or `title` for a line that can be part of a head, else ""."""
     if line.running or not line.text.strip() or len(line.text) > 200:
         return ""
     if any(f.role != "other" for f in fields_of(line.text)):
@@ -303,17 +302,19 @@ def _may_stand_between(line: _Line) -> bool:
 
 
 def _is_letterhead(lines: list[_Line]) -> bool:
-    """Whether what stands between a page's running header and its first head is part of it."""
+    """Tell whether the lines between a page's running header and its first head belong to that
+    head.
+    """
     return len(lines) <= _LETTERHEAD and all(_may_stand_between(line) for line in lines)
 
 
 def _shows_head(lines: list[_Line]) -> bool:
-    """Whether the top of a page in another language names a facility or a date of its own."""
+    """Tell whether the top of a page in another language names its own facility."""
     top = [line for line in lines if line.text.strip()][:4]
     return any(facility_of(line.text) for line in top)
 
 
-def _house(lines: list[_Line]) -> str | None:
+def _letterhead_facility(lines: list[_Line]) -> str | None:
     """Return the facility that the running header of a page names."""
     for line in lines:
         if line.text.strip() and not line.running:
@@ -325,7 +326,7 @@ def _house(lines: list[_Line]) -> str | None:
 
 
 def _begins(text: str) -> bool:
-    """Whether a line that stands on several pages can be the beginning of a document."""
+    """Tell whether a line that repeats on several pages can begin a document."""
     dated = any(f.day is not None and f.role != "born" for f in fields_of(text))
     return dated or bool(facility_of(text) or title_of(text))
 
@@ -373,7 +374,7 @@ def _report(found: _Found, *, started_before: bool, is_last: bool) -> FoundEncou
 
 
 def _spans(lines: Sequence[_Line]) -> Iterator[LineSpan]:
-    """Yield runs of lines, blank ones between two lines of a page included."""
+    """Yield runs of lines, including blank lines between two lines of a page."""
     kept = [line for line in lines if line.text.strip()]
     run: list[_Line] = []
     given = {(line.page, line.number) for line in lines}

@@ -1,7 +1,7 @@
-"""The slices of one question as one text, with the way back from its offsets to the pages.
+"""Join the slices of a question into one text, and map its offsets back to the pages.
 
-May import `types` and `layout`. The analysed text has the length of the pages' own text: what must
-not be read (line prefixes, names of people) is blanked, never removed.
+The analysed text has the same length as the pages' own text. Line prefixes and names of people are
+replaced by blanks and never removed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PREFIXED_SHARE = 0.6
 
 @dataclass(frozen=True)
 class Piece:
-    """Where a slice stands in the document's text."""
+    """The position of a slice in the document's text."""
 
     start: int
     end: int
@@ -42,7 +42,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Place:
-    """A quote on its page."""
+    """A quote and its position on its page."""
 
     page: int
     start: int
@@ -55,20 +55,20 @@ class Document:
 
     raw: str = field(repr=False)
     text: str = field(repr=False)
-    """`raw` with blanks where nothing is to be read; same length, same line ends."""
+    """`raw` with blanks in place of text that rules must not read; same length, same line ends."""
     pieces: tuple[Piece, ...] = field(repr=False)
 
     def piece_at(self, offset: int) -> Piece:
-        """Return the slice that `offset` stands in."""
+        """Return the slice that contains `offset`."""
         starts = [piece.start for piece in self.pieces]
         return self.pieces[max(0, bisect.bisect_right(starts, offset) - 1)]
 
     def is_own(self, offset: int) -> bool:
-        """Tell whether entities that begin at `offset` are to be reported."""
+        """Tell whether entities that begin at `offset` are reported."""
         return not self.piece_at(offset).slice.context
 
     def page_end(self, offset: int) -> int:
-        """Return how far a quote that begins at `offset` may reach without leaving its page."""
+        """Return the end of the page that contains `offset`: no quote may reach beyond it."""
         at = self.piece_at(offset)
         end = at.end
         for piece in self.pieces[self.pieces.index(at) + 1 :]:
@@ -78,7 +78,7 @@ class Document:
         return end
 
     def place(self, start: int, end: int) -> Place | None:
-        """Turn a span of the text into a quote on the page that it begins on."""
+        """Turn a span of the text into a quote on the page where the span begins."""
         piece = self.piece_at(start)
         end = min(end, self.page_end(start))
         quote = self.raw[start:end].rstrip()
@@ -88,7 +88,7 @@ class Document:
 
 
 def compose(slices: Sequence[PageSlice]) -> Document:
-    """Join `slices`; neighbours on one page join without a seam, others with a line end."""
+    """Join `slices`. Adjacent slices of one page join directly, other slices with a line end."""
     parts: list[str] = []
     pieces: list[Piece] = []
     at = 0

@@ -1,7 +1,7 @@
 """The heads of documents inside a record: letterhead, title and labelled fields together.
 
-May import `labels`, `titles` and the reply's schema; pure. A head says when, where, for whom and
-what kind a document is; what it does not say is None.
+A head states the date, the facility, the patient and the kind of a document. A value that the head
+does not state is None. The functions are pure.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ _DATED = re.compile(r"\d{4}(?:\s+\d{1,2}:\d{2})?")
 
 @dataclass(kw_only=True)
 class Head:
-    """What the head of a document states; None where it does not say."""
+    """The statements of a document's head; None marks a value that the head does not state."""
 
     name: str | None = field(default=None, repr=False)
     name_label: str = ""
-    """`Name:` alone may be a drug's or a relative's; it counts beside a number or birth date."""
+    """A `Name:` alone may belong to a drug or a relative. It counts only beside a number or birth
+    date.
+    """
     born: str | None = field(default=None, repr=False)
     number: str | None = field(default=None, repr=False)
     facility: str | None = field(default=None, repr=False)
@@ -57,17 +59,17 @@ class Head:
 
     @property
     def who(self) -> bool:
-        """Whether it names a patient in any way."""
+        """Tell whether the head names a patient in any way."""
         return self.name is not None or self.number is not None or self.born is not None
 
     @property
     def lone(self) -> bool:
-        """Whether it is a date alone, in the middle of a document that said the rest before."""
+        """Tell whether the head is only a date inside a document."""
         return not (self.who or self.titled or self.letterhead)
 
     @property
     def complete(self) -> bool:
-        """Whether it can begin a document of its own, not only repeat whose page this is."""
+        """Tell whether the head can begin a document of its own."""
         about = self.day is not None or self.admitted is not None
         headed = self.titled or self.letterhead
         alone = self.opens and self.weight is not None and self.weight >= Weight.SERVICE
@@ -75,7 +77,7 @@ class Head:
 
     @property
     def encounter_type(self) -> EncounterType:
-        """What the encounter is by its title, its facility, or its date's label."""
+        """The kind of encounter by the head's title, its facility, or its date's label."""
         if self.kind is not None and self.kind != "note":
             return self.kind
         if self.admitted is not None:
@@ -90,7 +92,7 @@ class Head:
 
 
 def read_head(lines: Sequence[str]) -> Head:
-    """Read the lines of one head; what is stated first counts, heavier date labels win."""
+    """Read the lines of one head. The first statement counts; a date with a heavier label wins."""
     head = Head()
     for line in lines:
         fields = fields_of(line)

@@ -1,7 +1,6 @@
-"""One document as it is being read: its words, lines, sentences, zones, and what was found so far.
+"""The shared state of the rules that read one document: words, lines, sentences, zones, entities.
 
-May import `document`, `layout`, `tokens`, `zones`, `assertions` and `found`. Rules add to `found`;
-text that a rule has claimed is not read again by a later one.
+Rules add entities to `found`. Text that a rule has claimed is not read again by a later rule.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pipeline.providers.local.zones import Zones, zones_of
 
 @dataclass(kw_only=True)
 class Reading:
-    """The state that the rules of one request share; lives as long as the request."""
+    """The state that the rules of one request share; it lives as long as the request."""
 
     document: Document
     text: str = field(repr=False)
@@ -30,7 +29,7 @@ class Reading:
     found: list[Found] = field(default_factory=list, repr=False)
     no_known_allergies: bool | None = None
     _claimed: bytearray = field(repr=False)
-    """One byte a character; 1 where a rule has read it."""
+    """One byte per character; 1 if a rule has claimed the character."""
 
     @classmethod
     def of(cls, document: Document) -> Reading:
@@ -51,7 +50,7 @@ class Reading:
         )
 
     def add(self, found: Found) -> None:
-        """Keep an entity and claim its text."""
+        """Add an entity and claim its text."""
         self.found.append(found)
         self.claim(found.start, found.end)
 
@@ -64,5 +63,5 @@ class Reading:
         return self._claimed.find(1, start, end) >= 0
 
     def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:
-        """Judge the mention at `text[start:end]`; `lasting` for a disease that is never over."""
+        """Judge the mention at `text[start:end]`; `lasting` marks a chronic disease."""
         return self.assertions.judge(start, end, lasting=lasting)

@@ -1,7 +1,7 @@
-"""Whether a head goes on with an encounter or begins another: the rules of the split.
+"""The rules that decide whether a head continues an encounter or begins another.
 
-May import `headers`, `identity` and the schema; pure. Only what is stated on both sides can split;
-a stay holds the notes of its days.
+Only values that both sides state can split an encounter. A hospital stay contains the notes of its
+days. The functions are pure.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from pipeline.providers.local.labels import Weight
 from pipeline.providers.schemas import EncounterType
 
 _OPEN_STAY = timedelta(days=10)
-"""How far a stay's next dated note may lie behind the last where no discharge is stated."""
+"""The most days between a stay's last note and its next, if no discharge date is stated."""
 _NEXT_NOTE = timedelta(days=3)
-"""How far apart two notes of a stay may lie where no admission is stated."""
+"""The most days between two notes of a stay, if no admission date is stated."""
 _BEDSIDE = frozenset({"note", "inpatient", "procedure", "consultation", None})
-"""Kinds of document that a stay holds; a laboratory's or radiologist's report is its own."""
+"""Kinds of document that belong to a stay. A laboratory or radiology report is an encounter of its
+own.
+"""
 _VISITS = frozenset(
     [
         "office_visit",
@@ -36,7 +38,7 @@ _VISITS = frozenset(
 
 
 class Open:
-    """What is known of an encounter while its pages are read."""
+    """The facts known about an encounter while its pages are read."""
 
     def __init__(self, head: Head) -> None:
         self.head = replace(head)
@@ -46,23 +48,25 @@ class Open:
 
     @property
     def day(self) -> date | None:
-        """The day that it began."""
+        """The day on which the encounter began."""
         return self.head.admitted or self.head.day
 
     @property
     def patient(self) -> Identity:
-        """Whose it is, as far as stated."""
+        """The patient of the encounter, as far as stated."""
         return who(self.head)
 
     def inherit(self, before: Open) -> None:
-        """Take what the document's own head said: a bare date in it begins no other document."""
+        """Take over the statements of the document's own head: a bare date begins no other
+        document.
+        """
         for name in ("name", "born", "number", "facility", "clinician"):
             setattr(self.head, name, getattr(before.head, name))
         if self.type == "other" or before.type in ("laboratory", "imaging", "pathology"):
             self.type = before.type
 
     def take_patient(self, head: Head) -> None:
-        """Add what an incomplete head says of the patient and of who writes."""
+        """Add an incomplete head's statements about the patient and the author."""
         mine = self.head
         mine.name = mine.name or head.name
         mine.born = mine.born or head.born
@@ -70,7 +74,7 @@ class Open:
         mine.clinician = mine.clinician or head.clinician
 
     def take(self, head: Head) -> None:
-        """Add what a head of the same encounter states."""
+        """Add the statements of another head of the same encounter."""
         mine = self.head
         self.take_patient(head)
         mine.facility = mine.facility or head.facility
@@ -86,7 +90,9 @@ class Open:
         self.encounters |= {_encounter_mark(head)} - {None}
 
     def is_same(self, head: Head) -> bool:
-        """Whether a later head, with other documents between, is of this encounter."""
+        """Tell whether a later head belongs to this encounter, although other documents lie
+        between.
+        """
         if compare(self.patient, who(head)).disagrees:
             return False
         facility = self.head.facility and head.facility
@@ -102,7 +108,7 @@ class Open:
 
 
 def judge(known: Open, head: Head) -> str:
-    """Return the rule by which `head` begins another encounter; empty where it goes on."""
+    """Return the rule by which `head` begins another encounter; "" if the encounter continues."""
     if compare(known.patient, who(head)).disagrees:
         return "patient"
     mine = known.head

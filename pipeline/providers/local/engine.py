@@ -1,8 +1,8 @@
-"""The way from the pages of one encounter to its entities, one step per rule module.
+"""The steps from the pages of one encounter to its entities; each rule module is one step.
 
-May import everything of `local`. Structured rows claim their text first, then the lexicon and the
-productive rule read what is left; assertions are judged last. Offsets turn into quotes on pages
-at the very end, so that no rule can make a quote that is not there.
+Structured rows claim their text first. The lexicon and the word endings read the rest. Assertions
+are judged last. Offsets become quotes at the very end, so no rule can produce a quote that the page
+does not contain.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""When a known word is not what the lexicon says: names of clinics, plain English, headings.
+"""Contexts in which a known word is no entity: names of clinics, plain English, headings.
 
-May import `reading` and `lexicon`. One table: word, and what must not (or must) stand around it.
+The tables map each word to the text that must not precede or follow it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SUSCEPTIBILITY = re.compile(
 )
 _IDENTIFIER_BEHIND = re.compile(r"[-_#/]?\d{3,}")
 _IDENTIFIER_BEFORE = re.compile(r"\d{3,}[-_#/]$")
-"""What makes an abbreviation a part of a number: `TR-240415-0009` is an accession."""
+"""Digits that make an abbreviation part of a number: `TR-240415-0009` is an accession number."""
 _NOT_BEHIND: dict[str, str] = {
     "ed": r"[ ]+[A-Za-z]",
     "discharge": (
@@ -88,7 +88,7 @@ _NOT_BEFORE: dict[str, str] = {
 
 
 def is_ruled_out(reading: Reading, match: Match, term: Term) -> bool:
-    """Tell whether the words around a match show that it is no entity."""
+    """Tell whether the words around a match show that the match is no entity."""
     text = reading.text
     word = text[match.start : match.end].lower()
     if term.category == "medication" and _SUSCEPTIBILITY.match(text, match.end):
@@ -127,6 +127,6 @@ def _is_in_identifier(text: str, match: Match) -> bool:
 
 
 def _is_label(text: str, match: Match) -> bool:
-    """Tell `PE:` at the beginning of a line from a mention."""
+    """Tell a label (`PE:` at the beginning of a line) from a mention."""
     line = text.rfind("\n", 0, match.start) + 1
     return not text[line : match.start].strip() and text[match.end : match.end + 1] == ":"

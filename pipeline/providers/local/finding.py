@@ -1,6 +1,6 @@
-"""What the rules hand to the engine: spans of the document's text with their attributes.
+"""The entities that rules hand to the engine: spans of the document's text with attributes.
 
-May import `schemas`. Offsets count in the document's text, not yet on a page.
+Offsets count in the document's text, not yet on a page.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Found:
     category: Category
     start: int
     end: int
-    """Behind the last part of a structured row."""
+    """The end of the last part of a structured row."""
     head_end: int
-    """Behind the entity's own words; assertions are judged around `start..head_end`."""
+    """The end of the entity's own words. Assertions are judged around `start..head_end`."""
     name: str
     rule: str
     strength: float
@@ -44,5 +44,5 @@ class Found:
 
 
 def own_words(text: str) -> str:
-    """Return words as printed, with one blank where a line was broken."""
+    """Return words as printed, with one blank in place of each line break."""
     return " ".join(text.split())

@@ -1,7 +1,4 @@
-"""Vaccines that were given, planned or refused, with the date that stands beside them.
-
-May import `reading`, `lexicon`, `dates` and `found`.
-"""
+"""Vaccines that were given, planned or refused, with the date beside them."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ _DATE = re.compile(
 
 
 def read_immunization_rows(reading: Reading) -> None:
-    """Add the rows of a list of immunizations that name the disease only (`Zoster 10/11/2022`)."""
+    """Add rows of an immunization list that name only the disease (`Zoster 10/11/2022`)."""
     for line in reading.lines:
         start = line.start + bullet_end(line.text)
         if reading.zones.type_at(start) != "immunizations" or reading.zones.in_heading(start):
@@ -69,14 +66,14 @@ def _targets() -> re.Pattern[str]:
 
 
 def is_vaccine_target(reading: Reading, match: Match) -> bool:
-    """Tell a disease that a list of immunizations names for its vaccine."""
+    """Tell whether a disease in a list of immunizations is the name of its vaccine."""
     if reading.zones.type_at(match.start) != "immunizations":
         return False
     return _targets().fullmatch(reading.text[match.start : match.end]) is not None
 
 
 def as_immunization(reading: Reading, match: Match, term: Term) -> Found | None:
-    """Return the vaccine at `match`; the word alone, without a disease, is none."""
+    """Return the vaccine at `match`; None for the bare word `vaccine` without a disease."""
     if term.name == _GENERAL:
         return None
     m = _DATE.match(reading.text, match.end)
@@ -99,7 +96,7 @@ def as_immunization(reading: Reading, match: Match, term: Term) -> Found | None:
 
 
 def _iso(m: re.Match[str]) -> str | None:
-    """Return the date, or None where the calendar has no such day."""
+    """Return the date, or None if the calendar has no such day."""
     month, day, year = (m[1], m[2], m[3]) if m[1] else (m[5], m[6], m[4])
     try:
         return date(int(year), int(month), int(day)).isoformat()

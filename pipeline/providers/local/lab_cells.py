@@ -1,6 +1,6 @@
-"""The cells of a laboratory row: value, unit, reference range and flag, told by their shape.
+"""The cells of a laboratory row: value, unit, reference range and flag, recognized by their shape.
 
-May import `analytes`. Values are returned as printed; nothing is computed.
+Values are returned as printed; nothing is computed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _QUAL = (
     r"|\+)|present|absent|intact|heterogeneous|low|high)"
 )
 _SPECK = r"(?:[ |\t]|(?<![^ |\t])[.,·•_—–~`'‘’-](?![^ |\t]))*"
-"""What stands between cells: blanks, rules, and single marks as a scanner's dust leaves them."""
+"""The text between cells: blanks, rules, and single marks such as a scanner's dust."""
 _CELL = re.compile(
     rf"{_SPECK}(?:"
     rf"(?P<paren_flag>\((?:H|L|HH|LL|A|AA|N|C|high|low|critical|abnormal|normal|elevated)\))"
@@ -83,7 +83,7 @@ _HEADERS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """What the cells of one row say."""
+    """The values of one row's cells."""
 
     end: int
     value: str | None = None
@@ -93,7 +93,7 @@ class Cells:
 
 
 def columns_of(line: str) -> tuple[str, ...]:
-    """Return the order of the columns if `line` is a table's heading, else nothing."""
+    """Return the order of the columns if `line` is a table's heading, else ()."""
     if re.search(r"\d", line):
         return ()
     rest, found = line, []
@@ -109,7 +109,7 @@ def columns_of(line: str) -> tuple[str, ...]:
 
 
 def read_cells(text: str, start: int, order: tuple[str, ...]) -> Cells | None:
-    """Read cells from `start` as far as they go; None where there is no value."""
+    """Read consecutive cells from `start`; return None if no cell holds a value."""
     measures: list[tuple[str, str]] = []
     unit = flag = reference = None
     at = start
@@ -150,7 +150,7 @@ def _value_and_range(
 ) -> tuple[str | None, str | None]:
     """Tell the value from the range among up to two measures.
 
-    A range alone is a value only where cells are `counted` (`0-5 /HPF`): elsewhere the value has
+    A range alone is a value only if cells are `counted` (`0-5 /HPF`). In other rows the value has
     been lost.
     """
     if len(measures) == 1:
@@ -203,11 +203,10 @@ _INLINE_QUAL = re.compile(
     ),
     re.I,
 )
-_QUALITATIVE_HIGH = 10
 
 
 def inline_value(text: str, start: int, limit: int, analyte: Analyte) -> Cells | None:
-    """Read the value behind an analyte's name in running text; None where there is none."""
+    """Read the value after an analyte's name in running text; return None if no value follows."""
     if analyte.name == "H/H":
         m = _INLINE_PAIR.match(text, start, limit)
         return Cells(end=m.end(), value=m["value"]) if m else None

@@ -1,7 +1,7 @@
 """Labelled fields of a record's lines: `MRN: …`, `Date of Service: …`, `Name …`.
 
-May import `dates`; pure. Labels are known through a scanner's slips; a date that is only cited
-(the last visit, a report's printing) has a label that decides nothing.
+Labels are recognized despite a scanner's errors. The label of a cited date (the last visit, a
+printing date) decides nothing. The functions are pure.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from pipeline.providers.local.dates import date_at
 
 
 class Weight(IntEnum):
-    """How much a label says that its date is the encounter's own."""
+    """How strongly a label shows that its date is the encounter's own date."""
 
     BARE = 1
     """`Date:` in a head."""
     SPECIMEN = 2
-    """Collected, examined: the encounter of a report, cited in a note."""
+    """Collected, examined: the date of a report's encounter; in a note, a cited date."""
     EVENT = 3
-    """An arrival, an operation: the encounter's own in a head, cited elsewhere."""
+    """An arrival, an operation: in a head the encounter's own date, elsewhere a cited date."""
     SERVICE = 4
     """The date of service; decides wherever it opens a line."""
     ENCOUNTER = 5
-    """Names the encounter itself: two documents with the same one belong together."""
+    """The label of the encounter itself: two documents with the same date and time belong together.
+    """
 
 
 def _labels(text: str) -> list[str]:
@@ -118,7 +119,7 @@ def _fold(text: str) -> str:
 
 
 def _fold_wide(text: str) -> str:
-    """Fold character by character, so that offsets stay those of the line."""
+    """Fold character by character, so that offsets stay valid in the line."""
     return "".join((c.casefold() if len(c.casefold()) == 1 else c).translate(_FOLD) for c in text)
 
 
@@ -135,7 +136,7 @@ _OTHERS = frozenset(
         "file, user, physician, doctor"
     )
 )
-"""A label behind one of these is another visit's, person's or thing's."""
+"""After one of these words, a label belongs to another visit, person or thing."""
 _PLAIN = {_fold(label): label for label in [*_SERVICE, *chain(*_ROLES.values())]}
 _LABEL = re.compile(
     r"(?<![a-z0-9'-])(?P<label>"
@@ -160,7 +161,7 @@ class Field:
     time: str = ""
     weight: Weight = Weight.BARE
     opens: bool = False
-    """Its label is the first word of the line."""
+    """The label is the first word of the line."""
 
 
 def fields_of(line: str) -> list[Field]:
@@ -197,7 +198,8 @@ def fields_of(line: str) -> list[Field]:
 def _mended(words: str) -> tuple[str, int]:
     """Return the known label that a scanner may have printed as the last of `words`.
 
-    The number says how many words that are; what is no label stays as it is, as one.
+    The number counts the words of the label. Text without a known label is returned unchanged, with
+    its number of words.
     """
     tail = words.split()[-4:]
     for at in range(len(tail)):
@@ -210,7 +212,7 @@ def _mended(words: str) -> tuple[str, int]:
 
 
 def _of_another(before: str) -> bool:
-    """Whether the word before a label gives it to another visit or person."""
+    """Tell whether the word before a label assigns the label to another visit or person."""
     words = before.split()
     return bool(words) and words[-1].rstrip(".,:") in _OTHERS
 
@@ -236,7 +238,7 @@ def _field(role: str, label: str, value: str) -> Field | None:
 
 
 def _is_person(text: str) -> bool:
-    """Whether a value has the form of a person's name: two to six capitalised words."""
+    """Tell whether a value looks like a person's name: two to six capitalized words."""
     words = re.findall(r"[^\W\d_][\w'’.-]*", text)
     if not 2 <= len(words) <= 6 or len(text) > 60 or re.search(r"\d", text[:1]):
         return False
@@ -244,7 +246,7 @@ def _is_person(text: str) -> bool:
 
 
 def _colonless(line: str, m: re.Match[str]) -> bool:
-    """Whether a label without a colon is one: its value must follow in the right form."""
+    """Tell whether a label without a colon counts: its value must follow in the right form."""
     label, role = m["label"], _ROLE[m["label"]]
     if role in ("date", "admitted", "discharged", "born"):
         if role in ("admitted", "discharged") and "date" not in label:

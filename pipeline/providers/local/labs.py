@@ -1,7 +1,7 @@
 """Laboratory results: rows of tables in any order of columns, and values in running text.
 
-May import `reading`, `analytes`, `cells` and `found`. A table's heading decides the order of its
-columns and holds over a page's end; without one the shape of the cells decides.
+A table's heading decides the order of its columns, even across a page break. Without a heading the
+shape of the cells decides.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _read_row(reading: Reading, line: Line, order: tuple[str, ...]) -> None:
 
 
 def _may_be_analyte(reading: Reading, line: Line, name: str) -> bool:
-    """Tell an analyte that no list holds from a line of text that happens to have the shape."""
+    """Tell an unlisted analyte from a line of text that happens to have the shape of a row."""
     if _NOT_A_NAME.search(name) or not name[0].isalpha() or ":" in name:
         return False
     if reading.zones.type_at(line.start) not in _ZONES_OF_TABLES:
@@ -95,7 +95,7 @@ def _may_be_analyte(reading: Reading, line: Line, name: str) -> bool:
 def _cells_behind(
     text: str, begin: int, name_end: int | None, order: tuple[str, ...]
 ) -> tuple[Cells | None, int]:
-    """Return the cells that fill the rest of a line, and where the name before them ends."""
+    """Return the cells that fill the rest of a line, and the end of the name before them."""
     first = name_end if name_end is not None else begin
     for m in re.finditer(r"[ |:\t]+", text[first:]):
         at = first + m.start()
@@ -136,6 +136,6 @@ def _read_prose(reading: Reading) -> None:
 
 
 def _could_be(reading: Reading, start: int, end: int, analyte: Analyte) -> bool:
-    """Keep one- and two-letter names to their own spelling."""
+    """Accept one- and two-letter names only in their listed spelling."""
     word = reading.text[start:end]
     return len(word) > 2 or word in analyte.names

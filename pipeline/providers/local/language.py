@@ -1,8 +1,8 @@
-"""Which language a page is in, and whether this engine reads it.
+"""The language of a page, and whether this engine reads it.
 
-May import `types` and `lexicon_files`. Function words decide the clear cases, so that tables
-without a sentence are not misjudged; py3langid (0.5 to 1.1 s and 80 MB to load, both measured)
-is asked only for the doubtful ones, restricted to languages in Latin letters.
+Function words decide the clear cases, so that tables without sentences are not misjudged. py3langid
+decides only the doubtful cases, among languages in Latin letters: loading it takes 0.5 to 1.1 s and
+80 MB (measured).
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from pipeline.providers.local.lexicon_files import rows
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = "en"
 _RECORD = "record"
-"""The list's word for English words of tables and forms, which have no function words."""
+"""The list's key for English words of tables and forms, which contain no function words."""
 _MIN_LETTERS = 8
-"""Letters below which a page says nothing of its language."""
+"""A page with fewer letters says nothing about its language."""
 _MIN_FOREIGN = 4
 _LAST_LATIN = 0x24F
-"""Last code point of Latin Extended-B."""
+"""The last code point of Latin Extended-B."""
 _MIN_WORDS = 25
-"""Words below which the model is not asked: names and numbers mislead it."""
+"""With fewer words the model is not asked, because names and numbers mislead the model."""
 _CLEAR_SHARE = 0.08
-"""Share of English function words from which a page is English; prose has 0.3 and more."""
+"""The share of English function words that makes a page English; prose has 0.3 and more."""
 _CLEAR_COUNT = 4
 _SURE = 0.95
 _LIKELY = 0.7
-"""Confidence that is enough where the page has no English function word at all."""
+"""The confidence that suffices for a page without English function words."""
 _SCRIPTS = {
     "ARABIC": "ar",
     "CYRILLIC": "ru",
@@ -78,7 +78,7 @@ def languages(slices: Sequence[PageSlice]) -> tuple[str, set[int]]:
 
 @lru_cache(maxsize=256)
 def language_of(text: str) -> str:
-    """Return the language of a page; English where the page does not say."""
+    """Return the language of a page; English if the page leaves it open."""
     letters = [c for c in text[:20_000] if c.isalpha()]
     foreign = [c for c in letters if ord(c) > _LAST_LATIN]
     if len(foreign) * 2 > len(letters) and len(foreign) >= _MIN_FOREIGN:

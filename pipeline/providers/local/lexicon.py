@@ -1,9 +1,8 @@
-"""The compiled lexicon: longest match of known terms over a page's tokens.
+"""The compiled lexicon: the longest match of known terms over a page's tokens.
 
-May import `tokens` and `lexicon_files`. One trie of plain dicts, built once per process. Rejected:
-pyahocorasick (C extension without wheels for all our platforms, matches characters, so plurals
-and hyphens would have to be listed), flashtext2 (no longest match over normalised tokens), and
-medspaCy (spaCy's 100 MB, logs the note's text at its default level).
+One trie of plain dicts per process. Rejected: pyahocorasick (a C extension without wheels for all
+platforms; it matches characters, so plurals and hyphens would need listing), flashtext2 (no longest
+match over normalized tokens), medspaCy (spaCy's 100 MB; logs the note's text by default).
 """
 
 from __future__ import annotations
@@ -18,37 +17,37 @@ from pipeline.providers.local.tokens import Token, is_word, tokenize
 from pipeline.providers.schemas import Category
 
 _END = ""
-"""Key of a trie node that ends a term; no token is empty."""
+"""The key of a trie node that ends a term; no token is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a run of words means."""
+    """The meaning of a run of words."""
 
     category: Category
     name: str
-    """The concept's own name; an abbreviation's expansion."""
+    """The name of the concept; for an abbreviation, its expansion."""
     kind: str
-    """`word`, `abbreviation`, `class` (a group of drugs), `bare` (needs a dose to be a drug)."""
+    """`word`, `abbreviation`, `class` (a group of drugs), `bare` (a drug only beside a dose)."""
     exact: frozenset[str] | None = None
-    """Spellings that count, where upper case decides (`OS` is not `os`)."""
+    """The only valid spellings, if case matters (`OS` is not `os`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A term found in a text."""
+    """A term in a text."""
 
     first: int
-    """Index of its first token."""
+    """Index of the first token."""
     last: int
-    """Index behind its last token."""
+    """Index after the last token."""
     start: int
     end: int
     terms: tuple[Term, ...]
-    """All readings of the same words."""
+    """All meanings of the same words."""
 
     def reading(self, *categories: Category) -> Term | None:
-        """Return the first reading of one of these categories."""
+        """Return the first meaning in one of these categories."""
         return next((term for term in self.terms if term.category in categories), None)
 
 
@@ -77,7 +76,7 @@ class Lexicon:
         self._read_abbreviations()
 
     def find(self, tokens: Sequence[Token]) -> Iterator[Match]:
-        """Yield the longest matches from left to right, none overlapping."""
+        """Yield the longest matches from left to right, without overlaps."""
         at = 0
         while at < len(tokens):
             match = self._longest(tokens, at)
@@ -88,7 +87,7 @@ class Lexicon:
                 at = match.last
 
     def lookup(self, words: str) -> tuple[Term, ...]:
-        """Return the readings of exactly these words."""
+        """Return the meanings of exactly these words."""
         node: Any = self._trie
         for key in _keys(words):
             node = node.get(key)
@@ -182,5 +181,5 @@ def _fits(term: Term, tokens: Sequence[Token]) -> bool:
 
 @cache
 def lexicon() -> Lexicon:
-    """Return the process's one lexicon; the first call reads the lists (about 0.1 s)."""
+    """Return the lexicon of this process. The first call reads the lists (about 0.1 s)."""
     return Lexicon()

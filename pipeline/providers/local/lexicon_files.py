@@ -1,8 +1,8 @@
-"""The word lists beside the engine, read into plain tuples.
+"""Read the word lists of the engine into plain tuples.
 
-Imports nothing of the project. Every list was written for this project from general medical
-knowledge. a line that begins with `#` is a comment, `;` parts concepts, `|` the
-variants of one (the first is its name).
+Every list was written for this project from general medical knowledge. A line that begins with `#`
+is a comment, `;` separates concepts, and `|` separates the variants of a concept. The first variant
+is the concept's name.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _FOLDER = Path(__file__).parent / "lexicon"
 
 
 def rows(name: str) -> Iterator[str]:
-    """Yield the lines of one list, without comments and blanks."""
+    """Yield the lines of a list, without comments and surrounding blanks."""
     for row in raw_rows(name):
         yield row.strip()
 
 
 def raw_rows(name: str) -> Iterator[str]:
-    """Yield the lines of one list as they stand, without comments and blanks."""
+    """Yield the lines of a list unchanged, without comments and blank lines."""
     for line in (_FOLDER / name).read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
             yield line
@@ -37,7 +37,7 @@ def concepts(name: str) -> Iterator[tuple[str, ...]]:
 
 
 def concepts_of_drugs() -> Iterator[str]:
-    """Yield every single name of a drug that is no group and no bare substance."""
+    """Yield every drug name, without groups of drugs and bare substances."""
     section = ""
     for row in rows("drugs.txt"):
         if row.startswith("["):
@@ -49,5 +49,5 @@ def concepts_of_drugs() -> Iterator[str]:
 
 @cache
 def words(name: str) -> frozenset[str]:
-    """Return a list of single words, lower case, written with blanks between them."""
+    """Return a list of single words separated by blanks, in lower case."""
     return frozenset(word.lower() for row in rows(name) for word in row.split())

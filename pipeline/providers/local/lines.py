@@ -1,7 +1,7 @@
-"""Lines and sentences of a page's text: where a wrapped line goes on and where it ends.
+"""Lines and sentences of a page's text: where a wrapped line continues and where it ends.
 
-Imports nothing of the project. Pages are wrapped by their printer, so a line end decides nothing
-by itself: indentation, bullets, capitals, punctuation and the usual width of the page do.
+Printers wrap pages, so a line end alone decides nothing. Indentation, bullets, capitals,
+punctuation and the usual width of the page decide.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROW = re.compile(
     ),
     re.I,
 )
-"""A row of a table of medicines; it never goes on with the row before."""
+"""A row of a medication table; a row never continues the row before."""
 _AMOUNT = re.compile(r"\d[\d,./-]*[ ]?(?:mg|mcg|units?|mEq|mL|puffs?)(?!\w)", re.I)
 _ENDED = ".:;?!"
 _MIN_WIDTH = 60
@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A run of text that is read as one statement."""
+    """A run of text that forms one statement."""
 
     start: int
     end: int
@@ -57,13 +57,13 @@ def lines_of(text: str) -> list[Line]:
 
 
 def bullet_end(line: str) -> int:
-    """Return where the words of a line begin, behind blanks and bullets."""
+    """Return where the words of a line begin, after blanks and bullets."""
     m = _BULLET.match(line)
     return m.end() if m else len(line) - len(line.lstrip())
 
 
 def sentences_of(text: str, lines: list[Line]) -> list[Sentence]:
-    """Cut the text into sentences; they cover every character that is not blank, in order."""
+    """Split the text into sentences. They cover every non-blank character, in order."""
     width = _usual_width(lines)
     blocks: list[tuple[int, int]] = []
     start = end = -1
@@ -99,7 +99,7 @@ def _usual_width(lines: list[Line]) -> int:
 
 
 def _continues(previous: str, line: str, width: int) -> bool:
-    """Tell whether `line` goes on with the sentence of the line before."""
+    """Tell whether `line` continues the sentence of the line before."""
     tail = previous.rstrip()
     head = line.lstrip()
     if tail.endswith(tuple(_ENDED)) or _BULLET.match(line):

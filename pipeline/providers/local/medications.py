@@ -1,7 +1,4 @@
-"""Medications with dose, route and frequency, misspelt names and names known by their ending.
-
-May import `reading`, `lexicon`, `sig`, `morphology` and `found`.
-"""
+"""Medications with dose, route and frequency, including misspelt and unlisted names."""
 
 from __future__ import annotations
 
@@ -33,11 +30,11 @@ _SIG_ONLY = re.compile(
 )
 _UNKNOWN = re.compile(r"(?<![\w-])[A-Za-z][A-Za-z-]{4,}(?![\w-])")
 _LONG_NAME = 9
-"""Letters from which a name may differ from a known one in two places."""
+"""A name with at least this many letters may differ from a known name in two places."""
 
 
 def medication(reading: Reading, match: Match, next_start: int) -> Found | None:
-    """Return the medication at `match`, which must not read beyond `next_start`."""
+    """Return the medication at `match`; read no further than `next_start`."""
     term = match.reading("medication")
     if term is None:
         return None
@@ -62,7 +59,7 @@ def described(
     strength: float,
     needs_dose: bool = False,
 ) -> Found | None:
-    """Read the directions around a drug's name and judge whether it is taken."""
+    """Read the directions around a drug's name and judge whether the patient takes the drug."""
     text = reading.text
     sentence = reading.assertions.sentence_at(start)
     limit = min(next_start, max(sentence.end, end))
@@ -98,7 +95,7 @@ def described(
 
 
 def read_unknown_drugs(reading: Reading) -> None:
-    """Add names that no list holds: with a dose behind them, or misspelt in a list of drugs."""
+    """Add unlisted names: names before a dose, and misspelt names in a medication section."""
     for m in _SIG_ONLY.finditer(reading.text):
         start, end = m.span(1)
         word = m[1].lower()
@@ -130,7 +127,7 @@ def read_unknown_drugs(reading: Reading) -> None:
 
 @lru_cache(maxsize=4_096)
 def misspelt(word: str) -> str | None:
-    """Return the drug that `word` is most likely meant to be; None for another word."""
+    """Return the drug that `word` most likely misspells; None for any other word."""
     low = word.lower()
     if low in words("common_words.txt") or lexicon().lookup(low):
         return None
@@ -151,7 +148,7 @@ def _names_by_letter() -> dict[str, tuple[str, ...]]:
 
 
 def _distance(left: str, right: str, limit: int) -> int:
-    """Return the Levenshtein distance, or more than `limit` where it is larger."""
+    """Return the Levenshtein distance, or any number above `limit` if it is larger."""
     row = list(range(len(right) + 1))
     for i, a in enumerate(left, start=1):
         previous, row[0] = row[0], i

@@ -1,7 +1,4 @@
-"""Terms of the lexicon in running text and lists, each with its assertion.
-
-May import `reading`, `lexicon`, `medications`, `allergies`, `morphology`, `guards` and `found`.
-"""
+"""Terms of the lexicon in running text and lists, each with its assertion."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ def read_mentions(reading: Reading) -> None:
 
 
 def read_by_ending(reading: Reading) -> None:
-    """Add words that only their ending gives away."""
+    """Add unlisted words that their ending identifies."""
     allergens = Allergens(reading)
     for index, token in enumerate(reading.tokens):
         category = category_of(token.text) if is_word(token) else None
@@ -79,7 +76,7 @@ def read_by_ending(reading: Reading) -> None:
 
 
 def _in_plain_heading(reading: Reading, match: Match) -> bool:
-    """Tell a section's heading from a problem that stands as one."""
+    """Tell whether a match is only a section's heading, not a problem printed as a heading."""
     zone = reading.zones.at(match.start)
     if zone is None or match.end > zone.body:
         return False
@@ -138,7 +135,7 @@ def _chronic() -> tuple[str, ...]:
 
 
 def _with_modifiers(reading: Reading, match: Match) -> int:
-    """Return where the mention begins once the words that belong to its name are counted."""
+    """Return where the mention begins, including the modifiers that belong to its name."""
     start = match.start
     known = words("modifiers.txt")
     at = match.first - 1

@@ -1,7 +1,7 @@
-"""Words that no list holds, known by their ending: `-itis`, `-ectomy`, `-pril`.
+"""Classify unlisted words by their ending: `-itis`, `-ectomy`, `-pril`.
 
-May import `lexicon_files` and `schemas`. Medical words are built from parts, so a short table of
-endings reads most of what a list of any length must miss; a stop list keeps the others out.
+Medical words are built from parts, so a short table of endings reads most of the words that every
+list misses. A stop list excludes ordinary words.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _ENDINGS: tuple[tuple[Category, int, re.Pattern[str]], ...] = (
 
 @lru_cache(maxsize=20_000)
 def category_of(word: str) -> Category | None:
-    """Return what the ending of `word` says it is; None for other words."""
+    """Return the category that the ending of `word` indicates; None for other words."""
     low = word.lower()
     if low in words("stop_words.txt") or not low.isalpha():
         return None

@@ -1,7 +1,7 @@
 """The directions of a prescription: dose, route and frequency as printed.
 
-Imports nothing of the project. Reads forward from a drug's name and stops at the first word that
-is neither a part of the directions nor one of the words that stand between them.
+Reading starts after a drug's name and stops at the first word that is neither a part of the
+directions nor a word that may appear between the parts.
 """
 
 from __future__ import annotations
@@ -101,10 +101,10 @@ _MAX_BETWEEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Sig:
-    """Directions read behind a drug's name."""
+    """The directions after a drug's name."""
 
     end: int
-    """Behind the last part that was recognised; the name's end where there is none."""
+    """The end of the last recognized part; without such a part, the end of the name."""
     dose: str | None = None
     route: str | None = None
     frequency: str | None = None
@@ -114,7 +114,7 @@ class Sig:
 
 
 def salt_end(text: str, end: int, limit: int) -> int:
-    """Return where a drug's name ends once its salt is part of it (`metoprolol succinate`)."""
+    """Return where a drug's name ends if its salt is part of the name (`metoprolol succinate`)."""
     m = _SALT.match(text, end, limit)
     return m.end() if m else end
 
@@ -161,7 +161,7 @@ _DOSE_BEFORE = re.compile(DOSE.pattern + r"[ \n]+(?:of[ \n]+)?$", re.I)
 
 
 def dose_before(text: str, start: int, floor: int) -> tuple[int, str] | None:
-    """Return where a dose in front of the name begins (`20 mg of lisinopril`), and the dose."""
+    """Return the start of a dose before the name (`20 mg of lisinopril`), and the dose."""
     m = _DOSE_BEFORE.search(text, max(floor, start - 30), start)
     return (m.start(1), _printed(m[1]) or "") if m else None
 

@@ -1,7 +1,4 @@
-"""The rules in the order in which they read a document; the order decides who claims what.
-
-May import the rule modules.
-"""
+"""The rules in the order in which they read a document. An earlier rule claims text first."""
 
 from __future__ import annotations
 

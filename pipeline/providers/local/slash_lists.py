@@ -1,6 +1,6 @@
-"""Runs of letters that examiners write for a list: `n/v/d`, `m/r/g`, `f/c/ns`.
+"""Abbreviated lists of findings, letter by letter: `n/v/d`, `m/r/g`, `f/c/ns`.
 
-May import `reading` and `found`. Each letter means something only beside the others.
+A letter has a meaning only beside the other letters.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _RUN = re.compile(r"(?<![\w/])[A-Za-z]{1,3}(?:/[A-Za-z]{1,3})+(?![\w/])")
 
 
 def read_slash_lists(reading: Reading) -> None:
-    """Add one symptom per letter of each such list."""
+    """Add one symptom for each letter of every such list."""
     for m in _RUN.finditer(reading.text):
         letters = tuple(m.group().lower().split("/"))
         meanings = _LISTS.get(letters) or _by_letter(letters)

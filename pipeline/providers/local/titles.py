@@ -1,7 +1,7 @@
-"""Lines that stand alone at the head of a document: letterheads, titles, addresses, page numbers.
+"""Lines of their own at the head of a document: letterheads, titles, addresses, page numbers.
 
-May import the reply's schema; pure. A line is judged by its words and its form; whether it begins
-an encounter is for `headers` and `discovery` to say.
+A line is judged by its words and its form. `document_heads` and `discovery` decide whether the line
+begins an encounter. The functions are pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 from pipeline.providers.schemas import EncounterType
 
 Kind = EncounterType | Literal["note"]
-"""What a title says; a `note` fits any visit or stay."""
+"""The kind of document that a title names; a `note` fits any visit or stay."""
 
 _FACILITY_WORD = re.compile(
     r"(?i)\b(?:hospitals?|clinics?|clinica|clínica|medical|cent(?:er|re)|laborator(?:y|ies)|labs|"
@@ -138,18 +138,18 @@ _TITLE = tuple((kind, re.compile(rf"(?i)\b(?:{words})")) for kind, words in _TIT
 
 
 def is_page_line(line: str) -> bool:
-    """Whether a line carries the page's number, as running headers and footers do."""
+    """Tell whether a line carries the page's number, as running headers and footers do."""
     return len(line) < 140 and bool(_PAGE.search(line.strip()))
 
 
 def is_address(line: str) -> bool:
-    """Whether a line is part of a letterhead below its name."""
+    """Tell whether a line belongs to a letterhead below its name."""
     line = line.strip()
     return len(line) < 90 and bool(_ADDRESS.search(line) or _SUBUNIT.search(line))
 
 
 def names_place(text: str) -> bool:
-    """Whether a name is a facility's, not a person's."""
+    """Tell whether a name is a facility's name, not a person's."""
     return bool(_FACILITY_WORD.search(text))
 
 
@@ -168,12 +168,12 @@ def facility_of(line: str) -> str | None:
     words = [w for w in re.findall(r"[^\W\d_][\w'’.]*", line) if len(w) > 3]
     if not words or any(w[0].islower() for w in words):
         return None
-    if _NOT_FACILITY.search(line) or _SUBUNIT.search(line) or not _names_house(line):
+    if _NOT_FACILITY.search(line) or _SUBUNIT.search(line) or not _names_facility(line):
         return None
     return line
 
 
-def _names_house(line: str) -> bool:
+def _names_facility(line: str) -> bool:
     if _FACILITY_WORD.search(line):
         return True
     words = re.findall(r"[^\W\d_]{5,}", _repaired(line))
@@ -186,7 +186,7 @@ def _is_place(word: str) -> bool:
 
 
 def running_facility(line: str) -> str | None:
-    """Return the facility that a running header begins with, before the patient's name."""
+    """Return the facility at the beginning of a running header, before the patient's name."""
     head = re.split(r"\s+(?:MRN|Page|DOB)\b|:", line.strip(), maxsplit=1)[0]
     words = [m for m in _FACILITY_WORD.finditer(head) if m.start() > 0]
     if not words or len(head) == len(line.strip()):
@@ -215,7 +215,7 @@ def title_of(line: str) -> Kind | None:
 
 @lru_cache(maxsize=4096)
 def _nearest(word: str) -> str:
-    """Return the word of a title that a scanner may have printed `word` for."""
+    """Return the title word that a scanner may have misread as `word`."""
     if word.casefold() in _WHOLE_WORDS:
         return word
     close = get_close_matches(word.casefold(), _VOCABULARY, n=1, cutoff=0.75)
@@ -223,13 +223,13 @@ def _nearest(word: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """Leave out the rules, specks and stars around a line that stands alone."""
+    """Remove rules, specks and stars around a line."""
     line = re.sub(r"(?:\s+[^\w\s)]{1,3})+\s*$", "", line.strip())
     return line.lstrip("*_=|~.,;:'`-–—•· ").rstrip("*_=|~ ")
 
 
 def _repaired(line: str) -> str:
-    """Undo a scanner's figures inside words, for the comparison only."""
+    """Replace a scanner's digits inside words, for the comparison only."""
 
     def word(m: re.Match[str]) -> str:
         text = m[0]

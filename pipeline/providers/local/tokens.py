@@ -1,7 +1,7 @@
 """Words of a text with their offsets, and the normal form in which words are compared.
 
-Imports nothing of the project. The same `normal` is applied to the lexicon and to the page, so
-it needs to be consistent, not linguistically right (`diabetes` becomes `diabete` on both sides).
+The lexicon and the page use the same `normal`. So the form must be consistent, not linguistically
+right (`diabetes` becomes `diabete` on both sides).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’](?:s|S))?|[^\w\s]|_")
 
 
 class Token(NamedTuple):
-    """A run of letters and digits, or one sign, at `text[start:end]`."""
+    """A run of letters and digits, or a single sign, at `text[start:end]`."""
 
     start: int
     end: int
@@ -24,7 +24,7 @@ class Token(NamedTuple):
 
 @lru_cache(maxsize=50_000)
 def normal(word: str) -> str:
-    """Return the form in which `word` is compared: lower case, no possessive, no plural."""
+    """Return the normal form of `word`: lower case, no possessive, no plural."""
     low = word.lower()
     if low.endswith(("'s", "’s")):
         low = low[:-2]
@@ -38,7 +38,7 @@ def normal(word: str) -> str:
 
 
 def tokenize(text: str) -> list[Token]:
-    """Cut `text` into tokens, in order; white space is dropped."""
+    """Split `text` into tokens, in order; white space is dropped."""
     return [
         Token(m.start(), m.end(), word := m.group(), normal(word)) for m in _WORD.finditer(text)
     ]

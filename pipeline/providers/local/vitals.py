@@ -1,6 +1,6 @@
 """Vital signs in running text, in lists and in flowsheets whose columns are vital signs.
 
-May import `reading`, `layout` and `found`. A value outside what a living body can show is not read.
+A value that no living body can show is not read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pipeline.providers.local.lines import Line
 
 @dataclass(frozen=True, slots=True)
 class _Vital:
-    """How one vital sign is written."""
+    """The spellings, units and plausible values of one vital sign."""
 
     key: str
     names: str
@@ -24,11 +24,11 @@ class _Vital:
     low: float
     high: float
     letter: str = ""
-    """A single letter that means it beside other vital signs only."""
+    """A single letter that means this vital sign only beside other vital signs."""
 
     @property
     def pattern(self) -> str:
-        """All names as one expression; the letter only in upper case."""
+        """All names as one expression; the letter counts only in upper case."""
         return f"{self.names}|(?-i:{self.letter})" if self.letter else self.names
 
 
@@ -176,7 +176,9 @@ _MIN_COLUMNS = 3
 
 
 def read_vitals(reading: Reading) -> None:
-    """Add every vital sign; flowsheets first, so that their headings are not read as names."""
+    """Add every vital sign. Flowsheets are read first, so that their headings are not read as
+    names.
+    """
     _read_flowsheets(reading)
     for vital, pattern in _INLINE:
         for m in pattern.finditer(reading.text):
@@ -215,7 +217,7 @@ def _add_inline(reading: Reading, vital: _Vital, m: re.Match[str]) -> None:
 
 
 def _beside_vitals(reading: Reading, start: int, end: int) -> bool:
-    """Tell whether a doubtful mark stands in a vitals section or on a line with another sign."""
+    """Tell whether a doubtful mark is in a vitals section or on a line with another vital sign."""
     if reading.zones.type_at(start) == "vitals":
         return True
     text = reading.text
@@ -285,7 +287,7 @@ def _read_flowsheets(reading: Reading) -> None:
 
 
 _MAX_MISSES = 8
-"""Lines without measures (page heads and feet) that a flowsheet may run over."""
+"""The most lines without measures (headers and footers) inside a flowsheet."""
 
 
 def _columns_of(line: Line) -> list[_Column]:

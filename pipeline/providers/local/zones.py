@@ -1,7 +1,7 @@
-"""Sections of a record: headings in their many spellings, and which zone each character is in.
+"""Sections of a record: headings in their many spellings, and the zone of each character.
 
-May import `layout`, `lexicon_files` and `schemas`. A heading opens a line (`PMH:`, `PAST MEDICAL
-HISTORY`) or a sentence (`ROS: denies …`); one that names an organ goes on with the zone before.
+A heading opens a line (`PMH:`, `PAST MEDICAL HISTORY`) or a sentence (`ROS: denies …`). A heading
+that names an organ continues the zone before.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from pipeline.providers.local.lines import Line, bullet_end
 from pipeline.providers.schemas import ZoneType
 
 _ORGAN = "organ"
-"""The list's word for a heading inside an examination or a review of systems."""
+"""The list's key for a heading inside an examination or a review of systems."""
 _UNKNOWN = "unknown"
-"""A line that looks like a heading and is in no list."""
+"""The kind of a line that looks like a heading but is in no list."""
 _MAX_HEADING_WORDS = 8
 _MAX_HEADING = 120
-"""Characters of a line beyond which it is no heading."""
+"""A line with more characters is no heading."""
 _MIN_CAPITALS = 5
 _Heading = tuple[int, int, str, str]
-"""Start, end of the heading, kind, words as printed."""
+"""Start and end of the heading, its kind, and its words as printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A section, from its heading to the next one."""
+    """A section, from its heading to the next heading."""
 
     start: int
     end: int
     body: int
-    """Where the words behind the heading begin."""
+    """Where the text after the heading begins."""
     zone: ZoneType
     heading: str | None
 
@@ -48,7 +48,7 @@ class Zones:
         self._starts = [zone.start for zone in zones]
 
     def at(self, offset: int) -> Zone | None:
-        """Return the section that `offset` stands in; None before the first heading."""
+        """Return the section that contains `offset`; None before the first heading."""
         index = bisect.bisect_right(self._starts, offset) - 1
         return self.all[index] if index >= 0 else None
 
@@ -77,7 +77,9 @@ def zones_of(text: str, lines: list[Line]) -> Zones:
 
 
 def _followed(found: list[_Heading]) -> list[_Heading]:
-    """Keep an organ's heading where it ends vital signs, and an unknown one where it must."""
+    """Drop organ headings except after vital signs, and unknown headings except where a list must
+    end.
+    """
     kept: list[_Heading] = []
     for start, body, kind, words in found:
         current = kept[-1][2] if kept else None
@@ -121,7 +123,9 @@ def _headings(line: Line) -> list[_Heading]:
 
 
 def _longer_heading(whole: str, words: str) -> str | None:
-    """Read a line in capitals (`ADMISSION LABORATORY DATA 06/17/2024`) by its last known words."""
+    """Classify a line in capitals (`ADMISSION LABORATORY DATA 06/17/2024`) by its last or first
+    known words.
+    """
     letters = re.sub(
         r"[^A-Za-z]", "", re.sub(r"\(.*?\)|\b(?:per|drawn|collected|on|at)\b.*", "", whole)
     )
@@ -140,7 +144,7 @@ def _longer_heading(whole: str, words: str) -> str | None:
 
 
 def _stands_alone(words: str, line: Line) -> bool:
-    """Tell a heading without colon from a line of text that happens to be the same words."""
+    """Tell a heading without a colon from a line of text with the same words."""
     if line.text.rstrip().endswith(":"):
         return True
     if len(words) <= 2:
@@ -153,7 +157,7 @@ def _stands_alone(words: str, line: Line) -> bool:
 
 
 def _opens(text: str, at: int, name: str) -> bool:
-    """Tell whether a heading in mid-line begins a new statement."""
+    """Tell whether a heading in the middle of a line begins a new statement."""
     before = text[:at].rstrip()
     return before.endswith((".", "?", "!", ";", "|", ":")) or (
         name.isupper() and text[at - 2 : at] == "  "

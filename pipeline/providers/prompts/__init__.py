@@ -1,8 +1,8 @@
-"""Versioned prompts, and the one format in which pages are put into them.
+"""Versioned prompts, and the only format in which pages enter a prompt.
 
-May import `errors`, `types` and `schemas`. `render_*` makes the text that any provider gets;
-`read_prompt` takes it apart again, so that the local engine and the emulator answer exactly what
-a model would have been asked. Page markers carry the item token, which no document can know.
+`render_*` makes the text that every provider gets. `read_prompt` parses the rendered text, so that
+the local engine and the emulator answer exactly the prompt a model would get. Page markers carry
+the item token, so no document can forge a marker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal
 from pipeline.core.types import PageSlice
 
 PROMPT_VERSION = "1"
-"""Part of the key of cached extractions; bumped with any change of a prompt's words."""
+"""Part of the key of cached extractions; increment it with every change of a prompt."""
 
 Kind = Literal["discovery", "entities"]
 
@@ -26,7 +26,7 @@ _HEAD = re.compile(r"^<<<TASK (discovery|entities) ([0-9a-f]{8,64}) zones=(yes|n
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What a rendered prompt asks."""
+    """The question that a rendered prompt asks."""
 
     kind: Kind
     item_token: str
@@ -35,7 +35,7 @@ class Question:
 
 
 def render_discovery(item_token: str, slices: Sequence[PageSlice]) -> str:
-    """Render the prompt of Pass 0.5; lines are numbered from 1 on each page."""
+    """Render the prompt of Pass 0.5. Lines are numbered from 1 on each page."""
     return _render("discovery", item_token, slices, include_zones=False)
 
 
@@ -45,10 +45,7 @@ def render_entities(item_token: str, slices: Sequence[PageSlice], *, include_zon
 
 
 def read_prompt(prompt: str) -> Question:
-    """Take a rendered prompt apart.
-
-    Raises ValueError where the text is not one of ours.
-    """
+    """Parse a rendered prompt. Raises ValueError if `render_*` did not write the text."""
     head = _HEAD.search(prompt)
     if head is None:
         raise ValueError("not a prompt of medproc")
@@ -78,12 +75,14 @@ def read_prompt(prompt: str) -> Question:
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate input tokens: four characters a token, as the API's documentation says."""
+    """Estimate the input tokens: four characters per token, as the API's documentation says."""
     return len(text) // 4 + 1
 
 
 def page_tokens(model: str) -> int:
-    """Return the input tokens of an attached page: 258 for Gemini 2, 560 for 3 (the API's docs)."""
+    """Return the input tokens per attached page: 258 for Gemini 2, 560 for Gemini 3 (API
+    documentation).
+    """
     return 258 if model.startswith(("gemini-1", "gemini-2")) else 560
 
 
@@ -108,7 +107,7 @@ def _render(
 
 
 def _optional(words: str, part: str, *, shown: bool) -> str:
-    """Keep or leave out what stands between `[part]` and `[/part]`."""
+    """Keep or drop the text between `[part]` and `[/part]`."""
     if shown:
         return re.sub(rf"(?m)^\[/?{part}\]\n", "", words)
     return re.sub(rf"(?ms)^\[{part}\]\n.*?^\[/{part}\]\n", "", words)
