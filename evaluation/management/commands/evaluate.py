@@ -44,8 +44,8 @@ class Command(BaseCommand):
         scores = evaluate(folder, self._tell if options["misses"] else None)
         if not scores:
             raise CommandError(
-                f"{folder} contains no labelled data: no Anafora XML, brat .ann, context_*.jsonl or "
-                "*.truth.json beside its text."
+                f"{folder} contains no labelled data: no Anafora XML, brat .ann, context_*.jsonl "
+                "or *.truth.json beside its text."
             )
         if options["json"]:
             self.stdout.write(json.dumps([score.as_json() for score in scores], indent=2))
