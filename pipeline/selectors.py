@@ -1,4 +1,4 @@
-"""Reads that several stages and the console share. Imports models; writes nothing."""
+"""Reads that several stages and the console share. This module never writes."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ OCR_MODEL = "tesseract-5.5 tessdata_fast eng"
 
 
 class CallTotals(TypedDict):
-    """What a session's calls add up to."""
+    """The totals of a session's calls."""
 
     calls: int
-    """A call that was written off and answered later counts twice: as failed, and as late."""
+    """A call that was written off and answered later counts twice: as failed and as late."""
     failed: int
     input_tokens: int
     output_tokens: int
     thinking_tokens: int
     total_tokens: int
-    """Input, output and thinking, which is billed as output."""
+    """Input, output and thinking tokens; the provider bills thinking as output."""
     cost_usd: Decimal
 
 
 def page_texts(shell_file_id: UUID) -> dict[int, PageText]:
-    """Return a record's pages by number, without word boxes (3 kB a page)."""
+    """Return a record's pages by number, without their word boxes (3 kB a page)."""
     rows = Page.objects.filter(shell_file_id=shell_file_id).order_by("page_number")
     return {
         number: PageText(number=number, text=text, is_blank=blank, ocr_confidence=confidence)
@@ -95,12 +95,12 @@ def ocr_words(shell_file_id: UUID, pages: Iterable[int]) -> dict[int, list[tuple
 
 
 def ocr_page_count(shell_file_id: UUID) -> int:
-    """Return how many pages of a record were read by OCR."""
+    """Return the number of a record's pages that were read by OCR."""
     return Page.objects.filter(shell_file_id=shell_file_id, source=PageSource.OCR).count()
 
 
 def call_totals(session_id: UUID, step: Step | None = None) -> CallTotals:
-    """Return tokens, cost and failures of a session's calls, of one pass or of all."""
+    """Return tokens, cost and failures of a session's calls, for one pass or for all passes."""
     calls = ProviderCall.objects.filter(processing_session_id=session_id)
     if step is not None:
         calls = calls.filter(step=step)
@@ -119,7 +119,7 @@ def call_totals(session_id: UUID, step: Step | None = None) -> CallTotals:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a record is, by its newest job; names no file and quotes nothing."""
+    """The progress of a record, from its newest job; free of file names and document text."""
 
     shell_file_id: UUID
     job_id: UUID
@@ -133,28 +133,28 @@ class Progress:
     batches_total: int
     encounters: int
     entities: int
-    """Of encounters that are published."""
+    """Only entities of published encounters."""
     error_code: str | None
     underlying_error: str | None
     last_error: str | None
     parked_until: datetime | None
     park_reason: str | None
     outage_since: datetime | None
-    """Since when the provider is down that a parked record waits for."""
+    """The start of the provider outage that a parked record waits for."""
     warnings: tuple[dict[str, Any], ...]
     started_at: datetime | None
     completed_at: datetime | None
     is_held: bool
-    """A worker holds the job's lease, and lives by its heartbeat."""
+    """Whether a worker holds an unexpired lease on the job."""
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more happens to the record by itself."""
+        """Whether the record's job has ended, so that it changes only by an operator's action."""
         return self.status in JOB_TERMINAL
 
 
 def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
-    """Return the progress of records, by id; five statements, however many there are."""
+    """Return the progress of records by id, in five statements for any number of records."""
     jobs = (
         Job.objects.filter(shell_file_id__in=shell_file_ids)
         .select_related("shell_file", "incident")
@@ -194,7 +194,7 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
             encounters=encounters.get(job.shell_file_id, 0),
             entities=entities.get(job.shell_file_id, 0),
             error_code=job.error_code,
-            # What an earlier run met stays in `error_details`, also when the job has completed.
+            # `error_details` keeps the errors of earlier runs, even after the job has completed.
             underlying_error=(job.error_details or {}).get("underlying_error")
             if job.error_code
             else None,
@@ -212,24 +212,24 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
 
 
 def record_batch(batch_id: UUID) -> RecordBatch:
-    """Return a batch of records; its totals are there when all have ended."""
+    """Return a batch of records; its totals are filled once all records have ended."""
     return RecordBatch.objects.get(id=batch_id)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitCall:
-    """A call of a part that was accepted, or that had its pages halved."""
+    """A call of a split that was accepted, or whose pages were halved."""
 
     row_id: UUID
     part: str
     accepted: bool
     page_range: tuple[int, int] | None
     reply: str | None = field(repr=False)
-    """The accepted reply as it came; None where it was pruned. PHI."""
+    """The accepted reply as received; None if it was pruned. PHI."""
 
 
 def split_calls(rows: Sequence[Batch] | Sequence[Chunk]) -> list[SplitCall]:
-    """Return what tells which parts these rows have, and which of them were answered."""
+    """Return the calls that show how these rows were split and which splits were answered."""
     work = "batch" if isinstance(rows[0], Batch) else "chunk"
     split = [code.value for code, facts in ERRORS.items() if facts.budget is Budget.SPLIT]
     calls = ProviderCall.objects.filter(
@@ -250,7 +250,7 @@ def _split_call(call: ProviderCall, row_id: UUID) -> SplitCall:
 
 
 def entities_to_review(shell_file_ids: Collection[UUID]) -> dict[UUID, int]:
-    """Return how many entities of each record carry a review flag."""
+    """Return the number of each record's entities that carry a review flag."""
     return _per_record(
         Entity.objects.filter(shell_file_id__in=shell_file_ids).exclude(review_flags=[]),
         Count("id"),

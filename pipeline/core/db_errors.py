@@ -1,6 +1,7 @@
-"""Whether PostgreSQL is away, or refuses what it was told. Imports Django's errors only.
+"""The difference between a database that is unreachable and a statement that is refused.
 
-What is away comes back, so its work waits and is repeated; what is refused will be refused again.
+Work that meets an unreachable database waits and is repeated. A refused statement is refused
+again, so repeating it is useless.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 from django.db import InterfaceError, OperationalError
 
 _AWAY_CLASSES = frozenset({"08", "25", "40", "53", "55", "57", "58"})
-"""SQLSTATE classes of what passes: connection, transaction state, rollback (deadlock), resources,
-locks, operator, system. https://www.postgresql.org/docs/18/errcodes-appendix.html"""
+"""SQLSTATE classes of temporary failures: connection, transaction state, rollback (deadlock),
+resources, locks, operator, system. https://www.postgresql.org/docs/18/errcodes-appendix.html"""
 _CANCELLED = "57014"
-"""`statement_timeout`: the same statement will take as long again."""
+"""`statement_timeout`: the same statement would take as long again."""
 
 
 def is_away(error: BaseException) -> bool:

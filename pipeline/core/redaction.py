@@ -1,7 +1,7 @@
-"""What may be said of an exception where document text could be in its message.
+"""Descriptions of exceptions without document text.
 
-Imports nothing of the project but `errors.py`. Keeps the types, the code of the taxonomy and the
-places in the source; drops every message and every value.
+An exception's message or values can contain document text (PHI). A description keeps the types,
+the error code and the places in the source, and drops every message and every value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FRAMES_KEPT = 6
 
 
 def scrubbed(error: BaseException) -> str:
-    """Describe an exception in one line by its types, its code and where it was raised."""
+    """Describe an exception in one line by its types, its code and the place that raised it."""
     code = f" [{error.code}]" if isinstance(error, PipelineError) else ""
     causes = "".join(f" from {type(cause).__name__}" for cause in _causes(error))
     return f"{type(error).__name__}{code}{causes} at {_places(error)}"

@@ -1,7 +1,7 @@
-"""Every value that a status, step or queue column can take, and which moves are allowed.
+"""The values of every status, step and queue column, and the allowed moves between them.
 
-Imports nothing of the project. The enums are plain `TextChoices`, so that models, transitions,
-console and documentation read the same words (`spec.md` G).
+The enums are plain `TextChoices`, so that models, transitions, console and documentation use the
+same values (the table of values at the end of the requirements).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Step(TextChoices):
 
 
 class ShellFileStatus(TextChoices):
-    """The last completed pass of a record; never a failure (`spec.md` point 9)."""
+    """The last completed pass of a record; never a failure (requirement 9)."""
 
     UPLOADED = "uploaded"
     PAGES_COMPLETE = "pages_complete"
@@ -39,19 +39,19 @@ class ShellFileStatus(TextChoices):
 
 
 class JobStatus(TextChoices):
-    """Where a job stands; `current_step` says with which pass."""
+    """The state of a job; `current_step` names the pass that the job is in."""
 
     PENDING = "pending"
-    """Waits for a worker; whoever claims it first has it."""
+    """Waits for a worker; the first worker that claims the job gets it."""
     PROCESSING = "processing"
     """A worker holds its lease."""
     PARKED = "parked"
-    """Waits for a time, or for the end of an incident or pause; holds no worker."""
+    """Waits for a time, or for the end of an incident or pause; no worker holds the job."""
     COMPLETED = "completed"
     FAILED = "failed"
     """A step failed for good; an operator or the retry delay may move it to pending."""
     DEAD = "dead"
-    """Crashed too often; only an operator moves it on."""
+    """Crashed too often; only an operator can retry the job."""
     CANCELLED = "cancelled"
 
 
@@ -59,11 +59,11 @@ class RecordBatchStatus(TextChoices):
     """A batch of records that were submitted together."""
 
     PROCESSING = "processing"
-    """A record of it has not ended."""
+    """At least one record has not ended."""
     COMPLETED = "completed"
     """Every record completed."""
     FAILED = "failed"
-    """All have ended, and not every one completed."""
+    """All records have ended, and at least one did not complete."""
 
 
 class SessionStatus(TextChoices):
@@ -90,35 +90,35 @@ class WorkStatus(TextChoices):
     """A batch, a chunk or an encounter result."""
 
     PENDING = "pending"
-    """Not begun, or given back."""
+    """Not started, or returned to the queue."""
     PROCESSING = "processing"
-    """Begun: a call of it is in flight, or its retry waits."""
+    """Started: a call is in flight, or a retry is waiting."""
     SUCCEEDED = "succeeded"
     FAILED = "failed"
 
 
 class IncidentKind(TextChoices):
-    """What a provider does to work for one of its models (`design.md` §8)."""
+    """The way in which a provider fails for one of its models."""
 
     OUTAGE = "outage"
-    """It fails or does not answer."""
+    """Calls fail or get no answer."""
     THROTTLING = "throttling"
-    """It refuses for the minute's quota; the gate paces the calls, so nothing is parked."""
+    """The per-minute quota is used up; the rate limiter paces the calls and no job is parked."""
     QUOTA = "quota"
-    """A day's or a spend quota is used up."""
+    """A daily quota or a spending limit is used up."""
     CREDENTIALS = "credentials"
-    """The key is refused."""
+    """The API key is refused."""
 
 
 class IncidentState(TextChoices):
-    """Whether an incident lasts."""
+    """Whether an incident is still going on."""
 
     OPEN = "open"
     CLOSED = "closed"
 
 
 class SummaryStatus(TextChoices):
-    """`ai_processing_summary.processing_status`: how far the record came."""
+    """`ai_processing_summary.processing_status`: how far the record got."""
 
     INITIALIZED = "initialized"
     PASS1_ONLY = "pass1_only"
@@ -139,20 +139,20 @@ class WorkflowStep(TextChoices):
 
 
 WORKFLOW_STEP: dict[Step, WorkflowStep] = dict(zip(Step, WorkflowStep, strict=True))
-"""The session's word for each step."""
+"""The session's name for each step."""
 
 COMPLETES: dict[Step, ShellFileStatus] = dict(zip(Step, list(ShellFileStatus)[1:], strict=True))
-"""What `shell_files.status` becomes when a step completes."""
+"""The value of `shell_files.status` after each step completes."""
 
 CALLING_STEPS = frozenset({Step.PASS05, Step.PASS1, Step.PASS2, Step.PASS3})
-"""Passes that ask the provider; an incident of it holds these and no other."""
+"""Passes that call the provider; an incident of the provider parks only these passes."""
 
 HOLDING_KINDS: tuple[IncidentKind, ...] = (
     IncidentKind.QUOTA,
     IncidentKind.CREDENTIALS,
     IncidentKind.OUTAGE,
 )
-"""Incidents while which work is parked; where several are open, the first of these is named."""
+"""Incidents that park work; if several are open, the first in this order is shown."""
 
 JOB_TERMINAL = frozenset(
     {JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.DEAD, JobStatus.CANCELLED}

@@ -1,7 +1,7 @@
 """Frozen values that pass between the layers.
 
-Imports `states` only. Pages are 1-based and ranges of pages inclusive; character offsets
-are 0-based within one page's text and exclusive at the end.
+Pages are 1-based and page ranges are inclusive. Character offsets are 0-based within the text of
+one page and exclusive at the end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Span:
         return self.end - self.start
 
     def overlap(self, other: Span) -> int:
-        """Return how many characters both spans share."""
+        """Return the number of characters that both spans share."""
         if self.page != other.page:
             return 0
         return max(0, min(self.end, other.end) - max(self.start, other.start))
@@ -37,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderModel:
-    """Whom calls go to, by the names that `provider_calls` carries."""
+    """The provider and the model that a call goes to, by the names in `provider_calls`."""
 
     provider: str
     model: str
@@ -48,7 +48,7 @@ class ProviderModel:
 
 @dataclass(frozen=True, kw_only=True)
 class Due:
-    """A row that has become due, for the wake-up that its caller enqueues."""
+    """A job that a worker can claim now; the caller enqueues a wake-up for it."""
 
     job_id: UUID
     step: Step
@@ -57,7 +57,7 @@ class Due:
 
 @dataclass(frozen=True, kw_only=True)
 class PageText:
-    """The text of one page as it was read; offsets of every span count in it."""
+    """The text of one page as it was read; the offsets of every span refer to this text."""
 
     number: int
     text: str
@@ -79,13 +79,13 @@ class PageSlice:
     start: int
     text: str
     context: bool = False
-    """True for text that is shown for understanding only; nothing is reported from it."""
+    """True for text that is shown for understanding only; no finding is reported from it."""
     attached: int = 0
-    """Which page of the request's attachments shows it, 1-based over all of them; 0 for none."""
+    """The page of the attachments that shows this text, 1-based over all of them; 0 for none."""
 
     @property
     def span(self) -> Span:
-        """Where this text stands on its page."""
+        """The position of this text on its page."""
         return Span(self.page, self.start, self.start + len(self.text))
 
 

@@ -1,7 +1,7 @@
-"""Waits for records until nothing more happens to them, and says when nobody works.
+"""The wait of `process`: until no record changes any more, or no worker is left.
 
-Imports selectors and queues; reads only. A tick costs five statements, however many records are
-followed; what it shows, and how, is the view's business.
+A tick costs five statements for any number of records. This module only reads; the `View` decides
+what is shown.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from pipeline.selectors import Progress
 
 TICK_S = 0.25
 LOOK_S = 2.0
-"""Seconds between two looks at the workers' registry."""
+"""Seconds between two reads of the workers' registry."""
 QUIET_S = 5.0
-"""Workers that are started together with the command need a second or two to appear."""
+"""Workers that are started together with the command need one or two seconds to appear."""
 PATIENCE_S = 120.0
-"""How long nobody may work, and nothing move, until following ends."""
+"""Seconds without workers and without progress after which following ends."""
 SHORT_PARK_S = 60.0
-"""A record that is parked for longer is as good as ended for whoever waits at a terminal."""
+"""For a person at a terminal, a record that is parked for longer has ended."""
 
 
 OUTAGE_PATIENCE_S = 600.0
-"""An outage of the provider is waited out for so long."""
+"""Seconds for which an outage of the provider is waited out."""
 
 
 class View(Protocol):
-    """Shows what happens."""
+    """The display of progress."""
 
     def update(self, found: Mapping[UUID, Progress]) -> None:
-        """Show how the records stand; called at each tick with every one that is followed."""
+        """Show the state of the records; called at each tick with every followed record."""
         ...
 
     def say(self, line: str) -> None:
-        """Say something that is not about one record."""
+        """Show a message that is not about one record."""
         ...
 
 
 def follow(shell_file_ids: Collection[UUID], view: View) -> dict[UUID, Progress]:
-    """Return how the records stand when each has ended, is parked, or nobody works on them."""
+    """Return the progress of the records once each has ended or is parked, or no worker is left."""
     found: dict[UUID, Progress] = {}
-    crew = _Crew(view)
+    workers = _Workers(view)
     still_open = set(shell_file_ids)
     while True:
         if not _look(found, still_open, view):
@@ -60,13 +60,13 @@ def follow(shell_file_ids: Collection[UUID], view: View) -> dict[UUID, Progress]
         view.update(found)
         still_open = {i for i in still_open if not is_settled(found[i])}
         waiting = [found[i] for i in still_open]
-        if not waiting or not crew.is_there_for(waiting):
+        if not waiting or not workers.is_there_for(waiting):
             return found
         time.sleep(TICK_S)
 
 
 def is_settled(progress: Progress) -> bool:
-    """Tell whether waiting longer would change nothing soon."""
+    """Tell whether further waiting would change nothing soon."""
     if progress.is_terminal:
         return True
     if progress.status != JobStatus.PARKED:
@@ -79,19 +79,19 @@ def is_settled(progress: Progress) -> bool:
 
 
 def _look(found: dict[UUID, Progress], ids: Collection[UUID], view: View) -> bool:
-    """Read the open records anew; False where PostgreSQL went away meanwhile."""
+    """Read the open records again; return False if PostgreSQL is unreachable."""
     try:
         found.update(selectors.progress(ids))
     except (OperationalError, InterfaceError):
         connection.close()
-        view.say("PostgreSQL is away; waiting for it.")
+        view.say("PostgreSQL does not answer; waiting for it.")
         time.sleep(LOOK_S)
         return False
     return True
 
 
-class _Crew:
-    """Whether anybody works on what is waited for."""
+class _Workers:
+    """The workers that could run the waiting records."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -123,6 +123,6 @@ class _Crew:
         try:
             served = queues_served()
         except (RedisError, OSError):
-            self._view.say("Redis is away; records go on when it is back.")
+            self._view.say("Redis does not answer; records continue when it is back.")
             return True
         return any(progress.step in served for progress in waiting)

@@ -1,7 +1,7 @@
-"""What `process` shows: lines where nobody watches, a live table on a terminal, and the results.
+"""The output of `process`: lines for logs, a live table for terminals, and the results.
 
-Imports selectors' values and `words`. File names are those that the person typed; they are shown
-with what a terminal could misread taken out, and never logged.
+File names are those that the person typed. They are shown without characters that a terminal
+could misread, and they are never logged.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ from pipeline.models import RecordBatch
 from pipeline.selectors import Progress
 
 REMIND_S = 10.0
-"""Seconds after which a line is written though neither pass nor status has changed."""
+"""Seconds after which a line is written even if neither pass nor status has changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """How one file ended, for the table and for `--json`."""
+    """The result of one file, for the table and for `--json`."""
 
     name: str
     shell_file_id: UUID | None = None
     progress: Progress | None = None
     error_code: ErrorCode | None = None
-    """Why nothing was submitted."""
+    """The code of the refusal, if nothing was submitted."""
     refusal: str = ""
-    """The same in words."""
+    """The refusal in words."""
     to_review: int = 0
-    """Entities with a review flag."""
+    """The number of entities with a review flag."""
     batch_id: UUID | None = None
-    """The batch that it was submitted with; None for a file alone."""
+    """The batch that the file was submitted with; None for a single file."""
 
     @property
     def status(self) -> str:
-        """The word of `--json`: completed, failed, parked, cancelled or running."""
+        """The status in `--json`: completed, failed, parked, cancelled or running."""
         if self.shell_file_id is None:
             return JobStatus.FAILED.value
         if self.progress is None:
@@ -70,18 +70,18 @@ class Result:
 
     @property
     def word(self) -> Word:
-        """The word of the table."""
+        """The status in the table."""
         if self.progress is not None:
             return WORDS[self.progress.status]
         return Word.FAILED if self.shell_file_id is None else Word.WAITING
 
     @property
     def code(self) -> str | None:
-        """The code of the record's failure, or of its refusal."""
+        """The error code of the record's failure or refusal."""
         return self.progress.error_code if self.progress else self.error_code
 
     def as_json(self) -> dict[str, str | int | None]:
-        """Return the object that `--json` prints (`design.md` §11)."""
+        """Return the object that `--json` prints."""
         return {
             "shell_file_id": str(self.shell_file_id) if self.shell_file_id else None,
             "status": self.status,
@@ -93,12 +93,12 @@ class Result:
 
 
 def printable(name: str) -> str:
-    """Return a file's name without characters that steer a terminal or cannot be written."""
+    """Remove characters that control a terminal or cannot be written from a file's name."""
     return "".join(c if c.isprintable() else "�" for c in name)
 
 
 def doing(progress: Progress) -> str:
-    """Return where a record stands, in words: `Pass 1: 18/42 batches, 4 encounters`."""
+    """Return the state of a record in words: `Pass 1: 18/42 batches, 4 encounters`."""
     word = WORDS[progress.status]
     title = PASS_TITLES[progress.step]
     match progress.status:
@@ -138,7 +138,7 @@ def _chip(progress: Progress) -> str:
 
 @dataclass
 class Lines:
-    """One line for each change of a record; for logs, pipes and scripts."""
+    """One line for each change of a record, for logs, pipes and scripts."""
 
     write: Callable[[str], object]
     names: Mapping[UUID, str]
@@ -148,7 +148,7 @@ class Lines:
     _said: set[str] = field(default_factory=set)
 
     def update(self, found: Mapping[UUID, Progress]) -> None:
-        """Write a line for each record whose pass or status has changed, or that moves slowly."""
+        """Write a line for each record that has changed, or that has been silent for a while."""
         now = time.monotonic()
         for shell_file_id in self.names:
             progress = found[shell_file_id]
@@ -162,14 +162,14 @@ class Lines:
                 self.write(f"{now - self._began:6.1f} s  {self.names[shell_file_id]}  {words}")
 
     def say(self, line: str) -> None:
-        """Write a line once."""
+        """Write a line, unless it was written before."""
         if line not in self._said:
             self._said.add(line)
             self.write(line)
 
 
 class Screen:
-    """A table that is drawn anew in place, with the records that move on top."""
+    """A table that is redrawn in place, with the active records on top."""
 
     def __init__(self, console: Console, names: Mapping[UUID, str]) -> None:
         self._names = names
@@ -190,7 +190,7 @@ class Screen:
         self._live.update(self._table(found), refresh=True)
 
     def say(self, line: str) -> None:
-        """Show a line under the table, in place of the one before."""
+        """Show a line under the table; it replaces the previous line."""
         self._note = line
 
     def _table(self, found: Mapping[UUID, Progress]) -> Table:
@@ -244,7 +244,7 @@ def _took(progress: Progress, watched_s: float) -> str:
 
 
 def results(found: Sequence[Result]) -> list[Text]:
-    """Return the table of results, a line of warnings and one of advice under what needs it."""
+    """Return the table of results; warnings and advice follow the record that needs them."""
     head = ("file", "pages", "encounters", "entities", "warnings", "status")
     cells = [_cells(result) for result in found]
     widths = [max(len(row[at]) for row in (head, *cells)) for at in range(len(head))]
@@ -277,7 +277,7 @@ def totals(batch: RecordBatch) -> Text:
 
 
 def print_lines(stream: OutputWrapper, lines: Sequence[Text | str]) -> None:
-    """Write lines, coloured where the stream is a terminal."""
+    """Write lines, in colour if the stream is a terminal."""
     console = Console(file=sys.stdout, soft_wrap=True, highlight=False)
     for line in lines:
         if stream.isatty():

@@ -1,6 +1,6 @@
 """The tables. Modules import one way: documents, incidents, record_batches → jobs, encounters →
-sessions → work → discovery, entities → calls, clinical. Names of tables and columns are those of
-the source documents, so that their SQL runs unchanged.
+sessions → work_item → discovery, entities → calls, clinical. The names of tables and columns are
+those of the source documents, so that their SQL runs unchanged.
 """
 
 from __future__ import annotations

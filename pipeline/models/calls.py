@@ -1,7 +1,7 @@
-"""Every call to the provider, and the raw replies beside them.
+"""Calls to the provider, and their raw replies.
 
-Imports `documents`, `sessions`, `discovery`, `entities`. Append-only: the fourth level of the
-drill-down and the source of every rate, cost and latency figure.
+Both tables are append-only. They are the fourth level of the drill-down and the source of every
+rate, cost and latency figure.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pipeline.models.sessions import Session
 
 OUTCOME_OK = "OK"
 OUTCOME_LATE = "LATE"
-"""A reply that came after its call was written off; its tokens count, its content does not."""
+"""A reply that arrived after its call was written off: its tokens count, its content does not."""
 
 
 class ProviderCall(models.Model):
-    """One call, whatever the pass and however it ended."""
+    """One call of any pass, with any outcome."""
 
     id = fields.uuid_pk()
     processing_session = models.ForeignKey(
@@ -35,16 +35,16 @@ class ProviderCall(models.Model):
         Chunk, on_delete=models.CASCADE, null=True, blank=True, related_name="calls", db_index=False
     )
     part = models.TextField(default="", db_default="", blank=True)
-    """Which part of a batch or chunk whose pages were halved: "0", "01" …; empty for the whole."""
+    """The split of a batch or chunk that the call was about: "0", "01" …; empty for the whole."""
     page_range_start = models.IntegerField(null=True, blank=True)
-    """First page that it asked about; empty where it was not about pages."""
+    """First page that the call asked about; empty if the call was not about pages."""
     page_range_end = models.IntegerField(null=True, blank=True)
     attempt = models.IntegerField()
-    """1-based number of the call for its batch or chunk, limited calls included."""
+    """1-based number of the call for its batch or chunk; limited calls count too."""
     outcome = models.TextField()
-    """OK, LATE, or a code of the error taxonomy."""
+    """OK, LATE, or an error code."""
     accepted = fields.flag()
-    """True for the one reply that its batch or chunk, or that part of it, was built from."""
+    """True for the one reply from which the batch, the chunk or the split was built."""
     message = fields.text(null=True)
     provider = models.TextField()
     model = models.TextField()
@@ -110,7 +110,7 @@ class ProviderCall(models.Model):
 
 
 class ProviderPayload(models.Model):
-    """The raw reply of a call, compressed; needs the right to read PHI, and is pruned."""
+    """The raw reply of a call, compressed. PHI: reading needs its own permission; pruned later."""
 
     call = models.OneToOneField(
         ProviderCall, on_delete=models.CASCADE, primary_key=True, related_name="payload"
@@ -118,7 +118,7 @@ class ProviderPayload(models.Model):
     page_range_start = models.IntegerField()
     page_range_end = models.IntegerField()
     prompt_sha256 = models.CharField(max_length=64)
-    """Prompts are rendered again from the pages and compared by this hash."""
+    """Hash of the prompt; a prompt rendered again from the pages is compared with this hash."""
     reply = models.BinaryField()
     """zlib-compressed UTF-8."""
     created_at = fields.created_at()

@@ -1,6 +1,6 @@
 """Pass 2 and Pass 3: zone results and the totals of both passes.
 
-Imports `documents`, `encounters`, `sessions`, `work`. The tables mirror those of Pass 1.
+No stage writes these tables yet; requirement 15 asks for them. They mirror the tables of Pass 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipeline.models.work_item import PassMetrics, WorkItem
 
 
 class ClinicalMetrics(PassMetrics):
-    """What Pass 2 enriched and cost, for one record."""
+    """The results and the cost of Pass 2 for one record."""
 
     shell_file = models.OneToOneField(
         ShellFile, on_delete=models.CASCADE, related_name="clinical_metrics"
@@ -88,7 +88,7 @@ class ZoneResult(WorkItem):
 
 
 class NarrativeMetrics(PassMetrics):
-    """What Pass 3 wrote and cost, for one record."""
+    """The results and the cost of Pass 3 for one record."""
 
     shell_file = models.OneToOneField(
         ShellFile, on_delete=models.CASCADE, related_name="narrative_metrics"

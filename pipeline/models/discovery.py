@@ -1,7 +1,7 @@
-"""Pass 0.5: the search for encounters, from the session down to each decision.
+"""Pass 0.5: the search for encounters, from the discovery session down to each decision.
 
-Imports `documents`, `encounters`, `sessions`, `work`. A chunk's reply is stored as it succeeds;
-everything else is written in the one transaction that publishes the pass.
+A chunk's reply is stored as soon as the chunk succeeds. All other rows are written in the one
+transaction that publishes the pass.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class DiscoverySession(models.Model):
 
 
 class Chunk(WorkItem):
-    """One run of pages that is searched with one call."""
+    """One run of pages that a single call searches."""
 
     discovery_session = models.ForeignKey(
         DiscoverySession, on_delete=models.CASCADE, related_name="chunks", db_index=False
@@ -75,7 +75,7 @@ class Chunk(WorkItem):
     processing_session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="chunks")
     chunk_index = models.IntegerField()
     context_page = models.IntegerField(null=True, blank=True)
-    """The page before the first, shown for what goes on across the edge."""
+    """The page before the first; shown because its text may continue across the edge."""
     encounters_detected = fields.optional_count()
     error_details = models.JSONField(null=True, blank=True)
 
@@ -113,7 +113,7 @@ class Chunk(WorkItem):
         return f"chunk {self.chunk_index}"
 
     def fail(self, code: ErrorCode, message: str, at: datetime, *, split: str = "") -> None:
-        """End the chunk as failed for good; a chunk keeps the context in `error_details` too."""
+        """End the chunk as failed for good; also keep the error context in `error_details`."""
         super().fail(code, message, at, split=split)
         self.error_details = self.error_context
 
@@ -126,7 +126,7 @@ class Chunk(WorkItem):
 
 
 class CascadeChain(models.Model):
-    """An encounter that crosses the edges of chunks, with the chunks that it runs through."""
+    """An encounter that crosses edges of chunks, with the chunks that it spans."""
 
     id = fields.uuid_pk()
     discovery_session = models.ForeignKey(
@@ -138,7 +138,7 @@ class CascadeChain(models.Model):
     chunk_first = models.IntegerField()
     chunk_last = models.IntegerField()
     links = models.JSONField()
-    """One entry per edge: {chunk, next_chunk, rule}."""
+    """One entry per edge: {chunk, next_chunk, rule, overlap}."""
     created_at = fields.created_at()
 
     class Meta:
@@ -150,19 +150,19 @@ class CascadeChain(models.Model):
 
 
 class PendingStatus(models.TextChoices):
-    """What became of an encounter that a chunk reported."""
+    """The result of reconciliation for an encounter that a chunk reported."""
 
     PUBLISHED = "published"
     JOINED = "joined"
-    """It is a part of an encounter that began in an earlier chunk."""
+    """Part of an encounter that began in an earlier chunk."""
     HELD = "held"
-    """It names another patient; kept for review, never published."""
+    """Names, or may belong to, another patient; kept for review, never published."""
     DROPPED = "dropped"
-    """Another chunk reports it, or nothing of it is left; the log says why."""
+    """Another chunk reports the encounter, or no text of it is left; the log names the reason."""
 
 
 class PendingEncounter(models.Model):
-    """An encounter as one chunk saw it, with the identifiers that stood on its pages. PHI."""
+    """An encounter as one chunk saw it, with the identifiers printed on its pages. PHI."""
 
     id = fields.uuid_pk()
     discovery_session = models.ForeignKey(
@@ -210,7 +210,7 @@ class PendingEncounter(models.Model):
 
 
 class PageAssignment(models.Model):
-    """Which encounter a run of characters belongs to; many encounters can share a page."""
+    """The encounter that a run of characters belongs to; several encounters can share a page."""
 
     id = models.BigAutoField(primary_key=True)
     discovery_session = models.ForeignKey(
@@ -219,7 +219,7 @@ class PageAssignment(models.Model):
     healthcare_encounter = models.ForeignKey(
         Encounter, on_delete=models.CASCADE, null=True, blank=True, related_name="assignments"
     )
-    """Empty where the text belongs to no published encounter; then `reason` says why."""
+    """Empty if the text belongs to no published encounter; `reason` then names the cause."""
     page_number = models.IntegerField()
     start_offset = models.IntegerField()
     end_offset = models.IntegerField()
@@ -253,7 +253,7 @@ class PageAssignment(models.Model):
 
 
 class ReconciliationEntry(models.Model):
-    """One decision of the reconciliation, in order."""
+    """One decision of the reconciliation, in the order of the decisions."""
 
     id = fields.uuid_pk()
     discovery_session = models.ForeignKey(
@@ -262,7 +262,7 @@ class ReconciliationEntry(models.Model):
     decision_index = models.IntegerField()
     rule = fields.text()
     subjects = models.JSONField()
-    """Keys of the sightings concerned (chunk and local index)."""
+    """Keys of the sightings concerned: chunk and local index."""
     outcome = fields.text()
     reason = fields.text()
     created_at = fields.created_at()
@@ -283,7 +283,7 @@ class ReconciliationEntry(models.Model):
 
 
 class DiscoveryMetrics(PassMetrics):
-    """What Pass 0.5 found and cost, for one record."""
+    """The results and the cost of Pass 0.5 for one record."""
 
     shell_file = models.OneToOneField(
         ShellFile, on_delete=models.CASCADE, related_name="discovery_metrics"

@@ -1,7 +1,4 @@
-"""What was handed in: the patient, the record (shell file), its pages, and cached extractions.
-
-Bottom of the models: imports `fields` and `states` only.
-"""
+"""Submitted documents: patient, record (shell file), pages, and the cache of extractions."""
 
 from __future__ import annotations
 
@@ -18,14 +15,14 @@ def _new_pseudonym() -> str:
 
 
 class Patient(models.Model):
-    """Whose record it is, under a pseudonym; holds digests of identifiers, never a name."""
+    """A patient under a pseudonym; the row holds digests of identifiers, never a name."""
 
     id = fields.uuid_pk()
     pseudonym = models.TextField(unique=True, default=_new_pseudonym, editable=False)
     reference = fields.text(null=True, unique=True)
     """The caller's own reference (`process --patient REF`)."""
     identity_digests = models.JSONField(default=dict, db_default={})
-    """HMAC-SHA256 of the normalised name, birth date and record number, where known."""
+    """HMAC-SHA256 of the normalised name, birth date and record number, as far as known."""
     created_at = fields.created_at()
 
     class Meta:
@@ -37,7 +34,7 @@ class Patient(models.Model):
 
 
 class ShellFile(models.Model):
-    """One submitted record. Its status is the last completed pass, never a failure."""
+    """One submitted record; its status is the last completed pass, never a failure."""
 
     id = fields.uuid_pk()
     patient = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="shell_files")
@@ -46,13 +43,13 @@ class ShellFile(models.Model):
     size_bytes = models.BigIntegerField()
     media_type = fields.text()
     storage_key = fields.text()
-    """Server-made name in the file store; several records can share the same stored bytes."""
+    """Name in the file store, chosen by the server; several records can share the same bytes."""
     original_filename = fields.text(null=True)
     page_count = fields.optional_count()
     pages_read = fields.count()
     language = fields.text(null=True)
     warnings = models.JSONField(default=list, db_default=[])
-    """List of {code, message, pages}; messages are free of document text."""
+    """List of {code, message, pages}; the messages are free of document text."""
     idempotency_key = fields.text(null=True, unique=True)
     supersedes = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="superseded_by"
@@ -83,17 +80,17 @@ class ShellFile(models.Model):
 
 
 class PageSource(models.TextChoices):
-    """Where a page's text came from."""
+    """The source of a page's text."""
 
     TEXT_LAYER = "text_layer"
     OCR = "ocr"
     BLANK = "blank"
     DAMAGED = "damaged"
-    """The page could not be read; its text is empty and a warning says so."""
+    """The page could not be read: its text is empty, and a warning reports the damage."""
 
 
 class Page(models.Model):
-    """The text of one page; every span and quote counts its characters in `text`."""
+    """The text of one page; the offsets of every span and quote refer to `text`."""
 
     id = models.BigAutoField(primary_key=True)
     shell_file = models.ForeignKey(
@@ -108,7 +105,7 @@ class Page(models.Model):
     height = models.FloatField()
     rotation = fields.count()
     words = models.JSONField(null=True, blank=True)
-    """OCR words as [start, end, x0, y0, x1, y1, confidence]; boxes in fractions of the page."""
+    """OCR words as [start, end, x0, y0, x1, y1, confidence]; boxes are fractions of the page."""
     warnings = models.JSONField(default=list, db_default=[])
     created_at = fields.created_at()
 
@@ -128,7 +125,7 @@ class Page(models.Model):
 
 
 class ProcessedDocument(models.Model):
-    """Which extraction can stand for identical bytes under identical conditions."""
+    """The extraction that identical bytes under identical conditions can reuse."""
 
     id = fields.uuid_pk()
     document_hash = models.CharField(max_length=64)
@@ -141,7 +138,7 @@ class ProcessedDocument(models.Model):
     input_mode = fields.text()
     code_table_version = fields.text(db_default="", default="")
     shell_file = models.ForeignKey(ShellFile, on_delete=models.CASCADE, related_name="+")
-    """The record that carries the extraction."""
+    """The record that holds the extraction."""
     created_at = fields.created_at()
 
     class Meta:

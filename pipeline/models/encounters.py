@@ -1,6 +1,6 @@
-"""The healthcare encounters that were found and published for a record.
+"""The healthcare encounters that were found in a record and published.
 
-Imports `documents`. Rows appear when Pass 0.5 publishes, all of a record at once.
+Pass 0.5 inserts all rows of a record at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pipeline.models.documents import Patient, ShellFile
 
 
 class Encounter(models.Model):
-    """One visit, stay or report, with where it stands in the record."""
+    """One visit, stay or report, with its pages in the record."""
 
     id = fields.uuid_pk()
     shell_file = models.ForeignKey(
@@ -31,7 +31,7 @@ class Encounter(models.Model):
     page_count = models.IntegerField()
     character_count = models.IntegerField()
     entities_published_at = fields.optional_time()
-    """When all of its batches had succeeded and its entities became visible, together."""
+    """The time at which all batches had succeeded and all entities became visible together."""
     created_at = fields.created_at()
 
     class Meta:

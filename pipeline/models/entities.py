@@ -1,7 +1,7 @@
 """Pass 1: encounter results, batches, published entities, and their totals.
 
-Imports `documents`, `encounters`, `sessions`, `work`. Entities appear only when their whole
-encounter has succeeded, in one transaction; a batch's output waits on its row until then.
+All entities of an encounter appear in one transaction, after the whole encounter has succeeded.
+Until then each batch keeps its output on its own row.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class EncounterResult(models.Model):
                 "batches_failed",
                 "failure_batch_index",
             ),
-            # All or nothing: an encounter cannot have succeeded with a batch missing.
+            # All or nothing: an encounter cannot succeed while a batch is missing.
             models.CheckConstraint(
                 name="pass1_encounter_whole_check",
                 condition=~Q(status=WorkStatus.SUCCEEDED)
@@ -103,7 +103,7 @@ class EncounterResult(models.Model):
 
 
 class Batch(WorkItem):
-    """One contiguous run of pages of one encounter, asked about with one call."""
+    """One contiguous run of pages of one encounter, the subject of one call."""
 
     healthcare_encounter = models.ForeignKey(
         Encounter, on_delete=models.CASCADE, related_name="batches", db_index=False
@@ -199,17 +199,17 @@ class AlignmentKind(models.TextChoices):
 
     EXACT = "exact"
     LAYOUT = "layout"
-    """But for white space, line breaks, hyphens and case."""
+    """Equal except for white space, line breaks, hyphens and case."""
     CONFUSABLE = "confusable"
-    """But for characters that OCR confuses; every digit is equal."""
+    """Equal except for characters that OCR confuses; every digit is equal."""
     RELOCATED = "relocated"
-    """On another page of the batch than the one named."""
+    """Found on another page of the batch than the reply named."""
     UNALIGNED = "unaligned"
-    """Nowhere; kept, and never counted as accepted."""
+    """Found on no page; kept, but never counted as accepted."""
 
 
 class Entity(models.Model):
-    """One clinical entity of a published encounter, with the text that it came from. PHI."""
+    """One clinical entity of a published encounter, with its source text. PHI."""
 
     id = fields.uuid_pk()
     pass1_metrics = models.ForeignKey(
@@ -231,11 +231,11 @@ class Entity(models.Model):
     char_start = models.IntegerField(null=True, blank=True)
     char_end = models.IntegerField(null=True, blank=True)
     page_end = models.IntegerField(null=True, blank=True)
-    """Only where the quote runs over to the next page; `char_end` then counts there."""
+    """Set only if the quote continues on the next page; `char_end` then counts on that page."""
     quote = models.TextField()
     alignment = models.TextField(choices=AlignmentKind.choices)
     accepted = fields.flag()
-    """Aligned; whoever counts results counts these."""
+    """The quote was found; only accepted entities count as results."""
     value = fields.text(null=True)
     unit = fields.text(null=True)
     reference_range = fields.text(null=True)
@@ -254,11 +254,11 @@ class Entity(models.Model):
     rule = fields.text(null=True)
     strength = models.FloatField()
     ocr_confidence = models.FloatField(null=True, blank=True)
-    """Lowest confidence of the words of the quote, 0–100; None where the text is no OCR."""
+    """Lowest confidence of the quote's words, 0–100; None if the text is not from OCR."""
     confidence = models.FloatField()
     """Alignment × OCR × strength, 0–1."""
     review_flags = models.JSONField(default=list, db_default=[])
-    """Why a person should look: low_ocr_confidence, implausible_value, unaligned, ..."""
+    """Reasons for a review: low_ocr_confidence, implausible_value, unaligned, ..."""
     created_at = fields.created_at()
 
     class Meta:
@@ -291,7 +291,7 @@ class Entity(models.Model):
 
 
 class EntityMetrics(PassMetrics):
-    """What Pass 1 found and cost, for one record."""
+    """The results and the cost of Pass 1 for one record."""
 
     shell_file = models.OneToOneField(
         ShellFile, on_delete=models.CASCADE, related_name="entity_metrics"
@@ -306,7 +306,7 @@ class EntityMetrics(PassMetrics):
     batches_total = fields.count()
     batches_succeeded = fields.count()
     confidence = models.FloatField(null=True, blank=True)
-    """Mean over the accepted entities of alignment × OCR × strength; None without entities."""
+    """Mean of alignment × OCR × strength over the accepted entities; None without entities."""
     failure_encounter = models.ForeignKey(
         Encounter, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )

@@ -1,7 +1,7 @@
-"""Column and constraint builders that every table uses, so that all rules are said one way.
+"""Column and constraint builders that every table uses, so that each rule is written once.
 
-Imports `states` only. Defaults live in the database as well as in Python: a row that is inserted
-by hand or by plain SQL gets the same values.
+Defaults are in the database as well as in Python: a row that plain SQL inserts gets the same
+values.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from django.db import models
 from django.db.models.functions import Now
 
 INTEGER_MAX = 2**31 - 1
-"""The largest figure of a counter column."""
+"""The largest value of a counter column."""
 
 
 def counted(figure: float) -> int:
-    """Return a figure as a counter column can hold it.
+    """Round a figure to an integer, and limit it to what a counter column can hold.
 
-    A record that was parked for a month has taken more milliseconds than that, and a provider can
-    count any tokens: neither may keep a row from being written.
+    A record that was parked for a month exceeds the limit in milliseconds, and a provider can
+    report any token count. Neither must stop a row from being written.
     """
     return int(max(0, min(figure, INTEGER_MAX)))
 
 
 def storable(text: str) -> str:
-    """Return a text from outside without what PostgreSQL refuses: NUL, and lone surrogates."""
+    """Remove the characters that PostgreSQL refuses, NUL and lone surrogates, from a text."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode()
 
 
 def milliseconds(took: timedelta) -> int:
-    """Return a duration as a counter column can hold it."""
+    """Return a duration in milliseconds, limited to what a counter column can hold."""
     return counted(took.total_seconds() * 1000)
 
 
 def uuid_pk() -> models.UUIDField[Any, Any]:
-    """Return a primary key that is made by us, so that an INSERT can be repeated safely."""
+    """Return a primary key that Python generates, so that an INSERT can be repeated safely."""
     return models.UUIDField(
         primary_key=True, default=uuid.uuid4, db_default=RandomUUID(), editable=False
     )
@@ -50,12 +50,12 @@ def created_at() -> models.DateTimeField[Any, Any]:
 
 
 def text(*, null: bool = False, **kwargs: Any) -> models.TextField[Any, Any]:
-    """Return a text column; nullable ones mean "not known", never the empty string."""
+    """Return a text column; a nullable column stores NULL for "not known", not an empty string."""
     return models.TextField(null=null, blank=null, **kwargs)
 
 
 def status(choices: type[models.TextChoices], default: str) -> models.TextField[Any, Any]:
-    """Return a status column; only `transitions` writes it after the insert."""
+    """Return a status column; after the insert only `transitions` writes it."""
     return models.TextField(
         choices=choices.choices, default=default, db_default=default, editable=False
     )
@@ -77,7 +77,7 @@ def flag(default: bool = False) -> models.BooleanField[Any, Any]:
 
 
 def optional_time(**kwargs: Any) -> models.DateTimeField[Any, Any]:
-    """Return a point in time that may not have come yet."""
+    """Return a time column that is empty until the event happens."""
     return models.DateTimeField(null=True, blank=True, **kwargs)
 
 
@@ -104,7 +104,7 @@ def page_range(name: str, first: str, last: str) -> models.CheckConstraint:
 
 
 class ClockTimestamp(models.Func):
-    """The wall clock of the database; unlike now(), it moves on within a transaction."""
+    """The wall clock of the database; unlike now(), it advances within a transaction."""
 
     function = "clock_timestamp"
     output_field = models.DateTimeField()

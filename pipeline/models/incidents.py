@@ -1,7 +1,7 @@
-"""Incidents of a provider, pauses by an operator, and the last run of each periodic task.
+"""Holds on work (incidents of the provider, pauses of operators) and the scheduler's ticks.
 
-Imports `fields` and `states`. An incident and a pause are rows that the claim reads, so that they
-hold for every worker at once, and that people read; neither holds PHI.
+The claim reads incidents and pauses from these rows, so a hold applies to every worker at once.
+No row contains PHI.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _state() -> models.TextField[Any, Any]:
 
 
 class Incident(models.Model):
-    """Something that the provider does to one of its models, from its first failure to its end."""
+    """A failure of the provider for one model, from the first failed call to the recovery."""
 
     id = fields.uuid_pk()
     kind = models.TextField(choices=IncidentKind.choices)
@@ -36,7 +36,7 @@ class Incident(models.Model):
     opened_at = models.DateTimeField(db_default=Now(), editable=False)
     first_failure_at = models.DateTimeField()
     resumes_at = fields.optional_time()
-    """When it ends by itself: the reset of a quota; NULL where only a success says so."""
+    """When the incident ends by itself (a quota's reset); NULL if only a success ends it."""
     closed_at = fields.optional_time()
     evidence = models.JSONField(default=dict, db_default={})
     """{opened_by, latest, probes, affected, closed_because, total_by_code}; see docs/runbook.md."""
@@ -50,7 +50,7 @@ class Incident(models.Model):
         )
         indexes = [models.Index(fields=["-opened_at"], name="idx_incidents_recent")]
         constraints = [
-            # Read by the claim as well: what is open for a provider and model.
+            # The claim reads this index as well: the open incidents of a provider and model.
             models.UniqueConstraint(
                 fields=["provider", "model", "kind"],
                 name="idx_incidents_open",
@@ -70,13 +70,13 @@ class Incident(models.Model):
 
 
 class Pause(models.Model):
-    """An operator's hold on a queue, or on a provider and one or all of its models."""
+    """An operator's hold on a queue, or on one or all models of a provider."""
 
     id = fields.uuid_pk()
     queue = fields.text(null=True, choices=Step.choices)
     provider = fields.text(null=True)
     model = fields.text(null=True)
-    """NULL: every model of the provider."""
+    """NULL means every model of the provider."""
     reason = models.TextField()
     paused_by = fields.text(null=True)
     ended_at = fields.optional_time()
@@ -112,11 +112,11 @@ class PeriodicTaskRun(models.Model):
     name = models.TextField(primary_key=True)
     started_at = models.DateTimeField()
     finished_at = fields.optional_time()
-    """NULL while it runs, and where it was killed."""
+    """NULL while the task runs, and after the task was killed."""
     outcome = models.TextField(default="running", db_default="running")
     """`running`, `ok`, or `failed: ` and the type of the error."""
     last_ok_at = fields.optional_time()
-    """When it last ended well: a task that is killed at each tick never ends well."""
+    """The last good end; a task that is killed at each tick has a new start but an old end."""
     created_at = fields.created_at()
 
     class Meta:

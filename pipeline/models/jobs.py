@@ -1,7 +1,6 @@
-"""The job of a record: what is due, who has it, until when, and what went wrong.
+"""The job of a record: its state, its lease, and its errors.
 
-Imports `documents`, `incidents`, `record_batches`. This row is the truth; Redis only carries
-wake-ups.
+This row is the truth about the job. Redis carries wake-ups only.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pipeline.models.record_batches import RecordBatch
 
 
 class Job(models.Model):
-    """One job per processing of a record; `current_step` walks through the passes."""
+    """One job per processing of a record; `current_step` moves from pass to pass."""
 
     id = fields.uuid_pk()
     shell_file = models.ForeignKey(
@@ -28,9 +27,9 @@ class Job(models.Model):
     status = fields.status(JobStatus, JobStatus.PENDING)
     current_step = models.TextField(choices=Step.choices, default=Step.PAGES, db_default=Step.PAGES)
     priority = models.SmallIntegerField(default=0, db_default=0)
-    """Higher goes first."""
+    """Jobs with a higher priority are claimed first."""
     size_class = models.SmallIntegerField(default=0, db_default=0)
-    """0 small, 1 medium, 2 large; smaller goes first until the wait raises it."""
+    """0 small, 1 medium, 2 large; small jobs go first, until waiting time promotes a large job."""
     record_batch = models.ForeignKey(
         RecordBatch,
         on_delete=models.SET_NULL,
@@ -39,15 +38,15 @@ class Job(models.Model):
         related_name="jobs",
         db_index=False,
     )
-    """What it was submitted with; no more of them run at once than the batch allows."""
+    """The batch of records that this record was submitted with; the batch limits parallel jobs."""
     preempted_at = fields.optional_time()
-    """When the step was preempted for smaller work; not claimed before that work is taken."""
+    """When the job was preempted by a smaller job; it is not claimed before the smaller job is."""
     dispatch_no = fields.count()
-    """Bumped whenever the row becomes due; makes the id of its wake-up unique."""
+    """Increased whenever the job becomes claimable; makes the id of each wake-up unique."""
     available_at = models.DateTimeField(db_default=models.functions.Now())
-    """Not claimed before this time."""
+    """The earliest time at which the job can be claimed."""
     lease_gen = fields.count()
-    """Bumped at each claim; every write of a step carries it."""
+    """Increased at each claim; every write of a step carries this number (the fence)."""
     lease_expires_at = fields.optional_time()
     heartbeat_at = fields.optional_time()
     worker_id = fields.text(null=True)
@@ -61,7 +60,7 @@ class Job(models.Model):
         related_name="waiting",
         db_index=False,
     )
-    """What a parked job waits for; on one that is not parked: it is the incident's probe."""
+    """The incident that a parked job waits for; on any other job, the incident that it probes."""
     pause = models.ForeignKey(
         Pause,
         on_delete=models.PROTECT,
@@ -79,13 +78,13 @@ class Job(models.Model):
     )
     crash_count = fields.count()
     cancel_requested_at = fields.optional_time()
-    """Since when an operator wants it cancelled; a running step reads it with its heartbeat."""
+    """When an operator asked to cancel; a running step reads this column with its heartbeat."""
     last_error = fields.text(null=True)
     error_code = fields.text(null=True)
     error_details = models.JSONField(null=True, blank=True)
     """{stage, error_code, failure_encounter_id, failure_batch_index, underlying_error, ...}.
 
-    `history` lists what befell the job: {at, event, by, reason, step, error_code, ...}.
+    `history` lists the events of the job: {at, event, by, reason, step, error_code, ...}.
     """
     dead_letter_at = fields.optional_time()
     created_at = fields.created_at()
@@ -100,13 +99,13 @@ class Job(models.Model):
             "UPDATE only, and every write of a step carries lease_gen."
         )
         indexes = [
-            # Read by the claim: the first waiting rows of each size class of a pass.
+            # For the claim: the first waiting jobs of each size class of a pass.
             models.Index(
                 fields=["current_step", "size_class", "-priority", "available_at"],
                 name="idx_job_queue_waiting",
                 condition=Q(status=JobStatus.PENDING),
             ),
-            # Read by the reconciler; holds no lease column, so a heartbeat stays a HOT update.
+            # For the reconciler. Without a lease column, so that a heartbeat stays a HOT update.
             models.Index(
                 fields=["id"],
                 name="idx_job_queue_running",
@@ -117,20 +116,20 @@ class Job(models.Model):
                 name="idx_job_queue_parked",
                 condition=Q(status=JobStatus.PARKED),
             ),
-            # Read by the release of what an incident has parked, and by the look for its probe.
+            # For the release of jobs that an incident parked, and for the choice of its probe.
             models.Index(
                 fields=["incident", "created_at"],
                 name="idx_job_queue_incident",
                 condition=Q(incident__isnull=False),
             ),
             models.Index(fields=["shell_file"], name="idx_job_queue_shell"),
-            # Read by the claim: which batches run as many records as they may.
+            # For the claim: batches of records that already run as many records as allowed.
             models.Index(
                 fields=["record_batch"],
                 name="idx_job_queue_batch_running",
                 condition=Q(status=JobStatus.PROCESSING, record_batch__isnull=False),
             ),
-            # Read when a record of a batch ends: its totals, and which of it is next.
+            # For the end of a record: the totals of its batch, and the next record of the batch.
             models.Index(
                 fields=["record_batch", "status"],
                 name="idx_job_queue_record_batch",
@@ -180,7 +179,7 @@ class Job(models.Model):
 
 
 class IncidentJob(models.Model):
-    """A job that an incident has parked or failed; what has failed is offered for retry."""
+    """A job that an incident has parked or failed; a failed job is offered for a retry."""
 
     PARKED = "parked"
     FAILED = "failed"

@@ -1,7 +1,4 @@
-"""Records that were handed in together: how many of them run at once, and what came of them all.
-
-Imports `fields` and `states`.
-"""
+"""Records that were submitted together: the limit of parallel records, and the joint totals."""
 
 from __future__ import annotations
 
@@ -12,17 +9,17 @@ from pipeline.core.states import RecordBatchStatus
 from pipeline.models import fields
 
 MAX_CONCURRENT_TASKS = 10
-"""Records of a batch that run at once (`spec.md` point 42)."""
+"""Records of a batch that run at the same time (requirement 42)."""
 
 
 class RecordBatch(models.Model):
-    """One submission of several records; the totals are written when the last one has ended."""
+    """One submission of several records; the totals are written when the last record ends."""
 
     id = fields.uuid_pk()
     status = fields.status(RecordBatchStatus, RecordBatchStatus.PROCESSING)
     max_concurrent_tasks = fields.count(MAX_CONCURRENT_TASKS)
     submitted_at = fields.optional_time()
-    """When the last record was handed in; NULL while more may come."""
+    """When the last record was submitted; NULL while more records may come."""
     records_total = fields.count()
     records_completed = fields.count()
     records_failed = fields.count()
@@ -44,7 +41,7 @@ class RecordBatch(models.Model):
         )
         verbose_name_plural = "record batches"
         indexes = [
-            # Read by the clock: batches whose end nobody has written.
+            # For the scheduler: batches whose records have ended, but whose totals are missing.
             models.Index(
                 fields=["created_at"],
                 name="idx_record_batches_open",

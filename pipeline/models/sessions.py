@@ -1,6 +1,6 @@
-"""The AI session of a record and its report card.
+"""The AI session of a record and the summary of the record.
 
-Imports `documents` and `encounters`. One live session per record, for ever: a retry reuses it.
+A record has one session in all its life; a retry reuses the session.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _pass_status() -> models.TextField[str, str]:
 
 
 class Session(models.Model):
-    """Root of everything that AI did for one record."""
+    """The root of all AI work for one record."""
 
     id = fields.uuid_pk()
     patient = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="sessions")
@@ -80,7 +80,7 @@ class Session(models.Model):
 
 
 class Summary(models.Model):
-    """The report card of a record: how far it came, what it cost, and why it failed."""
+    """The summary of a record: how far it got, what it cost, and why it failed."""
 
     id = fields.uuid_pk()
     profile = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="+")

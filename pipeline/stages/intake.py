@@ -1,7 +1,7 @@
 """Intake: a file becomes a record with a job, or is refused with one clear line.
 
-Imports models, storage and the reader's sniffing. What the file is, its content decides, never
-its name. The bytes are in the store before any row exists, and the rows appear together.
+The content of the file decides its type; the file name does not. The bytes are in the store
+before any row exists, and all rows appear in one transaction.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pipeline.models.fields import storable
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """What somebody hands in."""
+    """A file that a user submits, with the facts that they state about it."""
 
     path: Path
     filename: str | None = None
     patient_reference: str | None = None
     priority: int = 0
     record_batch_id: UUID | None = None
-    """What it is submitted with."""
+    """The batch of records that this file was submitted with."""
     idempotency_key: str | None = None
     user_agent: str | None = None
     ip_address: str | None = None
@@ -39,20 +39,20 @@ class Submission:
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """A record that is in the database and due."""
+    """A record that is in the database and ready for a worker."""
 
     shell_file_id: UUID
     job_id: UUID
     dispatch_no: int
     due: Step | None = Step.PAGES
-    """The pass that waits for a worker; None where a repeated submission is past waiting."""
+    """The pass that waits for a worker; None if a repeated submission is already past waiting."""
 
 
 def receive(submission: Submission) -> Received:
-    """Store a file and create its record, session, report card and job, all or none.
+    """Store a file and create its record, session, summary and job: all of them or none.
 
-    A repeated submission with the same idempotency key is the same record. Raises InputError
-    (INPUT_INVALID, INPUT_TOO_LARGE) where the bytes cannot be a record, with nothing stored.
+    A repeated submission with the same idempotency key returns the same record. Raises InputError
+    (INPUT_INVALID, INPUT_TOO_LARGE) if the bytes cannot be a record; nothing is stored then.
     """
     key = _stated(submission.idempotency_key)
     if key and (known := _known(key)):
@@ -63,8 +63,8 @@ def receive(submission: Submission) -> Received:
     try:
         return _create(submission, key, media_type, stored)
     except Exception as error:
-        # Bytes that no row names would be kept for ever; but a COMMIT whose answer was lost may
-        # have gone through, and then a row does name them.
+        # Bytes without a row would never be deleted. But if the database was unreachable, the
+        # COMMIT may have succeeded although its answer was lost; a row may name the bytes then.
         if not is_away(error):
             storage.discard(stored.key)
         if key and isinstance(error, IntegrityError) and (known := _known(key)):
@@ -124,9 +124,9 @@ def _create(
 
 
 def _stated(text: str | None) -> str | None:
-    """Return a text from outside as it is stored; None where nothing is left of it.
+    """Return a text from outside in the form in which it is stored; None if it is blank.
 
-    A reference of white space alone must not make all who send one the same patient.
+    A blank reference must not make all patients with a blank reference the same patient.
     """
     return None if text is None else storable(text).strip() or None
 

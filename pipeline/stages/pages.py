@@ -1,7 +1,7 @@
-"""Pages: a record's text, page by page, by text layer or OCR.
+"""Pages: a record's text, page by page, from the text layer or by OCR.
 
-Imports models, transitions, storage and the reader. The reader works in a killable child; pages
-are written in chunks that survive a crash, and a file that cannot be read fails at once.
+The reader works in a child process that can be killed. Pages are written in chunks, so that a
+crash loses one chunk at most. A file that cannot be read fails at once.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Failure, Lease, fenced, set_deadline
 
 CHUNK_PAGES = 50
-"""Pages that are read and written together; a crash repeats at most these (`design.md` §4)."""
+"""Pages that are read and written together; a crash repeats at most one such chunk."""
 
 SIZE_BOUNDS = (50, 500)
-"""Pages up to which a record is small, and medium. One chunk of discovery is 50 pages; a record of
-500 keeps thirty calls busy for minutes."""
+"""Largest page count of a small and of a medium record. One chunk of discovery is 50 pages; a
+record of 500 pages keeps thirty calls busy for minutes."""
 
 
 def run(lease: Lease) -> StepResult:
-    """Read every page that is not yet in the database."""
+    """Read every page that is not in the database yet."""
     shell_file = ShellFile.objects.get(id=lease.shell_file_id)
     try:
         with storage.local_path(shell_file.storage_key) as path:
@@ -47,12 +47,12 @@ def run(lease: Lease) -> StepResult:
 
 
 def size_class(page_count: int) -> int:
-    """Return 0, 1 or 2 for a small, medium or large record; smaller ones are claimed first."""
+    """Return 0, 1 or 2 for a small, medium or large record; small records are claimed first."""
     return sum(page_count > bound for bound in SIZE_BOUNDS)
 
 
 def limits() -> reader.Limits:
-    """Return the reader's limits with this installation's settings in place."""
+    """Return the reader's limits with the settings of this installation applied."""
     return replace(
         reader.Limits(),
         max_bytes=settings.MAX_UPLOAD_MB * 1024 * 1024,
@@ -80,7 +80,7 @@ def _read(lease: Lease, shell_file: ShellFile, path: str) -> StepResult:
 def _read_chunk(
     lease: Lease, shell_file: ShellFile, path: str, numbers: range, preemption: Preemption
 ) -> StepResult | None:
-    """Read pages and write them together; say why it stopped where pages are left."""
+    """Read pages and write them together; return why reading stopped if pages are left."""
     chunk = kept(lease, partial(reader.read_pages, path, numbers[0], numbers[-1], limits()))
     pages: list[Page] = []
     stopped: StepResult | None = None
@@ -91,7 +91,7 @@ def _read_chunk(
                 if page.number < numbers[-1] and (stopped := _stop(page.number, preemption)):
                     break
     finally:
-        # Whatever ended it, what was read is not read again.
+        # Write the pages after an error as well, so that no page is read twice.
         if pages:
             with fenced(lease):
                 Page.objects.bulk_create(pages)
@@ -116,10 +116,11 @@ def _stop(pages_read: int, preemption: Preemption) -> StepResult | None:
 
 
 def deadline_s(page_count: int) -> float:
-    """Return how long so many pages may take, in seconds of this process's clock.
+    """Return the time limit for a number of pages, in seconds of this process's clock.
 
-    The larger of STEP_DEADLINE_MIN_S and what the reader allows them, which no TIME_SCALE shortens.
-    Each chunk has its own deadline: thousands of pages may take hours, one that hangs may not.
+    The larger of STEP_DEADLINE_MIN_S and the reader's own limit, which TIME_SCALE never shortens.
+    Each chunk has its own deadline, because thousands of pages may take hours, but one page that
+    hangs must not.
     """
     allowed = limits().seconds_to_open + page_count * limits().seconds_per_page
     return max(scaled(settings.STEP_DEADLINE_MIN_S), allowed)

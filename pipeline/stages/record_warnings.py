@@ -1,6 +1,7 @@
-"""Warnings of a record: what a person should know of a result that is there. Imports models.
+"""Warnings of a record: what a person should know about a result that was published.
 
-Kept on `shell_files.warnings` as {code, message, pages}; messages are ours and free of PHI.
+`shell_files.warnings` keeps them as {code, message, pages}. The messages are fixed texts without
+PHI.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from pipeline.models import ShellFile
 
 
 def warn(shell_file_id: UUID, code: ErrorCode, message: str, pages: Sequence[int] = ()) -> None:
-    """Put a warning on a record; called inside the step's fence.
+    """Put a warning on a record; call this inside the step's fence.
 
-    A step that runs again says the same of other pages: its newest word replaces the earlier one.
+    If a step runs again, its new warning replaces the earlier one with the same code and message.
     """
     shell_file = ShellFile.objects.only("warnings").get(id=shell_file_id)
     warning = {"code": code.value, "message": message, "pages": sorted(pages)}

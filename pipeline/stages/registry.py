@@ -13,11 +13,11 @@ PASSES: dict[Step, Stage] = {
     Step.PASS05: pass05.run,
     Step.PASS1: pass1.run,
 }
-"""The passes in the order in which a record walks through them."""
+"""The passes, in the order in which a record goes through them."""
 
 
 def next_step(step: Step) -> Step | None:
-    """Return the pass that follows, or None after the last pass."""
+    """Return the next pass, or None after the last pass."""
     order = list(PASSES)
     following = order[order.index(step) + 1 :]
     return following[0] if following else None

@@ -1,4 +1,4 @@
-"""Pass 0.5: which healthcare encounters a record holds, found chunk by chunk and joined.
+"""Pass 0.5: the healthcare encounters of a record, found chunk by chunk and then joined.
 
 `reconcile` is pure; the other modules of this package run it against the database and a provider.
 """

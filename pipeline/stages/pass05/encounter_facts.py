@@ -1,6 +1,6 @@
-"""What is stated of an encounter, and whether two statements can be of the same one.
+"""The stated facts of an encounter, and whether two sets of facts can describe the same encounter.
 
-May import `identity` and the reply's schema; pure. Impossible dates count as not stated.
+This module is pure. Impossible dates count as not stated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pipeline.providers.schemas import EncounterType, FoundEncounter
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """The key facts of an encounter or of a part of it."""
+    """The key facts of an encounter, or of the part of an encounter that one chunk reports."""
 
     encounter_type: EncounterType
     date_start: date | None = field(default=None, repr=False)
@@ -26,7 +26,7 @@ class Facts:
 
     @classmethod
     def of(cls, found: FoundEncounter) -> Facts:
-        """Read them from a reply."""
+        """Read the facts from a reply."""
         start, end = iso_date(found.date_start), iso_date(found.date_end)
         return cls(
             encounter_type=found.encounter_type,
@@ -44,7 +44,7 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class FactsAgreement:
-    """Which key facts agree and which disagree; what is not stated is in neither."""
+    """The key facts that agree and the ones that disagree; an unstated fact is in neither list."""
 
     agree: tuple[str, ...]
     disagree: tuple[str, ...]
@@ -57,7 +57,7 @@ class FactsAgreement:
 
 
 def agreement(a: Facts, b: Facts) -> FactsAgreement:
-    """Hold the facts of two parts against each other; `b` stands later in the record."""
+    """Compare the facts of two parts; `b` comes later in the record."""
     patient = compare(a.patient, b.patient)
     verdicts = {
         "date": _dates(a, b),
@@ -75,7 +75,7 @@ def agreement(a: Facts, b: Facts) -> FactsAgreement:
 
 
 def iso_date(text: str | None) -> date | None:
-    """Read an ISO 8601 date; None for anything else, such as 29 February of a common year."""
+    """Parse an ISO 8601 date; return None for anything else, such as 29 February 2023."""
     try:
         return date.fromisoformat(text.strip()[:10]) if text else None
     except ValueError:

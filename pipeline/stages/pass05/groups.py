@@ -1,7 +1,7 @@
-"""The parts of one encounter, and what they state together.
+"""The parts of one encounter and their joint facts.
 
-May import `identity` and this package's `outcome` and `facts`; pure. A group knows its joint facts
-without reading its parts again, so that a stay of a thousand chunks costs no more per chunk.
+This module is pure. A group updates its joint facts with each new part and never re-reads the
+earlier parts, so the cost per chunk stays constant even for a stay of a thousand chunks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Part:
-    """One chunk's part of an encounter, while it is being placed."""
+    """One chunk's part of an encounter, before it belongs to a group."""
 
     member: Member
     found: FoundEncounter
@@ -32,17 +32,17 @@ class Part:
 
     @property
     def chunk(self) -> int:
-        """The chunk that reports it."""
+        """The index of the chunk that reports this part."""
         return self.member.chunk_index
 
     @property
     def order(self) -> Span:
-        """Where its text begins."""
+        """The first span of this part's text."""
         return self.claimed[0]
 
 
 class _First(Generic[T]):
-    """The statement that stands first in the text."""
+    """The earliest statement in the text."""
 
     def __init__(self) -> None:
         self._order: Span | None = None
@@ -58,10 +58,10 @@ class Group:
 
     def __init__(self, rank: int, part: Part) -> None:
         self.rank = rank
-        """The place of its first part among all; it stays when others are joined to it."""
+        """The position of the group's first part among all parts; joins do not change it."""
         self.parts: list[Part] = []
         self.dated: set[int] = set()
-        """The chunks that knew its date: what they keep apart stays apart."""
+        """Chunks that state this encounter's date; two groups dated by one chunk never join."""
         self._edges: list[Edge] = []
         self._type: _First[EncounterType] = _First()
         self._start: _First[date] = _First()
@@ -73,16 +73,17 @@ class Group:
         self._add(part)
 
     def take(self, other: Group, edge: Edge) -> None:
-        """Take in the parts of another group."""
+        """Take over the parts of another group."""
         self._edges += [*other._edges, edge]
         for part in other.parts:
             self._add(part)
 
     @property
     def facts(self) -> Facts:
-        """What all parts state together.
+        """The joint facts of all parts.
 
-        The first stated word counts, but for the end, which the last part knows best.
+        For each fact the earliest statement counts. The end date is the exception: the last
+        statement counts.
         """
         if self._facts is None:
             start = self._start.value
@@ -100,7 +101,7 @@ class Group:
 
     @property
     def edges(self) -> tuple[Edge, ...]:
-        """Where it crosses from one chunk into another, in the order of the later sides."""
+        """The joins between chunks, in the order of their later sides."""
         return tuple(
             sorted(self._edges, key=lambda e: (e.later.chunk_index, e.later.encounter_index))
         )

@@ -1,7 +1,7 @@
-"""Claims on lines of pages turned into spans of characters that nobody shares.
+"""Claims on lines of pages, resolved into spans of characters with one owner each.
 
-May import `types` and the reply's schema; pure. Owners are integers given by the caller; a smaller
-one wins where all else is equal, so the same claims always have the same outcome.
+This module is pure. Owners are integers that the caller assigns. The smaller owner wins a tie, so
+the same claims always give the same result.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from pipeline.providers.schemas import LineSpan
 
 @dataclass(frozen=True)
 class Claim:
-    """An owner's wish for a run of text."""
+    """An owner's claim on a run of text."""
 
     span: Span
     owner: int
     own: bool = True
-    """False for a claim on a page that was only shown as context: it gets what is left over."""
+    """False for a page that was shown as context only: such a claim gets only unclaimed text."""
 
 
 def spans_from_lines(lines: Sequence[LineSpan], pages: Mapping[int, PageText]) -> tuple[Span, ...]:
-    """Turn 1-based inclusive lines into character spans, in page order, touching ones joined.
+    """Turn 1-based inclusive lines into character spans, in page order, and join touching spans.
 
-    A span ends behind its last line's line break. Lines past the end of a page are cut off, pages
-    that are blank or not given are left out.
+    A span ends after the line break of its last line. Lines past the end of a page are cut off.
+    Pages that are blank or not given are left out.
     """
     found = []
     for claim in lines:
@@ -46,7 +46,7 @@ def spans_from_lines(lines: Sequence[LineSpan], pages: Mapping[int, PageText]) -
 
 
 def line_starts(text: str) -> list[int]:
-    """Return the offset of every line, as the prompt numbers them."""
+    """Return the offset of every line; the prompt numbers the lines in the same way."""
     starts = [0]
     at = text.find("\n")
     while at >= 0:
@@ -69,8 +69,8 @@ def united(spans: Iterable[Span]) -> tuple[Span, ...]:
 def resolve(claims: Iterable[Claim]) -> tuple[dict[int, tuple[Span, ...]], set[tuple[int, int]]]:
     """Give every character to one owner; return each owner's spans and the pairs that collided.
 
-    A claim on an own page beats one on a context page, the narrower claim beats the wider, and
-    the smaller owner beats the larger.
+    A claim on the owner's own page beats a claim on a context page. A narrow claim beats a wide
+    claim. A small owner number beats a large number.
     """
     by_page: defaultdict[int, list[Claim]] = defaultdict(list)
     for claim in claims:
@@ -94,9 +94,10 @@ def resolve(claims: Iterable[Claim]) -> tuple[dict[int, tuple[Span, ...]], set[t
 def without_gaps(
     owned: Mapping[str, Sequence[Span]], pages: Mapping[int, PageText]
 ) -> list[tuple[Span, str | None]]:
-    """Return every character of every non-blank page once, with its owner or None.
+    """Return every character of every non-blank page exactly once, with its owner or None.
 
-    White space between spans goes to the owner before it, at the top of a page to the one behind.
+    White space between spans goes to the owner before it. At the top of a page it goes to the
+    owner after it.
     """
     by_page: defaultdict[int, list[tuple[Span, str]]] = defaultdict(list)
     for owner, spans in owned.items():

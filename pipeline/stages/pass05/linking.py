@@ -1,7 +1,7 @@
-"""Which parts of encounters, as single chunks report them, belong together.
+"""The joining of parts that different chunks report into encounters.
 
-May import this package's `outcome`, `claims` and `facts`; pure. Parts are joined only on evidence
-that the log names, never where the patients disagree.
+This module is pure. Parts are joined only on evidence that the log names. Parts whose patients
+disagree are never joined.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pipeline.stages.pass05.types import Decision, Edge, Member, Rule
 
 
 class Joins:
-    """Which parts are one encounter."""
+    """The groups of parts that form one encounter each."""
 
     def __init__(self, parts: Sequence[Part], log: list[Decision]) -> None:
         self._group = {part.member: Group(rank, part) for rank, part in enumerate(parts)}
@@ -29,12 +29,12 @@ class Joins:
         self.unmatched: set[Member] = set()
 
     def groups(self) -> list[Group]:
-        """Return the encounters, in the order of the text."""
+        """Return the encounters in the order of the text."""
         groups = {id(group): group for group in self._group.values()}
         return sorted(groups.values(), key=lambda group: group.parts[0].order)
 
     def across(self, earlier: int, later: int) -> None:
-        """Join what is open on both sides of the edge between two chunks, one to one."""
+        """Join the parts that are open on both sides of the edge between two chunks, one to one."""
         before = self._parts_of(earlier)
         after = [p for p in self._parts_of(later) if p.found.open_at_start]
         self._by_overlap(before, after)
@@ -46,10 +46,10 @@ class Joins:
         for part in after:
             if (part.member, earlier) not in self._continues:
                 self.unmatched.add(part.member)
-                self._note(Rule.NO_PARTNER, (part,), "separate", "nothing before goes on into it")
+                self._note(Rule.NO_PARTNER, (part,), "separate", "no earlier part continues here")
 
     def same_encounters(self) -> None:
-        """Join parts of different chunks whose key facts are all stated and equal."""
+        """Join parts of different chunks if all key facts are stated and equal."""
         done = _Dated()
         for group in self.groups():
             for other in done.like(group):
@@ -134,18 +134,18 @@ class Joins:
 
 
 class _Dated:
-    """Encounters of which all key facts are stated, found by date, type and patient."""
+    """Encounters with all key facts stated, found by date, type and patient."""
 
     def __init__(self) -> None:
         self._found: defaultdict[tuple[object, ...], dict[int, Group]] = defaultdict(dict)
 
     def add(self, group: Group) -> None:
-        """Put in an encounter, or again one to which another was joined."""
+        """Add an encounter, or re-add it after another encounter was joined to it."""
         for place in self._places(group, filed_under):
             self._found[place][group.rank] = group
 
     def like(self, group: Group) -> Iterator[Group]:
-        """Yield those that may be the same encounter, in the order of the text."""
+        """Yield the encounters that may be the same one, in the order of the text."""
         alike = {
             g.rank: g
             for place in self._places(group, sought_under)

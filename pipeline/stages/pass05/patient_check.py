@@ -1,24 +1,8 @@
-"""Whose record it is, and which encounters may be somebody else's: those are held for review.
+"""The patient of a record, and the encounters that may belong to another patient.
 
-May import `identity` and this package's `outcome`; pure. The parts of an encounter are judged as
-one, so a part that names nobody goes with the part that does. In doubt an encounter is held:
-
-    known    the record itself names         an encounter that names
-    patient                                  the patient  another  too little  nobody
-    -------  ------------------------------  -----------  -------  ----------  ------
-    no       mostly one person               publish      hold     publish     publish
-    no       several people, none mostly     –            hold     hold        hold
-    no       nobody that is contradicted     –            –        publish     publish
-    yes      mostly the known patient        publish      hold     publish     publish
-    yes      mostly somebody else            publish*     hold     hold        hold
-    yes      several people, none mostly     publish*     hold     hold        hold
-    yes      mostly one who may be either,   publish*     hold     hold        hold
-             and somebody else
-    yes      nobody that is contradicted     publish      –        publish     publish
-
-"The patient" is the known one, without one whom the record mostly names. "Too little" is what may
-be either, as an initial. * Held as well where those that name the known patient contradict each
-other: what is known is then too little to tell them apart.
+Those encounters are held for review; in doubt an encounter is held. All parts of an encounter are
+judged together, so a part without a name follows the part with a name. `_Judge` holds the table
+of decisions. This module is pure.
 """
 
 from __future__ import annotations
@@ -43,16 +27,16 @@ Held = tuple[Rule, tuple[str, ...]]
 
 
 class _Standing(Enum):
-    """What the record as a whole says of the patient under whom it would be published."""
+    """Whose record this is, compared with the patient under whom it would be published."""
 
     HIS = 1
-    """Most of it names the patient."""
+    """Most of the record names the patient."""
     ANOTHERS = 2
-    """Most of it names somebody else than the known patient."""
+    """Most of the record names a person other than the known patient."""
     SEVERAL = 3
-    """It names people who contradict each other or the known patient, and is mostly nobody's."""
+    """The record names people who contradict each other, and no person has most of the record."""
     OPEN = 4
-    """Nothing in it contradicts anything."""
+    """No name in the record contradicts another name."""
 
 
 def held_encounters(
@@ -61,9 +45,9 @@ def held_encounters(
     key: bytes,
     log: list[Decision],
 ) -> tuple[Identity | None, set[str]]:
-    """Return the record's own patient and the encounters that are held for review.
+    """Return the record's own patient and the keys of the encounters to hold for review.
 
-    `known` is an Identity or what `identity.digests` made of one with `key`.
+    `known` is an Identity, or the digests that `identity.digests` made of one with `key`.
     """
     own = dominant((e.patient, float(sum(map(len, e.spans)))) for e in encounters)
     judge = _Judge(own, known or None, key, distinct(e.patient for e in encounters))
@@ -87,7 +71,26 @@ def held_encounters(
 
 
 class _Judge:
-    """Holds each identity against the patient, once."""
+    """Compare each identity with the patient, once per identity.
+
+        known    the record itself names         an encounter that names
+        patient                                  the patient  another  too little  no person
+        -------  ------------------------------  -----------  -------  ----------  ---------
+        no       mostly one person               publish      hold     publish     publish
+        no       several people, none mostly     –            hold     hold        hold
+        no       no person who is contradicted   –            –        publish     publish
+        yes      mostly the known patient        publish      hold     publish     publish
+        yes      mostly another person           publish*     hold     hold        hold
+        yes      several people, none mostly     publish*     hold     hold        hold
+        yes      mostly a person who may be      publish*     hold     hold        hold
+                 either, and another person
+        yes      no person who is contradicted   publish      –        publish     publish
+
+    "The patient" is the known patient; without a known patient, the person whom the record mostly
+    names. "Too little" is a name that fits both, such as an initial. * The encounter is held as
+    well if the encounters that name the known patient contradict each other: the known facts are
+    then too few to tell these people apart.
+    """
 
     def __init__(
         self,
@@ -106,7 +109,7 @@ class _Judge:
         self._done: dict[Reading, Held | None] = {}
 
     def hold(self, seen: Identity) -> Held | None:
-        """Return why an encounter of this patient is held; None where it is published."""
+        """Return why an encounter of this identity is held; None if the encounter is published."""
         if seen.reading not in self._done:
             self._done[seen.reading] = self._decide(seen)
         return self._done[seen.reading]
@@ -149,10 +152,10 @@ class _Judge:
         return self._direct[identity.reading].agrees
 
     def _through(self, own: Identity, seen: Identity) -> Verdict:
-        """Judge by what is known and by what the record says of the same person.
+        """Judge by the known facts and by the record's own statements about the same person.
 
-        Digests cannot see a scanner's slip, and what is known may lack what the record states. Each
-        of the two is overruled by the other only in what the other states as well.
+        Digests cannot tolerate a scanner's slip, and the known facts may lack a fact that the
+        record states. Each source overrules the other only on facts that the other states too.
         """
         through = compare(own, seen)
         direct = self._direct.get(seen.reading)
@@ -168,7 +171,7 @@ class _Judge:
 
 
 def _contradict(people: Sequence[Identity]) -> bool:
-    """Whether two of them are, or may well be, two people."""
-    # A number alone contradicts nobody: each hospital has its own.
+    """Tell whether two of these identities are different people, or may well be."""
+    # A record number alone contradicts no other number: each hospital assigns its own.
     comparable = [i for i in people if any(i.reading[:2])]
     return any(compare(a, b).disagrees for a, b in combinations(comparable, 2))

@@ -1,8 +1,7 @@
-"""Chunk reports joined into the encounters of a record, deterministically and without a row.
+"""Chunk reports joined into the encounters of a record, deterministically and without a database.
 
-Imports `errors`, `types`, `identity` and the modules of its package. The result does not depend on
-the order in which chunks arrive; every character of every non-blank page is in exactly one
-assignment; nothing in a decision is PHI.
+The result does not depend on the order in which chunks arrive. Every character of every non-blank
+page is in exactly one assignment. No decision contains PHI.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ __all__ = [
 
 
 def check(report: ChunkReport, pages: Mapping[int, PageText] | None = None) -> None:
-    """Raise ReplyError (PARSE_SCHEMA) where a reply names pages or lines that it was not shown.
+    """Raise ReplyError (PARSE_SCHEMA) if a reply names pages or lines that were not shown.
 
-    Lines are checked only where `pages` are given; a last line past the end of its page is fine.
+    Lines are checked only if `pages` are given. A last line past the end of its page is allowed.
     """
     shown = set(range(report.first_page, report.last_page + 1))
     if report.context_page is not None:
@@ -91,14 +90,14 @@ def reconcile(
 ) -> Reconciliation:
     """Join the reports of all chunks of a record.
 
-    1. Every line goes to one encounter: own chunk before context, narrow claim before wide.
-    2. Encounters open at an edge are joined across it; chains run over any number of chunks.
-    3. What is one encounter by date, facility, type and patient is joined wherever it stands.
-    4. Each encounter's patient is held against the record's.
+    1. Every line goes to one encounter: own chunk before context, narrow claim before wide claim.
+    2. Encounters open at an edge are joined across it; a chain can span any number of chunks.
+    3. Parts with equal date, facility, type and patient are joined wherever they are.
+    4. Each encounter's patient is compared with the record's patient.
 
     `known` is the record's patient, as an Identity or as the digests that `identity.digests` made
-    with `key`; without it the record's own text decides whose it is.
-    Raises ValueError where the chunks do not follow each other.
+    with `key`. Without `known`, the text of the record decides who the patient is.
+    Raises ValueError if the chunks do not follow each other.
     """
     ordered = _in_order(reports)
     log: list[Decision] = []
@@ -151,7 +150,7 @@ def _in_order(reports: Sequence[ChunkReport]) -> list[ChunkReport]:
 def _parts(
     reports: Sequence[ChunkReport], pages: Mapping[int, PageText], log: list[Decision]
 ) -> list[Part]:
-    """Place every claim; return the parts that have text of their own, in the order of it."""
+    """Resolve every claim; return the parts with text of their own, in the order of the text."""
     parts: list[Part] = []
     claims: list[Claim] = []
     for report in reports:

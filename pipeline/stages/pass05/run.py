@@ -1,7 +1,7 @@
-"""Pass 0.5, the stage: chunks of pages are searched in parallel, then joined and published.
+"""The stage of Pass 0.5: chunks of pages are searched in parallel, then joined and published.
 
-Imports models, the owner, `reconcile` and `store`. Chunks use the same fan-out, retries, stored
-replies and resume as batches; one that fails for good fails the pass, which publishes nothing.
+Chunks use the same fan-out, retries, stored replies and resume as batches. If a chunk fails for
+good, the pass fails and publishes nothing.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
 from pipeline.transitions import Failure, Flush, Lease
 
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})?")
-"""A language tag; whatever else a model writes there is no tag and may be text of the document."""
+"""A language tag; any other text that a model writes here may be text of the document."""
 
 PARTS = "parts"
-"""Where the output of a chunk whose pages were halved keeps the reply of each part."""
+"""Key of a chunk's output that keeps the reply of each split, if the pages were halved."""
 
 MAX_OUTPUT_TOKENS = 16_384
-"""Room for some two hundred encounters; a reply that fills it is in a loop (facts of the API)."""
+"""Room for about two hundred encounters; a reply that fills this room is in a loop."""
 
 
 def run(lease: Lease) -> StepResult:
-    """Find the encounters of a record; go on with the stored plan where a worker left off."""
+    """Find the encounters of a record; continue with the stored plan after an interruption."""
     pages = selectors.page_texts(lease.shell_file_id)
     session, chunks = store.plan(lease, pages, settings.PASS05_CHUNK_PAGES)
     with source_of(lease.shell_file_id, settings) as source:
@@ -78,7 +78,7 @@ def run(lease: Lease) -> StepResult:
     languages = [language for language in stated if LANGUAGE.fullmatch(language)]
 
     def publish() -> None:
-        # Another record of this patient may have said meanwhile who that is.
+        # Another record of this patient may have been published in the meantime.
         latest = store.locked_digests(lease)
         store.publish(
             lease,
@@ -95,7 +95,7 @@ def run(lease: Lease) -> StepResult:
 
 
 def report(piece: Piece, reply: DiscoveryReply) -> ChunkReport:
-    """Return the reply to a chunk, or to a part of it, in the form that is reconciled."""
+    """Return the reply to a chunk, or to a split of a chunk, in the form for `reconcile`."""
     first, last = piece.page_range
     return ChunkReport(
         chunk_index=piece.row.chunk_index,
@@ -108,7 +108,7 @@ def report(piece: Piece, reply: DiscoveryReply) -> ChunkReport:
 
 
 def _context_page(piece: Piece) -> int | None:
-    """Return the page before the first, shown for what goes on across the edge."""
+    """Return the page before the first one; text on it may continue across the edge."""
     chunk: Chunk = piece.row
     first = piece.page_range[0]
     return chunk.context_page if first == chunk.page_range_start else first - 1
@@ -119,7 +119,7 @@ def _pages_of(chunk: Chunk) -> range:
 
 
 def _replies(chunk: Chunk) -> list[tuple[Piece, DiscoveryReply]]:
-    """Return the replies that a chunk was built from: one, or those of its parts."""
+    """Return the replies of a chunk: one reply, or the replies of its splits."""
     output: dict[str, Any] = chunk.output or {}
     parts: dict[str, Any] = output.get(PARTS, {"": output})
     return [
@@ -132,7 +132,7 @@ def _replies(chunk: Chunk) -> list[tuple[Piece, DiscoveryReply]]:
 
 
 def _reports(chunk: Chunk) -> list[ChunkReport]:
-    """Return the reports of a chunk; those of its parts know where in the chunk they begin."""
+    """Return the reports of a chunk; a split's report knows its first encounter's number."""
     reports: list[ChunkReport] = []
     seen = 0
     for piece, reply in _replies(chunk):
@@ -142,14 +142,14 @@ def _reports(chunk: Chunk) -> list[ChunkReport]:
 
 
 def _numbered(reports: list[ChunkReport]) -> list[ChunkReport]:
-    """Number the reports anew where a chunk has several; edges are then between reports."""
+    """Renumber the reports if a chunk has several; the edges are then between reports."""
     if len({found.chunk_index for found in reports}) == len(reports):
         return reports
     return [replace(found, chunk_index=at) for at, found in enumerate(reports)]
 
 
 def _with_blank_runs(reports: Sequence[ChunkReport]) -> list[ChunkReport]:
-    """Put an empty report where pages without text were left out of the plan."""
+    """Insert an empty report for each run of blank pages that the plan left out."""
     joined: list[ChunkReport] = []
     for found in reports:
         if joined and joined[-1].last_page + 1 < found.first_page:
@@ -167,7 +167,7 @@ def _with_blank_runs(reports: Sequence[ChunkReport]) -> list[ChunkReport]:
 
 
 class _Chunks:
-    """What the owner needs to know of chunks."""
+    """The chunks, as the executor needs them."""
 
     def __init__(
         self, pages: dict[int, PageText], chunks: Sequence[Chunk], source: Source | None = None

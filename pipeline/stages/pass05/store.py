@@ -1,7 +1,7 @@
-"""Pass 0.5, its rows: the stored plan, and the one publication of all that was found.
+"""The rows of Pass 0.5: the stored plan, and the single publication of all results.
 
-Imports models and transitions. `plan` runs in a fenced transaction of its own; `publish` and
-`fail` are called inside the fence that ends the step.
+`plan` runs in a fenced transaction of its own. Call `publish` and `fail` inside the fence that
+ends the step.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from pipeline.transitions import Failure, Lease, begin_discovery, fenced, settle
 logger = logging.getLogger(__name__)
 
 HELD = "patient_mismatch"
-"""Reason of text that is kept back because it names, or may be of, another patient."""
+"""The reason on text that is held because it names, or may belong to, another patient."""
 NAMES_ANOTHER = "These pages name another patient; they are held for review and not published."
 IN_DOUBT = (
     "These pages may be of another patient whom the record names; they are held for review and not"
@@ -62,10 +62,10 @@ HEADLESS = (
 def plan(
     lease: Lease, pages: Mapping[int, PageText], chunk_pages: int
 ) -> tuple[DiscoverySession, list[Chunk]]:
-    """Return the record's discovery session and chunks, made before the first call.
+    """Return the record's discovery session and chunks; they are stored before the first call.
 
-    A plan that is stored is never made again, whatever the settings say by then. Chunks without
-    any text are left out, with their index; a record without text has no chunk.
+    A stored plan never changes, even if the settings change later. Chunks without text are left
+    out but keep their index. A record without text has no chunk.
     """
     with fenced(lease):
         session, made = DiscoverySession.objects.get_or_create(
@@ -98,27 +98,29 @@ def plan(
 
 
 def digest_key() -> bytes:
-    """Return the key under which identifiers are digested; it changes with SECRET_KEY."""
+    """Return the key that digests identifiers; the key changes with SECRET_KEY."""
     return hashlib.sha256(b"medproc.identity:" + settings.SECRET_KEY.encode()).digest()
 
 
 def key_id() -> str:
-    """Return by what a stored set of digests is known to be of today's key."""
+    """Return the id of today's key; stored digests of another key carry another id."""
     return hashlib.sha256(b"medproc.identity.key:" + digest_key()).hexdigest()[:8]
 
 
 def known_digests(lease: Lease) -> dict[str, str] | None:
     """Return the digests of the identifiers that this patient's earlier records carried.
 
-    Those of another key cannot be compared: nothing is known then.
+    Digests of another key cannot be compared, so they count as unknown.
     """
     return _comparable(Patient.objects.get(shell_files=lease.shell_file_id)) or None
 
 
 def locked_digests(lease: Lease) -> dict[str, str] | None:
-    """Return the digests as they are now, and let no other record change them until commit.
+    """Lock the patient's row until commit and return its current digests.
 
-    Two records of one new patient would otherwise both be the first, whoever they name.
+    Without the lock, two first records of a patient could be published at once, and each would
+    define the patient, even if they name different people. `no_key` lets other transactions
+    reference the patient's row.
     """
     patients = Patient.objects.select_for_update(no_key=True)
     return _comparable(patients.get(shell_files=lease.shell_file_id)) or None
@@ -127,7 +129,7 @@ def locked_digests(lease: Lease) -> dict[str, str] | None:
 def fail(
     lease: Lease, session: DiscoverySession, chunks: Sequence[Chunk], failure: Failure
 ) -> None:
-    """Record the totals of a pass that publishes nothing."""
+    """Write the totals of a pass that publishes nothing."""
     settle_discovery(
         lease,
         session.id,
@@ -377,7 +379,7 @@ def _say(
     headless = sorted({p for e in found.encounters if e.unresolved for p in e.pages})
     if headless:
         review = True
-        # No code stands for a gap between chunks; as with damaged pages the text is incomplete.
+        # No error code describes a missing beginning; like a damaged page, it leaves a gap.
         warn(lease.shell_file_id, ErrorCode.INPUT_INVALID, HEADLESS, headless)
     if unsupported:
         review = True
@@ -402,7 +404,7 @@ def _say(
 
 
 def _held_pages(found: types.Reconciliation) -> Iterator[tuple[str, list[int]]]:
-    """Yield what to say of pages that are held, those that name another patient first."""
+    """Yield each message about held pages with the pages; pages of another patient come first."""
     named = {
         key for d in found.decisions if d.rule is types.Rule.PATIENT_MISMATCH for key in d.subjects
     }
@@ -416,13 +418,13 @@ def _held_pages(found: types.Reconciliation) -> Iterator[tuple[str, list[int]]]:
 
 
 def _comparable(patient: Patient) -> dict[str, str]:
-    """Return a patient's digests if they are of today's key; without a key's id they may be."""
+    """Return a patient's digests if today's key made them; digests without a key id count too."""
     stored = dict(patient.identity_digests)
     return stored if stored.pop("key", key_id()) == key_id() else {}
 
 
 def _learn(patient: Patient, found: types.Reconciliation) -> None:
-    """Add what this record states of its patient, where it does not contradict what is known."""
+    """Add the record's statements about its patient, unless they contradict the known facts."""
     if found.patient is None:
         return
     known, stated = _comparable(patient), digests(found.patient, digest_key())

@@ -1,7 +1,6 @@
-"""The values that go into a reconciliation and come out of it.
+"""The inputs and outputs of a reconciliation.
 
-May import `types`, `identity` and the reply's schema. Reasons and keys are free of PHI; what is
-printed on the pages never shows in a repr.
+Reasons and keys are free of PHI. Facts that are printed on the pages never appear in a repr.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pipeline.providers.schemas import EncounterType, FoundEncounter
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkReport:
-    """What one chunk of pages was found to hold."""
+    """The encounters that one chunk of pages contains, as the provider reported them."""
 
     chunk_index: int
     first_page: int
@@ -27,18 +26,18 @@ class ChunkReport:
     encounters: tuple[FoundEncounter, ...] = field(repr=False)
     unsupported_pages: tuple[int, ...] = ()
     row_index: int | None = None
-    """The chunk that it is of, where reports are numbered apart from their chunks."""
+    """The index of the report's chunk, if reports and chunks are numbered differently."""
     first_local: int = 0
-    """How many encounters earlier parts of the same chunk report."""
+    """The number of encounters that earlier splits of the same chunk report."""
 
     @property
     def row(self) -> int:
-        """The index of its chunk."""
+        """The index of the report's chunk."""
         return self.chunk_index if self.row_index is None else self.row_index
 
 
 class Reason(StrEnum):
-    """Why text is assigned to no encounter."""
+    """The reason why a text belongs to no encounter."""
 
     UNCLAIMED = "unclaimed"
     UNSUPPORTED_LANGUAGE = "unsupported_language"
@@ -48,31 +47,31 @@ class Rule(StrEnum):
     """The rules of the reconciliation log."""
 
     JOIN_OVERLAP = "join_overlap"
-    """Open on both sides; both claim the same lines of the shared page."""
+    """Open on both sides, and both sides claim the same lines of the shared page."""
     JOIN_FACTS = "join_facts"
     """Open on both sides; key facts agree and none disagrees."""
     JOIN_SOLE = "join_sole"
-    """The only encounter open on either side; no fact is stated that could disagree."""
+    """The only encounter that is open on either side; no stated fact could disagree."""
     JOIN_SAME_ENCOUNTER = "join_same_encounter"
-    """Not adjacent; date, facility, type and patient are all stated and equal."""
+    """Not adjacent, but date, facility, type and patient are all stated and equal."""
     REFUSE_PATIENT = "refuse_patient"
-    """Would have been joined, but names another patient."""
+    """The parts would have been joined, but they name different patients."""
     NO_PARTNER = "no_partner"
-    """Open at the start of its chunk, and nothing before it goes on into it."""
+    """Open at the start of its chunk, but no earlier part continues into it."""
     CONTEXT_ONLY = "context_only"
-    """Stands on the context page alone, which is the previous chunk's to report."""
+    """Only on the context page, which the previous chunk reports."""
     CONTEXT_FILLS_GAP = "context_fills_gap"
-    """The next chunk saw that lines left over by this one begin its encounter."""
+    """The next chunk shows that unclaimed lines of this chunk begin its encounter."""
     CONFLICT = "conflict"
     """Two encounters claimed the same lines; the narrower claim has them."""
     NOTHING_LEFT = "nothing_left"
-    """Every line that it claimed belongs to another encounter or is blank."""
+    """Every line that the encounter claimed belongs to another encounter or is blank."""
     PATIENT_MISMATCH = "patient_mismatch"
-    """Its identifiers disagree with the record's patient."""
+    """The encounter's identifiers disagree with the record's patient."""
     PATIENT_AMBIGUOUS = "patient_ambiguous"
-    """The record names several people; that it is the patient's cannot be told."""
+    """The record names several people; the encounter's patient cannot be determined."""
     PATIENT_OF_RECORD = "patient_of_record"
-    """Most of the record is somebody else's, and it does not itself name the known patient."""
+    """Most of the record is another person's, and the encounter does not name the known patient."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +84,7 @@ class Member:
 
     @property
     def key(self) -> str:
-        """A name for the log, free of PHI."""
+        """The member's name in the log, free of PHI."""
         return f"c{self.chunk_index}.{self.encounter_index}"
 
 
@@ -94,7 +93,7 @@ class Encounter:
     """One encounter of the record."""
 
     key: str
-    """`e1`, `e2` … in the order of the text; stable for the same replies."""
+    """`e1`, `e2` … in the order of the text; the same replies always give the same keys."""
     encounter_type: EncounterType
     facility: str | None = field(default=None, repr=False)
     clinician: str | None = field(default=None, repr=False)
@@ -104,21 +103,21 @@ class Encounter:
     spans: tuple[Span, ...]
     members: tuple[Member, ...]
     rules: tuple[str, ...] = ()
-    """Why each member was split off, in the words of the engine."""
+    """The engine's reason for each member's start as a new encounter."""
     mismatch: bool = False
-    """It names or may be of another than the record's patient; it is not published."""
+    """The encounter names, or may belong to, another patient; it is not published."""
     unresolved: bool = False
-    """It began before its chunk and no partner was found; its beginning may be missing."""
+    """The encounter began before its chunk, but no start was found; text may be missing."""
 
     @property
     def pages(self) -> tuple[int, ...]:
-        """Its pages, ascending, without repeats."""
+        """The encounter's pages, ascending, without repeats."""
         return tuple(sorted({span.page for span in self.spans}))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assignment:
-    """Where a run of text belongs."""
+    """The encounter that a run of text belongs to."""
 
     span: Span
     encounter: str | None
@@ -129,13 +128,13 @@ class Assignment:
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """Where an encounter crosses from one chunk into another."""
+    """A join of an encounter across two chunks."""
 
     earlier: Member
     later: Member
     rule: Rule
     overlap: int
-    """Characters of the shared page that both sides claim."""
+    """The number of characters of the shared page that both sides claim."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,16 +157,16 @@ class Decision:
     outcome: str
     """`joined`, `separate`, `dropped`, `assigned` or `held`."""
     reason: str
-    """Words free of PHI."""
+    """A text free of PHI."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reconciliation:
-    """The encounters of a record and how they came about."""
+    """The encounters of a record, and the decisions that led to them."""
 
     encounters: tuple[Encounter, ...]
     assignments: tuple[Assignment, ...]
     chains: tuple[Chain, ...]
     decisions: tuple[Decision, ...]
     patient: Identity | None = field(repr=False)
-    """Whose record it is by its own text; None where nobody holds most of it."""
+    """The patient by the record's own text; None if no person has most of the record."""

@@ -1,4 +1,4 @@
-"""Pass 1: the clinical entities of every encounter, batch by batch, published whole or not at all.
+"""Pass 1: the clinical entities of each encounter, batch by batch, published completely or not.
 
 `boundaries`, `planner` and `align` are pure; the other modules of this package run them.
 """

@@ -1,7 +1,7 @@
-"""Where a quote stands in the pages: no entity is accepted that its page does not show.
+"""The positions of quotes on the pages; an entity whose quote is not on a page is not accepted.
 
-May import `types` and the reply's schema; pure. A number is never matched to another number, a
-place is never given twice to the same mention, and text of another encounter is never searched.
+This module is pure. A number never matches a different number. The same mention never gets the
+same place twice. The text of other encounters is never searched.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from pipeline.stages.pass1.quote_search import Fold, find, stands_alone
 
 
 class Outcome(StrEnum):
-    """What became of a quote."""
+    """The result of the search for a quote."""
 
     ALIGNED = "aligned"
     RELOCATED = "relocated"
-    """Stands on another own page than the reply said; kept and marked."""
+    """Found on another page of the batch than the reply said; kept and marked."""
     CONTEXT = "context"
-    """Stands only in text shown as context; the neighbour reports it, so it is dropped."""
+    """Found only in text shown as context; dropped, because the neighbouring batch reports it."""
     REPEATED = "repeated"
-    """Every place where it stands is already taken by the same mention; dropped."""
+    """Every place of the quote is already taken by the same mention; dropped."""
     UNALIGNED = "unaligned"
-    """Stands nowhere; kept, never accepted."""
+    """Found on no page; kept, but never accepted."""
 
 
 class Match(StrEnum):
-    """How literally a quote was found."""
+    """How literally the quote was found."""
 
     EXACT = "exact"
     LAYOUT = "layout"
-    """But for white space, line breaks, hyphenation, case and typographic variants."""
+    """Equal except for white space, line breaks, hyphenation, case and typographic variants."""
     CONFUSABLE = "confusable"
-    """But for letters that a scanner mistakes for each other; numbers are identical."""
+    """Equal except for letters that scanners confuse; the numbers are identical."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment:
-    """Where a quote stands and how sure that is."""
+    """The position of a quote, and how certain the position is."""
 
     outcome: Outcome
     match: Match | None = None
     spans: tuple[Span, ...] = ()
-    """One, or two where the quote runs over to the next page."""
+    """One span, or two if the quote continues on the next page."""
     text: str = field(default="", repr=False)
-    """The page's own text at the spans; this is what is stored as the quote."""
+    """The page's own text at the spans, which is stored as the quote."""
     score: float = 0.0
-    """0.0–1.0; a factor of the entity's confidence."""
+    """0.0–1.0; one factor of the entity's confidence."""
 
     @property
     def span(self) -> Span | None:
-        """Where it begins; None where it stands nowhere."""
+        """The first span; None if the quote was not found."""
         return self.spans[0] if self.spans else None
 
     @property
@@ -66,7 +66,7 @@ class Alignment:
 
 @dataclass(frozen=True, kw_only=True)
 class Aligned:
-    """An entity with its place."""
+    """An entity with its position."""
 
     entity: FoundEntity = field(repr=False)
     alignment: Alignment
@@ -74,14 +74,14 @@ class Aligned:
 
 
 Claim = tuple[str, str, Span]
-"""Category, name and place of a mention that has been given that place."""
+"""Category, name and position of a mention that already has this position."""
 
 
 _SCORE = {Match.EXACT: 1.0, Match.LAYOUT: 0.95, Match.CONFUSABLE: 0.8}
 _RELOCATED = 0.9
 _OVER_PAGES = 0.95
 _EDGE_LINES = 4
-"""Running headers and footers that may stand between the two halves of a quote."""
+"""Running headers and footers that may separate the two halves of a quote."""
 
 
 def align(
@@ -92,11 +92,11 @@ def align(
     *,
     context: Sequence[Span] = (),
 ) -> Alignment:
-    """Find the place of one entity's quote and enter it into `taken`.
+    """Find the position of one entity's quote and add it to `taken`.
 
-    Sought in this order, exact before layout before confusable: at the hint, on the page that the
-    reply names, over the end of that page, in context, on the batch's other pages. `own` are the
-    batch's spans, `context` the spans of its context slices.
+    Search at the hint, on the named page, over the end of that page, in the context, and on the
+    other pages of the batch, in this order. At each place try exact, then layout, then confusable.
+    `own` are the batch's spans, `context` the spans of its context slices.
     """
     found = _at_hint(entity, own, pages, taken)
     if found is None:
@@ -153,10 +153,11 @@ def align_all(
 
 
 def merge(batches: Sequence[Sequence[Aligned]]) -> tuple[Aligned, ...]:
-    """Join the batches of one encounter, in the order of the text, without doubles.
+    """Join the batches of one encounter, in the order of the text, without duplicates.
 
-    Only kept entities go through. Two batches' entities of one category whose spans overlap are
-    one; the longer wins, then the earlier batch. Unaligned ones come last on their page.
+    Only kept entities are included. Entities of two batches with the same category and overlapping
+    spans are one entity; the longer wins, then the earlier batch. Unaligned entities come last on
+    their page.
     """
     kept = [aligned for batch in batches for aligned in batch if aligned.alignment.kept]
     won: defaultdict[int, list[Aligned]] = defaultdict(list)
@@ -183,7 +184,7 @@ def _at_hint(
 def _hinted(
     entity: FoundEntity, inside: Sequence[Span], pages: Mapping[int, PageText]
 ) -> Span | None:
-    """Return the span at the hint where the quote stands there literally, inside `inside`."""
+    """Return the span at the hint if the quote is literally there and inside `inside`."""
     page = pages.get(entity.page)
     if entity.start is None or page is None or not entity.quote.strip():
         return None
@@ -196,7 +197,7 @@ def _hinted(
 def _in_order(
     entity: FoundEntity, spans: Sequence[Span], pages: Mapping[int, PageText], taken: set[Claim]
 ) -> tuple[Alignment | None, bool]:
-    """Return the first free place, and whether there are only taken ones."""
+    """Return the first free place, and whether all places that exist are taken."""
     repeated = False
     for match, span in _places(entity, spans, pages):
         if _claim(entity, span) not in taken:
@@ -208,7 +209,7 @@ def _in_order(
 def _places(
     entity: FoundEntity, spans: Iterable[Span], pages: Mapping[int, PageText]
 ) -> Iterator[tuple[Match, Span]]:
-    """Yield where the quote stands: every exact place, then layout, then confusable."""
+    """Yield the places of the quote: exact places first, then layout, then confusable."""
     ordered = list(spans)
     for match, fold in (
         (Match.EXACT, None),
@@ -230,7 +231,7 @@ def _over_pages(
     pages: Mapping[int, PageText],
     taken: set[Claim],
 ) -> Alignment | None:
-    """Find a quote that begins at the end of its page and runs over to the next one."""
+    """Find a quote that begins at the end of its page and continues on the next page."""
     if not here or len(entity.quote.split()) < 2:
         return None
     first = here[-1]
@@ -268,7 +269,7 @@ def _next_page(page: int, later: int, pages: Mapping[int, PageText]) -> bool:
 
 
 def _trimmed_ends(text: str, start: int, end: int) -> Iterator[int]:
-    """Yield ends of a page's text without its last lines, none to four of them left out."""
+    """Yield ends of a page's text, with none to four of its last lines left out."""
     for _ in range(_EDGE_LINES + 1):
         end = start + len(text[start:end].rstrip())
         if end <= start:
@@ -278,7 +279,7 @@ def _trimmed_ends(text: str, start: int, end: int) -> Iterator[int]:
 
 
 def _trimmed_starts(text: str, start: int, end: int) -> Iterator[int]:
-    """Yield beginnings of a page's text without its first lines, none to four of them left out."""
+    """Yield starts of a page's text, with none to four of its first lines left out."""
     for _ in range(_EDGE_LINES + 1):
         start = end - len(text[start:end].lstrip())
         if start >= end:

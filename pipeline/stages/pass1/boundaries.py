@@ -1,7 +1,7 @@
-"""What goes on over the end of a page: a sentence, a table or a section.
+"""The text that continues across the end of a page: a sentence, a table or a section.
 
-Imports nothing of the project; pure. Running headers and footers are looked through, and a line is
-judged by its form alone, so that the same text always gives the same answer.
+This module is pure. Running headers and footers are ignored. Only the form of a line counts, so
+the same text always gives the same result.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ _SHORT_LINE = 45
 
 
 class Safety(IntEnum):
-    """How well a batch may end between two pieces of text."""
+    """How safely a batch can end between two pieces of text."""
 
     BROKEN = 0
-    """A sentence or a table goes on: never by choice."""
+    """A sentence or a table continues; a batch ends here only if forced."""
     SECTION = 1
-    """Sentence and table are complete, but the section goes on."""
+    """Sentence and table are complete, but the section continues."""
     SAFE = 2
-    """Nothing goes on."""
+    """Nothing continues."""
 
 
 def running_lines(texts: Sequence[str]) -> frozenset[str]:
-    """Return the lines, digits masked, that stand at one place of half of the pages or more.
+    """Return the lines, digits masked, that are at the same place on at least half of the pages.
 
-    A place is the first, second … line from the top or from the foot.
+    A place is the first, second … line from the top or from the bottom.
     """
     counts: Counter[tuple[int, str]] = Counter()
     for text in texts:
@@ -69,7 +69,7 @@ def running_lines(texts: Sequence[str]) -> frozenset[str]:
 
 
 def is_heading(line: str) -> bool:
-    """Whether a line begins a section or a note by its form."""
+    """Tell by its form whether a line begins a section or a note."""
     line = line.strip()
     if not 2 < len(line) <= 90:
         return False
@@ -88,7 +88,7 @@ def is_heading(line: str) -> bool:
 
 
 def is_row(line: str) -> bool:
-    """Whether a line is a row of a table: aligned cells, or words and figures without a verb."""
+    """Tell whether a line is a table row: aligned cells, or words and figures without a verb."""
     line = line.strip()
     if not line or is_heading(line):
         return False
@@ -101,9 +101,9 @@ def is_row(line: str) -> bool:
 
 
 def judge(before: str, after: str, running: Iterable[str], *, in_section: bool) -> Safety:
-    """Judge the boundary between the text of one page and that of the next.
+    """Judge the boundary between the text of one page and the text of the next page.
 
-    `running` comes from `running_lines`; `in_section` says whether `before` ends inside one.
+    `running` comes from `running_lines`; `in_section` says whether `before` ends inside a section.
     """
     drop = frozenset(running)
     ending, opening = _body(before, drop), _body(after, drop)
@@ -122,7 +122,7 @@ def judge(before: str, after: str, running: Iterable[str], *, in_section: bool) 
 
 
 def section_open_after(text: str, running: Iterable[str], *, was_open: bool) -> bool:
-    """Whether a section is open at the end of `text`, given whether one was at its start."""
+    """Tell whether a section is open at the end of `text`; `was_open` applies to its start."""
     for line in _body(text, frozenset(running)):
         if _SIGNED.search(line):
             was_open = False

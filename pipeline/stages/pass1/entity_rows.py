@@ -1,7 +1,7 @@
-"""One encounter of Pass 1: its text as it is shown, and its entities as they are published.
+"""The text of an encounter as the prompt shows it, and its entities as they are published.
 
-Imports models' names, `planner` and `align`; reads OCR words, writes nothing. Every entity is
-checked against its page again, whoever the engine is.
+This module reads OCR words and writes nothing. Every entity is checked against its page again,
+whichever engine reported the entity.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pipeline.stages.pass1.planner import PlannedBatch, context_for
 from pipeline.transitions import Lease
 
 LOW_WORD_CONFIDENCE = 80.0
-"""Below this a word of a number sends its entity to review. On a clean scan `7.2` was read as
-`72` at 61, and right digits rarely come below 85 (`facts` on OCR)."""
+"""A word with a digit below this confidence (0–100) sends its entity to review. On a clean scan
+`7.2` was read as `72` with confidence 61; correct digits are rarely below 85."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncounterText:
-    """An encounter's batches as runs of text, with the context around each."""
+    """An encounter's batches as runs of text, with the context around each batch."""
 
     batches: tuple[PlannedBatch, ...]
     pages: Mapping[int, PageText]
@@ -51,21 +51,21 @@ class EncounterText:
         )
 
     def context(self, index: int) -> tuple[tuple[PageSlice, ...], tuple[PageSlice, ...]]:
-        """Return what is shown before and after a batch, for understanding only."""
+        """Return the text shown before and after a batch for understanding only."""
         spans = [span for batch in self.batches for span in batch.spans]
         return context_for(self.batches[index], spans, self.pages)
 
     def pages_of(self, index: int) -> tuple[int, ...]:
-        """Return the pages that a batch has text on."""
+        """Return the pages on which a batch has text."""
         return tuple(sorted({span.page for span in self.batches[index].spans}))
 
     def part(self, index: int, pages: Sequence[int]) -> PlannedBatch:
-        """Return what a batch has on some of its pages."""
+        """Return the text that a batch has on some of its pages."""
         spans = tuple(span for span in self.batches[index].spans if span.page in set(pages))
         return PlannedBatch(index=index, spans=spans, first_page=pages[0], last_page=pages[-1])
 
     def slices(self, index: int, pages: Sequence[int] = ()) -> tuple[PageSlice, ...]:
-        """Return all that the prompt of a batch, or of some pages of it, shows, in order."""
+        """Return the slices, in order, that the prompt of a batch or of some of its pages shows."""
         part = self.part(index, pages or self.pages_of(index))
         spans = [span for batch in self.batches for span in batch.spans]
         before, after = context_for(part, spans, self.pages)
@@ -161,7 +161,7 @@ def _columns(
 
 
 def _page_named(page: int, batch: PlannedBatch) -> int:
-    """Return the page that a reply names, or the batch's first where it holds no such page."""
+    """Return the page that a reply names, or the first page if the batch lacks the named page."""
     return page if any(span.page == page for span in batch.spans) else batch.first_page
 
 
@@ -177,7 +177,7 @@ def _kind(found: Aligned) -> str:
 def _words(
     lease: Lease, merged: Sequence[Aligned], pages: Mapping[int, PageText]
 ) -> dict[int, list[tuple[int, int, float]]]:
-    # Asked for only where OCR was used, so that a text record pays no statement for it.
+    # Query only if OCR was used, so that a text record costs no statement.
     wanted = {
         span.page
         for found in merged
@@ -190,13 +190,13 @@ def _words(
 def _ocr_confidence(
     spans: Sequence[Span], words: Mapping[int, list[tuple[int, int, float]]], quote: str
 ) -> tuple[float | None, float | None]:
-    """Return the lowest confidence of the quote's words, and of those that hold a digit."""
+    """Return the lowest confidence of the quote's words, and of its words with a digit."""
     found: list[float] = []
     digits: list[float] = []
     offset = 0
     for span in spans:
         shown = quote[offset : offset + len(span)]
-        # A quote over two pages is their two texts with a line break between them.
+        # A quote over two pages consists of both texts with a line break between them.
         offset += len(span) + 1
         for start, end, confidence in words.get(span.page, ()):
             if start >= span.end or end <= span.start:

@@ -1,7 +1,7 @@
-"""Batches of an encounter's pages, planned once before the first call.
+"""The batches of an encounter's pages, planned once before the first call.
 
-May import `types`, `boundaries` and the prompts' estimate; pure and deterministic. The rules are
-`spec.md` point 4: every span is covered once, in order, and no batch passes a bound.
+This module is pure and deterministic. Every span is covered once and in order, and no batch
+exceeds a bound (requirement 4).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pipeline.stages.pass1.boundaries import Safety, judge, running_lines, secti
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """How large a batch may be; pages count from its first to its last, both included."""
+    """The size limits of a batch; pages count from its first to its last, both included."""
 
     min_pages: int = 3
     max_pages: int = 10
@@ -32,7 +32,7 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedBatch:
-    """One contiguous run of pages of one encounter, and that encounter's text on them."""
+    """A contiguous run of pages of one encounter, and that encounter's text on these pages."""
 
     index: int
     """0-based within the encounter."""
@@ -43,12 +43,12 @@ class PlannedBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class _Unit:
-    """The smallest piece that a batch takes: an encounter's text on a page, or a part of it."""
+    """The smallest unit of a batch: an encounter's text on a page, or a piece of that text."""
 
     spans: tuple[Span, ...]
     tokens: int
     after: Safety = Safety.SAFE
-    """How well a batch may end behind it."""
+    """How safely a batch can end after this unit."""
 
     @property
     def page(self) -> int:
@@ -60,13 +60,13 @@ def plan(
 ) -> tuple[PlannedBatch, ...]:
     """Divide one encounter's spans into batches.
 
-    1. Spans are cut into runs of contiguous pages; blank pages inside a run do not break it.
+    1. Spans are cut into runs of contiguous pages; blank pages inside a run do not break the run.
     2. A batch ends at the first safe boundary at or after the minimum.
-    3. At the maximum, or where the tokens run out, it ends at the best boundary so far; where
-       there is none it runs on, never past the ceiling.
-    4. A tail shorter than the minimum joins its neighbour where both stay within the maximum.
+    3. At the maximum, or when the tokens are used up, a batch ends at the best boundary so far.
+       Without a boundary the batch continues, but never past the ceiling.
+    4. A tail shorter than the minimum joins its neighbour if both together fit the maximum.
 
-    Raises ValueError where spans overlap, KeyError where a page is missing.
+    Raises ValueError if spans overlap, KeyError if a page is missing.
     """
     bounds = bounds or Bounds()
     batches = [
@@ -94,8 +94,8 @@ def context_for(
 ) -> tuple[tuple[PageSlice, ...], tuple[PageSlice, ...]]:
     """Return the encounter's text before and after a batch, each at most `limit` characters.
 
-    `spans` are all spans of the encounter. Both are cut at line starts (at a space where one line
-    is longer than `limit`) and marked as context.
+    `spans` are all spans of the encounter. Both texts are cut at line starts and marked as
+    context; a line longer than `limit` is cut at a space.
     """
     first, last = batch.spans[0], batch.spans[-1]
     before, after = [], []
@@ -167,7 +167,7 @@ def _units(run: list[Span], pages: Mapping[int, PageText], bounds: Bounds) -> li
 def _pieces(
     span: Span, pages: Mapping[int, PageText], max_tokens: int
 ) -> Iterator[tuple[Span, Safety]]:
-    """Cut one page's text into pieces within the bound: at paragraphs, lines, words, anywhere."""
+    """Cut one page's text into pieces within the limit: at paragraphs, lines, words, anywhere."""
     text = pages[span.page].text
     room = max_tokens * 4 - 1
     start = span.start
@@ -199,7 +199,7 @@ def _divide(units: list[_Unit], bounds: Bounds) -> list[list[_Unit]]:
 
 
 def _end_of_batch(units: list[_Unit], start: int, bounds: Bounds) -> int:
-    """Return the index behind the last unit of the batch that begins at `start`."""
+    """Return the index after the last unit of the batch that begins at `start`."""
     end = start
     for stop in range(start + 1, len(units) + 1):
         group = units[start:stop]
@@ -216,7 +216,7 @@ def _end_of_batch(units: list[_Unit], start: int, bounds: Bounds) -> int:
 
 
 def _best(units: list[_Unit], start: int, end: int, bounds: Bounds, *, forced: bool) -> int:
-    """Return the best end up to `end`, 0 where there is none and none is forced."""
+    """Return the best end up to `end`; 0 if no end exists and none is forced."""
     candidates = [
         (stop, _width(units[start:stop]))
         for stop in range(start + 1, end + 1)
@@ -242,7 +242,7 @@ def _fits(units: Sequence[_Unit], bounds: Bounds) -> bool:
 
 
 def _joined(spans: Iterator[Span]) -> tuple[Span, ...]:
-    """Join pieces of one page that touch."""
+    """Join touching pieces of one page."""
     out: list[Span] = []
     for span in spans:
         if out and out[-1].page == span.page and out[-1].end == span.start:

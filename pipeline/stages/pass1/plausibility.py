@@ -1,7 +1,7 @@
-"""Numbers that can hardly be right: outside life, far off their range, or not in their quote.
+"""Checks for doubtful numbers: impossible for a living person, far off range, or not in the quote.
 
-Pure; imports the reply's schema. A lost decimal point is the commonest slip of OCR (`7.2` read as
-`72`), so a value ten times its range is doubted even where the analyte is not in the table.
+This module is pure. OCR most often loses the decimal point (`7.2` becomes `72`). So a value far
+above its printed range is doubted even if the table lacks the analyte.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ UNQUOTED = "number_not_in_quote"
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)?|(?<![\w.,])[.,]\d+")
 _LOST_POINT = 6.0
-"""A whole number this far above a range that has decimals may have lost its point: the smallest
-such slip of a value inside `4.0-5.6` is 40, seven times the upper bound."""
+"""Factor above a range with decimals at which a whole number may have lost its point. The smallest
+such error for `4.0-5.6` is 40, seven times the upper bound."""
 _FAR_OFF = 50.0
-"""How far beyond its range any value is doubted; enzymes in acute disease go some twenty times."""
+"""Factor above the range at which any value is doubted; enzymes in acute disease reach about 20."""
 
 _VITALS = (
     (r"blood pressure|\bbp\b", 20, 300),
@@ -54,8 +54,8 @@ _LABS = (
     (r"glucose|blood sugar", 10, 1_800),
     (r"(arterial )?ph", 6.5, 8),
 )
-"""Bounds of survival in the usual units of the United States; wide on purpose. Counts of cells are
-printed per microlitre or in thousands, so their upper bounds hold for both."""
+"""Bounds of survival in the usual units of the United States, wide on purpose. Cell counts are
+printed per microlitre or in thousands, so their upper bounds allow both."""
 _SPECIMEN = re.compile(r"^(serum|plasma|blood|whole blood|venous) |,? (serum|plasma|blood)$")
 _COMPILED = {
     "vital": tuple((re.compile(p), low, high) for p, low, high in _VITALS),
@@ -64,7 +64,7 @@ _COMPILED = {
 
 
 def doubts(entity: FoundEntity) -> Iterator[str]:
-    """Yield the reasons why a person should look at this entity's number."""
+    """Yield the reasons why a person must check this entity's number."""
     if entity.category not in ("vital", "lab") or entity.value is None:
         return
     numbers = [float(n.replace(",", ".")) for n in _NUMBER.findall(_plain(entity.value))]
@@ -73,9 +73,9 @@ def doubts(entity: FoundEntity) -> Iterator[str]:
 
 
 def unquoted(entity: FoundEntity, quote: str) -> Iterator[str]:
-    """Yield a reason where a number of the entity does not stand in the text that it points at.
+    """Yield a reason if a number of the entity is missing from the quoted text.
 
-    `quote` is the page's own text. A model can quote a row rightly and still report another dose.
+    `quote` is the page's own text. A model can quote a row correctly and still report another dose.
     """
     printed = set(_figures(quote))
     reported = (entity.value, entity.dose, entity.reference_range)
@@ -93,7 +93,7 @@ def _canonical(number: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a number's text without the commas that part thousands."""
+    """Return a number's text without its thousands separators."""
     return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
 
 

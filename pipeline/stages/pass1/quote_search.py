@@ -1,7 +1,7 @@
-"""Finding a quote in a page's text, literally or but for what layout and scanners do to text.
+"""The search for a quote in a page's text, literal or tolerant of layout and scanner errors.
 
-Imports nothing of the project; pure. Whatever the tolerance, the numbers of what is found are the
-numbers of the quote, and a quote never begins or ends inside a number or a word.
+This module is pure. At every tolerance, the numbers of the found text equal the numbers of the
+quote. A match never begins or ends inside a number or a short word.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ _CONFUSABLE = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "
 _PAIRS = {"rn": "m", "vv": "w"}
 _NUMBER = re.compile(r"\d+(?:[.,/]\d+)*")
 _LEAST_INSIDE = 4
-"""A quote shorter than this is not accepted as a part of a longer word."""
+"""A quote shorter than this never matches inside a longer word."""
 
 
 class Fold(Enum):
-    """What is looked through."""
+    """The differences that a search ignores."""
 
     LAYOUT = "layout"
     """White space, case, typographic variants, and a hyphen kept before a line break."""
     JOINED = "joined"
-    """As `LAYOUT`, with words that a hyphen divided at a line break put together again."""
+    """As `LAYOUT`, and words that a hyphen divided at a line break are joined."""
     CONFUSABLE = "confusable"
-    """As `JOINED`, with letters that a scanner mistakes for each other written alike."""
+    """As `JOINED`, and letters that scanners confuse are equal."""
 
 
 def find(
     quote: str, text: str, start: int, end: int, fold: Fold | None, *, once: bool = False
 ) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each place of `quote` in `text[start:end]`; None folds nothing.
+    """Yield start and end of each place of `quote` in `text[start:end]`; None ignores nothing.
 
-    `once` says that this text will not be searched again, so it is not worth remembering.
+    `once` means that this text will not be searched again, so its folded form is not cached.
     """
     if not quote.strip():
         return
@@ -63,7 +63,7 @@ def find(
 
 
 def stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether `text[start:end]` cuts no number, and no word but a long one, into two."""
+    """Tell whether `text[start:end]` cuts no number in two, and no word unless the text is long."""
     if start >= end:
         return False
     left, right = text[max(0, start - 2) : start], text[end : end + 2]
@@ -80,10 +80,10 @@ def stands_alone(text: str, start: int, end: int) -> bool:
 
 
 def same_numbers(quote: str, found: str, *, loose: bool = False) -> bool:
-    """Whether both hold the same numbers in the same order.
+    """Tell whether both texts contain the same numbers in the same order.
 
-    `loose` lets a digit stand for a letter inside a word that the quote writes without digits
-    (`1isinopril`), never the other way round and never in a word of less than five letters.
+    `loose` accepts a digit for a letter inside a word that the quote writes without digits
+    (`1isinopril`). It never accepts the reverse, or a word of fewer than five letters.
     """
     if not loose:
         return _NUMBER.findall(quote) == _NUMBER.findall(found)
@@ -107,7 +107,7 @@ def _folded(text: str, fold: Fold) -> tuple[str, array[int], array[int]]:
 
 
 def _fold(text: str, fold: Fold) -> tuple[str, array[int], array[int]]:
-    """Return the folded text and, for each of its characters, where it came from and ends."""
+    """Return the folded text and, for each character, its start and end in the original."""
     out: list[str] = []
     begins, ends = array("I"), array("I")
 
@@ -154,7 +154,7 @@ def _gap(text: str, at: int) -> str:
 def _alike(
     chars: list[str], begins: array[int], ends: array[int]
 ) -> tuple[str, array[int], array[int]]:
-    """Write confusable letters alike; `rn` and `vv` become one character."""
+    """Make confusable letters equal; `rn` and `vv` become one character."""
     out: list[str] = []
     firsts, lasts = array("I"), array("I")
     at = 0

@@ -1,7 +1,7 @@
-"""Pass 1, the stage: every encounter's batches in parallel, each encounter all or nothing.
+"""The stage of Pass 1: all batches run in parallel, and each encounter is all or nothing.
 
-Imports models, the owner, `planner`, `store`, `encounter`. An encounter is published in the flush
-that its last batch settles in; a failed one stops nobody else.
+An encounter is published in the flush in which its last batch ends. A failed encounter does not
+stop the other encounters.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pipeline.stages.pass1.entity_rows import EncounterText, entity_rows
 from pipeline.transitions import Failure, Flush, Lease
 
 MAX_OUTPUT_TOKENS = 32_768
-"""Half of what the model can write; a ten-page batch of tables needs some 12,000."""
+"""Half of the model's output limit; a ten-page batch of tables needs about 12,000 tokens."""
 
 
 def run(lease: Lease) -> StepResult:
@@ -60,7 +60,7 @@ def run(lease: Lease) -> StepResult:
 
 
 class _Batches:
-    """What the owner needs to know of batches and their encounters."""
+    """The batches and their encounters, as the executor needs them."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class _Batches:
         self._overhead = estimate_tokens(
             render_entities("", (), include_zones=not settings.PASS1_DISABLE_ZONES)
         )
-        # What has failed stays as it is until a retry puts it back.
+        # A failed encounter stays failed until an operator retries the encounter.
         open_results = [r for r in plan.results if r.status not in WORK_TERMINAL]
         open_batches = [b for r in open_results for b in plan.batches[r.id]]
         self.groups: Sequence[Hashable] = [r.id for r in open_results]

@@ -1,7 +1,7 @@
-"""Pass 1, its rows: the stored plan, the state of each encounter, and the record's totals.
+"""The rows of Pass 1: the stored plan, the state of each encounter, and the record's totals.
 
-Imports models, transitions and `planner`. `plan` runs in a fenced transaction of its own;
-`publish_totals` is called inside the fence that ends the step; the rest only fills values in.
+`plan` runs in a fenced transaction of its own. Call `publish_totals` inside the fence that ends
+the step. The `mark_…` functions change objects in memory only.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Plan:
 
 
 def plan(lease: Lease, spans: Mapping[UUID, Sequence[Span]], pages: Mapping[int, PageText]) -> Plan:
-    """Return the record's plan, made and stored before the first call.
+    """Return the record's plan; each part is stored before the first call.
 
-    An encounter that has a plan keeps it, whatever the settings say by then.
+    A planned encounter keeps its plan, even if the settings change later.
     """
     known = set(
         EncounterResult.objects.filter(shell_file_id=lease.shell_file_id).values_list(
@@ -89,7 +89,7 @@ def result_row(result: EncounterResult) -> dict[str, Any]:
 
 
 def mark_started(result: EncounterResult) -> None:
-    """Begin an encounter; one that failed in an earlier run begins anew."""
+    """Start an encounter; an encounter that failed in an earlier run starts again from zero."""
     if result.status == WorkStatus.FAILED or result.started_at is None:
         result.started_at = timezone.now()
     result.status = WorkStatus.PROCESSING
@@ -100,7 +100,7 @@ def mark_started(result: EncounterResult) -> None:
 
 
 def add_up(result: EncounterResult, batches: Sequence[Batch]) -> None:
-    """Fill the totals of an encounter from its batches (`spec.md` point 21)."""
+    """Fill the totals of an encounter from its batches (requirement 21)."""
     result.batches_succeeded = sum(b.status == WorkStatus.SUCCEEDED for b in batches)
     result.batches_failed = sum(b.status == WorkStatus.FAILED for b in batches)
     result.total_retries_used = sum(max(0, b.attempt_count - 1) for b in batches)
@@ -112,7 +112,7 @@ def add_up(result: EncounterResult, batches: Sequence[Batch]) -> None:
 
 
 def mark_failed(result: EncounterResult, batches: Sequence[Batch], failed: Sequence[Batch]) -> None:
-    """Fail an encounter as a whole, naming the failed and the succeeded (point 10)."""
+    """Fail a whole encounter; name its failed and its succeeded batches (requirement 10)."""
     first = failed[0]
     succeeded = [b.batch_index + 1 for b in batches if b.status == WorkStatus.SUCCEEDED]
     names = "; ".join(
@@ -131,18 +131,18 @@ def mark_failed(result: EncounterResult, batches: Sequence[Batch], failed: Seque
 
 
 def mark_refused(result: EncounterResult, code: ErrorCode) -> None:
-    """Fail an encounter whose replies are all there, but whose entities cannot be published."""
+    """Fail an encounter that has all its replies, but whose entities cannot be published."""
     result.status = WorkStatus.FAILED
     result.failure_batch_index = None
     result.error_code = code
     result.error_summary = (
-        "its entities could not be published; the replies are kept, and a retry needs no call"
+        "The entities could not be published. The replies are kept; a retry needs no call."
     )
     result.total_entities_detected = 0
 
 
 def broken_batches(plan: Plan, failed: Sequence[EncounterResult]) -> list[Batch]:
-    """Return the failed batches of a record, the lowest page first (`spec.md` point 9)."""
+    """Return the failed batches of a record, lowest page first (requirement 9)."""
     return sorted(
         (b for r in failed for b in plan.batches.get(r.id, ()) if b.status == WorkStatus.FAILED),
         key=lambda b: (b.page_range_start, b.batch_index),
@@ -150,7 +150,7 @@ def broken_batches(plan: Plan, failed: Sequence[EncounterResult]) -> list[Batch]
 
 
 def first_failed(plan: Plan, failed: Sequence[EncounterResult]) -> EncounterResult:
-    """Return the encounter whose failure is reported: that of the first broken batch, if any."""
+    """Return the encounter of the first failed batch; its failure is the one reported."""
     broken = broken_batches(plan, failed)
     if not broken:
         return failed[0]
@@ -160,7 +160,7 @@ def first_failed(plan: Plan, failed: Sequence[EncounterResult]) -> EncounterResu
 def mark_succeeded(
     result: EncounterResult, replies: Sequence[EntityReply], entities: Sequence[dict[str, Any]]
 ) -> None:
-    """Complete an encounter with what is published of it."""
+    """Complete an encounter with its published results."""
     result.status = WorkStatus.SUCCEEDED
     result.failure_batch_index = None
     result.error_code = result.error_summary = None
@@ -177,13 +177,13 @@ def mark_succeeded(
 
 
 def joint_no_known_allergies(replies: Sequence[EntityReply]) -> bool | None:
-    """Return what replies about one encounter say together: a yes goes before a no."""
+    """Return the joint answer of all replies about one encounter: yes beats no."""
     said = {reply.no_known_allergies for reply in replies}
     return True if True in said else (False if False in said else None)
 
 
 def publish_totals(lease: Lease, plan: Plan) -> None:
-    """Write the pass's metrics and the report card of the record."""
+    """Write the pass's metrics and the record's summary."""
     _add_late_tokens(plan)
     summary = Summary.objects.get(shell_file_id=lease.shell_file_id)
     accepted = Entity.objects.filter(shell_file_id=lease.shell_file_id, accepted=True)
@@ -283,7 +283,7 @@ def _store_plan(
 
 
 def _remember(lease: Lease, batches: Sequence[Batch]) -> None:
-    """Note under which conditions these bytes were extracted (`spec.md` point 39)."""
+    """Store the conditions under which these bytes were extracted (requirement 39)."""
     sha256 = ShellFile.objects.values_list("sha256", flat=True).get(id=lease.shell_file_id)
     versions = {b.ai_model_used for b in batches if b.ai_model_used}
     ProcessedDocument.objects.bulk_create(
@@ -311,7 +311,7 @@ def _tokens(batches: Sequence[Batch]) -> tuple[int, int]:
 
 
 def _add_late_tokens(plan: Plan) -> None:
-    """Count what replies cost that came when their encounter had settled already."""
+    """Add the tokens of replies that arrived after their encounter had ended."""
     for result in plan.results:
         tokens = _tokens(plan.batches.get(result.id, ()))
         if tokens != (result.total_input_tokens, result.total_output_tokens):
