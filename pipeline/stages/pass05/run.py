@@ -77,18 +77,23 @@ def run(lease: Lease) -> StepResult:
     stated = [reply.language for chunk in chunks for _, reply in _replies(chunk)]
     languages = [language for language in stated if LANGUAGE.fullmatch(language)]
 
+    findings = store.Findings(
+        session=session,
+        chunks=chunks,
+        reports=reports,
+        pages=pages,
+        language=max(languages, key=languages.count) if languages else None,
+        unsupported=unsupported,
+    )
+
     def publish() -> None:
         # Another record of this patient may have been published in the meantime.
         latest = store.locked_digests(lease)
+        unchanged = latest == known
         store.publish(
             lease,
-            session,
-            chunks,
-            reports,
-            found if latest == known else reconcile(reports, pages, known=latest, key=key),
-            pages,
-            language=max(languages, key=languages.count) if languages else None,
-            unsupported=unsupported,
+            findings,
+            found if unchanged else reconcile(reports, pages, known=latest, key=key),
         )
 
     return StepResult(publish=publish)

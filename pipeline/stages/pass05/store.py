@@ -9,14 +9,12 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.utils import timezone
 
-from pipeline import selectors
 from pipeline.core.errors import ErrorCode
 from pipeline.core.identity import compare_digests, digests
 from pipeline.core.states import Step, WorkStatus
@@ -36,11 +34,12 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from pipeline.models.fields import counted, milliseconds
+from pipeline.models.fields import counted
 from pipeline.providers.schemas import FoundEncounter
 from pipeline.stages.pass05 import types
 from pipeline.stages.pass05.encounter_facts import iso_date
 from pipeline.stages.pass05.line_claims import spans_from_lines
+from pipeline.stages.pass_totals import pass_totals
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Failure, Lease, begin_discovery, fenced, settle_discovery
 
@@ -57,6 +56,20 @@ HEADLESS = (
     "An encounter on these pages goes on from pages before them that do not show it; its beginning"
     " may be missing."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """The replies of all chunks of a record, which a publication writes out."""
+
+    session: DiscoverySession
+    chunks: Sequence[Chunk]
+    reports: Sequence[types.ChunkReport]
+    pages: Mapping[int, PageText]
+    language: str | None
+    """The most frequent language tag of the replies; None if no reply states a valid tag."""
+    unsupported: Sequence[int]
+    """Pages in a language that the engine does not read."""
 
 
 def plan(
@@ -141,26 +154,15 @@ def fail(
     _write_metrics(lease, chunks, error_code=failure.code, error_summary=failure.message)
 
 
-def publish(
-    lease: Lease,
-    session: DiscoverySession,
-    chunks: Sequence[Chunk],
-    reports: Sequence[types.ChunkReport],
-    found: types.Reconciliation,
-    pages: Mapping[int, PageText],
-    *,
-    language: str | None,
-    unsupported: Sequence[int],
-) -> None:
+def publish(lease: Lease, findings: Findings, found: types.Reconciliation) -> None:
     """Write every row of the pass: encounters, assignments, sightings, chains, decisions."""
+    session, chunks, pages = findings.session, findings.chunks, findings.pages
     shell_file = ShellFile.objects.select_related("patient").get(id=lease.shell_file_id)
     encounters = _encounters(shell_file, found)
     Encounter.objects.bulk_create(encounters.values())
-    chains = _chains(session, reports, found, encounters)
+    chains = _chains(findings, found, encounters)
     CascadeChain.objects.bulk_create(chains.values())
-    PendingEncounter.objects.bulk_create(
-        _sightings(session, chunks, reports, found, pages, encounters, chains)
-    )
+    PendingEncounter.objects.bulk_create(_sightings(findings, found, encounters, chains))
     held = {e.key for e in found.encounters if e.mismatch}
     PageAssignment.objects.bulk_create(
         PageAssignment(
@@ -206,7 +208,7 @@ def publish(
         error_code=None,
         error_summary=None,
     )
-    _say(lease, shell_file, found, encounters, language=language, unsupported=unsupported)
+    _note_on_record(lease, findings, shell_file, found)
 
 
 def _ranges(pages: Mapping[int, PageText], size: int) -> list[tuple[int, int]]:
@@ -235,15 +237,12 @@ def _encounters(shell_file: ShellFile, found: types.Reconciliation) -> dict[str,
 
 
 def _chains(
-    session: DiscoverySession,
-    reports: Sequence[types.ChunkReport],
-    found: types.Reconciliation,
-    encounters: Mapping[str, Encounter],
+    findings: Findings, found: types.Reconciliation, encounters: Mapping[str, Encounter]
 ) -> dict[str, CascadeChain]:
-    rows = {report.chunk_index: report.row for report in reports}
+    rows = {report.chunk_index: report.row for report in findings.reports}
     return {
         chain.encounter: CascadeChain(
-            discovery_session=session,
+            discovery_session=findings.session,
             healthcare_encounter=encounters.get(chain.encounter),
             chunk_first=rows[chain.members[0].chunk_index],
             chunk_last=rows[chain.members[-1].chunk_index],
@@ -262,32 +261,29 @@ def _chains(
 
 
 def _sightings(
-    session: DiscoverySession,
-    chunks: Sequence[Chunk],
-    reports: Sequence[types.ChunkReport],
+    findings: Findings,
     found: types.Reconciliation,
-    pages: Mapping[int, PageText],
     encounters: Mapping[str, Encounter],
     chains: Mapping[str, CascadeChain],
 ) -> list[PendingEncounter]:
     by_member = {member: e for e in found.encounters for member in e.members}
-    chunk_ids: dict[int, UUID] = {chunk.chunk_index: chunk.id for chunk in chunks}
+    chunk_ids: dict[int, UUID] = {chunk.chunk_index: chunk.id for chunk in findings.chunks}
     rows = []
-    for report in reports:
+    for report in findings.reports:
         for index, seen in enumerate(report.encounters):
             member = types.Member(chunk_index=report.chunk_index, encounter_index=index)
             e = by_member.get(member)
             rows.append(
                 PendingEncounter(
                     id=uuid4(),
-                    discovery_session=session,
+                    discovery_session=findings.session,
                     chunk_id=chunk_ids[report.row],
                     local_index=report.first_local + index,
                     status=_sighting_status(e, member),
                     cascade_chain=chains.get(e.key) if e else None,
                     healthcare_encounter=encounters.get(e.key) if e else None,
                     error_code=ErrorCode.PATIENT_MISMATCH if e and e.mismatch else None,
-                    **_as_seen(seen, pages),
+                    **_as_seen(seen, findings.pages),
                 )
             )
     return rows
@@ -334,43 +330,22 @@ def _chunk_totals(chunks: Sequence[Chunk]) -> dict[str, int]:
 
 def _write_metrics(lease: Lease, chunks: Sequence[Chunk], **figures: Any) -> None:
     summary = Summary.objects.get(shell_file_id=lease.shell_file_id)
-    started = [c.started_at for c in chunks if c.started_at]
-    took = timezone.now() - min(started) if started else timedelta()
-    ocr_pages = selectors.ocr_page_count(lease.shell_file_id)
-    totals = selectors.call_totals(lease.session_id, Step.PASS05)
     metrics, _ = DiscoveryMetrics.objects.update_or_create(
         shell_file_id=lease.shell_file_id,
         defaults={
-            "profile_id": summary.profile_id,
-            "processing_session_id": lease.session_id,
+            **pass_totals(lease, Step.PASS05, summary, chunks, (c.started_at for c in chunks)),
             "chunks_total": len(chunks),
             "chunks_succeeded": sum(c.status == WorkStatus.SUCCEEDED for c in chunks),
-            "total_retries_used": sum(max(0, c.attempt_count - 1) for c in chunks),
-            "processing_time_ms": milliseconds(took),
-            "ai_model_used": next((c.ai_model_used for c in chunks if c.ai_model_used), None),
-            "ocr_model_used": selectors.OCR_MODEL if ocr_pages else None,
-            "ocr_pages_processed": ocr_pages,
-            "input_tokens": totals["input_tokens"],
-            "output_tokens": totals["output_tokens"],
-            "total_tokens": totals["total_tokens"],
-            "user_agent": summary.user_agent,
-            "ip_address": summary.ip_address,
             **figures,
         },
     )
     Summary.objects.filter(id=summary.id).update(pass05_metrics=metrics)
 
 
-def _say(
-    lease: Lease,
-    shell_file: ShellFile,
-    found: types.Reconciliation,
-    encounters: Mapping[str, Encounter],
-    *,
-    language: str | None,
-    unsupported: Sequence[int],
+def _note_on_record(
+    lease: Lease, findings: Findings, shell_file: ShellFile, found: types.Reconciliation
 ) -> None:
-    ShellFile.objects.filter(id=lease.shell_file_id).update(language=language)
+    ShellFile.objects.filter(id=shell_file.id).update(language=findings.language)
     _learn(shell_file.patient, found)
     review = False
     for message, pages in _held_pages(found):
@@ -381,13 +356,13 @@ def _say(
         review = True
         # No error code describes a missing beginning; like a damaged page, it leaves a gap.
         warn(lease.shell_file_id, ErrorCode.INPUT_INVALID, HEADLESS, headless)
-    if unsupported:
+    if findings.unsupported:
         review = True
         warn(
             lease.shell_file_id,
             ErrorCode.LANGUAGE_UNSUPPORTED,
             "These pages are in a language that the engine does not read.",
-            unsupported,
+            findings.unsupported,
         )
     if not found.encounters:
         review = True

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +16,6 @@ from django.conf import settings
 from django.db.models import Avg, Count
 from django.utils import timezone
 
-from pipeline import selectors
 from pipeline.core import labels
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import Step, WorkStatus
@@ -38,6 +36,7 @@ from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens
 from pipeline.providers.schemas import SCHEMA_VERSION, EntityReply
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
+from pipeline.stages.pass_totals import pass_totals
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import ENCOUNTER_COLUMNS, Lease, fenced
 
@@ -191,20 +190,13 @@ def publish_totals(lease: Lease, plan: Plan) -> None:
     batches = [batch for group in plan.batches.values() for batch in group]
     failed = [r for r in plan.results if r.status == WorkStatus.FAILED]
     first = first_failed(plan, failed) if failed else None
-    totals = selectors.call_totals(lease.session_id, Step.PASS1)
-    started = [r.started_at for r in plan.results if r.started_at]
-    took = timezone.now() - min(started) if started else timedelta()
-    ocr_pages = selectors.ocr_page_count(lease.shell_file_id)
     metrics, _ = EntityMetrics.objects.update_or_create(
         shell_file_id=lease.shell_file_id,
         defaults={
-            "profile_id": summary.profile_id,
-            "processing_session_id": lease.session_id,
+            **pass_totals(
+                lease, Step.PASS1, summary, batches, (r.started_at for r in plan.results)
+            ),
             "entities_detected": found["count"],
-            "processing_time_ms": milliseconds(took),
-            "ai_model_used": next((b.ai_model_used for b in batches if b.ai_model_used), None),
-            "ocr_model_used": selectors.OCR_MODEL if ocr_pages else None,
-            "ocr_pages_processed": ocr_pages,
             "entity_types_found": sorted(
                 accepted.order_by().values_list("category", flat=True).distinct()
             ),
@@ -213,16 +205,10 @@ def publish_totals(lease: Lease, plan: Plan) -> None:
             "encounters_failed": len(failed),
             "batches_total": len(batches),
             "batches_succeeded": sum(b.status == WorkStatus.SUCCEEDED for b in batches),
-            "total_retries_used": sum(max(0, b.attempt_count - 1) for b in batches),
-            "input_tokens": totals["input_tokens"],
-            "output_tokens": totals["output_tokens"],
-            "total_tokens": totals["total_tokens"],
             "confidence": found["confidence"],
             "failure_encounter_id": first.healthcare_encounter_id if first else None,
             "error_code": first.error_code if first else None,
             "error_summary": first.error_summary if first else None,
-            "user_agent": summary.user_agent,
-            "ip_address": summary.ip_address,
         },
     )
     Entity.objects.filter(shell_file_id=lease.shell_file_id, pass1_metrics=None).update(
