@@ -1,7 +1,7 @@
-"""What the commands of the operator's verbs share: who gives them, on what, and how they refuse.
+"""The shared parts of commands that act as an operator: target, audit and errors.
 
-Imports the audit and the pipeline's errors and states. A verb and its row of the audit are one
-transaction; what it is about is a queue, or a provider with or without a model, or an id.
+An action and its audit row are one transaction. The target is a queue, a provider with or without
+a model, or an id.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from pipeline.operations.reasons import ReasonError
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    """Declare the queue or provider, and the reason."""
+    """Declare the options for a queue or provider, and for the reason."""
     parser.add_argument("queue", nargs="?", choices=Step.values, metavar="QUEUE")
-    parser.add_argument("--provider", metavar="P", help="every pass that asks it, on all workers")
+    parser.add_argument("--provider", metavar="P", help="all passes that call it, on all workers")
     parser.add_argument("--model", metavar="M", help="only this model of the provider")
-    parser.add_argument("--reason", required=True, help="why; kept in the row, not in the log")
+    parser.add_argument("--reason", required=True, help="stored in the row, not in the log")
 
 
 def target_of(options: dict[str, Any]) -> Step | None:
-    """Return the queue, or None where a provider is named. Raises CommandError."""
+    """Return the queue, or None if a provider is named. Raises CommandError."""
     if (options["queue"] is None) == (options["provider"] is None):
         raise CommandError("name a queue, or a provider with --provider")
     if options["model"] is not None and options["provider"] is None:
@@ -38,12 +38,12 @@ def target_of(options: dict[str, Any]) -> Step | None:
 
 
 def deed(verb: str, **row: Any) -> AbstractContextManager[dict[str, Any]]:
-    """Let a verb be done and write it down as the operator's at the command line."""
+    """Run an action and audit the action as the operator's at the command line."""
     return log.deed(command_line(), verb, **row)
 
 
 def held(verb: str, options: dict[str, Any]) -> AbstractContextManager[dict[str, Any]]:
-    """Let a pause or resume be done and write it down, named as the console names it."""
+    """Run a pause or resume and audit the action under the console's name for it."""
     queue, provider, model = options["queue"], options["provider"], options["model"]
     if queue is not None:
         return deed(verb, target_kind="queue", target_id=queue, reason=options["reason"])
@@ -57,7 +57,7 @@ def held(verb: str, options: dict[str, Any]) -> AbstractContextManager[dict[str,
 
 @contextmanager
 def one_line() -> Iterator[None]:
-    """Turn a verb that cannot be carried out into one line and exit code 1, or 2 for its reason."""
+    """Turn a UserError into one line and exit code 1, or 2 if the reason is missing."""
     try:
         yield
     except UserError as error:

@@ -1,6 +1,6 @@
-"""What `retry`, `cancel` and `requeue` share: ids or their beginnings, times, and one-line errors.
+"""The arguments that `retry`, `cancel` and `requeue` share: ids or their beginnings, and times.
 
-Imports the look-up of ids. A verb that cannot be carried out is one line and exit code 1.
+Every error is one line and exit code 1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def located(text: str, kinds: Collection[str] = ()) -> Located:
-    """Find what an id stands for; one of these kinds. Raises CommandError."""
+    """Look up an id; it must be of one of `kinds`. Raises CommandError."""
     try:
         found = locate(text)
     except IdError as error:
@@ -32,15 +32,15 @@ def located(text: str, kinds: Collection[str] = ()) -> Located:
 
 
 def record_of(text: str) -> UUID:
-    """Return the record that an id belongs to, whatever it names. Raises CommandError."""
+    """Return the record that any id belongs to. Raises CommandError."""
     found = located(text)
     if found.shell_file_id is None:
-        raise CommandError(f"{text} is the id of {found.named}, which is of no record.")
+        raise CommandError(f"{text} is the id of {found.named}, which belongs to no record.")
     return found.shell_file_id
 
 
 def moment(text: str) -> datetime:
-    """Return a time: `90m`, `2h` or `7d` ago, or as ISO 8601, in UTC. Raises CommandError."""
+    """Return a time from `90m`, `2h` or `7d` (ago) or ISO 8601, in UTC. Raises CommandError."""
     ago = _AGO.fullmatch(text.strip())
     if ago:
         return timezone.now() - timedelta(**{_UNITS[ago[2]]: int(ago[1])})

@@ -1,6 +1,6 @@
-"""A verb about the job of one record: what `cancel` and `requeue` have in common.
+"""An action on the job of one record: the shared base of `cancel` and `requeue`.
 
-Imports naming and the audit. A verb that cannot be carried out is one line and exit code 1.
+An action that cannot be carried out is one line and exit code 1.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from observability.management.id_arguments import record_of
 
 
 class RecordVerbCommand(BaseCommand, ABC):
-    """Takes any id of a record and a reason; says what was done as a line or as JSON."""
+    """Takes any id of a record and a reason; reports the action as a line or as JSON."""
 
     verb = ""
-    """As the audit names it."""
+    """The name of the action in the audit."""
 
     @abstractmethod
     def act(self, record: UUID, *, reason: str | None, by: str) -> tuple[str, dict[str, str]]:
-        """Carry the verb out; return the line, and what `--json` says beside the record's id.
+        """Carry out the action; return its line, and the extra fields of `--json`.
 
-        Raises UserError where there is nothing to be done.
+        Raises UserError if there is nothing to do.
         """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the id."""
-        parser.add_argument("id", metavar="ID", help="the record's id, or any other of it")
-        parser.add_argument("--reason", help="why; kept with the job, not in the log")
+        """Declare the id and the options."""
+        parser.add_argument("id", metavar="ID", help="the record's id, or any id in the record")
+        parser.add_argument("--reason", help="stored with the job, not in the log")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Raise CommandError where nothing can be done, or the id names nothing."""
+        """Raise CommandError if there is nothing to do, or if the id is unknown."""
         record = record_of(options["id"])
         reason = options["reason"]
         row = {"target_kind": "record", "target_id": record, "reason": reason}

@@ -61,7 +61,7 @@ def test_an_audit_that_nobody_touched_is_whole(capsys: pytest.CaptureFixture[str
 
     found = said(capsys, "--head", str(first))
 
-    assert found == f"The audit is whole: 6 events, head {head()}."
+    assert found == f"The audit is intact: 6 events, head {head()}."
     assert re.fullmatch(r"6:[0-9a-f]{64}", str(head()))
 
 

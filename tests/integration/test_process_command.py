@@ -174,9 +174,9 @@ def test_a_file_that_cannot_be_submitted_is_said_in_one_line(
     assert ran.code == 1
     assert ran.err.splitlines() == [
         "nothing.pdf: No such file or directory",
-        f"{tmp_path.name}: A folder; name the files in it",
+        f"{tmp_path.name}: This is a folder; name the files in it",
         "empty.pdf: The file is empty; send it again. (INPUT_INVALID)",
-        "pipe.pdf: Not a regular file",
+        "pipe.pdf: This is not a regular file",
     ]
     assert ShellFile.objects.count() == 0
 
@@ -249,7 +249,7 @@ def test_ctrl_c_says_that_the_records_go_on(
 
     assert ran.code == 130
     assert ran.err.splitlines() == [
-        "Stopped waiting; the records go on in the background.",
+        "Stopped waiting; the records are processed in the background.",
         f"  manage.py explain {ShellFile.objects.get().id}",
     ]
 

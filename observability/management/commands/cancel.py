@@ -1,6 +1,6 @@
 """`manage.py cancel ID`: cancel a record's job, by any id of the record.
 
-May import services. What waits is cancelled at once; a running step keeps what succeeds and ends.
+A waiting job is cancelled at once. A running step keeps its successful results and then ends.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ class Command(RecordVerbCommand):
 
     verb = "cancel"
     help = (
-        "Cancel the job of a record. One that waits ends at once; a running step is told, keeps"
-        " what succeeds and ends as cancelled. What is complete stays; `retry --record` goes on."
+        "Cancel the job of a record. A waiting job ends at once. A running step is told to stop,"
+        " keeps what succeeded and ends as cancelled. `retry --record` continues from there."
     )
 
     def act(self, record: UUID, *, reason: str | None, by: str) -> tuple[str, dict[str, str]]:
-        """Cancel it, or have its step told."""
+        """Cancel the job, or tell its step to stop."""
         if services.job_cancel(record, reason=reason, by=by).is_ended:
             return "Cancelled.", {"status": "cancelled"}
         return (
-            "Its step runs: it was told to stop, and ends as cancelled.",
+            "The running step was told to stop; the job then ends as cancelled.",
             {"status": "cancelling"},
         )

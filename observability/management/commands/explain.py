@@ -1,7 +1,7 @@
-"""`manage.py explain ID`: the drill-down as a tree, from any id; of an incident its evidence.
+"""`manage.py explain ID`: the drill-down as a tree, from any id; for an incident its evidence.
 
-May import the drill-down and its rendering. The first line is the answer; no file name, no name and
-no document text is ever shown.
+The first line is the answer. The output never contains a file name, a person's name or document
+text.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from observability.drilldown.text import as_lines, as_tree, hides, outline
 
 
 class Command(BaseCommand):
-    """Explain what became of a record."""
+    """Explain the state of a record and its reasons."""
 
     help = (
-        "Say what became of a record, and why, from any id: record (shell file), job, session,"
-        " encounter, batch, chunk, call or entity; or about an incident, with its evidence."
+        "Explain the state of a record, from any of its ids: record (shell file), job, session,"
+        " encounter, batch, chunk, call or entity; or explain an incident, with its evidence."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the id and the form of the answer."""
+        """Declare the id and the options."""
         parser.add_argument(
             "id", metavar="ID", help=f"an id, or its first {SHORTEST} or more hexadecimal digits"
         )
-        parser.add_argument("--all", action="store_true", help="fold nothing")
+        parser.add_argument("--all", action="store_true", help="show everything; fold nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Raise CommandError, which is one line and exit code 1, for an id that names nothing."""
+        """Raise CommandError, which is one line and exit code 1, for an unknown id."""
         try:
             located = locate(options["id"])
         except IdError as error:

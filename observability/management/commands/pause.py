@@ -1,7 +1,7 @@
-"""`manage.py pause (QUEUE | --provider P [--model M]) --reason …`: hold work back.
+"""`manage.py pause (QUEUE | --provider P [--model M]) --reason …`: pause work.
 
-May import services and the audit. What waits is parked as workers come to it; a step of a paused
-provider that runs starts no more calls, one of a paused queue goes on to its end.
+Waiting jobs are parked when a worker reaches them. A running step starts no more calls to a paused
+provider; a running step of a paused queue runs to its end.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pipeline.operations import services
 
 
 class Command(BaseCommand):
-    """Hold a queue, or a provider and one or all of its models."""
+    """Pause a queue, or one or all models of a provider."""
 
-    help = "Hold a queue, or what asks a provider, until `resume`."
+    help = "Pause a queue, or all work that calls a provider, until `resume`."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare what is held, and why."""
+        """Declare the target and the reason."""
         add_target(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Raise CommandError where it is paused already, or nothing was named."""
+        """Raise CommandError if the target is paused already, or if none was named."""
         queue = target_of(options)
         with one_line(), held("pause", options) as facts:
             facts["message"] = "paused"

@@ -1,6 +1,6 @@
-"""`manage.py requeue ID`: put a dead letter back in line, by any id of its record.
+"""`manage.py requeue ID`: requeue a dead letter, by any id of its record.
 
-May import services. It starts with a new budget; what befell it stays in its history.
+The job starts with a new budget and keeps its history.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from pipeline.operations import services
 
 
 class Command(RecordVerbCommand):
-    """Put a dead letter back in line."""
+    """Requeue a dead letter."""
 
     verb = "requeue"
     help = (
-        "Put a dead letter (a job whose workers died too often) back in line with a new budget;"
-        " its history is kept. For a failed or cancelled one use `retry`."
+        "Requeue a dead letter (a job whose workers died too often) with a new budget; the job"
+        " keeps its history. For a failed or cancelled job use `retry`."
     )
 
     def act(self, record: UUID, *, reason: str | None, by: str) -> tuple[str, dict[str, str]]:
-        """Put it back."""
+        """Requeue the job."""
         step = services.job_requeue(record, reason=reason, by=by).due.step.value
-        return f"Back in line for {step}.", {"status": "running", "step": step}
+        return f"Requeued for {step}.", {"status": "running", "step": step}

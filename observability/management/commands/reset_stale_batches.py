@@ -1,6 +1,6 @@
-"""`manage.py reset_stale_batches`: batches that nobody works on any more go back in line.
+"""`manage.py reset_stale_batches`: requeue batches that no worker processes any more.
 
-May import services and the audit. Shows the evidence of each: age, owner, heartbeat, lease; no PHI.
+Shows the evidence for each batch: age, owner, heartbeat and lease. The output contains no PHI.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 class Command(BaseCommand):
-    """Put stale batches and chunks back to `pending`, once."""
+    """Reset stale batches and chunks to `pending`, once."""
 
-    help = "Put batches back in line that have been processing for long and whose lease is gone."
+    help = "Requeue batches that have been processing for long and whose lease has expired."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare age, dry run and the form of the answer."""
+        """Declare age, dry run and the other options."""
         parser.add_argument(
             "--older-than",
             type=seconds,
             default=scaled(STALE_S),
             metavar="AGE",
-            help="only what has been processing for longer: 90s, 10m, 2h (default 10m)",
+            help="only batches that have been processing for longer: 90s, 10m, 2h (default 10m)",
         )
-        parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
-        parser.add_argument("--reason", default="", help="why; kept in the audit, not in the log")
+        parser.add_argument("--dry-run", action="store_true", help="only show what would be reset")
+        parser.add_argument("--reason", default="", help="stored in the audit, not in the log")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -62,7 +62,7 @@ class Command(BaseCommand):
 
 
 def seconds(text: str) -> float:
-    """Read an age as seconds. Raises ArgumentTypeError for what is none."""
+    """Parse an age into seconds. Raises ArgumentTypeError for any other text."""
     matched = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
     if matched is None:
         raise argparse.ArgumentTypeError("not an age such as 90s, 10m or 2h")

@@ -1,6 +1,6 @@
-"""`manage.py resume (QUEUE | --provider P [--model M]) --reason …`: let held work go.
+"""`manage.py resume (QUEUE | --provider P [--model M]) --reason …`: end a pause.
 
-May import services and the audit. For a provider it ends its open incidents as well.
+For a provider the command also ends the open incidents.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from pipeline.operations import services
 
 
 class Command(BaseCommand):
-    """End what holds a queue, or a provider and one or all of its models."""
+    """End the holds on a queue, or on one or all models of a provider."""
 
-    help = "End a pause, and for a provider its open incidents; release what they have parked."
+    help = "End a pause, and for a provider its open incidents; release the parked jobs."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare what is resumed, and why."""
+        """Declare the target and the reason."""
         add_target(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Raise CommandError where nothing holds it, or nothing was named."""
+        """Raise CommandError if the target is not on hold, or if none was named."""
         queue = target_of(options)
         with one_line(), held("resume", options) as facts:
             if queue is not None:

@@ -1,7 +1,7 @@
 """`manage.py retry (--record ID | … | --error-code CODE) [--dry-run] --reason …`.
 
-May import services and the audit. Only what failed is asked for again; the dry run and the retry
-use one selector, so that what is shown is what happens.
+Only failed work is sent to the provider again. The dry run and the retry use the same selection,
+so the retry does exactly what the dry run shows.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ from pipeline.operations.reasons import stated_if_given
 
 
 class Command(BaseCommand):
-    """Retry what failed."""
+    """Retry failed work."""
 
     help = (
-        "Put what failed back in line with new attempts; what succeeded is never asked for again."
-        " Exits 0 only if something was retried, or with --dry-run would be."
+        "Requeue failed work with new attempts; successful work is never sent again."
+        " Exits with 0 only if something was retried, or with --dry-run would be retried."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the contract of `design.md` §11."""
+        """Declare the options."""
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--record", metavar="ID", help="all that failed of a record")
-        what.add_argument("--job", metavar="ID", help="the same, by its job")
-        what.add_argument("--encounter", metavar="ID", help="what failed of one encounter")
+        what.add_argument("--record", metavar="ID", help="all failed work of a record")
+        what.add_argument("--job", metavar="ID", help="the same, by the id of its job")
+        what.add_argument("--encounter", metavar="ID", help="failed work of one encounter")
         what.add_argument("--batch", metavar="ID", help="one batch, or one chunk of Pass 0.5")
         what.add_argument(
             "--error-code",
             metavar="CODE",
             choices=[code.value for code in ErrorCode],
-            help="all that failed with this code, or with it behind MAX_RETRIES_EXCEEDED",
+            help="all work that failed with this code, also if behind MAX_RETRIES_EXCEEDED",
         )
         parser.add_argument(
             "--since", metavar="TIME", help="failed since then: 90m, 2h, 7d, or ISO 8601 in UTC"
         )
         parser.add_argument("--step", choices=Step.values, help="with --error-code: in this pass")
-        parser.add_argument("--dry-run", action="store_true", help="show what would happen")
-        parser.add_argument("--reason", help="why; kept with the job, not in the log")
+        parser.add_argument("--dry-run", action="store_true", help="only show what would happen")
+        parser.add_argument("--reason", help="stored with the job, not in the log")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Raise CommandError where nothing can be retried, or an id names nothing."""
+        """Raise CommandError if nothing can be retried, or if an id is unknown."""
         selection = _selection(options)
         reason = (options["reason"] or "").strip()
         if not reason and not options["dry_run"]:
@@ -100,7 +100,7 @@ def lines(found: Preview) -> list[str]:
         f"  Eligible      {counted(records, 'record')} · {counted(encounters, 'failed encounter')}",
     ]
     if found.is_capped:
-        said.append("  These are the oldest of more; retry again for the rest")
+        said.append("  These are the oldest ones; run the retry again for the rest")
     if found.ineligible:
         why = " · ".join(f"{reason} ({number})" for reason, number in found.reasons.items())
         said.append(f"  Not eligible  {len(found.ineligible)}: {why}")
@@ -124,7 +124,7 @@ _YES_NO = {True: "yes", False: "no", None: "no call was made before"}
 
 
 def _target(selection: Selection) -> tuple[str, str]:
-    """Return what the audit says that it was about."""
+    """Return the kind and the name of the target for the audit."""
     if selection.error_code is not None:
         return "error code", selection.error_code.value
     ids = {name: getattr(selection, name) for name in ("record", "job", "encounter", "batch")}

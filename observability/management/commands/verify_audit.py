@@ -1,6 +1,6 @@
-"""`manage.py verify_audit [--head SEQ:HASH]`: is the audit as it was written?
+"""`manage.py verify_audit [--head SEQ:HASH]`: check that the audit is unchanged.
 
-May import the chain. Prints ids and hashes; no reason, no name.
+Prints ids and hashes; the output contains no reason and no name.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from pipeline.core.labels import counted
 
 
 class Command(BaseCommand):
-    """Walk the chain of the audit."""
+    """Check the hash chain of the audit."""
 
     help = (
-        "Check that no row of the audit was changed, taken out or put in since it was written."
-        " Rows cut off at the end show only against a head that the clock has logged: --head."
+        "Check that no audit row was changed, removed or inserted since it was written."
+        " Rows removed at the end are detected only with --head, a head from the scheduler's log."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the head and the form of the answer."""
+        """Declare the options."""
         parser.add_argument(
             "--head", type=_head, metavar="SEQ:HASH", help="a head of the chain, from the log"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Raise CommandError for the first row that does not fit."""
+        """Raise CommandError for the first row that does not fit the chain."""
         try:
             found = verify(options["head"])
         except BrokenChainError as error:
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         elif found is None:
             self.stdout.write("The audit is empty.")
         else:
-            self.stdout.write(f"The audit is whole: {counted(found.seq, 'event')}, head {found}.")
+            self.stdout.write(f"The audit is intact: {counted(found.seq, 'event')}, head {found}.")
 
 
 def _head(text: str) -> Head:

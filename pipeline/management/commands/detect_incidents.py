@@ -1,6 +1,6 @@
-"""`manage.py detect_incidents`: one look for incidents of the provider, as the clock has it.
+"""`manage.py detect_incidents`: run the detection of incidents once, as the scheduler does.
 
-May import services and models. Shows what is open afterwards; no PHI.
+Prints the open incidents afterwards; the output contains no PHI.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pipeline.operations import services
 
 
 class Command(BaseCommand):
-    """Open, note and close incidents, and let probes go, once."""
+    """Open, update and close incidents, and start their probes, once."""
 
-    help = "Look for outages, throttling, used-up quotas and refused keys once."
+    help = "Detect outages, throttling, used-up quotas and refused keys once."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the form of the answer."""
+        """Declare the options."""
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print what was opened and closed, and a line for each incident that is open."""
+        """Print the number of opened and closed incidents, and one line per open incident."""
         tick = services.incidents_detect()
         still_open = Incident.objects.filter(state=IncidentState.OPEN).order_by("opened_at", "id")
         if options["json"]:

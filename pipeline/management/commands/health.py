@@ -1,6 +1,6 @@
-"""`manage.py health`: what is wrong at this moment; exit code 1 where something is.
+"""`manage.py health`: the current problems; the exit code is 1 if a problem exists.
 
-May import `health.py`. Reads, and changes nothing; names no record.
+The command only reads, and names no record.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pipeline.operations.health import Health, examine
 
 
 class Command(BaseCommand):
-    """Look at clock, workers, and the ages of what waits and runs."""
+    """Check the scheduler, the workers, and the ages of waiting and running work."""
 
-    help = "Say what is wrong: no clock, no workers, work that waits or runs for too long."
+    help = "Report problems: no scheduler, no workers, work that waits or runs for too long."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the form of the answer."""
+        """Declare the options."""
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:

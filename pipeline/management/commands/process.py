@@ -1,7 +1,7 @@
 """`manage.py process FILE…`: submit records and follow them to their end.
 
-May import services, selectors, `following` and `showing`. One file that cannot be submitted is said
-in one line and stops no other. Exits 0 only when every record completed.
+A file that cannot be submitted is reported in one line and does not stop the other files. The
+command exits with 0 only if every record completed.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from pipeline.selectors import Progress
 from pipeline.stages.intake import Submission
 
 INTERRUPTED = 130
-"""The exit code of a command that Ctrl-C ended."""
+"""The exit code after Ctrl-C."""
 
 
 class Command(BaseCommand):
     """Submit files and follow them."""
 
     help = (
-        "Submit records (PDF, TIFF, PNG, JPEG) and follow them until each has ended. Exits 0 only"
-        " when every record completed; with --no-wait, when every file was submitted."
+        "Submit records (PDF, TIFF, PNG, JPEG) and follow them until each has ended. Exits with 0"
+        " only if every record completed; with --no-wait, if every file was submitted."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the contract of `design.md` §11."""
+        """Declare the options."""
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
         parser.add_argument(
             "--patient",
             metavar="REF",
-            help="your reference of the patient whose records these are; default: a new pseudonym",
+            help="your reference of the records' patient; default: a new pseudonym",
         )
         parser.add_argument(
             "--priority",
@@ -65,21 +65,21 @@ class Command(BaseCommand):
         parser.add_argument(
             "--force",
             action="store_true",
-            help="extract anew; today every submission is, since no earlier extraction is reused",
+            help="extract again; today every submission does, because no extraction is reused",
         )
         parser.add_argument(
             "--no-wait",
             action="store_true",
-            help="submit and leave; the records go on by themselves",
+            help="submit and exit; the records are processed in the background",
         )
         parser.add_argument(
             "--json",
             action="store_true",
-            help="print one JSON object a line, in order of the files",
+            help="print one JSON object per line, in the order of the files",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Exit 1 where a file was refused or a record has not completed, 130 after Ctrl-C."""
+        """Exit with 1 if a file was refused or a record did not complete, with 130 after Ctrl-C."""
         _write_anything(sys.stdout, sys.stderr)
         batch_id = record_batch_open() if len(options["files"]) > 1 else None
         found = [
@@ -95,7 +95,7 @@ class Command(BaseCommand):
         try:
             progress = self._follow(names, quiet=options["json"]) if names else {}
         except KeyboardInterrupt:
-            self.stderr.write("Stopped waiting; the records go on in the background.")
+            self.stderr.write("Stopped waiting; the records are processed in the background.")
             for shell_file_id in names:
                 self.stderr.write(f"  manage.py explain {shell_file_id}")
             sys.exit(INTERRUPTED)
@@ -106,7 +106,7 @@ class Command(BaseCommand):
     def _submit(
         self, path: Path, patient: str | None, priority: int, batch_id: UUID | None
     ) -> Result:
-        # A name need not be UTF-8 on disk; the database and the terminal want it so.
+        # A name on disk need not be UTF-8, but the database and the terminal require UTF-8.
         filename = os.fsencode(path.name).decode("utf-8", "replace")
         name = printable(filename) or printable(str(path))
         try:
@@ -123,7 +123,7 @@ class Command(BaseCommand):
             self.stderr.write(f"{name}: {error.message} ({error.code})")
             return Result(name=name, error_code=error.code, refusal=error.message)
         except OSError as error:
-            refusal = error.strerror or "It cannot be read"
+            refusal = error.strerror or "The file cannot be read"
             self.stderr.write(f"{name}: {refusal}")
             return Result(name=name, error_code=ErrorCode.INPUT_INVALID, refusal=refusal)
         return Result(name=name, shell_file_id=received.shell_file_id, batch_id=batch_id)
@@ -147,7 +147,7 @@ class Command(BaseCommand):
 
 
 class _Silent(Lines):
-    """Says only what concerns nobody's record: for `--json`, whose output is for programs."""
+    """Shows only messages about no single record: with `--json`, programs read the output."""
 
     def __init__(self, write: Any) -> None:
         super().__init__(write, {})
@@ -157,11 +157,11 @@ class _Silent(Lines):
 
 
 def _regular(path: Path) -> Path:
-    # A pipe or a device would be waited for without end.
+    # Reading a pipe or a device could wait without end.
     if path.is_dir():
-        raise IsADirectoryError(None, "A folder; name the files in it")
+        raise IsADirectoryError(None, "This is a folder; name the files in it")
     if path.exists() and not path.is_file():
-        raise OSError(None, "Not a regular file")
+        raise OSError(None, "This is not a regular file")
     return path
 
 
@@ -187,7 +187,7 @@ def _priority(text: str) -> int:
 
 
 def _write_anything(*streams: TextIO) -> None:
-    # A terminal that is not UTF-8 shows what it cannot write as an escape instead of failing.
+    # A terminal that is not UTF-8 then shows other characters as escapes instead of failing.
     for stream in streams:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

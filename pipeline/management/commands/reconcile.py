@@ -1,6 +1,6 @@
-"""`manage.py reconcile`: one tick of the reconciler, as the clock has it.
+"""`manage.py reconcile`: run the reconciler once, as the scheduler does.
 
-May import services. Prints counts; no PHI.
+Prints counts only; the output contains no PHI.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pipeline.operations import services
 
 
 class Command(BaseCommand):
-    """Recover, release and wake what is due, once."""
+    """Recover expired leases, release parked jobs, and enqueue missing wake-ups, once."""
 
-    help = "Put jobs of lost workers back in line, and make queues and rows agree, once."
+    help = "Requeue jobs of lost workers, and make Redis queues and database rows agree, once."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the form of the answer."""
+        """Declare the options."""
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print what was done; more than a tick's bounds is left to the next one."""
+        """Print the counts; work beyond the limits of one tick is left to the next tick."""
         tick = services.jobs_reconcile()
         self.stdout.write(json.dumps(asdict(tick)) if options["json"] else tick.said)

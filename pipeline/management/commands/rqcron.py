@@ -1,6 +1,6 @@
-"""`manage.py rqcron`: the clock, in the foreground. Takes the place of django-rq's.
+"""`manage.py rqcron`: the scheduler, in the foreground. Replaces the command of django-rq.
 
-May import the clock. Run one beside the workers; a second one, on another host, stands by.
+Run one scheduler beside the workers. A second one, on another host, waits as a standby.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pipeline.operations.scheduler import Clock, all_duties
 
 
 class Command(BaseCommand):
-    """Run the periodic duties until SIGTERM or Ctrl-C."""
+    """Run the periodic tasks until SIGTERM or Ctrl-C."""
 
-    help = "Run the periodic duties: " + ", ".join(duty.name for duty in all_duties())
+    help = "Run the periodic tasks: " + ", ".join(duty.name for duty in all_duties())
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Return when told to stop; a PostgreSQL that is away is waited for."""
+        """Return after a stop signal; wait while PostgreSQL is unreachable."""
         Clock().run()

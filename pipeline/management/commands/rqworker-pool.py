@@ -1,10 +1,10 @@
-"""`manage.py rqworker-pool`: this host's workers of both kinds. Takes the place of django-rq's.
+"""`manage.py rqworker-pool`: all workers of this host. Replaces the command of django-rq.
 
-WORKER_CONCURRENCY workers take provider steps, later passes first; PAGES_CONCURRENCY workers read
-pages, so that OCR never holds a provider worker.
+WORKER_CONCURRENCY workers run the steps that call the provider, later passes first.
+PAGES_CONCURRENCY workers read pages, so that OCR never occupies a worker for the provider.
 """
 # ruff: noqa: N999
-# The file's name is the command's, and that has a hyphen.
+# The file has the name of the command, which contains a hyphen.
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.workers.pool import WorkerPool, redis_answers
 
 
 class Command(BaseCommand):
-    """Run workers until SIGTERM or Ctrl-C, which drain all; a second one kills."""
+    """Run workers until SIGTERM or Ctrl-C, which drain all; a second signal kills."""
 
     help = "Run this host's workers: WORKER_CONCURRENCY for the provider, PAGES_CONCURRENCY for OCR"
 
@@ -32,13 +32,13 @@ class Command(BaseCommand):
             metavar="QUEUE",
             help=f"run only workers of these queues, in this order: {', '.join(QUEUES)}",
         )
-        parser.add_argument("--workers", type=int, metavar="N", help="how many, with --queues")
-        parser.add_argument("--burst", action="store_true", help="leave when the queues are empty")
+        parser.add_argument("--workers", type=int, metavar="N", help="number of workers")
+        parser.add_argument("--burst", action="store_true", help="exit when the queues are empty")
 
     def handle(
         self, *args: Any, queues: list[str], workers: int | None, burst: bool, **options: Any
     ) -> None:
-        """Raise CommandError for a wrong option and for a Redis that does not answer."""
+        """Raise CommandError for a wrong option, and if Redis does not answer."""
         seats = _seats(known_queues(queues), workers)
         if not redis_answers():
             raise CommandError(REDIS_AWAY)

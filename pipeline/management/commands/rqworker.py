@@ -1,6 +1,6 @@
-"""`manage.py rqworker [QUEUE…]`: one worker, in the foreground. Takes the place of django-rq's.
+"""`manage.py rqworker [QUEUE…]`: one worker, in the foreground. Replaces the command of django-rq.
 
-It has no option for a serializer, a job class or a scheduler: entries are JSON and nothing else.
+The command has no option for a serializer, a job class or a scheduler: entries are always JSON.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ REDIS_AWAY = "Redis does not answer; start it with `manage.py services up`, or s
 class Command(BaseCommand):
     """Run one worker until SIGTERM or Ctrl-C, which let the running step drain."""
 
-    help = "Run one worker on the named queues, later passes first; without names on the provider's"
+    help = "Run one worker on the named queues; without names, on all queues of the provider"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("queues", nargs="*", metavar="QUEUE", help=", ".join(QUEUES))
-        parser.add_argument("--burst", action="store_true", help="leave when the queues are empty")
+        parser.add_argument("--burst", action="store_true", help="exit when the queues are empty")
 
     def handle(self, *args: Any, queues: list[str], burst: bool, **options: Any) -> None:
-        """Raise CommandError for an unknown queue and for a Redis that does not answer."""
+        """Raise CommandError for an unknown queue, and if Redis does not answer."""
         names = known_queues(queues) or PROVIDER_QUEUES
         if not redis_answers():
             raise CommandError(REDIS_AWAY)
@@ -40,7 +40,7 @@ class Command(BaseCommand):
 
 
 def known_queues(names: list[str]) -> tuple[str, ...]:
-    """Give the names as they came; raise CommandError for one that is not a queue."""
+    """Return the names in their order; raise CommandError for a name that is not a queue."""
     for name in names:
         if name not in QUEUES:
             raise CommandError(f"there is no queue {name!r}; the queues are {', '.join(QUEUES)}")

@@ -1,7 +1,7 @@
 """`manage.py services up|down|status`: the embedded PostgreSQL and Valkey.
 
-Needs no database. What DATABASE_URL or REDIS_URL names is somebody else's: it is shown, asked
-whether it answers, and never started or stopped.
+The command needs no database. A server named by DATABASE_URL or REDIS_URL is foreign: the command
+shows whether the server answers, and never starts or stops it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from medproc import addresses, embedded
 
 @dataclass(frozen=True, kw_only=True)
 class _Row:
-    """One server as it is shown."""
+    """One server in the output."""
 
     name: str
     running: bool
     embedded: bool
     pid: int | None
     data: str | None
-    """The folder of its files, where they are ours."""
+    """The folder of the server's files; None for a foreign server."""
 
 
 class Command(BaseCommand):
@@ -38,12 +38,12 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the verb and the form of the answer."""
+        """Declare the action and the options."""
         parser.add_argument("verb", choices=("up", "down", "status"))
         parser.add_argument("--json", action="store_true", help="print one JSON list")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do the verb, show how things stand; `status` exits 1 unless every server runs."""
+        """Run the action and show the servers; `status` exits with 1 unless every server runs."""
         if options["verb"] == "up":
             self.check()
         try:
