@@ -1,4 +1,4 @@
-"""The console's Django application. May import the pipeline; the pipeline never imports it."""
+"""The console's Django application. The console imports the pipeline, never the reverse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.contrib.admin import apps as admin
 
 
 class ObservabilityConfig(AppConfig):
-    """Reads the pipeline's state, explains it, and offers the operator's verbs."""
+    """Shows and explains the state of the pipeline, and offers the operator's actions."""
 
     name = "observability"
     default = True
@@ -15,12 +15,12 @@ class ObservabilityConfig(AppConfig):
     verbose_name = "Observability"
 
     def ready(self) -> None:
-        """Listen to what changes users and groups."""
+        """Connect the signals that audit changes of users and groups."""
         from observability.audit import signals  # noqa: F401 - its receivers connect at import
 
 
 class ConsoleAdminConfig(admin.AdminConfig):
-    """Django's admin with the console's pages in it."""
+    """Django's admin with the console's pages."""
 
     default = False
     default_site = "observability.site.ConsoleSite"

@@ -1,7 +1,6 @@
-"""What no page has to say for itself: a request that no column can hold, a page that took too long.
+"""Answers that are the same on every page: a request with NUL bytes, and a statement timeout.
 
-Imports the guard's time limit. Both are answered in one clear line and leave nothing in the log of
-what was typed.
+Both get one clear line. The log never contains the text of the request.
 """
 
 from __future__ import annotations
@@ -24,27 +23,27 @@ _NUL = "\0"
 
 
 class ClearRefusals:
-    """Refuses NUL bytes with 400, and answers 503 where a statement took too long."""
+    """Refuses NUL bytes with 400, and answers 503 after a statement timeout."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer, unless path, query or a cookie holds what PostgreSQL cannot."""
-        # Cookies too: one may hold the key by which a session is looked for.
+        """Answer, unless path, query or a cookie contains NUL, which PostgreSQL cannot store."""
+        # Cookies too: the session is looked up in the database by a cookie's value.
         if any(_NUL in text for text in _addressed(request)):
             return _nul()
         return self._get_response(request)
 
     def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
-        """Refuse the same in the fields of a form, which the CSRF check has read by now."""
+        """Refuse NUL in the fields of a form, which the CSRF check has parsed by now."""
         if request.method != "POST":
             return None
         fields = request.POST.lists()
         return _nul() if any(_NUL in text for k, each in fields for text in (k, *each)) else None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Say that a page took too long; another error is not ours."""
+        """Answer 503 if a statement took too long; leave every other error to Django."""
         if not (isinstance(error, OperationalError) and isinstance(error.__cause__, QueryCanceled)):
             return None
         route = request.resolver_match.route if request.resolver_match else "?"
@@ -68,5 +67,5 @@ def _nul() -> HttpResponse:
 
 
 def _page(template: str, status: HTTPStatus) -> HttpResponse:
-    # Without the request: nothing of it is shown, and no database is asked who it is.
+    # Rendered without the request, so that the page needs no database to know the user.
     return HttpResponse(loader.render_to_string(template), status=status)

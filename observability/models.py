@@ -1,7 +1,6 @@
-"""The console's own tables: what users did, their bulk operations, and the rights to act.
+"""The console's own tables: the audit, bulk operations, and the permissions for actions.
 
-Imports `rights` and the column builders of the pipeline. An audit row is written once: the
-database refuses to change, delete or truncate it.
+An audit row is written once; the database refuses to change, delete or truncate it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pipeline.models import fields
 
 
 class Console(models.Model):
-    """No table: what the console's rights hang on."""
+    """A model without a table; the console's permissions belong to its content type."""
 
     class Meta:
         managed = False
@@ -26,20 +25,20 @@ class Console(models.Model):
 
 
 class AuditEvent(models.Model):
-    """One verb, or one reading of PHI: who, when, what, why, and what came of it."""
+    """One action or one reading of PHI: who, when, what, why, and with which result."""
 
     id = fields.uuid_pk()
     created_at = models.DateTimeField(db_default=fields.ClockTimestamp(), editable=False)
     actor = models.TextField()
-    """The user's name at that time; `command line: root@host` for a command."""
+    """The user's name at the time of the event; `command line: root@host` for a command."""
     actor_id = models.BigIntegerField(null=True, blank=True)
-    """No foreign key: the row outlives the user."""
+    """Not a foreign key, because the row outlives the user."""
     verb = models.TextField()
     target_kind = models.TextField()
     """record, job, encounter, batch, call, queue, provider, …"""
     target_id = models.TextField(blank=True, default="", db_default="")
     reason = models.TextField(blank=True, default="", db_default="")
-    """As it was typed."""
+    """The reason as typed."""
     result = models.TextField(
         choices=[(each, each) for each in ("done", "refused", "failed")],
         default="done",
@@ -77,13 +76,13 @@ class AuditEvent(models.Model):
 
 
 class AuditLink(models.Model):
-    """An audit event's place in the chain; a trigger makes it when the event is committed."""
+    """An audit event's place in the hash chain; a trigger inserts the link at commit."""
 
     seq = models.BigIntegerField(primary_key=True)
     event_id = models.UUIDField(unique=True)
-    """No foreign key: a link outlives what was taken out."""
+    """Not a foreign key, because a link must outlive a removed event."""
     hash = models.TextField()
-    """sha256 over the link before and the event, in hexadecimal digits."""
+    """sha256 over the previous link and the event, in hexadecimal digits."""
 
     class Meta:
         db_table = "audit_chain"
@@ -100,15 +99,15 @@ class AuditLink(models.Model):
 
 
 class BulkOperation(models.Model):
-    """A bulk operation: its frozen filter, its preview, who asked for it and why."""
+    """A bulk operation: its frozen filter, its preview, its user and its reason."""
 
     id = fields.uuid_pk()
     created_at = fields.created_at()
     token = models.UUIDField(unique=True, editable=False)
-    """Of the form that started it: a second click finds the first one's operation."""
+    """Token of the form that started the operation; a double click finds the same operation."""
     verb = models.TextField()
     selection = models.JSONField()
-    """The filter with its time bound, as the preview had it."""
+    """The filter with the time limit that the preview used."""
     expected = models.JSONField(default=dict, db_default={})
     """The preview's figures: jobs, ineligible by reason, calls, tokens, cost, quota minutes."""
     reason = models.TextField()
@@ -137,7 +136,7 @@ class BulkOperation(models.Model):
 
     @property
     def word(self) -> str:
-        """How it stands, in the words of a status."""
+        """The state as one of the console's status words."""
         if self.finished_at is not None:
             return "cancelled" if self.abort_requested_at else "done"
         return "running" if self.started_at else "waiting"
@@ -155,10 +154,10 @@ class BulkItem(models.Model):
     position = models.IntegerField()
     job_id = models.UUIDField()
     shell_file_id = models.UUIDField()
-    """No foreign keys: the history outlives what is erased."""
+    """Not foreign keys, because the history outlives erased records."""
     step = models.TextField(choices=Step.choices)
     scope = models.JSONField()
-    """Ids of the encounters, batches and chunks that are meant; null where all are."""
+    """Ids of the selected encounters, batches and chunks; null if all are selected."""
     state = models.TextField(
         choices=[(each, each) for each in STATES],
         default=WAITING,
@@ -167,7 +166,7 @@ class BulkItem(models.Model):
     message = models.TextField(blank=True, default="", db_default="")
     """Why the job was skipped, or the type of the error; no PHI."""
     tries = models.SmallIntegerField(default=0, db_default=0)
-    """Ticks in which the database was in its way."""
+    """Ticks in which the database prevented this item."""
     settled_at = fields.optional_time()
     created_at = fields.created_at()
 

@@ -1,7 +1,7 @@
-"""Who may do what in the console: one right for each verb, and the roles that hold them.
+"""The console's permissions, one for each action, and the roles that have them.
 
-Imports nothing of the project. The migrations make the rights and the roles from these tables;
-to see a page, to read PHI and to use each verb are rights of their own.
+The migrations create permissions and roles from these tables. Viewing pages, reading PHI and each
+action are separate permissions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Right(StrEnum):
-    """A permission of the console; its value is the codename."""
+    """A permission of the console; the value is Django's codename."""
 
     VIEW = "view_console"
     READ_PHI = "read_phi"
@@ -52,7 +52,7 @@ RIGHT_NAMES: dict[Right, str] = {
 
 
 class Role(StrEnum):
-    """A role; its value is the name of the group."""
+    """A role; the value is the name of the Django group."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -71,7 +71,7 @@ ROLES: dict[Role, frozenset[Right]] = {
     Role.REVIEWER: frozenset({Right.VIEW, Right.READ_PHI, Right.REVIEW, Right.EXPORT}),
     Role.ADMINISTRATOR: frozenset(Right),
 }  # fmt: skip
-"""The rights of each role; whoever has several roles has the rights of all."""
+"""The permissions of each role; a user with several roles has the permissions of all."""
 
 USER_PERMISSIONS = ("add_user", "change_user", "view_user", "view_group")
-"""Of Django's own, what an administrator needs to give people their roles."""
+"""Django's own permissions that an administrator needs to assign roles."""

@@ -1,7 +1,6 @@
-"""The admin site: Django's own, with the console's pages mounted in it.
+"""The admin site: Django's admin with the console's pages mounted in it.
 
-Imports the console's URLs when they are asked for. Its first page is the overview; the list of
-tables, which the stock admin opens with, is a page beside it.
+The first page is the overview. The list of tables, Django's usual first page, is a separate page.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from observability.permissions import Right
 
 
 class ConsoleSite(AdminSite):
-    """Stock look, stock log-in, stock tables."""
+    """Django's look, log-in and table pages, with the console's pages added."""
 
     site_header = "medproc"
     site_title = "medproc"
@@ -28,7 +27,7 @@ class ConsoleSite(AdminSite):
     enable_nav_sidebar = False
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Return the console's pages, then the tables."""
+        """Return the URLs of the console's pages, then those of the tables."""
         from observability.urls import console_urls
 
         tables = path("tables/", self.admin_view(self.tables), name="tables")
@@ -37,7 +36,7 @@ class ConsoleSite(AdminSite):
     def index(  # type: ignore[override]  # it may send elsewhere
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the overview to whoever may see the console, and the tables to others."""
+        """Show the overview to users who can view the console, and the tables to other users."""
         if request.user.has_perm(Right.VIEW.permission):
             return redirect("admin:overview")
         return self.tables(request, extra_context)
@@ -45,7 +44,7 @@ class ConsoleSite(AdminSite):
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """Change one's own password, and write it down, in one transaction."""
+        """Change the user's own password and audit the change, in one transaction."""
         with transaction.atomic():
             return super().password_change(request, extra_context)
 

@@ -1,6 +1,6 @@
 """The URLs of the console, mounted in the admin through its `admin_view`.
 
-Imports the views. Names are those of the admin's namespace: `admin:overview`, `admin:record`, …
+All names are in the admin's namespace: `admin:overview`, `admin:record`, …
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Mass actions: a frozen filter, a preview, a reason, then a run in the background, item by item.
+"""Bulk operations: a frozen filter, a preview, a reason, then a background run, item by item.
 
-`selections` reads the filter from a URL, `operations` makes and aborts, `running` is the clock's
-duty. What an item does is a verb of `pipeline.operations.services`; the guard is in its UPDATE.
+`filters` reads the filter from a URL, `bulk_operations` starts and aborts, and `bulk_runner` is
+the periodic task that runs the items. Each item is one guarded UPDATE of the pipeline.
 """

@@ -1,7 +1,6 @@
-"""The verbs about many: who may, what a preview looks at, and what is done to each item.
+"""The kinds of bulk operations: permission, preview and effect of each.
 
-Imports the pipeline's services and the filters. A table, so that pages, the clock and the matrix
-of roles read the same.
+One table, so that the pages, the scheduler and the tests of roles use the same facts.
 """
 
 from __future__ import annotations
@@ -19,30 +18,30 @@ from pipeline.operations import services
 from pipeline.operations.preview import Candidate, Preview
 from pipeline.operations.preview.bulk_selection import OPEN_TO
 
-MEANWHILE = "it was retried, cancelled or completed meanwhile"
+MEANWHILE = "the job was retried, cancelled or completed in the meantime"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One verb about many jobs."""
+    """One action on many jobs."""
 
     name: str
     title: str
     right: Right
     effect: str
-    """What will happen, in a sentence."""
+    """A sentence for the confirmation page: the effect of the action."""
     open_to: frozenset[JobStatus] = frozenset()
-    """Statuses of a job whose page offers it; the guard itself is in the UPDATE."""
+    """Job states in which the job's page offers the action; the UPDATE has the real guard."""
     done: str
-    """What became of an item: `put back in line`."""
+    """The result of an item in words, such as `requeued`."""
     makes_calls: bool = True
-    """False where its figures are calls that are no longer made."""
+    """False if the preview's figures are calls that will no longer be made."""
     filters: tuple[str, ...] = ()
-    """Fields of the filter that its preview lets one choose."""
+    """Fields of the filter that the user can choose in the preview."""
     look: Callable[[Mapping[str, str], datetime], tuple[Preview, dict[str, str]]]
-    """From a filter as it is asked to the preview, and the filter as it is kept."""
+    """Return the preview for a requested filter, and the filter in the form to store."""
     settle: Callable[[Candidate, BulkOperation], str]
-    """Do it to one; return why it was left alone, or nothing. Raises UserError likewise."""
+    """Apply the action to one job; return why it was skipped, or "". Raises UserError likewise."""
 
 
 def _of_retry(asked: Mapping[str, str], now: datetime) -> tuple[Preview, dict[str, str]]:
@@ -79,13 +78,13 @@ def _requeue(item: Candidate, of: BulkOperation) -> str:
 
 
 def _release(item: Candidate, of: BulkOperation) -> str:
-    return "" if services.job_release([item.job_id]) else "it is not parked any more"
+    return "" if services.job_release([item.job_id]) else "the job is no longer parked"
 
 
 def _reset(item: Candidate, of: BulkOperation) -> str:
     older_s = float(of.selection["older"])
     done = services.stale_batches_reset(older_s, job_id=item.job_id)
-    return "" if done else "somebody works on it, or has put it back"
+    return "" if done else "a worker processes the job, or it was reset already"
 
 
 KINDS: dict[str, Kind] = {
@@ -95,9 +94,9 @@ KINDS: dict[str, Kind] = {
             name="retry",
             title="Retry what failed",
             right=Right.RETRY,
-            effect="What has succeeded is never asked for again. Passes that follow make calls of"
-            " their own.",
-            done="put back in line",
+            effect="Successful work is never sent to the provider again. The following passes make"
+            " their own calls.",
+            done="requeued",
             look=_of_retry,
             settle=_retry,
         ),
@@ -106,9 +105,9 @@ KINDS: dict[str, Kind] = {
             open_to=OPEN_TO["cancel"],
             title="Cancel",
             right=Right.CANCEL,
-            effect="They ask for nothing more. What is complete stays; what is in flight is kept"
-            " if it succeeds. A cancelled job can be retried.",
-            done="cancelled, or told to end",
+            effect="The jobs make no more calls. Completed work stays; calls in flight are kept if"
+            " they succeed. A cancelled job can be retried.",
+            done="cancelled, or told to stop",
             makes_calls=False,
             filters=("is", "step"),
             look=_of("cancel"),
@@ -119,9 +118,9 @@ KINDS: dict[str, Kind] = {
             open_to=OPEN_TO["requeue"],
             title="Requeue dead jobs",
             right=Right.REQUEUE,
-            effect="The dead jobs go back in line, and their crashes are counted anew. What has"
-            " succeeded is not asked for again.",
-            done="put back in line",
+            effect="The dead jobs go back to the queue, and their crash count starts again from"
+            " zero. Successful work is not sent to the provider again.",
+            done="requeued",
             filters=("step", "error_code"),
             look=_of("requeue"),
             settle=_requeue,
@@ -131,8 +130,8 @@ KINDS: dict[str, Kind] = {
             open_to=OPEN_TO["release"],
             title="Release parked jobs",
             right=Right.RELEASE,
-            effect="They go back in line now, whatever they wait for. An incident or pause that"
-            " still lasts parks them again.",
+            effect="The jobs go back to the queue now, whatever they wait for. An incident or pause"
+            " that is still open parks them again.",
             done="released",
             filters=("step",),
             look=_of("release"),
@@ -142,14 +141,14 @@ KINDS: dict[str, Kind] = {
             name="reset",
             title="Reset stale work",
             right=Right.RESET,
-            effect="Batches and chunks go back to waiting with their attempts as they are, and a"
-            " worker that comes back can write nothing more of them. A lost worker is counted, and"
-            " a job that has lost its third in one pass is dead then. Only where the job's lease"
-            " has run out or the job does not run; a live worker's are left alone, however old.",
-            done="put back",
+            effect="Batches and chunks go back to waiting and keep their attempts. A worker that"
+            " comes back can no longer write to them. Each lost worker is counted; a job that has"
+            " lost its third worker in one pass becomes dead. Only jobs whose lease has expired,"
+            " and jobs that are not running, are reset. A live worker's job is never touched.",
+            done="reset",
             look=_of("reset"),
             settle=_reset,
         ),
     )
 }
-"""By name; the name is the verb of the operation, and of its audit."""
+"""By name; the name is also the audit's name of the action."""

@@ -1,7 +1,6 @@
-"""Make a mass action from its preview, and ask it to stop.
+"""Starting a bulk operation from its preview, and asking it to stop.
 
-Imports the console's models, the audit and the kinds of actions. The token of the form is
-unique, so that a double click starts one action.
+The token of the form is unique, so a double click starts only one operation.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from pipeline.operations.reasons import ReasonError, stated
 from pipeline.transitions import Scope
 
 REASONS_KEPT = 20
-"""Reasons that are kept by themselves; the others are counted together."""
-NOT_SEEN = "it was not in the preview"
-MOVED_ON = "it moved on after the preview"
+"""Number of reasons that are stored separately; all further reasons are counted together."""
+NOT_SEEN = "the job was not in the preview"
+MOVED_ON = "the job changed after the preview"
 
 
 def start(
@@ -40,11 +39,11 @@ def start(
     token: UUID,
     actor: AbstractBaseUser | AnonymousUser,
 ) -> BulkOperation:
-    """Make a mass action of what its preview showed (`seen`) and the filter still finds.
+    """Start a bulk operation for the jobs that were in the preview and still match the filter.
 
-    The clock runs it. A token that its user has used for the same verb gives the operation that it
-    made. Raises UserError without a reason, with another's token, or where nothing of it is
-    eligible; that is written down as refused.
+    The scheduler runs the operation. A token that the same user has used for the same action
+    returns the operation that it started. Raises UserError if the reason is missing, if the token
+    is another form's, or if no job is eligible; the refusal is audited.
     """
     try:
         return _start(kind, asked, stated(reason), token, actor)
@@ -76,7 +75,7 @@ def _start(
     found = narrowed(found, seen.__contains__, NOT_SEEN)
     if not found.eligible:
         raise UserError(
-            f"nothing of what you saw is left to {kind.name}; look again",
+            f"no job of your preview is left to {kind.name}; open the preview again",
             code=UserErrorCode.STATE_CONFLICT,
         )
     with transaction.atomic():
@@ -107,17 +106,17 @@ def _start(
 def _same(
     made: BulkOperation, kind: Kind, actor: AbstractBaseUser | AnonymousUser
 ) -> BulkOperation:
-    """Return what a token has made, to who made it. Raises UserError for another form's token."""
+    """Return the operation of a token to its user. Raises UserError for another form's token."""
     if (made.verb, made.requested_by) != (kind.name, actor.get_username()):
         raise UserError(
-            "this form has started another action already; open the preview anew",
+            "this form has already started another operation; open the preview again",
             code=UserErrorCode.FORM_EXPIRED,
         )
     return made
 
 
 def abort(operation: BulkOperation, actor: AbstractBaseUser | AnonymousUser) -> None:
-    """Ask an action to stop; items that it has not come to are left alone."""
+    """Ask an operation to stop; items that it has not reached are left alone."""
     with transaction.atomic():
         asked = BulkOperation.objects.filter(
             id=operation.id, finished_at=None, abort_requested_at=None
@@ -127,7 +126,7 @@ def abort(operation: BulkOperation, actor: AbstractBaseUser | AnonymousUser) -> 
 
 
 def candidate_of(item: BulkItem) -> Candidate:
-    """Return what an item is about."""
+    """Return the job of an item, with its part."""
     ids: dict[str, Any] = {
         name: None if of is None else tuple(UUID(each) for each in of)
         for name, of in item.scope.items()
@@ -145,7 +144,7 @@ def candidate_of(item: BulkItem) -> Candidate:
 
 
 def _promise(found: Preview, *, moved_on: int) -> dict[str, Any]:
-    """Return what a preview says, as it is kept; the reasons are bounded."""
+    """Return the preview in the form to store; the number of reasons is limited."""
     reasons = found.reasons | ({MOVED_ON: moved_on} if moved_on > 0 else {})
     ordered = sorted(reasons.items(), key=lambda each: -each[1])
     ineligible = dict(ordered[:REASONS_KEPT])
@@ -173,7 +172,7 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[])
 
 
 def _insert(operation: BulkOperation, eligible: Sequence[Candidate]) -> None:
-    """Insert the items; one statement, since ten thousand rows of the ORM take seconds."""
+    """Insert the items in one statement, because the ORM needs seconds for ten thousand rows."""
     with connection.cursor() as cursor:
         cursor.execute(
             _ITEMS,

@@ -1,7 +1,7 @@
-"""Run what was started: a few seconds of items at each tick of the clock, until all have settled.
+"""The periodic task that runs bulk operations, a few seconds of items per tick.
 
-Imports the console's models and the kinds of actions. Each item settles in the
-transaction of what it does, so a clock that is killed goes on where it was.
+Each item's result is written in the transaction of its action. So a scheduler that is killed
+continues where it stopped.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from pipeline.core.redaction import scrubbed
 logger = logging.getLogger(__name__)
 
 SLICE_S = 5.0
-"""Longest that one tick works on items; other duties wait meanwhile."""
+"""Longest time per tick in seconds; other periodic tasks wait meanwhile."""
 READ = 50
-"""Items between two looks whether it was aborted."""
+"""Items between two checks for an abort."""
 TRIES = 5
-"""Ticks in which the database may be in an item's way; then the item has failed."""
+"""Ticks in which the database may prevent an item; after that the item has failed."""
 
 
 def advance(slice_s: float = SLICE_S) -> str:
-    """Go on with every operation that has not finished; say how many items settled.
+    """Continue every unfinished operation; return how many items were settled.
 
-    A duty of the clock, by `settings.CLOCK_DUTIES`.
+    The scheduler runs this as a periodic task (`settings.CLOCK_DUTIES`).
     """
     ends = time.monotonic() + slice_s
     settled = 0
     for operation in BulkOperation.objects.filter(finished_at=None).order_by("created_at", "id"):
         after = -1
         while time.monotonic() < ends and (items := _some(operation, after)):
-            # What stays waiting has its turn at the next tick, and holds up nobody in this one.
+            # An item that stays waiting is tried again at the next tick and delays no other item.
             after = items[-1].position
             settled += sum(_settle(operation, item) for item in items)
     return f"settled {settled}" if settled else ""
 
 
 def _some(operation: BulkOperation, after: int) -> Sequence[BulkItem]:
-    """Return the next waiting items; finish the operation where none waits any more."""
+    """Return the next waiting items; finish the operation if none is left."""
     operation.refresh_from_db()
     waiting = operation.items.filter(state=BulkItem.WAITING)
     if operation.abort_requested_at is not None:
@@ -66,15 +66,15 @@ def _some(operation: BulkOperation, after: int) -> Sequence[BulkItem]:
 
 
 def _settle(operation: BulkOperation, item: BulkItem) -> bool:
-    """Do it to one; False where it has to wait for the database."""
+    """Apply the action to one item; return False if the item must wait for the database."""
     try:
         with transaction.atomic():
             reason = KINDS[operation.verb].settle(candidate_of(item), operation)
             _note(item, BulkItem.SKIPPED if reason else BulkItem.DONE, reason)
     except UserError as error:
-        # The verb's own guard: it does not stand so any more.
+        # The action's own guard: the job's state has changed since the preview.
         _note(item, BulkItem.SKIPPED, error.message)
-    except Exception as error:  # noqa: BLE001 - one item, whatever it meets, holds up no other
+    except Exception as error:  # noqa: BLE001 - one item's error must not stop the other items
         logger.warning("bulk item %s failed: %s", item.id, scrubbed(error))
         if is_away(error) and item.tries + 1 < TRIES:
             BulkItem.objects.filter(id=item.id).update(tries=F("tries") + 1)

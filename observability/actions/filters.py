@@ -1,4 +1,4 @@
-"""A filter in a URL, and the same one as it is kept. Imports the pipeline's Selection and Crowd."""
+"""The filter of a bulk operation: parsed from a URL, and written back in the form to store."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from pipeline.operations.preview.bulk_selection import Crowd
 
 IDS = ("record", "job", "encounter", "batch", "incident")
 SHORTEST_STALE_S = 60.0
-"""A reset of what was touched later would meet workers that have just lost their lease."""
+"""A later limit would reset jobs of workers that have only just lost their lease."""
 LONGEST_STALE_S = 30 * 86_400.0
 
 
 def selection(asked: Mapping[str, str], now: datetime) -> Selection:
-    """Read a selection; `window` counts back from now, and nothing that fails later joins it.
+    """Parse a selection; `window` counts back from now, and later failures never match.
 
-    Raises UserError where it names nothing that can be retried.
+    Raises UserError if the filter names nothing that can be retried.
     """
     try:
         given: dict[str, Any] = {name: UUID(asked[name]) for name in IDS if asked.get(name)}
@@ -36,7 +36,7 @@ def selection(asked: Mapping[str, str], now: datetime) -> Selection:
             given["step"] = Step(step)
         if operation := asked.get("operation"):
             given["jobs"] = failed_again(UUID(operation))
-        # An id names rows that exist; a time would only hide some of them.
+        # An id names existing rows; a time limit could only hide some of them.
         if "error_code" in given:
             given["model"] = asked.get("model") or None
             if asked.get("window") or asked.get("since"):
@@ -50,7 +50,7 @@ def selection(asked: Mapping[str, str], now: datetime) -> Selection:
 
 
 def failed_again(operation_id: UUID) -> tuple[UUID, ...]:
-    """Return the jobs of a mass action that have failed, or that it could do nothing to."""
+    """Return the jobs of a bulk operation that have failed again or were skipped."""
     items = BulkItem.objects.filter(
         operation_id=operation_id, state__in=[BulkItem.DONE, BulkItem.FAILED]
     )
@@ -59,11 +59,11 @@ def failed_again(operation_id: UUID) -> tuple[UUID, ...]:
 
 
 FAILED = frozenset({JobStatus.FAILED, JobStatus.DEAD})
-"""How a job stands that has failed."""
+"""The states of a failed job."""
 
 
 def as_fields(chosen: Selection) -> dict[str, str]:
-    """Return a selection as the fields that `selection` reads, but for an operation's jobs."""
+    """Return a selection as the fields that `selection` parses, without an operation's jobs."""
     names = (*IDS, "error_code", "step", "model")
     found: dict[str, Any] = {name: getattr(chosen, name) for name in names}
     fields = {name: str(value) for name, value in found.items() if value is not None}
@@ -74,9 +74,9 @@ def as_fields(chosen: Selection) -> dict[str, str]:
 
 
 def crowd(verb: str, asked: Mapping[str, str], now: datetime) -> Crowd:
-    """Read which jobs a verb about many is for; `is` is the word of a status.
+    """Parse the jobs of a bulk action; the field `is` holds a status word.
 
-    Raises UserError where it names none.
+    Raises UserError if the filter names no jobs.
     """
     try:
         given: dict[str, Any] = {
@@ -106,7 +106,7 @@ def _age(text: str) -> float:
 
 
 def crowd_fields(chosen: Crowd) -> dict[str, str]:
-    """Return a crowd as the fields that `crowd` reads."""
+    """Return a bulk selection as the fields that `crowd` parses."""
     given = {
         "job": chosen.job,
         "incident": chosen.incident,
@@ -125,7 +125,7 @@ _STATUSES = {
 
 
 def in_words(fields: Mapping[str, str]) -> str:
-    """Say a selection to people: `API_5XX, pass1, since 02:41`."""
+    """Describe a selection for people: `API_5XX, pass1, since 02:41`."""
     said = [f"{name} {fields[name][:8]}" for name in (*IDS, "operation") if name in fields]
     said += [fields[name] for name in ("is", "error_code", "step", "model") if name in fields]
     if "older" in fields:

@@ -1,7 +1,6 @@
-"""The verbs about a queue or a provider: what each will do, who may, and how it is done.
+"""The actions on a queue or a provider: the effect, the permission and the function of each.
 
-Imports the pipeline's services, rights and the audit. A table, so that pages, tests and the matrix
-of roles read the same.
+One table, so that the pages, the tests and the table of roles use the same facts.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from pipeline.operations.reasons import stated
 from pipeline.providers.factory import NAMES
 
 Act = Callable[[str, str, str], str]
-"""From target, reason and user's name to what was done, in words. Raises UserError."""
+"""From target, reason and user name to the result in words. Raises UserError."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verb:
-    """One verb about one thing."""
+    """One action on one target."""
 
     name: str
     title: str
     target_kind: str
     right: Right
     effect: str
-    """What will happen, in a sentence."""
+    """A sentence for the confirmation page: the effect of the action."""
     act: Act
 
 
@@ -70,8 +69,8 @@ VERBS: dict[str, Verb] = {
             title="Pause",
             target_kind="queue",
             right=Right.PAUSE,
-            effect="Nothing of this pass is begun any more, on any host. What runs goes on to its"
-            " end; what waits is parked as workers come to it.",
+            effect="No job of this pass starts any more, on any host. Running jobs continue to"
+            " their end; waiting jobs are parked when a worker reaches them.",
             act=_pause,
         ),
         Verb(
@@ -79,7 +78,7 @@ VERBS: dict[str, Verb] = {
             title="Resume",
             target_kind="queue",
             right=Right.RESUME,
-            effect="The hold on this pass ends, and what it has parked goes back in line.",
+            effect="The hold on this pass ends, and its parked jobs go back to the queue.",
             act=_resume,
         ),
         Verb(
@@ -87,8 +86,9 @@ VERBS: dict[str, Verb] = {
             title="Pause",
             target_kind="provider",
             right=Right.PAUSE,
-            effect="No pass that asks it is begun any more, on any host, and running steps start"
-            " no more calls; calls in flight are kept. What waits is parked as workers come to it.",
+            effect="No pass that calls this provider starts any more, on any host. Running steps"
+            " start no more calls and keep the calls in flight. Waiting jobs are parked when a"
+            " worker reaches them.",
             act=_pause_provider,
         ),
         Verb(
@@ -96,8 +96,9 @@ VERBS: dict[str, Verb] = {
             title="Resume",
             target_kind="provider",
             right=Right.RESUME,
-            effect="Its pauses end, its open incidents are closed, its gate opens, and what they"
-            " have parked goes back in line. If it still fails, an incident opens again.",
+            effect="The provider's pauses end, its open incidents are closed, its rate limiter"
+            " opens, and its parked jobs go back to the queue. If calls still fail, an incident"
+            " opens again.",
             act=_resume_provider,
         ),
     )
@@ -107,7 +108,7 @@ VERBS: dict[str, Verb] = {
 def perform(
     verb: Verb, target: str, *, reason: str, actor: AbstractBaseUser | AnonymousUser
 ) -> str:
-    """Do it and write it down, refusals too; return what was done. Raises UserError."""
+    """Run an action and audit it, refusals too; return the result in words. Raises UserError."""
     with log.deed(
         actor, verb.name, target_kind=verb.target_kind, target_id=target, reason=reason
     ) as facts:
@@ -117,7 +118,7 @@ def perform(
 
 
 def applies(verb: Verb, target: str) -> bool:
-    """Whether the target stands so that the verb does something."""
+    """Return whether the action would change the target's present state."""
     if verb.target_kind == "queue":
         is_paused = Pause.objects.filter(queue=target, ended_at=None).exists()
         return is_paused == (verb.name == "resume")
@@ -130,14 +131,16 @@ def applies(verb: Verb, target: str) -> bool:
 
 
 def target_of(verb: Verb, text: str) -> str:
-    """Return the target as it is kept. Raises UserError where it is none."""
+    """Return the target in the form to store. Raises UserError for an invalid target."""
     try:
         if verb.target_kind == "provider":
             of_provider(text)
             return text
         return Step(text).value
     except ValueError:
-        raise UserError(f"that names no {verb.target_kind}", code=UserErrorCode.NOT_FOUND) from None
+        raise UserError(
+            f"there is no such {verb.target_kind}", code=UserErrorCode.NOT_FOUND
+        ) from None
 
 
 def of_provider(target: str) -> tuple[str, str | None]:
@@ -149,7 +152,7 @@ def of_provider(target: str) -> tuple[str, str | None]:
 
 
 def named(verb: Verb, target: str) -> str:
-    """Say the target to people."""
+    """Describe the target for people."""
     if verb.target_kind == "queue":
         return f"the queue of {PASS_TITLES[Step(target)]}"
     return f"the provider {target.replace(':', ' ')}"

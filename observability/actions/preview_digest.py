@@ -1,7 +1,6 @@
-"""What a preview showed, as its form carries it: a short digest of each job and its part.
+"""The preview in the form's hidden field: a short digest of each job and its part.
 
-Imports values of the pipeline. The filter is asked again when an action is started; what it finds
-beyond the preview is not taken up.
+Starting an operation evaluates the filter again. Jobs that were not in the preview are left out.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from hashlib import sha256
 from pipeline.operations.preview import Candidate
 
 LENGTH = 8
-"""Characters for a job: 48 bits, so that of 10,000 none is taken for another."""
+"""Characters per job: 48 bits, enough that no two of 10,000 jobs have the same digest."""
 
 
 def seen_of(eligible: Iterable[Candidate]) -> str:
-    """Return what was shown as one word; it holds no id."""
+    """Return the digests of a preview as one word, free of ids."""
     return "".join(sorted(map(_digest, eligible)))
 
 
 class Seen:
-    """What somebody has seen of a preview."""
+    """The jobs that the user has seen in a preview."""
 
     def __init__(self, text: str) -> None:
         self._digests = {text[at : at + LENGTH] for at in range(0, len(text), LENGTH)}

@@ -1,4 +1,4 @@
-"""Where a preview was opened from, by its filter or by a path of the console that it was given."""
+"""The page to return to after a preview: from the filter, or from a given console path."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 LONGEST = 2000
 _OF_MEMBERS = {"error_code": "cause", "step": "step", "since": "since", "until": "until"}
-"""Fields of a retry, and what the list of failures calls them."""
+"""Fields of a retry, with the names that the list of failures uses."""
 
 
 def checked(path: str) -> str:
-    """Return a path where it is one of the console, else nothing."""
+    """Return a path if it belongs to the console, else "" (no open redirects)."""
     is_ours = (
         len(path) <= LONGEST
         and path.startswith(reverse("admin:index"))
@@ -23,7 +23,7 @@ def checked(path: str) -> str:
 
 
 def origin(verb: str, fields: Mapping[str, str]) -> str:
-    """Return the page that shows what a filter is about."""
+    """Return the page that shows the subject of a filter."""
     if "operation" in fields:
         return reverse("admin:bulk_operation", args=[fields["operation"]])
     if "incident" in fields:

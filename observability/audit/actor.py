@@ -1,6 +1,6 @@
-"""Who acts in this thread of execution: the user of the request, or whoever runs the command.
+"""The user who acts in this thread: the user of the request, or the user of the command line.
 
-A middleware says it; what has no request of its own, such as a signal of a model, asks here.
+A middleware stores the request's user. Code without a request, such as a model signal, asks here.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _REQUEST: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
 
 
 class ActingUser:
-    """Middleware, after Django's own that names the user: lets `actor` know the request."""
+    """Middleware after Django's authentication: makes the request's user known to `actor`."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer, and forget the request."""
+        """Answer the request, then forget its user."""
         token = _REQUEST.set(request)
         try:
             return self._get_response(request)
@@ -33,7 +33,7 @@ class ActingUser:
 
 
 def actor() -> AbstractBaseUser | AnonymousUser | str:
-    """Return the user of the request, or the command line's."""
+    """Return the user of the request, or the name of the command line's user."""
     request = _REQUEST.get()
     return command_line() if request is None else request.user
 
@@ -41,7 +41,7 @@ def actor() -> AbstractBaseUser | AnonymousUser | str:
 def operator() -> str:
     """Return the system's user and host: `root@host`."""
     try:
-        # Of the process, not of its environment, which says whatever it is told.
+        # From the process, because environment variables can be set to any name.
         name = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         name = str(os.getuid())
@@ -49,5 +49,5 @@ def operator() -> str:
 
 
 def command_line() -> str:
-    """Return the same as the audit has it; no user of the console can have that name."""
+    """Return the audit's name of the command line's user; no console user can have this name."""
     return f"command line: {operator()}"

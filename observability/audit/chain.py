@@ -1,7 +1,7 @@
-"""The chain of the audit: each row's hash holds that of the row before, in the order of commits.
+"""The hash chain of the audit: each row's hash includes the previous hash, in commit order.
 
-Imports the console's models. A trigger of the database makes the links (migration 0008); here they
-are read. A row that was changed, taken out or put in behind the triggers' back does not fit.
+A database trigger inserts the links; this module verifies them. A row that was changed, removed or
+inserted without the triggers breaks the chain.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from django.db import connection, transaction
 from observability.models import AuditLink
 
 READ = 2_000
-"""Links that are held at once."""
+"""Number of links that are kept in memory at once."""
 
-# As in the trigger, and not by a function that both call: who can change a row can change that too.
+# Repeats the trigger's SQL instead of calling a shared function: a person who can change a row
+# could change that function too.
 _LINKS = """
 SELECT c.seq, c.event_id, c.hash, e.id IS NULL, jsonb_build_object(
     'id', e.id,
@@ -38,7 +39,7 @@ ORDER BY e.created_at, e.id LIMIT 1
 
 @dataclass(frozen=True)
 class Head:
-    """A link of the chain, by its number and hash."""
+    """A link of the chain: its number and its hash."""
 
     seq: int
     hash: str
@@ -48,26 +49,26 @@ class Head:
 
 
 class BrokenChainError(Exception):
-    """The first row that does not fit, in words."""
+    """Describes the first row that does not fit the chain."""
 
 
 def head() -> Head | None:
-    """Return the newest link, or None before the first."""
+    """Return the newest link; None if the chain is empty."""
     last = AuditLink.objects.order_by("-seq").first()
     return None if last is None else Head(last.seq, last.hash)
 
 
 def say_head() -> str:
-    """Return the newest link for the log, where nobody who can change the database reaches it.
+    """Return the newest link as a text for the log, out of reach of database users.
 
-    A duty of the clock, by `settings.CLOCK_DUTIES`.
+    The scheduler runs this as a periodic task (`settings.CLOCK_DUTIES`).
     """
     found = head()
     return f"head of the audit {found}" if found else ""
 
 
 def verify(known: Head | None = None) -> Head | None:
-    """Walk the whole chain, past a head that is known from a log; return its newest link.
+    """Verify the whole chain, including a head known from a log; return the newest link.
 
     Raises BrokenChainError.
     """
@@ -79,12 +80,12 @@ def verify(known: Head | None = None) -> Head | None:
         if is_gone:
             raise BrokenChainError(f"event {event_id} (link {seq}) is missing from audit_events")
         if sha256(f"{before} {seq} {text}".encode()).hexdigest() != stored:
-            raise BrokenChainError(f"event {event_id} (link {seq}) is not as it was written")
+            raise BrokenChainError(f"event {event_id} (link {seq}) was changed")
         last = Head(seq, stored)
         if known is not None and known.seq == seq and known.hash != stored:
-            raise BrokenChainError(f"link {seq} is not the head that was logged")
+            raise BrokenChainError(f"link {seq} differs from the head that was logged")
     if known is not None and known.seq > (last.seq if last else 0):
-        raise BrokenChainError(f"link {known.seq}, a head that was logged, is missing")
+        raise BrokenChainError(f"link {known.seq}, which was logged as a head, is missing")
     with connection.cursor() as cursor:
         cursor.execute(_LOOSE)
         if loose := cursor.fetchone():

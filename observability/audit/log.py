@@ -1,7 +1,7 @@
-"""The one way to write down what somebody did, or read of a patient.
+"""The only writer of audit rows: operator actions and readings of PHI.
 
-Imports the console's models. A row is written in the transaction of what it tells of, so that
-neither stands without the other; it holds ids, codes and counts, and the reason as it was typed.
+A row is written in the transaction of its action, so neither exists without the other. A row holds
+ids, codes, counts, and the reason as typed.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from pipeline.core.errors import UserError
 from pipeline.operations.reasons import ReasonError, stated
 
 READ_PHI = "read_phi"
-"""The verb of every reading of document text, page images, prompts and replies."""
+"""The audit's name for every reading of document text, page images, prompts and replies."""
 
 ANONYMOUS = "anonymous"
-"""Who has not logged in."""
+"""The audit's name for a user who is not logged in."""
 BULK_OPERATION = "bulk operation"
-"""What a mass action is called as a target."""
+"""The audit's name for a bulk operation as a target."""
 
 Actor = AbstractBaseUser | AnonymousUser | str
 """A user, or a name such as `command line: root@host`."""
 
 
 class Result(StrEnum):
-    """What came of a verb."""
+    """The result of an action."""
 
     DONE = "done"
     REFUSED = "refused"
@@ -71,9 +71,9 @@ def deed(
     target_id: object = "",
     reason: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Let a verb be done and write it down, in one transaction; write a UserError down as refused.
+    """Run an action and write its audit row, in one transaction; write a UserError as refused.
 
-    Gives the facts of the row, for whoever does the verb to fill in.
+    Yields the facts of the row; the caller fills them in.
     """
     facts: dict[str, Any] = {}
     row: dict[str, Any] = {"target_kind": target_kind, "target_id": target_id}
@@ -94,7 +94,7 @@ def deed(
 
 
 def _storable(reason: str | None) -> str:
-    """Return a reason that can be kept; of another one, which is refused, nothing is."""
+    """Return a reason that can be stored; an invalid reason is refused and not stored at all."""
     try:
         return stated(reason)
     except ReasonError:

@@ -1,7 +1,7 @@
-"""Changes of users, groups and permissions, and who logs in, as rows of the audit.
+"""Audit rows for changes of users, groups and permissions, and for log-ins.
 
-Imports the audit and who acts. By signals, so that the admin, a command and a shell write alike; a
-password is an event without content. What goes round the models (`QuerySet.update`, SQL) does not.
+Signals are used so that the admin, a command and a shell are audited alike. A password change is
+an event without content. `QuerySet.update` and plain SQL send no signals and are not audited.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WATCHED: dict[type[Model], tuple[str, ...]] = {
     User: ("username", "is_active", "is_staff", "is_superuser", "password"),
     Group: ("name",),
 }
-"""What is looked at of a row; who somebody is beside his user name stays out of the audit."""
+"""The audited fields of each model; personal facts other than the user name are excluded."""
 _BEFORE = "_audited_before"
 
 
@@ -45,7 +45,7 @@ def remember(
 @receiver(post_save, sender=User)
 @receiver(post_save, sender=Group)
 def saved(sender: type[Model], instance: Model, *, created: bool, **_: Any) -> None:
-    """Write down what is new or has changed, if anything of it is watched."""
+    """Audit a new row, or a changed row if an audited field has changed."""
     before: Mapping[str, Any] = instance.__dict__.pop(_BEFORE, None) or {}
     if created:
         _write("add", instance, {name: _shown(instance, name) for name in WATCHED[sender]})
@@ -58,7 +58,7 @@ def saved(sender: type[Model], instance: Model, *, created: bool, **_: Any) -> N
 @receiver(post_delete, sender=User)
 @receiver(post_delete, sender=Group)
 def deleted(sender: type[Model], instance: Model, **_: Any) -> None:
-    """Write down what is gone."""
+    """Audit a deletion."""
     _write("delete", instance, {"name": str(instance)})
 
 
@@ -75,7 +75,7 @@ def granted(
     pk_set: set[Any] | None,
     **_: Any,
 ) -> None:
-    """Write down which groups or permissions somebody was given, or is left without."""
+    """Audit the groups or permissions that a user or group gained or lost."""
     if action not in {"post_add", "post_remove", "pre_clear"}:
         return
     if pk_set is None:
@@ -83,7 +83,7 @@ def granted(
         held = getattr(instance, far if reverse else _field(sender))
         pk_set = set(held.values_list("pk", flat=True))
     others = list(model._default_manager.filter(pk__in=pk_set))
-    # Whoever holds it is what the row is about, from whichever end it was said.
+    # The audit row is about the holder, whichever side of the relation was changed.
     for holder, given in (
         [(each, [instance]) for each in others] if reverse else [(instance, others)]
     ):
@@ -95,13 +95,13 @@ def granted(
 
 @receiver(user_logged_in)
 def logged_in(sender: Any, user: Any, **_: Any) -> None:
-    """Write down who came."""
+    """Audit a log-in."""
     log.record(user, "log_in", target_kind="user", target_id=user.pk)
 
 
 @receiver(user_logged_out)
 def logged_out(sender: Any, user: Any, **_: Any) -> None:
-    """Write down who left."""
+    """Audit a log-out."""
     if user is not None:
         log.record(user, "log_out", target_kind="user", target_id=user.pk)
 
@@ -110,7 +110,7 @@ def logged_out(sender: Any, user: Any, **_: Any) -> None:
 def log_in_failed(
     sender: Any, credentials: Mapping[str, Any], request: HttpRequest | None = None, **_: Any
 ) -> None:
-    """Write down whose name was tried; what names nobody may be a password, and is not kept."""
+    """Audit a failed log-in by user name; an unknown name may be a password and is not stored."""
     tried = User.objects.filter(username=credentials.get("username") or "").first()
     if tried is not None:
         log.record(

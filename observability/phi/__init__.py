@@ -1,7 +1,6 @@
-"""What somebody with the right to see PHI reads: pages with their entities, prompts and replies.
+"""The pages that show PHI: record pages with their entities, prompts and replies.
 
-Imports the pipeline's models, reader, storage and stages. Nothing here writes or keeps anything;
-the views that show it write the audit.
+This package writes nothing and caches nothing. The views write the audit row of each reading.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a call was asked and what it answered. PHI.
+"""The prompt and the reply of a call. PHI.
 
-Imports the pipeline's stages and prompts. A prompt is not kept: it is rendered again from the pages
-and compared by its hash, so that nobody takes another prompt for the one that was sent.
+Prompts are not stored: a prompt is rendered again from the pages and compared by its hash, so that
+a different prompt is never shown as the one that was sent.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from pipeline.providers.prompts import PROMPT_VERSION, render_discovery, render_
 from pipeline.stages.pass1.entity_rows import EncounterText
 
 LONGEST_REPLY = 2_000_000
-"""Characters of a reply that are shown."""
+"""Most characters of a reply that are shown."""
 
 
 class Prompt(StrEnum):
-    """How the rendered prompt stands to the one that was sent; the value is what people read."""
+    """How the rendered prompt compares with the sent prompt; people read the value."""
 
-    SAME = "It is the prompt that was sent: rendered again from the pages, its hash is the same."
+    SAME = "This is the prompt that was sent: rendered again from the pages, with the same hash."
     DIFFERS = (
-        "It differs from the prompt that was sent: its hash is another. Pages, plan or settings"
-        " have changed since; what was sent cannot be shown."
+        "This is not the prompt that was sent: its hash does not match. Pages, plan or settings"
+        " have changed since; the prompt that was sent cannot be shown."
     )
     UNCHECKED = (
-        "It is rendered from the pages as they are now. No hash is kept of what this call sent,"
-        " so whether it is the same cannot be said."
+        "This prompt is rendered from the pages as they are now. No hash was stored for this call,"
+        " so it is unknown whether this is the prompt that was sent."
     )
-    OTHER_VERSION = "The prompt's version was another than today's, so it cannot be rendered again."
-    PAGES_GONE = "The pages of this call are not stored any more, so its prompt cannot be rendered."
-    NOT_RENDERED = "Prompts of this pass are not rendered again."
+    OTHER_VERSION = "The prompt's version has changed since; the prompt cannot be rendered again."
+    PAGES_GONE = "The pages of this call are no longer stored, so its prompt cannot be rendered."
+    NOT_RENDERED = "Prompts of this pass cannot be rendered again."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,15 +54,15 @@ class Read:
     prompt: str = field(repr=False)
     state: Prompt
     reply: str | None = field(repr=False)
-    """Set out as JSON where it is JSON; None where none is kept."""
+    """Indented if the reply is JSON; None if no reply is stored."""
     is_json: bool = False
     is_cut: bool = False
     missing: str = ""
-    """Why there is no reply."""
+    """Why no reply is stored."""
 
 
 def read_call(call: ProviderCall) -> Read:
-    """Render the prompt of a call, and read its reply where it is kept."""
+    """Render the prompt of a call, and read its reply if one is stored."""
     payload = ProviderPayload.objects.filter(call_id=call.id).first()
     prompt, state = _prompt(call, payload.prompt_sha256 if payload else "")
     if payload is None:
@@ -80,7 +80,7 @@ def read_call(call: ProviderCall) -> Read:
 
 
 def reply_lines(call_id: UUID) -> list[str] | None:
-    """Return the lines of a reply, set out; None where none is kept."""
+    """Return the lines of an indented reply; None if no reply is stored."""
     payload = ProviderPayload.objects.filter(call_id=call_id).first()
     if payload is None:
         return None
@@ -88,7 +88,7 @@ def reply_lines(call_id: UUID) -> list[str] | None:
 
 
 def set_out(text: str) -> tuple[str, bool]:
-    """Return JSON with one value on a line; anything else as it is."""
+    """Return JSON with one value per line, any other text unchanged; and whether it was JSON."""
     try:
         return json.dumps(json.loads(text), indent=1, ensure_ascii=False), True
     except (ValueError, RecursionError):
@@ -97,8 +97,8 @@ def set_out(text: str) -> tuple[str, bool]:
 
 def _missing(call: ProviderCall) -> str:
     if call.outcome == OUTCOME_OK:
-        return "The reply was pruned: its time (PAYLOAD_RETENTION_DAYS) has passed."
-    return "No reply is kept: the call ended without one, or it was pruned."
+        return "The reply was deleted after its retention time (PAYLOAD_RETENTION_DAYS)."
+    return "No reply is stored: the call ended without one, or the reply was deleted."
 
 
 def _prompt(call: ProviderCall, digest: str) -> tuple[str, Prompt]:
@@ -121,7 +121,7 @@ def _prompt(call: ProviderCall, digest: str) -> tuple[str, Prompt]:
 
 
 def _candidates(call: ProviderCall) -> Iterator[str]:
-    """Yield the prompt under the settings of the record's submission, then under all others."""
+    """Yield the prompt under the settings at submission, then under all other settings."""
     session = call.processing_session
     pages = selectors.page_texts(session.shell_file_id)
     is_pdf, zones = session.processing_mode == "pdf", _zones(session.model_config)
@@ -151,7 +151,7 @@ def _candidates(call: ProviderCall) -> Iterator[str]:
 
 
 class _Uncut(Source):
-    """Shows pages as a prompt names them, and cuts none out of the file."""
+    """A source that names pages as the prompt does, without cutting them out of the file."""
 
     def _cut(self, numbers: Sequence[int]) -> tuple[Attachment, ...]:
         return ()

@@ -1,8 +1,8 @@
-"""How two texts differ, line by line, in work that their length bounds. PHI.
+"""A line-by-line diff of two texts, whose cost depends only on their length. PHI.
 
-Imports the standard library only. A model that goes round in circles repeats its lines, and what
-compares every line with all that are like it takes minutes over two such replies. So texts are cut
-at the lines that each of them has once, and only short pieces are compared in full.
+A model that is stuck in a loop repeats its lines. A common diff compares every line with all equal
+lines and would take minutes for two looping replies. So the texts are cut at lines that occur once
+in each text, and only short pieces are compared in full.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from itertools import zip_longest
 COMPARED_LINES = 3_000
 CONTEXT_LINES = 3
 SHORT = 10_000
-"""Lines of the left piece times lines of the right one that are compared in full."""
+"""Largest product of left and right line counts that is compared in full."""
 CUTS = 8
-"""How often a piece is cut into smaller ones."""
+"""How many times a piece is cut into smaller pieces."""
 
 _Pair = tuple[int, int]
-"""A line of the left text and the line of the right one that is the same."""
+"""A line of the left text and the equal line of the right text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A line of two texts side by side; `kind` is same, changed, or folded."""
+    """One row of the side-by-side view; `kind` is same, changed, or folded."""
 
     kind: str
     left: str | None = field(default=None, repr=False)
@@ -36,16 +36,16 @@ class Line:
 
 
 def difference(left: Sequence[str], right: Sequence[str]) -> list[Line]:
-    """Return both texts line by line; what is alike and far from a change is folded.
+    """Return both texts line by line; equal lines far from a change are folded.
 
-    What repeats itself is shown as changed where the lines about it do not say what belongs
-    together.
+    Repeated lines are shown as changed if the lines around them do not decide which of them
+    correspond.
     """
     shown_left, shown_right = left[:COMPARED_LINES], right[:COMPARED_LINES]
     alike = _alike(shown_left, shown_right, CUTS)
     lines: list[Line] = []
     at, l0, r0 = 0, 0, 0
-    # The pair behind the last line ends the last change.
+    # The extra pair after the last line closes the last change.
     for l1, r1 in [*alike, (len(shown_left), len(shown_right))]:
         if l1 > l0 or r1 > r0:
             lines += _folded(shown_left[at:l0], at_start=at == 0, at_end=False)
@@ -74,7 +74,7 @@ def _folded(alike: Sequence[str], *, at_start: bool, at_end: bool) -> Iterator[L
 
 
 def _alike(left: Sequence[str], right: Sequence[str], cuts: int) -> list[_Pair]:
-    """Pair the lines that both have, in order."""
+    """Pair the lines that both texts have, in order."""
     head = _common(left, right)
     tail = _common(left[head:][::-1], right[head:][::-1])
     l1, r1 = len(left) - tail, len(right) - tail
@@ -109,13 +109,13 @@ def _between(left: Sequence[str], right: Sequence[str], cuts: int) -> list[_Pair
 
 
 def _cuts(left: Sequence[str], right: Sequence[str]) -> list[_Pair]:
-    """Return most of the lines that each text has once, those that stand in the same order."""
+    """Return the pairs of lines that occur once in each text and are in the same order."""
     in_left, in_right = Counter(left), Counter(right)
     where = {text: at for at, text in enumerate(right) if in_right[text] == 1}
     pairs = [
         (at, where[text]) for at, text in enumerate(left) if in_left[text] == 1 and text in where
     ]
-    # The longest run that rises: the ends of the runs so far, and what stands before each pair.
+    # Longest increasing run: the ends of the runs so far, and the predecessor of each pair.
     ends: list[int] = []
     last: list[int] = []
     before: list[int | None] = []

@@ -1,7 +1,7 @@
-"""Where entities stand on a page: its text in marked runs, and boxes on its image. Pure.
+"""The positions of entities on a page, as runs of marked text and as boxes on the image. Pure.
 
-Offsets are 0-based in the page's text, the end exclusive; boxes are fractions (0–1) of the page as
-the reader renders it, origin top left.
+Offsets are 0-based in the page's text, the end is exclusive. Boxes are fractions (0–1) of the page
+as the reader renders it, with the origin at the top left.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Place = tuple[int, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Text that the same entities cover; of none where `numbers` is empty."""
+    """A run of text that the same entities cover; `numbers` is empty if no entity covers it."""
 
     text: str = field(repr=False)
     numbers: tuple[int, ...]
@@ -36,7 +36,7 @@ class Box:
 
 
 def runs(text: str, places: Sequence[Place]) -> list[Run]:
-    """Cut a text where an entity begins or ends; joined, the runs are the text."""
+    """Cut a text where an entity begins or ends; the runs joined are the text."""
     inside = [(n, max(0, start), min(end, len(text))) for n, start, end in places]
     inside = [place for place in inside if place[1] < place[2]]
     edges = sorted({0, len(text), *(edge for _, *both in inside for edge in both)})
@@ -51,7 +51,7 @@ def runs(text: str, places: Sequence[Place]) -> list[Run]:
 
 
 def boxes(words: Sequence[Sequence[float]], places: Sequence[Place]) -> list[Box]:
-    """Return a box for each line of each entity; `words` are as `Page.words` keeps them."""
+    """Return one box for each line of each entity; `words` are as in `Page.words`."""
     found: list[Box] = []
     for number, start, end in places:
         line: Box | None = None
@@ -69,9 +69,10 @@ def boxes(words: Sequence[Sequence[float]], places: Sequence[Place]) -> list[Box
 
 
 def halves(quote: str, before: str, after: str, start: int, end: int) -> tuple[int, int]:
-    """Return where a quote over two pages ends on the first and begins on the second.
+    """Return where a quote over two pages ends on the first and begins on the second page.
 
-    It is kept as both pages' own words, joined by a line break: which break, the pages tell.
+    The quote is stored as the texts of both pages with a line break between them. Only the page
+    texts tell which of its line breaks that is.
     """
     breaks = [at for at, letter in enumerate(quote) if letter == "\n"]
     for at in reversed(breaks):
@@ -82,7 +83,7 @@ def halves(quote: str, before: str, after: str, start: int, end: int) -> tuple[i
 
 
 def _beside(line: Box, word: Box) -> bool:
-    """Whether a word goes on along the line, rather than on another one or in another column."""
+    """Tell whether a word continues the line, instead of beginning a new line or column."""
     height = min(line.y1 - line.y0, word.y1 - word.y0)
     shared = min(line.y1, word.y1) - max(line.y0, word.y0)
     gap = max(word.x0 - line.x1, line.x0 - word.x1)

@@ -1,7 +1,7 @@
-"""The image of a page, made on demand from the stored bytes and kept nowhere. PHI.
+"""The image of a page, rendered on demand from the stored bytes and never cached. PHI.
 
-Imports storage and the reader, whose killable child renders. Two are made at once in a process;
-whoever waits too long is told to come again.
+The reader's child process renders and can be killed. A process renders two images at a time; a
+request that waits too long is asked to try again.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from django.core import signing
 from pipeline.documents import reader, storage
 
 AT_ONCE = 2
-"""Children of a process at the same time; one has up to `Limits.memory_bytes`."""
+"""Children per process at the same time; each uses up to `Limits.memory_bytes`."""
 PATIENCE_S = 20.0
 SMALL_DPI, LARGE_DPI = 100, 200
 SHOWN_FOR_S = 600
-"""How long the image of a page belongs to the reading that its page has written down."""
+"""Seconds for which an image request belongs to the audited reading of its page."""
 
 _room = threading.BoundedSemaphore(AT_ONCE)
 
 
 class BusyError(Exception):
-    """Too many images are being made; try again."""
+    """Too many images are being rendered; try again."""
 
 
 def page_image(storage_key: str, number: int, *, large: bool = False) -> bytes:
@@ -36,7 +36,7 @@ def page_image(storage_key: str, number: int, *, large: bool = False) -> bytes:
     try:
         with storage.local_path(storage_key) as path:
             if not path.exists():
-                # The reader's process would only say that it failed.
+                # Without this check the reader would report an unspecific failure.
                 raise FileNotFoundError
             return reader.render_page(
                 path,
@@ -53,13 +53,13 @@ def page_image(storage_key: str, number: int, *, large: bool = False) -> bytes:
 
 
 def ticket(user_id: str, record_id: UUID, number: int) -> str:
-    """Return what shows that this user's reading of this page has been written down."""
+    """Return a token that proves that this user's reading of this page was audited."""
     said = f"{user_id}.{record_id}.{number}"
     return _signer().sign(said).removeprefix(f"{said}:")
 
 
 def is_written_down(text: str, user_id: str, record_id: UUID, number: int) -> bool:
-    """Whether a ticket is of this user and page, and not too old."""
+    """Return whether a token belongs to this user and page and has not expired."""
     try:
         _signer().unsign(f"{user_id}.{record_id}.{number}:{text}", max_age=SHOWN_FOR_S)
     except signing.BadSignature:

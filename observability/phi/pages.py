@@ -1,6 +1,6 @@
-"""A page of a record with what was found on it. PHI.
+"""A page of a record with the entities found on it. PHI.
 
-Imports the pipeline's models and `marks`. Four statements, whatever the record's size.
+Reading a page takes four statements, whatever the size of the record.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pipeline.documents import reader
 from pipeline.models import AlignmentKind, Entity, Page, PageSource, ShellFile
 
 UNITS = 1000.0
-"""Width of the page in the drawing's own units."""
+"""Width of the page in the units of the drawing."""
 ROOM = 3.0
-"""Around the words of a box, in the same units."""
+"""Space around the words of a box, in the same units."""
 SHOWN_ENTITIES = 500
 
 SOURCES = {
@@ -29,14 +29,14 @@ SOURCES = {
     PageSource.DAMAGED: "damaged",
 }
 WARNINGS = {
-    reader.HIDDEN_TEXT: "It holds text that its image does not show; that was left out.",
-    reader.TEXT_LAYER_REJECTED: "Its text layer was unusable, so it was read from its image.",
-    reader.RENDERED_SMALLER: "It is so large that it was read at a lower resolution.",
+    reader.HIDDEN_TEXT: "The page contains text that its image does not show; it was left out.",
+    reader.TEXT_LAYER_REJECTED: "The text layer was unusable, so the page was read by OCR.",
+    reader.RENDERED_SMALLER: "The page is so large that it was read at a lower resolution.",
     reader.REPAIRED: "The file could be opened only after a repair.",
-    reader.PARTLY_DAMAGED: "A part of it could not be decoded; what is there was read.",
+    reader.PARTLY_DAMAGED: "A part of the page could not be decoded; the rest was read.",
 }
 FLAGS = {
-    "unaligned": "its quote stands nowhere on the page",
+    "unaligned": "its quote is not on the page",
     "relocated": "found on another page than the reply said",
     "low_ocr_confidence": "a number was read with low confidence",
 }
@@ -52,14 +52,14 @@ class Found:
     is_marked: bool
     has_box: bool
     reasons: tuple[str, ...]
-    """Why a person should look at it; empty where nobody need."""
+    """Why a person must check the entity; empty if no check is needed."""
     assertions: tuple[str, ...]
     """negated, historical, …"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rect:
-    """A box in the drawing's units, with a little room around its words."""
+    """A box in the units of the drawing, with space around its words."""
 
     number: int
     x: float
@@ -70,22 +70,22 @@ class Rect:
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """How the page's image stands upright, with boxes in its units."""
+    """The page's image in upright position, with boxes in its units."""
 
     width: float
     height: float
-    """Of the page as displayed."""
+    """Height of the page as displayed."""
     view_width: float
     view_height: float
-    """After the turn."""
+    """Height after the rotation."""
     turn: str
-    """The transform; empty where it stands upright."""
+    """The SVG transform; empty if the page is upright."""
     boxes: Sequence[Rect]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageView:
-    """All that is shown of a page."""
+    """Everything that is shown of a page."""
 
     shell_file: ShellFile
     number: int
@@ -102,11 +102,11 @@ class PageView:
     before: int | None
     after: int | None
     next_review: int | None
-    """The next page with something to review."""
+    """The next page with an entity to review."""
 
     @property
     def review(self) -> frozenset[int]:
-        """The numbers of what a person should look at."""
+        """The numbers of the entities that a person must check."""
         return frozenset(each.number for each in self.found if each.reasons)
 
 
@@ -168,7 +168,7 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
 
 
 def _places(page: Page, entities: Sequence[Entity]) -> list[Place]:
-    """Return where the entities stand on this page; those that stand nowhere are left out."""
+    """Return the positions of the entities on this page; unaligned entities are left out."""
     own = page.page_number
     others = {n for e in entities for n in (e.page_number, e.page_end) if n and n != own}
     texts = {own: page.text}

@@ -1,6 +1,3 @@
-"""Records that come in through the console: bounded while they arrive, taken in once, written down.
-
-Imports the pipeline's services and the audit.
-"""
+"""Uploads through the console: limited while they arrive, submitted once, and audited."""
 
 from __future__ import annotations

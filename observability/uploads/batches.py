@@ -1,6 +1,6 @@
-"""A batch of uploads is its opener's: what he is handed names it, and is worth nothing to others.
+"""Upload batches. A signed token names the batch and is valid only for the user who opened it.
 
-Imports the pipeline's services and the audit. Opening and closing are written down.
+Opening and closing a batch are audited.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ User = AbstractBaseUser | AnonymousUser
 
 
 def open_batch(actor: User) -> UUID:
-    """Begin a batch of uploads."""
+    """Open a batch of uploads."""
     with transaction.atomic():
         batch_id = services.record_batch_open()
         log.record(actor, "open_batch", target_kind=KIND, target_id=batch_id)
@@ -30,7 +30,7 @@ def open_batch(actor: User) -> UUID:
 
 
 def close_batch(batch_id: UUID, actor: User) -> None:
-    """End a batch with the records that it has; closing it twice changes nothing."""
+    """Close a batch with the records that it has; closing it twice changes nothing."""
     with transaction.atomic():
         found = RecordBatch.objects.select_for_update().filter(id=batch_id, submitted_at=None)
         if not found:
@@ -42,23 +42,23 @@ def close_batch(batch_id: UUID, actor: User) -> None:
 
 
 def handed_out(batch_id: UUID, actor: User) -> str:
-    """Return what its opener names the batch by."""
+    """Return the token that names the batch to its opener."""
     return _signer(actor).sign(str(batch_id))
 
 
 def own(handed: str, actor: User) -> UUID:
-    """Return the batch. Raises UserError for one that somebody else has opened, and for none."""
+    """Return the batch of a token. Raises UserError for an invalid or another user's token."""
     try:
         return UUID(_signer(actor).unsign(handed))
     except (BadSignature, ValueError):
         raise UserError(
-            "these files belong to no batch of yours; open the page anew",
+            "these files belong to no batch of yours; open the page again",
             code=UserErrorCode.FORM_EXPIRED,
         ) from None
 
 
 def named(handed: str) -> UUID | None:
-    """Return the batch that is named, whosever it is; None where nothing is."""
+    """Return the batch that a token names, without checking the user; None if it names none."""
     try:
         return UUID(handed.partition(":")[0])
     except ValueError:

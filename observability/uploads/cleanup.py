@@ -1,6 +1,6 @@
-"""What a killed process leaves in the private folder is deleted; a duty of the clock.
+"""The periodic task that deletes files of killed processes from the private folder.
 
-Imports settings. A file goes that nobody has written to for an hour and no reader has locked.
+A file is deleted if it was not written to for an hour and no reader holds a lock on it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ OLD_S = 3600.0
 
 
 def sweep() -> str:
-    """Delete what was left, and say how many files that were."""
+    """Delete the abandoned files; return how many were deleted, in words."""
     before, gone = time.time() - scaled(OLD_S), 0
     for path in Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir():
-        # Another process may be done with it at the same moment.
+        # Another process may delete the file at the same moment.
         with suppress(FileNotFoundError):
             if path.is_file() and path.stat().st_mtime < before and not _is_in_use(path):
                 path.unlink()
                 gone += 1
-    return f"deleted {gone} files that were left while they arrived or were read" if gone else ""
+    return f"deleted {gone} abandoned files of uploads and reads" if gone else ""
 
 
 def _is_in_use(path: Path) -> bool:

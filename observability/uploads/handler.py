@@ -1,8 +1,7 @@
-"""Files of a request, written to the private folder while they arrive.
+"""The upload handler: writes the files of a request to the private folder while they arrive.
 
-Imports settings, rights and the pipeline's errors. Nothing is kept of a file that passes
-MAX_UPLOAD_MB or for which the disk has no room, nor of any file whose sender may not upload: Django
-reads a form before it asks who sent it.
+A file above MAX_UPLOAD_MB, a file without room on the disk, and a file of a user who cannot upload
+are not kept. The check is here because Django reads a form before a view checks the permission.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ from pipeline.core.errors import ErrorCode
 from pipeline.documents.storage import NO_ROOM
 
 LEFT_OUT = "files_left_out"
-"""Attribute of a request: names and codes of the files that were not kept."""
+"""Attribute of the request: names and codes of the files that were not kept."""
 
 
 class RecordUpload(TemporaryFileUploadHandler):
-    """Keeps files of those who may upload, up to the limit each."""
+    """Keeps the files of users who can upload, each up to the limit."""
 
     file: TemporaryUploadedFile
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
-        """Begin a file; stop where its sender may not upload."""
+        """Start a file; stop if the sender cannot upload."""
         user = getattr(self.request, "user", None)
         if user is None or not user.has_perm(Right.UPLOAD.permission):
             raise StopUpload(connection_reset=False)
-        # The parser closes the present file when one is left out; the last one is not ours to lose.
+        # After a skipped file the parser must not close the previous file, which is complete.
         vars(self).pop("file", None)
         with self._room():
             super().new_file(*args, **kwargs)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        """Write a part; leave the file out once it is too large."""
+        """Write a part; skip the file as soon as it is too large."""
         if start + len(raw_data) > settings.MAX_UPLOAD_MB * 1024 * 1024:
             self._leave_out(ErrorCode.INPUT_TOO_LARGE)
             raise SkipFile
@@ -47,7 +46,7 @@ class RecordUpload(TemporaryFileUploadHandler):
             super().receive_data_chunk(raw_data, start)
 
     def file_complete(self, file_size: int) -> UploadedFile[Any] | None:
-        """End a file; the last of it is written only now."""
+        """End a file; this writes the last buffered part."""
         try:
             with self._room():
                 return super().file_complete(file_size)
@@ -56,7 +55,7 @@ class RecordUpload(TemporaryFileUploadHandler):
 
     @contextmanager
     def _room(self) -> Iterator[None]:
-        """Leave the file out where the disk is full."""
+        """Skip the file if the disk is full."""
         try:
             yield
         except OSError as error:
@@ -66,9 +65,9 @@ class RecordUpload(TemporaryFileUploadHandler):
             raise SkipFile from None
 
     def _leave_out(self, code: ErrorCode) -> None:
-        """Delete what has come of the file, and note it."""
+        """Delete the partial file and note the reason."""
         if "file" in vars(self):
-            # It is deleted all the same where what is buffered cannot be written.
+            # The file is deleted even if its buffer cannot be written.
             with suppress(OSError):
                 self.file.close()
         left_out = [*getattr(self.request, LEFT_OUT, ()), (self.file_name or "", code)]

@@ -1,7 +1,6 @@
-"""A file that was uploaded becomes a record, once, however often the same form is sent.
+"""An uploaded file becomes a record, once, however often the same form is sent.
 
-Imports the pipeline's services and the audit. The row of the audit is in the transaction of the
-record.
+The audit row is in the transaction of the record.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """What was filled in beside the files."""
+    """The fields of the form, without the files."""
 
     token: UUID
-    """Of the page that the form is on."""
+    """The token of the page that contains the form."""
     patient: str = field(repr=False)
     priority: int
     batch_id: UUID | None
@@ -45,24 +44,24 @@ class Form:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a file."""
+    """The result of one file."""
 
     name: str = field(repr=False)
     record_id: UUID | None = None
     is_repeated: bool = False
-    """It had been taken in before, from the same form."""
+    """The same form has submitted this file before."""
     code: str = ""
     message: str = ""
-    """Why it was refused, and what to do."""
+    """Why the file was refused, and what to do."""
 
 
 def form_of(posted: Mapping[str, Any], actor: AbstractBaseUser | AnonymousUser) -> Form:
-    """Read the fields. Raises UserError in words for whoever filled them in."""
+    """Parse the fields. Raises UserError with a message for the user."""
     try:
         token = UUID(str(posted.get("token", "")))
     except ValueError:
         raise UserError(
-            "open the upload page anew; its form is not whole", code=UserErrorCode.FORM_EXPIRED
+            "open the upload page again; its form is incomplete", code=UserErrorCode.FORM_EXPIRED
         ) from None
     batch = str(posted.get("batch") or "")
     batch_id = own(batch, actor) if batch else None
@@ -82,7 +81,7 @@ def form_of(posted: Mapping[str, Any], actor: AbstractBaseUser | AnonymousUser) 
         )
     if batch_id and not RecordBatch.objects.filter(id=batch_id, submitted_at=None).exists():
         raise UserError(
-            "the batch of these files is closed; open the upload page anew",
+            "the batch of these files is closed; open the upload page again",
             code=UserErrorCode.FORM_EXPIRED,
         )
     return Form(token=token, patient=patient, priority=priority, batch_id=batch_id)

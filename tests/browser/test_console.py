@@ -176,7 +176,7 @@ def test_a_failed_record_is_retried_by_keyboard_and_watched_to_the_end(
     page.wait_for_url("**/actions/**")
     expect(page.locator("[data-announce]")).to_contain_text("0 of 1 settled")
     advance()
-    expect(page.locator("[data-announce]")).to_contain_text("1 put back in line")
+    expect(page.locator("[data-announce]")).to_contain_text("1 requeued")
     records.run_again(night.broken)
 
     row = page.get_by_role("row").filter(has_text=str(night.broken)[:8])

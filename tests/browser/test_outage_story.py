@@ -191,7 +191,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
         hand.confirm(REASON)
         page.wait_for_url(re.compile("/actions/[0-9a-f]"))
         announced = page.locator("[data-announce]")
-        expect(announced).to_contain_text(f"{RECORDS} put back in line", timeout=PATIENCE_MS)
+        expect(announced).to_contain_text(f"{RECORDS} requeued", timeout=PATIENCE_MS)
         expect(announced).to_have_class(re.compile("is-done"), timeout=PATIENCE_MS)
         jobs = ended(*waiting)
         log = [*earlier, *down.log(), *back.log()]

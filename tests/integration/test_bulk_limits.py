@@ -113,10 +113,10 @@ def test_what_joined_the_filter_after_the_preview_is_not_taken_up_and_is_said(
     page = operator.get(reverse("admin:bulk_operation", args=[operation.id])).content.decode()
     assert operation.expected["jobs"] == 1
     assert operation.expected["ineligible"] == {
-        "it was not in the preview": 1,
-        "it moved on after the preview": 1,
+        "the job was not in the preview": 1,
+        "the job changed after the preview": 1,
     }
-    assert "it was not in the preview <b>1</b>" in page
+    assert "the job was not in the preview <b>1</b>" in page
 
 
 def test_only_the_figures_of_what_is_started_are_kept(operator: Client, settings: Any) -> None:
@@ -137,7 +137,7 @@ def test_only_the_figures_of_what_is_started_are_kept(operator: Client, settings
         shown.input_tokens,
     )
     assert kept["cost_usd"] == str(shown.cost_usd) != "0"
-    assert kept["ineligible"] == {"it was not in the preview": 1}
+    assert kept["ineligible"] == {"the job was not in the preview": 1}
 
 
 def test_the_items_of_an_operation_are_listed_by_what_came_of_them(operator: Client) -> None:

@@ -96,7 +96,7 @@ def test_a_token_of_another_action_or_of_somebody_else_starts_and_shows_nothing(
     other_verb = client.post(reverse("admin:mass_start", args=["cancel"]), form)
 
     for page in (somebody, other_verb):
-        assert "this form has started another action already" in page.context["problem"]
+        assert "this form has already started another operation" in page.context["problem"]
     assert BulkOperation.objects.count() == 1
     assert [each.result for each in deeds()] == ["done", "refused", "refused"]
 
@@ -165,7 +165,7 @@ def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
     ("fields", "said", "status"),
     [
         ({"reason": " "}, "give a reason", HTTPStatus.BAD_REQUEST),
-        ({"seen": ""}, "nothing of what you saw is left", HTTPStatus.OK),
+        ({"seen": ""}, "no job of your preview is left", HTTPStatus.OK),
         ({"record": "00000000-0000-0000-0000-000000000000"}, "", HTTPStatus.BAD_REQUEST),
         ({"record": "none"}, "names nothing that can be retried", HTTPStatus.BAD_REQUEST),
     ],

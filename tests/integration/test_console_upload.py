@@ -163,7 +163,7 @@ def test_files_that_a_script_sends_one_by_one_are_one_batch() -> None:
     [
         ({"priority": "101"}, "a priority is a whole number from -100 to 100"),
         ({"patient": "x" * 201}, "a patient reference has at most 200 characters"),
-        ({"token": "none"}, "open the upload page anew; its form is not whole"),
+        ({"token": "none"}, "open the upload page again; its form is incomplete"),
     ],
 )
 def test_a_field_that_does_not_fit_is_said_and_nothing_is_taken_in(

@@ -55,7 +55,7 @@ class Command(BaseCommand):
             }
             self.stdout.write(json.dumps(found, cls=DjangoJSONEncoder))
             return
-        verb = "would be put back" if options["dry_run"] else "put back"
+        verb = "would be reset" if options["dry_run"] else "reset"
         self.stdout.write(f"{counted(len(rows), 'stale row')} {verb}")
         for row in rows:
             self.stdout.write(f"  {_line(row)}")
