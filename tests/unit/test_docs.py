@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import fields
 from pathlib import Path
 
@@ -14,7 +15,17 @@ from gemini_emulator.faults import FAULTS
 from gemini_emulator.request_log import LogLine
 from medproc.env import PROJECT_ROOT, Environment
 from pipeline.core.errors import ERRORS, ErrorCode
-from pipeline.core.states import JobStatus, ShellFileStatus
+from pipeline.core.states import (
+    JOB_MOVES,
+    WORK_MOVES,
+    IncidentState,
+    JobStatus,
+    PassStatus,
+    RecordBatchStatus,
+    SessionStatus,
+    ShellFileStatus,
+    WorkStatus,
+)
 from pipeline.operations.scheduler import Duty, all_duties
 from tests.support.fault_matrix import MATRIX, Row
 
@@ -27,6 +38,17 @@ COMMANDS = [
 ]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+MERMAID = re.compile(r"^```mermaid\n(.*?)^```", re.MULTILINE | re.DOTALL)
+ARROW = re.compile(r"^ +(\S+) --> (\S+?)(?:: (.+))?$", re.MULTILINE)
+DIAGRAMS: dict[str, Collection[str]] = {
+    "Jobs": JobStatus.values,
+    "Work items": WorkStatus.values,
+    "Incidents": IncidentState.values,
+    "Record batches": RecordBatchStatus.values,
+    "Sessions": SessionStatus.values,
+    "Passes of a session": PassStatus.values,
+    "Bulk operations": {"waiting", "running", "done", "cancelled", "skipped", "failed"},
+}
 CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -120,6 +142,50 @@ def test_states_names_every_status_of_a_job_and_of_a_record() -> None:
     missing = {value for value in (*JobStatus.values, *ShellFileStatus.values) if value not in text}
 
     assert not missing
+
+
+def diagram(heading: str) -> dict[tuple[str, str], list[str]]:
+    """Return the arrows of a state diagram in states.md, each with its functions."""
+    text = (DOCS / "states.md").read_text(encoding="utf-8")
+    section = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return {
+        (start, end): functions.split(", ") if functions else []
+        for block in MERMAID.findall(section)
+        for start, end, functions in ARROW.findall(block)
+        if "[*]" not in (start, end)
+    }
+
+
+@pytest.mark.parametrize(("heading", "moves"), [("Jobs", JOB_MOVES), ("Work items", WORK_MOVES)])
+def test_states_draws_exactly_the_allowed_moves(
+    heading: str, moves: Collection[tuple[str, str]]
+) -> None:
+    drawn = diagram(heading)
+
+    assert set(drawn) == {(str(before), str(after)) for before, after in moves}
+
+
+@pytest.mark.parametrize("heading", DIAGRAMS)
+def test_states_names_the_function_of_every_move(heading: str) -> None:
+    code = "\n".join(
+        path.read_text(encoding="utf-8")
+        for app in ("pipeline", "observability")
+        for path in (PROJECT_ROOT / app).rglob("*.py")
+    )
+
+    drawn = diagram(heading)
+
+    assert drawn
+    for functions in drawn.values():
+        assert functions
+        assert not [name for name in functions if f"def {name}(" not in code]
+
+
+@pytest.mark.parametrize(("heading", "values"), DIAGRAMS.items())
+def test_states_draws_every_value(heading: str, values: Collection[str]) -> None:
+    drawn = diagram(heading)
+
+    assert {state for arrow in drawn for state in arrow} == set(values)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
