@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Run a management command; a database or Redis that is away is said in one line."""
+"""Run a management command; report a missing database or Redis in one line."""
 
 from __future__ import annotations
 

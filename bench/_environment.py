@@ -1,4 +1,4 @@
-"""The environment of a benchmark's processes: servers, files and key of their own."""
+"""The environment of a benchmark's processes: its own servers, files and key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from medproc.env import PROJECT_ROOT
 
 
 def environment_of(places: Places, folder: str) -> dict[str, str]:
-    """Return this process's environment with these servers in it, and files in `folder`."""
+    """Return this process's environment with these servers and with files in `folder`."""
     return {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "medproc.settings",

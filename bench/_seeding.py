@@ -1,7 +1,8 @@
-"""Rows for a console at scale: a quarter of a million records that ran, wait and failed, by SQL.
+"""Seed the console's database by SQL with a quarter of a million finished, waiting and failed
+records.
 
-Imports Django's connection alone. Times, shares and sizes are those of a clinic's archive with a
-bad night at its end; nothing is read from a document, and every id follows from a number.
+Times, shares and sizes are those of a clinic's archive with a bad night at its end. No document is
+read, and every id is derived from a number.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from django.db import connection
 
 RECORD_BATCHES = 20
-"""Four of each of five encounters."""
+"""Four batches in each of five encounters."""
 TABLES = (
     "user_profiles", "shell_files", "ai_processing_sessions", "ai_processing_summary", "job_queue",
     "pass05_progressive_sessions", "pass05_chunk_results", "healthcare_encounters",
@@ -33,7 +34,7 @@ SELECT r, md5('record' || r)::uuid AS id, md5('patient' || r)::uuid AS patient,
 FROM (
   SELECT r,
     now() - CASE
-      -- The last hour ran at the whole quota of 300 calls a minute; 90 days before it did not.
+      -- The last hour used the whole quota of 300 calls a minute; the 90 days before did not.
       WHEN r > ended THEN interval '1 minute' * (1 + r %% 360)
       WHEN r > ended - busy THEN interval '1 hour' * ((ended - r + 0.5) / busy)
       ELSE interval '1 hour' + interval '90 days' * ((ended - busy - r + 0.5) / (ended - busy))
@@ -229,14 +230,14 @@ SELECT md5('item' || r)::uuid, md5('operation' || (1 + r / 85 % 1000))::uuid, r,
 FROM bench_records WHERE status = 'failed'
 """,
 }
-"""What is inserted, by what it is called; in the order of the keys."""
+"""Name of the rows → statement that inserts them, in order."""
 
 
 def seed(batches: int, say: Callable[[str], None]) -> int:
-    """Insert about `batches` batches with everything around them; return how many there are.
+    """Insert about `batches` batches and the rows around them; return the number of batches.
 
-    Needs a superuser and a database that is thrown away: foreign keys and the audit's triggers are
-    off meanwhile, and the indexes are built at the end.
+    Needs a superuser and a throw-away database: foreign keys and the audit's triggers are off
+    during the inserts, and the indexes are built at the end.
     """
     began = time.perf_counter()
     with connection.cursor() as cursor:

@@ -1,8 +1,8 @@
-"""Every page of the console over millions of batches: how long, how large, how many statements.
+"""Every page of the console over millions of batches: duration, size, number of statements.
 
 Run `python bench/console.py [--batches N] [--requests N] [--only TEXT]`. Seeds five million batches
-in 3 to 4 min, then measures for about 4. Starts its own PostgreSQL and Valkey. Exits 1 when a
-page's p95 passes 150 ms (a record of 300 batches: 250 ms and 300 KB).
+in 3 to 4 min on its own PostgreSQL and Valkey, then measures for about 4 min. Exits 1 if the p95 of
+a page exceeds 150 ms (a record of 300 batches: 250 ms and 300 KB).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WARM = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """One page, asked for many times."""
+    """The measurements of one page."""
 
     name: str
     least_ms: float
@@ -44,7 +44,7 @@ class Measured:
 
     @property
     def is_missed(self) -> bool:
-        """Whether a bound is passed."""
+        """Tell whether a bound is exceeded."""
         return self.p95_ms >= self.bound_ms or self.size >= (self.bound_bytes or sys.maxsize)
 
 
@@ -58,7 +58,7 @@ def main() -> int:
             REDIS_URL=places.redis_url,
             MEDPROC_DATA_DIR=folder,
             MEDPROC_PROVIDER="gemini",
-            # The calls and incidents of the seed are of this model; nothing is sent.
+            # The seeded calls and incidents name this model; nothing is sent.
             GEMINI_MODEL="gemini-3.5-flash-lite",
             GEMINI_BASE_URL="http://127.0.0.1:1",
         )
@@ -75,7 +75,7 @@ def main() -> int:
 
 
 def measure(requests: int, only: str) -> int:
-    """Ask for every page and print what came of it; return 1 where a bound is missed."""
+    """Request every page and print its measurements; return 1 if a bound is missed."""
     from django.contrib.auth.models import User
     from django.test import Client
 
@@ -100,7 +100,7 @@ def measure(requests: int, only: str) -> int:
 
 
 def pages(wide: Any) -> list[tuple[str, str]]:
-    """Return the name and URL of everything that is measured."""
+    """Return the name and URL of every measured page."""
     from django.apps import apps
     from django.contrib import admin
     from django.urls import reverse
@@ -212,7 +212,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--batches", type=int, default=BATCHES)
     parser.add_argument("--requests", type=int, default=30)
-    parser.add_argument("--only", default="", help="only pages whose name holds this")
+    parser.add_argument("--only", default="", help="only pages whose name contains this")
     return parser.parse_args()
 
 

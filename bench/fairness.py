@@ -1,8 +1,8 @@
-"""Three records of 3,000 pages run, ten small ones come: making room, against first-come.
+"""Ten small records arrive while three records of 3,000 pages run: preemption against first-come.
 
-Run `python bench/fairness.py`. Claims, ends of steps and give-backs are the real ones, on a
-PostgreSQL of its own; the provider is simulated: its quota is shared by what runs, time is scaled.
-Exits 1 when small records wait more than a quarter of first-come, or large ones 1.2 times.
+Run `python bench/fairness.py`. Claims, ends of steps and preemptions are real, on its own
+PostgreSQL. The provider is simulated: running steps share its quota, and time is scaled. Exits 1 if
+small records wait longer than a quarter of first-come, or large records take more than 1.2 times.
 """
 
 from __future__ import annotations
@@ -35,19 +35,21 @@ WORKERS = 3
 CONCURRENCY = 30
 LATENCY_S = 8.0
 CALLS_PER_S = 125 / 60
-"""A million input tokens a minute at 8,000 a call."""
+"""A million input tokens per minute at 8,000 tokens per call."""
 TICK_S = 0.5
 PASSES = ("pass1", "pass05")
-"""Later ones first."""
+"""Later passes first."""
 CALLS = {2: {"pass05": 60, "pass1": 500}, 0: {"pass05": 1, "pass1": 8}}
-"""Of a record of 3,000 pages, and of one of five with eight encounters."""
+"""Calls of a record of 3,000 pages, and of a record of five pages with eight encounters."""
 LARGE, SMALL = 3, 10
 MAX_SMALL, MAX_LARGE = 0.25, 1.2
 
 
 @dataclass
 class Shop:
-    """What workers share: wake-ups by pass, the quota, and how much of each record is done."""
+    """The shared state of the workers: wake-ups by pass, the quota, and the progress of each
+    record.
+    """
 
     calls: dict[UUID, dict[str, float]]
     wakes: list[tuple[int, int, str]] = field(default_factory=list)
@@ -73,7 +75,7 @@ class Shop:
 
 
 def work(shop: Shop, name: str, scale: float) -> None:
-    """Be one worker, to the end of all records."""
+    """Act as one worker until all records are done."""
     from django.db import connection
 
     from pipeline.core.states import Step
@@ -89,7 +91,7 @@ def work(shop: Shop, name: str, scale: float) -> None:
 
 
 def run(shop: Shop, lease: Lease, scale: float) -> None:
-    """Run a step against the simulated provider, and end it as the product does."""
+    """Run a step against the simulated provider, and end the step like the product."""
     from pipeline.core.states import Step
     from pipeline.execution.preemption import Preemption
     from pipeline.transitions import complete_step, fenced, requeue_interrupted
@@ -124,7 +126,7 @@ def run(shop: Shop, lease: Lease, scale: float) -> None:
 
 
 def a_record(size_class: int) -> UUID:
-    """Insert a record whose pages are read; give the id of its job."""
+    """Insert a record whose pages are read; return the id of its job."""
     from pipeline.core.states import Step
     from tests.support.rows import a_job
 
@@ -133,7 +135,7 @@ def a_record(size_class: int) -> UUID:
 
 
 def measured(name: str, *, by_size: bool, scale: float) -> tuple[float, float]:
-    """Run all records; give the mean seconds of the small and of the large ones."""
+    """Run all records; return the mean seconds of the small and of the large records."""
     sizes = [2] * LARGE + [0] * SMALL
     shop = Shop(calls={})
     sizes_of: dict[UUID, int] = {}
@@ -171,7 +173,9 @@ def measured(name: str, *, by_size: bool, scale: float) -> tuple[float, float]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=float, default=0.02, help="real seconds of a second")
+    parser.add_argument(
+        "--scale", type=float, default=0.02, help="real seconds per simulated second"
+    )
     scale = parser.parse_args(arguments).scale
     os.environ["TIME_SCALE"] = str(scale)
     with throw_away_servers() as places:

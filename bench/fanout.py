@@ -1,7 +1,7 @@
-"""What the fan-out adds to the provider's own latency, beside a thread pool used in rounds.
+"""The overhead of the fan-out over the provider's latency, compared with a thread pool in rounds.
 
-Run `python bench/fanout.py`; 1 min. Calls are real sleeps in real call threads, seeded. Exits 1
-when a bound of `spec.md` A or the design's 5 % is missed.
+Run `python bench/fanout.py`; 1 min. Calls are seeded real sleeps in real call threads. Exits 1 if a
+bound of requirement 12, or the bound of 5 % overhead, is missed.
 """
 
 from __future__ import annotations
@@ -28,20 +28,23 @@ SLOTS = 30
 BACKOFF_S = 0.1
 MEAN_PAGES = 6.5
 SOURCE_S = (14.0, 10.0, 8.0, 7.0, 6.5, 5.5, 5.0, 4.0)
-"""Seconds per encounter of the source's 5-page record: 60 in all, the slowest 14 (point 12)."""
+"""Seconds per encounter of the 5-page record in requirement 12: 60 in all, the slowest 14.
+"""
 
 Encounters = dict[int, list[Item[int, int]]]
 Latency = Callable[[int, int], float]
-"""Seconds of an item's attempt."""
+"""Returns the seconds of an attempt for an item."""
 
 
 class FaultError(Exception):
-    """The call failed, as its script says."""
+    """The call failed, as scripted."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Items by encounter, what each attempt takes, and which items fail on their first."""
+    """Items by encounter, the duration of each attempt, and the items that fail on their first
+    attempt.
+    """
 
     encounters: Encounters
     seconds: dict[tuple[int, int], float]
@@ -61,9 +64,9 @@ class Workload:
 def lognormal(
     *, count: int, mean_s: float, sigma: float, faults: float, by_pages: bool, seed: int
 ) -> Workload:
-    """Make `count` items of 3 to 10 pages, 1 to 12 to an encounter.
+    """Make `count` items of 3 to 10 pages, with 1 to 12 items per encounter.
 
-    `by_pages`: the latency grows with the pages, beside the noise; else it is noise alone.
+    With `by_pages` the latency is proportional to the pages, with noise; without, it is only noise.
     """
     rng = random.Random(seed)
     mu = math.log(mean_s) - sigma**2 / 2
@@ -91,7 +94,7 @@ def again(
 
 
 def fan_out(work: Workload, *, groups: int, calls: int) -> float:
-    """Run it through the engine; return seconds of wall time."""
+    """Run the items through the fan-out; return seconds of wall time."""
     began = time.perf_counter()
     with FanOut(
         work.items, call=work.call, decide=again, limits=Limits(groups=groups, calls=calls)
@@ -103,7 +106,7 @@ def fan_out(work: Workload, *, groups: int, calls: int) -> float:
 
 
 def replay(work: Workload, *, calls: int) -> float:
-    """List-schedule the same order and latencies without any overhead; return seconds."""
+    """List-schedule the same order and latencies without overhead; return seconds."""
     ready = [(-item.size, item.group, item.key, 1) for item in work.items]
     heapq.heapify(ready)
     waiting: list[tuple[float, tuple[float, int, int, int]]] = []
@@ -125,20 +128,21 @@ def replay(work: Workload, *, calls: int) -> float:
 
 
 def rounds(work: Workload, *, calls: int) -> float:
-    """Do it with two thread pools, as the standard library invites to; return seconds.
+    """Run the items with two thread pools of the standard library; return seconds.
 
-    Per encounter a round of all its batches, a wait for all of them, a backoff, and a round of
-    those that failed; encounters in parallel on a pool of their own, or the two would deadlock.
+    Each encounter runs a round of all its batches, waits for all of them and a backoff, and runs a
+    round of the failed batches. Encounters run in parallel on a second pool: a shared pool would
+    deadlock.
     """
     began = time.perf_counter()
-    nobody = threading.Event()
+    never = threading.Event()
     encounters = list(work.encounters.values())
     with ThreadPoolExecutor(calls) as batches, ThreadPoolExecutor(len(encounters)) as outer:
 
         def encounter(todo: list[Item[int, int]]) -> None:
             attempt = 1
             while todo:
-                futures = [batches.submit(work.call, item, attempt, nobody) for item in todo]
+                futures = [batches.submit(work.call, item, attempt, never) for item in todo]
                 failures = [future.exception() for future in futures]
                 todo = [item for item, error in zip(todo, failures, strict=True) if error]
                 attempt += 1
@@ -152,7 +156,9 @@ def rounds(work: Workload, *, calls: int) -> float:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; `bound` is what `ratio` must not pass, or must reach."""
+    """One line of the table; `ratio` must not exceed `bound`, or must reach it
+    (`at_least`).
+    """
 
     name: str
     seconds: float
@@ -163,14 +169,14 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether the bound is kept."""
+        """Tell whether the bound holds."""
         if self.bound is None:
             return True
         return self.ratio >= self.bound if self.at_least else self.ratio <= self.bound
 
 
 def bench_lognormal(runs: int, mean_s: float) -> list[Row]:
-    """300 items at 30 slots against the replay, and the thread pools against us."""
+    """Compare 300 items at 30 slots with the replay, and the thread pools with the fan-out."""
     rows = []
     for name, faults, by_pages in (
         ("300 items", 0.0, False),
@@ -197,7 +203,7 @@ def bench_lognormal(runs: int, mean_s: float) -> list[Row]:
 
 
 def bench_source(scale: float) -> list[Row]:
-    """Run the 5-page record with 8 encounters against its slowest encounter, and at limits of 1."""
+    """Compare the 5-page record with its slowest encounter, and with limits of 1."""
     encounters = {n: [Item(key=n, group=n, size=1)] for n in range(len(SOURCE_S))}
     seconds = {(n, 1): full * scale for n, full in enumerate(SOURCE_S)}
     work = Workload(encounters, seconds, frozenset())
@@ -211,7 +217,7 @@ def bench_source(scale: float) -> list[Row]:
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """Print one line a row."""
+    """Print one line per row."""
     print(f"{'what':<44} {'seconds':>8}  {'against':<9} {'ratio':>6}  {'bound':>7}")
     for row in rows:
         sign = "≥" if row.at_least else "≤"
@@ -224,11 +230,13 @@ def print_table(rows: Sequence[Row]) -> None:
 
 
 def main() -> int:
-    """Run all of it; return 1 when a bound is missed."""
+    """Run all measurements; return 1 if a bound is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3, help="seeds per workload (median shown)")
     parser.add_argument("--mean", type=float, default=0.15, help="mean latency in seconds")
-    parser.add_argument("--scale", type=float, default=0.2, help="of the source's latencies")
+    parser.add_argument(
+        "--scale", type=float, default=0.2, help="factor of the latencies in requirement 12"
+    )
     options = parser.parse_args()
     rows = bench_lognormal(options.runs, options.mean) + bench_source(options.scale)
     print_table(rows)

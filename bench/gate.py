@@ -1,7 +1,7 @@
-"""What the gate costs: server time of a script, and an admission's way beside a PING's.
+"""The cost of the rate limiter: server time per script, and the latency of an ask beside a PING.
 
-Run `python bench/gate.py`; 10 s. It starts servers of its own. Exits 1 when an admission takes the
-server more than 100 µs on average, or its median is more than 150 µs above that of PING.
+Run `python bench/gate.py`; 10 s, on its own servers. Exits 1 if an admission takes more than 100 µs
+of server time on average, or its median latency exceeds that of PING by more than 150 µs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pipeline.ratelimit import Ask, Gate, Go, Outcome, Quota, Tuning
 from pipeline.ratelimit.limiter import gate_client
 
 PING = b"*1\r\n$4\r\nPING\r\n"
-"""As little work as the gate's own wire makes of a command."""
+"""A command with as little client work as the rate limiter's own transport."""
 SERVER_US = 100.0
 BEYOND_PING_US = 150.0
 JOBS = 10
@@ -37,14 +37,14 @@ T = TypeVar("T")
 
 
 def timed(action: Callable[[], T]) -> tuple[float, T]:
-    """Give the microseconds of an action, and what it returns."""
+    """Return the microseconds of an action, and its result."""
     began = time.perf_counter()
     found = action()
     return (time.perf_counter() - began) * 1e6, found
 
 
 def server_us(client: redis.Redis) -> float:
-    """Give the server's mean microseconds per script since its statistics were reset."""
+    """Return the server's mean microseconds per script since its statistics were reset."""
     return float(client.info("commandstats")["cmdstat_evalsha"]["usec_per_call"])
 
 
@@ -60,7 +60,7 @@ class Round:
 
 
 def one_round(client: redis.Redis, gate: Gate, calls: int, number: int) -> Round:
-    """Ask for calls, each ask beside a PING, then report those that were let go."""
+    """Ask for calls, each ask beside a PING, then report the admitted calls."""
     client.config_resetstat()
     connection = client.connection_pool.get_connection()
 
@@ -88,10 +88,10 @@ def one_round(client: redis.Redis, gate: Gate, calls: int, number: int) -> Round
 
 
 def measured(client: redis.Redis, name: str, quota: Quota, calls: int) -> bool:
-    """Measure admissions of one kind; print, and tell whether they hold.
+    """Measure one kind of admission; print the figures, and return whether they hold.
 
-    The server's mean is that of the least disturbed round: a mean counts every time that the
-    machine took the processor away from it.
+    The least disturbed round counts for the server's mean, because a mean includes every time that
+    the machine took the processor away from the server.
     """
     client.flushall()
     gate = Gate("gemini", name, client=client, quota=quota, tuning=Tuning(ramp_first=1000))

@@ -1,8 +1,7 @@
-"""Memory of the processes that work on a 1,000-page text record.
+"""The memory of the processes that work on a 1,000-page text record.
 
-Run `python bench/memory.py [pages]`; 2 min. Starts its own PostgreSQL, Valkey and emulator; the
-record is worked on in a process of its own, as a horse of the pool would. Exits 1 when 200 MB are
-passed.
+Run `python bench/memory.py [pages]`; 2 min, on its own PostgreSQL, Valkey and emulator. The record
+runs in its own process, like a horse of the worker pool. Exits 1 if a process exceeds 200 MB.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from pipeline import jobs, services
 from pipeline.models import Batch, Entity, Job
 from pipeline.providers.factory import warm
 from pipeline.stages.intake import Submission
+from pipeline.workers import run_step
 
 
 def megabytes(field):
@@ -42,10 +42,10 @@ def megabytes(field):
         return next(int(line.split()[1]) // 1024 for line in status if line.startswith(field))
 
 
-warm(settings)
+warm(ProviderConfig.of_settings())
 received = services.record_submit(Submission(path=Path(sys.argv[1])))
 for step in ("pages", "pass05", "pass1"):
-    jobs.run_step(step)
+    run_step.run_step(step)
     print(f"  {step:8} now {megabytes('VmRSS'):4} MB, peak {megabytes('VmHWM'):4} MB")
 job = Job.objects.get(id=received.job_id)
 print(f"  job {job.status}, {Batch.objects.count()} batches, {Entity.objects.count()} entities")
@@ -54,7 +54,7 @@ sys.exit(0 if job.status == "completed" and megabytes("VmHWM") < int(sys.argv[2]
 
 
 def main() -> int:
-    """Work on one record with each provider, print the peaks, and return the exit code."""
+    """Process one record with each provider, print the peaks, and return the exit code."""
     from samples.bulk import make_text_record
 
     pages = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000

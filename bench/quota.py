@@ -1,8 +1,8 @@
-"""How much of a quota is used: three records at once, beside what one would do without a gate.
+"""The used share of a quota: three concurrent records, with the rate limiter and without it.
 
-Run `python bench/quota.py`; 6 min, a minute of the quota lasting 20 s; `--window 60` is the real
-one, 15 min. Real Pass 1 steps in processes of their own, real google-genai client, the emulator,
-which counts tokens as our estimate does. Exits 1 where a bound is missed.
+Run `python bench/quota.py`; 6 min with a quota minute of 20 s. `--window 60` uses the real minute,
+15 min. Real Pass 1 steps run in their own processes, with the real google-genai client and the
+emulator, which counts tokens like our estimate. Exits 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -38,18 +38,19 @@ SLOTS = 30
 GOODPUT = 0.97
 UNEVEN = 0.15
 WARM_UP = 1
-"""Windows before the measured ones: an empty Redis takes the last one as spent."""
+"""Windows before the measured windows: an empty Redis counts the last window as spent."""
 LATENCY = 0.06
-"""Median of a call in windows, 3.6 s of a minute, with σ 0.5: 20 of 90 calls are in flight."""
+"""Median latency in windows, 3.6 s of a minute, with σ 0.5: 20 of 90 calls are in flight.
+"""
 SUPPLY = 1.4
-"""Work in windows of the quota beyond those that are measured, so that no job runs dry."""
+"""Windows of work beyond the measured windows, so that no job runs out of work."""
 OVERHEAD = 360
-"""Input tokens of a prompt beside its pages."""
+"""Input tokens of a prompt in addition to its pages."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A quota of a minute, and the calls that it is met with."""
+    """A quota per minute, and the size of its calls."""
 
     name: str
     rpm: int = 0
@@ -57,7 +58,9 @@ class Kind:
     call_tokens: int
 
     def scaled(self, window_s: float) -> Kind:
-        """Return it for a window that stands for a minute: as many calls, with fewer tokens."""
+        """Return the kind for a window that represents a minute: as many calls, with fewer
+        tokens.
+        """
         part = window_s / 60
         return Kind(
             name=self.name,
@@ -68,7 +71,7 @@ class Kind:
 
     @property
     def calls(self) -> float:
-        """Calls that fit the quota of a window."""
+        """Calls per window that fit the quota."""
         return self.rpm or self.tpm / self.call_tokens
 
 
@@ -80,21 +83,21 @@ KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What one way of calling made of its quota, after the warm-up."""
+    """The results of one way of calling, after the warm-up."""
 
     goodput: float
-    """Part of the quota."""
+    """Used share of the quota."""
     limited: int
-    """429s."""
+    """Number of 429s."""
     limited_before: int
     shares: Mapping[str, float]
-    """By job; 1 is what each would have of equal ones."""
+    """By job; 1 is an equal share."""
     longest_wait_s: float
-    """Between two starts of one job."""
+    """Seconds between two starts of one job."""
 
     @property
     def uneven(self) -> float:
-        """How far the share of any job is from an equal one."""
+        """The largest deviation of a job's share from an equal share."""
         return max(abs(share - 1) for share in self.shares.values())
 
 
@@ -102,9 +105,9 @@ def main() -> int:
     """Run each kind, print its figures, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--window", type=float, default=20.0, help="seconds of a quota's minute")
-    parser.add_argument("--windows", type=int, default=5, help="that are measured")
+    parser.add_argument("--windows", type=int, default=5, help="measured windows")
     parser.add_argument("--only", choices=[*KINDS])
-    parser.add_argument("--busy", type=int, default=JOBS, help="processes that have work")
+    parser.add_argument("--busy", type=int, default=JOBS, help="processes with work")
     parser.add_argument("--call", choices=[*ALONE], help=argparse.SUPPRESS)
     parser.add_argument("--job", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -118,13 +121,13 @@ def main() -> int:
         f" {options.windows} windows of {options.window:.0f} s after {WARM_UP}",
         flush=True,
     )
-    # Django knows one database for the life of a process, and each kind has a new one.
+    # Django uses one database for the life of a process, and each kind has its own database.
     own = [sys.executable, __file__, *sys.argv[1:], "--only"]
     return max(subprocess.run([*own, name], check=False).returncode for name in KINDS)
 
 
 def measured(kind: Kind, options: argparse.Namespace) -> int:
-    """Meet a quota in each way at the same time, each before an emulator of its own."""
+    """Use a quota in each way at the same time, each way on its own emulator."""
     with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
         environment = {
             **environment_of(places, folder),
@@ -193,7 +196,7 @@ def _logs(
 
 
 def _named(lines: Sequence[LogLine], job_of: Mapping[str, str]) -> list[LogLine]:
-    """Put the job in front of the item's token, where the other ways have it from the start."""
+    """Prefix the item's token with its job; the other ways use this form from the start."""
     return [
         replace(line, item_token=job_of[line.item_token] + line.item_token)
         for line in lines
@@ -227,7 +230,7 @@ def _process(name: str, job: int, environment: Mapping[str, str], url: str) -> I
 
 
 def _wait(emulators: Mapping[str, Emulator], options: argparse.Namespace) -> None:
-    """Wait until each way has done its windows, and its last calls are in the log."""
+    """Wait until each way has run its windows, and its last calls are in the log."""
     ends_at = time.time() + 120
     while True:
         begun = [
@@ -239,7 +242,7 @@ def _wait(emulators: Mapping[str, Emulator], options: argparse.Namespace) -> Non
         if time.time() > ends_at:
             raise RuntimeError("a process has not begun to call")
         time.sleep(0.5)
-    # Some seconds more: the first call of the last process is what the windows are counted from.
+    # Some seconds more: the windows count from the first call of the last process.
     time.sleep((WARM_UP + options.windows + 0.4) * options.window + 5)
 
 
@@ -276,7 +279,9 @@ def _figures(lines: Sequence[LogLine], kind: Kind, options: argparse.Namespace) 
 
 
 def prepare(calls: int) -> None:
-    """Make the tables, and three records of so many pages, a call each, as Pass 0.5 leaves them."""
+    """Create the tables and three records of so many pages, one call per page, as Pass 0.5 leaves
+    them.
+    """
     import django
 
     django.setup()
@@ -348,28 +353,28 @@ def _record(job: int, pages: int) -> None:
 
 
 def _text(draw: random.Random) -> str:
-    """Return a page of a fifth more or less than what a call shall have, in tokens."""
+    """Return a page whose tokens differ from the wanted tokens per call by at most a fifth."""
     tokens = int(os.environ["BENCH_CALL_TOKENS"]) - OVERHEAD
     line = "Medications: lisinopril 20 mg by mouth daily, no change.\n"
     return line * round(4 * tokens * draw.uniform(0.8, 1.2) / len(line))
 
 
 def with_gate(job: int) -> None:
-    """Work on one record as a worker does."""
+    """Work on one record like a worker."""
     import django
 
     django.setup()
-    from django.conf import settings
 
+    from pipeline.providers.config import ProviderConfig
     from pipeline.providers.factory import warm
     from pipeline.workers import run_step
 
-    warm(settings)
+    warm(ProviderConfig.of_settings())
     run_step.run_step("pass1")
 
 
 def third_each(job: int) -> None:
-    """Keep to a third of the quota by a token bucket of one's own, and repeat what is limited."""
+    """Use a third of the quota by a private token bucket, and repeat limited calls."""
     rate = float(os.environ["BENCH_THIRD"])
     lock, due = threading.Lock(), [time.monotonic()]
 
@@ -383,25 +388,25 @@ def third_each(job: int) -> None:
 
 
 def retry_only(job: int) -> None:
-    """Call as fast as the threads do, and repeat what is limited."""
+    """Call as fast as the threads can, and repeat limited calls."""
     _call_on(job, lambda: None)
 
 
 def _call_on(job: int, wait: Callable[[], None]) -> None:
-    """Make calls without end in as many threads as a step has."""
+    """Make calls without end, in as many threads as a step has."""
     import django
 
     django.setup()
-    from django.conf import settings
 
     from pipeline.core.errors import CallError
     from pipeline.core.types import PageSlice
     from pipeline.providers.base import Request
+    from pipeline.providers.config import ProviderConfig
     from pipeline.providers.factory import provider_for
     from pipeline.providers.prompts import estimate_tokens, render_entities
     from pipeline.providers.schemas import EntityReply
 
-    provider = provider_for(settings)
+    provider = provider_for(ProviderConfig.of_settings())
     broken: queue.Queue[BaseException] = queue.Queue()
 
     def request(draw: random.Random) -> Any:
@@ -429,7 +434,8 @@ def _call_on(job: int, wait: Callable[[], None]) -> None:
                         provider.generate(asked)
                         break
                     except CallError as error:
-                        # As the clients' own retries: 1, 2, 4 … 60 s with jitter; and the hint.
+                        # Like the retries of common clients: 1, 2, 4 … 60 s with jitter, and at
+                        # least the hint.
                         backoff = min(2.0**failed, 60.0) * draw.uniform(1.0, 1.5)
                         failed += 1
                         time.sleep(max(backoff, error.details.retry_after_s or 0.0))
@@ -448,7 +454,7 @@ ALONE: dict[str, Callable[[int], None]] = {
     "third": third_each,
     "retry": retry_only,
 }
-"""What is run in a process of its own."""
+"""Functions that run in their own process."""
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""What a whole Pass 1 step adds to the provider's latency: real rows, real HTTP, real client.
+"""The overhead of a whole Pass 1 step over the provider's latency: real rows, real HTTP, real
+client.
 
-Run `python bench/step.py`; 1.5 min. Starts its own PostgreSQL, Valkey and emulator. Exits 1 when a
-bound of `spec.md` A 12 or of the design's 5 % is missed.
+Run `python bench/step.py`; 1.5 min, on its own PostgreSQL, Valkey and emulator. Exits 1 if a bound
+of requirement 12, or the bound of 5 % overhead, is missed.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from medproc.embedded import throw_away_servers
 from medproc.env import PROJECT_ROOT
 
 SOURCE_S = (14.0, 10.0, 8.0, 7.0, 6.5, 5.5, 5.0, 4.0)
-"""Seconds per encounter of the source's 5-page record: 60 in all, the slowest 14 (point 12)."""
+"""Seconds per encounter of the 5-page record in requirement 12: 60 in all, the slowest 14.
+"""
 SCALE = 0.4
-"""The slowest call then takes 5.6 s: long enough for the start of a step to be a small part."""
+"""The slowest call takes 5.6 s: long enough that the start of a step is a small part."""
 BATCHES = 300
 SLOTS = 30
 
@@ -40,7 +42,7 @@ def main() -> int:
             MEDPROC_DATA_DIR=folder,
             MEDPROC_PROVIDER="gemini",
             GEMINI_BASE_URL="http://127.0.0.1:1",
-            # The gate is in the way of every call, and its quota in none's.
+            # The rate limiter handles every call, but its quota delays none.
             GEMINI_RPM="1000000",
             GEMINI_TPM="1000000000",
         )
@@ -54,7 +56,9 @@ def main() -> int:
 
 
 def eight_encounters() -> int:
-    """The source's record at the default limits, and one call at a time."""
+    """Measure the record of requirement 12 at the default limits, and with one call at a
+    time.
+    """
     from pipeline.models import Entity
 
     path = PROJECT_ROOT / "samples" / "lab_5p_8enc.pdf"
@@ -83,7 +87,9 @@ def eight_encounters() -> int:
 
 
 def three_hundred_batches() -> int:
-    """300 encounters of one batch, lognormal latencies, against a replay without overhead."""
+    """Compare 300 encounters of one batch, lognormal latencies, with a replay without
+    overhead.
+    """
     from samples.bulk import make_text_record
 
     with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
@@ -130,7 +136,9 @@ def _discovered(path: Path) -> Any:
 
 
 def _by_encounter(record: Any, *, repeat: bool = False) -> dict[str, float]:
-    """Give each encounter's batch a latency, by the page and offset at which it begins."""
+    """Return a latency for each encounter's batch, by the page and offset at which the batch
+    begins.
+    """
     from pipeline import selectors
     from pipeline.models import Encounter
 
@@ -163,13 +171,13 @@ def _limits(calls: int, encounters: int) -> Iterator[None]:
 
 
 def _timed_pass1() -> float:
-    from django.conf import settings
 
+    from pipeline.providers.config import ProviderConfig
     from pipeline.providers.factory import warm
     from pipeline.workers import run_step
 
-    # As a worker's parent does before it forks.
-    warm(settings)
+    # Like the parent of a worker before the fork.
+    warm(ProviderConfig.of_settings())
     began = time.perf_counter()
     run_step.run_step("pass1")
     return time.perf_counter() - began

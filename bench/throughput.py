@@ -1,8 +1,8 @@
-"""What the gate costs in throughput: calls through the fan-out with the gate, and without it.
+"""The cost of the rate limiter in throughput: calls through the fan-out with it and without it.
 
-Run `python bench/throughput.py`; 2 min. Real google-genai client, the emulator, an unlimited
-quota, interleaved rounds in one process. Exits 1 where the gate costs 5 % or more of the calls of
-0.2 s; beside it, what it costs where nothing but the processor holds the calls back.
+Run `python bench/throughput.py`; 2 min. Real google-genai client, the emulator, an unlimited quota,
+interleaved rounds in one process. Exits 1 if the rate limiter costs 5 % or more of the calls of 0.2
+s. A second line shows the cost if only the processor limits the calls.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def request() -> Request:
 
 
 class Step:
-    """One step, joined with the gate as the owner of a real one is."""
+    """One step with the rate limiter, connected like in the step executor."""
 
     def __init__(self, provider: GeminiProvider, gate: Gate | None) -> None:
         self._provider = provider
@@ -61,7 +61,7 @@ class Step:
         self._tickets: dict[int, Ticket] = {}
 
     def call(self, item: Item[int, int], attempt: int, cancel: threading.Event) -> int:
-        """Make one call; in a call thread."""
+        """Make one call; runs in a call thread."""
         asked = request()
         gate = self._gate
         if gate is not None:
@@ -69,7 +69,7 @@ class Step:
         return self._provider.generate(asked).details.input_tokens
 
     def admit(self, item: Item[int, int], now: float) -> float | None:
-        """Ask for the head of the line."""
+        """Ask for the start of an item."""
         if self._gate is None:
             return None
         answer = self._gate.admit(
@@ -83,11 +83,11 @@ class Step:
     def decide(
         self, item: Item[int, int], attempt: int, error: BaseException, now: float
     ) -> Decision[int, int]:
-        """Fail: nothing may fail here."""
+        """Fail: no call may fail in this benchmark."""
         return Fail()
 
     def per_second(self, calls: int) -> float:
-        """Make so many calls; return how many ended in a second."""
+        """Make this number of calls; return the calls per second."""
         began, done = time.perf_counter(), 0
         with FanOut(
             [Item(key=key, group=key, size=700) for key in range(calls)],
@@ -108,7 +108,7 @@ class Step:
 
 
 def compared(name: str, on: Step, off: Step, calls: int, rounds: int) -> float:
-    """Run rounds of both, one after the other; print and return the ratio of their medians."""
+    """Run alternating rounds of both; print and return the ratio of their medians."""
     speeds: dict[str, list[float]] = {"on": [], "off": []}
     for number in range(rounds + 1):
         order = [("on", on), ("off", off)]
@@ -129,9 +129,9 @@ def compared(name: str, on: Step, off: Step, calls: int, rounds: int) -> float:
 def main() -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=600, help="of a round")
+    parser.add_argument("--calls", type=int, default=600, help="calls per round")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--latency", type=float, default=0.2, help="seconds of a call")
+    parser.add_argument("--latency", type=float, default=0.2, help="seconds per call")
     options = parser.parse_args()
     ratios = []
     print(f"{SLOTS} calls at once, per second        gate on      off   ratio")

@@ -1,7 +1,7 @@
-"""What to say when PostgreSQL or Redis is away. Imports Django's settings and `embedded`.
+"""The message for a command or page when PostgreSQL or Redis is away.
 
-Gives one line without addresses' passwords, or None where the server is there and the error is
-another one, which nobody should hide.
+The message is one line without the password of an address. It is None if the server is running:
+then the error has another cause, which must not be hidden.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _START = "start it with `manage.py services up`"
 
 
 def explain(error: OperationalError | redis.ConnectionError | redis.TimeoutError) -> str | None:
-    """Say in one line which server is missing and what to do."""
+    """Return one line that names the missing server and the remedy, or None."""
     if isinstance(error, OperationalError):
         return _explain_postgres(error)
     if settings.EMBEDDED_VALKEY:

@@ -1,7 +1,4 @@
-"""URLs of servers turned into the settings of Django and django-rq.
-
-Imports Django and redis-py, nothing of the project but the Redis retry policy.
-"""
+"""Turn the URLs of servers into the settings of Django and django-rq."""
 
 from __future__ import annotations
 
@@ -17,7 +14,9 @@ REDIS_CONNECT_TIMEOUT_S = 2.0
 
 
 def database_settings(url: str) -> dict[str, Any]:
-    """Give the DATABASES entry of a postgresql:// URL; its query becomes OPTIONS, but for host."""
+    """Return the DATABASES entry of a postgresql:// URL. Its query, except host, becomes
+    OPTIONS.
+    """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
     host = options.pop("host", "") or unquote(parts.hostname or "")
@@ -35,13 +34,15 @@ def database_settings(url: str) -> dict[str, Any]:
 
 
 def redis_retry() -> Retry:
-    """Give the policy that cures a stale socket; redis-py has none by default."""
+    """Return the retry policy that replaces a stale socket; redis-py has none by default."""
     return Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), REDIS_RETRIES)
 
 
 def redis_kwargs(url: str) -> dict[str, Any]:
-    """Give the keyword arguments of `redis.Redis` for a redis://, rediss:// or unix:// URL."""
-    # redis-py leaves this function without annotations.
+    """Return the keyword arguments of `redis.Redis` for a redis://, rediss:// or unix://
+    URL.
+    """
+    # redis-py has no annotations on this function.
     found: dict[str, Any] = dict(parse_url(url))  # type: ignore[no-untyped-call]
     found.pop("connection_class", None)
     path = found.pop("path", None)
@@ -58,10 +59,10 @@ def redis_kwargs(url: str) -> dict[str, Any]:
 
 
 def queue_settings(url: str) -> dict[str, Any]:
-    """Give the RQ_QUEUES entry of a Redis URL.
+    """Return the RQ_QUEUES entry of a Redis URL.
 
-    django-rq passes keyword arguments, and with them the retry policy, only beside HOST; for a
-    unix socket the host and port are placeholders that redis-py does not read.
+    django-rq passes keyword arguments, and with them the retry policy, only beside HOST. For a unix
+    socket, host and port are placeholders that redis-py ignores.
     """
     kwargs = redis_kwargs(url)
     return {

@@ -1,7 +1,7 @@
-"""System checks of the environment and the queues. Imports Django and `env.py`'s findings.
+"""System checks of the environment and the queues.
 
-Each wrong variable is one error with the id `medproc.E0xx` that `env.py` gives it and a hint;
-E101 refuses a queue that would unpickle what it reads.
+Each wrong variable is one error with the id `medproc.E0xx` and a hint, both from `env.py`. E101
+refuses a queue that would unpickle its entries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rq.serializers import JSONSerializer, resolve_serializer
 
 @register("environment")
 def check_environment(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Report every variable that the environment gets wrong."""
+    """Report every wrong variable of the environment."""
     return [
         Error(problem.message, hint=problem.hint, id=problem.id)
         for problem in settings.ENVIRONMENT_PROBLEMS
@@ -26,7 +26,9 @@ def check_environment(app_configs: Sequence[AppConfig] | None, **kwargs: Any) ->
 
 @register("environment")
 def check_serializers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse queues that are not JSON: whoever writes to Redis could run code in a worker."""
+    """Refuse queues that are not JSON: with pickle, a writer to Redis could run code in a
+    worker.
+    """
     return [
         Error(
             f"The queue {name} does not use rq.serializers.JSONSerializer.",

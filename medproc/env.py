@@ -1,8 +1,8 @@
 """The typed environment: every variable that medproc reads, with its bounds and default.
 
-Read once, by `settings.py`. Imports only pydantic. A wrong value never raises here: it is
-collected as a `Problem`, which `checks.py` turns into a system check, and the default stands in
-so that the checks can run. No problem quotes a value.
+`settings.py` reads it once. A wrong value never raises here. It becomes a `Problem`, which
+`checks.py` turns into a system check, and the default replaces it so that the checks can run. No
+problem quotes a value.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -24,11 +25,11 @@ PROJECT_ROOT = Path(__file__).resolve().parent.parent
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "[::1]", ".localhost"})
 ProviderName = Literal["local", "gemini"]
 SERVICE_MIN_TIMEOUT_S = 10.0
-"""The least `X-Server-Timeout` that the Gemini service accepts, in seconds."""
+"""The shortest `X-Server-Timeout` that the Gemini service accepts, in seconds."""
 
 
 class Secret(str):
-    """A string whose repr is masked; `str()` gives the value."""
+    """A string with a masked repr; `str()` returns the value."""
 
     __slots__ = ()
 
@@ -38,7 +39,9 @@ class Secret(str):
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A variable that cannot be used: why, and what would be right. Quotes no value."""
+    """A variable with an unusable value: why it is unusable, and which values are right. Quotes no
+    value.
+    """
 
     variable: str
     message: str
@@ -80,17 +83,19 @@ Masked = AfterValidator(Secret)
 
 
 def _variable(number: int, default: Any = None, *, hint: str, **bounds: Any) -> Any:
-    """Declare a variable whose check is `medproc.E<number>`; numbers are never reused."""
+    """Declare a variable whose check is `medproc.E<number>`; a number is never reused."""
     extra: JsonDict = {"id": f"medproc.E{number:03d}", "hint": hint}
     if callable(default):
         return Field(default_factory=default, json_schema_extra=extra, **bounds)
     return Field(default=default, json_schema_extra=extra, **bounds)
 
 
-# pydantic-settings, and not django-environ or environs: types, bounds and the collection of every
-# mistake at once come from the pydantic that already validates the provider's replies.
+# pydantic-settings was chosen over django-environ and environs: pydantic already validates the
+# provider's replies, and it checks types and bounds and reports all mistakes at once.
 class Environment(BaseSettings):
-    """The variables of `spec.md` G; each is also a Django setting of the same name."""
+    """The variables of docs/configuration.md; each is also a Django setting of the same
+    name.
+    """
 
     model_config = SettingsConfigDict(
         case_sensitive=True,
@@ -127,16 +132,16 @@ class Environment(BaseSettings):
         8, hint="local or gemini; gemini needs GEMINI_API_KEY or an emulator in GEMINI_BASE_URL."
     )
     GEMINI_API_KEY: Annotated[str, StringConstraints(pattern=r"^\S+$"), Masked] | None = _variable(
-        9, hint="The key as the service gave it, without spaces."
+        9, hint="The key of the service, without spaces."
     )
     GEMINI_BASE_URL: Annotated[str, _url_of("http", "https")] | None = _variable(
-        10, hint="An http(s) URL, such as that printed by `manage.py gemini_emulator`."
+        10, hint="An http(s) URL, for example the one that `manage.py gemini_emulator` prints."
     )
     GEMINI_MODEL: str = _variable(11, "gemini-3.5-flash-lite", hint="A model's name.", min_length=1)
-    GEMINI_RPM: int = _variable(12, 300, hint="Requests a minute of your quota.", ge=1)
-    GEMINI_TPM: int = _variable(13, 1_000_000, hint="Input tokens a minute of your quota.", ge=1)
+    GEMINI_RPM: int = _variable(12, 300, hint="Requests per minute of your quota.", ge=1)
+    GEMINI_TPM: int = _variable(13, 1_000_000, hint="Input tokens per minute of your quota.", ge=1)
     GEMINI_RPD: int | None = _variable(
-        14, hint="Requests a day of your quota; unset for none.", ge=1
+        14, hint="Requests per day of your quota; unset for no daily quota.", ge=1
     )
     WORKER_CONCURRENCY: int = _variable(
         15, 3, hint="Records processed at once on this host, 1 to 64.", ge=1, le=64
@@ -171,13 +176,13 @@ class Environment(BaseSettings):
     CALL_DEADLINE_S: float = _variable(
         28,
         120.0,
-        hint="Seconds (not ms) that a call may take, at most 3600; at least 10 with the real "
+        hint="Longest call in seconds (not ms), at most 3600; at least 10 with the real "
         "service, which refuses a shorter X-Server-Timeout.",
         gt=0,
         le=3600,
     )
     STEP_DEADLINE_MIN_S: float = _variable(
-        29, 300.0, hint="Seconds that a step has at least.", gt=0, le=86_400
+        29, 300.0, hint="The shortest deadline of a step, in seconds.", gt=0, le=86_400
     )
     LEASE_S: float = _variable(30, 60.0, hint="Seconds, 1 to 3600.", ge=1, le=3600)
     HEARTBEAT_S: float = _variable(31, 15.0, hint="Seconds, less than half of LEASE_S.", gt=0)
@@ -189,27 +194,37 @@ class Environment(BaseSettings):
         71, 7200.0, hint="Seconds that a step may run before it is an alarm.", gt=0
     )
     RATE_LIMIT_BUDGET: int = _variable(33, 20, hint="Limited calls per batch.", ge=1, le=1000)
-    RETRY_DELAY_S: float = _variable(34, 300.0, hint="Seconds before a failed job.", ge=0)
+    RETRY_DELAY_S: float = _variable(
+        34, 300.0, hint="Seconds before a failed job is retried.", ge=0
+    )
     JOB_MAX_RETRIES: int = _variable(
-        90, 3, hint="Retries of a failed job by itself, 0 to 20.", ge=0, le=20
+        90, 3, hint="Automatic retries of a failed job, 0 to 20.", ge=0, le=20
     )
     INCIDENT_TICK_S: float = _variable(
-        60, 5.0, hint="Seconds between two looks for incidents, 1 to 60.", ge=1, le=60
+        60, 5.0, hint="Seconds between two checks for incidents, 1 to 60.", ge=1, le=60
     )
     INCIDENT_WINDOW_S: float = _variable(
-        61, 60.0, hint="Seconds of calls that are looked at, 10 to 3600.", ge=10, le=3600
+        61,
+        60.0,
+        hint="Seconds of recent calls that each check examines, 10 to 3600.",
+        ge=10,
+        le=3600,
     )
     INCIDENT_FAILURES: int = _variable(
         62, 5, hint="Failed calls that open an outage, 1 to 1000.", ge=1, le=1000
     )
     INCIDENT_SHARE: float = _variable(
-        63, 0.5, hint="Part of the calls that must have failed, above 0 to 1.", gt=0, le=1
+        63, 0.5, hint="Share of failed calls that opens it, above 0, at most 1.", gt=0, le=1
     )
     INCIDENT_LIMITED: int = _variable(
         64, 20, hint="Limited calls that open a throttling incident, 1 to 10000.", ge=1, le=10_000
     )
     INCIDENT_SUCCESSES: int = _variable(
-        65, 3, hint="Answered calls after the last failure that end it, 1 to 1000.", ge=1, le=1000
+        65,
+        3,
+        hint="Answered calls after the last failure that close an outage, 1 to 1000.",
+        ge=1,
+        le=1000,
     )
     INCIDENT_PROBE_S: float = _variable(
         66, 30.0, hint="Seconds between two probes of a provider, 1 to 3600.", ge=1, le=3600
@@ -221,19 +236,23 @@ class Environment(BaseSettings):
     TIME_SCALE: float = _variable(
         39,
         1.0,
-        hint="Factor of every backoff, lease and deadline, up to 1; below 1 only for rehearsals.",
+        hint="Factor of every backoff, lease and deadline, at most 1; below 1 only for rehearsals.",
         gt=0,
         le=1,
     )
     GEMINI_PRICE_INPUT_USD_PER_M: Decimal = _variable(
-        40, Decimal("0.10"), hint="US dollars per million input tokens; your contract says.", ge=0
+        40, Decimal("0.10"), hint="US dollars per million input tokens, as in your contract.", ge=0
     )
     GEMINI_PRICE_OUTPUT_USD_PER_M: Decimal = _variable(
         41, Decimal("0.40"), hint="US dollars per million output tokens, thinking included.", ge=0
     )
 
     STOP_GRACE_S: float = _variable(
-        42, 30.0, hint="Seconds that a step has between SIGTERM and its end.", gt=0, le=3600
+        42,
+        30.0,
+        hint="Seconds that a step may take to end after SIGTERM, at most 3600.",
+        gt=0,
+        le=3600,
     )
 
     PREEMPT_AFTER_S: float = _variable(
@@ -246,21 +265,25 @@ class Environment(BaseSettings):
     GATE_WINDOW_S: float = _variable(
         43,
         60.0,
-        hint="Seconds that the quota's minute lasts: 60, or the --window of an emulator.",
+        hint="Length of the quota's minute in seconds: 60, or the --window of an emulator.",
         gt=0,
         le=60,
     )
     GATE_GUARD_S: float = _variable(
-        44, 0.15, hint="Seconds that the quota's window is lengthened by, 0 to 5.", ge=0, le=5
+        44, 0.15, hint="Seconds added to the quota's window, 0 to 5.", ge=0, le=5
     )
     GATE_COOLDOWN_BASE_S: float = _variable(
         45, 5.0, hint="Seconds of the first cooldown, up to 3600.", gt=0, le=3600
     )
     GATE_COOLDOWN_CAP_S: float = _variable(
-        46, 60.0, hint="Seconds of the longest cooldown without a hint.", gt=0, le=3600
+        46, 60.0, hint="Seconds of the longest cooldown without a server hint.", gt=0, le=3600
     )
     GATE_QUIET_S: float = _variable(
-        47, 60.0, hint="Seconds after which cooldowns are no longer in a row.", ge=0, le=86_400
+        47,
+        60.0,
+        hint="Quiet seconds after which a cooldown counts as the first in a row.",
+        ge=0,
+        le=86_400,
     )
     GATE_RAMP_FIRST: int = _variable(
         48, 5, hint="Starts in the first second of a ramp, 1 to 1000.", ge=1, le=1000
@@ -269,47 +292,129 @@ class Environment(BaseSettings):
         49, 2.0, hint="Factor from one second of a ramp to the next, 1.1 to 10.", ge=1.1, le=10
     )
     GATE_BREAKER_WINDOW_S: float = _variable(
-        50, 10.0, hint="Seconds of calls that the breaker looks at, 1 to 600.", ge=1, le=600
+        50, 10.0, hint="Seconds of recent calls that the breaker examines, 1 to 600.", ge=1, le=600
     )
     GATE_BREAKER_FAILURES: int = _variable(
         51, 5, hint="Failed calls that open the breaker, 1 to 1000.", ge=1, le=1000
     )
     GATE_BREAKER_SHARE: float = _variable(
-        52, 0.5, hint="Part of the calls that must have failed, above 0 to 1.", gt=0, le=1
+        52, 0.5, hint="Share of failed calls that opens it, above 0, at most 1.", gt=0, le=1
     )
     GATE_PROBE_S: float = _variable(
         53, 5.0, hint="Seconds between two probes of a provider that is down.", gt=0, le=3600
     )
     GATE_LEASE_S: float | None = _variable(
-        54, hint="Seconds, more than CALL_DEADLINE_S; unset for 30 more.", gt=0, le=7200
+        54,
+        hint="Seconds, more than CALL_DEADLINE_S; unset for CALL_DEADLINE_S + 30.",
+        gt=0,
+        le=7200,
     )
     GATE_LOCAL_SHARE: float = _variable(
         55,
         0.02,
-        hint="Part of the quota per process while Redis is away, above 0 to 1.",
+        hint="Share of the quota per process while Redis is away, above 0, at most 1.",
         gt=0,
         le=1,
     )
 
     @property
     def provider(self) -> ProviderName:
-        """The provider named, else gemini where there is a key, else local."""
+        """The named provider; else gemini if there is a key, else local."""
         return self.MEDPROC_PROVIDER or ("gemini" if self.GEMINI_API_KEY else "local")
 
     @property
     def talks_to_loopback(self) -> bool:
-        """Whether GEMINI_BASE_URL names an emulator on this machine."""
+        """Tell whether GEMINI_BASE_URL names an emulator on this machine."""
         host = urlsplit(self.GEMINI_BASE_URL or "").hostname
         return host in LOOPBACK_HOSTS
 
     @property
+    def calls_the_service(self) -> bool:
+        """Tell whether calls go to the real Gemini service, not to an emulator."""
+        return self.provider == "gemini" and not self.talks_to_loopback
+
+    @property
     def public_hosts(self) -> tuple[str, ...]:
-        """The allowed hosts that are not this machine; with any, the console insists on https."""
+        """The allowed hosts other than this machine. If there are any, the console requires
+        https.
+        """
         return tuple(host for host in self.ALLOWED_HOSTS if host not in LOOPBACK_HOSTS)
 
 
+_CONFLICTS: tuple[tuple[str, str, Callable[[Environment], bool]], ...] = (
+    (
+        "PASS1_BATCH_MIN_PAGES",
+        "is greater than PASS1_BATCH_MAX_PAGES",
+        lambda env: env.PASS1_BATCH_MIN_PAGES > env.PASS1_BATCH_MAX_PAGES,
+    ),
+    (
+        "PASS1_BATCH_MAX_PAGES",
+        "is greater than PASS1_BATCH_HARD_CEILING",
+        lambda env: env.PASS1_BATCH_MAX_PAGES > env.PASS1_BATCH_HARD_CEILING,
+    ),
+    (
+        "HEARTBEAT_S",
+        "is not less than half of LEASE_S, so one late beat would lose the lease",
+        lambda env: env.HEARTBEAT_S >= env.LEASE_S / 2,
+    ),
+    (
+        "STEP_DEADLINE_MIN_S",
+        "is less than CALL_DEADLINE_S, so a step could not outlive one call",
+        lambda env: env.STEP_DEADLINE_MIN_S < env.CALL_DEADLINE_S,
+    ),
+    (
+        "CALL_DEADLINE_S",
+        "is less than 10 s, the shortest timeout of the service (is it in minutes?)",
+        lambda env: (
+            env.calls_the_service and env.CALL_DEADLINE_S * env.TIME_SCALE < SERVICE_MIN_TIMEOUT_S
+        ),
+    ),
+    (
+        "TIME_SCALE",
+        "is for rehearsals against an emulator, not for the real service",
+        lambda env: env.TIME_SCALE < 1 and env.calls_the_service,
+    ),
+    (
+        "GATE_WINDOW_S",
+        "is for rehearsals against an emulator; the real service's minute has 60 s",
+        lambda env: env.GATE_WINDOW_S < 60 and env.calls_the_service,
+    ),
+    (
+        "GATE_COOLDOWN_CAP_S",
+        "is less than GATE_COOLDOWN_BASE_S",
+        lambda env: env.GATE_COOLDOWN_CAP_S < env.GATE_COOLDOWN_BASE_S,
+    ),
+    (
+        "GATE_LEASE_S",
+        "is not more than CALL_DEADLINE_S, so a call could outlive its lease",
+        lambda env: env.GATE_LEASE_S is not None and env.GATE_LEASE_S <= env.CALL_DEADLINE_S,
+    ),
+    (
+        "MEDPROC_PROVIDER",
+        "is gemini, but GEMINI_API_KEY is not set",
+        lambda env: env.calls_the_service and not env.GEMINI_API_KEY,
+    ),
+    (
+        "PASS_INPUT",
+        "is pdf, but the local engine reads only text",
+        lambda env: env.provider == "local" and env.PASS_INPUT == "pdf",  # noqa: S105 - a mode
+    ),
+    (
+        "SECRET_KEY",
+        "is not set, although DATABASE_URL is set (only a try-out may go without)",
+        lambda env: env.SECRET_KEY is None and env.DATABASE_URL is not None and not env.DEBUG,
+    ),
+    (
+        "CSRF_TRUSTED_ORIGINS",
+        "has an origin without its scheme",
+        lambda env: any("://" not in origin for origin in env.CSRF_TRUSTED_ORIGINS),
+    ),
+)
+"""Combinations of valid values that are wrong together: variable, message, and the test."""
+
+
 def load() -> tuple[Environment, tuple[Problem, ...]]:
-    """Read the process's environment; give the values and every problem with them."""
+    """Read the environment of the process; return the values and all problems."""
     try:
         environment = Environment()
     except ValidationError as error:
@@ -326,8 +431,10 @@ def load() -> tuple[Environment, tuple[Problem, ...]]:
 
 
 def unusable_data_dir() -> Problem:
-    """Give the problem of a MEDPROC_DATA_DIR that cannot be made private or written."""
-    return _problem("MEDPROC_DATA_DIR", "cannot be made, written or kept private")
+    """Return the problem of a MEDPROC_DATA_DIR that cannot be created, written or kept
+    private.
+    """
+    return _problem("MEDPROC_DATA_DIR", "cannot be created, written or kept private")
 
 
 def _problem(variable: str, message: str) -> Problem:
@@ -343,78 +450,7 @@ def _problem(variable: str, message: str) -> Problem:
 
 
 def _conflicts(env: Environment) -> list[Problem]:
-    """Find values that are right alone and wrong together."""
-    found = []
-    rules = (
-        (
-            "PASS1_BATCH_MIN_PAGES",
-            env.PASS1_BATCH_MIN_PAGES > env.PASS1_BATCH_MAX_PAGES,
-            "is greater than PASS1_BATCH_MAX_PAGES",
-        ),
-        (
-            "PASS1_BATCH_MAX_PAGES",
-            env.PASS1_BATCH_MAX_PAGES > env.PASS1_BATCH_HARD_CEILING,
-            "is greater than PASS1_BATCH_HARD_CEILING",
-        ),
-        (
-            "HEARTBEAT_S",
-            env.HEARTBEAT_S >= env.LEASE_S / 2,
-            "is not less than half of LEASE_S, so one late beat would lose the lease",
-        ),
-        (
-            "STEP_DEADLINE_MIN_S",
-            env.STEP_DEADLINE_MIN_S < env.CALL_DEADLINE_S,
-            "is less than CALL_DEADLINE_S, so a step could not outlive one call",
-        ),
-        (
-            "CALL_DEADLINE_S",
-            env.provider == "gemini"
-            and not env.talks_to_loopback
-            and env.CALL_DEADLINE_S * env.TIME_SCALE < SERVICE_MIN_TIMEOUT_S,
-            "is less than the 10 s that the service takes as a time-out (is it in minutes?)",
-        ),
-        (
-            "TIME_SCALE",
-            env.TIME_SCALE < 1 and env.provider == "gemini" and not env.talks_to_loopback,
-            "is for rehearsals against an emulator, not for the real service",
-        ),
-        (
-            "GATE_WINDOW_S",
-            env.GATE_WINDOW_S < 60 and env.provider == "gemini" and not env.talks_to_loopback,
-            "is for rehearsals against an emulator; the real service's minute has 60 s",
-        ),
-        (
-            "GATE_COOLDOWN_CAP_S",
-            env.GATE_COOLDOWN_CAP_S < env.GATE_COOLDOWN_BASE_S,
-            "is less than GATE_COOLDOWN_BASE_S",
-        ),
-        (
-            "GATE_LEASE_S",
-            env.GATE_LEASE_S is not None and env.GATE_LEASE_S <= env.CALL_DEADLINE_S,
-            "is not more than CALL_DEADLINE_S, so a call could outlive its lease",
-        ),
-        (
-            "MEDPROC_PROVIDER",
-            env.provider == "gemini" and not env.GEMINI_API_KEY and not env.talks_to_loopback,
-            "is gemini, but GEMINI_API_KEY is not set",
-        ),
-        (
-            "PASS_INPUT",
-            env.provider == "local" and env.PASS_INPUT == "pdf",  # noqa: S105 - a mode, not a password
-            "is pdf, and the local engine reads text only",
-        ),
-        (
-            "SECRET_KEY",
-            env.SECRET_KEY is None and env.DATABASE_URL is not None and not env.DEBUG,
-            "is not set, and DATABASE_URL says that this is not a try-out",
-        ),
-        (
-            "CSRF_TRUSTED_ORIGINS",
-            any("://" not in origin for origin in env.CSRF_TRUSTED_ORIGINS),
-            "has an origin without its scheme",
-        ),
-    )
-    for variable, is_wrong, message in rules:
-        if is_wrong:
-            found.append(_problem(variable, message))
-    return found
+    """Find values that are valid alone but not together."""
+    return [
+        _problem(variable, message) for variable, message, is_wrong in _CONFLICTS if is_wrong(env)
+    ]

@@ -1,8 +1,8 @@
-"""What may be logged of a request. Imports the standard library and Django's resolver only.
+"""Log filters that keep patients' data out of the log.
 
-What is typed into a browser can name a patient, in a query, in a path, in a form; what an exception
-says can quote it, and the database quotes its statement. So a record of Django's has the shape of
-its path, and of an error the types and places.
+A query, path or form can name a patient. The message of an exception can quote it, and a database
+error quotes its statement. So a log record of Django keeps only the shape of its path. An error
+keeps only its types and places.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _QUERY = re.compile(r"\?\S*")
 _PATH = re.compile(r"(?<=\s)/.*?(?=\s+HTTP/\d|$)", re.DOTALL)
 _STATIC = re.compile(r"/static/[\w./-]+\Z")
 _SECURITY = "django.security."
-_NO_PAGE = "(no page of ours)"
+_NO_PAGE = "(unknown page)"
 _FRAMES = 10
 REFUSALS = (
     "SuspiciousOperation", "SuspiciousMultipartForm", "SuspiciousFileOperation", "DisallowedHost",
@@ -27,16 +27,17 @@ REFUSALS = (
     "TooManyFieldsSent", "TooManyFilesSent", "RequestDataTooBig", "SuspiciousSession",
     "BadSignature", "InvalidSessionKey",
 )  # fmt: skip
-"""What Django refuses, by the name of its exception, which is its logger's too."""
+"""The exceptions with which Django refuses a request. Each is also the name of its logger.
+"""
 
 
 class PathsOnly(logging.Filter):
-    """Leaves of a record of Django's what no person has typed."""
+    """Removes all user input from Django's log records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the record's words; every record passes."""
+        """Rewrite the message of the record; every record passes."""
         if record.name.startswith(_SECURITY):
-            # Its words quote the name of the parameter or of the host.
+            # The message quotes the name of a parameter or of a host.
             record.msg, record.args = f"refused: {record.name.removeprefix(_SECURITY)}", ()
         if isinstance(record.args, tuple):
             record.args = tuple(_stripped(part) for part in record.args)
@@ -56,7 +57,9 @@ def _stripped(part: object) -> object:
 
 
 def _shape(path: str) -> str:
-    """Return a path of ids and numbers, the route of one with words, and of an unknown one none."""
+    """Return a path of ids and numbers unchanged, the route of a path with words, and no unknown
+    path.
+    """
     if _STATIC.match(path) and ".." not in path:
         return path
     try:
@@ -64,13 +67,17 @@ def _shape(path: str) -> str:
     except Resolver404:
         return _NO_PAGE
     if found.url_name is None and found.kwargs:
-        return _NO_PAGE  # The admin's own last route takes whatever no other does.
+        return (
+            _NO_PAGE  # The last route of the admin accepts every path that no other route accepts.
+        )
     is_plain = all(isinstance(each, UUID | int) for each in found.kwargs.values())
     return path if is_plain and not found.args else f"/{found.route}"
 
 
 def _places(error: BaseException | None) -> str:
-    """Name the types of an error and of its causes, and where it was raised; not what it says."""
+    """Return the types of an error and of its causes, and where it was raised, without its
+    message.
+    """
     if error is None:
         return "an unknown error"
     types, cause = [type(error).__name__], error.__cause__ or error.__context__

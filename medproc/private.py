@@ -1,7 +1,7 @@
 """Folders and small files that only their owner may read.
 
-Imports only the standard library. A folder that somebody else put in our place, or a link, is
-refused with PermissionError and never used.
+A link, or a folder of another user in place of our folder, raises PermissionError and is never
+used.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from pathlib import Path
 def folder(
     path: Path, *, uid: int | None = None, gid: int | None = None, mode: int = 0o700
 ) -> Path:
-    """Make `path` (and its parents) with this owner and mode; raise PermissionError if not ours."""
+    """Create `path` and its parents with this owner and mode.
+
+    Raises PermissionError if the folder belongs to another user.
+    """
     uid = os.geteuid() if uid is None else uid
     gid = os.getegid() if gid is None else gid
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=mode, exist_ok=True)
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (uid, os.geteuid()):
-        raise PermissionError(f"{path} is a link or belongs to somebody else")
+        raise PermissionError(f"{path} is a link or belongs to another user")
     if os.geteuid() == 0 and (status.st_uid, status.st_gid) != (uid, gid):
         os.chown(path, uid, gid, follow_symlinks=False)
     if stat.S_IMODE(status.st_mode) != mode:
@@ -33,9 +36,9 @@ def folder(
 
 
 def kept_text(path: Path, draw: Callable[[], str]) -> str:
-    """Read the text in `path`, drawn and written with mode 0600 by whoever comes first.
+    """Return the text in `path`; the first caller draws it and writes it with mode 0600.
 
-    Two processes that come at once agree: the file appears whole, under its name, by a link.
+    Two concurrent processes agree on one text: a hard link makes the complete file appear at once.
     """
     try:
         return path.read_text("utf-8")

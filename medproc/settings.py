@@ -1,4 +1,4 @@
-"""The Django settings. Reads the environment once, through `env.py`, and starts nothing.
+"""The Django settings. They read the environment once, through `env.py`, and start nothing.
 
 Every variable of `env.Environment` is also a setting of the same name. Without DATABASE_URL or
 REDIS_URL the addresses are those of the embedded servers, whether these run or not.
@@ -150,7 +150,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-us"
 USE_I18N = False
-# Seconds matter at night, and days are not to be mistaken for months.
+# Operators need seconds at night, and ISO dates cannot confuse days with months.
 DATE_FORMAT, DATETIME_FORMAT = "Y-m-d", "Y-m-d H:i:s"
 STATIC_URL = "static/"
 STATIC_ROOT = env.PROJECT_ROOT / "staticfiles"
@@ -167,14 +167,14 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
-# Uploads go to files that only this user can read, and are bounded while they arrive.
+# Upload files are readable only by this user, and their size is checked while they arrive.
 FILE_UPLOAD_HANDLERS = ["observability.uploads.handler.RecordUpload"]
 FILE_UPLOAD_TEMP_DIR = str(private.folder(MEDPROC_DATA_DIR / "uploads"))
 FILE_UPLOAD_PERMISSIONS = 0o600
 DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
-# Duties of the clock that applications above the pipeline bring: seconds between two ticks, and
-# what is called, which returns a line to log or an empty one.
+# Periodic tasks of the applications above the pipeline: name → (seconds between two runs, function
+# that returns a line to log or "").
 CLOCK_DUTIES = {
     "bulk_operations": (2.0, "observability.actions.bulk_runner.advance"),
     "audit_head": (3600.0, "observability.audit.chain.say_head"),
@@ -183,7 +183,7 @@ CLOCK_DUTIES = {
 
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
 RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}
-# Any member of staff could empty a queue in django-rq's own pages, whatever her permissions.
+# In django-rq's own pages every staff user could empty a queue, whatever their permissions.
 RQ_SHOW_ADMIN_LINK = False
 RQ = {"COMMIT_MODE": "on_db_commit", "DEFAULT_RESULT_TTL": 0}
 
@@ -200,7 +200,7 @@ LOGIN_REDIRECT_URL = "admin:index"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 12 * 60 * 60
 X_FRAME_OPTIONS = "DENY"
-# Every page, the stock admin's included: no inline script, no inline style, nothing from elsewhere.
+# For every page, including the stock admin: no inline script, no inline style, no foreign origin.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],
@@ -215,15 +215,16 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 SECURE_REFERRER_POLICY = "same-origin"
-# A host beyond this machine is reached by https only; on loopback plain http must work.
+# A host beyond this machine requires https; on loopback plain http must work.
 _HTTPS_ONLY = bool(ENVIRONMENT.public_hosts) and not DEBUG
 SESSION_COOKIE_SECURE = _HTTPS_ONLY
 CSRF_COOKIE_SECURE = _HTTPS_ONLY
 SECURE_SSL_REDIRECT = _HTTPS_ONLY
 SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if _HTTPS_ONLY else 0
-# The proxy in front must set this header itself; a client that forges it loses only its redirect.
+# The proxy in front must set this header itself. A client that forges the header loses only the
+# redirect to https.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-# Whether a whole domain is https is for its owner to say, not for one service on it.
+# Whether a whole domain uses https is decided by the domain's owner, not by one service.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 LOGGING = {
@@ -237,7 +238,7 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         **{name: {"level": "INFO"} for name in ("medproc", "pipeline", "observability")},
-        # What is typed could name a patient, so neither a query nor an unknown path is logged.
+        # User input could name a patient, so neither a query nor an unknown path is logged.
         "django.server": {
             "handlers": ["stderr"],
             "level": "INFO",
@@ -249,7 +250,8 @@ LOGGING = {
             for name in (
                 "django.request",
                 "django.security.csrf",
-                # A filter is not handed down, and Django logs each refusal under its own name.
+                # Child loggers do not inherit filters, and Django logs each refusal under its own
+                # name.
                 *(f"django.security.{name}" for name in logs.REFUSALS),
             )
         },

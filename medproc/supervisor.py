@@ -1,7 +1,8 @@
-"""`python -m medproc.supervisor up|demo`: everything at once, in the foreground.
+"""`python -m medproc.supervisor up|demo`: the whole service in the foreground.
 
-Starts the embedded servers, migrates, and runs console, workers and clock as children. One
-Ctrl-C, one SIGTERM, or the death of a child ends them all; servers that ran before stay.
+The supervisor starts the embedded servers, migrates, and runs console, workers and scheduler as
+children. Ctrl-C, SIGTERM or the death of a child ends all children. Servers that ran before keep
+running.
 """
 
 from __future__ import annotations
@@ -33,14 +34,16 @@ from medproc.env import PROJECT_ROOT
 from medproc.timing import scaled
 
 GRACE_MARGIN_S = 15.0
-"""What children have beyond a step's own grace: to kill a horse that outlived it, and to leave."""
+"""Seconds that children get beyond a step's grace, to kill an overdue horse and to exit."""
 POLL_S = 0.1
 DEMO_USER = "demo"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Child:
-    """A command that runs beside us, in a session of its own so that Ctrl-C reaches only us."""
+    """A command that runs as a child in its own session, so that Ctrl-C reaches only the
+    supervisor.
+    """
 
     name: str
     process: subprocess.Popen[bytes]
@@ -48,14 +51,14 @@ class Child:
 
 
 class ChildDiedError(Exception):
-    """A child that should have stayed is gone."""
+    """A child that should still run has ended."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse the command line, run, and give the exit code."""
+    """Parse the command line, run, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m medproc.supervisor", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    up_parser = verbs.add_parser("up", help="console, workers and clock until Ctrl-C")
+    up_parser = verbs.add_parser("up", help="console, workers and scheduler until Ctrl-C")
     up_parser.add_argument("--port", type=int, default=8000)
     demo_parser = verbs.add_parser("demo", help="process files end to end and show one")
     demo_parser.add_argument("files", nargs="+", type=Path)
@@ -84,11 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def up(*, port: int, stopping: threading.Event) -> int:
-    """Run console, workers and clock until a signal; print where to go and how to log in."""
+    """Run console, workers and scheduler until a signal; print the address and the log-in."""
     with _children() as children:
         _start(children, "workers", "rqworker-pool")
         _start(children, "clock", "rqcron")
-        # DEBUG is off, so Django would not serve the admin's stylesheets without --insecure.
+        # DEBUG is off, so Django serves the admin's stylesheets only with --insecure.
         _start(children, "console", "runserver", "--noreload", "--insecure", f"127.0.0.1:{port}")
         if not _wait_until_listening(port, children, stopping):
             return 0
@@ -104,7 +107,9 @@ def up(*, port: int, stopping: threading.Event) -> int:
 
 
 def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
-    """Process `files` with real workers, show the drill-down of one; give `process`'s exit code."""
+    """Process `files` with real workers, show the drill-down of one record, and return the exit
+    code.
+    """
     names = [str(path) for path in files]
     with _children() as children:
         _start(children, "workers", "rqworker-pool")
@@ -123,7 +128,9 @@ def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
 
 @contextmanager
 def _servers() -> Iterator[None]:
-    """Hold the embedded servers up; stop at the end those that we started."""
+    """Keep the embedded servers running; at the end stop the servers that this call
+    started.
+    """
     places = settings.EMBEDDED
     ours = settings.EMBEDDED_POSTGRES, settings.EMBEDDED_VALKEY
     were_running = any(found.running for found in embedded.status(places))
@@ -138,7 +145,9 @@ def _servers() -> Iterator[None]:
 
 @contextmanager
 def _children() -> Iterator[list[Child]]:
-    """Hold a list of children; at the end ask all to stop, then make them."""
+    """Keep a list of children; at the end ask all of them to stop, and kill those that do
+    not.
+    """
     children: list[Child] = []
     try:
         yield children
@@ -158,7 +167,7 @@ def _children() -> Iterator[list[Child]]:
 
 
 def _grace_s() -> float:
-    """Return the seconds that children have between SIGTERM and SIGKILL."""
+    """Return the seconds that children get between SIGTERM and SIGKILL."""
     return scaled(settings.STOP_GRACE_S) + GRACE_MARGIN_S
 
 
@@ -180,7 +189,7 @@ def _start(children: list[Child], name: str, *arguments: str) -> None:
 
 
 def _run_beside(children: list[Child], stopping: threading.Event, *arguments: str) -> int:
-    """Run a command on our terminal to its end, as long as the children live."""
+    """Run a command on this terminal to its end, or until a child dies."""
     process = subprocess.Popen(_manage(*arguments))
     try:
         while process.poll() is None:
@@ -233,11 +242,13 @@ def _wait_until_listening(port: int, children: Sequence[Child], stopping: thread
 
 
 def _demo_login() -> list[str]:
-    """Make the demo log-in where the database is our own; say how to log in."""
+    """Create the demo user if the database is embedded; return lines that explain the
+    log-in.
+    """
     from django.contrib.auth import get_user_model
 
     if not settings.EMBEDDED_POSTGRES:
-        return ["Log in as a user of your own (`manage.py createsuperuser` makes one)."]
+        return ["Log in as one of your own users (`manage.py createsuperuser` creates a user)."]
     path = settings.MEDPROC_DATA_DIR / "demo-password"
     password = private.kept_text(path, lambda: secrets.token_urlsafe(12))
     users = get_user_model()
@@ -245,7 +256,7 @@ def _demo_login() -> list[str]:
     if user is None:
         user = users.objects.create_superuser(DEMO_USER, password=password)
     if not user.check_password(password):
-        return [f"Log in as {DEMO_USER} with the password that you gave it."]
+        return [f"Log in as {DEMO_USER} with the password that you have set."]
     return [f"Log in as {DEMO_USER} with the password {password}"]
 
 

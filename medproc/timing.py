@@ -1,4 +1,4 @@
-"""The one time scale. Imports only Django's settings.
+"""The time scale of all schedules.
 
 Every backoff, lease and deadline passes through `scaled`, so that a rehearsal or a test runs the
 same schedule in a fraction of the time.
@@ -10,5 +10,5 @@ from django.conf import settings
 
 
 def scaled(seconds: float) -> float:
-    """Give `seconds` of the documented schedule as seconds of this process's clock."""
+    """Return `seconds` of the documented schedule as seconds of this process's clock."""
     return seconds * float(settings.TIME_SCALE)

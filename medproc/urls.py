@@ -1,4 +1,6 @@
-"""The URLs of the project: the admin and what the console mounts in it. No page of django-rq's."""
+"""The URLs of the project: the admin with the console. The pages of django-rq are not
+mounted.
+"""
 
 from __future__ import annotations
 

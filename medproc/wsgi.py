@@ -1,4 +1,6 @@
-"""The WSGI application; refuses to start with a wrong environment, naming each variable."""
+"""The WSGI application. It refuses to start with a wrong environment and names each wrong
+variable.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Sample records written for this project, with their truth, and the code that makes them.
+"""Sample records written for this project, with their truth, and the code that generates them.
 
-Imports nothing of the application. `python -m samples.generate` writes the committed PDFs and
-`*.truth.json` files; tests may import `samples.bulk` and `samples.truth`.
+`python -m samples.generate` writes the committed PDFs and `*.truth.json` files. Tests may import
+`samples.bulk` and `samples.truth`. The package knows nothing of the application.
 """
 
 from __future__ import annotations

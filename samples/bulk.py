@@ -1,6 +1,6 @@
-"""Text records of any size for tests and benchmarks, made from the same blocks as the samples.
+"""Text records of any size for tests and benchmarks, from the same blocks as the samples.
 
-May import `layout`, `notes`, `truth`. The same arguments give the same bytes.
+The same arguments produce the same bytes.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def make_text_record(pages: int, encounters: int, seed: int = 0) -> bytes:
 
 
 def make_book(pages: int, encounters: int, seed: int = 0) -> Book:
-    """Return the book behind `make_text_record`, which knows its truth as well.
+    """Return the book behind `make_text_record`, which also knows its truth.
 
-    Raises ValueError where there are fewer pages than encounters.
+    Raises ValueError if there are fewer pages than encounters.
     """
     if not 1 <= encounters <= pages:
         raise ValueError(f"{encounters} encounters do not fit {pages} pages")

@@ -1,6 +1,6 @@
-"""Checks that a text record's PDF says exactly what its truth says.
+"""Checks that the PDF of a text record says exactly what its truth says.
 
-May import `layout`, `truth`; reads with pypdfium2. Raises AssertionError on the first deviation.
+Raises AssertionError on the first deviation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TERMS = {"medication", "condition", "symptom", "allergy", "immunization", "proc
 
 
 def page_texts(pdf: bytes | Path) -> list[str]:
-    """Return the text layer of each page, lines parted by a line feed."""
+    """Return the text layer of each page, with line feeds between the lines."""
     document = pypdfium2.PdfDocument(pdf)
     try:
         return [page.get_textpage().get_text_range().replace("\r\n", "\n") for page in document]
@@ -32,7 +32,7 @@ def page_texts(pdf: bytes | Path) -> list[str]:
 
 
 def stands_on_its_page(record: truth.Record, texts: list[str]) -> list[str]:
-    """Return what of `record` is not verbatim on its page; empty where all is."""
+    """Return the parts of `record` that are not verbatim on their page; [] if all are."""
     missing = []
     for encounter in record.encounters:
         for span in encounter.spans:
@@ -47,7 +47,9 @@ def stands_on_its_page(record: truth.Record, texts: list[str]) -> list[str]:
 
 
 def unmarked_terms(book: Book) -> list[str]:
-    """Return lines with a term that is an entity elsewhere in the record but not there."""
+    """Return lines with a term that is an entity elsewhere in the record but not in this
+    line.
+    """
     lines = [
         (number, line)
         for number, sheet in enumerate(book.sheets, 1)
@@ -63,7 +65,7 @@ def unmarked_terms(book: Book) -> list[str]:
 
 
 def _rest(line: Line) -> str:
-    """Return what the entities of a line, and the reactions of its allergies, leave of it."""
+    """Return the text of a line without its entities and the reactions of its allergies."""
     rest = line.text
     for mention in sorted(line.mentions, key=lambda m: -len(m.quote)):
         rest = rest.replace(mention.quote, " ", 1)
@@ -73,7 +75,7 @@ def _rest(line: Line) -> str:
 
 
 def unmarked_measures(book: Book) -> list[str]:
-    """Return printed measures that no entity covers: the truth must hold every one."""
+    """Return printed measures without an entity: the truth must contain every measure."""
     found = []
     for number, sheet in enumerate(book.sheets, 1):
         for line in sheet.lines:

@@ -1,7 +1,6 @@
 """Write the sample records and their truth beside this file: `python -m samples.generate`.
 
-May import every module of `samples`. Running it again gives the same bytes; a record that does
-not say what its truth says is not written.
+Every run produces the same bytes. A record whose print and truth differ is not written.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ SCAN = "scan_5p"
 
 
 def text_record(name: str) -> tuple[bytes, truth.Record]:
-    """Build the text record `name`; raise ValueError where print and truth differ."""
+    """Build the text record `name`. Raises ValueError if print and truth differ."""
     pdf, record, _ = _checked(name, TEXT_RECORDS[name]())
     return pdf, record
 
 
 def scanned_record() -> tuple[bytes, truth.Record]:
-    """Build the scan; its truth is that of the clean print, with the clean text."""
+    """Build the scan. Its truth is the truth of the clean print, with the clean text."""
     clean, record, texts = _checked(SCAN, scan_record.build())
     changes = {
         "text_layer": False,
@@ -57,7 +56,7 @@ def _checked(name: str, book: Book) -> tuple[bytes, truth.Record, list[str]]:
 
 
 def write(name: str, pdf: bytes, record: truth.Record) -> None:
-    """Write one record and its truth, and say what it holds."""
+    """Write one record and its truth, and print its size."""
     (truth.HERE / f"{name}.pdf").write_bytes(pdf)
     (truth.HERE / f"{name}.truth.json").write_text(truth.dump(record), "utf-8")
     found = sum(len(encounter.entities) for encounter in record.encounters)
@@ -68,7 +67,7 @@ def write(name: str, pdf: bytes, record: truth.Record) -> None:
 
 
 def main(names: list[str]) -> None:
-    """Write the named records, or all."""
+    """Write the named records, or all records."""
     for name in TEXT_RECORDS:
         if not names or name in names:
             write(name, *text_record(name))

@@ -1,7 +1,6 @@
 """`lab_5p_8enc`: eight laboratory reports on five pages, three of them on one page.
 
-May import `layout`, `tables`, `truth`. Two laboratories print in two layouts; one report of 38
-results runs over two pages.
+Two laboratories print in two layouts. One report of 38 results spans two pages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A book of typeset pages that remembers which encounter each printed line belongs to.
+"""A book of typeset pages that remembers the encounter of each printed line.
 
-May import `markup` and `truth`; draws with reportlab. The same lines make the PDF and its truth,
-so neither can say what the other does not. PDFs are byte-identical on every run.
+The same lines make the PDF and its truth, so both always agree. PDFs are byte-identical on every
+run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOP, BOTTOM = HEIGHT - 66, 62.0
 
 @dataclass(frozen=True)
 class Style:
-    """How one facility prints: typeface, size in points, kind of headings."""
+    """The print style of a facility: typeface, size in points, kind of headings."""
 
     font: str = "Helvetica"
     bold: str = "Helvetica-Bold"
@@ -56,7 +56,7 @@ class Encounter:
 
 @dataclass
 class Segment:
-    """A string at its place on a line."""
+    """A string and its position on a line."""
 
     x: float
     text: str
@@ -75,7 +75,7 @@ class Line:
 
     @property
     def text(self) -> str:
-        """The line as a text layer gives it."""
+        """The line as in a text layer."""
         return " ".join(segment.text for segment in self.segments)
 
 
@@ -92,7 +92,9 @@ class Sheet:
 
 
 class Book:
-    """A record in the making: call its methods from top to bottom, then `pdf` and `record`."""
+    """A record under construction: call its methods from top to bottom, then `pdf` and
+    `record`.
+    """
 
     def __init__(self, patient: truth.Patient, style: Style = SANS) -> None:
         self.patient = patient
@@ -106,7 +108,7 @@ class Book:
 
     @property
     def page(self) -> int:
-        """Number of the page being written; 0 before the first."""
+        """The number of the current page; 0 before the first page."""
         return len(self.sheets)
 
     @property
@@ -115,7 +117,7 @@ class Book:
         return self._y - BOTTOM
 
     def new_page(self, *, blank: bool = False, unsupported: bool = False) -> None:
-        """Start a page under the running header and footer that are set now."""
+        """Start a page with the current running header and footer."""
         sheet = Sheet(running=self.running, footer=self.footer, blank=blank)
         sheet.unsupported = unsupported
         if blank:
@@ -133,7 +135,7 @@ class Book:
         style: Style | None = None,
         mismatch: bool = False,
     ) -> Encounter:
-        """Open the next encounter; all that follows belongs to it."""
+        """Open the next encounter; all following lines belong to it."""
         encounter = Encounter(len(self.encounters), type_, facility, start, end, mismatch)
         self.encounters.append(encounter)
         self._current = encounter
@@ -141,7 +143,7 @@ class Book:
         return encounter
 
     def unassigned(self) -> None:
-        """Leave the encounter; what follows belongs to none."""
+        """Close the encounter; the following lines belong to no encounter."""
         self._current = None
 
     def nkda(self) -> None:
@@ -160,7 +162,7 @@ class Book:
         mentions: Sequence[Mention] = (),
         leading: float | None = None,
     ) -> None:
-        """Print one line, on a new page where this one is full."""
+        """Print one line, on a new page if the current page is full."""
         step = leading or self.style.leading
         if not self.sheets or self._y - step < BOTTOM:
             self.new_page()
@@ -236,7 +238,7 @@ class Book:
             self.put(segments, found)
 
     def para(self, text: str, *, indent: float = 0.0, mark: str = "") -> None:
-        """Print a marked-up paragraph, wrapped; `mark` hangs in the indent."""
+        """Print a marked-up paragraph, wrapped; `mark` is printed in the indent."""
         left = self.style.left + indent
         if mark:
             left += stringWidth(mark + " ", self.style.font, self.style.size)
@@ -280,7 +282,9 @@ class Book:
         bold: bool = False,
         mentions: Sequence[Mention] = (),
     ) -> None:
-        """Print one table row; `widths` are shares of the measure; empty cells print nothing."""
+        """Print one table row. `widths` are shares of the measure; empty cells print
+        nothing.
+        """
         measure = self.style.right - self.style.left
         font = self.style.bold if bold else self.style.font
         x = self.style.left
@@ -299,7 +303,7 @@ class Book:
     def table(
         self, head: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[float]
     ) -> None:
-        """Print a table that may run over the end of the page without repeating its head."""
+        """Print a table that may cross the end of the page without repeating its head."""
         if self.room < self.style.leading * 3:
             self.new_page()
         self.row(head, widths, bold=True)
@@ -309,7 +313,9 @@ class Book:
         self.gap(4)
 
     def fill(self, last_page: int, blocks: Iterable[Callable[[], None]]) -> None:
-        """Print `blocks` while they end on `last_page` or before; undo the one that does not."""
+        """Print `blocks` as long as they end on `last_page` or before; undo the block that does
+        not.
+        """
         for block in blocks:
             sheets, y = len(self.sheets), self._y
             lines, shapes = len(self.sheets[-1].lines), len(self.sheets[-1].shapes)
@@ -348,7 +354,7 @@ class Book:
         return out.getvalue()
 
     def record(self, file: str) -> truth.Record:
-        """Return the truth of what `pdf` draws."""
+        """Return the truth of the drawn book."""
         assigned = {n for e in self.encounters for n in self._pages(e)}
         numbered = list(enumerate(self.sheets, 1))
         blank = [n for n, sheet in numbered if sheet.blank]

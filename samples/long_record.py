@@ -1,7 +1,6 @@
 """`long_72p`: twelve encounters on 72 pages, one of them a stay of 30 pages.
 
-May import `layout`, `notes`, `tables`, `truth`. Sentences and tables run over the ends of pages;
-continuation pages carry a running header or nothing.
+Sentences and tables cross page ends. Continuation pages carry a running header or nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The inline markup in which the sample texts are written, so that truth and print are one source.
+"""The inline markup of the sample texts, which makes truth and print one source.
 
-Imports nothing of the project. `{m|lisinopril;10 mg;by mouth;daily}` prints its parts and is a
-medication; a sign after the letter asserts: `-` negated, `~` historical, `?` hypothetical, `^`
-family. `|name=…` overrides the name that is reported, `|say=…` the words that are printed.
+`{m|lisinopril;10 mg;by mouth;daily}` prints its parts and is a medication. A sign after the letter
+asserts: `-` negated, `~` historical, `?` hypothetical, `^` family. `|name=…` overrides the reported
+name, `|say=…` the printed words.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LINK_WORDS = re.compile(r"(:| of| is| was)$")
 
 @dataclass(frozen=True)
 class Mention:
-    """An entity as it is printed: its category, its words, and what they say."""
+    """A printed entity: its category, its words and its attributes."""
 
     category: str
     quote: str
@@ -49,14 +49,14 @@ class Mention:
 
 @dataclass(frozen=True)
 class Piece:
-    """A run of text that is never broken across lines, with the entity that it is, if any."""
+    """A run of text that is never broken across lines, with its entity, if any."""
 
     text: str
     mention: Mention | None = None
 
 
 def mention(mark: re.Match[str]) -> Mention:
-    """Read one `{…}`; raise KeyError for an unknown slot."""
+    """Parse one `{…}`. Raises KeyError for an unknown slot."""
     letter, sign, body, tail = mark.groups()
     parts = [part.strip() for part in body.split(";")]
     slots = SLOTS.get(letter, ("name",))
@@ -76,7 +76,9 @@ def mention(mark: re.Match[str]) -> Mention:
 
 
 def tokens(text: str) -> list[list[Piece]]:
-    """Split marked-up text into words; each word is the pieces that stand together unspaced."""
+    """Split marked-up text into words; a word is the pieces printed without a space between
+    them.
+    """
     words: list[list[Piece]] = []
     glued = False
     position = 0
@@ -110,7 +112,7 @@ def tokens(text: str) -> list[list[Piece]]:
 
 
 def read(text: str) -> tuple[str, list[Mention]]:
-    """Return what `text` prints and the entities in it."""
+    """Return the printed form of `text` and its entities."""
     words = tokens(text)
     printed = " ".join("".join(piece.text for piece in word) for word in words)
     return printed, [p.mention for word in words for p in word if p.mention]

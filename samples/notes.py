@@ -1,6 +1,6 @@
 """Blocks of clinical notes whose values follow a seeded course, for the long and bulk records.
 
-May import `layout`, `tables`, `phrases`. The same `random.Random` gives the same blocks.
+The same `random.Random` produces the same blocks.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def results(rng: random.Random, panel: Sequence[Course], progress: float) -> lis
 
 
 def vitals(rng: random.Random, progress: float) -> tuple[str, str, str, str, str]:
-    """Return BP, HR, RR, Temp and SpO2 of a patient at `progress` of her recovery."""
+    """Return BP, HR, RR, Temp and SpO2 of a patient at `progress` of the recovery."""
     systolic = round(96 + 30 * progress + rng.randint(-5, 5))
     diastolic = round(systolic * 0.6 + rng.randint(-3, 3))
     pulse = round(112 - 36 * progress + rng.randint(-5, 5))
@@ -163,7 +163,7 @@ def home_medicines(book: Book, rng: random.Random, count: int = 9) -> None:
 def visit_blocks(
     book: Book, rng: random.Random, progress: float, opening: Sequence[str] = ()
 ) -> Iterator[Callable[[], None]]:
-    """Yield without end the blocks of an outpatient visit, for `Book.fill`.
+    """Yield the blocks of an outpatient visit without end, for `Book.fill`.
 
     `opening` paragraphs come first; later rounds are interviews and addenda of the same visit.
     """
@@ -189,7 +189,7 @@ def visit_blocks(
 
 
 def therapy_blocks(book: Book, rng: random.Random) -> Iterator[Callable[[], None]]:
-    """Yield without end the blocks of a course of therapy on one day, for `Book.fill`."""
+    """Yield the blocks of a course of therapy on one day without end, for `Book.fill`."""
     for number in itertools.count(1):
         text = phrases.THERAPY[number % len(phrases.THERAPY)]
         yield partial(_section, book, f"ACTIVITY {number}", text)
@@ -200,7 +200,7 @@ def therapy_blocks(book: Book, rng: random.Random) -> Iterator[Callable[[], None
 
 
 def home_readings(book: Book, rng: random.Random) -> None:
-    """Print the readings of a week that the patient wrote down at home."""
+    """Print a patient's home readings of a week."""
     book.heading("HOME READINGS")
     days = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
     tables.vitals_grid(book, [(day, *vitals(rng, 0.95)) for day in days], "Day")

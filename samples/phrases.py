@@ -1,6 +1,6 @@
 """Sentences of progress notes, nursing notes and visits, in the markup of `markup`.
 
-Imports nothing of the project. All of it is invented; every measure in it is marked.
+All sentences are invented; every measure in them is marked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""`scan_5p`: a five-page record as a noisy, skewed scan; no page carries a text layer.
+"""`scan_5p`: a five-page record as a noisy, skewed scan; no page has a text layer.
 
-May import `layout`, `tables`, `truth`; renders with pypdfium2, degrades with Pillow, joins
-with pikepdf. The clean text of each page is kept in the truth.
+The truth keeps the clean text of each page.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ LARGE = Style(**{**SANS.__dict__, "size": 11.0, "leading": 15.0})
 
 @dataclass(frozen=True)
 class Damage:
-    """What the scanner did to a page: skew in degrees, noise 0–255, turn clockwise, fax."""
+    """The damage of a scanned page: skew in degrees, noise 0–255, clockwise turn, fax."""
 
     skew: float
     noise: int
@@ -53,7 +52,7 @@ DAMAGE = (
 
 
 def build() -> Book:
-    """Write the record as it was before it was scanned."""
+    """Write the record as it was before the scan."""
     book = Book(PATIENT)
     _clinic(book)
     _laboratory(book)
@@ -64,7 +63,9 @@ def build() -> Book:
 
 
 def scan(pdf: bytes) -> bytes:
-    """Return `pdf` as an image-only PDF, the same for the same renderer and Pillow."""
+    """Return `pdf` as an image-only PDF; the same renderer and Pillow produce the same
+    bytes.
+    """
     document = pypdfium2.PdfDocument(pdf)
     joined = pikepdf.new()
     for number, damage in enumerate(DAMAGE):
@@ -87,7 +88,7 @@ def _image_pdf(page: Image.Image) -> bytes:
 
 
 def rotations() -> dict[int, int]:
-    """Return the pages that lie turned, with the degrees clockwise."""
+    """Return the turned pages, with their clockwise degrees."""
     return {number: d.turn for number, d in enumerate(DAMAGE, 1) if d.turn}
 
 

@@ -1,6 +1,6 @@
 """Tables of results, vital signs and medicines, in the layouts that different facilities use.
 
-May import `layout` and `markup`. Each row is printed from the same values as its truth.
+Each row is printed from the same values as its truth.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from samples.layout import Book
 from samples.markup import Mention
 
 Lab = tuple[str, str, str, str, str]
-"""Name, value, flag, unit, reference range; an empty string where there is none."""
+"""Name, value, flag, unit, reference range; "" for a missing part."""
 Med = tuple[str, str, str, str]
 """Name, dose, route, frequency."""
 
@@ -35,7 +35,7 @@ LAB_LAYOUTS: dict[str, tuple[tuple[str, ...], tuple[int, ...], tuple[float, ...]
 
 
 def lab_mention(lab: Lab, order: Sequence[int] = (0, 1, 2, 3, 4)) -> Mention:
-    """Return the entity of a result row whose cells stand in `order`."""
+    """Return the entity of a result row with its cells in `order`."""
     name, value, flag, unit, interval = lab
     attributes = {"value": value, "flag": flag, "unit": unit, "range": interval}
     return Mention(
@@ -47,7 +47,7 @@ def lab_mention(lab: Lab, order: Sequence[int] = (0, 1, 2, 3, 4)) -> Mention:
 
 
 def labs(book: Book, rows: Sequence[Lab], layout: str = "flag-first") -> None:
-    """Print a panel of results; a row may run on to the next page."""
+    """Print a panel of results; the table may continue on the next page."""
     head, order, widths = LAB_LAYOUTS[layout]
     if book.room < book.style.leading * 3:
         book.new_page()
@@ -63,7 +63,7 @@ def vitals_grid(
     rows: Sequence[tuple[str, str, str, str, str, str]],
     first: str = "Time",
 ) -> None:
-    """Print a flowsheet: time, BP, HR, RR, Temp (°F), SpO2 (%), one row a measurement."""
+    """Print a flowsheet: time, BP, HR, RR, Temp (°F), SpO2 (%), one row per measurement."""
     names = ("BP", "HR", "RR", "Temp", "SpO2")
     units: tuple[str, ...] = ("mmHg", "bpm", "/min", "°F", "%")
     head = (first, *(f"{name} ({unit})" for name, unit in zip(names, units, strict=True)))
@@ -111,6 +111,8 @@ def medicines(
 
 
 def administrations(book: Book, rows: Sequence[tuple[Med, str]]) -> None:
-    """Print a medication administration record: what was due and when it was given."""
+    """Print a medication administration record: scheduled medicines and the times of
+    administration.
+    """
     head = ("Scheduled medication", "Dose", "Route", "Frequency", "Given / initials")
     medicines(book, rows, head)

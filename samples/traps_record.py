@@ -1,7 +1,6 @@
 """`traps_10p`: a record whose dates, facilities and patients invite wrong encounters.
 
-May import `layout`, `tables`, `truth`. What each page sets as a trap is listed in
-`samples/README.md`.
+`samples/README.md` lists the trap of each page.
 """
 
 from __future__ import annotations

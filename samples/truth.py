@@ -1,7 +1,7 @@
-"""The truth beside each sample record: what a perfect reader would report of it.
+"""The truth beside each sample record: the report of a perfect reader.
 
-Imports pydantic only. Pages are 1-based, dates ISO 8601, quotes verbatim from the page. See
-`samples/README.md` for the meaning of each field.
+Pages are 1-based, dates ISO 8601, quotes verbatim from the page. `samples/README.md` explains each
+field.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Entity(_Truth):
     quote: str = Field(min_length=1)
     page: int = Field(ge=1)
     line: str
-    """The whole printed line that the quote stands in; tells apart two equal quotes of a page."""
+    """The whole printed line of the quote; it distinguishes two equal quotes of a page."""
     name: str = Field(min_length=1)
     value: str | None = None
     unit: str | None = None
@@ -65,7 +65,7 @@ class Entity(_Truth):
 
 
 class Span(_Truth):
-    """Where an encounter stands on one page: its first and last printed line."""
+    """The place of an encounter on one page: its first and last printed line."""
 
     page: int = Field(ge=1)
     first_line_text: str
@@ -88,7 +88,7 @@ class Encounter(_Truth):
 
 
 class Patient(_Truth):
-    """Whose record it is."""
+    """The patient of the record."""
 
     name: str
     birth_date: dt.date
@@ -108,9 +108,9 @@ class Record(_Truth):
     blank_pages: list[int]
     unsupported_language_pages: list[int]
     rotated_pages: dict[int, int]
-    """Scans only: page → degrees clockwise by which it lies turned."""
+    """Scans only: page → clockwise degrees by which the page is turned."""
     page_texts: list[str] | None
-    """Scans only: the clean text of each page before it was scanned."""
+    """Scans only: the clean text of each page before the scan."""
 
 
 def load(name: str) -> Record:
@@ -119,7 +119,9 @@ def load(name: str) -> Record:
 
 
 def dump(record: Record) -> str:
-    """Return `record` as the text of its file: what is not stated is left out of entities."""
+    """Return `record` as the text of its file; entities omit attributes that are not
+    stated.
+    """
     content = record.model_dump(mode="json")
     for encounter in content["encounters"]:
         encounter["entities"] = [

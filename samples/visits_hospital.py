@@ -1,7 +1,4 @@
-"""The two hospital encounters of `visits_20p_4enc`: emergency visit and inpatient stay.
-
-May import `layout`, `tables`, `visits_patient`.
-"""
+"""The two hospital encounters of `visits_20p_4enc`: emergency visit and inpatient stay."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The two outpatient encounters of `visits_20p_4enc`: office visit and cardiology consult.
-
-May import `layout`, `tables`, `visits_patient`.
-"""
+"""The two outpatient encounters of `visits_20p_4enc`: office visit and cardiology consult."""
 
 from __future__ import annotations
 

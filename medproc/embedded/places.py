@@ -1,7 +1,7 @@
-"""Where the embedded servers keep their data and sockets, and as whom they run.
+"""The folders, sockets and users of the embedded servers.
 
-Imports only the standard library. Everything here is a pure function of the data folder, its
-`instance` file and the user, so that settings find the sockets without starting anything.
+Everything is a pure function of the data folder, its `instance` file and the user. So the settings
+find the sockets without starting a server.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from medproc import private
 from medproc.embedded.errors import EmbeddedError
 
 SYSTEM_FOLDERS = (Path("/var/lib"), Path("/var/db"))
-"""Where the data goes when root starts the servers: folders that any user can pass through."""
+"""Data folders for servers that root starts; every user can traverse them."""
 SERVER_USERS = ("medproc", "postgres", "nobody")
-"""Whom root starts the servers as: the first of these that exists."""
+"""Users for servers that root starts; the first existing user is taken."""
 MAX_SOCKET_PATH = 103
-"""Bytes of a socket's path that every supported kernel takes (macOS: 104 with the final NUL)."""
+"""The longest socket path in bytes that every supported kernel accepts (macOS: 104 with the
+NUL).
+"""
 LONGEST_SOCKET_NAME = ".s.PGSQL.5432.lock"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerUser:
-    """Whom a server runs as; `changes` tells that it is not the present user."""
+    """The user that runs a server; `changes` is True if it is not the present user."""
 
     name: str
     uid: int
@@ -40,9 +42,9 @@ class Places:
     """The folders of one pair of servers."""
 
     base: Path
-    """Holds the others; ours."""
+    """The parent of the other folders, owned by the present user."""
     sockets: Path
-    """0700, short."""
+    """Mode 0700; a short path."""
 
     @property
     def postgres_data(self) -> Path:
@@ -54,7 +56,7 @@ class Places:
 
     @property
     def binaries(self) -> Path:
-        """Copies of binaries that the server's user cannot reach where they are installed."""
+        """Copies of binaries that the server's user cannot reach at their installed place."""
         return self.base / "binaries"
 
     @property
@@ -75,14 +77,16 @@ class Places:
 
 
 def server_user() -> ServerUser:
-    """Give the user whom the servers run as: oneself, or for root an unprivileged one."""
+    """Return the user that runs the servers: the present user, or an unprivileged user for
+    root.
+    """
     if os.geteuid() != 0:
         me = os.geteuid()
         try:
             name = pwd.getpwuid(me).pw_name
         except KeyError:
             raise EmbeddedError(
-                f"PostgreSQL needs a user with a name, and user id {me} has none"
+                f"PostgreSQL needs a user with a name, but the user id {me} has no name"
             ) from None
         return ServerUser(name=name, uid=me, gid=os.getegid(), changes=False)
     for name in SERVER_USERS:
@@ -92,12 +96,13 @@ def server_user() -> ServerUser:
             continue
         return ServerUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid, changes=True)
     raise EmbeddedError(
-        "PostgreSQL refuses to run as root, and there is no user " + " or ".join(SERVER_USERS)
+        "PostgreSQL refuses to run as root, and none of these users exists: "
+        + " or ".join(SERVER_USERS)
     )
 
 
 def places_of(data_dir: Path) -> Places:
-    """Name the folders of the servers that belong to `data_dir`; makes only its instance file."""
+    """Return the folders of the servers of `data_dir`; creates only the instance file."""
     instance = _instance_id(data_dir)
     if os.geteuid() == 0:
         system = next((folder for folder in SYSTEM_FOLDERS if folder.is_dir()), Path("/var"))
@@ -111,10 +116,10 @@ def places_of(data_dir: Path) -> Places:
 
 
 def _instance_id(data_dir: Path) -> str:
-    """Read or draw the random name of this installation.
+    """Return the random name of this installation; draw it if there is none.
 
-    It is drawn and not derived from the path, so that a new clone in the place of an old one
-    never finds the old one's records.
+    The name is drawn and not derived from the path. So a new clone in the place of an old clone
+    never finds the records of the old clone.
     """
     private.folder(data_dir)
     return private.kept_text(data_dir / "instance", lambda: secrets.token_hex(6))

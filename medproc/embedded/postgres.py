@@ -1,7 +1,7 @@
-"""The embedded PostgreSQL 18: made, started, stopped and recovered.
+"""The embedded PostgreSQL 18: created, started, stopped and recovered.
 
-Imports psycopg and the standard library. It listens on a socket in a 0700 folder and nowhere
-else; whoever reaches that folder (its owner and root) is trusted.
+The server listens only on a socket in a 0700 folder. It trusts every user who can reach that
+folder: its owner and root.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from medproc.embedded.processes import command_line, detach, run, stop, wait_for
 START_S = 60.0
 STOP_S = 60.0
 _NO_PROCESS = 2**22 + 1
-"""One above the greatest process id that Linux gives, so surely nobody's."""
+"""One above the greatest process id of Linux, so no process has it."""
 
 DURABLE = {
     "listen_addresses": "",
@@ -32,7 +32,7 @@ DURABLE = {
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_min_messages": "warning",
-    # A statement or its parameters can hold a patient's words; the log must not.
+    # A statement or its parameters can hold a patient's data, which must not reach the log.
     "log_min_error_statement": "panic",
     "log_parameter_max_length_on_error": "0",
     "log_error_verbosity": "terse",
@@ -47,7 +47,9 @@ THROW_AWAY = {
 
 
 def start(places: Places, user: ServerUser, *, throw_away: bool = False) -> None:
-    """Start the server unless it runs; make its data and its database first where missing."""
+    """Start the server unless it runs; first create its data and its database if they are
+    missing.
+    """
     if running_pid(places) is None:
         programs = binaries.postgres_binaries(places, user)
         private.folder(places.sockets, uid=user.uid, gid=user.gid)
@@ -57,7 +59,7 @@ def start(places: Places, user: ServerUser, *, throw_away: bool = False) -> None
 
 
 def shut_down(places: Places) -> bool:
-    """Stop the server, telling clients to go; give whether it ran."""
+    """Stop the server and disconnect its clients; return whether the server ran."""
     pid = running_pid(places)
     if pid is None:
         return False
@@ -67,9 +69,9 @@ def shut_down(places: Places) -> bool:
 
 
 def running_pid(places: Places) -> int | None:
-    """Give the process id of the live server of this data folder.
+    """Return the process id of the live server of this data folder.
 
-    The id in `postmaster.pid` may be that of a dead process, or by now of another program.
+    The id in `postmaster.pid` may belong to a dead process, or by now to another program.
     """
     recorded = _recorded_pid(places)
     if recorded is None:
@@ -79,7 +81,7 @@ def running_pid(places: Places) -> int | None:
 
 
 def is_ready(places: Places) -> bool:
-    """Tell whether the server runs and takes connections."""
+    """Tell whether the server runs and accepts connections."""
     if running_pid(places) is None:
         return False
     lines = _lock_lines(places)
@@ -89,7 +91,8 @@ def is_ready(places: Places) -> bool:
 def _make_data(places: Places, user: ServerUser, programs: Path, *, durable: bool) -> None:
     if (places.postgres_data / "PG_VERSION").is_file():
         return
-    # A killed initdb leaves half a folder: it is made under another name and moved when whole.
+    # A killed initdb leaves an incomplete folder. So initdb writes to another name, and the
+    # complete folder is renamed.
     partial = places.postgres_data.with_name("postgres.partial")
     shutil.rmtree(partial, ignore_errors=True)
     private.folder(partial, uid=user.uid, gid=user.gid)
@@ -120,15 +123,16 @@ def _launch(places: Places, user: ServerUser, programs: Path, options: dict[str,
     arguments += ["-k", places.sockets]
     for name, value in options.items():
         arguments += ["-c", f"{name}={value}"]
-    # The workers of a killed postmaster take a moment to notice; until then it refuses to start.
+    # The workers of a killed postmaster take a moment to exit; until then a new one refuses to
+    # start.
     for _ in range(3):
         pid = detach(arguments, user=user, cwd=places.base, log=log)
-        # B023: the lambda is done with before `pid` changes.
+        # B023: the lambda is no longer used when `pid` changes.
         wait_for(lambda: is_ready(places) or not command_line(pid), seconds=START_S)  # noqa: B023
         if is_ready(places):
             return
         wait_for(lambda: False, seconds=1.0)
-    raise EmbeddedError(f"PostgreSQL did not start; its reasons are in {log}")
+    raise EmbeddedError(f"PostgreSQL did not start; see {log}")
 
 
 def _make_database(places: Places) -> None:
@@ -143,8 +147,8 @@ def _make_database(places: Places) -> None:
 def _disown_stale_locks(places: Places) -> None:
     """Let PostgreSQL take over lock files whose process id now belongs to another program.
 
-    The files stay, with an id that nobody has: PostgreSQL still checks by their shared memory
-    that no worker of the old server lives.
+    The files stay, with an id that no process has: PostgreSQL still checks their shared memory for
+    surviving workers of the old server.
     """
     socket_lock = places.sockets / ".s.PGSQL.5432.lock"
     for path in (places.postgres_data / "postmaster.pid", socket_lock):

@@ -1,7 +1,7 @@
-"""Starting a server that outlives us, and telling whether a recorded process is still it.
+"""Start servers that outlive this process, and recognize them by their recorded process id.
 
-Imports only the standard library. A server is started as another user without asking that user
-to reach our interpreter, and is never a child that somebody must reap.
+A server started as another user does not need access to our interpreter. A server is never our
+child, so no parent must reap it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from pathlib import Path
 from medproc.embedded.errors import EmbeddedError
 from medproc.embedded.places import ServerUser
 
-# The shell puts the server in the background and ends, so that init reaps it, not us. Arguments
-# are positional: no path is ever read by the shell.
+# The shell starts the server in the background and ends, so init reaps the server. The arguments
+# are positional: the shell never parses a path.
 _DETACH = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 & echo $!'
 _ENVIRONMENT = {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC"}
 POLL_S = 0.02
 
 
 def run(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path) -> str:
-    """Run a program as `user` to its end and give its output; raise EmbeddedError if it fails."""
+    """Run a program as `user` and return its output. Raises EmbeddedError if the program
+    fails.
+    """
     result = _run([str(part) for part in arguments], user=user, cwd=cwd)
     if result.returncode != 0:
         lines = (result.stderr or result.stdout).strip().splitlines()
@@ -35,7 +37,7 @@ def run(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path) -> str:
 
 
 def detach(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path, log: Path) -> int:
-    """Start a server as `user` in a session of its own; give its process id."""
+    """Start a server as `user` in its own session; return its process id."""
     shell = ["/bin/sh", "-c", _DETACH, "sh", str(log), *map(str, arguments)]
     result = _run(shell, user=user, cwd=cwd, new_session=True)
     if result.returncode != 0:
@@ -44,7 +46,7 @@ def detach(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path, log:
 
 
 def can_run(program: Path, *, user: ServerUser) -> bool:
-    """Tell whether `user` reaches and executes `program` (it is asked for its version)."""
+    """Tell whether `user` can execute `program` (by asking for its version)."""
     try:
         result = _run([str(program), "--version"], user=user, cwd=Path("/"))
     except OSError:
@@ -53,7 +55,7 @@ def can_run(program: Path, *, user: ServerUser) -> bool:
 
 
 def command_line(pid: int) -> tuple[str, ...]:
-    """Give the arguments of a live process; empty where it is dead, a zombie or not to be seen."""
+    """Return the arguments of a live process; () if it is dead, a zombie or invisible."""
     try:
         raw = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -70,7 +72,7 @@ def command_line(pid: int) -> tuple[str, ...]:
 
 
 def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
-    """Poll `condition` until it holds; give whether it did within `seconds`."""
+    """Poll `condition`; return whether it became true within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -80,7 +82,7 @@ def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
 
 
 def stop(pid: int, number: signal.Signals, *, seconds: float) -> bool:
-    """Signal a process and wait until it is gone; give whether it is."""
+    """Send a signal to a process and wait for its end; return whether it has ended."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
@@ -90,7 +92,7 @@ def stop(pid: int, number: signal.Signals, *, seconds: float) -> bool:
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold the file lock at `path`; the kernel releases it if we die."""
+    """Hold the file lock at `path`. The kernel releases the lock if this process dies."""
     with path.open("a", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,6 +1,6 @@
-"""The pair of embedded servers: up, down, status, and a pair to throw away.
+"""The pair of embedded servers: up, down, status, and a throw-away pair for tests.
 
-Imports the other modules of this package. `up` may be called twice, or by two processes at once.
+`up` may be called twice, or by two processes at once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _PREFIX = "medproc-throw-away-"
 
 @dataclass(frozen=True, kw_only=True)
 class ServerStatus:
-    """One server as it stands now."""
+    """The present state of one server."""
 
     name: str
     running: bool
-    """It takes connections."""
+    """The server accepts connections."""
     pid: int | None
     url: str
     data: Path
@@ -40,7 +40,9 @@ def up(
     with_valkey: bool = True,
     throw_away: bool = False,
 ) -> None:
-    """Start what does not run yet; idempotent; raise EmbeddedError in one line."""
+    """Start the servers that do not run yet; idempotent. Raises EmbeddedError with a one-line
+    message.
+    """
     user = server_user()
     _make_base(places, user)
     with exclusive(places.lock):
@@ -51,7 +53,7 @@ def up(
 
 
 def down(places: Places) -> list[str]:
-    """Stop what runs and give its names."""
+    """Stop the running servers and return their names."""
     if not places.base.is_dir():
         return []
     with exclusive(places.lock):
@@ -64,7 +66,7 @@ def down(places: Places) -> list[str]:
 
 
 def status(places: Places) -> tuple[ServerStatus, ServerStatus]:
-    """Tell how PostgreSQL and Valkey stand, without changing anything."""
+    """Return the state of PostgreSQL and Valkey, without changing anything."""
     return (
         ServerStatus(
             name="PostgreSQL",
@@ -84,9 +86,9 @@ def status(places: Places) -> tuple[ServerStatus, ServerStatus]:
 
 
 def throw_away_places() -> Places:
-    """Make a fresh folder for a pair of servers that nobody will miss.
+    """Create a new folder for a pair of throw-away servers.
 
-    Pairs whose process was killed before it could throw them away are swept first.
+    First removes pairs whose process was killed before it could remove them.
     """
     user = server_user()
     folder = _short_temporary_folder(user)
@@ -99,14 +101,14 @@ def throw_away_places() -> Places:
 
 
 def throw_away(places: Places) -> None:
-    """Stop the servers at `places` and remove all that they wrote."""
+    """Stop the servers at `places` and remove all their files."""
     down(places)
     shutil.rmtree(places.base, ignore_errors=True)
 
 
 @contextmanager
 def throw_away_servers() -> Iterator[Places]:
-    """Run a pair of servers without durability, gone with all they hold at the end."""
+    """Run a pair of servers without durability; remove them and their data at the end."""
     places = throw_away_places()
     try:
         up(places, throw_away=True)
@@ -116,7 +118,9 @@ def throw_away_servers() -> Iterator[Places]:
 
 
 def _make_base(places: Places, user: ServerUser) -> None:
-    """Make the folder of folders: 0700, but passable (not readable) where the user is another."""
+    """Create the parent folder: 0700, or traversable (not readable) if another user runs the
+    servers.
+    """
     private.folder(places.base, mode=0o711 if user.changes else 0o700)
 
 
@@ -128,13 +132,15 @@ def _owner_lives(base: Path) -> bool:
     try:
         owner = int((base / "owner").read_text("utf-8"))
     except (OSError, ValueError):
-        # It is being made or thrown away at this moment.
+        # The folder is being created or removed at this moment.
         return True
     return bool(command_line(owner))
 
 
 def _short_temporary_folder(user: ServerUser) -> Path:
-    """Give a temporary folder that the server's user can pass and whose sockets stay short."""
+    """Return a temporary folder that the server's user can traverse, with a short path for
+    sockets.
+    """
     ours = Path(tempfile.gettempdir())
     passable = all(folder.stat().st_mode & 0o001 for folder in (ours, *ours.parents))
     short = len(os.fsencode(ours)) <= 60

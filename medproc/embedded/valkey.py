@@ -1,7 +1,7 @@
 """The embedded Valkey: started, stopped and recovered.
 
-Imports redis-py and the standard library. It listens on a unix socket in a 0700 folder and
-nowhere else. It holds ids only, so its file is written each second and no more.
+The server listens only on a unix socket in a 0700 folder. It holds only ids, so it writes its file
+once per second.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from medproc.embedded.processes import command_line, detach, stop, wait_for
 START_S = 30.0
 STOP_S = 30.0
 DATABASES = 64
-"""More than Redis's 16, so that parallel tests each have their own."""
+"""More than Redis's default of 16, so that parallel tests each have their own database."""
 
 
 def start(places: Places, user: ServerUser, *, throw_away: bool = False) -> None:
@@ -52,11 +52,11 @@ def start(places: Places, user: ServerUser, *, throw_away: bool = False) -> None
     pid = detach(arguments, user=user, cwd=places.base, log=log)
     wait_for(lambda: is_ready(places) or not command_line(pid), seconds=START_S)
     if not is_ready(places):
-        raise EmbeddedError(f"Valkey did not start; its reasons are in {log}")
+        raise EmbeddedError(f"Valkey did not start; see {log}")
 
 
 def shut_down(places: Places) -> bool:
-    """Stop the server; give whether it ran."""
+    """Stop the server; return whether it ran."""
     pid = _recorded_pid(places)
     if pid is None:
         return False
@@ -81,7 +81,7 @@ def is_ready(places: Places) -> bool:
 
 
 def running_pid(places: Places) -> int | None:
-    """Give the process id of the live server, answering or not."""
+    """Return the process id of the live server, even if it does not answer."""
     return _recorded_pid(places)
 
 
@@ -91,6 +91,6 @@ def _recorded_pid(places: Places) -> int | None:
     except OSError:
         return None
     pid = int(text) if text.isdigit() else 0
-    # Valkey rewrites its title to "<program> unixsocket:<path>"; Redis keeps the same form.
+    # Valkey rewrites its title to "<program> unixsocket:<path>"; Redis uses the same form.
     seen = " ".join(command_line(pid)) if pid else ""
     return pid if str(places.valkey_socket) in seen else None

@@ -34,6 +34,7 @@ from pipeline.core.labels import counted
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.models import Incident, Pause
 from pipeline.operations.liveness import Tick, clock_problems, last_task_runs
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.ratelimit import Gate, GateState
 
@@ -171,7 +172,7 @@ def _left(of_calls: Rates) -> Outstanding:
 
 
 def _gate() -> Gate:
-    served = named_provider(settings)
+    served = named_provider(ProviderConfig.of_settings())
     return _gate_of(served.provider, served.model, settings.REDIS_URL)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
@@ -22,6 +21,7 @@ from pipeline.core.states import IncidentState
 from pipeline.models import Incident, Pause
 from pipeline.operations.liveness import last_task_runs
 from pipeline.operations.reasons import ReasonError
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 
 
@@ -98,7 +98,7 @@ def _providers() -> list[_Provider]:
     """Return the provider that is asked, and whatever else is held."""
     pauses = list(Pause.objects.filter(ended_at=None, provider__isnull=False)[:50])
     incidents = list(Incident.objects.filter(state=IncidentState.OPEN).defer("evidence")[:50])
-    asked = named_provider(settings)
+    asked = named_provider(ProviderConfig.of_settings())
     targets = [asked.provider, f"{asked.provider}:{asked.model}"]
     targets += [_target(each) for each in pauses] + [_target(each) for each in incidents]
     return [

@@ -8,61 +8,46 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any, get_args
+from typing import get_args
 
 from medproc.env import ProviderName
 from pipeline.core.types import ProviderModel
 from pipeline.providers.base import Provider
-
-KEYLESS = "emulator"
-"""The key that is sent when no key is configured; the system checks allow this only for loopback
-URLs.
-"""
+from pipeline.providers.config import ProviderConfig
 
 NAMES: tuple[str, ...] = tuple(sorted(get_args(ProviderName)))
 """The names of all providers."""
 
-_made: dict[tuple[int, str, str, str], Provider] = {}
+_made: dict[tuple[int, ProviderConfig], Provider] = {}
+"""By process id: a client must not survive a fork, and one client per process keeps its connections
+open from step to step."""
 
 
-def provider_for(settings: Any) -> Provider:
-    """Return this process's provider as the settings name it; made when first asked for.
-
-    A process that was forked makes its own, and one whose settings change gets another.
-    """
-    key = (os.getpid(), *_named(settings))
-    return _made.get(key) or _made.setdefault(key, _make(settings))
+def provider_for(config: ProviderConfig) -> Provider:
+    """Return this process's provider for `config`; the first call makes the provider."""
+    key = (os.getpid(), config)
+    return _made.get(key) or _made.setdefault(key, _make(config))
 
 
-def named_provider(settings: Any) -> ProviderModel:
-    """Return whom this process asks, as `provider_calls` names it; makes no client."""
-    if settings.MEDPROC_PROVIDER == "gemini":
-        return ProviderModel(provider="gemini", model=settings.GEMINI_MODEL)
+def named_provider(config: ProviderConfig) -> ProviderModel:
+    """Return provider and model as `provider_calls` stores them; makes no client."""
+    if config.name == "gemini":
+        return ProviderModel(provider="gemini", model=config.model)
     from pipeline.providers.local import LocalProvider
 
     return ProviderModel(provider=LocalProvider.name, model=LocalProvider.model)
 
 
-def warm(settings: Any) -> None:
-    """Load what a process should load before it forks; makes no client and no connection."""
-    import_module(f"pipeline.providers.{settings.MEDPROC_PROVIDER}")
+def warm(config: ProviderConfig) -> None:
+    """Import the provider before a process forks; makes no client and no connection."""
+    import_module(f"pipeline.providers.{config.name}")
 
 
-def _named(settings: Any) -> tuple[str, str, str]:
-    if settings.MEDPROC_PROVIDER != "gemini":
-        return ("local", "", "")
-    return ("gemini", settings.GEMINI_MODEL, settings.GEMINI_BASE_URL or "")
-
-
-def _make(settings: Any) -> Provider:
-    if settings.MEDPROC_PROVIDER != "gemini":
+def _make(config: ProviderConfig) -> Provider:
+    if config.name == "local":
         from pipeline.providers.local import LocalProvider
 
         return LocalProvider()
     from pipeline.providers.gemini import GeminiProvider
 
-    return GeminiProvider(
-        api_key=str(settings.GEMINI_API_KEY or KEYLESS),
-        model=settings.GEMINI_MODEL,
-        base_url=settings.GEMINI_BASE_URL or "",
-    )
+    return GeminiProvider(api_key=config.api_key, model=config.model, base_url=config.base_url)

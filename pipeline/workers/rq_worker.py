@@ -18,7 +18,6 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
-from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connections
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -41,6 +40,7 @@ from pipeline.core.deadline import DEADLINE
 from pipeline.core.redaction import scrubbed
 from pipeline.execution.shutdown import grace_s, request_stop
 from pipeline.providers import factory
+from pipeline.providers.config import ProviderConfig
 from pipeline.queueing.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.workers import stuck_steps
 from pipeline.workers.identity import renew_identity, serve, worker_identity
@@ -422,7 +422,7 @@ def warm() -> None:
     Opens no connection and makes no client: a forked copy of either answers two processes.
     """
     import_attribute(StepEntry.entry_point)
-    factory.warm(settings)
+    factory.warm(ProviderConfig.of_settings())
     gc.collect()
     gc.freeze()
 

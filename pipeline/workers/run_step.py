@@ -30,6 +30,7 @@ from pipeline.execution.preemption import PREEMPTED
 from pipeline.execution.shutdown import on_stop, stop_requested
 from pipeline.execution.step_result import StepResult
 from pipeline.operations import liveness
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.queueing.queues import enqueue_step, enqueue_steps, is_first_to_say
 from pipeline.stages.registry import PASSES, next_step
@@ -56,7 +57,10 @@ def run_step(step: str) -> None:
     """Claim the best waiting job of a pass, run its step, and write how it ended."""
     _mind_the_clock()
     lease = claim(
-        Step(step), worker_identity(), named_provider(settings), others=served_beside(step)
+        Step(step),
+        worker_identity(),
+        named_provider(ProviderConfig.of_settings()),
+        others=served_beside(step),
     )
     if lease is None:
         return

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import redis
-from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
@@ -18,6 +17,7 @@ from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step, W
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, EncounterResult, IncidentJob, Job, Session
 from pipeline.operations import services
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.queueing.queues import entry_id
 from pipeline.transitions import Parking, claim, fenced, park
@@ -335,7 +335,7 @@ def test_a_record_is_held_before_its_first_call_and_goes_on_to_its_end(
     redis_db: redis.Redis,
 ) -> None:
     received = records.submit(records.LAB)
-    incident = an_incident(of=named_provider(settings))
+    incident = an_incident(of=named_provider(ProviderConfig.of_settings()))
 
     held = records.run_record(received)
 

@@ -35,6 +35,7 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.operations.services import provider_resume
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import warm
 from pipeline.ratelimit import Gate, GateState
 from pipeline.stages.intake import Received
@@ -231,7 +232,7 @@ def playing(folder: Path) -> Iterator[Played]:
         run_step.run_step("pass05")
         unread = records.submit(path)
         run_step.run_step("pages")
-        warm(django_settings)
+        warm(ProviderConfig.of_settings())
         yield Played(
             {Step.PASS05: unread, Step.PASS1: found},
             {Lasts.PERSISTENT: lasting, Lasts.PASSING: passing},

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import connection
 from django.test import override_settings
 
@@ -21,6 +20,7 @@ from medproc.env import PROJECT_ROOT
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, ShellFile
 from pipeline.operations.services import record_submit
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import warm
 from pipeline.stages import registry
 from pipeline.stages.intake import Received, Submission
@@ -80,7 +80,7 @@ def through_emulator(
         override_settings(MEDPROC_PROVIDER="gemini", GEMINI_BASE_URL=emulator.url),
     ):
         # As a worker does before it forks; the import alone can outlast a lease of the tests.
-        warm(settings)
+        warm(ProviderConfig.of_settings())
         yield emulator
 
 

@@ -17,15 +17,15 @@ from medproc.logs import REFUSALS, PathsOnly
     ("said", "logged"),
     [
         ("GET /admin/pipeline/batch/?q=Jane+Doe HTTP/1.1", "GET /admin/pipeline/batch/ HTTP/1.1"),
-        ("GET /admin/records/Jane%20Doe/ HTTP/1.1", "GET (no page of ours) HTTP/1.1"),
+        ("GET /admin/records/Jane%20Doe/ HTTP/1.1", "GET (unknown page) HTTP/1.1"),
         (
             "GET /admin/pipeline/page/Jane/change/ HTTP/1.1",
             "GET /admin/pipeline/page/<path:object_id>/change/ HTTP/1.1",
         ),
-        ("GET /admin/records/Jane Doe/ HTTP/1.1", "GET (no page of ours) HTTP/1.1"),
-        ("GET /Jane HTTP/1.1", "GET (no page of ours) HTTP/1.1"),
+        ("GET /admin/records/Jane Doe/ HTTP/1.1", "GET (unknown page) HTTP/1.1"),
+        ("GET /Jane HTTP/1.1", "GET (unknown page) HTTP/1.1"),
         ("GET /static/console/console.css HTTP/1.1", "GET /static/console/console.css HTTP/1.1"),
-        ("/Jane/Doe", "(no page of ours)"),
+        ("/Jane/Doe", "(unknown page)"),
     ],
 )
 def test_no_query_string_and_no_unknown_path_is_logged(said: str, logged: str | None) -> None:

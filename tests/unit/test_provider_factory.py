@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pipeline.providers import factory
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import provider_for, warm
 from pipeline.providers.gemini import GeminiProvider
 from pipeline.providers.local import LocalProvider
@@ -18,58 +20,61 @@ from pipeline.providers.local import LocalProvider
 ROOT = Path(__file__).parents[2]
 
 
-def settings(provider: str, **changed: str | None) -> SimpleNamespace:
-    named = {
-        "MEDPROC_PROVIDER": provider,
-        "GEMINI_API_KEY": "k",
-        "GEMINI_BASE_URL": None,
-        "GEMINI_MODEL": "gemini-3.5-flash-lite",
-    }
-    return SimpleNamespace(**{**named, **changed})
+GEMINI = ProviderConfig(name="gemini", model="gemini-3.5-flash-lite", api_key="k")
+CONFIGS = {"local": ProviderConfig(name="local"), "gemini": GEMINI}
 
 
 @pytest.mark.parametrize(("name", "kind"), [("local", LocalProvider), ("gemini", GeminiProvider)])
 def test_the_settings_name_the_provider(name: str, kind: type) -> None:
-    provider = provider_for(settings(name))
+    provider = provider_for(CONFIGS[name])
 
     assert isinstance(provider, kind)
     assert provider.name == name
 
 
 def test_a_process_has_one_provider_for_its_settings() -> None:
-    first = provider_for(settings("gemini"))
+    first = provider_for(GEMINI)
 
-    assert provider_for(settings("gemini")) is first
-    assert provider_for(settings("gemini", GEMINI_MODEL="gemini-2.5-flash")) is not first
+    assert provider_for(GEMINI) is first
+    assert provider_for(replace(GEMINI, model="gemini-2.5-flash")) is not first
 
 
 def test_another_process_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    parents = provider_for(settings("gemini"))
+    parents = provider_for(GEMINI)
     monkeypatch.setattr(os, "getpid", lambda: -1)
 
-    assert provider_for(settings("gemini")) is not parents
+    assert provider_for(GEMINI) is not parents
 
 
-def test_an_emulator_needs_no_key() -> None:
-    emulated = settings("gemini", GEMINI_API_KEY=None, GEMINI_BASE_URL="http://127.0.0.1:1")
+def test_an_emulator_needs_no_key(settings: Any) -> None:
+    settings.MEDPROC_PROVIDER = "gemini"
+    settings.GEMINI_API_KEY = None
+    settings.GEMINI_BASE_URL = "http://127.0.0.1:1"
 
-    assert provider_for(emulated).name == "gemini"
+    assert provider_for(ProviderConfig.of_settings()).name == "gemini"
+
+
+def test_a_key_is_not_shown(settings: Any) -> None:
+    settings.MEDPROC_PROVIDER = "gemini"
+    settings.GEMINI_API_KEY = "a-key-of-ours"
+
+    assert "a-key-of-ours" not in repr(ProviderConfig.of_settings())
 
 
 @pytest.mark.parametrize("name", ["local", "gemini"])
 def test_warming_makes_no_client(name: str) -> None:
     before = dict(factory._made)
 
-    warm(settings(name))
+    warm(CONFIGS[name])
 
     assert factory._made == before
 
 
 def test_local_use_never_loads_the_sdk() -> None:
     program = (
-        "import sys; from types import SimpleNamespace as S;"
+        "import sys; from pipeline.providers.config import ProviderConfig;"
         "from pipeline.providers.factory import provider_for, warm;"
-        "s = S(MEDPROC_PROVIDER='local'); warm(s); provider_for(s);"
+        "local = ProviderConfig(name='local'); warm(local); provider_for(local);"
         "sys.exit(any(m.startswith(('google', 'httpx')) for m in sys.modules))"
     )
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from django.conf import settings
 from django.utils import timezone
 
 from pipeline.core.errors import CallDetails
@@ -22,6 +21,7 @@ from pipeline.operations.preview.estimates import (
 )
 from pipeline.operations.preview.selection import Found, found_by, waits_for_retry, why_not_retried
 from pipeline.operations.preview.types import JOBS_LIMIT, Candidate, Ineligible, Preview, Selection
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.providers.pricing import cost_usd
 
@@ -63,7 +63,7 @@ def narrowed(found: Preview, is_meant: Callable[[Candidate], bool], reason: str)
         ineligible=(*found.ineligible, *left),
         output_tokens=int(found.output_tokens * share),
         cost_usd=round(found.cost_usd * Decimal(share), 6),
-        quota_minutes=quota_minutes(named_provider(settings), calls, tokens),
+        quota_minutes=quota_minutes(named_provider(ProviderConfig.of_settings()), calls, tokens),
     )
 
 
@@ -75,7 +75,7 @@ def costed(
     tokens = sum(each.input_tokens for each in eligible)
     calls = sum(each.calls for each in eligible)
     steps = {each.step for each in eligible}
-    provider = named_provider(settings)
+    provider = named_provider(ProviderConfig.of_settings())
     output = int(tokens * output_share(sessions, steps))
     return Preview(
         selection=selection,

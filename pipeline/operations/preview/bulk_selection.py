@@ -13,7 +13,6 @@ from decimal import Decimal
 from itertools import islice
 from uuid import UUID
 
-from django.conf import settings
 from django.utils import timezone
 
 from pipeline import transitions
@@ -22,6 +21,7 @@ from pipeline.models import Batch, Job
 from pipeline.operations.preview import JOBS_LIMIT, Candidate, Ineligible, Preview, costed
 from pipeline.operations.preview.estimates import quota_minutes
 from pipeline.operations.preview.selection import Found, oldest
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.transitions import Scope
 from pipeline.transitions.stale import STALE_S, Stale
@@ -118,7 +118,7 @@ def _reset(of: Crowd) -> Preview:
         ineligible=(),
         output_tokens=0,
         cost_usd=Decimal(0),
-        quota_minutes=quota_minutes(named_provider(settings), calls, tokens),
+        quota_minutes=quota_minutes(named_provider(ProviderConfig.of_settings()), calls, tokens),
         same_versions=None,
         taken_at=timezone.now(),
         is_capped=is_capped,

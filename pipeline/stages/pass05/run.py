@@ -29,6 +29,7 @@ from pipeline.execution.splits import Piece, half
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Chunk, DiscoverySession
 from pipeline.providers.base import Request
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import provider_for
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_discovery
 from pipeline.providers.schemas import DiscoveryReply
@@ -55,7 +56,7 @@ def run(lease: Lease) -> StepResult:
         stopped = executor.run(
             lease,
             work,
-            provider_for(settings),
+            provider_for(ProviderConfig.of_settings()),
             deadline_s=executor.step_deadline_s(len(work.rows)),
         )
     if stopped is not None:

@@ -26,6 +26,7 @@ from pipeline.execution.splits import Piece
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, Encounter, EncounterResult
 from pipeline.providers.base import Request
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import provider_for
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_entities
 from pipeline.providers.schemas import EntityReply
@@ -47,7 +48,7 @@ def run(lease: Lease) -> StepResult:
         stopped = executor.run(
             lease,
             work,
-            provider_for(settings),
+            provider_for(ProviderConfig.of_settings()),
             deadline_s=executor.step_deadline_s(len(work.rows)),
         )
     if stopped is not None:
