@@ -32,7 +32,7 @@ _BEFORE = "_audited_before"
 def remember(
     sender: type[Model], instance: Model, update_fields: Iterable[str] | None = None, **_: Any
 ) -> None:
-    """Keep what is watched as it stands, until it is saved."""
+    """Remember the audited fields as they are before the save."""
     fields = WATCHED[sender]
     if update_fields is not None:
         fields = tuple(name for name in fields if name in update_fields)

@@ -1,7 +1,7 @@
-"""What goes wrong, in groups of cause, pass and model, and the members of a group.
+"""Failures in groups of cause, pass and model, and the members of a group.
 
-Imports the pipeline's models, errors and states. Two sources: failed calls, and jobs that failed
-without one. A window is read newest first and no further than a cap, which the page then says.
+There are two sources: failed calls, and jobs that failed without a failed call. Each is read newest
+first up to a limit, and the page says if the limit was reached.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BARS = 24
 
 
 class Source(StrEnum):
-    """Whether a group counts calls, or jobs that failed without one."""
+    """Whether a group counts calls, or jobs that failed without a failed call."""
 
     CALL = "call"
     JOB = "job"
@@ -34,7 +34,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Failures with one cause, in one pass, of one model."""
+    """Failures with the same cause, pass and model."""
 
     source: Source
     cause: str
@@ -42,52 +42,53 @@ class Group:
     model: str
     records: int
     works: int
-    """Batches and chunks; 0 for jobs."""
+    """Number of batches and chunks; 0 for jobs."""
     calls: int
     absorbed: int
     """Batches and chunks that have succeeded since."""
     failed: int
-    """Those that have failed for good; for jobs, all."""
+    """Batches and chunks that have failed for good; for jobs, all of them."""
     first: datetime
     last: datetime
     trend: Sequence[int]
-    """Failures in each of `BARS` equal parts of the window, oldest first."""
+    """Failures in each of `BARS` equal parts of the time span, oldest first."""
 
     @property
     def pass_title(self) -> str:
-        """The pass as people know it."""
+        """The name of the pass for people."""
         return PASS_TITLES[self.step]
 
     @property
     def in_number(self) -> str:
-        """How many calls or jobs it is."""
+        """The number of calls or jobs, with the noun."""
         return counted(self.calls, self.source)
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
+        """The advice for this group."""
         if self.works and self.absorbed == self.works:
-            return "Nothing to do: every one has succeeded since."
+            return "Nothing to do: all of them have succeeded since."
         try:
             advice = ERRORS[ErrorCode(self.cause)].advice
         except ValueError:
             return ""
         if assess(self.cause, self.failed) is Assessment.LIKELY_OUTAGE:
-            return f"Likely an outage of the provider: {self.failed} are lost to it. {advice}"
+            return f"Likely an outage of the provider: {self.failed} failed because of it. {advice}"
         return advice
 
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """The groups of a window, what hurts most first."""
+    """The groups of a time span, the most harmful group first."""
 
     groups: Sequence[Group]
     cap: int
     is_capped: bool
-    """Only the newest `cap` failures were counted."""
+    """Whether only the newest `cap` failures were counted."""
 
 
 _CALLS = """
+-- newest: the newest failed calls, up to the limit. width_bucket gives each its bar of the trend.
 WITH newest AS (
   SELECT outcome, step, model, batch_id, chunk_id, processing_session_id, created_at,
     width_bucket(extract(epoch FROM created_at), %(low)s, %(high)s, %(bars)s) AS bar
@@ -99,12 +100,13 @@ SELECT w.outcome, w.step, w.model, NULL::integer, sum(w.calls)::integer, count(D
   count(w.work), count(*) FILTER (WHERE b.status = 'succeeded' OR k.status = 'succeeded'),
   count(*) FILTER (WHERE b.status = 'failed' OR k.status = 'failed'), min(w.first), max(w.last)
 FROM (
+  -- w: one row per batch or chunk, so that its state is looked up once.
   SELECT outcome, step, model, coalesce(batch_id, chunk_id) AS work, batch_id, chunk_id,
     processing_session_id AS session, count(*) AS calls,
     min(created_at) AS first, max(created_at) AS last
   FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4, 5, 6, 7
 ) w
--- Each by its key: a join is planned as a scan of all chunks.
+-- OFFSET 0 makes the planner look each row up by its key; a plain join scans all chunks.
 LEFT JOIN LATERAL (
   SELECT status FROM pass1_batch_results WHERE id = w.batch_id OFFSET 0
 ) b ON true
@@ -112,14 +114,18 @@ LEFT JOIN LATERAL (
   SELECT status FROM pass05_chunk_results WHERE id = w.chunk_id OFFSET 0
 ) k ON true
 GROUP BY 1, 2, 3
+-- The trend: calls per bar.
 UNION ALL
 SELECT outcome, step, model, bar, count(*), 0, 0, 0, 0, NULL, NULL
 FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4
+-- The number of rows that were read, to detect the limit.
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, count(*), 0, 0, 0, 0, NULL, NULL FROM newest
 """
 
 _JOBS = """
+-- newest: the newest failed jobs without a failed call, up to the limit. The grouping sets give the
+-- groups, the bars of each group, and the number of rows that were read.
 WITH newest AS (
   SELECT error_code, current_step, shell_file_id, completed_at,
     width_bucket(extract(epoch FROM completed_at), %(low)s, %(high)s, %(bars)s) AS bar
@@ -143,11 +149,11 @@ OF_CALLS = [
     ErrorCode.OUTPUT_TRUNCATED.value, ErrorCode.EMPTY_RESPONSE.value,
     ErrorCode.CONTENT_BLOCKED.value, ErrorCode.REPLY_MISMATCH.value,
 ]  # fmt: skip
-"""Codes that a failed job has from its calls; the calls are what is counted then."""
+"""Codes of jobs that failed through their calls; these failures are counted as calls."""
 
 
 def groups(period: Period, *, cap: int = READ) -> Groups:
-    """Group what failed in a period, the newest `cap` of it; two statements."""
+    """Group the newest `cap` failures of a period; two statements."""
     parameters: dict[str, Any] = {
         "since": period.since,
         "until": period.until,
@@ -163,7 +169,7 @@ def groups(period: Period, *, cap: int = READ) -> Groups:
         of_calls = cursor.fetchall()
         cursor.execute(_JOBS, parameters)
         of_jobs = cursor.fetchall()
-    # The row without a cause counts all that was read, the late replies too.
+    # The row without a cause counts all rows that were read, late replies too.
     read = max(row[4] for row in [*of_calls, *of_jobs] if row[0] is None)
     found = [
         *_grouped(Source.CALL, [row for row in of_calls if row[0] is not None]),

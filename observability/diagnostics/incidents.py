@@ -1,6 +1,6 @@
-"""An incident explained: what the provider did, since when, what it held up, how it ended.
+"""The explanation of an incident: the provider's failure, its duration, its effect, its end.
 
-Imports the pipeline's models and words; reads only. Lines are made of codes, counts and times.
+This module only reads. Its texts consist of codes, counts and times.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline.models import Incident, IncidentJob
 
 JOBS_SHOWN = 20
 COUNTED = 1_000
-"""A count of an incident's jobs goes no further: a list asks for fifty incidents at once."""
+"""The limit of each count of jobs; a list reads fifty incidents at once."""
 TITLES: dict[IncidentKind, str] = {
     IncidentKind.OUTAGE: "has been down",
     IncidentKind.THROTTLING: "has limited the calls",
@@ -30,18 +30,18 @@ TITLES: dict[IncidentKind, str] = {
     IncidentKind.CREDENTIALS: "has refused the key",
 }
 ADVICE: dict[IncidentKind, str] = {
-    IncidentKind.OUTAGE: "Nothing to do: probes go out, and work resumes by itself.",
-    IncidentKind.THROTTLING: "Nothing to do: the gate paces the calls. Lower GEMINI_RPM or"
-    " GEMINI_TPM if they are not your quota.",
+    IncidentKind.OUTAGE: "Nothing to do: probes are sent, and work resumes by itself.",
+    IncidentKind.THROTTLING: "Nothing to do: the rate limiter paces the calls. Lower GEMINI_RPM or"
+    " GEMINI_TPM if they exceed your quota.",
     IncidentKind.QUOTA: "Wait for the reset, or raise the quota and `resume` the provider.",
-    IncidentKind.CREDENTIALS: "Put a valid GEMINI_API_KEY in place, restart the workers, and"
+    IncidentKind.CREDENTIALS: "Set a valid GEMINI_API_KEY, restart the workers, and"
     " `resume` the provider.",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentReport:
-    """An incident with its evidence, in a form for people and for programs."""
+    """An incident with its evidence, for people and for programs."""
 
     id: UUID
     kind: str
@@ -49,14 +49,14 @@ class IncidentReport:
     model: str
     state: str
     answer: str
-    """One line: what, since when, and what to do."""
+    """One line: what happens, since when, and what to do."""
     first_failure_at: datetime
     opened_at: datetime
     closed_at: datetime | None
     resumes_at: datetime | None
     evidence: Mapping[str, Any]
     failed_jobs: tuple[str, ...]
-    """Ids of jobs that failed because of it, at most `JOBS_SHOWN`; a retry is theirs."""
+    """Ids of jobs that failed because of the incident, at most `JOBS_SHOWN`; for a retry."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the report for JSON."""
@@ -64,7 +64,7 @@ class IncidentReport:
 
     @property
     def in_words(self) -> list[tuple[str, str]]:
-        """Return the evidence as pairs of title and words."""
+        """Return the evidence as pairs of title and text."""
         evidence = self.evidence
         said = [
             (title, _figures(seen))
@@ -130,14 +130,14 @@ def incident_report(incident_id: UUID) -> IncidentReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """How the jobs of an incident stand now; each count goes no further than `COUNTED`."""
+    """The present state of an incident's jobs; each count stops at `COUNTED`."""
 
     parked_now: int
-    """Still parked for it."""
+    """Jobs that are parked for the incident now."""
     so_far: int
-    """That it has ever parked."""
+    """Jobs that the incident has ever parked."""
     failed: int
-    """Failed because of it, and not retried since."""
+    """Jobs that failed because of the incident and were not retried since."""
 
     @property
     def words(self) -> str:
@@ -152,6 +152,7 @@ class Standing:
         )
 
 
+# Each LATERAL counts up to the limit with one index scan; the OFFSET 0 forces look-ups by key.
 _STANDINGS = """
 SELECT asked.id, parked.number, effects.number, failed.number
 FROM unnest(%(ids)s::uuid[]) asked(id), LATERAL (
@@ -174,7 +175,7 @@ FROM unnest(%(ids)s::uuid[]) asked(id), LATERAL (
 
 
 def standings(incident_ids: Sequence[UUID]) -> dict[UUID, Standing]:
-    """Count the jobs of each incident as they stand now, not as evidence kept it; one statement."""
+    """Count the present jobs of each incident, unlike the stored evidence; one statement."""
     with connection.cursor() as cursor:
         cursor.execute(_STANDINGS, {"ids": list(incident_ids), "cap": COUNTED})
         return {
@@ -184,7 +185,7 @@ def standings(incident_ids: Sequence[UUID]) -> dict[UUID, Standing]:
 
 
 def next_probe(incident: Incident) -> datetime | None:
-    """Return when the next probe of an open incident is due; None where none has gone out."""
+    """Return the time of an open incident's next probe; None if none was sent yet."""
     probes = incident.evidence.get("probes") or []
     if not probes or incident.state != IncidentState.OPEN:
         return None
@@ -193,7 +194,7 @@ def next_probe(incident: Incident) -> datetime | None:
 
 
 def incident_answer(incident: Incident) -> str:
-    """Say in one line what it does, since when, and what to do."""
+    """Say in one line what happens, since when, and what to do."""
     kind = IncidentKind(incident.kind)
     name = f"{incident.provider} {incident.model}"
     if incident.state == IncidentState.CLOSED and incident.closed_at is not None:

@@ -1,7 +1,6 @@
-"""Whether it is healthy, and if not, what to do: everything that the overview shows.
+"""The figures of the overview: whether the system is healthy, and if not, what to do.
 
-Imports the console's selectors, the gate and the clock's duties. A constant number of statements,
-each bounded; Redis may be away.
+The number of statements is constant and each is limited. The overview works without Redis.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from pipeline.ratelimit import Gate, GateState
 
 SHOWN = 10
 FAILURES_READ = 2_500
-"""The overview is asked for every few seconds; the page of failures reads further."""
+"""Limit for the overview, which is requested every few seconds; the failures page reads more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,17 +54,17 @@ class OpenIncident:
 
     @property
     def is_probe_due(self) -> bool:
-        """Whether the next probe goes out at the clock's next look."""
+        """Whether the scheduler sends the next probe at its next tick."""
         return self.next_probe_at is not None and self.next_probe_at <= timezone.now()
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong, with what to do."""
+    """A problem, with the action that it needs."""
 
     words: str
     page: str = ""
-    """Name of the page that shows it."""
+    """The name of the page that shows the problem."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,16 +87,16 @@ class Overview:
 
     @property
     def cooldown_s(self) -> float:
-        """Seconds that are left of a cooldown."""
+        """The seconds that are left of a cooldown."""
         return max(0.0, (self.gate.cooldown_until or 0.0) - self.gate.now)
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong beside incidents and pauses, each with what to do."""
+        """The problems other than incidents and pauses, each with its action."""
         found = [Problem(f"{said[0].upper()}{said[1:]}.") for said in clock_problems(self.ticks)]
         if self.crew.is_redis_away:
             found.append(
-                Problem("Redis does not answer: no worker is woken. Start it; nothing is lost.")
+                Problem("Redis does not answer: no worker is woken. Start Redis; nothing is lost.")
             )
         elif not self.crew.alive and not self.queue.is_empty:
             found.append(
@@ -107,7 +106,7 @@ class Overview:
 
     @property
     def decisions(self) -> list[Problem]:
-        """What has ended badly, and stays so until somebody decides."""
+        """Failed and dead work, which needs a decision by an operator."""
         found = []
         if self.queue.dead.number:
             _, noun = counted(self.queue.dead.number, "dead job").split(" ", 1)
@@ -122,12 +121,12 @@ class Overview:
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing is to be done."""
+        """Whether no action is needed."""
         return not (self.incidents or self.pauses or self.problems or self.decisions)
 
     @property
     def verdict(self) -> str:
-        """The one line that answers the page's question."""
+        """The one line that answers the question of the page."""
         if self.incidents:
             return self.incidents[0].answer
         if self.problems:
@@ -138,7 +137,7 @@ class Overview:
 
 
 def overview() -> Overview:
-    """Read everything."""
+    """Read all figures."""
     now = timezone.now()
     gate = _gate().state()
     of_calls = rates(now)
@@ -161,7 +160,7 @@ def overview() -> Overview:
 
 
 def outlook() -> tuple[Outstanding, float]:
-    """Return what is outstanding, and the minutes that the quota needs for it at least."""
+    """Return the outstanding work, and the least minutes that the quota needs for it."""
     left = _left(rates(timezone.now()))
     minutes, _ = quota_minutes(left, _gate().state())
     return left, minutes

@@ -1,7 +1,7 @@
-"""Who holds a job, and whether there is somebody behind the name: what a reset rests on.
+"""The evidence for a reset: the owner of a job, and whether the owner still lives.
 
-Imports the crew, the pipeline's models and its services. Reads only: rows, leases, what Redis knows
-of workers, and, for workers of this host, whether their process is there.
+This module only reads: rows, leases, the workers in Redis, and, for workers of this host, whether
+their process exists.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from pipeline.transitions.stale import JOBS_LIMIT
 
 OVERDUE_READ = 50
 _NAME = re.compile(r"(?P<host>.+)-(?P<pid>\d+)-[0-9a-f]{8}")
-"""`<WORKER_ID>-<pid>-<random>`, as a worker names itself."""
+"""`<WORKER_ID>-<pid>-<random>`, the format of a worker's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """A worker that a row names, and what is known of it."""
+    """A worker that a row names, and the facts known about the worker."""
 
     name: str
     registered: str
     process: str
     is_gone: bool
-    """Nothing speaks for it any more."""
+    """Whether no evidence shows that the worker lives."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StaleJob:
-    """A job with rows that nobody works on, and why that is believed."""
+    """A job with rows that no worker processes, and the evidence for that."""
 
     job_id: UUID
     shell_file_id: UUID
@@ -62,22 +62,22 @@ class StaleJob:
 
     @property
     def effect(self) -> str:
-        """What a reset would do."""
+        """The effect of a reset."""
         if self.status is not JobStatus.PROCESSING:
             then = f"the job stays as it is: {self.status}"
         elif self.crash_count + 1 < CRASH_LIMIT:
             then = (
-                "the lease gets a new number, so its worker can write nothing more; the job goes"
-                f" back in line, with lost worker {self.crash_count + 1} of {CRASH_LIMIT} counted"
+                "the lease gets a new number, so its worker can write no more; the job goes back"
+                f" to the queue, with lost worker {self.crash_count + 1} of {CRASH_LIMIT} counted"
             )
         else:
-            then = f"the job is dead then: this is its lost worker {CRASH_LIMIT} of {CRASH_LIMIT}"
+            then = f"the job becomes dead: this is lost worker {CRASH_LIMIT} of {CRASH_LIMIT}"
         return f"{self.rows} back to waiting, attempts kept; {then}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Overdue:
-    """A running job whose lease has run out: the clock takes it back by itself."""
+    """A running job whose lease has expired; the scheduler requeues the job by itself."""
 
     job_id: UUID
     shell_file_id: UUID
@@ -90,17 +90,17 @@ class Overdue:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What is stale, and what the clock has yet to take back."""
+    """The stale jobs, and the expired leases that the scheduler has not handled yet."""
 
     stale: Sequence[StaleJob]
     overdue: Sequence[Overdue]
     is_redis_away: bool
     is_capped: bool
-    """Whether more is stale than is shown."""
+    """Whether more jobs are stale than are shown."""
 
 
 def evidence(older_s: float, known: Crew) -> Evidence:
-    """Read what nobody has worked on for so long; a constant number of statements."""
+    """Read the work that was untouched for `older_s` seconds; a constant number of statements."""
     rows = services.stale_batches_reset(older_s, dry_run=True, jobs=JOBS_LIMIT + 1)
     jobs = {
         job.id: job
@@ -153,24 +153,24 @@ def evidence(older_s: float, known: Crew) -> Evidence:
 def owner(
     name: str | None, workers: Mapping[str, WorkerView], *, is_redis_away: bool
 ) -> Owner | None:
-    """Say what is known of a worker; a process is looked for on this host alone."""
+    """Return the facts about a worker; its process is checked only on this host."""
     if not name:
         return None
     worker = workers.get(name)
     if is_redis_away:
-        registered = "not known: Redis is away"
+        registered = "unknown: Redis does not answer"
     elif worker is None:
-        registered = "not registered any more"
+        registered = "no longer registered"
     else:
         registered = f"registered, {worker.state}"
     host, pid = _place(name, worker)
     if pid is None:
-        process, is_there = "its name tells no process", None
+        process, is_there = "its name contains no process number", None
     elif host != socket.gethostname():
-        process, is_there = f"process {pid} on {host}: not to be seen from here", None
+        process, is_there = f"process {pid} on {host}: cannot be checked from here", None
     else:
         is_there = _is_worker(pid)
-        process = f"process {pid} {'is there' if is_there else 'is gone'}"
+        process = f"process {pid} {'exists' if is_there else 'is gone'}"
     return Owner(
         name=name,
         registered=registered,
@@ -180,7 +180,7 @@ def owner(
 
 
 def _place(name: str, worker: WorkerView | None) -> tuple[str, int | None]:
-    """Return host and process of a worker, as Redis or its name tells."""
+    """Return the host and process of a worker, from Redis or from its name."""
     if worker is not None and worker.pid:
         return worker.host, worker.pid
     found = _NAME.fullmatch(name)
@@ -191,7 +191,7 @@ def _place(name: str, worker: WorkerView | None) -> tuple[str, int | None]:
 
 
 def _is_worker(pid: int) -> bool:
-    """Whether a process of that number is there, and is a worker where that can be read."""
+    """Return whether the process exists and, if its command line is readable, is a worker."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -202,13 +202,13 @@ def _is_worker(pid: int) -> bool:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return True
-    # A number that has been given away again says nothing of the worker that had it.
+    # The number may belong to a new process by now, so the command line decides.
     return b"python" in command or b"rq" in command
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """A worker, or its work process, that was lost."""
+    """A lost worker, or a lost work process of a worker."""
 
     at: datetime | None
     name: str
@@ -217,13 +217,13 @@ class Loss:
 
 @dataclass(frozen=True, kw_only=True)
 class Death:
-    """How a dead job came to its end."""
+    """The events that made a job dead."""
 
     crashes: Sequence[Loss]
 
 
 def deaths(jobs: Sequence[Job], known: Crew) -> dict[UUID, Death]:
-    """Return how these jobs died: the workers that were lost, by their history."""
+    """Return the lost workers of these dead jobs, from the jobs' history."""
     workers = {worker.name: worker for worker in known.workers if worker.is_in_redis}
     return {
         job.id: Death(
@@ -241,10 +241,10 @@ def deaths(jobs: Sequence[Job], known: Crew) -> dict[UUID, Death]:
 
 
 def _loss(entry: Mapping[str, Any], lost: Owner | None) -> Loss:
-    """Say what was lost: a worker that is still there has lost the process of this step alone."""
+    """Describe a loss: if the worker still lives, only the process of this step was lost."""
     at = datetime.fromisoformat(entry["at"]) if entry.get("at") else None
     if lost is None:
-        return Loss(at=at, name="", words="a worker that is not known")
+        return Loss(at=at, name="", words="an unknown worker")
     if not lost.is_gone:
         words = f"its work process was lost; the worker itself lives: {lost.registered}"
     else:

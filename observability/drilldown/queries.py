@@ -1,7 +1,6 @@
-"""Everything that a drill-down of one record reads: ten statements, however large it is.
+"""The rows that the drill-down of one record reads: ten statements for any size of record.
 
-Imports the pipeline's models. Columns that hold document text, model output, names or file names
-are not asked for.
+Columns with document text, model output, names or file names are not read.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class RecordRows:
     batches: Sequence[Batch]
     zones: Sequence[ZoneResult]
     calls: Sequence[ProviderCall]
-    """In the order in which they were started."""
+    """In the order of their start."""
 
     def calls_of(self) -> dict[UUID, list[ProviderCall]]:
         """Return the calls of each batch and chunk, by its id."""

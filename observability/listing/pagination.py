@@ -1,7 +1,7 @@
-"""Paging by key: the next rows after one, at the same cost on every page.
+"""Keyset pagination: the rows after a given row, at the same cost on every page.
 
-Imports Django alone. The place is `(time, id)`, so that rows of one second are neither skipped nor
-shown twice; it travels in the URL as text that a person can read.
+The place is `(time, id)`, so that rows with the same time are neither skipped nor repeated. The
+place is in the URL as readable text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Sieve = Callable[[QuerySet[M, M]], QuerySet[M, M]]
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Generic[M]):
-    """Some rows, newest first, and where the next ones begin."""
+    """A page of rows, newest first, and the place at which the next page begins."""
 
     rows: Sequence[M]
     next_place: str
@@ -28,7 +28,7 @@ class Page(Generic[M]):
 
 
 def keyset_page(rows: QuerySet[M, M], column: str, place: str, size: int) -> Page[M]:
-    """Return `size` rows after a place, by `column` and id; a place that is none is the top."""
+    """Return `size` rows after a place, by `column` and id; an invalid place means the top."""
     found = list(_after(rows, column, place)[: size + 1])
     more = len(found) > size
     found = found[:size]
@@ -38,9 +38,9 @@ def keyset_page(rows: QuerySet[M, M], column: str, place: str, size: int) -> Pag
 def sifted_page(
     rows: QuerySet[M, M], sieve: Sieve[M], column: str, place: str, size: int, read: int
 ) -> Page[M]:
-    """Return the next rows that pass a sieve which no index answers.
+    """Return the next rows that pass a sieve that no index supports.
 
-    It looks at `read` rows and no more; where they do not fill the page, the next begins there.
+    At most `read` rows are examined. If they do not fill the page, the next page begins after them.
     """
     looked_at = _after(rows, column, place)
     kept = rows.filter(id__in=looked_at.values("id")[:read])
@@ -52,7 +52,7 @@ def sifted_page(
 
 
 def neighbours(rows: QuerySet[M, M], column: str, place: str) -> tuple[M | None, M | None]:
-    """Return the row before a place and the one after it; None and None where it is no place."""
+    """Return the row before a place and the row after; two Nones for an invalid place."""
     if (parsed := _parsed(place)) is None:
         return None, None
     at, row_id = parsed
@@ -67,14 +67,14 @@ def _after(rows: QuerySet[M, M], column: str, place: str) -> QuerySet[M, M]:
     if (after := _parsed(place)) is None:
         return ordered
     at, row_id = after
-    # The first condition is what the index is searched by.
+    # The index is searched by the first condition; the second one handles equal times.
     return ordered.filter(Q(**{f"{column}__lte": at})).filter(
         Q(**{f"{column}__lt": at}) | Q(id__lt=row_id)
     )
 
 
 def place_of(row: Any, column: str) -> str:
-    """Return the place of a row, from which the next ones are found."""
+    """Return the place of a row; the next page begins after this place."""
     at: datetime = getattr(row, column)
     return f"{at.isoformat()}~{row.pk}"
 
@@ -83,7 +83,7 @@ def _parsed(place: str) -> tuple[datetime, UUID] | None:
     at, _, row_id = place.partition("~")
     try:
         moment = datetime.fromisoformat(at)
-        # In UTC: near the ends of the calendar another zone's moment has no year that is one.
+        # In UTC, because near the ends of the calendar another zone's time has an invalid year.
         return (moment.astimezone(UTC), UUID(row_id)) if moment.tzinfo else None
     except (ValueError, OverflowError):
         return None

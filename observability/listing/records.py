@@ -1,7 +1,7 @@
-"""The list of records: its filter, which stands in the URL, and what is said of each row.
+"""The list of records: its filter, which is in the URL, and the reason shown for each row.
 
-Imports the pipeline's models. Status, patient, batch and times of receipt are answered by an index;
-pass and cause are looked for among so many rows at a time.
+Indexes answer status, patient, batch and time of receipt. Pass and cause have no index and are
+checked on a limited number of rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pipeline.models import (
 
 LISTED = 50
 READ = 10_000
-"""How many rows are looked at for a pass or a cause."""
+"""Number of rows that are examined for a pass or a cause."""
 FIELDS = ("is", "window", "step", "cause", "patient", "since", "until", "batch")
 STATES: dict[Word, JobStatus] = {
     Word.RUNNING: JobStatus.PROCESSING,
@@ -51,7 +51,7 @@ STATES: dict[Word, JobStatus] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """Which records are asked for."""
+    """The filter of the list."""
 
     status: JobStatus | None = None
     step: Step | None = None
@@ -61,11 +61,11 @@ class Chosen:
     since: datetime | None = None
     until: datetime | None = None
     window: Window | None = None
-    """Of those that ended badly: how long ago at most."""
+    """For failed records: the maximum time since the failure."""
 
     @property
     def column(self) -> str:
-        """What they are ordered by: when they ended badly, or else when they were received."""
+        """The sort column: the time of the failure in failed states, else the time of receipt."""
         ended = self.status in {JobStatus.FAILED, JobStatus.DEAD}
         return "completed_at" if ended and not (self.since or self.until) else "created_at"
 
@@ -92,11 +92,11 @@ class Chosen:
 
     @property
     def is_sifted(self) -> bool:
-        """Whether something is asked for that no index answers."""
+        """Whether the filter has a part that no index supports."""
         return bool(self.step or self.cause)
 
     def page(self, place: str) -> Page[Job]:
-        """Return the rows after a place, with what the list shows of them."""
+        """Return the rows after a place, with the columns that the list shows."""
         shown = self._rows.select_related("shell_file__patient", "shell_file__summary").only(
             "status", "current_step", "error_code", "last_error", "park_reason", "parked_until",
             "created_at", "completed_at", "updated_at", "step_started_at", "retry_count",
@@ -110,7 +110,7 @@ class Chosen:
         return sifted_page(shown, self._sifted, self.column, place, LISTED, READ)
 
     def beside(self, place: str) -> tuple[Job | None, Job | None]:
-        """Return the rows before and after a place; None where there is none near enough."""
+        """Return the rows before and after a place; None if no such row is near."""
         rows = self._rows.only("shell_file_id", "created_at", "completed_at")
         if not self.is_sifted:
             return neighbours(rows, self.column, place)
@@ -119,16 +119,16 @@ class Chosen:
 
 
 def root_cause() -> Coalesce:
-    """Return the code that a person should act on, as a column of jobs."""
+    """Return a column of jobs with the error code that a person must act on."""
     return Coalesce(KT("error_details__underlying_error"), "error_code")
 
 
 def chosen(asked: Mapping[str, str]) -> Chosen:
-    """Read a filter. Raises UserError for a value that nothing can have; says which."""
+    """Parse a filter. Raises UserError that names an invalid value and the valid ones."""
     word, step, cause = asked.get("is", ""), asked.get("step", ""), asked.get("cause", "")
     if word and word not in STATES:
         raise UserError(
-            f"no record is ever {word!r}; a status is one of {', '.join(STATES)}",
+            f"no record has the status {word!r}; a status is one of {', '.join(STATES)}",
             code=UserErrorCode.VALUE_INVALID,
         )
     if step and step not in Step.values:
@@ -167,7 +167,7 @@ def _patient(pseudonym: str) -> UUID | None:
 
 
 def patient_of(pseudonym: str) -> Patient | None:
-    """Return whose pseudonym it is, as `P-70E164160E`; None where it is nobody's."""
+    """Return the patient of a pseudonym such as `P-70E164160E`; None if it is unknown."""
     if not re.fullmatch(r"P-[0-9A-Z]{1,40}", pseudonym.upper()):
         return None
     return Patient.objects.filter(pseudonym=pseudonym.upper()).only("pseudonym").first()
@@ -188,7 +188,7 @@ def _batch(text: str) -> UUID | None:
 
 
 def whys(jobs: Sequence[Job]) -> dict[UUID, str]:
-    """Say of each listed record why it stands as it does; two statements at most."""
+    """Return the reason for each listed record's state; at most two statements."""
     running = {job.shell_file_id: job for job in jobs if job.status == JobStatus.PROCESSING}
     held = [
         job.shell_file_id
@@ -225,7 +225,7 @@ def _failing(running: Mapping[UUID, Job]) -> dict[UUID, str]:
 
 
 def to_look_at(warnings: Sequence[Mapping[str, Any]]) -> str:
-    """Return `72 pages held for review (PATIENT_MISMATCH)` of a record's warnings."""
+    """Return the warnings in words, such as `72 pages held for review (PATIENT_MISMATCH)`."""
     pages: dict[str, set[int]] = {}
     for warning in warnings:
         pages.setdefault(warning["code"], set()).update(warning.get("pages") or ())

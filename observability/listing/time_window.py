@@ -1,6 +1,6 @@
-"""The time that a page is about: a window that ends now, or one that somebody has typed.
+"""The time span of a page: a window that ends now, or a span that the user has typed.
 
-Imports the pipeline's errors. Times without a zone are UTC, as all that the console shows.
+Times without a zone are UTC, like all times in the console.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from enum import StrEnum
 from pipeline.core.errors import UserError, UserErrorCode
 
 YEARS = range(2000, 9000)
-"""Years that a time may have; the database and the charts know all of them."""
+"""Valid years; the database and the charts can represent all of them."""
 
 
 class Window(StrEnum):
-    """How far back."""
+    """The length of a window."""
 
     HOUR = "1h"
     DAY = "24h"
@@ -25,7 +25,7 @@ class Window(StrEnum):
 
     @property
     def length(self) -> timedelta:
-        """As a duration."""
+        """The length as a duration."""
         return {
             Window.HOUR: timedelta(hours=1),
             Window.DAY: timedelta(hours=24),
@@ -34,18 +34,18 @@ class Window(StrEnum):
 
     @property
     def words(self) -> str:
-        """As people say it."""
+        """The length in words."""
         return {Window.HOUR: "1 hour", Window.DAY: "24 hours", Window.WEEK: "7 days"}[self]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Period:
-    """From when to when."""
+    """A time span."""
 
     since: datetime
     until: datetime
     window: Window | None = None
-    """Set where it ends now."""
+    """Set if the span ends now."""
 
     @classmethod
     def last(cls, window: Window, now: datetime) -> Period:
@@ -54,23 +54,23 @@ class Period:
 
     @property
     def words(self) -> str:
-        """As people say it."""
+        """The span in words."""
         if self.window is not None:
             return f"last {self.window.words}"
         return f"{self.since:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M}"
 
     @property
     def fields(self) -> dict[str, str]:
-        """The fields of a URL that `asked_for` reads."""
+        """The URL fields from which `asked_for` parses the span."""
         if self.window is not None:
             return {"window": self.window.value}
         return {"since": f"{self.since:%Y-%m-%dT%H:%M}", "until": f"{self.until:%Y-%m-%dT%H:%M}"}
 
 
 def asked_for(asked: Mapping[str, str], now: datetime) -> Period:
-    """Read `window`, or else `since` and `until`, of which one may be missing; 24 hours without.
+    """Parse `window`, or else `since` and `until`; one may be missing. The default is 24 hours.
 
-    Raises UserError for what is no time, and for an end before its beginning.
+    Raises UserError for an invalid time, and if the end is before the beginning.
     """
     if window := asked.get("window"):
         try:
@@ -92,7 +92,7 @@ def asked_for(asked: Mapping[str, str], now: datetime) -> Period:
 
 
 def moment(text: str) -> datetime:
-    """Read a time of ISO 8601. Raises UserError where it is none."""
+    """Parse an ISO 8601 time. Raises UserError for any other text."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

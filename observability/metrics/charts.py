@@ -1,6 +1,7 @@
-"""Charts as plain figures: where each bar of a sparkline or a trend stands.
+"""Charts as plain figures: the position of each bar of a sparkline or a trend.
 
-Pure; templates draw them as SVG, with attributes alone, since the page allows no inline style.
+This module is pure. Templates draw the charts as SVG with attributes only, because the page's
+content security policy forbids inline styles.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """Bars and the words that say the same."""
+    """Bars, and a text with the same content."""
 
     width: int
     height: int
     bars: Sequence[Bar]
     words: str
-    """For who does not see it."""
+    """For users who cannot see the chart."""
 
 
 def bars(
@@ -40,7 +41,7 @@ def bars(
     height: int = 24,
     step: int = 4,
 ) -> Chart:
-    """Return a bar for each number that is not 0, the highest as high as the chart."""
+    """Return a bar for each number except 0; the highest bar has the height of the chart."""
     top = max(numbers, default=0)
     drawn = [
         Bar(
@@ -64,7 +65,7 @@ def stacked(
     height: int = 40,
     step: int = 5,
 ) -> Chart:
-    """Return columns whose parts stand on each other, as (kind, number) from the bottom."""
+    """Return stacked columns; each column lists its parts as (kind, number) from the bottom."""
     top = max((sum(number for _, number in column) for column in columns), default=0)
     drawn = []
     for place, column in enumerate(columns):

@@ -1,6 +1,6 @@
-"""When the queue will be empty, and what binds until then.
+"""The forecast of the time at which the queue is empty, and of the limit that binds until then.
 
-Imports the gate's values; pure but for the one statement that counts what is outstanding.
+One statement counts the outstanding work; everything else is pure.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from pipeline.ratelimit.quota_reset import day_ends_at
 
 WORK_READ = 3_000
 JOBS_READ = 1_000
-"""Of each status; each is answered by a partial index of its own."""
+"""Jobs of each status that are read; a partial index serves each status."""
 TOKENS_A_PAGE = 1_500
-"""Input tokens of Pass 0.5 and Pass 1 for a page, until an hour's calls say better (measured with
-the samples: 1,100 to 2,300)."""
+"""Input tokens of Pass 0.5 and Pass 1 per page, until an hour of calls gives a better figure. The
+samples need 1,100 to 2,300."""
 PAGES_A_CALL = 5
-"""Pages of a batch or chunk that is not planned yet, on average."""
+"""Average pages of a batch or chunk; used for records without a plan."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outstanding:
-    """Calls and input tokens that jobs which wait, run or are parked still need."""
+    """The calls and input tokens that waiting, running and parked jobs still need."""
 
     calls: int
     tokens: int
     pages: int
     """Pages of records whose batches are not planned yet."""
     jobs: int = 0
-    """Jobs that were read for it."""
+    """Number of jobs that were read."""
     is_capped: bool = False
-    """No further job or batch was read; there may be more."""
+    """Whether a limit stopped the count; the true figures may be higher."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,22 +48,23 @@ class Use:
 
     @property
     def share(self) -> float:
-        """Used part, 0 to 1 and more."""
+        """The used part: 1 is the whole limit; the value can exceed 1."""
         return self.used / self.limit
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """When the queue is empty; `at` is None where that cannot be said."""
+    """The time at which the queue is empty; `at` is None if no forecast is possible."""
 
     at: datetime | None
     words: str
-    """What the forecast rests on, or why there is none."""
+    """The basis of the forecast, or the reason why none is possible."""
 
 
 _OUTSTANDING = """
--- Live jobs first: batches of what was cancelled or failed stay pending for ever, and would fill
--- any cap on batches. Jobs in a pass that makes no calls are not read.
+-- live: jobs with calls still to come. Reading live jobs first is necessary, because batches of
+-- cancelled and failed jobs stay pending and would fill any limit on batches. MATERIALIZED, because
+-- three subqueries use these rows. One branch per status, because each has its own partial index.
 WITH live AS MATERIALIZED (
   (SELECT status, shell_file_id, current_step FROM job_queue
     WHERE status = 'processing' AND current_step = ANY (%(steps)s) LIMIT %(jobs)s)
@@ -75,8 +76,9 @@ WITH live AS MATERIALIZED (
     WHERE status = 'parked' AND current_step = ANY (%(steps)s) LIMIT %(jobs)s)
 )
 SELECT w.calls, w.tokens, u.pages, j.jobs, j.most FROM (
+  -- works: batches of Pass 1 that have not ended.
   SELECT count(*) AS calls, coalesce(sum(estimated_input_tokens), 0)::bigint AS tokens FROM (
-    -- Each by its key: a join is planned as a scan of all batches.
+    -- OFFSET 0 makes the planner look rows up by key; a plain join scans all batches.
     SELECT b.estimated_input_tokens FROM live, LATERAL (
       SELECT healthcare_encounter_id FROM pass1_encounter_results r
       WHERE r.shell_file_id = live.shell_file_id AND r.status <> 'succeeded' OFFSET 0
@@ -88,6 +90,7 @@ SELECT w.calls, w.tokens, u.pages, j.jobs, j.most FROM (
     WHERE live.current_step = 'pass1' LIMIT %(cap)s
   ) works
 ) w, (
+  -- u: pages of records whose batches are not planned yet.
   SELECT coalesce(sum(coalesce(f.page_count, greatest(f.pages_read, 1))), 0) AS pages
   FROM live, LATERAL (
     SELECT page_count, pages_read FROM shell_files WHERE id = live.shell_file_id OFFSET 0
@@ -95,16 +98,17 @@ SELECT w.calls, w.tokens, u.pages, j.jobs, j.most FROM (
   WHERE live.current_step <> 'pass1' OR NOT EXISTS (
     SELECT FROM pass1_encounter_results r WHERE r.shell_file_id = live.shell_file_id)
 ) u, (
+  -- j: the number of live jobs, and the highest number per status, to detect the limit.
   SELECT coalesce(sum(number), 0)::integer AS jobs, coalesce(max(number), 0) AS most
   FROM (SELECT count(*) AS number FROM live GROUP BY status) each
 ) j
 """
 _CALLING = [Step.PAGES.value, Step.PASS05.value, Step.PASS1.value]
-"""Steps of jobs that have calls before them."""
+"""Passes of jobs that still have calls to make."""
 
 
 def outstanding(tokens_a_page: float | None) -> Outstanding:
-    """Count what is outstanding; what is not planned yet is estimated by its pages."""
+    """Count the outstanding work; work without a plan is estimated from its pages."""
     with connection.cursor() as cursor:
         cursor.execute(_OUTSTANDING, {"cap": WORK_READ, "jobs": JOBS_READ, "steps": _CALLING})
         calls, tokens, pages, jobs, most = cursor.fetchone()
@@ -119,7 +123,7 @@ def outstanding(tokens_a_page: float | None) -> Outstanding:
 
 
 def uses(gate: GateState) -> list[Use]:
-    """Return the limits of a gate, the one that binds first."""
+    """Return the limits of a rate limiter, the binding limit first."""
     limits = [
         ("requests a minute", gate.requests_used, gate.requests_limit),
         ("input tokens a minute", gate.tokens_used, gate.tokens_limit),
@@ -130,7 +134,7 @@ def uses(gate: GateState) -> list[Use]:
 
 
 def quota_minutes(left: Outstanding, gate: GateState) -> tuple[float, str]:
-    """Return the minutes that the limits of a minute need for it at least, and what binds."""
+    """Return the least minutes that the per-minute limits need, and the limit that binds."""
     of_calls = left.calls / gate.requests_limit if gate.requests_limit else 0.0
     of_tokens = left.tokens / gate.tokens_limit if gate.tokens_limit else 0.0
     binds = "tokens a minute" if of_tokens > of_calls else "requests a minute"
@@ -138,10 +142,10 @@ def quota_minutes(left: Outstanding, gate: GateState) -> tuple[float, str]:
 
 
 def forecast(left: Outstanding, gate: GateState, calls_a_minute: float, now: datetime) -> Forecast:
-    """Say when what is outstanding is done at the present quota, or else at the present pace."""
+    """Forecast the end of the outstanding work, at the present quota or else the present pace."""
     if not left.calls:
         if left.is_capped:
-            return Forecast(at=None, words="more jobs are in line than are read for a forecast")
+            return Forecast(at=None, words="more jobs are waiting than a forecast reads")
         return Forecast(at=now, words="nothing is outstanding")
     if gate.is_paused:
         return Forecast(at=None, words="the provider is paused")
@@ -160,17 +164,17 @@ def forecast(left: Outstanding, gate: GateState, calls_a_minute: float, now: dat
     if begins is not None:
         words = "at the present quota; requests a day bind"
     elif not minutes:
-        return Forecast(at=None, words="no quota binds, and nothing has been answered lately")
+        return Forecast(at=None, words="no quota binds, and no call was answered lately")
     if left.is_capped:
-        words = f"at the soonest, {words}"
+        words = f"at the earliest, {words}"
     start = max(now + timedelta(seconds=wait_s), begins or now)
     return Forecast(at=start + timedelta(minutes=minutes * share), words=words)
 
 
 def _day(left: Outstanding, gate: GateState, now: datetime) -> tuple[datetime | None, float]:
-    """Return when the day begins whose requests suffice, and the share of the work left for it.
+    """Return the start of the day whose quota suffices, and the share of work left for that day.
 
-    None, and all of it, where today's suffice or no day's limit is set.
+    Returns None and the whole share if today's quota suffices or no daily limit is set.
     """
     if not gate.day_limit:
         return None, 1.0

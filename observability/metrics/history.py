@@ -1,7 +1,7 @@
-"""Calls and time to answer in each quarter of an hour of the last six hours. One statement.
+"""Calls and response times in each quarter of an hour of the last six hours. One statement.
 
-Imports nothing of the pipeline but its tables, by SQL. At a quota of 300 calls a minute six hours
-have 108,000 calls; so a quarter that is over is kept in the cache, and a poll reads the newest.
+At a quota of 300 calls a minute, six hours have 108,000 calls. So finished quarters are cached,
+and a request reads only the newest ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.db import connection
 QUARTER = timedelta(minutes=15)
 QUARTERS = 24
 SETTLES = timedelta(minutes=2)
-"""After its end a quarter gets no more calls: their rows are written together, a little later."""
+"""Delay after which a quarter is final: call rows are written together, a little later."""
 KEPT_S = QUARTERS * QUARTER.total_seconds()
 
 
@@ -25,7 +25,7 @@ class Quarter:
     """The calls that ended within one quarter of an hour."""
 
     at: datetime
-    """Its beginning."""
+    """The start of the quarter."""
     answered: int = 0
     limited: int = 0
     failed: int = 0
@@ -34,7 +34,7 @@ class Quarter:
 
     @property
     def calls(self) -> int:
-        """All of them."""
+        """The number of all calls."""
         return self.answered + self.limited + self.failed
 
 
@@ -49,7 +49,7 @@ FROM provider_calls WHERE created_at >= %(since)s GROUP BY 1
 
 
 def quarters(now: datetime) -> Sequence[Quarter]:
-    """Return the quarters before `now`, the quiet ones too, oldest first; the last is not over."""
+    """Return the quarters before `now`, empty ones too, oldest first; the last is unfinished."""
     newest = datetime.fromtimestamp(now.timestamp() // 900 * 900, UTC)
     times = [newest - QUARTER * back for back in range(QUARTERS)][::-1]
     kept: dict[str, Quarter] = cache.get_many([_key(at) for at in times])
@@ -78,5 +78,5 @@ def _read(since: datetime) -> dict[datetime, Quarter]:
 
 
 def _key(at: datetime) -> str:
-    """Name a quarter of this database: those of tests and of a copy are others."""
+    """Return a cache key that includes the database, so that test databases do not collide."""
     return f"console-quarter-{connection.settings_dict['NAME']}-{at:%Y%m%dT%H%M}"

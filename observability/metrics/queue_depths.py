@@ -1,6 +1,6 @@
-"""What waits, runs, is parked and has ended badly, by pass. One statement, every count capped.
+"""Waiting, running, parked and failed jobs by pass. One statement; every count has a limit.
 
-Imports the pipeline's states; reads ids, times and counts only.
+Reads ids, times and counts only.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pipeline.core.labels import Word
 from pipeline.core.states import Step
 
 COUNTED = 10_000
-"""A count goes no further: the millionth waiting record says nothing that this many do not. Of what
-waits and is parked, each pass is counted so far, or a crowd in one would hide the others. Each read
-is ordered by age, so that the oldest is the oldest of all."""
+"""The limit of each count; higher figures would not change what an operator does. Waiting and
+parked jobs are counted up to the limit in each pass, so that a full pass does not hide the others.
+Each read is ordered by age, so that the oldest job is always found."""
 FAILED_WINDOW = timedelta(hours=24)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Depth:
-    """How many, and since when the oldest of them."""
+    """A number of jobs, and the time since which the oldest waits."""
 
     number: int = 0
     oldest: datetime | None = None
@@ -49,18 +49,19 @@ class Queue:
 
     by_pass: Mapping[Step, Mapping[Word, Depth]]
     failed: Depth
-    """Within `FAILED_WINDOW`, and not retried since."""
+    """Failed within `FAILED_WINDOW` and not retried since."""
     dead: Depth
     totals: Mapping[Word, Depth] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits, runs or is parked."""
+        """Whether no job waits, runs or is parked."""
         return not any(depth.number for depth in self.totals.values())
 
 
-# The oldest of each size and priority stands first in the index that a claim reads, and is fetched
-# by itself. An index of its own on the times led the planner away from the claim's.
+# `first` finds the oldest waiting job of each size and priority in the index of the claim, by a
+# recursive descent over the priorities. A separate index on the times would make the planner
+# choose that index for the claim.
 _SQL = """
 WITH RECURSIVE first AS (
   SELECT step, size, priority, since
@@ -105,11 +106,11 @@ SELECT step, word, count(*) FILTER (WHERE is_counted), min(since) FROM (
 
 
 _BY_PASS = frozenset({Word.WAITING, Word.PARKED})
-"""Counted up to the cap in each pass."""
+"""These states are counted up to the limit in each pass."""
 
 
 def queue() -> Queue:
-    """Read the queue as it stands."""
+    """Read the present queue."""
     with connection.cursor() as cursor:
         cursor.execute(
             _SQL,
@@ -126,7 +127,7 @@ def queue() -> Queue:
     for _, word, number, _ in rows:
         read[Word(word)] += number
     for step, word, number, oldest in rows:
-        # What is counted over all passes is capped in each of them.
+        # A count over all passes has one limit for all; compare the total with this limit.
         counted = number if word in _BY_PASS else read[Word(word)]
         depth = Depth(number=number, oldest=oldest, is_capped=counted >= COUNTED)
         by_pass[Step(step)][Word(word)] = depth

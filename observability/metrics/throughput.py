@@ -1,7 +1,6 @@
 """Throughput, latency and success of the calls of the last hour. Two statements.
 
-Imports nothing of the pipeline but its models' tables, by SQL; at a quota of 300 calls a minute
-an hour has 18,000 calls.
+At a quota of 300 calls a minute, an hour has 18,000 calls.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from django.db import connection
 
 MINUTES = 60
 PACE_MINUTES = 10
-"""What the present pace is taken of."""
+"""The minutes over which the present pace is measured."""
 FAILURES_READ = 10_000
 
 
@@ -30,26 +29,26 @@ class Minute:
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """The calls of the last hour. Success, absorbed and failed are of batches and chunks."""
+    """The calls of the last hour. Succeeded, absorbed and failed count batches and chunks."""
 
     minutes: Sequence[Minute]
-    """All of them, the quiet ones too, oldest first; the last one is not over."""
+    """All minutes, empty ones too, oldest first; the last one is unfinished."""
     calls: int
     succeeded: int
-    """Answered at the first call."""
+    """Answered by the first call."""
     absorbed: int
     """Answered after failed calls."""
     failed: int
-    """Failed for good, and not retried since."""
+    """Failed for good and not retried since."""
     p50_ms: float | None
     p95_ms: float | None
     input_tokens: int
     pages: int
-    """That the answered calls of Pass 1 were about."""
+    """Pages of the answered calls of Pass 1."""
 
     @property
     def success_share(self) -> float | None:
-        """Answered ones of all that have ended; None where none has."""
+        """The answered share of all ended batches and chunks; None if none has ended."""
         ended = self.succeeded + self.absorbed + self.failed
         return (self.succeeded + self.absorbed) / ended if ended else None
 
@@ -61,7 +60,7 @@ class Rates:
 
     @property
     def last_whole_minute(self) -> int:
-        """Calls of the last minute that is over."""
+        """Calls of the last finished minute."""
         return self.minutes[-2].calls
 
 

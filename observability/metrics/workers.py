@@ -1,7 +1,7 @@
-"""The workers: what Redis knows of them, and which job each holds by the leases in the database.
+"""The workers: their state in Redis, and the job that each holds by a lease in the database.
 
-Imports the pipeline's models and rq's registry. Reads only, with short timeouts: without Redis the
-leases are shown alone, and the page says so.
+This module only reads, with short timeouts. Without Redis only the leases are shown, and the page
+says so.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from pipeline.ratelimit.limiter import gate_client
 from pipeline.selectors import Progress, progress
 
 SILENT_S = 60.0
-"""Seconds of silence after which a worker is in error. A worker beats every ten seconds."""
+"""Seconds of silence after which a worker is in error; a worker sends a sign every ten seconds."""
 LEASES_READ = 60
 GONE = "gone"
-"""A worker that holds a job by a lease that has run out, and that Redis does not know."""
+"""The state of a worker that holds an expired lease and that Redis does not know."""
 
 
 class WorkerCondition(StrEnum):
-    """What a worker does."""
+    """The state of a worker."""
 
     IDLE = "idle"
     BUSY = "busy"
@@ -57,7 +57,7 @@ class Held:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the lease still holds."""
+        """Whether the lease has not expired."""
         return self.lease_expires_at is not None and self.lease_expires_at > timezone.now()
 
     @property
@@ -69,7 +69,7 @@ class Held:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerView:
-    """One worker, from Redis, from its leases, or from both."""
+    """One worker, as known from Redis, from its leases, or from both."""
 
     name: str
     state: str
@@ -83,7 +83,7 @@ class WorkerView:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has given a sign of life in time."""
+        """Whether the worker has sent a sign of life in time."""
         return self.state in {WorkerCondition.IDLE, WorkerCondition.BUSY}
 
 
@@ -92,24 +92,24 @@ class Crew:
     """All workers."""
 
     workers: Sequence[WorkerView]
-    """One for each job that is held, and one for each worker without a job."""
+    """One entry for each held job, and one for each worker without a job."""
     is_redis_away: bool
     is_capped: bool = False
-    """More jobs are held than were read."""
+    """Whether more jobs are held than were read."""
 
     @property
     def alive(self) -> int:
-        """How many have given a sign of life in time."""
+        """The number of workers that have sent a sign of life in time."""
         return len({worker.name for worker in self.workers if worker.is_alive})
 
     @property
     def number(self) -> int:
-        """How many are shown."""
+        """The number of workers shown."""
         return len({worker.name for worker in self.workers})
 
 
 def crew() -> Crew:
-    """Read the workers; six statements and two round trips."""
+    """Read the workers, in six statements and two round trips to Redis."""
     held = _held()
     shown = held[:LEASES_READ]
     known = _in_redis()
@@ -126,9 +126,9 @@ def crew() -> Crew:
 
 
 def _held() -> list[tuple[str, Held]]:
-    """Return the jobs that are held, each with its worker's name, one more than are shown.
+    """Return each held job with its worker's name, at most one more than is shown.
 
-    A worker that was taken for lost and works on holds two for a while; each is a row.
+    A worker that was declared lost but still works can hold two jobs for a while; each is a row.
     """
     jobs = list(
         Job.objects.filter(status=JobStatus.PROCESSING)
@@ -165,7 +165,7 @@ def _job(job: Job, far: Progress | None) -> Held:
 
 
 def _in_redis() -> dict[str, Mapping[str, str]] | None:
-    """Return what Redis knows of each worker, by name; None where Redis is away."""
+    """Return the Redis entry of each worker, by name; None if Redis does not answer."""
     try:
         with gate_client(settings.REDIS_URL) as client:
             keys = sorted(client.smembers(REDIS_WORKER_KEYS))
@@ -183,7 +183,7 @@ def _in_redis() -> dict[str, Mapping[str, str]] | None:
 
 
 def _holder(name: str, job: Held, facts: Mapping[str, str] | None) -> WorkerView:
-    """Return the worker of a job that is held; what Redis knows of it, if anything."""
+    """Return the worker of a held job, with its Redis entry if there is one."""
     if facts is not None:
         return _worker(name, facts, job)
     return WorkerView(
@@ -198,7 +198,7 @@ def _holder(name: str, job: Held, facts: Mapping[str, str] | None) -> WorkerView
 def _worker(name: str, facts: Mapping[str, str], held: Held | None) -> WorkerView:
     beat = utcparse(facts["last_heartbeat"]) if facts.get("last_heartbeat") else None
     is_silent = beat is None or (timezone.now() - beat).total_seconds() > SILENT_S
-    # Redis' own word counts as well: the job may lie beyond those that were read.
+    # The state in Redis counts too, because the worker's job may be beyond the limit of reads.
     is_busy = held is not None or facts.get("state") == WorkerStatus.BUSY
     if is_silent or (held is not None and not held.is_alive):
         state = WorkerCondition.ERROR

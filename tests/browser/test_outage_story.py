@@ -216,7 +216,7 @@ def _drill_to_a_failed_call(page: Page, hand: Mouse, banner: Locator) -> int:
     before = hand.followed
     hand.follow(banner.get_by_role("link", name="Open the incident"))
     expect(page.get_by_role("heading", name="Incident")).to_be_visible()
-    expect(page.locator("[data-announce]")).to_contain_text("Nothing to do: probes go out")
+    expect(page.locator("[data-announce]")).to_contain_text("Nothing to do: probes are sent")
     hand.follow(page.get_by_role("row").filter(has_text="parked").get_by_role("link"))
     page.wait_for_url("**/records/**")
     hand.follow(page.locator(".c-tree a, .c-detail tbody a").filter(has_text=re.compile("call")))

@@ -118,7 +118,7 @@ def test_stale_work_is_shown_with_its_evidence_and_reset_one_or_all(operator: Cl
     of_one = set(_waiting())
     done(operator, "reset", older="600")
 
-    assert "process 4711 on worker-1: not to be seen from here" in shown
+    assert "process 4711 on worker-1: cannot be checked from here" in shown
     assert "2 batches back to waiting, attempts kept" in shown
     assert of_one == {one.shell_file_id}
     assert set(_waiting()) == {one.shell_file_id, other.shell_file_id}
@@ -134,8 +134,8 @@ def test_a_reset_says_beforehand_when_its_job_is_dead_afterwards(operator: Clien
     effects = {each.job_id: each.effect for each in page.context["found"].stale}
     done(operator, "reset", older="600")
 
-    assert "back in line, with lost worker 1 of 3 counted" in effects[goes_on.id]
-    assert "the job is dead then: this is its lost worker 3 of 3" in effects[dies.id]
+    assert "back to the queue, with lost worker 1 of 3 counted" in effects[goes_on.id]
+    assert "the job becomes dead: this is lost worker 3 of 3" in effects[dies.id]
     assert Job.objects.get(id=goes_on.id).status == JobStatus.PENDING
     assert Job.objects.get(id=dies.id).status == JobStatus.DEAD
 
