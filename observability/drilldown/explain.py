@@ -1,6 +1,6 @@
-"""The drill-down: from any id to what happened, why, what is lost and what to do.
+"""The drill-down: from any id to the event, its reason, its losses and its remedy.
 
-Imports lookup, rows, tree and answers. Reads only, a constant number of statements, no PHI.
+It only reads, with a constant number of statements, and returns no PHI.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from observability.drilldown.tree import tree
 
 
 def drill_down(text: str) -> DrillDown:
-    """Explain the record that an id, or a unique prefix of one, belongs to.
+    """Explain the record that an id, or a unique prefix of an id, belongs to.
 
-    The id may be that of a record, job, session, encounter, batch, chunk, call, entity or of a
-    sighting of an encounter. Raises `lookup.IdError` for one that is unknown or ambiguous.
+    The id can be that of a record, job, session, encounter, batch, chunk, call, entity or sighting
+    of an encounter. Raises `lookup.IdError` for an unknown or ambiguous id.
     """
     return drill_down_to(locate(text))
 
 
 def drill_down_to(located: Located) -> DrillDown:
-    """Explain the record that something located belongs to. Raises IdError where it is of none."""
+    """Explain the record of a located object. Raises IdError if the object has no single record."""
     if located.shell_file_id is None:
         raise IdError(f"That is the id of {located.named}, which belongs to no one record.")
     rows = rows_of(located.shell_file_id)
@@ -44,7 +44,7 @@ def drilled(
 ) -> DrillDown:
     """Explain a record by its rows and its tree, with the focus on one of its nodes.
 
-    Without a focus, or with one that the record has not, it is what failed first, else the record.
+    Without a valid focus, the focus is the first failure, or else the record.
     """
     whole = record_answer(rows, root)
     ids = {node.id for node in root.walk()}

@@ -1,7 +1,4 @@
-"""From any id, or the beginning of one, to what it belongs to. One statement.
-
-Imports the pipeline's models; reads ids only.
-"""
+"""The look-up of an id, or of the beginning of one. One statement, which reads ids only."""
 
 from __future__ import annotations
 
@@ -30,25 +27,25 @@ from pipeline.models import (
 )
 
 SHORTEST = 6
-"""Hexadecimal digits that a prefix must have."""
+"""Least number of hexadecimal digits of a prefix."""
 SHOWN = 10
-"""How many candidates an ambiguous prefix names."""
+"""Most candidates that the error for an ambiguous prefix names."""
 
 
 class IdError(Exception):
-    """The id names nothing, or several things; the message says which."""
+    """The id is unknown or ambiguous; the message says which."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Located:
-    """What an id stands for."""
+    """The object that an id names."""
 
     kind: str
     id: UUID
     node_id: UUID
-    """The node of the drill-down that stands for it; an entity's is its encounter's."""
+    """The node that shows the object in the drill-down; for an entity, its encounter's node."""
     shell_file_id: UUID | None
-    """None for an incident and for a batch of records, which are of no one record."""
+    """None for an incident and for a batch of records, which have no single record."""
 
     @property
     def named(self) -> str:
@@ -84,15 +81,15 @@ _PLACES = (
 )
 
 LOCATED = frozenset(place.model for place in _PLACES)
-"""What an id can stand for; other tables have no page of the console."""
+"""The kinds of objects that an id can name; other tables have no page in the console."""
 
 
 def locate(text: str) -> Located:
-    """Find what an id, or a unique prefix of at least six digits, stands for. Raises IdError."""
+    """Find the object of an id or of a unique prefix of at least six digits. Raises IdError."""
     first, last = _bounds(text)
     found = _candidates(first, last)
     if not found:
-        raise IdError(f"Nothing here has the id {text}.")
+        raise IdError(f"No object has the id {text}.")
     if len(found) > 1:
         names = ", ".join(f"{each.kind} {each.id}" for each in found[:SHOWN])
         more = ", …" if len(found) > SHOWN else ""
@@ -103,10 +100,10 @@ def locate(text: str) -> Located:
 def _bounds(text: str) -> tuple[UUID, UUID]:
     digits = text.strip().lower().replace("-", "")
     if not re.fullmatch(r"[0-9a-f]{1,32}", digits):
-        raise IdError("An id is hexadecimal, as 0b02ca07-dce8-4ca2-9850-8a2edbe5b7e8.")
+        raise IdError("An id is hexadecimal, such as 0b02ca07-dce8-4ca2-9850-8a2edbe5b7e8.")
     if len(digits) < SHORTEST:
         raise IdError(f"Give at least {SHORTEST} digits of the id.")
-    # A range of keys, unlike a pattern over their text, is read from the primary key's index.
+    # A range of keys uses the index of the primary key; a pattern on the key's text does not.
     return UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
 
 

@@ -1,6 +1,6 @@
-"""The values of a drill-down: a tree of nodes, each with status, counts, time, tokens and cause.
+"""The tree of a drill-down: nodes with status, counts, time, tokens and cause.
 
-Imports `words` and `errors` of the pipeline; holds no document text, no name and no file name.
+No node contains document text, a name or a file name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pipeline.core.labels import Word
 
 
 class Kind(StrEnum):
-    """What a node stands for; also the noun that people read."""
+    """The object of a node; the value is the noun that people read."""
 
     RECORD = "record"
     PASS = "pass"  # noqa: S105 - a pass of the pipeline
@@ -30,21 +30,21 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """Why something failed, in words of ours."""
+    """The reason of a failure, in fixed words without PHI."""
 
     code: str
     underlying: str | None = None
-    """What lies under MAX_RETRIES_EXCEEDED."""
+    """The code behind MAX_RETRIES_EXCEEDED."""
     message: str = ""
 
     @property
     def root(self) -> str:
-        """The code that a person should act on."""
+        """The code that a person must act on."""
         return self.underlying or self.code
 
     @property
     def explained_by(self) -> ErrorCode | None:
-        """The code whose row of the error table explains it; None for one that is not in there."""
+        """The code whose row of the error table has the explanation; None if no row has it."""
         spent = self.code == ErrorCode.MAX_RETRIES_EXCEEDED
         try:
             return ErrorCode(self.root if spent else self.code)
@@ -53,8 +53,8 @@ class Cause:
 
     @property
     def advice(self) -> str:
-        """What to do about it; empty where the message says it, or the code is of no taxonomy."""
-        # A refusal of a file names the limit that it met and what to do.
+        """The action to take; empty if the message contains it, or if the code is unknown."""
+        # The refusal of a file names the limit and the action in its message.
         if self.message and self.code.startswith("INPUT_"):
             return ""
         return ERRORS[self.explained_by].advice if self.explained_by else ""
@@ -62,12 +62,12 @@ class Cause:
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """Time, tokens and money; None where not known or not applicable."""
+    """Time, tokens and money; None if unknown or not applicable."""
 
     started_at: datetime | None = None
     took_ms: int | None = None
     waited_ms: int | None = None
-    """Between being ready and being sent."""
+    """Time between being ready and being sent."""
     input_tokens: int = 0
     output_tokens: int = 0
     thinking_tokens: int = 0
@@ -76,26 +76,26 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """One thing of a record's processing and what it consists of."""
+    """One object in the processing of a record, with its parts."""
 
     kind: Kind
     id: str
     title: str
-    """`encounter 3 (pages 21–30)`."""
+    """Such as `encounter 3 (pages 21–30)`."""
     status: Word
     counts: dict[str, int] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
     cause: Cause | None = None
     notes: tuple[str, ...] = ()
-    """What a person should look at though it is done."""
+    """Facts that a person must check although the node is done."""
     absorbed: int = 0
-    """Failed calls of its own after which it succeeded all the same."""
+    """Failed calls of the node itself, which succeeded in the end."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """What is particular to this kind: HTTP status, attempt, model version, ..."""
+    """Facts that only this kind has: HTTP status, attempt, model version, ..."""
     children: tuple[Node, ...] = ()
 
     def walk(self) -> Iterator[Node]:
-        """Yield this node and all below it, from the top."""
+        """Yield this node and all nodes below it, from the top."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -110,17 +110,17 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class DrillDown:
-    """The answer to "why did this one fail, and what is lost?", with its evidence."""
+    """The answer to "why did this fail, and what is lost?", with its evidence."""
 
     asked: str
-    """The id that was asked about, in full."""
+    """The full id in question."""
     asked_kind: str
     focus: str
-    """The id of the node that it stands for."""
+    """The id of the node that shows the object in question."""
     answer: str
     """One line about the focus, with the advice."""
     record_answer: str
-    """The same about the whole record."""
+    """One line about the whole record."""
     root: Node
     taken_at: datetime
 
@@ -129,7 +129,7 @@ class DrillDown:
         return _path(self.root, self.focus) or (self.root,)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the whole for JSON."""
+        """Return the drill-down for JSON."""
         return {
             "asked": self.asked,
             "asked_kind": self.asked_kind,

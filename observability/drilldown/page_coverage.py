@@ -1,6 +1,6 @@
-"""What became of each page of a record: accepted entities, entities to review, a warning, nothing.
+"""The result of each page: accepted entities, entities to review, a warning, or no extraction.
 
-Imports the pipeline's models; reads page numbers and counts, never a word. Two statements.
+Two statements, which read page numbers and counts, never text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pipeline.models import Entity, Page, PageSource
 
 COLUMNS = 50
 SQUARE = 12
-"""Side of a square and the space after it."""
+"""Side of a square, with the gap after it."""
 KINDS = {
     "accepted": "with accepted entities",
     "review": "with entities to review",
@@ -30,28 +30,28 @@ KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Neighbouring pages that stand alike, as one path of squares."""
+    """Neighbouring pages with the same result, as one path of squares."""
 
     kind: str
     path: str
     title: str
     first: int
-    """Its first page."""
+    """The first page of the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """The squares of a record and their numbers."""
+    """The squares of a record, with their counts."""
 
     runs: Sequence[Run]
     kinds: Sequence[tuple[str, str, int, str]]
-    """Kind, the kind in words, how many pages, and which; those that there are."""
+    """Kind, kind in words, number of pages, and the pages; only kinds with pages."""
     width: int
     height: int
 
 
 def coverage(shell_file_id: UUID, warnings: Sequence[Mapping[str, Any]]) -> Coverage | None:
-    """Return the coverage of a record; None where no page has been read."""
+    """Return the coverage of a record; None if no page was read."""
     found = dict(
         Page.objects.filter(shell_file_id=shell_file_id)
         .order_by("page_number")

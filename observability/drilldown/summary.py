@@ -1,7 +1,6 @@
-"""The first line of a drill-down: what failed, how often, what is lost, what to do, what it costs.
+"""The first line of a drill-down: the failure, its loss, its remedy and the cost of a retry.
 
-Imports nodes, rows and the pipeline's words; pure. Sentences are made of codes, counts and page
-numbers alone.
+This module is pure. Its sentences consist of codes, counts and page numbers only.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _PHRASES: dict[str, str] = {
 
 
 def record_answer(rows: RecordRows, root: Node) -> str:
-    """Say in one line how a record stands."""
+    """Describe the state of a record in one line."""
     match rows.job.status:
         case JobStatus.COMPLETED:
             return _completed(root)
@@ -57,7 +56,7 @@ def record_answer(rows: RecordRows, root: Node) -> str:
 
 
 def node_answer(path: Sequence[Node]) -> str:
-    """Say in one line how a part of a record stands; `path` leads to it from the record."""
+    """Describe the state of a part in one line; `path` leads from the record to the part."""
     node = path[-1]
     where = ", ".join(n.title for n in path[1:])
     if node.cause is None:
@@ -92,7 +91,7 @@ def _until(at: datetime) -> str:
 
 
 def is_unpublished(root: Node) -> bool:
-    """Tell whether a record is done, and nothing of it was published for a reason to look at."""
+    """Tell whether a record is done but published nothing, for a reason that needs a review."""
     return root.status is Word.DONE and not root.counts["entity"] and bool(root.notes)
 
 
@@ -131,7 +130,7 @@ def _running(rows: RecordRows, root: Node) -> str:
 
 
 def _trouble(rows: RecordRows, step: Node) -> str:
-    """Say what goes wrong in a pass that runs: `21 of 23 calls failed (API_5XX) and …`."""
+    """Describe the problem of a running pass: `21 of 23 calls failed (API_5XX) and …`."""
     began = rows.job.step_started_at
     calls = [
         node
@@ -154,7 +153,7 @@ def _trouble(rows: RecordRows, step: Node) -> str:
 
 
 def is_in_trouble(rows: RecordRows, root: Node) -> bool:
-    """Tell whether the answer of a running record says that something goes wrong."""
+    """Tell whether the answer about a running record mentions a problem."""
     step = next((n for n in root.children if n.id == rows.job.current_step), None)
     return root.status is Word.RUNNING and step is not None and bool(_trouble(rows, step))
 
@@ -197,7 +196,7 @@ Broken = tuple[int, Node, Node | None]
 
 
 def _broken(step: Node) -> list[Broken]:
-    """Return what failed for good, lowest page first (`spec.md` point 9)."""
+    """Return the units that failed for good, lowest page first (requirement 9)."""
     found: list[Broken] = []
     for child in step.children:
         encounter = child if child.kind is Kind.ENCOUNTER else None
@@ -208,16 +207,16 @@ def _broken(step: Node) -> list[Broken]:
 
 
 def first_broken(rows: RecordRows, root: Node) -> str | None:
-    """Return the id of what failed for good, the lowest page first; None where nothing did.
+    """Return the id of the first unit that failed for good; None if no unit failed.
 
-    Of a dead job it is what was at work, or was to come next.
+    For a dead job return the unit that was running, or the next one.
     """
     if rows.job.status not in {JobStatus.FAILED, JobStatus.DEAD}:
         return None
     step = next(n for n in root.children if n.id == rows.job.current_step)
     if broken := _broken(step):
         return broken[0][1].id
-    # A dead job has nothing that failed; what its workers were at when they were lost says more.
+    # In a dead job no unit has failed; the units that were running when its workers died say more.
     begun = [n for n in step.walk() if n.kind in _UNITS and n.status is not Word.DONE]
     return next((n for n in begun if n.facts.get("is_begun")), (begun or [step])[0]).id
 
@@ -227,8 +226,8 @@ def _short(encounter: Node) -> str:
 
 
 def _happened(unit: Node) -> str:
-    """Say what its calls met: `rate limited (RATE_LIMIT) 20 times over 14 min; last hint 39 s`."""
-    # A late reply belongs to a call that has been counted as timed out.
+    """Describe a unit's calls: `rate limited (RATE_LIMIT) 20 times over 14 min; last hint 39 s`."""
+    # A late reply belongs to a call that was already counted as timed out.
     calls = [
         n
         for n in unit.children
@@ -246,7 +245,7 @@ def _happened(unit: Node) -> str:
     over = f" over {duration(over_s + (last.took_ms or 0) / 1000)}"
     hints = [h for call in calls if (h := call.facts.get("retry_after_ms")) is not None]
     hint = f"; last hint {duration(hints[-1] / 1000)}" if hints else ""
-    # Why it ended, where that is not the last call itself: the step's time was over.
+    # The unit's own reason, if it differs from its calls: for example the step's time was over.
     own = unit.cause if unit.cause and unit.cause.code not in met else None
     ended = f"; {own.message}" if own and own.code != ErrorCode.MAX_RETRIES_EXCEEDED else ""
     return f"{words}{over if len(calls) > 1 else ''}{hint}{ended}"
@@ -307,14 +306,14 @@ def thousands(number: int) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Return `$0.021`, `less than $0.001`, or `$0` where nothing was spent."""
+    """Return `$0.021`, `less than $0.001`, or `$0` if nothing was spent."""
     if not amount:
         return "$0"
     return f"${amount:.3f}" if amount >= 0.0005 else "less than $0.001"
 
 
 def cost(node: Node) -> str:
-    """Return tokens and money of a node: `61.2k tokens, $0.021`."""
+    """Return the tokens and the cost of a node: `61.2k tokens, $0.021`."""
     spent = node.spent
     tokens = spent.input_tokens + spent.output_tokens + spent.thinking_tokens
     money = f", {dollars(float(spent.cost_usd))}" if spent.cost_usd else ""

@@ -1,7 +1,7 @@
 """A drill-down as text: a tree on a terminal, indented lines elsewhere.
 
-Imports nodes and answers; pure. What differs has a row; what is alike and done is folded into one,
-as `12 encounters done`, unless everything is asked for.
+This module is pure. Nodes that differ have a row each. Nodes that are alike and done are folded
+into one row, such as `12 encounters done`, unless the caller asks for everything.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from pipeline.core.labels import COLOURS, SHAPES, Word, counted, duration
 
 _NOUNS = frozenset({"page", "encounter", "chunk", "batch", "zone", "entity", "call"})
 _QUIET = frozenset({Word.DONE, Word.SKIPPED, Word.WAITING})
-"""Statuses that are folded where there is nothing else to say."""
+"""States that are folded if the node has nothing else to report."""
 WORTH_SAYING_MS = 50
-"""A shorter wait for a slot is noise."""
+"""A shorter wait for a slot is not shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A row of the tree with what hangs below it."""
+    """A row of the tree, with the rows below it."""
 
     text: Text
     node: Node | None = None
-    """What the row is of; None for a remark."""
+    """The node of the row; None for a remark."""
     folded: tuple[Node, ...] = ()
-    """What the row stands for, where it stands for several."""
+    """The nodes that a folded row represents."""
     below: tuple[Line, ...] = field(default=())
 
 
 def outline(found: DrillDown, *, everything: bool = False) -> Line:
-    """Return the rows of a drill-down, folded unless `everything` is asked for."""
+    """Return the rows of a drill-down, folded unless `everything` is set."""
     kept = {node.id for node in found.path()}
     return _line(found.root, kept, found.focus, everything)
 
 
 def hides(found: DrillDown, folded: Line) -> bool:
-    """Tell whether folding leaves out rows; unfolded, each node has one, and each word on it."""
+    """Tell whether folding hides rows; unfolded, every node and every remark has a row."""
     unfolded = (1 + len(node.notes) + bool(_reason(node)) for node in found.root.walk())
     return _size(folded) < sum(unfolded)
 
@@ -81,7 +81,7 @@ def _line(node: Node, kept: set[str], focus: str, everything: bool) -> Line:
         if open_all or key is None:
             shown = len(alike)
         else:
-            # One failure is shown for all that failed alike; what is done needs no example.
+            # One failure is shown as the example of all alike failures; done nodes need none.
             shown = 0 if node.children and alike[0].status in _QUIET else 1
         if len(alike) - shown == 1:
             shown = len(alike)
@@ -96,17 +96,17 @@ def _line(node: Node, kept: set[str], focus: str, everything: bool) -> Line:
 
 
 def details(node: Node) -> list[str]:
-    """Return a node's counts, facts and cost in words."""
+    """Return the counts, facts and cost of a node in words."""
     return [*_counts(node), *_facts(node), *_spent(node)]
 
 
 def code(node: Node) -> str:
-    """Return why it failed as `MAX_RETRIES_EXCEEDED ← API_5XX`; empty where it did not."""
+    """Return the error code, such as `MAX_RETRIES_EXCEEDED ← API_5XX`; "" without a failure."""
     return _code(node).strip()
 
 
 def _reason(node: Node) -> str:
-    """Say why a node failed, where neither its row nor one below it does."""
+    """Return why a node failed, unless its row or a row below it says so already."""
     if node.cause is None or any(child.cause for child in node.children):
         return ""
     if node.kind is Kind.PASS:
@@ -115,7 +115,7 @@ def _reason(node: Node) -> str:
 
 
 def _fold_key(node: Node, kept: set[str]) -> tuple[Kind, Word, str] | None:
-    # Passes that have begun are few, and each is worth its row.
+    # Started passes are few, and each one is worth its own row.
     begun = node.kind is Kind.PASS and node.status not in {Word.SKIPPED, Word.WAITING}
     if begun or node.id in kept or (node.status in _QUIET and _speaks(node)):
         return None
@@ -123,7 +123,7 @@ def _fold_key(node: Node, kept: set[str]) -> tuple[Kind, Word, str] | None:
 
 
 def _speaks(node: Node) -> bool:
-    """Tell whether a node, or one below it, is worth a row of its own."""
+    """Tell whether a node, or a node below it, is worth a row of its own."""
     if node.kind is Kind.PASS and node.status in _QUIET:
         return any(_speaks(child) for child in node.children)
     return any(

@@ -1,7 +1,7 @@
-"""The fan-out of a record on a time line: a lane for each encounter, a bar for each call.
+"""The calls of a record on a time line: a lane for each encounter, a bar for each call.
 
-Imports rows and words; pure. Long stretches in which nothing ran (parked, waiting) are drawn short
-and marked, so that the calls stay visible. Figures are in units of the drawing.
+This module is pure. Long idle stretches (parked, waiting) are drawn short and marked, so that the
+calls stay visible. All figures are in the units of the drawing.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from pipeline.models import OUTCOME_OK, Incident, ProviderCall
 
 WIDTH = 1000
 ROW = 7
-"""Height of a bar with the space below it."""
+"""Height of a bar, with the gap below it."""
 LANE_GAP = 5
 LANE = 14
-"""Least height of a lane, so that its name can be read."""
+"""Least height of a lane, so that its name is readable."""
 IDLE_S = 20.0
-"""A longer time without any call is drawn short."""
+"""Seconds without any call after which the stretch is drawn short."""
 IDLE_WIDTH = 24
 IDLE_SHARE = 0.4
-"""Of the width at most, however many idle stretches there are."""
+"""Largest share of the width for all idle stretches together."""
 LEAST = 2.0
-"""Width of a bar, so that it can be seen and met."""
+"""Least width of a bar, so that it is visible and can be clicked."""
 LISTED = 300
-"""Calls that are listed in words as well; a record of 1,000 pages may have 1,500."""
+"""Most calls that are also listed as text; a record of 1,000 pages can have 1,500."""
 TICKS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A bar."""
+    """A bar, which shows one call."""
 
     x: float
     y: int
@@ -49,15 +49,15 @@ class Call:
     title: str
     node_id: str
     at: str
-    """Since the first call."""
+    """Time since the first call."""
     wait_x: float = 0.0
     wait_width: float = 0.0
-    """How long it waited for the gate, before the bar; 0 where it is not worth showing."""
+    """The wait for the rate limiter, drawn before the bar; 0 if too short to show."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """The calls of one encounter, or of a pass that has none."""
+    """The calls of one encounter, or of a pass without encounters."""
 
     title: str
     node_id: str
@@ -69,13 +69,13 @@ class Lane:
 
     @property
     def base(self) -> int:
-        """Where its name is written."""
+        """The baseline of the lane's name."""
         return self.y + 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """A stretch of time behind the lanes: idle, a cooldown, an incident."""
+    """A time span behind the lanes: idle, a cooldown, or an incident."""
 
     x: float
     width: float
@@ -85,7 +85,7 @@ class Band:
 
 @dataclass(frozen=True, kw_only=True)
 class Tick:
-    """A mark of the scale."""
+    """A mark of the time scale."""
 
     x: float
     word: str
@@ -93,7 +93,7 @@ class Tick:
 
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
-    """The whole drawing."""
+    """The complete drawing."""
 
     lanes: Sequence[Lane]
     bands: Sequence[Band]
@@ -101,13 +101,13 @@ class Timeline:
     height: int
     words: str
     listed: Sequence[tuple[str, Call]]
-    """The calls with the names of their lanes: what failed first, each in its order."""
+    """The calls with the names of their lanes, failed calls first."""
     unlisted: int
     width: int = WIDTH
 
 
 class _Scale:
-    """From moments to units; idle stretches are short."""
+    """Maps times to drawing units, with short idle stretches."""
 
     def __init__(self, calls: Sequence[ProviderCall]) -> None:
         spans = sorted((_ready(call), _end(call)) for call in calls)
@@ -144,7 +144,7 @@ class _Scale:
                 x=round(x - self.idle_width, 1),
                 width=round(self.idle_width, 1),
                 kind="idle",
-                title=f"nothing ran for {duration(start - end)}",
+                title=f"no call for {duration(start - end)}",
             )
 
     def ticks(self) -> Iterable[Tick]:
@@ -154,7 +154,7 @@ class _Scale:
 
 
 def timeline(rows: RecordRows, incidents: Sequence[Incident] = ()) -> Timeline | None:
-    """Draw the calls of a record; None where none was made."""
+    """Draw the calls of a record; None if it has no calls."""
     if not rows.calls:
         return None
     scale = _Scale(rows.calls)
@@ -188,8 +188,8 @@ def timeline(rows: RecordRows, incidents: Sequence[Incident] = ()) -> Timeline |
     )
 
 
-class _names:  # noqa: N801 - a lookup with the face of a function
-    """What the lane and the unit of a call are called."""
+class _names:  # noqa: N801 - used like a function
+    """The names of a call's lane and unit."""
 
     def __init__(self, rows: RecordRows) -> None:
         self._encounter_of = {b.id: str(b.healthcare_encounter_id) for b in rows.batches}

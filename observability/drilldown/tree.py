@@ -1,7 +1,7 @@
-"""The tree of a record: file → session's passes → encounters → batches → calls.
+"""The tree of a record: file → passes of the session → encounters → batches → calls.
 
-Imports the rows and the pipeline's words; pure. A pass is one entry of `_BUILDERS`; one that has
-none is shown with its status, so that a later pass appears by itself.
+This module is pure. Each pass with details is one entry of `_BUILDERS`. A pass without an entry is
+shown with its status, so that a later pass appears by itself.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def tree(rows: RecordRows) -> Node:
 
 
 def _left_behind(node: Node) -> Node:
-    """Say of what was begun when its job ended that it waits: nobody is at it any more."""
+    """Show nodes that were running when the job ended as waiting."""
     begun = node.status is Word.RUNNING
     return replace(
         node,
@@ -95,7 +95,7 @@ def _pass(rows: RecordRows, step: Step) -> Node:
     }
     ended = rows.job.completed_at is not None
     calls = [call for call in rows.calls if call.step == step]
-    # A pass that asks once for the whole record has calls of no batch and no chunk.
+    # A pass that makes one call for the whole record has calls without a batch or chunk.
     own = tuple(_call(call) for call in calls if not (call.batch_id or call.chunk_id))
     return Node(
         kind=Kind.PASS,
@@ -121,7 +121,7 @@ def _pass_word(rows: RecordRows, step: Step) -> Word:
             return Word.DONE
         return WORDS[job.status]
     word = WORDS[getattr(rows.session, f"{step.value}_status")]
-    # The session says only that the pass is begun; the job knows whether anybody is at it.
+    # The session only knows that the pass has started; the job knows whether a worker runs it.
     if job.current_step == step and job.status == JobStatus.DEAD:
         return Word.DEAD
     if job.current_step == step and word in {Word.RUNNING, Word.WAITING}:
@@ -276,7 +276,7 @@ _BUILDERS: dict[Step, Callable[[RecordRows], tuple[dict[str, int], tuple[Node, .
     Step.PASS1: _detection,
     Step.PASS2: _enrichment,
 }
-"""What a pass consists of: its counts, and its children."""
+"""The details of a pass: its counts and its children."""
 
 
 def _numbered(noun: str, index: int, total: int, row: Work) -> str:

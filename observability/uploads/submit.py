@@ -95,7 +95,7 @@ def take_in(
     user_agent: str = "",
     ip_address: str | None = None,
 ) -> Outcome:
-    """Submit a file and write it down; a refusal is an outcome, and written down too."""
+    """Submit a file and audit the submission; a refusal is audited too and returned as a result."""
     name = file.name or ""
     path = Path(file.temporary_file_path())
     key = _key(path, form, actor)
@@ -137,7 +137,7 @@ def take_in(
 
 
 def left_out(name: str, code: ErrorCode, actor: AbstractBaseUser | AnonymousUser) -> Outcome:
-    """Refuse a file that was left out while it arrived."""
+    """Refuse a file that the upload handler has skipped."""
     message = ERRORS[code].advice
     if code is ErrorCode.INPUT_TOO_LARGE:
         limit = settings.MAX_UPLOAD_MB
@@ -153,7 +153,7 @@ def refused(
     kind: str = "record",
     target_id: object = "",
 ) -> Outcome:
-    """Write a refusal down, without the file's name, and say what to do."""
+    """Audit a refusal, without the file's name, and return what to do."""
     log.record(
         actor,
         "upload",
@@ -166,19 +166,18 @@ def refused(
 
 
 def _let_go(key: str, error: Exception) -> None:
-    """Discard stored bytes that no record names after all.
+    """Discard stored bytes that no record names.
 
-    A COMMIT whose answer was lost may have gone through; then a record does name them.
+    If the database was unreachable, the COMMIT may have succeeded although its answer was lost.
     """
     if key and not is_away(error) and not ShellFile.objects.filter(storage_key=key).exists():
         storage.discard(key)
 
 
 def _key(path: Path, form: Form, actor: AbstractBaseUser | AnonymousUser) -> str:
-    """Return what makes a second sending the same: form, sender, patient and bytes.
+    """Return the key that detects a repeated form: token, sender, patient and bytes.
 
-    The patient belongs to it, so that a form that is corrected and sent again makes a record of the
-    right one.
+    The patient is part of the key, so that a form with a corrected patient makes a new record.
     """
     digest = sha256(f"{form.token} {actor.pk} {len(form.patient)} {form.patient} ".encode())
     with path.open("rb") as source:

@@ -419,7 +419,7 @@ def test_the_tables_lead_to_the_console_only_where_there_is_a_page(viewer: Clien
     for row in rows:
         answer = viewer.get(console.console_url(row), follow=True)
         assert answer.status_code == HTTPStatus.OK
-        assert "Nothing here has the id" not in answer.content.decode()
+        assert "No object has the id" not in answer.content.decode()
     assert console.console_url(job.shell_file.patient) == ""
     for model in {*apps.get_app_config("pipeline").get_models()} - LOCATED - {IncidentJob}:
         assert "search" not in console.console_url(model()), model

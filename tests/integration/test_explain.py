@@ -176,7 +176,7 @@ def test_an_ambiguous_prefix_names_its_candidates(ran: Ran) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("00000000-0000-0000-0000-000000000000", "Nothing here has the id"),
+        ("00000000-0000-0000-0000-000000000000", "No object has the id"),
         ("abc", "at least 6 digits"),
         ("lab_5p_8enc.pdf", "hexadecimal"),
         ("0" * 33, "hexadecimal"),

@@ -267,7 +267,7 @@ def test_a_retry_by_code_takes_what_failed_with_it_and_says_why_it_leaves_the_re
     ("options", "message"),
     [
         ({"record": "ab12", "reason": "r"}, "Give at least 6 digits"),
-        ({"record": "0" * 32, "reason": "r"}, "Nothing here has the id"),
+        ({"record": "0" * 32, "reason": "r"}, "No object has the id"),
         ({"error_code": "API_5XX", "since": "soon", "reason": "r"}, "not a time"),
         ({"record": "0" * 32, "since": "1h", "reason": "r"}, "--since and --step need"),
         ({"error_code": "API_5XX"}, "give a reason"),

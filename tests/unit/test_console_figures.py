@@ -171,7 +171,7 @@ def test_hours_in_which_nothing_ran_are_drawn_short() -> None:
 
     assert drawn is not None
     (band,) = drawn.bands
-    assert (band.kind, band.width, band.title) == ("idle", IDLE_WIDTH, "nothing ran for 2 h")
+    assert (band.kind, band.width, band.title) == ("idle", IDLE_WIDTH, "no call for 2 h")
     widths = {call.width for call in drawn.lanes[0].calls}
     assert widths == {(WIDTH - IDLE_WIDTH) / 2}
 
