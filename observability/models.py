@@ -50,7 +50,7 @@ class AuditEvent(models.Model):
     class Meta:
         db_table = "audit_events"
         db_table_comment = (
-            "Every operator's verb and every reading of PHI. Append-only: triggers refuse UPDATE, "
+            "Every operator action and every reading of PHI. Append-only: triggers refuse UPDATE, "
             "DELETE and TRUNCATE. reason is free text."
         )
         default_permissions = ()
@@ -87,8 +87,8 @@ class AuditLink(models.Model):
     class Meta:
         db_table = "audit_chain"
         db_table_comment = (
-            "Each audit event's link: sha256 over the link before and the event. Made by a trigger "
-            "at commit; UPDATE, DELETE and TRUNCATE are refused."
+            "Each audit event's link: sha256 over the previous link and the event. Inserted by a "
+            "trigger at commit; UPDATE, DELETE and TRUNCATE are refused."
         )
         default_permissions = ()
         verbose_name = "link of the audit"

@@ -199,7 +199,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'link of the audit',
                 'verbose_name_plural': 'links of the audit',
                 'db_table': 'audit_chain',
-                'db_table_comment': "Each audit event's link: sha256 over the link before and the event. Made by a trigger at commit; UPDATE, DELETE and TRUNCATE are refused.",
+                'db_table_comment': "Each audit event's link: sha256 over the previous link and the event. Inserted by a trigger at commit; UPDATE, DELETE and TRUNCATE are refused.",
                 'default_permissions': (),
             },
         ),
@@ -220,7 +220,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'audit event',
                 'db_table': 'audit_events',
-                'db_table_comment': "Every operator's verb and every reading of PHI. Append-only: triggers refuse UPDATE, DELETE and TRUNCATE. reason is free text.",
+                'db_table_comment': 'Every operator action and every reading of PHI. Append-only: triggers refuse UPDATE, DELETE and TRUNCATE. reason is free text.',
                 'default_permissions': (),
                 'indexes': [models.Index(fields=['-created_at', '-id'], name='idx_audit_events_recent'), models.Index(fields=['target_id', '-created_at'], name='idx_audit_events_target'), models.Index(fields=['actor', '-created_at'], name='idx_audit_events_actor')],
                 'constraints': [models.CheckConstraint(condition=models.Q(('result__in', ['done', 'refused', 'failed'])), name='audit_events_result_check'), models.CheckConstraint(condition=models.Q(models.Q(('actor', ''), _negated=True), models.Q(('verb', ''), _negated=True), models.Q(('target_kind', ''), _negated=True)), name='audit_events_words_check')],

@@ -266,7 +266,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'incidents',
-                'db_table_comment': 'Outages, throttling, used-up quotas and refused keys, per provider and model; while one that holds is open, work of that model is parked. No PHI.',
+                'db_table_comment': 'Outages, throttling, used-up quotas and refused keys, per provider and model. All but throttling park the work of that model while they are open. No PHI.',
                 'indexes': [models.Index(fields=['-opened_at'], name='idx_incidents_recent')],
                 'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'open')), fields=('provider', 'model', 'kind'), name='idx_incidents_open'), models.CheckConstraint(condition=models.Q(('kind__in', ['outage', 'throttling', 'quota', 'credentials'])), name='incidents_kind_check'), models.CheckConstraint(condition=models.Q(('state__in', ['open', 'closed'])), name='incidents_state_check'), models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', True), ('state', 'open')), models.Q(('closed_at__isnull', False), ('state', 'closed')), _connector='OR'), name='incidents_closed_check')],
             },
@@ -318,7 +318,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'record batches',
                 'db_table': 'record_batches',
-                'db_table_comment': 'Records that were submitted together; at most max_concurrent_tasks of them run at once. The totals are written when all have ended, and anew after a retry.',
+                'db_table_comment': 'Records that were submitted together; at most max_concurrent_tasks of them run at once. The totals are written when all have ended, and again after a retry.',
                 'indexes': [models.Index(condition=models.Q(('status', 'processing')), fields=['created_at'], name='idx_record_batches_open')],
                 'constraints': [models.CheckConstraint(condition=models.Q(('status__in', ['processing', 'completed', 'failed'])), name='record_batches_status_check'), models.CheckConstraint(condition=models.Q(('max_concurrent_tasks__gte', 1)), name='record_batches_tasks_check'), models.CheckConstraint(condition=models.Q(models.Q(('completed_at__isnull', True), ('status', 'processing')), models.Q(models.Q(('status', 'processing'), _negated=True), ('completed_at__isnull', False)), _connector='OR'), name='record_batches_completed_check')],
             },
@@ -477,7 +477,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'extraction',
                 'verbose_name_plural': 'extractions',
                 'db_table': 'processed_documents',
-                'db_table_comment': 'Cache key of each completed extraction (spec point 39).',
+                'db_table_comment': 'Cache key of each completed extraction (requirement 39).',
             },
         ),
         migrations.CreateModel(
@@ -573,7 +573,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'job_queue',
-                'db_table_comment': 'One row per processing job; the truth about what is due. status moves by conditional UPDATE only, and every write of a step carries lease_gen.',
+                'db_table_comment': "One row per processing job; the truth about the job's state. status changes by conditional UPDATE only, and every write of a step carries lease_gen.",
             },
         ),
         migrations.CreateModel(
@@ -850,7 +850,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'db_table': 'pass05_page_assignments',
-                'db_table_comment': 'Every character of every page: the encounter it belongs to, or the reason why none.',
+                'db_table_comment': 'Every character of every page: its encounter, or the reason why it has none.',
                 'constraints': [models.UniqueConstraint(fields=('discovery_session', 'page_number', 'start_offset'), name='idx_pass05_assignment_unique'), models.CheckConstraint(condition=models.Q(('page_number__gte', 1), ('start_offset__gte', 0), ('end_offset__gte', models.F('start_offset'))), name='pass05_assignment_span_check'), models.CheckConstraint(condition=models.Q(('healthcare_encounter__isnull', False), ('reason__isnull', False), _connector='OR'), name='pass05_assignment_reason_check')],
             },
         ),
@@ -883,7 +883,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'sighting',
                 'verbose_name_plural': 'sightings',
                 'db_table': 'pass05_pending_encounters',
-                'db_table_comment': 'Encounters as each chunk saw them, and what became of each. PHI.',
+                'db_table_comment': 'Encounters as each chunk saw them, with the result of each. PHI.',
                 'constraints': [models.UniqueConstraint(fields=('chunk', 'local_index'), name='idx_pass05_pending_unique'), models.CheckConstraint(condition=models.Q(('status__in', ['published', 'joined', 'held', 'dropped'])), name='pass05_pending_status_check')],
             },
         ),

@@ -197,7 +197,7 @@ class PendingEncounter(models.Model):
         verbose_name = "sighting"
         verbose_name_plural = "sightings"
         db_table = "pass05_pending_encounters"
-        db_table_comment = "Encounters as each chunk saw them, and what became of each. PHI."
+        db_table_comment = "Encounters as each chunk saw them, with the result of each. PHI."
         constraints = [
             models.UniqueConstraint(
                 fields=["chunk", "local_index"], name="idx_pass05_pending_unique"
@@ -229,7 +229,7 @@ class PageAssignment(models.Model):
     class Meta:
         db_table = "pass05_page_assignments"
         db_table_comment = (
-            "Every character of every page: the encounter it belongs to, or the reason why none."
+            "Every character of every page: its encounter, or the reason why it has none."
         )
         constraints = [
             models.UniqueConstraint(

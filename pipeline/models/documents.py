@@ -145,7 +145,7 @@ class ProcessedDocument(models.Model):
         verbose_name = "extraction"
         verbose_name_plural = "extractions"
         db_table = "processed_documents"
-        db_table_comment = "Cache key of each completed extraction (spec point 39)."
+        db_table_comment = "Cache key of each completed extraction (requirement 39)."
         constraints = [
             models.UniqueConstraint(
                 fields=[

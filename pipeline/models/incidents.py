@@ -45,8 +45,8 @@ class Incident(models.Model):
     class Meta:
         db_table = "incidents"
         db_table_comment = (
-            "Outages, throttling, used-up quotas and refused keys, per provider and model; while "
-            "one that holds is open, work of that model is parked. No PHI."
+            "Outages, throttling, used-up quotas and refused keys, per provider and model. All but "
+            "throttling park the work of that model while they are open. No PHI."
         )
         indexes = [models.Index(fields=["-opened_at"], name="idx_incidents_recent")]
         constraints = [

@@ -95,8 +95,8 @@ class Job(models.Model):
     class Meta:
         db_table = "job_queue"
         db_table_comment = (
-            "One row per processing job; the truth about what is due. status moves by conditional "
-            "UPDATE only, and every write of a step carries lease_gen."
+            "One row per processing job; the truth about the job's state. status changes by "
+            "conditional UPDATE only, and every write of a step carries lease_gen."
         )
         indexes = [
             # For the claim: the first waiting jobs of each size class of a pass.

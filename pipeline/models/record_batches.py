@@ -37,7 +37,7 @@ class RecordBatch(models.Model):
         db_table = "record_batches"
         db_table_comment = (
             "Records that were submitted together; at most max_concurrent_tasks of them run at "
-            "once. The totals are written when all have ended, and anew after a retry."
+            "once. The totals are written when all have ended, and again after a retry."
         )
         verbose_name_plural = "record batches"
         indexes = [

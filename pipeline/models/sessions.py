@@ -80,7 +80,7 @@ class Session(models.Model):
 
 
 class Summary(models.Model):
-    """The summary of a record: how far it got, what it cost, and why it failed."""
+    """The report card of a record: how far the record got, its cost, and why it failed."""
 
     id = fields.uuid_pk()
     profile = models.ForeignKey(Patient, on_delete=models.PROTECT, related_name="+")
