@@ -1,7 +1,7 @@
-"""Cancelling a job: at once while it waits, by its own step while it runs.
+"""The cancellation of a job: at once while the job waits, by its own step while the job runs.
 
-Imports models, states and `leases`. A running step reads the wish with its heartbeat, admits no
-more calls, keeps what succeeds, and ends as cancelled in the transaction that ends the step.
+A running step reads the request with its heartbeat, starts no more calls, and keeps what
+succeeds. The transaction that ends the step then cancels the job.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _CANCELLED = """status = 'cancelled', completed_at = clock_timestamp(), error_co
   last_error = 'cancelled by an operator', worker_id = NULL, lease_expires_at = NULL,
   step_deadline_at = NULL, parked_until = NULL, park_reason = NULL, incident_id = NULL,
   pause_id = NULL, updated_at = clock_timestamp()"""
-# A worker whose lease has run out has lost the job to whoever comes first: here the operator.
+# A job with an expired lease belongs to the first process that takes the job; here the operator.
+# The higher lease_gen fences off the old worker.
 _CANCEL = f"""
 UPDATE job_queue j SET lease_gen = j.lease_gen + (j.status = 'processing')::int,
   cancel_requested_at = clock_timestamp(),
@@ -31,16 +32,20 @@ UPDATE job_queue j SET lease_gen = j.lease_gen + (j.status = 'processing')::int,
 WHERE j.id = %(job)s AND j.status IN ('pending', 'parked', 'processing') AND NOT {_IS_HELD}
 RETURNING j.shell_file_id, j.current_step
 """  # noqa: S608 - constants of ours, values are parameters
+# A job with a live lease is only asked: its worker alone may end the step.
 _ASK = f"""
 UPDATE job_queue j SET cancel_requested_at = clock_timestamp(),
   error_details = {noted_sql("j.error_details", "%(entry)s")}, updated_at = clock_timestamp()
 WHERE j.id = %(job)s AND {_IS_HELD} AND j.cancel_requested_at IS NULL
 """  # noqa: S608 - constants of ours, values are parameters
+# Runs after the end of a step. A job that completed or failed meanwhile does not match.
 _CANCEL_ASKED = f"""
 UPDATE job_queue j SET {_CANCELLED}
 WHERE j.id = %(job)s AND j.status IN ('pending', 'parked') AND j.cancel_requested_at IS NOT NULL
 RETURNING j.shell_file_id, j.current_step
 """  # noqa: S608 - constants of ours, values are parameters
+# `discovery` and `summary` are data-modifying CTEs, so that all rows of a record change in one
+# statement. The job's row is locked already, so no worker of this record writes at the same time.
 _CLOSE = """
 WITH discovery AS (
   UPDATE pass05_progressive_sessions SET status = 'pending'
@@ -61,10 +66,10 @@ RETURNING id
 
 
 def cancel(job_id: UUID, *, entry: Mapping[str, Any]) -> JobStatus | None:
-    """Cancel a job that waits, or tell the step that runs; `entry` joins its history once.
+    """Cancel a waiting job, or ask its running step to stop; add `entry` to the history once.
 
-    Returns `cancelled` where it has ended with that, `processing` where its step was told now, and
-    None where it is in no such state, or was told before.
+    Returns `cancelled` if the job has ended, and `processing` if its step was asked now. Returns
+    None if the job is in no such state, or if the step was asked before.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         parameters: dict[str, Any] = {"job": job_id, "entry": as_json(entry)}
@@ -78,10 +83,10 @@ def cancel(job_id: UUID, *, entry: Mapping[str, Any]) -> JobStatus | None:
 
 
 def cancel_asked(lease: Lease) -> bool:
-    """Cancel the job of a step that has just left it waiting, where an operator asked for that.
+    """Cancel the job of a step that has just returned the job, if an operator asked for that.
 
-    Called at the end of a step, in its transaction: whatever the step gave the job back for, the
-    wish goes first; a job that has completed or failed stays so.
+    Call this in the transaction that ends the step. The request takes precedence over parking and
+    requeueing. A job that has completed or failed stays so.
     """
     with connection.cursor() as cursor:
         cursor.execute(_CANCEL_ASKED, {"job": lease.job_id})

@@ -1,8 +1,8 @@
-"""Who is next: the order of the waiting jobs, as SQL that the claim and its like are built from.
+"""The order of the waiting jobs, as SQL from which the claim and related statements are built.
 
-Imports states. Priority first, then size class, raised by the wait, then the wait. Of each class
-only the first few rows are read, so that a claim costs the same however many rows wait or have
-ended; no row is locked but the one that is taken.
+Jobs are ordered by priority, then by size class lowered by the waiting time, then by the waiting
+time. Only the first rows of each class are read, so a claim costs the same for any number of
+waiting or ended jobs. Only the claimed row is locked.
 """
 
 from __future__ import annotations
@@ -17,25 +17,30 @@ from medproc.timing import scaled
 from pipeline.core.states import Step
 
 AGEING_S = 300
-"""A waiting job is treated as one size class smaller for each five minutes that it has waited, so
-that a stream of small records cannot hold a large one back for ever (`design.md`  4)."""
+"""Seconds of waiting after which a job is treated as one size class smaller. So a stream of small
+records cannot keep a large record waiting without end."""
 CANDIDATES = 64
-"""Rows of each class that a claim looks at; more than workers ever claim in the same moment."""
+"""Rows of each class that a claim reads; more than the workers that claim at the same moment."""
 SETTLED_S = 1.0
-"""Work that waits for so long found no idle worker."""
+"""Seconds of waiting after which a job has evidently found no idle worker."""
 POOLS: dict[Step, tuple[Step, ...]] = {
     step: (Step.PAGES,) if step is Step.PAGES else tuple(s for s in Step if s is not Step.PAGES)
     for step in Step
 }
-"""The passes that a step's workers serve beside it: what waits for one of them waits for all."""
+"""The passes that the workers of a step also serve; waiting work of one pass concerns all."""
 
+# Record batches that already run as many records as allowed. ARRAY(SELECT …) is evaluated once per
+# statement; a correlated subquery would be evaluated for each waiting row. This look takes no lock,
+# so two claims can both see the last free place; `record_batches.is_over_full` decides then.
 _FULL_BATCHES = """ARRAY(
   SELECT r.record_batch_id FROM job_queue r JOIN record_batches b ON b.id = r.record_batch_id
   WHERE r.status = 'processing' AND r.record_batch_id IS NOT NULL
   GROUP BY r.record_batch_id, b.max_concurrent_tasks HAVING count(*) >= b.max_concurrent_tasks)"""
+# Queues that an operator has paused: their jobs are never claimed, so no job has to wait for them.
 _PAUSED = "ARRAY(SELECT queue FROM pauses WHERE ended_at IS NULL AND queue IS NOT NULL)"
 
 
+# clock_timestamp() instead of now(), which is the start of the transaction and can be too early.
 def _claimable(row: str) -> str:
     return f"""{row}.status = 'pending' AND {row}.available_at <= clock_timestamp()
       AND ({row}.record_batch_id IS NULL OR {row}.record_batch_id <> ALL({_FULL_BATCHES}))"""
@@ -48,13 +53,18 @@ def _aged(row: str) -> str:
     )
 
 
-# One that gave way is not taken again before what it gave way to, in whatever pass that waits.
+# A preempted job (w) is not claimed before the smaller job (s) for which it was preempted, in any
+# pass of the pool. Otherwise its worker would claim the same job again at once.
 _NOT_PREEMPTED = f"""(w.preempted_at IS NULL OR NOT EXISTS (
         SELECT 1 FROM job_queue s
         WHERE {_claimable("s")} AND s.current_step = ANY(%(pool)s)
           AND s.size_class < {_aged("w")} AND s.priority >= w.priority
           AND s.current_step <> ALL({_PAUSED})))"""  # noqa: S608 - constants of ours
 
+# The inner SELECT reads the first rows of each size class from the partial index of waiting jobs.
+# It is an ARRAY, and the outer query repeats `status = 'pending'`, so that the planner looks the
+# rows up by key and checks a row again after locking it. SKIP LOCKED passes over rows that other
+# workers are claiming; NO KEY, because rows that reference the job must not wait for the claim.
 BEST_WAITING = f"""
   SELECT q.id FROM job_queue q
   WHERE q.status = 'pending' AND q.id = ANY(ARRAY(
@@ -66,14 +76,14 @@ BEST_WAITING = f"""
     ) w))
   ORDER BY q.priority DESC, {_aged("q")}, q.available_at
   LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"""  # noqa: S608 - constants of ours, values are parameters
-"""The row that a claim takes."""
+"""The row that a claim takes. Parameters: `parameters(step)`."""
 
 BEST_PROBE = """
   SELECT q.id FROM job_queue q
   WHERE q.status = 'pending' AND q.current_step = %(step)s AND q.available_at <= clock_timestamp()
     AND q.incident_id = %(probe_of)s
   ORDER BY q.created_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"""
-"""The row that a claim takes while an incident is open: its probe."""
+"""The row that a claim takes while an incident is open: the incident's probe."""
 
 FIRST_WAITING = f"""
   SELECT o.step FROM unnest(%(steps)s::text[]) WITH ORDINALITY AS o(step, place)
@@ -81,9 +91,12 @@ FIRST_WAITING = f"""
     SELECT 1 FROM job_queue w
     WHERE {_claimable("w")} AND w.current_step = o.step AND {_NOT_PREEMPTED})
   ORDER BY o.place LIMIT 1"""  # noqa: S608 - constants of ours, values are parameters
-"""The first of some passes for which something waits."""
+"""The first of the passes `steps` that has a claimable job. Locks nothing."""
 
-# As many give way as small ones wait: the largest first, of one size that which has run longest.
+# `me` is the running step that asks. The first count is the smaller jobs (s) that have waited for
+# longer than an idle worker needs; LIMIT 1000 bounds the count. The second count is the running
+# jobs (r) that are preempted before `me`: larger ones, or of the same size and running for longer.
+# So as many steps are preempted as small jobs wait, and each step decides without a lock.
 _SHOULD_PREEMPT = f"""
 WITH me AS (
   SELECT * FROM job_queue WHERE id = %(job)s AND status = 'processing' AND size_class > 0
@@ -106,14 +119,14 @@ FROM me
 
 
 def pool_of(step: Step) -> list[str]:
-    """Return the passes that share their workers with this one."""
+    """Return the passes that share their workers with this step."""
     return [each.value for each in POOLS[step]]
 
 
 def should_preempt(job_id: UUID, step: Step) -> bool:
-    """Tell whether a running step should make room: smaller work waits that no worker is free for.
+    """Tell whether a running step should stop for smaller work that finds no free worker.
 
-    Never for a small record, nor for work of lower priority.
+    A small record is never preempted, and no record is preempted for work of lower priority.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -124,10 +137,10 @@ def should_preempt(job_id: UUID, step: Step) -> bool:
 
 
 def parameters(step: Step) -> dict[str, Any]:
-    """Return what BEST_WAITING and FIRST_WAITING ask for."""
+    """Return the parameters of BEST_WAITING and FIRST_WAITING."""
     return {"step": step.value, "pool": pool_of(step), "ageing": scaled(AGEING_S)}
 
 
 def preempt_after_s() -> float:
-    """Return after how long a large step may have to give way, in seconds."""
+    """Return the seconds after which a large step can be preempted."""
     return scaled(settings.PREEMPT_AFTER_S)

@@ -1,7 +1,7 @@
-"""What befell a job, kept on its row: `error_details.history`, appended to and never cut.
+"""The history of a job, kept in `error_details.history`: appended to, never shortened.
 
-Imports nothing of the project. Entries are {at, event, by, reason, step, error_code, ...}; the
-database's clock says when. Reasons are an operator's words and stand here alone, never in a log.
+Entries are {at, event, by, reason, step, error_code, ...}; `at` is the database's clock. Reasons
+are an operator's own words. They are stored here only, and never logged.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ NOTED = (
 
 
 def noted_sql(details: str, entry: str) -> str:
-    """Return the SQL of a job's details with one more entry; `entry` is a JSON parameter."""
+    """Return SQL for a job's details with one more entry; `entry` names a JSON parameter."""
     return NOTED.format(details=details, entry=entry)
 
 
 def noted(entry: Mapping[str, Any], **details: Any) -> Combinable:
-    """Return the details of a job with these keys replaced, and one more entry."""
+    """Return an expression for a job's details with `details` replaced and one more entry."""
     return _Noted(
         F("error_details"),
         Value(details, output_field=JSONField()),
@@ -35,12 +35,12 @@ def noted(entry: Mapping[str, Any], **details: Any) -> Combinable:
 
 
 def as_json(entry: Mapping[str, Any]) -> str:
-    """Return an entry as a parameter, without what is not known."""
+    """Return an entry as a JSON parameter, without unknown values."""
     return json.dumps({key: value for key, value in entry.items() if value is not None})
 
 
 class _Noted(Func):
-    """`error_details || new keys`, with an entry appended to its history."""
+    """`error_details || new keys`, with an entry appended to the history."""
 
     output_field = JSONField()
     arity = 3

@@ -1,8 +1,8 @@
-"""What holds waiting work back, and what lets it go: pauses, incidents, times.
+"""Holds on waiting work (pauses, incidents, times), and their release.
 
-Imports models and states. A worker that is woken for a held queue or provider parks the row that
-it would have claimed: each wake-up is spent on one row, and each row has its release. A release is
-a conditional UPDATE, so two clocks release once; the caller enqueues what is `Due`.
+A worker that is woken for a held queue or provider parks the job that it would have claimed. So
+each wake-up is spent on one job, and each parked job gets a new wake-up at its release. A release
+is a conditional UPDATE, so two schedulers release a job once. The caller enqueues what is `Due`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pipeline.models.fields import ClockTimestamp
 from pipeline.transitions.claim_order import BEST_WAITING, parameters
 
 RELEASE_LIMIT = 500
-"""Jobs of one release; the next one takes the rest."""
+"""Jobs per release; the next release takes the rest."""
 
 REASONS: dict[IncidentKind, str] = {
     IncidentKind.OUTAGE: "the provider {name} is down",
@@ -37,7 +37,7 @@ REASONS: dict[IncidentKind, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Hold:
-    """Why a worker may not claim: a pause, or an incident of its provider and model."""
+    """The reason why a worker must not claim: a pause, or an incident of its provider and model."""
 
     reason: str
     until: datetime | None = None
@@ -45,6 +45,9 @@ class Hold:
     pause_id: UUID | None = None
 
 
+# The open holds on a step: pauses of its queue or provider, then incidents of provider and model.
+# A step that makes no calls passes NULL as provider, which matches no row. The casts are necessary,
+# because PostgreSQL cannot infer the type of a NULL parameter.
 _HOLDS = """
 SELECT NULL::uuid, id, NULL::timestamptz, NULL::text,
   CASE WHEN queue IS NULL THEN 'provider ' || provider || coalesce(' ' || model, '')
@@ -59,6 +62,8 @@ WHERE state = 'open' AND provider = %(provider)s::text AND model = %(model)s::te
   AND kind = ANY(%(kinds)s)
 """
 
+# `parked` is the job that a claim would have taken; BEST_WAITING locks the row, so that two woken
+# workers park two jobs. The INSERT notes the effect on the incident, once per job.
 _PARK_WAITING = f"""
 WITH parked AS (
   UPDATE job_queue SET status = 'parked', parked_until = %(until)s, park_reason = %(reason)s,
@@ -72,6 +77,9 @@ WHERE %(incident)s::uuid IS NOT NULL
 ON CONFLICT DO NOTHING
 """  # noqa: S608 - a constant of ours, values are parameters
 
+# `due` locks the jobs, oldest first. MATERIALIZED evaluates LIMIT and locks exactly once; inlined
+# into the UPDATE, the subquery could be evaluated again and lock other rows. SKIP LOCKED passes
+# over jobs that another release or a cancellation holds; they are no longer parked afterwards.
 _RELEASE = """
 WITH due AS MATERIALIZED (
   SELECT p.id FROM job_queue p
@@ -84,8 +92,8 @@ UPDATE job_queue j SET status = 'pending', dispatch_no = j.dispatch_no + 1,
 FROM due WHERE j.id = due.id AND j.status = 'parked'
 RETURNING j.id, j.current_step, j.dispatch_no
 """
-# An incident that has closed, or a pause that has ended, also releases what was parked for it by a
-# worker that had not seen its end yet.
+# The NOT EXISTS conditions also release jobs that a worker parked just after their incident or
+# pause had ended; no later event would release these jobs.
 _IS_DUE = """(
   p.parked_until <= clock_timestamp()
   OR (p.incident_id IS NOT NULL AND NOT EXISTS (
@@ -95,7 +103,7 @@ _IS_DUE = """(
 
 
 def hold_on(cursor: CursorWrapper, step: Step, serving: ProviderModel | None) -> Hold | None:
-    """Return what keeps a worker from claiming a step; a pause goes before an incident."""
+    """Return the hold that keeps a worker from claiming a step; pauses come before incidents."""
     asked = serving if step in CALLING_STEPS else None
     cursor.execute(
         _HOLDS,
@@ -119,7 +127,7 @@ def hold_on(cursor: CursorWrapper, step: Step, serving: ProviderModel | None) ->
 
 
 def pause_on(of: ProviderModel) -> Hold | None:
-    """Return the pause that holds a provider and model, if there is one."""
+    """Return the pause of a provider and model, or None."""
     pause = (
         Pause.objects.filter(Q(model=of.model) | Q(model__isnull=True))
         .filter(ended_at__isnull=True, provider=of.provider)
@@ -137,7 +145,7 @@ def _rank(kind: str | None) -> int:
 
 
 def park_waiting(cursor: CursorWrapper, step: Step, hold: Hold) -> None:
-    """Park the row that a claim would have taken, without a lease."""
+    """Park the job that a claim would have taken; the job gets no lease."""
     cursor.execute(
         _PARK_WAITING,
         {
@@ -151,17 +159,17 @@ def park_waiting(cursor: CursorWrapper, step: Step, hold: Hold) -> None:
 
 
 def release_due(limit: int = RELEASE_LIMIT) -> list[Due]:
-    """Release parked jobs whose time has come, or whose incident or pause is over; oldest first."""
+    """Release parked jobs whose time has come, or whose hold has ended; oldest first."""
     return _release(_IS_DUE, {"limit": limit})
 
 
 def release(job_ids: Sequence[UUID]) -> list[Due]:
-    """Release these jobs where they are parked, whatever they wait for."""
+    """Release these jobs if they are parked, whatever they wait for."""
     return _release("p.id = ANY(%(ids)s)", {"ids": list(job_ids), "limit": len(job_ids)})
 
 
 def release_probes(incident_id: UUID, limit: int) -> list[Due]:
-    """Let a few jobs of an incident go to find out whether it is over; they stay marked as such."""
+    """Release a few jobs of an incident as its probes; they stay linked to the incident."""
     return _release(
         "p.incident_id = %(incident)s",
         {"incident": incident_id, "limit": limit},
@@ -180,14 +188,14 @@ def _release(condition: str, parameters: dict[str, Any], *, stay_linked: bool = 
 
 
 def pause_queue(queue: Step, *, reason: str, by: str | None = None) -> UUID:
-    """Hold a queue. Raises UserError where it is held already."""
+    """Pause a queue. Raises UserError if the queue is paused already."""
     return _pause(queue=queue, reason=reason, paused_by=by)
 
 
 def pause_provider(
     provider: str, model: str | None = None, *, reason: str, by: str | None = None
 ) -> UUID:
-    """Hold a provider, or one model of it. Raises UserError where it is held already."""
+    """Pause a provider, or one of its models. Raises UserError if it is paused already."""
     return _pause(provider=provider, model=model, reason=reason, paused_by=by)
 
 
@@ -208,7 +216,7 @@ def end_pauses(
     reason: str,
     by: str | None = None,
 ) -> int:
-    """End the pauses of a queue, or of a provider and model (no model: all of it); count them."""
+    """End the pauses of a queue, or of a provider and model (None: all models); count them."""
     pauses = Pause.objects.filter(ended_at__isnull=True)
     if queue is not None:
         pauses = pauses.filter(queue=queue)

@@ -1,7 +1,6 @@
-"""The rows of incidents: opened once, noted, closed once, and linked to the jobs they touched.
+"""The rows of incidents: opened once, updated, closed once, and linked to the jobs they affected.
 
-Imports models and states. `pipeline.incidents` decides; here each move is a conditional
-statement,
+`pipeline.incidents` decides; each function here is one conditional statement.
 """
 
 from __future__ import annotations
@@ -18,6 +17,9 @@ from django.db import connection
 from pipeline.core.states import IncidentKind
 from pipeline.core.types import ProviderModel
 
+# The partial unique index allows one open incident per provider, model and kind. So of two workers
+# that open an incident at once, the second updates the first one's row. `xmax = 0` is true only
+# for an inserted row.
 _OPEN = """
 INSERT INTO incidents (id, kind, provider, model, first_failure_at, resumes_at, evidence)
 VALUES (gen_random_uuid(), %(kind)s, %(provider)s, %(model)s,
@@ -28,6 +30,8 @@ ON CONFLICT (provider, model, kind) WHERE state = 'open' DO UPDATE SET
 RETURNING id, (xmax = 0)
 """
 
+# DISTINCT ON, because a job can have many failed calls. `outcome <> 'OK'` repeats the condition of
+# the partial index on failed calls; without it the planner scans all calls.
 _LINK_FAILED = """
 INSERT INTO incident_jobs (id, incident_id, job_id, effect)
 SELECT DISTINCT ON (i.id, j.id) gen_random_uuid(), i.id, j.id, 'failed'
@@ -53,7 +57,8 @@ def open_incident(
 ) -> tuple[UUID, bool]:
     """Open an incident; return its id, and whether it is new.
 
-    One that is open already keeps its evidence; its first failure moves back and its reset forward.
+    An incident that is open already keeps its evidence; its first failure can only move to an
+    earlier time, and its reset only to a later time.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -72,7 +77,7 @@ def open_incident(
 
 
 def note_incident(incident_id: UUID, evidence: Mapping[str, Any]) -> None:
-    """Add to the evidence of an open incident; keys that are there are replaced."""
+    """Add to the evidence of an open incident; existing keys are replaced."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE incidents SET evidence = evidence || %s::jsonb"
@@ -82,7 +87,7 @@ def note_incident(incident_id: UUID, evidence: Mapping[str, Any]) -> None:
 
 
 def close_incident(incident_id: UUID, evidence: Mapping[str, Any]) -> bool:
-    """Close an incident; False where it is closed already."""
+    """Close an incident; return False if it is closed already."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE incidents SET state = 'closed', closed_at = clock_timestamp(),"
@@ -93,7 +98,7 @@ def close_incident(incident_id: UUID, evidence: Mapping[str, Any]) -> bool:
 
 
 def link_failed_jobs(incident_id: UUID, codes: Collection[str]) -> int:
-    """Link jobs that have failed with these codes since the incident's first failure."""
+    """Link the jobs that have failed with these codes since the incident's first failure."""
     with connection.cursor() as cursor:
         cursor.execute(_LINK_FAILED, {"incident": incident_id, "codes": sorted(codes)})
         return int(cursor.rowcount)

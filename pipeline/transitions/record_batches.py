@@ -1,7 +1,7 @@
-"""A batch of records: how it begins, who of it may run, and its end with all totals.
+"""Batches of records: their start, their limit of running records, and their end with totals.
 
-Imports models and states. The row of a batch is the last that a transaction locks; whoever holds it
-sees every record of the batch as it stands.
+The row of a batch is the last row that a transaction locks. Its holder sees the present state of
+every record of the batch.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from pipeline.models.fields import ClockTimestamp
 logger = logging.getLogger(__name__)
 
 ABANDONED_S = 3600.0
-"""A batch whose submission was broken off ends with the records that it has, after an hour."""
+"""Seconds after which a batch whose submission was interrupted ends with the records it has."""
 
+# `t` holds the totals of the batches in which every job has ended (HAVING). The batch rows are
+# locked by the caller, so of two last records that end at once, one transaction sees both.
 _SETTLE = """
 UPDATE record_batches b SET
   status = CASE WHEN t.completed = t.total THEN 'completed' ELSE 'failed' END,
@@ -52,7 +54,8 @@ WHERE b.id = t.id AND (b.submitted_at IS NOT NULL
 RETURNING b.id
 """
 
-# One row for each pass: which of its workers is idle, nobody knows.
+# One job per pass, because it is unknown which of the workers is idle. The condition on the count
+# holds if the batch was full until now: the 1 counts the record that has just ended.
 _NEXT = """
 SELECT DISTINCT ON (j.current_step) j.id, j.current_step, j.dispatch_no
 FROM job_queue j JOIN record_batches b ON b.id = j.record_batch_id
@@ -66,16 +69,16 @@ ORDER BY j.current_step, j.priority DESC, j.available_at
 
 
 def open_record_batch(max_concurrent_tasks: int | None = None) -> UUID:
-    """Begin a batch of records that are about to be submitted."""
+    """Open a batch for records that will be submitted."""
     given = {} if max_concurrent_tasks is None else {"max_concurrent_tasks": max_concurrent_tasks}
     batch_id: UUID = RecordBatch.objects.create(**given).id
     return batch_id
 
 
 def close_record_batch(batch_id: UUID, records: int) -> None:
-    """Note that so many records were submitted and no more come; ends it where all have ended.
+    """Note that all `records` were submitted; end the batch if all of them have ended.
 
-    A batch of which nothing could be submitted is taken back.
+    A batch without any submitted record is deleted.
     """
     if records == 0:
         RecordBatch.objects.filter(id=batch_id).delete()
@@ -88,9 +91,9 @@ def close_record_batch(batch_id: UUID, records: int) -> None:
 
 
 def settle_record_batches(batch_ids: Sequence[UUID] | None = None) -> int:
-    """Write the totals of batches whose records have all ended; count them.
+    """Write the totals of batches whose records have all ended; return the number of batches.
 
-    Without ids: of all that are open, for whatever ended a record and did not say so.
+    Without ids, check all open batches, to catch records that ended without settling their batch.
     """
     batches = RecordBatch.objects.select_for_update(no_key=True).order_by("id")
     with transaction.atomic(), connection.cursor() as cursor:
@@ -118,9 +121,9 @@ def settle_record_batches(batch_ids: Sequence[UUID] | None = None) -> int:
 
 
 def is_over_full(cursor: CursorWrapper, batch_id: UUID) -> bool:
-    """Tell whether more records of a batch run than may, the claim of this transaction included.
+    """Tell whether too many records of a batch run, including the claim of this transaction.
 
-    Locks the batch: of two claims at once the second sees the first.
+    Locks the batch row, so that of two simultaneous claims the second sees the first.
     """
     cursor.execute(
         "SELECT max_concurrent_tasks FROM record_batches WHERE id = %s FOR NO KEY UPDATE",
@@ -136,9 +139,9 @@ def is_over_full(cursor: CursorWrapper, batch_id: UUID) -> bool:
 
 
 def next_of_record_batch(batch_id: UUID, but: UUID) -> list[Due]:
-    """Return what to wake when a record of a full batch has made room for another.
+    """Return the jobs to wake after a record of a full batch has ended.
 
-    The wake-ups of those that had to wait were spent while they could not be claimed.
+    The wake-ups of the waiting records were spent while the batch was full.
     """
     with connection.cursor() as cursor:
         cursor.execute(_NEXT, {"batch": batch_id, "but": but})

@@ -1,8 +1,7 @@
-"""What puts jobs back whose worker is gone, and counts the crash; the lease alone says who is gone.
+"""Recovery of jobs whose worker is lost, with the crash counted; the lease alone decides.
 
-Imports leases, steps, history, `cancelling`, states. Jobs are locked first, oldest first and never
-waited for (`SKIP LOCKED`), then encounters, then batches and chunks; `lease_gen` is bumped before
-anything else, so that whoever had the lease writes nothing more.
+Lock order: jobs, oldest lease first and with SKIP LOCKED, then encounters, then batches and chunks.
+`lease_gen` is increased before any other write, so that the old worker can write nothing more.
 """
 
 from __future__ import annotations
@@ -26,26 +25,28 @@ from pipeline.transitions.leases import Lease
 from pipeline.transitions.steps import Failure, dead_letter_step
 
 CRASH_LIMIT = 3
-"""Crashes of one step after which its job is dead (`design.md`  7)."""
+"""Crashes of one step after which its job is dead."""
 TAKE_LIMIT = 100
-"""Expired jobs that one transaction locks (`design.md`  3)."""
+"""Expired jobs that one transaction locks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recovered:
-    """A job that was taken from a worker that is gone."""
+    """A job that was taken from a lost worker."""
 
     lease: Lease
-    """Of the worker that is gone, but for `gen`, which is the new one."""
+    """The lease of the lost worker, but with the new `gen`."""
     crashes: int
-    """Of this step, this one included."""
+    """Crashes of this step, including this one."""
     heartbeat_at: datetime | None
     due: Due | None
-    """The wake-up that is due; None for a job that has ended."""
+    """The wake-up to enqueue; None for a job that has ended."""
     is_dead: bool
-    """False with nothing due: an operator wanted it cancelled, and so it is."""
+    """False without `due` means: the job was cancelled, as an operator had asked."""
 
 
+# SKIP LOCKED passes over a job whose worker is writing right now or whose lease another reconciler
+# takes. `OF j` leaves the session unlocked.
 _LOCK_EXPIRED = """
 SELECT j.id, s.id, j.worker_id, j.heartbeat_at, j.record_batch_id
 FROM job_queue j JOIN ai_processing_sessions s ON s.shell_file_id = j.shell_file_id
@@ -56,13 +57,13 @@ LIMIT %(limit)s FOR NO KEY UPDATE OF j SKIP LOCKED
 """
 
 CRASHED = "crashed"
-"""The event of a job's history."""
+"""The name of the event in a job's history."""
 _CRASHED = f"""jsonb_build_object('event', '{CRASHED}', 'step', j.current_step,
     'worker_id', j.worker_id, 'lease_gen', j.lease_gen, 'heartbeat_at', j.heartbeat_at,
     'lease_expired_at', j.lease_expires_at)"""
 
-# A job that dies stays `processing` until `dead_letter_step` moves it, as it does a job that fails,
-# with all who have to be told. One that an operator wants cancelled never dies.
+# A job that becomes dead stays `processing` here; `dead_letter_step` moves the job, as for a failed
+# job, together with the session and the summary. A job with a cancel request never becomes dead.
 _GOES_ON = "(j.crash_count + 1 < %(crashes)s OR j.cancel_requested_at IS NOT NULL)"
 _TAKE = f"""
 UPDATE job_queue j SET
@@ -79,6 +80,8 @@ RETURNING j.id, j.shell_file_id, j.current_step, j.lease_gen, j.dispatch_no, j.c
   j.status, j.error_details -> 'history', j.cancel_requested_at IS NOT NULL
 """  # noqa: S608 - constants of ours, values are parameters
 
+# `seen` is the jobs as the caller read them. `due` is those that have not changed since, locked in
+# a fixed order; MATERIALIZED, so that the UPDATE cannot evaluate the locking again.
 _REDISPATCH = """
 WITH due AS MATERIALIZED (
   SELECT j.id FROM job_queue j
@@ -94,12 +97,12 @@ RETURNING j.id, j.current_step, j.dispatch_no
 
 
 def recover_expired(limit: int = TAKE_LIMIT, *, job_id: UUID | None = None) -> list[Recovered]:
-    """Take one job, or jobs, whose lease has run out from their workers, longest overdue first.
+    """Take one job, or all jobs, with an expired lease from their workers, oldest lease first.
 
-    Each goes back in line with its crash counted and noted, at its third crash of one step it is
-    dead, and where an operator has asked for that it is cancelled; retries are left alone. Three
-    statements, and some for each one that has ended. Call it in a transaction of its own; what is
-    `due` is enqueued by the caller, and of the dead ones the caller rolls up what they have cost.
+    Each job is requeued with its crash counted. At the third crash of one step the job is dead; a
+    job with a cancel request is cancelled. Retries are not counted. Three statements, plus some
+    for each ended job. Call this in a transaction of its own. The caller enqueues what is `due`
+    and rolls up the cost of dead jobs.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_LOCK_EXPIRED, {"limit": limit, "job": job_id})
@@ -159,10 +162,10 @@ def _dead_letter(lease: Lease, crashes: int, noted: list[dict[str, Any]]) -> Non
 
 
 def redispatch(seen: Sequence[tuple[UUID, int]]) -> list[Due]:
-    """Give waiting jobs a new wake-up, each as it was seen: id and dispatch number; oldest first.
+    """Give waiting jobs a new wake-up, oldest first; `seen` lists id and dispatch number.
 
-    One that was claimed, released or woken meanwhile is left alone. The new number makes an entry
-    that was lost and comes back another one.
+    A job that was claimed, released or woken in the meantime is left alone. With the new number, a
+    lost entry that reappears is recognized as outdated.
     """
     if not seen:
         return []

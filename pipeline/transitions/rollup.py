@@ -1,8 +1,7 @@
-"""What follows when a job leaves its worker: its cost goes to the report card, its batch settles.
+"""The bookkeeping after a job leaves its worker: cost, milestone, and the end of its record batch.
 
-Imports models, transitions. Called in the transaction of the move, behind it, by whoever makes it,
-so that the figures of a failed, dead or cancelled record are as complete as those of a finished one
-(`spec.md` point 21).
+Call `settle` in the transaction of the move, after the move. So the figures of failed, dead and
+cancelled records are as complete as those of completed records (requirement 21).
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ class Leaving:
     session_id: UUID
     record_batch_id: UUID | None
     event: str
-    """The milestone that is noted."""
+    """The milestone to note."""
     has_ended: bool
-    """Whether it has completed, failed for good, died or been cancelled."""
+    """Whether the job has completed, failed for good, died or been cancelled."""
 
     @classmethod
     def by(cls, lease: Lease, event: str, *, has_ended: bool) -> Leaving:
@@ -49,10 +48,10 @@ class Leaving:
 
 
 def settle(leaving: Sequence[Leaving]) -> list[Due]:
-    """Add up what each has cost, end the batches of records whose last it was, note a milestone.
+    """Add up the cost of each job, note a milestone, and end record batches whose last job ended.
 
-    Returns what to wake: the next of a batch of records that was full. Batches are locked last of
-    all and by their ids, so give all jobs of a transaction at once.
+    Returns the jobs to wake: the next record of each batch that was full. Batches are locked after
+    all other rows and in the order of their ids. So pass all jobs of a transaction at once.
     """
     for each in leaving:
         _roll_up(each)
