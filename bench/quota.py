@@ -359,7 +359,7 @@ def _text(draw: random.Random) -> str:
     return line * round(4 * tokens * draw.uniform(0.8, 1.2) / len(line))
 
 
-def with_gate(job: int) -> None:
+def with_limiter(job: int) -> None:
     """Work on one record like a worker."""
     import django
 
@@ -450,7 +450,7 @@ def _call_on(job: int, wait: Callable[[], None]) -> None:
 
 ALONE: dict[str, Callable[[int], None]] = {
     "prepare": prepare,
-    "gate": with_gate,
+    "gate": with_limiter,
     "third": third_each,
     "retry": retry_only,
 }

@@ -28,8 +28,8 @@ from pipeline.providers.base import Request
 from pipeline.providers.gemini import GeminiProvider
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_entities
 from pipeline.providers.schemas import EntityReply
-from pipeline.ratelimit import Ask, Gate, Later, Outcome, Quota, Ticket, Tuning
-from pipeline.ratelimit.limiter import gate_client
+from pipeline.ratelimit import Ask, Later, Outcome, Quota, RateLimiter, Ticket, Tuning
+from pipeline.ratelimit.limiter import limiter_client
 
 MODEL = "gemini-3.5-flash-lite"
 SLOTS = 30
@@ -55,24 +55,24 @@ def request() -> Request:
 class Step:
     """One step with the rate limiter, connected like in the step executor."""
 
-    def __init__(self, provider: GeminiProvider, gate: Gate | None) -> None:
+    def __init__(self, provider: GeminiProvider, limiter: RateLimiter | None) -> None:
         self._provider = provider
-        self._gate = gate
+        self._limiter = limiter
         self._tickets: dict[int, Ticket] = {}
 
     def call(self, item: Item[int, int], attempt: int, cancel: threading.Event) -> int:
         """Make one call; runs in a call thread."""
         asked = request()
-        gate = self._gate
-        if gate is not None:
-            asked = replace(asked, on_send=lambda: gate.sent(self._tickets[item.key]))
+        limiter = self._limiter
+        if limiter is not None:
+            asked = replace(asked, on_send=lambda: limiter.sent(self._tickets[item.key]))
         return self._provider.generate(asked).details.input_tokens
 
     def admit(self, item: Item[int, int], now: float) -> float | None:
         """Ask for the start of an item."""
-        if self._gate is None:
+        if self._limiter is None:
             return None
-        answer = self._gate.admit(
+        answer = self._limiter.admit(
             Ask(job="job", item=f"{item.key}", tokens=int(item.size), prompt_version="pass1-1")
         )
         if isinstance(answer, Later):
@@ -99,9 +99,9 @@ class Step:
             for event in run.events():
                 if isinstance(event, Succeeded):
                     done += 1
-                    if self._gate is not None:
+                    if self._limiter is not None:
                         ticket = self._tickets.pop(event.key)
-                        self._gate.note(ticket, Outcome.success(event.result))
+                        self._limiter.note(ticket, Outcome.success(event.result))
         if done != calls:
             raise AssertionError("a call failed")
         return calls / (time.perf_counter() - began)
@@ -136,17 +136,17 @@ def main() -> int:
     ratios = []
     print(f"{SLOTS} calls at once, per second        gate on      off   ratio")
     with throw_away_servers() as places:
-        gate = Gate(
+        limiter = RateLimiter(
             "gemini",
             MODEL,
-            client=gate_client(places.redis_url),
+            client=limiter_client(places.redis_url),
             quota=Quota(),
             tuning=Tuning(),
         )
         for latency in (options.latency, 0.0):
             with Emulator(answers="minimal", latency=f"{latency}/call") as emulator:
                 provider = GeminiProvider(api_key="bench", model=MODEL, base_url=emulator.url)
-                on, off = Step(provider, gate), Step(provider, None)
+                on, off = Step(provider, limiter), Step(provider, None)
                 name = f"calls of {latency} s" if latency else "calls answered at once"
                 ratios.append(compared(name, on, off, options.calls, options.rounds))
                 provider.close()

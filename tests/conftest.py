@@ -150,7 +150,7 @@ def _empty_cache() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _open_gate() -> None:
+def _open_limiter() -> None:
     """Let no cooldown, breaker or closed quota of one test meet the next."""
     if _PLACES.valkey_socket.exists():
         # The socket is there a little before its server answers, and a little longer.

@@ -35,7 +35,7 @@ from pipeline.models import Incident, Pause
 from pipeline.operations.liveness import Tick, clock_problems, last_task_runs
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
-from pipeline.ratelimit import Gate, GateState
+from pipeline.ratelimit import RateLimiter, RateLimiterState
 
 SHOWN = 10
 FAILURES_READ = 2_500
@@ -79,7 +79,7 @@ class Overview:
     quarters: Sequence[Quarter]
     left: Outstanding
     forecast: Forecast
-    gate: GateState
+    limiter: RateLimiterState
     uses: Sequence[Use]
     crew: Crew
     ticks: Sequence[Tick]
@@ -88,7 +88,7 @@ class Overview:
     @property
     def cooldown_s(self) -> float:
         """The seconds that are left of a cooldown."""
-        return max(0.0, (self.gate.cooldown_until or 0.0) - self.gate.now)
+        return max(0.0, (self.limiter.cooldown_until or 0.0) - self.limiter.now)
 
     @property
     def problems(self) -> list[Problem]:
@@ -139,20 +139,20 @@ class Overview:
 def overview() -> Overview:
     """Read all figures."""
     now = timezone.now()
-    gate = _gate().state()
+    limiter = _limiter().state()
     of_calls = rates(now)
     left = _left(of_calls)
     return Overview(
         taken_at=now,
-        incidents=_incidents(gate),
+        incidents=_incidents(limiter),
         pauses=list(Pause.objects.filter(ended_at=None).order_by("created_at")[:SHOWN]),
         queue=queue(),
         rates=of_calls,
         quarters=quarters(now),
         left=left,
-        forecast=forecast(left, gate, of_calls.calls_a_minute, now),
-        gate=gate,
-        uses=uses(gate),
+        forecast=forecast(left, limiter, of_calls.calls_a_minute, now),
+        limiter=limiter,
+        uses=uses(limiter),
         crew=crew(),
         ticks=last_task_runs(),
         failures=groups(Period.last(Window.DAY, now), cap=FAILURES_READ),
@@ -162,7 +162,7 @@ def overview() -> Overview:
 def outlook() -> tuple[Outstanding, float]:
     """Return the outstanding work, and the least minutes that the quota needs for it."""
     left = _left(rates(timezone.now()))
-    minutes, _ = quota_minutes(left, _gate().state())
+    minutes, _ = quota_minutes(left, _limiter().state())
     return left, minutes
 
 
@@ -170,17 +170,17 @@ def _left(of_calls: Rates) -> Outstanding:
     return outstanding(of_calls.input_tokens / of_calls.pages if of_calls.pages else None)
 
 
-def _gate() -> Gate:
+def _limiter() -> RateLimiter:
     served = named_provider(ProviderConfig.of_settings())
-    return _gate_of(served.provider, served.model, settings.REDIS_URL)
+    return _limiter_of(served.provider, served.model, settings.REDIS_URL)
 
 
 @lru_cache(maxsize=4)
-def _gate_of(provider: str, model: str, _url: str) -> Gate:
-    return Gate.for_(provider, model)
+def _limiter_of(provider: str, model: str, _url: str) -> RateLimiter:
+    return RateLimiter.for_(provider, model)
 
 
-def _incidents(gate: GateState) -> list[OpenIncident]:
+def _incidents(limiter: RateLimiterState) -> list[OpenIncident]:
     found = Incident.objects.filter(state=IncidentState.OPEN).order_by("opened_at")[:SHOWN]
     ordered = sorted(found, key=lambda each: IncidentKind(each.kind) not in HOLDING_KINDS)
     standing = standings([each.id for each in ordered])

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from django.db import connection
 
 from pipeline.core.states import Step
-from pipeline.ratelimit import Breaker, GateState
+from pipeline.ratelimit import Breaker, RateLimiterState
 from pipeline.ratelimit.quota_reset import day_ends_at
 
 WORK_READ = 3_000
@@ -122,45 +122,47 @@ def outstanding(tokens_a_page: float | None) -> Outstanding:
     )
 
 
-def uses(gate: GateState) -> list[Use]:
+def uses(limiter: RateLimiterState) -> list[Use]:
     """Return the limits of a rate limiter, the binding limit first."""
     limits = [
-        ("requests a minute", gate.requests_used, gate.requests_limit),
-        ("input tokens a minute", gate.tokens_used, gate.tokens_limit),
-        ("requests today", gate.day_used, gate.day_limit),
+        ("requests a minute", limiter.requests_used, limiter.requests_limit),
+        ("input tokens a minute", limiter.tokens_used, limiter.tokens_limit),
+        ("requests today", limiter.day_used, limiter.day_limit),
     ]
     found = [Use(name=name, used=used, limit=limit) for name, used, limit in limits if limit]
     return sorted(found, key=lambda use: use.share, reverse=True)
 
 
-def quota_minutes(left: Outstanding, gate: GateState) -> tuple[float, str]:
+def quota_minutes(left: Outstanding, limiter: RateLimiterState) -> tuple[float, str]:
     """Return the least minutes that the per-minute limits need, and the limit that binds."""
-    of_calls = left.calls / gate.requests_limit if gate.requests_limit else 0.0
-    of_tokens = left.tokens / gate.tokens_limit if gate.tokens_limit else 0.0
+    of_calls = left.calls / limiter.requests_limit if limiter.requests_limit else 0.0
+    of_tokens = left.tokens / limiter.tokens_limit if limiter.tokens_limit else 0.0
     binds = "tokens a minute" if of_tokens > of_calls else "requests a minute"
     return max(of_calls, of_tokens), binds
 
 
-def forecast(left: Outstanding, gate: GateState, calls_a_minute: float, now: datetime) -> Forecast:
+def forecast(
+    left: Outstanding, limiter: RateLimiterState, calls_a_minute: float, now: datetime
+) -> Forecast:
     """Forecast the end of the outstanding work, at the present quota or else the present pace."""
     if not left.calls:
         if left.is_capped:
             return Forecast(at=None, words="more jobs are waiting than a forecast reads")
         return Forecast(at=now, words="nothing is outstanding")
-    if gate.is_paused:
+    if limiter.is_paused:
         return Forecast(at=None, words="the provider is paused")
-    if gate.breaker is not Breaker.CLOSED:
+    if limiter.breaker is not Breaker.CLOSED:
         return Forecast(
             at=None, words="the provider is down; work resumes when a probe is answered"
         )
-    waits = [until for until in (gate.cooldown_until, gate.closed_until) if until]
-    wait_s = max((until - gate.now for until in waits), default=0.0)
-    minutes, binds = quota_minutes(left, gate)
+    waits = [until for until in (limiter.cooldown_until, limiter.closed_until) if until]
+    wait_s = max((until - limiter.now for until in waits), default=0.0)
+    minutes, binds = quota_minutes(left, limiter)
     words = f"at the present quota; {binds} bind"
     if not minutes and calls_a_minute:
         minutes = left.calls / calls_a_minute
         words = "at the pace of the last ten minutes"
-    begins, share = _day(left, gate, now)
+    begins, share = _day(left, limiter, now)
     if begins is not None:
         words = "at the present quota; requests a day bind"
     elif not minutes:
@@ -171,15 +173,17 @@ def forecast(left: Outstanding, gate: GateState, calls_a_minute: float, now: dat
     return Forecast(at=start + timedelta(minutes=minutes * share), words=words)
 
 
-def _day(left: Outstanding, gate: GateState, now: datetime) -> tuple[datetime | None, float]:
+def _day(
+    left: Outstanding, limiter: RateLimiterState, now: datetime
+) -> tuple[datetime | None, float]:
     """Return the start of the day whose quota suffices, and the share of work left for that day.
 
     Returns None and the whole share if today's quota suffices or no daily limit is set.
     """
-    if not gate.day_limit:
+    if not limiter.day_limit:
         return None, 1.0
-    beyond = left.calls - max(0, gate.day_limit - gate.day_used)
+    beyond = left.calls - max(0, limiter.day_limit - limiter.day_used)
     if beyond <= 0:
         return None, 1.0
-    full_days, rest = divmod(beyond - 1, gate.day_limit)
+    full_days, rest = divmod(beyond - 1, limiter.day_limit)
     return day_ends_at(now) + timedelta(days=full_days), (rest + 1) / left.calls

@@ -22,7 +22,7 @@ from rq.worker_registration import REDIS_WORKER_KEYS
 from pipeline.core.labels import PASS_TITLES
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
-from pipeline.ratelimit.limiter import gate_client
+from pipeline.ratelimit.limiter import limiter_client
 from pipeline.selectors import Progress, progress
 
 SILENT_S = 60.0
@@ -167,7 +167,7 @@ def _job(job: Job, far: Progress | None) -> Held:
 def _in_redis() -> dict[str, Mapping[str, str]] | None:
     """Return the Redis entry of each worker, by name; None if Redis does not answer."""
     try:
-        with gate_client(settings.REDIS_URL) as client:
+        with limiter_client(settings.REDIS_URL) as client:
             keys = sorted(client.smembers(REDIS_WORKER_KEYS))
             asked = client.pipeline(transaction=False)
             for key in keys:

@@ -28,10 +28,10 @@ from pipeline.incidents import detector
 from pipeline.providers.base import Provider
 from pipeline.ratelimit import (
     Ask,
-    Gate,
     Later,
     Outcome,
     Quota,
+    RateLimiter,
     Reported,
     Standing,
     Ticket,
@@ -53,7 +53,7 @@ _CLOSED = frozenset({Why.QUOTA, Why.DAY, Why.PAUSED, Why.BREAKER})
 _NOT_COUNTED = _CLOSED | {Why.COOLDOWN}
 """Waits for these do not count towards the step's deadline."""
 
-_gates: dict[tuple[Hashable, ...], Gate] = {}
+_limiters: dict[tuple[Hashable, ...], RateLimiter] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Cause:
     failing_since: float | None = None
 
 
-def gate_of(provider: Provider) -> Gate | None:
+def limiter_of(provider: Provider) -> RateLimiter | None:
     """Return this process's gate of a provider and model; None for one without a limit."""
     if provider.name == UNLIMITED:
         return None
@@ -78,17 +78,17 @@ def gate_of(provider: Provider) -> Gate | None:
         Quota.of(provider.name),
         Tuning.of_settings(),
     )
-    if key not in _gates:
+    if key not in _limiters:
         of = ProviderModel(provider=provider.name, model=provider.model)
-        _gates[key] = Gate.for_(of.provider, of.model, standing=lambda: _standing(of))
-    return _gates[key]
+        _limiters[key] = RateLimiter.for_(of.provider, of.model, standing=lambda: _standing(of))
+    return _limiters[key]
 
 
 class Admission:
     """The calls of one step before the gate."""
 
     def __init__(self, lease: Lease, provider: Provider) -> None:
-        self.gate = gate_of(provider)
+        self.limiter = limiter_of(provider)
         self._of = ProviderModel(provider=provider.name, model=provider.model)
         self._lease = lease
         self._tickets: dict[Key, Ticket] = {}
@@ -106,9 +106,9 @@ class Admission:
         With them whether that wait is left out of the step's deadline.
         """
         self.failing_since = None
-        if self.gate is None:
+        if self.limiter is None:
             return None
-        answer = self.gate.admit(
+        answer = self.limiter.admit(
             Ask(
                 job=str(self._lease.job_id),
                 item=_item(key),
@@ -133,16 +133,16 @@ class Admission:
     def sent(self, key: Key) -> None:
         """Note that a call goes out now; in its call thread."""
         ticket = self._tickets.get(key)
-        if self.gate is not None and ticket is not None:
-            self.gate.sent(ticket)
+        if self.limiter is not None and ticket is not None:
+            self.limiter.sent(ticket)
 
     def failed(self, key: Key, error: CallError) -> Reported:
         """Report a call that failed or was written off."""
         self.failing_since = None
         ticket = self._tickets.pop(key, None)
-        if self.gate is None or ticket is None:
+        if self.limiter is None or ticket is None:
             return Reported()
-        reported = self.gate.report(ticket, Outcome.failure(error))
+        reported = self.limiter.report(ticket, Outcome.failure(error))
         self._note(reported.failing_since)
         if error.code is ErrorCode.RATE_LIMIT:
             self._limited.add(key)
@@ -161,19 +161,19 @@ class Admission:
 
     def ended(self, key: Key) -> None:
         """Note that a piece asks no more, so that the gate does not wait for it."""
-        if self.gate is not None and key in self._limited:
+        if self.limiter is not None and key in self._limited:
             self._limited.discard(key)
-            self.gate.abandon([_item(key)])
+            self.limiter.abandon([_item(key)])
 
     def close(self) -> None:
         """Let go of all that this step has waiting before the gate."""
-        if self.gate is not None:
-            self.gate.abandon([_item(key) for key in sorted(self._limited)])
+        if self.limiter is not None:
+            self.limiter.abandon([_item(key) for key in sorted(self._limited)])
         self._limited.clear()
 
     def last_outage(self) -> tuple[float, float] | None:
         """Return the first failure and the end of the last outage that is over."""
-        return None if self.gate is None else self.gate.state().last_outage
+        return None if self.limiter is None else self.limiter.state().last_outage
 
     def stop_for(self, error: CallError) -> None:
         """Note a failure that every other call would meet too: a used-up quota, a refused key."""
@@ -239,12 +239,12 @@ class Admission:
                 self.cause = Parking(reason=pause.reason, pause_id=pause.pause_id)
             elif why is Why.QUOTA and standing.closed_until is not None:
                 self.cause = Cause(code=ErrorCode.QUOTA_EXHAUSTED)
-            elif self.gate is not None:
-                self.gate.align(standing)
+            elif self.limiter is not None:
+                self.limiter.align(standing)
                 # What began between the two must not be undone.
                 again = detector.standing(self._of)
                 if again != standing:
-                    self.gate.align(again)
+                    self.limiter.align(again)
                 return True
         return False
 
@@ -254,8 +254,8 @@ class Admission:
 
     def _report(self, key: Key, outcome: Outcome) -> None:
         ticket: Any = self._tickets.pop(key, None)
-        if self.gate is not None and ticket is not None:
-            self.gate.note(ticket, outcome)
+        if self.limiter is not None and ticket is not None:
+            self.limiter.note(ticket, outcome)
 
 
 def _standing(of: ProviderModel) -> Standing | None:

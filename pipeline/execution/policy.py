@@ -155,7 +155,7 @@ class Policy:
                 spends_attempt=verdict.spends_attempt,
             )
         delay_s = verdict.delay_s
-        if failed.code is ErrorCode.RATE_LIMIT and self._admission.gate is not None:
+        if failed.code is ErrorCode.RATE_LIMIT and self._admission.limiter is not None:
             delay_s = max(reported.opens_in_s, failed.details.retry_after_s or 0.0)
             # A cooldown that the step cannot outlast fails now; any other is left out of its time.
             if delay_s <= self._deadline_at - time.monotonic():

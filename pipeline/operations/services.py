@@ -37,7 +37,7 @@ from pipeline.operations.reasons import stated
 from pipeline.providers.factory import NAMES
 from pipeline.queueing import reconciler
 from pipeline.queueing.queues import enqueue_step, enqueue_steps
-from pipeline.ratelimit.operator_controls import pause_gates, resume_gates
+from pipeline.ratelimit.operator_controls import pause_limiters, resume_limiters
 from pipeline.stages.intake import Received, Submission, receive
 from pipeline.transitions.holds import RELEASE_LIMIT
 from pipeline.transitions.stale import JOBS_LIMIT as STALE_JOBS_LIMIT
@@ -225,7 +225,7 @@ def provider_pause(
     with transaction.atomic():
         transitions.pause_provider(provider, model, reason=words, by=by)
         # After the commit: a step that finds its gate paused looks for the row.
-        _tell(lambda: pause_gates(provider, model), provider, model)
+        _tell(lambda: pause_limiters(provider, model), provider, model)
     _log("provider_paused", _name(provider, model))
 
 
@@ -244,7 +244,7 @@ def provider_resume(
             raise UserError(
                 f"nothing holds {_name(provider, model)}", code=UserErrorCode.STATE_CONFLICT
             )
-        _tell(lambda: resume_gates(provider, model), provider, model)
+        _tell(lambda: resume_limiters(provider, model), provider, model)
     _log("provider_resumed", _name(provider, model))
     return Resumed(pauses=ended, incidents=len(closed), released=parked_release())
 
@@ -255,7 +255,7 @@ def _tell(act: Callable[[], bool], provider: str, model: str | None) -> None:
             logger.warning(
                 "Redis is away; running steps of %s are not told of it",
                 _name(provider, model),
-                extra={"action": "gate_not_told"},
+                extra={"action": "limiter_not_told"},
             )
 
     transaction.on_commit(told, robust=True)

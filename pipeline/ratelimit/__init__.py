@@ -8,17 +8,17 @@ no fan-out.
 from __future__ import annotations
 
 from pipeline.ratelimit.config import Quota, Tuning
-from pipeline.ratelimit.limiter import Gate
+from pipeline.ratelimit.limiter import RateLimiter
 from pipeline.ratelimit.local_limiter import LocalLimit
 from pipeline.ratelimit.types import (
     Admission,
     Ask,
     Breaker,
     Counters,
-    GateState,
     Go,
     Later,
     Outcome,
+    RateLimiterState,
     Reported,
     Role,
     Standing,
@@ -31,13 +31,13 @@ __all__ = [
     "Ask",
     "Breaker",
     "Counters",
-    "Gate",
-    "GateState",
     "Go",
     "Later",
     "LocalLimit",
     "Outcome",
     "Quota",
+    "RateLimiter",
+    "RateLimiterState",
     "Reported",
     "Role",
     "Standing",

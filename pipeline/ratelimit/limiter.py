@@ -35,11 +35,11 @@ from pipeline.ratelimit.types import (
     Ask,
     Breaker,
     Counters,
-    GateState,
     Go,
     Kind,
     Later,
     Outcome,
+    RateLimiterState,
     Reported,
     Role,
     Standing,
@@ -60,7 +60,7 @@ GUARD_CAP_S = 5.0
 """One stalled process must not close the window for all."""
 
 
-class Gate:
+class RateLimiter:
     """Asks for starts and reports outcomes; one per process, provider and model.
 
     `admit` belongs to the owner thread; every other method may be called from any thread.
@@ -119,7 +119,7 @@ class Gate:
         return cls(
             provider,
             model,
-            client=gate_client(settings.REDIS_URL),
+            client=limiter_client(settings.REDIS_URL),
             quota=Quota.of(provider),
             tuning=Tuning.of_settings(),
             standing=standing,
@@ -247,22 +247,22 @@ class Gate:
         )
         if reply and standing != Standing():
             logger.warning(
-                "Redis was empty; the gate of %s %s holds for what the database has open",
+                "Redis was empty; the rate limiter of %s %s holds for what the database has open",
                 self.provider,
                 self.model,
-                extra={"action": "gate_rearmed"},
+                extra={"action": "limiter_rearmed"},
             )
         return reply is not None
 
-    def state(self) -> GateState:
+    def state(self) -> RateLimiterState:
         """Show the gate as it is now."""
         reply = self._run(self._scripts.state)
         if reply is None:
-            return GateState(provider=self.provider, model=self.model, is_local=True)
+            return RateLimiterState(provider=self.provider, model=self.model, is_local=True)
         texts = [value.decode() for value in reply]
         return self._shown(dict(zip(texts[::2], texts[1::2], strict=True)))
 
-    def _shown(self, seen: dict[str, str]) -> GateState:
+    def _shown(self, seen: dict[str, str]) -> RateLimiterState:
         def whole(name: str) -> int:
             return int(float(seen.get(name) or 0))
 
@@ -278,7 +278,7 @@ class Gate:
         outage = None
         if seen.get("outage_until"):
             outage = float(seen["outage_from"]), float(seen["outage_until"])
-        return GateState(
+        return RateLimiterState(
             provider=self.provider,
             model=self.model,
             is_local=False,
@@ -441,7 +441,7 @@ class Gate:
             type(error).__name__,
             f"{self._tuning.local_share:.1%}",
             self.provider,
-            extra={"action": "gate_local"},
+            extra={"action": "limiter_local"},
         )
 
     def _recover(self) -> None:
@@ -451,10 +451,12 @@ class Gate:
         with self._lock:
             self._local = None
             self._said_at = -math.inf
-        logger.warning("Redis is back; the gate holds again", extra={"action": "gate_back"})
+        logger.warning(
+            "Redis is back; the rate limiter holds again", extra={"action": "limiter_back"}
+        )
 
 
-def gate_client(url: str) -> redis.Redis:
+def limiter_client(url: str) -> redis.Redis:
     """Return a client that gives up on Redis after `REDIS_TIMEOUT_S`."""
     # One immediate second try cures a connection that the server closed while it was idle.
     return redis.Redis(

@@ -11,36 +11,36 @@ from collections.abc import Callable
 import redis
 from django.conf import settings
 
-from pipeline.ratelimit.limiter import Gate, gate_client
+from pipeline.ratelimit.limiter import RateLimiter, limiter_client
 from pipeline.ratelimit.scripts import keys_of
 
 
-def pause_gates(provider: str, model: str | None) -> bool:
+def pause_limiters(provider: str, model: str | None) -> bool:
     """Pause the rate limiters of a provider, or of one of its models. Return False if Redis is
     away.
     """
-    return _each(provider, model, lambda gate: gate.pause())
+    return _each(provider, model, lambda limiter: limiter.pause())
 
 
-def resume_gates(provider: str, model: str | None) -> bool:
+def resume_limiters(provider: str, model: str | None) -> bool:
     """End the pauses and quota closures of these rate limiters. Return False if Redis is away."""
-    return _each(provider, model, lambda gate: gate.resume())
+    return _each(provider, model, lambda limiter: limiter.resume())
 
 
-def _each(provider: str, model: str | None, act: Callable[[Gate], bool]) -> bool:
+def _each(provider: str, model: str | None, act: Callable[[RateLimiter], bool]) -> bool:
     try:
         models = [each for each in _models(provider) if model in {None, each}]
     except redis.RedisError:
         return False
     # Tell all of them, even after one was not reached.
-    told = [act(Gate.for_(provider, each)) for each in models]
+    told = [act(RateLimiter.for_(provider, each)) for each in models]
     return all(told)
 
 
 def _models(provider: str) -> list[str]:
     """Return the models of a provider whose rate limiters Redis knows. This scans all keys."""
     before, after = keys_of(provider, "\n")[0].split("\n")
-    with gate_client(settings.REDIS_URL) as client:
+    with limiter_client(settings.REDIS_URL) as client:
         keys = {key.decode() for key in client.scan_iter(match=f"medproc:gate:*{after}")}
     return sorted(
         key.removeprefix(before).removesuffix(after) for key in keys if key.startswith(before)

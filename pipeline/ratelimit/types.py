@@ -231,7 +231,7 @@ class Counters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateState:
+class RateLimiterState:
     """The rate limiter of one provider and model at one moment, for the console."""
 
     provider: str

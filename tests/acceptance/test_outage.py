@@ -24,7 +24,7 @@ from gemini_emulator.request_log import LogLine
 from gemini_emulator.scenario import load_scenario
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus
 from pipeline.models import Batch, Incident, Job, ProviderCall, ShellFile
-from pipeline.ratelimit import Breaker, Gate
+from pipeline.ratelimit import Breaker, RateLimiter
 from pipeline.stages.intake import Received
 from tests.support import records
 from tests.support.record_runs import RECORD_PATIENCE_S, astray, ended
@@ -122,13 +122,13 @@ def client() -> Iterator[redis.Redis]:
         yield found
 
 
-def gate() -> Gate:
-    return Gate.for_("gemini", settings.GEMINI_MODEL)
+def limiter() -> RateLimiter:
+    return RateLimiter.for_("gemini", settings.GEMINI_MODEL)
 
 
 def moment(client: redis.Redis, field: str) -> float:
     """Give a moment of the gate by Redis's clock, which the workers' is too."""
-    return float(str(client.hget(gate()._keys[0], field), "ascii"))  # type: ignore[arg-type]
+    return float(str(client.hget(limiter()._keys[0], field), "ascii"))  # type: ignore[arg-type]
 
 
 def the_incident() -> Incident:
@@ -165,7 +165,7 @@ def test_ten_records_in_flight_outlive_an_outage_and_complete_by_themselves(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with an_outage(start_pool, tmp_path) as outage:
-        until(lambda: gate().state().breaker is not Breaker.CLOSED, RECORD_PATIENCE_S)
+        until(lambda: limiter().state().breaker is not Breaker.CLOSED, RECORD_PATIENCE_S)
         opened_at = moment(client, "open_since")
         in_flight = [job.status for job in outage.jobs]
         incident = until(lambda: Incident.objects.filter(state=IncidentState.OPEN).first())
@@ -196,16 +196,16 @@ def test_an_outage_goes_on_where_redis_is_emptied_in_the_middle_of_it(
 ) -> None:
     with an_outage(start_pool, tmp_path, records_waiting=2) as outage:
         until(lambda: Incident.objects.filter(state=IncidentState.OPEN).exists(), RECORD_PATIENCE_S)
-        until(lambda: gate().state().breaker is not Breaker.CLOSED)
+        until(lambda: limiter().state().breaker is not Breaker.CLOSED)
         answered = outage.calls("OK").count()
 
         client.flushdb()
 
-        until(lambda: gate().state().failing_since is not None)
+        until(lambda: limiter().state().failing_since is not None)
         assert moment(client, "first_failure") == pytest.approx(
             the_incident().first_failure_at.timestamp(), abs=0.001
         )
-        assert gate().state().counters.breaker_trips == 1
+        assert limiter().state().counters.breaker_trips == 1
         assert_nothing_was_lost_or_spent(outage)
         assert outage.calls("OK").count() > answered
         until(nothing_is_open)

@@ -29,7 +29,7 @@ from pipeline.models import (
     ShellFile,
 )
 from pipeline.operations import services
-from pipeline.ratelimit import Gate
+from pipeline.ratelimit import RateLimiter
 from pipeline.ratelimit.quota_reset import day_ends_at
 from pipeline.stages.intake import Received
 from tests.support import records
@@ -142,7 +142,7 @@ def test_throttled_calls_spend_no_attempt_and_all_are_let_go_again(
     with Emulator(scenario="throttle", scale=scale, seed=3) as emulator:
         pool = start(emulator, GEMINI_RPM=60, GEMINI_TPM=200_000, GATE_WINDOW_S=60 * scale)
         assert_all_completed(received)
-        counters = Gate.for_("gemini", settings.GEMINI_MODEL).state().counters
+        counters = RateLimiter.for_("gemini", settings.GEMINI_MODEL).state().counters
         log = emulator.log()
         pool.stop()
 

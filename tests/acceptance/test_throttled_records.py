@@ -15,7 +15,7 @@ from django.conf import settings as django_settings
 from gemini_emulator import Emulator
 from gemini_emulator.recorded_rows import prove_log
 from pipeline.models import Batch, Chunk, Job, ProviderCall, ShellFile
-from pipeline.ratelimit import Gate
+from pipeline.ratelimit import RateLimiter
 from tests.support import records
 from tests.support.record_runs import astray, ended
 from tests.support.rows import crashes_of
@@ -29,7 +29,7 @@ RECORDS, VISITS, WORKERS = 5, 11, 3
 
 def assert_counted(pool: WorkerCommand, limited: int) -> None:
     """Assert that each limited call was stored, let go, and set or took part in a cooldown."""
-    state = Gate.for_("gemini", django_settings.GEMINI_MODEL).state()
+    state = RateLimiter.for_("gemini", django_settings.GEMINI_MODEL).state()
     counters = state.counters
     assert (state.in_flight, state.parked_items) == (0, 0)
     assert counters.rate_limited_items_stored == counters.rate_limited_items_redistributed > 0
@@ -88,14 +88,14 @@ def test_a_worker_killed_in_the_cooldown_that_it_set_costs_nobody_anything(
     module_redis.flushdb()
     files = [short_record(tmp_path / f"{n}.pdf", 2, patient=f"P{n}") for n in range(WORKERS)]
     only_one = {"fault": "429", "number": 1, "retry_after_s": 2.5}
-    gate = Gate.for_("gemini", django_settings.GEMINI_MODEL)
+    limiter = RateLimiter.for_("gemini", django_settings.GEMINI_MODEL)
 
     with Emulator(faults=[only_one], latency="0.05/call") as emulator:
         pool = start_pool(
             MEDPROC_PROVIDER="gemini", GEMINI_BASE_URL=emulator.url, WORKER_CONCURRENCY=WORKERS
         )
         received = [records.submit(file) for file in files]
-        ends = until(lambda: gate.state().cooldown_until) or 0.0
+        ends = until(lambda: limiter.state().cooldown_until) or 0.0
         (limited,) = (line for line in emulator.log() if line.outcome == "429")
         chunk = Chunk.objects.get(id=limited.item_token)
         job = Job.objects.get(shell_file=chunk.discovery_session.shell_file)

@@ -11,7 +11,7 @@ from django.conf import settings as django_settings
 
 from pipeline.execution import admission
 from pipeline.models import Batch, Incident, Job, ProviderCall
-from pipeline.ratelimit import Gate
+from pipeline.ratelimit import RateLimiter
 from pipeline.stages.intake import Received
 from pipeline.workers import run_step
 from tests.support import records
@@ -45,8 +45,8 @@ def batches(received: Received) -> list[Any]:
     return list(rows.order_by("page_range_start"))
 
 
-def gate() -> Gate:
-    return Gate.for_("gemini", django_settings.GEMINI_MODEL)
+def limiter() -> RateLimiter:
+    return RateLimiter.for_("gemini", django_settings.GEMINI_MODEL)
 
 
 def test_a_storm_of_limits_costs_no_attempt_and_leaves_nobody_waiting(
@@ -60,7 +60,7 @@ def test_a_storm_of_limits_costs_no_attempt_and_leaves_nobody_waiting(
     rows = batches(received)
     assert {(b.status, b.attempt_count) for b in rows} == {("succeeded", 1)}
     assert sum(b.rate_limit_waits for b in rows) == 25
-    state = gate().state()
+    state = limiter().state()
     counters = state.counters
     assert counters.rate_limited_items_stored == counters.rate_limited_items_redistributed > 0
     assert (state.in_flight, state.parked_items) == (0, 0)
@@ -83,7 +83,7 @@ def test_an_outage_fails_nothing_gives_attempts_back_and_completes_by_itself(
     assert any(b.had_transient_failure for b in rows)
     # The breaker let probes through and nothing else.
     assert ProviderCall.objects.filter(outcome="API_5XX").count() < 4 * VISITS
-    assert gate().state().counters.breaker_trips >= 1
+    assert limiter().state().counters.breaker_trips >= 1
 
 
 def test_a_failure_of_one_batch_alone_is_no_outage_and_spends_its_attempts(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_an_outage_that_lasts_gives_the_worker_back_and_waits_for_the_incident(
     rows = batches(received)
     assert {(b.status, b.attempt_count) for b in rows} == {("pending", 0)}
     assert all(e["given_back"] for b in rows for e in b.transient_error_history or ())
-    assert gate().state().in_flight == 0
+    assert limiter().state().in_flight == 0
 
 
 def test_a_used_up_day_parks_the_job_until_its_reset(tmp_path: Path) -> None:
@@ -127,12 +127,12 @@ def test_a_used_up_day_parks_the_job_until_its_reset(tmp_path: Path) -> None:
     assert {(b.status, b.attempt_count, b.rate_limit_waits) for b in batches(received)} == {
         ("pending", 0, 0)
     }
-    closed_until = gate().state().closed_until
+    closed_until = limiter().state().closed_until
     assert closed_until is not None
     assert abs(closed_until - job.parked_until.timestamp()) < 2
 
 
-def test_a_job_that_meets_a_gate_closed_for_no_incident_opens_it_and_completes(
+def test_a_job_that_meets_a_limiter_closed_for_no_incident_opens_it_and_completes(
     tmp_path: Path,
 ) -> None:
     discovered(tmp_path)
@@ -144,19 +144,19 @@ def test_a_job_that_meets_a_gate_closed_for_no_incident_opens_it_and_completes(
     detect([])
 
     assert Job.objects.get(id=other.job_id).status == "completed"
-    assert gate().state().closed_until is None
+    assert limiter().state().closed_until is None
 
 
 def test_a_pause_that_the_database_knows_nothing_of_is_lifted_by_the_first_to_meet_it(
     tmp_path: Path,
 ) -> None:
     received = discovered(tmp_path, visits=2)
-    gate().pause()
+    limiter().pause()
 
     detect([])
 
     assert Job.objects.get(id=received.job_id).status == "completed"
-    assert not gate().state().is_paused
+    assert not limiter().state().is_paused
 
 
 def test_a_cooldown_longer_than_a_minute_gives_the_worker_back_until_it_is_over(
@@ -168,7 +168,7 @@ def test_a_cooldown_longer_than_a_minute_gives_the_worker_back_until_it_is_over(
     detect([{"fault": "429", "retry_after_s": 600, "times": 1}])
 
     job = Job.objects.get(id=received.job_id)
-    state = gate().state()
+    state = limiter().state()
     assert (job.status, job.incident_id) == ("parked", None)
     assert job.park_reason == f"the provider gemini {django_settings.GEMINI_MODEL} limits its calls"
     assert job.parked_until is not None
@@ -177,9 +177,9 @@ def test_a_cooldown_longer_than_a_minute_gives_the_worker_back_until_it_is_over(
     assert (state.in_flight, state.parked_items) == (0, 0)
 
 
-def test_the_local_engine_asks_no_gate(tmp_path: Path) -> None:
+def test_the_local_engine_asks_no_limiter(tmp_path: Path) -> None:
     received = discovered(tmp_path, visits=2)
-    gate().pause()
+    limiter().pause()
 
     run_step.run_step("pass1")
 

@@ -201,7 +201,7 @@ def record_of(ended: Ended) -> dict[str, Any]:
         "report": summary.processing_status == "failed",
         "listed": [failure["underlying_error"] for failure in drill_down],
         "record": ended.record.status,
-        "before the gate": (ended.gate.in_flight, ended.gate.parked_items),
+        "before the gate": (ended.limiter.in_flight, ended.limiter.parked_items),
     }
 
 

@@ -76,7 +76,7 @@ def alone(record: ShellFile, pages: list[int]) -> int:
 
 
 @pytest.mark.django_db
-def test_the_gate_reckons_with_attached_pages_and_learns_of_them_apart_from_text(
+def test_the_limiter_reckons_with_attached_pages_and_learns_of_them_apart_from_text(
     redis_db: redis.Redis,
 ) -> None:
     by_text(records.VISITS)

@@ -184,7 +184,7 @@ def test_only_work_of_that_provider_and_model_is_parked() -> None:
 
 
 @pytest.mark.django_db
-def test_throttling_parks_nothing_since_the_gate_paces_the_calls() -> None:
+def test_throttling_parks_nothing_since_the_limiter_paces_the_calls() -> None:
     a_job()
     an_incident(IncidentKind.THROTTLING)
 

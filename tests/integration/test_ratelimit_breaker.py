@@ -10,11 +10,11 @@ import redis
 from pipeline.core.errors import ErrorCode
 from pipeline.ratelimit import (
     Breaker,
-    Gate,
     Go,
     Later,
     Outcome,
     Quota,
+    RateLimiter,
     Standing,
     Ticket,
     Tuning,
@@ -35,18 +35,18 @@ from tests.support.limiter_simulation import (
 STEADY = Tuning(ramp_first=1000)
 
 
-def opened(simulation: Simulation, gate: Gate) -> None:
+def opened(simulation: Simulation, limiter: RateLimiter) -> None:
     """Let five calls fail at once."""
-    for ticket in [admitted(gate) for _ in range(5)]:
-        fail(gate, ticket, ErrorCode.API_5XX)
+    for ticket in [admitted(limiter) for _ in range(5)]:
+        fail(limiter, ticket, ErrorCode.API_5XX)
 
 
-def report_all(gate: Gate, tickets: list[Ticket], failures: int) -> None:
+def report_all(limiter: RateLimiter, tickets: list[Ticket], failures: int) -> None:
     for n, ticket in enumerate(tickets):
         if n < len(tickets) - failures:
-            gate.report(ticket, Outcome.success(1))
+            limiter.report(ticket, Outcome.success(1))
         else:
-            fail(gate, ticket, ErrorCode.API_TIMEOUT)
+            fail(limiter, ticket, ErrorCode.API_TIMEOUT)
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def report_all(gate: Gate, tickets: list[Ticket], failures: int) -> None:
 def test_the_breaker_opens_at_five_failures_that_are_half_of_the_calls(
     redis_db: redis.Redis, successes: int, failures: int, expected: Breaker
 ) -> None:
-    gate = Simulation(redis_db, tuning=STEADY).gate()
-    tickets = [admitted(gate) for _ in range(successes + failures)]
+    limiter = Simulation(redis_db, tuning=STEADY).limiter()
+    tickets = [admitted(limiter) for _ in range(successes + failures)]
 
-    report_all(gate, tickets, failures)
+    report_all(limiter, tickets, failures)
 
-    assert gate.state().breaker is expected
+    assert limiter.state().breaker is expected
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_the_breaker_opens_at_five_failures_that_are_half_of_the_calls(
 def test_the_breakers_thresholds_are_settings(
     redis_db: redis.Redis, tuning: Tuning, successes: int, failures: int, expected: Breaker
 ) -> None:
-    gate = Simulation(redis_db, tuning=tuning).gate()
-    tickets = [admitted(gate) for _ in range(successes + failures)]
+    limiter = Simulation(redis_db, tuning=tuning).limiter()
+    tickets = [admitted(limiter) for _ in range(successes + failures)]
 
-    report_all(gate, tickets, failures)
+    report_all(limiter, tickets, failures)
 
-    assert gate.state().breaker is expected
+    assert limiter.state().breaker is expected
 
 
 @pytest.mark.parametrize(
@@ -107,24 +107,24 @@ def test_failures_count_within_the_window_only(
     redis_db: redis.Redis, window_s: float, apart_s: float, expected: Breaker
 ) -> None:
     simulation = Simulation(redis_db, tuning=replace(STEADY, breaker_window_s=window_s))
-    gate = simulation.gate()
+    limiter = simulation.limiter()
 
     for _ in range(5):
-        fail(gate, admitted(gate), ErrorCode.API_5XX)
+        fail(limiter, admitted(limiter), ErrorCode.API_5XX)
         simulation.now += apart_s
 
-    assert (gate.state().breaker is Breaker.CLOSED) == (expected is Breaker.CLOSED)
+    assert (limiter.state().breaker is Breaker.CLOSED) == (expected is Breaker.CLOSED)
 
 
 def test_what_one_process_saw_stops_all_and_says_since_when(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, tuning=STEADY)
-    gates = [simulation.gate() for _ in range(5)]
-    tickets = [admitted(gate) for gate in gates]
-    for gate, ticket in zip(gates, tickets, strict=True):
-        reported = fail(gate, ticket, ErrorCode.API_5XX)
+    limiters = [simulation.limiter() for _ in range(5)]
+    tickets = [admitted(limiter) for limiter in limiters]
+    for limiter, ticket in zip(limiters, tickets, strict=True):
+        reported = fail(limiter, ticket, ErrorCode.API_5XX)
         simulation.now += 0.3
 
-    held = refused(simulation.gate())
+    held = refused(simulation.limiter())
 
     assert reported.failing_since == pytest.approx(BEGIN, abs=0.001)
     assert held.why is Why.BREAKER
@@ -133,36 +133,36 @@ def test_what_one_process_saw_stops_all_and_says_since_when(redis_db: redis.Redi
 
 def test_exactly_one_call_in_the_cluster_probes(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, tuning=STEADY)
-    gates = [simulation.gate() for _ in range(3)]
-    opened(simulation, gates[0])
+    limiters = [simulation.limiter() for _ in range(3)]
+    opened(simulation, limiters[0])
     simulation.now += 4.99
-    held = [refused(gate) for gate in gates]
+    held = [refused(limiter) for limiter in limiters]
 
     simulation.now += 0.02
-    answers = [gate.admit(ask(job=str(n))) for n, gate in enumerate(gates)]
+    answers = [limiter.admit(ask(job=str(n))) for n, limiter in enumerate(limiters)]
 
     assert all(later.why is Why.BREAKER for later in held)
     assert [type(answer) for answer in answers] == [Go, Later, Later]
     assert isinstance(answers[0], Go)
     assert answers[0].ticket.is_probe
-    assert gates[0].state().breaker is Breaker.HALF_OPEN
+    assert limiters[0].state().breaker is Breaker.HALF_OPEN
 
 
 def test_a_probe_that_succeeds_closes_the_breaker_into_a_ramp(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db)
-    gate = simulation.gate()
+    limiter = simulation.limiter()
     for _ in range(5):
-        fail(gate, admitted(gate), ErrorCode.API_5XX)
+        fail(limiter, admitted(limiter), ErrorCode.API_5XX)
     simulation.now += 5.001
-    probe = admitted(gate)
+    probe = admitted(limiter)
 
-    gate.report(probe, Outcome.success(1))
+    limiter.report(probe, Outcome.success(1))
 
-    assert gate.state().breaker is Breaker.CLOSED
-    assert gate.state().is_ramping
-    assert gate.state().last_outage == pytest.approx((BEGIN, simulation.now), abs=1.0)
-    admitted(gate)
-    assert refused(gate).why is Why.RAMP
+    assert limiter.state().breaker is Breaker.CLOSED
+    assert limiter.state().is_ramping
+    assert limiter.state().last_outage == pytest.approx((BEGIN, simulation.now), abs=1.0)
+    admitted(limiter)
+    assert refused(limiter).why is Why.RAMP
 
 
 @pytest.mark.parametrize("code", [ErrorCode.API_5XX, ErrorCode.CANCELLED])
@@ -170,70 +170,70 @@ def test_a_probe_that_tells_nothing_good_is_followed_by_another_after_the_interv
     redis_db: redis.Redis, code: ErrorCode
 ) -> None:
     simulation = Simulation(redis_db, tuning=Tuning(ramp_first=1000, probe_s=7))
-    gate = simulation.gate()
-    opened(simulation, gate)
+    limiter = simulation.limiter()
+    opened(simulation, limiter)
     simulation.now += 7.001
-    probe = admitted(gate)
+    probe = admitted(limiter)
 
-    fail(gate, probe, code)
-    held = refused(gate)
+    fail(limiter, probe, code)
+    held = refused(limiter)
     simulation.now += 7.001
 
     assert held.seconds == pytest.approx(7, abs=0.002)
-    assert admitted(gate).is_probe
-    assert gate.state().counters.breaker_trips == 1
+    assert admitted(limiter).is_probe
+    assert limiter.state().counters.breaker_trips == 1
 
 
 def test_a_probe_whose_worker_died_is_replaced_when_its_lease_ends(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, tuning=Tuning(ramp_first=1000, lease_s=30))
-    gate = simulation.gate()
-    opened(simulation, gate)
+    limiter = simulation.limiter()
+    opened(simulation, limiter)
     simulation.now += 5.001
-    lost = admitted(gate)
+    lost = admitted(limiter)
     simulation.now += 29.9
-    refused(gate)
+    refused(limiter)
 
     simulation.now += 0.2
-    second = admitted(gate)
+    second = admitted(limiter)
 
     assert second.is_probe
-    fail(gate, lost, ErrorCode.API_TIMEOUT)
-    assert refused(gate).why is Why.BREAKER
-    gate.report(second, Outcome.success(1))
-    assert gate.state().breaker is Breaker.CLOSED
+    fail(limiter, lost, ErrorCode.API_TIMEOUT)
+    assert refused(limiter).why is Why.BREAKER
+    limiter.report(second, Outcome.success(1))
+    assert limiter.state().breaker is Breaker.CLOSED
 
 
 def test_calls_that_began_before_the_outage_neither_close_nor_trip_it_again(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, tuning=STEADY)
-    gate = simulation.gate()
-    late = [admitted(gate) for _ in range(12)]
-    opened(simulation, gate)
-    gate.report(late.pop(), Outcome.success(1))
-    still_open = gate.state().breaker
+    limiter = simulation.limiter()
+    late = [admitted(limiter) for _ in range(12)]
+    opened(simulation, limiter)
+    limiter.report(late.pop(), Outcome.success(1))
+    still_open = limiter.state().breaker
     simulation.now += 5.001
-    gate.report(admitted(gate), Outcome.success(1))
+    limiter.report(admitted(limiter), Outcome.success(1))
 
     for ticket in late:
-        fail(gate, ticket, ErrorCode.API_TIMEOUT)
+        fail(limiter, ticket, ErrorCode.API_TIMEOUT)
 
     assert still_open is Breaker.OPEN
-    assert gate.state().breaker is Breaker.CLOSED
+    assert limiter.state().breaker is Breaker.CLOSED
 
 
 def test_a_probe_that_is_limited_closes_the_breaker_and_begins_a_cooldown(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, tuning=STEADY)
-    gate = simulation.gate()
-    opened(simulation, gate)
+    limiter = simulation.limiter()
+    opened(simulation, limiter)
     simulation.now += 5.001
 
-    fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+    fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT)
 
-    assert gate.state().breaker is Breaker.CLOSED
-    assert refused(gate).why is Why.COOLDOWN
+    assert limiter.state().breaker is Breaker.CLOSED
+    assert refused(limiter).why is Why.COOLDOWN
 
 
 @pytest.mark.parametrize("fails_after_s", [0.02, 5.0])
@@ -272,36 +272,36 @@ def test_a_minutes_outage_at_full_work_is_seen_within_two_seconds_and_costs_few_
     assert len(reported) <= 50
     assert again[0] <= BEGIN + 166 + fails_after_s
     assert busiest([s for s in again[1:] if s < again[1] + 1], 1.0) <= 5
-    assert workers[0].gate.state().counters.breaker_trips == 1
+    assert workers[0].limiter.state().counters.breaker_trips == 1
 
 
 def test_after_a_flush_the_breaker_is_armed_again_from_the_incident(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db)
-    gate = simulation.gate()
+    limiter = simulation.limiter()
     redis_db.flushdb()
 
-    assert gate.rearm(Standing(failing_since=BEGIN - 30))
+    assert limiter.rearm(Standing(failing_since=BEGIN - 30))
 
-    held = refused(gate)
+    held = refused(limiter)
     assert held.why is Why.BREAKER
     assert held.failing_since == pytest.approx(BEGIN - 30)
 
 
 def test_reports_of_calls_from_before_a_flush_still_count(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, tuning=STEADY)
-    gate = simulation.gate()
-    opened(simulation, gate)
+    limiter = simulation.limiter()
+    opened(simulation, limiter)
     simulation.now += 5.001
-    gate.report(admitted(gate), Outcome.success(1))
-    tickets = [admitted(gate) for _ in range(3)]
+    limiter.report(admitted(limiter), Outcome.success(1))
+    tickets = [admitted(limiter) for _ in range(3)]
 
     redis_db.flushdb()
-    reported = [fail(gate, ticket, ErrorCode.RATE_LIMIT) for ticket in tickets]
+    reported = [fail(limiter, ticket, ErrorCode.RATE_LIMIT) for ticket in tickets]
 
     assert [r.role for r in reported] == ["coordinator", "participant", "participant"]
-    assert refused(gate).why is Why.COOLDOWN
+    assert refused(limiter).why is Why.COOLDOWN
 
 
 def test_every_code_of_a_call_that_says_something_of_the_provider_has_its_kind() -> None:

@@ -28,27 +28,29 @@ def test_the_first_of_those_limited_at_once_coordinates_and_the_others_take_part
     redis_db: redis.Redis, limited: int
 ) -> None:
     simulation = Simulation(redis_db, tuning=STEADY)
-    gates = [simulation.gate() for _ in range(limited)]
-    tickets = [admitted(gate, ask(item=f"item-{n}")) for n, gate in enumerate(gates)]
+    limiters = [simulation.limiter() for _ in range(limited)]
+    tickets = [admitted(limiter, ask(item=f"item-{n}")) for n, limiter in enumerate(limiters)]
 
     reported = [
-        fail(gate, ticket, ErrorCode.RATE_LIMIT)
-        for gate, ticket in zip(gates, tickets, strict=True)
+        fail(limiter, ticket, ErrorCode.RATE_LIMIT)
+        for limiter, ticket in zip(limiters, tickets, strict=True)
     ]
-    opens_in = {refused(gate, ask(item=f"item-{n}")).seconds for n, gate in enumerate(gates)}
+    opens_in = {
+        refused(limiter, ask(item=f"item-{n}")).seconds for n, limiter in enumerate(limiters)
+    }
     simulation.now += 5.001
-    again = [admitted(gate, ask(item=f"item-{n}")) for n, gate in enumerate(gates)]
+    again = [admitted(limiter, ask(item=f"item-{n}")) for n, limiter in enumerate(limiters)]
 
     assert [r.role for r in reported] == [Role.COORDINATOR, *[Role.PARTICIPANT] * (limited - 1)]
     assert opens_in == {5.001}
     assert all(ticket.is_redistributed for ticket in again)
-    assert gates[0].state().counters == Counters(
+    assert limiters[0].state().counters == Counters(
         rate_limited_items_stored=limited,
         rate_limited_items_redistributed=limited,
         rate_limit_generations=1,
         rate_limit_participants=limited - 1,
     )
-    assert gates[0].state().parked_items == 0
+    assert limiters[0].state().parked_items == 0
 
 
 @pytest.mark.parametrize(
@@ -57,9 +59,9 @@ def test_the_first_of_those_limited_at_once_coordinates_and_the_others_take_part
 def test_a_cooldown_is_the_longer_of_hint_and_backoff(
     redis_db: redis.Redis, hint_s: float | None, cooldown_s: float
 ) -> None:
-    gate = Simulation(redis_db).gate()
+    limiter = Simulation(redis_db).limiter()
 
-    reported = fail(gate, admitted(gate), ErrorCode.RATE_LIMIT, hint_s)
+    reported = fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT, hint_s)
 
     assert reported.opens_in_s == pytest.approx(cooldown_s, abs=0.001)
 
@@ -68,16 +70,16 @@ def test_cooldowns_in_a_row_double_up_to_the_cap(redis_db: redis.Redis) -> None:
     simulation = Simulation(
         redis_db, tuning=Tuning(cooldown_base_s=3, cooldown_cap_s=20, quiet_s=60)
     )
-    gate = simulation.gate()
+    limiter = simulation.limiter()
 
     lengths = []
     for _ in range(5):
-        lengths.append(fail(gate, admitted(gate), ErrorCode.RATE_LIMIT).opens_in_s)
+        lengths.append(fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT).opens_in_s)
         simulation.now += lengths[-1] + 0.001
 
     assert lengths == pytest.approx([3, 6, 12, 20, 20], abs=0.001)
-    assert gate.state().consecutive == 5
-    assert gate.state().counters.rate_limit_generations == 5
+    assert limiter.state().consecutive == 5
+    assert limiter.state().counters.rate_limit_generations == 5
 
 
 @pytest.mark.parametrize(("quiet_s", "expected"), [(59.9, 10.0), (60.1, 5.0)])
@@ -85,11 +87,11 @@ def test_after_a_quiet_time_a_cooldown_is_the_first_in_a_row_again(
     redis_db: redis.Redis, quiet_s: float, expected: float
 ) -> None:
     simulation = Simulation(redis_db)
-    gate = simulation.gate()
-    simulation.now += fail(gate, admitted(gate), ErrorCode.RATE_LIMIT).opens_in_s
+    limiter = simulation.limiter()
+    simulation.now += fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT).opens_in_s
 
     simulation.now += quiet_s
-    reported = fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+    reported = fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT)
 
     assert reported.opens_in_s == pytest.approx(expected, abs=0.001)
 
@@ -98,30 +100,30 @@ def test_a_429_of_a_call_from_before_the_cooldown_opens_no_other_one(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, tuning=STEADY)
-    gate = simulation.gate()
-    early, late = admitted(gate, ask(item="a")), admitted(gate, ask(item="b"))
-    fail(gate, early, ErrorCode.RATE_LIMIT)
+    limiter = simulation.limiter()
+    early, late = admitted(limiter, ask(item="a")), admitted(limiter, ask(item="b"))
+    fail(limiter, early, ErrorCode.RATE_LIMIT)
     simulation.now += 6
 
-    reported = fail(gate, late, ErrorCode.RATE_LIMIT)
+    reported = fail(limiter, late, ErrorCode.RATE_LIMIT)
 
     assert reported.role is Role.PARTICIPANT
     assert reported.opens_in_s == 0
-    admitted(gate, ask(item="b"))
+    admitted(limiter, ask(item="b"))
 
 
 def test_a_later_hint_prolongs_the_cooldown_without_nesting(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, tuning=STEADY)
-    gate = simulation.gate()
-    first, second = admitted(gate, ask(item="a")), admitted(gate, ask(item="b"))
-    fail(gate, first, ErrorCode.RATE_LIMIT)
+    limiter = simulation.limiter()
+    first, second = admitted(limiter, ask(item="a")), admitted(limiter, ask(item="b"))
+    fail(limiter, first, ErrorCode.RATE_LIMIT)
     simulation.now += 2
 
-    reported = fail(gate, second, ErrorCode.RATE_LIMIT, hint_s=30)
+    reported = fail(limiter, second, ErrorCode.RATE_LIMIT, hint_s=30)
 
     assert reported.role is Role.PARTICIPANT
     assert reported.opens_in_s == pytest.approx(30, abs=0.001)
-    assert gate.state().generation == 1
+    assert limiter.state().generation == 1
 
 
 def test_two_hosts_wait_out_a_long_hint_together_and_then_send_one_call_to_try(
@@ -146,7 +148,7 @@ def test_two_hosts_wait_out_a_long_hint_together_and_then_send_one_call_to_try(
     assert len([moment for moment in refused_at if moment < BEGIN + 1]) == 20
     assert len(refused_at) == 21
     assert refused_at[-1] >= BEGIN + 53
-    assert hosts[0].gate.state().counters.rate_limit_generations == 2
+    assert hosts[0].limiter.state().counters.rate_limit_generations == 2
     assert all(len(host.succeeded) == 10 for host in hosts)
 
 
@@ -173,7 +175,7 @@ def test_cascading_cooldowns_back_off_and_all_items_come_through_once(
 
     simulation.run(until=BEGIN + 200)
 
-    state = workers[0].gate.state()
+    state = workers[0].limiter.state()
     assert state.counters.rate_limit_generations == 4
     assert sorted(item for w in workers for item in w.succeeded) == sorted(
         f"{n}-{i}" for n in range(3) for i in range(30)
@@ -184,28 +186,28 @@ def test_cascading_cooldowns_back_off_and_all_items_come_through_once(
 
 
 def test_an_item_that_is_given_up_while_it_is_parked_is_forgotten(redis_db: redis.Redis) -> None:
-    gate = Simulation(redis_db).gate()
-    fail(gate, admitted(gate, ask(item="a")), ErrorCode.RATE_LIMIT)
+    limiter = Simulation(redis_db).limiter()
+    fail(limiter, admitted(limiter, ask(item="a")), ErrorCode.RATE_LIMIT)
 
-    gate.abandon(["a", "b"])
+    limiter.abandon(["a", "b"])
 
-    assert gate.state().parked_items == 0
-    assert gate.state().counters.rate_limited_items_redistributed == 0
+    assert limiter.state().parked_items == 0
+    assert limiter.state().counters.rate_limited_items_redistributed == 0
 
 
 def test_a_limited_item_that_nobody_asks_for_again_is_forgotten_after_a_day(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db)
-    gate = simulation.gate()
-    fail(gate, admitted(gate, ask(item="of-a-dead-job")), ErrorCode.RATE_LIMIT)
+    limiter = simulation.limiter()
+    fail(limiter, admitted(limiter, ask(item="of-a-dead-job")), ErrorCode.RATE_LIMIT)
 
     simulation.now += 86_000
-    fail(gate, admitted(gate, ask(item="another")), ErrorCode.RATE_LIMIT)
-    before = gate.state().parked_items
+    fail(limiter, admitted(limiter, ask(item="another")), ErrorCode.RATE_LIMIT)
+    before = limiter.state().parked_items
     simulation.now += 401
 
-    assert (before, gate.state().parked_items) == (2, 1)
+    assert (before, limiter.state().parked_items) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -216,14 +218,14 @@ def test_the_ramp_after_a_cooldown_grows_as_set(
     redis_db: redis.Redis, first: int, growth: float, expected: list[int | None]
 ) -> None:
     simulation = Simulation(redis_db, tuning=Tuning(ramp_first=first, ramp_growth=growth))
-    gate = simulation.gate()
-    fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+    limiter = simulation.limiter()
+    fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT)
     simulation.now += 5.001
     begins = simulation.now
 
     starts: Counter[int] = Counter()
     while simulation.now < begins + 4 and sum(starts.values()) < 400:
-        answer = gate.admit(ask())
+        answer = limiter.admit(ask())
         if hasattr(answer, "ticket"):
             starts[int(simulation.now - begins)] += 1
         else:
@@ -235,15 +237,15 @@ def test_the_ramp_after_a_cooldown_grows_as_set(
 
 def test_a_ramp_waits_for_the_first_start_and_ends_at_the_quota(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db)
-    gate = simulation.gate()
-    fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+    limiter = simulation.limiter()
+    fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT)
     simulation.now += 500
 
-    admitted(gate)
-    held = refused(gate)
+    admitted(limiter)
+    held = refused(limiter)
     simulation.now += 30
-    admitted(gate)
+    admitted(limiter)
 
     assert held.why is Why.RAMP
     assert held.seconds == pytest.approx(0.2, abs=0.002)
-    assert not gate.state().is_ramping
+    assert not limiter.state().is_ramping

@@ -74,39 +74,39 @@ def test_a_job_with_calls_three_times_as_large_gets_as_many_tokens_not_as_many_c
 
 def test_only_the_least_served_starts_while_others_wait(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(requests=4))
-    gate = simulation.gate()
-    settle(simulation, gate)
+    limiter = simulation.limiter()
+    settle(simulation, limiter)
     for _ in range(4):
-        admitted(gate, ask(job="greedy"))
+        admitted(limiter, ask(job="greedy"))
         simulation.now += 1
-    newcomer = refused(gate, ask(job="new"))
+    newcomer = refused(limiter, ask(job="new"))
     simulation.now += newcomer.seconds - 0.05
 
-    greedy = refused(gate, ask(job="greedy"))
+    greedy = refused(limiter, ask(job="greedy"))
     simulation.now += 0.051
 
     assert greedy.why is Why.TURN
-    assert isinstance(gate.admit(ask(job="greedy")), Later)
-    admitted(gate, ask(job="new"))
+    assert isinstance(limiter.admit(ask(job="greedy")), Later)
+    admitted(limiter, ask(job="new"))
 
 
 def test_a_job_that_does_not_come_when_it_was_told_gives_up_its_turn(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, Quota(requests=2))
-    gate = simulation.gate()
-    settle(simulation, gate)
-    admitted(gate, ask(job="greedy"))
+    limiter = simulation.limiter()
+    settle(simulation, limiter)
+    admitted(limiter, ask(job="greedy"))
     simulation.now += 0.2
-    admitted(gate, ask(job="greedy"))
-    dead = refused(gate, ask(job="dead"))
+    admitted(limiter, ask(job="greedy"))
+    dead = refused(limiter, ask(job="dead"))
 
     simulation.now += dead.seconds + 0.2
-    held = gate.admit(ask(job="greedy"))
+    held = limiter.admit(ask(job="greedy"))
     simulation.now += 0.06
 
     assert isinstance(held, Later)
-    assert isinstance(gate.admit(ask(job="greedy")), Go)
+    assert isinstance(limiter.admit(ask(job="greedy")), Go)
 
 
 def test_a_job_that_was_away_does_not_claim_what_it_did_not_use(redis_db: redis.Redis) -> None:

@@ -19,7 +19,7 @@ def test_a_hundred_items_on_twenty_calls_half_of_them_limited_all_come_through_o
 ) -> None:
     run, _ = simulated_run(redis_db, ITEMS, lambda clock: half_limited(), calls=20)
 
-    counters = run.gate.state().counters
+    counters = run.limiter.state().counters
     assert Counter(run.succeeded) == Counter(ITEMS)
     assert run.attempts_spent == 0
     assert (
@@ -42,7 +42,7 @@ def test_an_outage_of_a_minute_spends_fewer_attempts_than_trip_the_breaker(
 
     run, clock = simulated_run(redis_db, ITEMS, answers, calls=30)
 
-    state = run.gate.state()
+    state = run.limiter.state()
     assert Counter(run.succeeded) == Counter(ITEMS)
     assert run.attempts_spent < 20
     assert state.breaker is Breaker.CLOSED

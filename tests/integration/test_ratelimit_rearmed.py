@@ -16,7 +16,7 @@ from pipeline.core.states import IncidentKind, JobStatus, Step
 from pipeline.execution.admission import Admission
 from pipeline.models import Job, Pause
 from pipeline.operations import services
-from pipeline.ratelimit import Gate, GateState, Go, Later, Standing, Why
+from pipeline.ratelimit import Go, Later, RateLimiter, RateLimiterState, Standing, Why
 from pipeline.transitions import claim, fenced, park
 from tests.support.emulator import gemini
 from tests.support.incident_rows import GEMINI, OTHER_MODEL, an_incident
@@ -35,11 +35,11 @@ def a_step() -> Admission:
     return Admission(lease, gemini("http://127.0.0.1:9"))
 
 
-def state(model: str = GEMINI.model) -> GateState:
-    return Gate.for_("gemini", model).state()
+def state(model: str = GEMINI.model) -> RateLimiterState:
+    return RateLimiter.for_("gemini", model).state()
 
 
-def test_an_emptied_gate_lets_nothing_start_before_the_database_was_asked_once(
+def test_an_emptied_limiter_lets_nothing_start_before_the_database_was_asked_once(
     redis_db: redis.Redis,
 ) -> None:
     known: list[Standing | None] = [None, Standing(failing_since=BEGIN - 30)]
@@ -50,8 +50,8 @@ def test_an_emptied_gate_lets_nothing_start_before_the_database_was_asked_once(
         asked.append(name)
         return known.pop(0)
 
-    def process(name: str) -> Gate:
-        return Gate(
+    def process(name: str) -> RateLimiter:
+        return RateLimiter(
             "gemini",
             "m",
             client=redis_db,
@@ -133,25 +133,25 @@ def test_what_is_over_arms_nothing(redis_db: redis.Redis) -> None:
 
 
 @pytest.mark.usefixtures("cloned_db")
-def test_a_pause_reaches_the_gates_of_its_provider_and_a_resume_opens_them(
+def test_a_pause_reaches_the_limiters_of_its_provider_and_a_resume_opens_them(
     redis_db: redis.Redis,
 ) -> None:
-    gates = [Gate.for_("gemini", m) for m in (GEMINI.model, OTHER_MODEL.model)]
-    for gate in gates:
-        gate.admit(ask())
-    elsewhere = Gate.for_("other", GEMINI.model)
+    limiters = [RateLimiter.for_("gemini", m) for m in (GEMINI.model, OTHER_MODEL.model)]
+    for limiter in limiters:
+        limiter.admit(ask())
+    elsewhere = RateLimiter.for_("other", GEMINI.model)
     elsewhere.admit(ask())
 
     services.provider_pause("gemini", OTHER_MODEL.model, reason="costs")
-    one = [gate.state().is_paused for gate in (*gates, elsewhere)]
+    one = [limiter.state().is_paused for limiter in (*limiters, elsewhere)]
     services.provider_pause("gemini", reason="contract")
-    both = [gate.state().is_paused for gate in (*gates, elsewhere)]
+    both = [limiter.state().is_paused for limiter in (*limiters, elsewhere)]
     services.provider_resume("gemini", reason="signed")
 
     assert one == [False, True, False]
     assert both == [True, True, False]
-    assert [gate.state().is_paused for gate in gates] == [False, False]
-    assert all(gate.state().is_ramping for gate in gates)
+    assert [limiter.state().is_paused for limiter in limiters] == [False, False]
+    assert all(limiter.state().is_ramping for limiter in limiters)
 
 
 @pytest.mark.usefixtures("cloned_db")
@@ -179,7 +179,7 @@ def test_a_step_that_runs_parks_at_once_for_its_pause_and_follows_its_end(
 
 
 @pytest.mark.usefixtures("cloned_db")
-def test_a_resume_after_a_used_up_quota_opens_the_gate_before_its_reset(
+def test_a_resume_after_a_used_up_quota_opens_the_limiter_before_its_reset(
     redis_db: redis.Redis,
 ) -> None:
     a_used_up_day()
@@ -194,7 +194,7 @@ def test_a_resume_after_a_used_up_quota_opens_the_gate_before_its_reset(
 
 
 @pytest.mark.usefixtures("cloned_db")
-def test_a_gate_that_a_quota_closed_is_opened_by_who_meets_it_where_redis_missed_the_resume(
+def test_a_limiter_that_a_quota_closed_is_opened_by_who_meets_it_where_redis_missed_the_resume(
     redis_db: redis.Redis, settings: Any
 ) -> None:
     a_used_up_day()

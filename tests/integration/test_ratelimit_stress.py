@@ -16,7 +16,7 @@ import pytest
 import redis
 
 from pipeline.core.errors import ErrorCode
-from pipeline.ratelimit import GateState, Role, Tuning
+from pipeline.ratelimit import RateLimiterState, Role, Tuning
 from tests.support.limited_fanout import limited_calls
 from tests.support.limiter_processes import (
     FAST,
@@ -24,9 +24,9 @@ from tests.support.limiter_processes import (
     Seen,
     at_once,
     closed_for,
-    gate_on,
     half_of_calls_limited,
     limited_and_stuck,
+    limiter_on,
     open_to_all,
 )
 from tests.support.limiter_simulation import admitted, fail
@@ -47,8 +47,8 @@ def shares(items: list[str], processes: int) -> list[list[str]]:
     return [items[n::processes] for n in range(processes)]
 
 
-def state(client: redis.Redis) -> GateState:
-    return gate_on(client, FAST).state()
+def state(client: redis.Redis) -> RateLimiterState:
+    return limiter_on(client, FAST).state()
 
 
 def four_counters(client: redis.Redis) -> tuple[int, int, int, int]:
@@ -204,8 +204,8 @@ def test_three_processes_with_thirty_waiting_start_five_in_the_first_second_afte
     redis_db: redis.Redis, pool: ProcessPoolExecutor
 ) -> None:
     url, tuning = os.environ["REDIS_URL"], Tuning(cooldown_base_s=1)
-    gate = gate_on(redis_db, tuning)
-    fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+    limiter = limiter_on(redis_db, tuning)
+    fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT)
     until = state(redis_db).cooldown_until or 0.0
 
     running = [

@@ -88,13 +88,13 @@ def test_estimates_that_are_wrong_by_half_are_corrected_for_each_prompt_version(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, Quota(tokens=1_000_000))
-    gate = simulation.gate()
-    settle(simulation, gate)
+    limiter = simulation.limiter()
+    settle(simulation, limiter)
     for _ in range(3):
-        gate.report(admitted(gate, ask(tokens=1_000)), Outcome.success(1_500))
+        limiter.report(admitted(limiter, ask(tokens=1_000)), Outcome.success(1_500))
 
-    learned = admitted(gate, ask(tokens=1_000))
-    other = admitted(gate, ask(tokens=1_000, version="v2"))
+    learned = admitted(limiter, ask(tokens=1_000))
+    other = admitted(limiter, ask(tokens=1_000, version="v2"))
 
     assert learned.tokens == 1_500
     assert other.tokens == 1_000
@@ -102,77 +102,77 @@ def test_estimates_that_are_wrong_by_half_are_corrected_for_each_prompt_version(
 
 def test_a_reply_gives_back_what_was_reserved_in_excess(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(tokens=10_000))
-    gate = simulation.gate()
-    settle(simulation, gate)
-    ticket = admitted(gate, ask(tokens=10_000))
-    held = refused(gate, ask(tokens=5_000))
+    limiter = simulation.limiter()
+    settle(simulation, limiter)
+    ticket = admitted(limiter, ask(tokens=10_000))
+    held = refused(limiter, ask(tokens=5_000))
 
-    gate.report(ticket, Outcome.success(4_000))
+    limiter.report(ticket, Outcome.success(4_000))
 
     assert held.why is Why.TOKENS
-    assert gate.state().tokens_used == 4_000
-    admitted(gate, ask(tokens=5_000, version="v2"))
+    assert limiter.state().tokens_used == 4_000
+    admitted(limiter, ask(tokens=5_000, version="v2"))
 
 
 def test_a_call_that_is_reported_twice_is_reconciled_once(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(tokens=10_000))
-    gate = simulation.gate()
-    settle(simulation, gate)
-    ticket = admitted(gate, ask(tokens=8_000))
+    limiter = simulation.limiter()
+    settle(simulation, limiter)
+    ticket = admitted(limiter, ask(tokens=8_000))
 
     for _ in range(2):
-        gate.report(ticket, Outcome.success(4_000))
+        limiter.report(ticket, Outcome.success(4_000))
 
-    assert gate.state().tokens_used == 4_000
-    assert gate.state().in_flight == 0
+    assert limiter.state().tokens_used == 4_000
+    assert limiter.state().in_flight == 0
 
 
 def test_a_call_larger_than_the_quota_goes_into_an_empty_window(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(tokens=10_000))
-    gate = simulation.gate()
-    settle(simulation, gate)
-    small = admitted(gate, ask(tokens=100))
-    gate.report(small, Outcome.success(100))
+    limiter = simulation.limiter()
+    settle(simulation, limiter)
+    small = admitted(limiter, ask(tokens=100))
+    limiter.report(small, Outcome.success(100))
 
-    held = refused(gate, ask(tokens=50_000, version="v2"))
+    held = refused(limiter, ask(tokens=50_000, version="v2"))
     simulation.now += 60.3
 
     assert held.why is Why.TOKENS
-    admitted(gate, ask(tokens=50_000, version="v2"))
+    admitted(limiter, ask(tokens=50_000, version="v2"))
 
 
 def test_requests_that_were_limited_are_told_when_one_comes_free(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(requests=2))
-    gate = simulation.gate()
-    settle(simulation, gate)
-    admitted(gate)
+    limiter = simulation.limiter()
+    settle(simulation, limiter)
+    admitted(limiter)
     simulation.now += 10
-    admitted(gate)
+    admitted(limiter)
 
-    held = refused(gate)
+    held = refused(limiter)
     simulation.now += held.seconds
 
     assert held.why is Why.REQUESTS
     assert 50.15 <= held.seconds <= 50.202
-    admitted(gate)
-    refused(gate)
+    admitted(limiter)
+    refused(limiter)
 
 
 def test_the_window_is_lengthened_by_the_slowest_ways_to_the_provider(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, Quota(requests=2))
-    gate = simulation.gate()
-    settle(simulation, gate)
-    ticket = admitted(gate)
+    limiter = simulation.limiter()
+    settle(simulation, limiter)
+    ticket = admitted(limiter)
     simulation.now += 2.0
-    gate.sent(ticket)
-    admitted(gate)
+    limiter.sent(ticket)
+    admitted(limiter)
 
     simulation.now += 58.3
-    held = refused(gate)
+    held = refused(limiter)
 
-    assert gate.state().guard_s == pytest.approx(2.0)
+    assert limiter.state().guard_s == pytest.approx(2.0)
     assert 1.7 <= held.seconds <= 1.8
 
 
@@ -180,10 +180,10 @@ def test_an_empty_redis_counts_the_window_as_spent_and_begins_with_a_ramp(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, Quota(requests=300, tokens=1_000_000))
-    gate = simulation.gate()
+    limiter = simulation.limiter()
 
-    held = refused(gate, ask(tokens=1_000))
-    state = gate.state()
+    held = refused(limiter, ask(tokens=1_000))
+    state = limiter.state()
 
     assert 0.15 <= held.seconds <= 0.3
     assert (state.requests_used, state.tokens_used) == (300, 1_000_000)
@@ -226,42 +226,44 @@ def test_a_flush_in_the_middle_of_full_work_draws_no_429(redis_db: redis.Redis) 
 
 def test_a_days_quota_holds_until_midnight_in_california(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(per_day=2))
-    gate = simulation.gate()
-    admitted(gate)
-    admitted(gate)
+    limiter = simulation.limiter()
+    admitted(limiter)
+    admitted(limiter)
 
-    held = refused(gate)
+    held = refused(limiter)
     simulation.now += held.seconds + 0.001
 
     assert held.why is Why.DAY
     assert BEGIN + held.seconds == pytest.approx(MIDNIGHT, abs=0.01)
-    admitted(gate)
+    admitted(limiter)
 
 
-def test_a_provider_whose_day_is_used_up_closes_the_gate_until_midnight_whatever_its_hint(
+def test_a_provider_whose_day_is_used_up_closes_the_limiter_until_midnight_whatever_its_hint(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db)
-    gate = simulation.gate()
+    limiter = simulation.limiter()
     outcome = Outcome(
         code=ErrorCode.QUOTA_EXHAUSTED,
         retry_after_s=5.0,
         quota_id="GenerateRequestsPerDayPerProjectPerModel-FreeTier",
     )
 
-    reported = gate.report(admitted(gate), outcome)
+    reported = limiter.report(admitted(limiter), outcome)
 
     assert reported.opens_in_s == pytest.approx(MIDNIGHT - BEGIN, abs=0.01)
-    assert refused(gate).why is Why.QUOTA
-    assert gate.state().closed_until == pytest.approx(MIDNIGHT, abs=0.01)
+    assert refused(limiter).why is Why.QUOTA
+    assert limiter.state().closed_until == pytest.approx(MIDNIGHT, abs=0.01)
 
 
-def test_a_spend_limit_closes_the_gate_for_its_rolling_ten_minutes(redis_db: redis.Redis) -> None:
+def test_a_spend_limit_closes_the_limiter_for_its_rolling_ten_minutes(
+    redis_db: redis.Redis,
+) -> None:
     simulation = Simulation(redis_db)
-    gate = simulation.gate()
+    limiter = simulation.limiter()
     outcome = Outcome(code=ErrorCode.QUOTA_EXHAUSTED, retry_after_s=700.0, quota_id="SpendPerHour")
 
-    reported = gate.report(admitted(gate), outcome)
+    reported = limiter.report(admitted(limiter), outcome)
 
     assert reported.opens_in_s == pytest.approx(700, abs=0.01)
 
@@ -270,16 +272,16 @@ def test_a_call_that_goes_out_late_holds_its_place_in_the_window_from_then(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, Quota(requests=1, tokens=1_000))
-    gate, other = simulation.gate(), simulation.gate()
-    settle(simulation, gate)
-    ticket = admitted(gate, ask(tokens=100))
+    limiter, other = simulation.limiter(), simulation.limiter()
+    settle(simulation, limiter)
+    ticket = admitted(limiter, ask(tokens=100))
     admitted_at = simulation.now
     for _ in range(200):
-        gate.sent(ticket)
+        limiter.sent(ticket)
 
     simulation.now += 3
-    gate.sent(ticket)
-    gate.report(ticket, Outcome.success(80))
+    limiter.sent(ticket)
+    limiter.report(ticket, Outcome.success(80))
 
     simulation.now = admitted_at + 61
     held = refused(other)
@@ -294,54 +296,56 @@ def test_a_call_that_goes_out_late_holds_its_place_in_the_window_from_then(
 
 def test_a_lease_of_a_call_that_nobody_reports_runs_out(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, tuning=Tuning(lease_s=150))
-    gate = simulation.gate()
-    admitted(gate)
+    limiter = simulation.limiter()
+    admitted(limiter)
 
     simulation.now += 149.9
-    before = gate.state().in_flight
+    before = limiter.state().in_flight
     simulation.now += 0.2
 
     assert before == 1
-    assert gate.state().in_flight == 0
+    assert limiter.state().in_flight == 0
 
 
 def test_a_pause_holds_everything_until_it_is_released_into_a_ramp(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db)
-    gate, other = simulation.gate(), simulation.gate()
-    assert gate.pause()
+    limiter, other = simulation.limiter(), simulation.limiter()
+    assert limiter.pause()
 
     held = refused(other)
-    was_paused = gate.state().is_paused
-    assert gate.resume()
+    was_paused = limiter.state().is_paused
+    assert limiter.resume()
 
     assert held.why is Why.PAUSED
     assert was_paused
-    assert gate.state().is_ramping
+    assert limiter.state().is_ramping
     assert isinstance(other.admit(ask()), Go)
     assert isinstance(other.admit(ask()), Later)
 
 
-def test_providers_and_models_have_gates_of_their_own(redis_db: redis.Redis) -> None:
+def test_providers_and_models_have_limiters_of_their_own(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db)
-    gate, other = simulation.gate(), simulation.gate(model="n")
-    fail(gate, admitted(gate), ErrorCode.RATE_LIMIT)
+    limiter, other = simulation.limiter(), simulation.limiter(model="n")
+    fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT)
 
     answer = other.admit(ask())
 
     assert isinstance(answer, Go)
-    assert refused(gate).why is Why.COOLDOWN
+    assert refused(limiter).why is Why.COOLDOWN
 
 
 def test_memory_is_bounded_by_the_buckets_of_a_window(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(requests=100_000))
-    gate = simulation.gate()
-    settle(simulation, gate)
+    limiter = simulation.limiter()
+    settle(simulation, limiter)
 
     for n in range(3_000):
         simulation.now += 0.06
-        gate.report(admitted(gate, ask(job=f"job-{n}", item=f"item-{n}")), Outcome.success(10))
+        limiter.report(
+            admitted(limiter, ask(job=f"job-{n}", item=f"item-{n}")), Outcome.success(10)
+        )
 
     sizes = [redis_db.memory_usage(key) or 0 for key in redis_db.keys("medproc:gate:*")]
-    assert redis_db.llen(gate._keys[2]) <= 1_205
-    assert redis_db.hlen(gate._keys[1]) <= 2 * 1_205
+    assert redis_db.llen(limiter._keys[2]) <= 1_205
+    assert redis_db.hlen(limiter._keys[1]) <= 2 * 1_205
     assert sum(sizes) < 400_000

@@ -17,9 +17,19 @@ from pytest_django.fixtures import Settings
 from medproc.embedded import Places, throw_away_servers
 from medproc.env import Environment
 from pipeline.core.errors import ErrorCode
-from pipeline.ratelimit import Gate, Go, Later, LocalLimit, Outcome, Quota, Ticket, Tuning, Why
-from pipeline.ratelimit.limiter import AWAY_FOR_S, gate_client
-from tests.support.limiter_processes import FAST, SPAWN, closed_until_frozen, gate_on
+from pipeline.ratelimit import (
+    Go,
+    Later,
+    LocalLimit,
+    Outcome,
+    Quota,
+    RateLimiter,
+    Ticket,
+    Tuning,
+    Why,
+)
+from pipeline.ratelimit.limiter import AWAY_FOR_S, limiter_client
+from tests.support.limiter_processes import FAST, SPAWN, closed_until_frozen, limiter_on
 from tests.support.limiter_simulation import UNLIMITED, admitted, ask, fail
 from tests.support.workers import until
 
@@ -53,22 +63,24 @@ def frozen(places: Places) -> Iterator[int]:
     client.ping()
 
 
-def gate_of(places: Places, clock: Clock, quota: Quota, tuning: Tuning | None = None) -> Gate:
-    return Gate(
+def limiter_of(
+    places: Places, clock: Clock, quota: Quota, tuning: Tuning | None = None
+) -> RateLimiter:
+    return RateLimiter(
         "gemini",
         "m",
-        client=gate_client(places.redis_url),
+        client=limiter_client(places.redis_url),
         quota=quota,
         tuning=tuning or Tuning(),
         clock=clock,
     )
 
 
-def starts_in(gate: Gate, clock: Clock, seconds: float, tokens: int = 0) -> int:
+def starts_in(limiter: RateLimiter, clock: Clock, seconds: float, tokens: int = 0) -> int:
     """Count what a greedy process may start within seconds of its clock."""
     ends, starts = clock.now + seconds, 0
     while True:
-        answer = gate.admit(ask(tokens=tokens))
+        answer = limiter.admit(ask(tokens=tokens))
         starts += isinstance(answer, Go)
         clock.now += answer.seconds + 0.001 if isinstance(answer, Later) else 0.0
         if clock.now >= ends:
@@ -88,12 +100,12 @@ def test_a_stopped_redis_leaves_each_process_its_documented_part(
     places: Places, frozen: int, quota: Quota, tokens: int, most: int
 ) -> None:
     clock = Clock()
-    gate = gate_of(places, clock, quota)
-    gate._retry_at = clock.now
-    first = gate.admit(ask(tokens=tokens))
-    gate._retry_at = clock.now + 1e6
+    limiter = limiter_of(places, clock, quota)
+    limiter._retry_at = clock.now
+    first = limiter.admit(ask(tokens=tokens))
+    limiter._retry_at = clock.now + 1e6
 
-    starts = starts_in(gate, clock, 600, tokens)
+    starts = starts_in(limiter, clock, 600, tokens)
 
     assert isinstance(first, Later)
     assert first.why is Why.LOCAL
@@ -104,19 +116,19 @@ def test_a_redis_that_did_not_answer_is_not_asked_again_at_each_ask(
     places: Places, frozen: int
 ) -> None:
     clock = Clock()
-    gate = gate_of(places, clock, UNLIMITED)
-    gate.admit(ask())
-    asked_again_at = gate._retry_at
+    limiter = limiter_of(places, clock, UNLIMITED)
+    limiter.admit(ask())
+    asked_again_at = limiter._retry_at
 
     clock.now += AWAY_FOR_S - 0.001
     for _ in range(100):
-        gate.admit(ask())
-    not_asked = gate._retry_at
+        limiter.admit(ask())
+    not_asked = limiter._retry_at
     clock.now += 0.002
-    gate.admit(ask())
+    limiter.admit(ask())
 
     assert asked_again_at == not_asked == 1000.0 + AWAY_FOR_S
-    assert gate._retry_at == clock.now + AWAY_FOR_S
+    assert limiter._retry_at == clock.now + AWAY_FOR_S
 
 
 def test_a_process_says_once_a_minute_that_redis_is_away_and_once_that_it_is_back(
@@ -124,19 +136,19 @@ def test_a_process_says_once_a_minute_that_redis_is_away_and_once_that_it_is_bac
 ) -> None:
     caplog.set_level(logging.WARNING, "pipeline.ratelimit.limiter")
     clock = Clock()
-    gate = gate_of(places, clock, UNLIMITED)
+    limiter = limiter_of(places, clock, UNLIMITED)
     for _ in range(6):
-        gate.admit(ask())
+        limiter.admit(ask())
         clock.now += 20.1
     away = [record.message for record in caplog.records]
 
     os.kill(frozen, signal.SIGCONT)
-    gate.admit(ask())
+    limiter.admit(ask())
 
     assert len(away) == 2
     assert "2.0%" in away[0]
     assert [record.message for record in caplog.records][2:] == [
-        "Redis is back; the gate holds again"
+        "Redis is back; the rate limiter holds again"
     ]
 
 
@@ -144,16 +156,16 @@ def test_what_was_started_without_redis_is_booked_when_it_is_back(
     places: Places, frozen: int
 ) -> None:
     clock = Clock()
-    gate = gate_of(places, clock, UNLIMITED)
-    gate.admit(ask())
+    limiter = limiter_of(places, clock, UNLIMITED)
+    limiter.admit(ask())
     clock.now += 10.001
-    gate._retry_at = clock.now + 1.0
-    ticket = gate.admit(ask(tokens=700))
+    limiter._retry_at = clock.now + 1.0
+    ticket = limiter.admit(ask(tokens=700))
 
     os.kill(frozen, signal.SIGCONT)
     clock.now += AWAY_FOR_S + 0.001
-    back = gate.admit(ask(tokens=100))
-    state = gate.state()
+    back = limiter.admit(ask(tokens=100))
+    state = limiter.state()
 
     assert isinstance(ticket, Go)
     assert ticket.ticket.is_local
@@ -163,21 +175,21 @@ def test_what_was_started_without_redis_is_booked_when_it_is_back(
 
 
 def test_without_redis_the_state_says_that_nothing_is_known(places: Places, frozen: int) -> None:
-    gate = gate_of(places, Clock(), UNLIMITED)
+    limiter = limiter_of(places, Clock(), UNLIMITED)
 
-    state = gate.state()
+    state = limiter.state()
 
     assert state.is_local
-    assert not gate.pause()
+    assert not limiter.pause()
 
 
 def test_a_redis_that_was_killed_and_comes_back_empty_takes_the_window_as_spent() -> None:
     with throw_away_servers() as places:
         clock = Clock()
-        gate = gate_of(places, clock, Quota(requests=300))
-        gate.state()
+        limiter = limiter_of(places, clock, Quota(requests=300))
+        limiter.state()
         os.kill(int(redis.Redis.from_url(places.redis_url).info("server")["process_id"]), 9)
-        away = gate.admit(ask())
+        away = limiter.admit(ask())
 
     assert isinstance(away, Later)
     assert away.why is Why.LOCAL
@@ -196,42 +208,44 @@ def test_without_redis_failures_hold_a_process_back_longer_each_time() -> None:
 
 
 def test_scripts_that_the_server_lost_are_loaded_again(redis_db: redis.Redis) -> None:
-    gate = Gate("gemini", "m", client=redis_db, quota=UNLIMITED, tuning=Tuning())
-    gate.admit(ask())
+    limiter = RateLimiter("gemini", "m", client=redis_db, quota=UNLIMITED, tuning=Tuning())
+    limiter.admit(ask())
 
     redis_db.script_flush()
 
-    assert isinstance(gate.admit(ask()), Go)
+    assert isinstance(limiter.admit(ask()), Go)
 
 
 def test_a_note_that_met_lost_scripts_is_taken_in_and_its_answer_is_nobody_elses(
     redis_db: redis.Redis,
 ) -> None:
-    gate = Gate("gemini", "m", client=redis_db, quota=Quota(tokens=1_000), tuning=Tuning())
+    limiter = RateLimiter(
+        "gemini", "m", client=redis_db, quota=Quota(tokens=1_000), tuning=Tuning()
+    )
     redis_db.hset("medproc:gate:{gemini:m}:state", "born", "1")
-    ticket = admitted(gate, ask(tokens=100))
+    ticket = admitted(limiter, ask(tokens=100))
     redis_db.script_flush()
 
-    gate.note(ticket, Outcome.success(40))
-    answer = gate.admit(ask(tokens=100))
+    limiter.note(ticket, Outcome.success(40))
+    answer = limiter.admit(ask(tokens=100))
 
     assert isinstance(answer, Go)
-    assert gate.state().tokens_used - answer.ticket.tokens == 40
-    assert gate.state().in_flight == 1
+    assert limiter.state().tokens_used - answer.ticket.tokens == 40
+    assert limiter.state().in_flight == 1
 
 
-def test_a_gate_goes_on_over_a_connection_that_the_server_closed(redis_db: redis.Redis) -> None:
-    gate = Gate("gemini", "m", client=redis_db, quota=UNLIMITED, tuning=Tuning())
-    ticket = admitted(gate)
+def test_a_limiter_goes_on_over_a_connection_that_the_server_closed(redis_db: redis.Redis) -> None:
+    limiter = RateLimiter("gemini", "m", client=redis_db, quota=UNLIMITED, tuning=Tuning())
+    ticket = admitted(limiter)
 
     redis_db.client_kill_filter(_type="normal", skipme=True)
-    gate.note(ticket, Outcome.success(40))
+    limiter.note(ticket, Outcome.success(40))
 
-    assert isinstance(gate.admit(ask()), Go)
-    assert gate.state().in_flight == 1
+    assert isinstance(limiter.admit(ask()), Go)
+    assert limiter.state().in_flight == 1
 
 
-def test_a_gate_of_the_settings_has_the_documented_figures(
+def test_a_limiter_of_the_settings_has_the_documented_figures(
     redis_db: redis.Redis, settings: Settings
 ) -> None:
     settings.TIME_SCALE = 1.0
@@ -239,11 +253,11 @@ def test_a_gate_of_the_settings_has_the_documented_figures(
     for name in ("GEMINI_RPM", "GEMINI_TPM"):
         setattr(settings, name, Environment.model_fields[name].default)
 
-    gate = Gate.for_("gemini", "m")
-    local = Gate.for_("local", "engine")
+    limiter = RateLimiter.for_("gemini", "m")
+    local = RateLimiter.for_("local", "engine")
 
-    assert gate._tuning == Tuning()
-    assert gate._quota == Quota(requests=300, tokens=1_000_000)
+    assert limiter._tuning == Tuning()
+    assert limiter._quota == Quota(requests=300, tokens=1_000_000)
     assert local._quota == UNLIMITED
     assert isinstance(local.admit(ask()), Go)
 
@@ -262,20 +276,20 @@ def test_the_time_scale_shortens_every_schedule_of_ours(settings: Settings) -> N
 
 def test_a_failure_reported_without_redis_holds_the_next_start(places: Places, frozen: int) -> None:
     clock = Clock()
-    gate = gate_of(places, clock, UNLIMITED)
-    gate.admit(ask())
+    limiter = limiter_of(places, clock, UNLIMITED)
+    limiter.admit(ask())
     clock.now += 10.001
-    gate._retry_at = clock.now + 1000
-    answer = gate.admit(ask())
+    limiter._retry_at = clock.now + 1000
+    answer = limiter.admit(ask())
     assert isinstance(answer, Go)
 
-    reported = fail(gate, answer.ticket, ErrorCode.RATE_LIMIT, hint_s=30.0)
+    reported = fail(limiter, answer.ticket, ErrorCode.RATE_LIMIT, hint_s=30.0)
 
     assert reported.opens_in_s == pytest.approx(30.0)
 
 
 @pytest.fixture
-def started_without_redis(places: Places) -> tuple[Gate, Ticket, Gate]:
+def started_without_redis(places: Places) -> tuple[RateLimiter, Ticket, RateLimiter]:
     """Give a gate whose limited item was let go while Redis was away, and that of another process.
 
     Redis is back, and the gate has not asked since.
@@ -283,39 +297,39 @@ def started_without_redis(places: Places) -> tuple[Gate, Ticket, Gate]:
     client = redis.Redis.from_url(places.redis_url)
     client.flushall()
     clock = Clock()
-    gate, other = (gate_of(places, clock, UNLIMITED) for _ in range(2))
-    fail(gate, admitted(gate, ask(item="limited")), ErrorCode.RATE_LIMIT)
+    limiter, other = (limiter_of(places, clock, UNLIMITED) for _ in range(2))
+    fail(limiter, admitted(limiter, ask(item="limited")), ErrorCode.RATE_LIMIT)
     pid = int(client.info("server")["process_id"])
     os.kill(pid, signal.SIGSTOP)
     try:
-        gate.admit(ask(item="limited"))
+        limiter.admit(ask(item="limited"))
         clock.now += 60
-        started = gate.admit(ask(item="limited"))
+        started = limiter.admit(ask(item="limited"))
     finally:
         os.kill(pid, signal.SIGCONT)
     assert isinstance(started, Go)
     assert started.ticket.is_local
     clock.now += AWAY_FOR_S
-    return gate, started.ticket, other
+    return limiter, started.ticket, other
 
 
 def test_what_was_let_go_without_redis_is_told_with_the_last_word_of_its_step(
-    started_without_redis: tuple[Gate, Ticket, Gate],
+    started_without_redis: tuple[RateLimiter, Ticket, RateLimiter],
 ) -> None:
-    gate, ticket, other = started_without_redis
+    limiter, ticket, other = started_without_redis
 
-    gate.note(ticket, Outcome.success(1))
+    limiter.note(ticket, Outcome.success(1))
 
     seen = other.state()
     assert (seen.parked_items, seen.counters.rate_limited_items_redistributed) == (0, 1)
 
 
 def test_what_was_let_go_without_redis_and_is_limited_again_is_stored_again(
-    started_without_redis: tuple[Gate, Ticket, Gate],
+    started_without_redis: tuple[RateLimiter, Ticket, RateLimiter],
 ) -> None:
-    gate, ticket, other = started_without_redis
+    limiter, ticket, other = started_without_redis
 
-    fail(gate, ticket, ErrorCode.RATE_LIMIT)
+    fail(limiter, ticket, ErrorCode.RATE_LIMIT)
 
     seen = other.state()
     assert seen.parked_items == 1
@@ -329,7 +343,7 @@ def test_a_cooldown_that_ends_while_redis_is_away_loses_nothing_and_hangs_nobody
 ) -> None:
     client = redis.Redis.from_url(places.redis_url)
     client.flushall()
-    gate, pid = gate_on(client, FAST), int(client.info("server")["process_id"])
+    limiter, pid = limiter_on(client, FAST), int(client.info("server")["process_id"])
     items = [f"item-{n}" for n in range(30)]
     with ProcessPoolExecutor(processes, mp_context=SPAWN) as pool:
         running = [
@@ -338,7 +352,7 @@ def test_a_cooldown_that_ends_while_redis_is_away_loses_nothing_and_hangs_nobody
             )
             for n in range(processes)
         ]
-        until(lambda: gate.state().counters.rate_limited_items_stored >= 2 * processes)
+        until(lambda: limiter.state().counters.rate_limited_items_stored >= 2 * processes)
         os.kill(pid, signal.SIGSTOP)
 
         try:
@@ -350,6 +364,6 @@ def test_a_cooldown_that_ends_while_redis_is_away_loses_nothing_and_hangs_nobody
 
     assert all(one.local_starts for one in seen)
     assert Counter(item for one in seen for item in one.succeeded) == Counter(items)
-    counters = gate.state().counters
+    counters = limiter.state().counters
     assert counters.rate_limited_items_stored == counters.rate_limited_items_redistributed > 0
-    assert gate.state().parked_items == 0
+    assert limiter.state().parked_items == 0

@@ -15,7 +15,7 @@ from gemini_emulator.request_log import LogLine
 from pipeline.execution.splits import half, token_of
 from pipeline.models import Batch, Chunk, Entity, Incident, Job, ProviderCall, ShellFile
 from pipeline.operations import services
-from pipeline.ratelimit import Gate
+from pipeline.ratelimit import RateLimiter
 from pipeline.stages.intake import Received
 from pipeline.workers import run_step
 from tests.support import records
@@ -147,7 +147,7 @@ def test_a_worker_that_died_between_halves_leaves_only_the_missing_one_to_ask_fo
     # As a killed worker leaves it, and the recovery puts it back.
     Job.objects.filter(id=job.id).update(status="pending", parked_until=None, incident=None)
     Incident.objects.update(state="closed", closed_at=job.created_at)
-    Gate.for_("gemini", settings.GEMINI_MODEL).resume()
+    RateLimiter.for_("gemini", settings.GEMINI_MODEL).resume()
 
     log = detect([])
 

@@ -37,7 +37,7 @@ from pipeline.models import (
 from pipeline.operations.services import provider_resume
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import warm
-from pipeline.ratelimit import Gate, GateState
+from pipeline.ratelimit import RateLimiter, RateLimiterState
 from pipeline.stages.intake import Received
 from pipeline.workers import run_step
 from tests.support import records
@@ -107,7 +107,7 @@ class Ended:
     session: Any
     summary: Any
     record: ShellFile
-    gate: GateState
+    limiter: RateLimiterState
 
     @classmethod
     def of(cls, received: Received, step: Step) -> Ended:
@@ -132,7 +132,7 @@ class Ended:
             session=Session.objects.get(shell_file_id=record),
             summary=Summary.objects.get(shell_file_id=record),
             record=ShellFile.objects.get(id=record),
-            gate=_gate().state(),
+            limiter=_limiter().state(),
         )
 
 
@@ -243,8 +243,8 @@ def _resume() -> None:
     """Resume the provider, as an operator does who has put the cause right."""
     provider_resume("gemini", reason="a test")
     # It is resumed on commit, which a cell never comes to.
-    _gate().resume()
+    _limiter().resume()
 
 
-def _gate() -> Gate:
-    return Gate.for_("gemini", django_settings.GEMINI_MODEL)
+def _limiter() -> RateLimiter:
+    return RateLimiter.for_("gemini", django_settings.GEMINI_MODEL)

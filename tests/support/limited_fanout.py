@@ -14,7 +14,7 @@ import redis
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.execution.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
 from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecutor
-from pipeline.ratelimit import Ask, Gate, Later, Outcome, Role, Ticket, Tuning
+from pipeline.ratelimit import Ask, Later, Outcome, RateLimiter, Role, Ticket, Tuning
 from tests.support.limiter_simulation import BEGIN, LUA_CLOCK, UNLIMITED
 
 Answer = Callable[[Ticket], None]
@@ -42,11 +42,11 @@ def limited_calls(items: Iterable[str]) -> int:
     return sum(next(call for call in count(1) if not _is_limited(item, call)) - 1 for item in items)
 
 
-class GatedRun:
+class LimitedRun:
     """One step: its items, and the tickets of its calls in flight."""
 
-    def __init__(self, gate: Gate, job: str, answer: Answer) -> None:
-        self.gate = gate
+    def __init__(self, limiter: RateLimiter, job: str, answer: Answer) -> None:
+        self.limiter = limiter
         self.succeeded: list[str] = []
         self.attempts_spent = 0
         self.roles: list[Role] = []
@@ -57,13 +57,13 @@ class GatedRun:
     def call(self, item: Item[str, str], attempt: int, cancel: threading.Event) -> str:
         """Make one call; in a call thread."""
         ticket = self._tickets[item.key]
-        self.gate.sent(ticket)
+        self.limiter.sent(ticket)
         self._answer(ticket)
         return item.key
 
     def admit(self, item: Item[str, str], now: float) -> float | None:
         """Ask for the head of the line."""
-        admission = self.gate.admit(Ask(job=self._job, item=item.key, tokens=100))
+        admission = self.limiter.admit(Ask(job=self._job, item=item.key, tokens=100))
         if isinstance(admission, Later):
             return admission.seconds
         self._tickets[item.key] = admission.ticket
@@ -75,7 +75,7 @@ class GatedRun:
         """Report a failed call, and try again when the gate may open."""
         assert isinstance(error, CallError)
         ticket = self._tickets.pop(item.key)
-        reported = self.gate.report(ticket, Outcome.failure(error))
+        reported = self.limiter.report(ticket, Outcome.failure(error))
         self.roles.append(reported.role)
         is_outage = reported.failing_since is not None
         spends = error.code is not ErrorCode.RATE_LIMIT and not is_outage
@@ -87,17 +87,17 @@ class GatedRun:
         with fan_out as run:
             for event in run.events():
                 if isinstance(event, Succeeded):
-                    self.gate.note(self._tickets.pop(event.key), Outcome.success(100))
+                    self.limiter.note(self._tickets.pop(event.key), Outcome.success(100))
                     self.succeeded.append(event.key)
-        self.gate.abandon([])
+        self.limiter.abandon([])
 
 
 def simulated_run(
     client: redis.Redis, keys: list[str], answer: Callable[[SimulatedClock], Answer], calls: int
-) -> tuple[GatedRun, SimulatedClock]:
+) -> tuple[LimitedRun, SimulatedClock]:
     """Play a step in simulated time."""
     clock = SimulatedClock()
-    gate = Gate(
+    limiter = RateLimiter(
         "gemini",
         "m",
         client=client,
@@ -107,7 +107,7 @@ def simulated_run(
         wall=lambda: BEGIN + clock.now,
         lua_clock=LUA_CLOCK,
     )
-    run = GatedRun(gate, "job", answer(clock))
+    run = LimitedRun(limiter, "job", answer(clock))
     run.follow(
         FanOut(
             [Item(key=key, group=key, size=1) for key in keys],

@@ -18,10 +18,10 @@ import redis
 
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.execution.fanout import Decision, FanOut, Item, Limits
-from pipeline.ratelimit import Gate, Later, Outcome, Quota, Role, Ticket, Tuning, Why
-from pipeline.ratelimit.limiter import gate_client
+from pipeline.ratelimit import Later, Outcome, Quota, RateLimiter, Role, Ticket, Tuning, Why
+from pipeline.ratelimit.limiter import limiter_client
 from pipeline.ratelimit.scripts import keys_of
-from tests.support.limited_fanout import Answer, GatedRun, half_limited
+from tests.support.limited_fanout import Answer, LimitedRun, half_limited
 from tests.support.limiter_simulation import UNLIMITED, admitted, ask
 from tests.support.workers import until
 
@@ -45,11 +45,11 @@ class Seen:
     """Admissions while Redis was away."""
 
 
-class WatchedRun(GatedRun):
+class WatchedRun(LimitedRun):
     """A run that notes its admissions by Redis's clock, and the cooldowns that it sets."""
 
-    def __init__(self, gate: Gate, job: str, answer: Answer, client: redis.Redis) -> None:
-        super().__init__(gate, job, answer)
+    def __init__(self, limiter: RateLimiter, job: str, answer: Answer, client: redis.Redis) -> None:
+        super().__init__(limiter, job, answer)
         self.starts: list[tuple[int, float]] = []
         self.cooldowns: dict[int, float] = {}
         self.local_starts = 0
@@ -82,12 +82,12 @@ class WatchedRun(GatedRun):
         return Seen(self.succeeded, self.starts, self.roles, self.cooldowns, self.local_starts)
 
 
-def gate_on(client: redis.Redis, tuning: Tuning, quota: Quota = UNLIMITED) -> Gate:
+def limiter_on(client: redis.Redis, tuning: Tuning, quota: Quota = UNLIMITED) -> RateLimiter:
     """Give the gate that all processes here share."""
-    return Gate("gemini", "m", client=client, quota=quota, tuning=tuning)
+    return RateLimiter("gemini", "m", client=client, quota=quota, tuning=tuning)
 
 
-def play(run: GatedRun, keys: list[str], calls: int) -> None:
+def play(run: LimitedRun, keys: list[str], calls: int) -> None:
     """Run a step of these items to its end."""
     run.follow(
         FanOut(
@@ -114,8 +114,8 @@ def half_of_calls_limited(url: str, job: str, keys: list[str], calls: int) -> Se
         answer(ticket)
 
     # A quota in nobody's way: the window's books are kept too.
-    gate = gate_on(client, FAST, Quota(requests=10**6))
-    return _ended(WatchedRun(gate, job, slowly, client), keys, calls)
+    limiter = limiter_on(client, FAST, Quota(requests=10**6))
+    return _ended(WatchedRun(limiter, job, slowly, client), keys, calls)
 
 
 def closed_for(url: str, job: str, keys: list[str], calls: int, generations: int) -> Seen:
@@ -126,19 +126,19 @@ def closed_for(url: str, job: str, keys: list[str], calls: int, generations: int
         if ticket.generation < generations:
             raise CallError(code=ErrorCode.RATE_LIMIT)
 
-    return _ended(WatchedRun(gate_on(client, FAST), job, answer, client), keys, calls)
+    return _ended(WatchedRun(limiter_on(client, FAST), job, answer, client), keys, calls)
 
 
 def open_to_all(url: str, job: str, keys: list[str], calls: int, tuning: Tuning) -> Seen:
     """Run a step whose provider limits nothing."""
     client = redis.Redis.from_url(url)
-    run = WatchedRun(gate_on(client, tuning), job, lambda ticket: None, client)
+    run = WatchedRun(limiter_on(client, tuning), job, lambda ticket: None, client)
     return _ended(run, keys, calls)
 
 
 def closed_until_frozen(url: str, job: str, keys: list[str], folder: Path) -> Seen:
     """Run a step that is limited until `folder` has `frozen`; note there a start without Redis."""
-    client = gate_client(url)
+    client = limiter_client(url)
 
     def answer(ticket: Ticket) -> None:
         if not (folder / "frozen").exists():
@@ -153,10 +153,10 @@ def closed_until_frozen(url: str, job: str, keys: list[str], folder: Path) -> Se
 
     tuning = Tuning(cooldown_base_s=0.5, cooldown_cap_s=0.5, ramp_step_s=0.05)
     # The part of it that a process keeps to without Redis is twenty starts a second.
-    gate = gate_on(client, tuning, Quota(requests=60_000))
-    run = Noting(gate, job, answer, client)
+    limiter = limiter_on(client, tuning, Quota(requests=60_000))
+    run = Noting(limiter, job, answer, client)
     play(run, keys, 10)
-    until(lambda: not gate.state().is_local)
+    until(lambda: not limiter.state().is_local)
     return run.seen()
 
 
@@ -164,9 +164,9 @@ def limited_and_stuck(
     url: str, job: str, keys: list[str], tuning: Tuning, told: Connection
 ) -> None:
     """Have all these calls limited at once, say so, and never come back from it."""
-    gate, together = gate_on(redis.Redis.from_url(url), tuning), threading.Barrier(len(keys))
+    limiter, together = limiter_on(redis.Redis.from_url(url), tuning), threading.Barrier(len(keys))
 
-    class Stuck(GatedRun):
+    class Stuck(LimitedRun):
         def decide(
             self, item: Item[str, str], attempt: int, error: BaseException, now: float
         ) -> Decision[str, str]:
@@ -180,7 +180,7 @@ def limited_and_stuck(
         together.wait()
         raise CallError(code=ErrorCode.RATE_LIMIT)
 
-    play(Stuck(gate, job, answer), keys, len(keys))
+    play(Stuck(limiter, job, answer), keys, len(keys))
 
 
 @dataclass(frozen=True)
@@ -203,17 +203,17 @@ def at_once(url: str, items: list[str], limited: set[str], everybody: int) -> li
         until(lambda: int(client.get(where) or 0) >= everybody)
 
     def work(item: str) -> Told:
-        gate = gate_on(client, Tuning(cooldown_base_s=0.3, ramp_first=1000))
-        ticket = admitted(gate, ask(item=item))
+        limiter = limiter_on(client, Tuning(cooldown_base_s=0.3, ramp_first=1000))
+        ticket = admitted(limiter, ask(item=item))
         meet("all-in-flight")
         code = ErrorCode.RATE_LIMIT if item in limited else None
-        role = gate.report(ticket, Outcome(code=code)).role
+        role = limiter.report(ticket, Outcome(code=code)).role
         meet("all-reported")
-        while isinstance(answer := gate.admit(ask(item=item)), Later):
+        while isinstance(answer := limiter.admit(ask(item=item)), Later):
             assert answer.why in {Why.COOLDOWN, Why.TURN}
             # As its owner does: the gate has said when it may ask again, by its own clock.
             time.sleep(answer.seconds)
-        gate.report(answer.ticket, Outcome.success(0))
+        limiter.report(answer.ticket, Outcome.success(0))
         return Told(role, answer.ticket.is_redistributed)
 
     with ThreadPoolExecutor(max(len(items), 1)) as workers:

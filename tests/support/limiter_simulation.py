@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import redis
 
 from pipeline.core.errors import ErrorCode
-from pipeline.ratelimit import Ask, Gate, Go, Later, Outcome, Quota, Reported, Ticket, Tuning
+from pipeline.ratelimit import Ask, Go, Later, Outcome, Quota, RateLimiter, Reported, Ticket, Tuning
 
 LUA_CLOCK = "local function clock() return tonumber(table.remove(ARGV)) end"
 BEGIN = 1_900_000_000.0
@@ -36,9 +36,9 @@ class Simulation:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
 
-    def gate(self, model: str = "m") -> Gate:
+    def limiter(self, model: str = "m") -> RateLimiter:
         """Give another process's gate of the one provider and model."""
-        return Gate(
+        return RateLimiter(
             "gemini",
             model,
             client=self.client,
@@ -72,30 +72,32 @@ def ask(job: str = "job", item: str = "item", tokens: int = 0, version: str = "v
     return Ask(job=job, item=item, tokens=tokens, prompt_version=version)
 
 
-def admitted(gate: Gate, wanted: Ask | None = None) -> Ticket:
+def admitted(limiter: RateLimiter, wanted: Ask | None = None) -> Ticket:
     """Start a call that the gate must let through now."""
-    answer = gate.admit(wanted or ask())
+    answer = limiter.admit(wanted or ask())
     assert isinstance(answer, Go), answer
     return answer.ticket
 
 
-def refused(gate: Gate, wanted: Ask | None = None) -> Later:
+def refused(limiter: RateLimiter, wanted: Ask | None = None) -> Later:
     """Ask for a call that the gate must hold back now."""
-    answer = gate.admit(wanted or ask())
+    answer = limiter.admit(wanted or ask())
     assert isinstance(answer, Later)
     return answer
 
 
-def fail(gate: Gate, ticket: Ticket, code: ErrorCode, hint_s: float | None = None) -> Reported:
+def fail(
+    limiter: RateLimiter, ticket: Ticket, code: ErrorCode, hint_s: float | None = None
+) -> Reported:
     """Report a failed call."""
-    return gate.report(ticket, Outcome(code=code, retry_after_s=hint_s))
+    return limiter.report(ticket, Outcome(code=code, retry_after_s=hint_s))
 
 
-def settle(simulation: Simulation, gate: Gate) -> None:
+def settle(simulation: Simulation, limiter: RateLimiter) -> None:
     """Let the window that counts as spent and the first ramp pass."""
-    gate.state()
+    limiter.state()
     simulation.now += 2 * simulation.quota.window_s
-    gate.report(admitted(gate, ask(job="settler")), Outcome.success(0))
+    limiter.report(admitted(limiter, ask(job="settler")), Outcome.success(0))
     simulation.now += 2 * simulation.quota.window_s
 
 
@@ -150,7 +152,7 @@ class Worker:
         estimate: Callable[[int], int] = lambda tokens: tokens,
     ) -> None:
         self._simulation = simulation
-        self.gate = simulation.gate()
+        self.limiter = simulation.limiter()
         self.job = job
         self.waiting = deque(items)
         self.succeeded: list[str] = []
@@ -177,7 +179,7 @@ class Worker:
             return
         simulation = self._simulation
         item, tokens = self.waiting[0]
-        answer = self.gate.admit(ask(self.job, item, self._estimate(tokens)))
+        answer = self.limiter.admit(ask(self.job, item, self._estimate(tokens)))
         if isinstance(answer, Later):
             # Nobody asks at the very moment that he was told.
             self._ask_at(simulation.now + answer.seconds + 0.002 * self._random.random())
@@ -205,7 +207,7 @@ class Worker:
         if self.in_flight == self._slots:
             self._free_since = self._simulation.now
         self.in_flight -= 1
-        self.gate.report(ticket, outcome)
+        self.limiter.report(ticket, outcome)
         if outcome.code is None:
             self.succeeded.append(item)
         else:

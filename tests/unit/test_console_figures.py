@@ -19,11 +19,11 @@ from observability.permissions import RIGHT_NAMES, ROLES, Right, Role
 from observability.templatetags import console
 from pipeline.core.states import Step
 from pipeline.models import Batch, Encounter, ProviderCall
-from pipeline.ratelimit import Breaker, GateState
+from pipeline.ratelimit import Breaker, RateLimiterState
 from pipeline.ratelimit.quota_reset import day_ends_at
 
 NOW = datetime(2026, 11, 28, 3, 0, tzinfo=UTC)
-OPEN = GateState(
+OPEN = RateLimiterState(
     provider="gemini",
     model="flash",
     is_local=False,
@@ -36,9 +36,9 @@ OPEN = GateState(
 LEFT = Outstanding(calls=600, tokens=10_000_000, pages=0)
 
 
-def gate(**changes: object) -> GateState:
+def limiter(**changes: object) -> RateLimiterState:
     """Give the open gate with some of it changed."""
-    return GateState(**{**vars(OPEN), **changes})
+    return RateLimiterState(**{**vars(OPEN), **changes})
 
 
 def test_the_forecast_is_what_the_limit_that_binds_takes() -> None:
@@ -58,20 +58,20 @@ def test_the_forecast_is_what_the_limit_that_binds_takes() -> None:
     ],
 )
 def test_no_time_is_given_where_none_can_be_said(changes: dict[str, object], said: str) -> None:
-    found = forecast(LEFT, gate(**changes), 0.0, NOW)
+    found = forecast(LEFT, limiter(**changes), 0.0, NOW)
 
     assert found.at is None
     assert said in found.words
 
 
 def test_a_cooldown_comes_on_top() -> None:
-    found = forecast(LEFT, gate(cooldown_until=NOW.timestamp() + 60), 0.0, NOW)
+    found = forecast(LEFT, limiter(cooldown_until=NOW.timestamp() + 60), 0.0, NOW)
 
     assert found.at == NOW + timedelta(minutes=11)
 
 
 def test_without_a_quota_the_pace_decides() -> None:
-    unlimited = gate(requests_limit=None, tokens_limit=None)
+    unlimited = limiter(requests_limit=None, tokens_limit=None)
 
     found = forecast(LEFT, unlimited, 60.0, NOW)
 
@@ -90,7 +90,7 @@ def test_without_a_quota_the_pace_decides() -> None:
 def test_what_a_day_does_not_let_in_is_done_after_its_end(
     used: int, days: int | None, minutes: float
 ) -> None:
-    found = forecast(LEFT, gate(day_used=used, day_limit=1_000), 0.0, NOW)
+    found = forecast(LEFT, limiter(day_used=used, day_limit=1_000), 0.0, NOW)
 
     begins = NOW if days is None else day_ends_at(NOW) + timedelta(days=days)
     assert found.at == begins + timedelta(minutes=minutes)
@@ -98,7 +98,7 @@ def test_what_a_day_does_not_let_in_is_done_after_its_end(
 
 
 def test_a_small_limit_of_a_day_takes_several_days() -> None:
-    found = forecast(LEFT, gate(day_used=0, day_limit=250), 0.0, NOW)
+    found = forecast(LEFT, limiter(day_used=0, day_limit=250), 0.0, NOW)
 
     # 250 today, 250 tomorrow, the rest on the day after.
     assert found.at == day_ends_at(NOW) + timedelta(days=1, minutes=10 * 100 / 600)

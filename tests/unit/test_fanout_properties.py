@@ -394,7 +394,7 @@ def _check_calls(play: Play) -> None:
     open_s=st.sampled_from([0.25, 1.0, 3.0]),
     shut_s=st.sampled_from([0.5, 4.0]),
 )
-def test_nothing_starts_while_the_gate_is_shut_and_all_ends_well(
+def test_nothing_starts_while_the_limiter_is_shut_and_all_ends_well(
     plan: Plan, limits: Limits, open_s: float, shut_s: float
 ) -> None:
     answers: list[bool] = []

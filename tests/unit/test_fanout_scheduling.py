@@ -249,7 +249,7 @@ def test_time_that_does_not_count_moves_the_deadline_of_the_run() -> None:
     assert run.when(Succeeded) == [(12, "a0")]
 
 
-def test_a_gate_that_says_wait_holds_neither_a_slot_nor_a_place() -> None:
+def test_a_limiter_that_says_wait_holds_neither_a_slot_nor_a_place() -> None:
     asked: list[tuple[float, str]] = []
 
     def admit(item: Item[str, str], now: float) -> float | None:
@@ -269,13 +269,13 @@ def test_a_gate_that_says_wait_holds_neither_a_slot_nor_a_place() -> None:
     assert [event.queue_wait_s for event in run.of(Started)] == [3, 4]
 
 
-def test_a_gate_is_asked_again_when_it_said_and_not_at_the_next_tick() -> None:
+def test_a_limiter_is_asked_again_when_it_said_and_not_at_the_next_tick() -> None:
     run = Run({"a0": [(1, None)]}, admit=lambda item, now: 2.5 if now < 2.5 else None).play()
 
     assert run.when(Started) == [(2.5, "a0")]
 
 
-def test_a_gate_that_says_zero_seconds_cannot_make_the_run_spin() -> None:
+def test_a_limiter_that_says_zero_seconds_cannot_make_the_run_spin() -> None:
     asked: list[float] = []
 
     def admit(item: Item[str, str], now: float) -> float | None:

@@ -1,7 +1,8 @@
 """The cost of the rate limiter: server time per script, and the latency of an ask beside a PING.
 
-Run `python bench/gate.py`; 10 s, on its own servers. Exits 1 if an admission takes more than 100 µs
-of server time on average, or its median latency exceeds that of PING by more than 150 µs.
+Run `python bench/rate_limiter.py`; 10 s, on its own servers. Exits 1 if an admission takes more
+than 100 µs of server time on average, or its median latency exceeds that of PING by more than 150
+µs.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 import redis
 
 from medproc.embedded import throw_away_servers
-from pipeline.ratelimit import Ask, Gate, Go, Outcome, Quota, Tuning
-from pipeline.ratelimit.limiter import gate_client
+from pipeline.ratelimit import Ask, Go, Outcome, Quota, RateLimiter, Tuning
+from pipeline.ratelimit.limiter import limiter_client
 
 PING = b"*1\r\n$4\r\nPING\r\n"
 """A command with as little client work as the rate limiter's own transport."""
@@ -59,7 +60,7 @@ class Round:
     asks: list[float]
 
 
-def one_round(client: redis.Redis, gate: Gate, calls: int, number: int) -> Round:
+def one_round(client: redis.Redis, limiter: RateLimiter, calls: int, number: int) -> Round:
     """Ask for calls, each ask beside a PING, then report the admitted calls."""
     client.config_resetstat()
     connection = client.connection_pool.get_connection()
@@ -74,7 +75,7 @@ def one_round(client: redis.Redis, gate: Gate, calls: int, number: int) -> Round
             job=f"job-{n % JOBS}", item=f"item-{number}-{n}", tokens=8_000, prompt_version="v1"
         )
         pings.append(timed(ping)[0])
-        took, answer = timed(partial(gate.admit, wanted))
+        took, answer = timed(partial(limiter.admit, wanted))
         asks.append(took)
         if isinstance(answer, Go):
             tickets.append(answer.ticket)
@@ -82,7 +83,7 @@ def one_round(client: redis.Redis, gate: Gate, calls: int, number: int) -> Round
     admit_us = server_us(client)
     client.config_resetstat()
     for ticket in tickets:
-        gate.report(ticket, Outcome.success(8_000))
+        limiter.report(ticket, Outcome.success(8_000))
     report_us = server_us(client) if tickets else 0.0
     return Round(let_go=len(tickets), admit=admit_us, report=report_us, pings=pings, asks=asks)
 
@@ -94,9 +95,11 @@ def measured(client: redis.Redis, name: str, quota: Quota, calls: int) -> bool:
     the machine took the processor away from the server.
     """
     client.flushall()
-    gate = Gate("gemini", name, client=client, quota=quota, tuning=Tuning(ramp_first=1000))
-    gate.admit(Ask(job="warm", item="warm", tokens=8_000))
-    rounds = [one_round(client, gate, calls // ROUNDS, number) for number in range(ROUNDS)]
+    limiter = RateLimiter(
+        "gemini", name, client=client, quota=quota, tuning=Tuning(ramp_first=1000)
+    )
+    limiter.admit(Ask(job="warm", item="warm", tokens=8_000))
+    rounds = [one_round(client, limiter, calls // ROUNDS, number) for number in range(ROUNDS)]
     ping = statistics.median(took for one in rounds for took in one.pings)
     asks = [took for one in rounds for took in one.asks]
     ask, let_go = statistics.median(asks), sum(one.let_go for one in rounds)
@@ -125,7 +128,7 @@ def main() -> int:
         f"{'PING p50':>9} {'ask p50':>9} {'beyond':>9} {'ask p99':>9}"
     )
     with throw_away_servers() as places:
-        client = gate_client(places.redis_url)
+        client = limiter_client(places.redis_url)
         holds = [measured(client, name, quota, calls) for name, quota in kinds.items()]
     print(
         f"bounds: admit ≤ {SERVER_US:.0f} µs on the server, ask p50 ≤ PING + {BEYOND_PING_US:.0f}"
