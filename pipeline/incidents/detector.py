@@ -1,8 +1,8 @@
-"""Incidents: what the calls of the last minute say about a provider and model (`design.md` §8).
+"""The detection of incidents from the calls of the last minute, per provider and model.
 
-Imports models, transitions, `quotas`, the gate. A tick reads one window of calls, opens and closes,
-and lets probes go; `opened` is for a worker that knows sooner. It moves no job but by a release,
-and returns what has become due: the caller enqueues.
+A tick reads one window of calls, opens and closes incidents, and starts probes. `opened` serves a
+worker that learns of an incident earlier. The detector changes jobs only by a release. It returns
+the claimable jobs, and the caller enqueues them.
 """
 
 from __future__ import annotations
@@ -42,17 +42,19 @@ logger = logging.getLogger(__name__)
 
 LOOK_LOCK = int.from_bytes(b"incident", "big")
 RESUME_STEP = 4
-"""Probes at once after the first one was answered; the gate's ramp paces their calls."""
+"""Simultaneous probes after the first answered one; the rate limiter's ramp paces their calls."""
 PROBES_KEPT = 50
-"""Times of probes that the evidence keeps, the newest."""
+"""Probe times that the evidence keeps, newest first."""
 
 KINDS: dict[ErrorCode, IncidentKind] = {
     code: kind for kind, codes in CODES.items() for code in codes
 }
-"""The incident that a call's failure belongs to."""
+"""The kind of incident that a call's failure belongs to."""
 
-# The window is a parameter and not an expression of the clock, which no index can answer. Accepted
-# calls are read only where something failed, or an incident waits for them.
+# `since` is a parameter, because no index can serve an expression of the clock. `failed` is the
+# failed calls of the window, from a partial index. `watched` is the providers and models with a
+# failure or an open incident. Successful calls, the bulk of the window, are read only if `watched`
+# is not empty. MATERIALIZED, because both CTEs are used twice.
 _WINDOW = """
 WITH failed AS MATERIALIZED (
   SELECT provider, model, outcome, created_at, retry_after_ms, quota_id
@@ -70,7 +72,7 @@ WHERE outcome = 'OK' AND created_at > %(since)s AND EXISTS (SELECT 1 FROM watche
 
 @dataclass(kw_only=True)
 class Tick:
-    """What one look for incidents did."""
+    """The result of one tick."""
 
     opened: list[UUID] = field(default_factory=list)
     closed: list[UUID] = field(default_factory=list)
@@ -78,25 +80,26 @@ class Tick:
     linked: int = 0
     """Failed jobs that were linked to their incident."""
     due: list[Due] = field(default_factory=list)
-    """Probes that were let go."""
+    """Jobs that were released as probes."""
 
     @property
     def changed(self) -> bool:
-        """Whether there is something to say."""
+        """Whether the tick changed anything."""
         return bool(self.opened or self.closed or self.linked or self.due)
 
 
 def tick() -> Tick:
-    """Look at the window of calls once: open, note, link, probe, close.
+    """Judge the window of calls once: open, update, link, probe and close incidents.
 
-    Runs in a transaction of the caller's; one look waits for another's end, and sees what it did.
+    Runs in the caller's transaction. Ticks exclude each other, so the second one sees the result
+    of the first one.
     """
     limits = Thresholds.of_settings()
     _alone()
     now = _database_now()
     calls = window(now, limits)
     done = Tick()
-    # Linked also after its end: the last failure can be written a little later.
+    # Linked after the end too, because the last failure can be written a little later.
     for incident in Incident.objects.filter(closed_at__gt=now - limits.window):
         done.linked += transitions.link_failed_jobs(incident.id, _codes(incident))
     for of, seen in calls.items():
@@ -111,7 +114,7 @@ def tick() -> Tick:
 
 
 def window(now: datetime, limits: Thresholds) -> dict[ProviderModel, list[Call]]:
-    """Return the calls of the window by provider and model; one statement, whatever happened."""
+    """Return the calls of the window by provider and model; always one statement."""
     found: dict[ProviderModel, list[Call]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_WINDOW, {"since": now - limits.window})
@@ -134,10 +137,10 @@ def opened(
     first_failure_at: datetime | None = None,
     details: CallDetails | None = None,
 ) -> UUID:
-    """Return the open incident of a kind, opened now where there is none.
+    """Return the open incident of a kind; open one if there is none.
 
-    For a worker that has met what opens one at once (a used-up quota, a refused key), or that the
-    gate has told of a broken provider. `details` are those of the call that met it.
+    For a worker whose call proves an incident by itself (a used-up quota, a refused key), or whose
+    rate limiter reports a broken provider. `details` are those of the failed call.
     """
     now = _database_now()
     details = details or CallDetails()
@@ -160,7 +163,7 @@ def opened(
 
 
 def _failures_before(kind: IncidentKind, of: ProviderModel, now: datetime) -> list[datetime]:
-    """Return when calls of the window failed so; the breaker knows those of its own alone."""
+    """Return the times of failures of this kind in the window; the breaker knows only its own."""
     limits = Thresholds.of_settings()
     after = _ended(of, now, limits).get(kind, now - limits.window)
     seen = window(now, limits).get(of, [])
@@ -176,7 +179,7 @@ def parking(
     first_failure_at: datetime | None = None,
     details: CallDetails | None = None,
 ) -> Parking:
-    """Return how a step is parked that met `code`: until when, why, and for which incident.
+    """Return how to park a step that met `code`: until when, why, and for which incident.
 
     Raises KeyError for a code that opens no incident.
     """
@@ -187,7 +190,7 @@ def parking(
 
 
 def standing(of: ProviderModel) -> Standing:
-    """Return what holds a provider and model, for a gate that Redis has lost, or that differs."""
+    """Return the present hold of a provider and model, to restore a rate limiter's state."""
     holding = {
         incident.kind: incident
         for incident in Incident.objects.filter(
@@ -203,9 +206,9 @@ def standing(of: ProviderModel) -> Standing:
 
 
 def close_by_hand(provider: str, model: str | None, *, reason: str) -> list[UUID]:
-    """Close the open incidents of a provider, or of one model of it, for an operator.
+    """Close the open incidents of a provider, or of one of its models, for an operator.
 
-    Runs in a transaction of the caller's, and waits for a look that is under way.
+    Runs in the caller's transaction, and waits for a running tick.
     """
     _alone()
     incidents = Incident.objects.filter(provider=provider, state=IncidentState.OPEN)
@@ -215,9 +218,9 @@ def close_by_hand(provider: str, model: str | None, *, reason: str) -> list[UUID
 
 
 def _alone() -> None:
-    """Wait until no other look or closing is under way, to the end of this transaction.
+    """Wait until no other tick or closing runs, until the end of this transaction.
 
-    Else a look that has read the window before the other closed would open the same again.
+    Otherwise a tick that read its window before the closing would open the same incident again.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOOK_LOCK])
@@ -242,7 +245,7 @@ def _open(of: ProviderModel, opening: Opening) -> tuple[UUID, bool]:
 def _tend(
     incident: Incident, seen: Sequence[Call], now: datetime, limits: Thresholds, done: Tick
 ) -> None:
-    """Note how an open incident stands; close it, or send its probes."""
+    """Update the evidence of an open incident; close the incident, or start its probes."""
     done.linked += transitions.link_failed_jobs(incident.id, _codes(incident))
     kind = IncidentKind(incident.kind)
     waiting = Job.objects.filter(incident_id=incident.id, status=JobStatus.PARKED).exists()
@@ -275,13 +278,13 @@ def _tend(
 
 
 def _probe(incident: Incident, now: datetime, limits: Thresholds, *, answered: int) -> list[Due]:
-    """Let one job go each `INCIDENT_PROBE_S`, and several once one was answered."""
+    """Release one job every `INCIDENT_PROBE_S`, and several once a probe was answered."""
     if answered:
         return transitions.release_probes(incident.id, RESUME_STEP)
     last = incident.evidence.get("probes") or [incident.opened_at.isoformat()]
     if now - datetime.fromisoformat(last[-1]) < limits.probe:
         return []
-    # One whose worker died, or whose wake-up was lost, must not keep the next from going.
+    # A probe whose worker died, or whose wake-up was lost, must not block the next probe.
     on_its_way = Q(status=JobStatus.PENDING, available_at__gt=now - 2 * limits.probe)
     at_work = Q(status=JobStatus.PROCESSING, lease_expires_at__gt=now)
     if Job.objects.filter(on_its_way | at_work, incident_id=incident.id).exists():
@@ -294,7 +297,7 @@ def _close(incident: Incident, because: str) -> bool:
         incident.id,
         {
             "closed_because": because,
-            # What waits now is let go by the very end.
+            # Jobs that wait now are released by this very end.
             "affected": {k: n for k, n in _affected(incident).items() if k != "waiting"},
             "total_by_code": _total_by_code(incident),
         },
@@ -306,7 +309,7 @@ def _close(incident: Incident, because: str) -> bool:
 
 
 def _ended(of: ProviderModel, now: datetime, limits: Thresholds) -> dict[IncidentKind, datetime]:
-    """Return when the last incident of each kind ended: what led to it opens no other."""
+    """Return the last end of each kind; earlier failures do not open an incident again."""
     found: dict[IncidentKind, datetime] = {}
     ended = Incident.objects.filter(
         provider=of.provider, model=of.model, closed_at__gt=now - limits.window
@@ -347,7 +350,7 @@ def _total_by_code(incident: Incident) -> dict[str, int]:
 
 
 def _affected(incident: Incident) -> Mapping[str, int]:
-    """Count the jobs that wait for it now, and those that it has ever parked or failed."""
+    """Count the jobs that wait for the incident now, and those that it ever parked or failed."""
     effects: Counter[str] = Counter(
         dict(
             IncidentJob.objects.filter(incident_id=incident.id)

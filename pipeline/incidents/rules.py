@@ -1,7 +1,7 @@
-"""When an incident begins and when it is over: pure decisions over one window of calls.
+"""The rules for the start and the end of an incident: pure decisions over one window of calls.
 
-Imports `errors`, `states` and the settings' figures. A window is looked at twice: whole, for a
-provider that is asked slowly, and its last seconds, for one that was well until just now.
+The window is judged twice. The whole window detects failures of a provider with few calls; its last
+seconds detect a provider that worked until a moment ago.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CODES: dict[IncidentKind, frozenset[ErrorCode]] = {
     IncidentKind.QUOTA: frozenset({ErrorCode.QUOTA_EXHAUSTED}),
     IncidentKind.CREDENTIALS: frozenset({ErrorCode.API_AUTH}),
 }
-"""The outcomes of calls that speak for each kind."""
+"""The outcomes of calls that count as a failure of each kind."""
 SILENT = frozenset(
     {
         "LATE",
@@ -36,17 +36,17 @@ SILENT = frozenset(
         ErrorCode.STORAGE_FULL,
     }
 )
-"""Outcomes that say nothing of the provider; every other one that is no failure is an answer."""
+"""Outcomes that say nothing about the provider; all other outcomes are failures or answers."""
 BURST_S = 10.0
-"""The last seconds of the window, which the gate's breaker looks at by default too."""
+"""The last seconds of the window; the rate limiter's breaker uses the same default."""
 QUIET_WINDOWS = 10
-"""Windows without a failure after which an incident that nobody waits for is over."""
+"""Windows without a failure after which an incident without waiting jobs ends."""
 _FAILURES = frozenset().union(*CODES.values())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """What the window knows of one call."""
+    """One call, as far as the rules need it."""
 
     outcome: str
     at: datetime
@@ -55,18 +55,18 @@ class Call:
 
     @property
     def counts(self) -> bool:
-        """Whether it says anything of the provider."""
+        """Whether the call says anything about the provider."""
         return self.outcome not in SILENT
 
     @property
     def is_answer(self) -> bool:
-        """Whether the provider answered, with whatever."""
+        """Whether the provider answered, with any content."""
         return self.counts and self.outcome not in _FAILURES
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """The figures of the settings, in this process's time."""
+    """The thresholds from the settings, in this process's time."""
 
     window: timedelta
     burst: timedelta
@@ -78,7 +78,7 @@ class Thresholds:
 
     @classmethod
     def of_settings(cls) -> Self:
-        """Return the figures of the settings."""
+        """Return the thresholds of the settings."""
         return cls(
             window=timedelta(seconds=scaled(settings.INCIDENT_WINDOW_S)),
             burst=timedelta(seconds=scaled(min(BURST_S, settings.INCIDENT_WINDOW_S))),
@@ -92,12 +92,12 @@ class Thresholds:
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """An incident that has begun."""
+    """A new incident."""
 
     kind: IncidentKind
     first_failure_at: datetime
     last_failure_at: datetime
-    """What a reset is reckoned from, so that a later look reckons the same."""
+    """The time from which a reset is calculated, so that later ticks calculate the same time."""
     hint_s: float | None = None
     quota_id: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
@@ -105,10 +105,10 @@ class Opening:
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """How far an incident is from its end."""
+    """How close an incident is to its end."""
 
     because: str | None
-    """Why it is over; None: it is not."""
+    """Why the incident is over; None while it is open."""
     answered: int
     """Calls that the provider has answered since its last failure."""
 
@@ -119,7 +119,7 @@ def judge_start(
     limits: Thresholds,
     ended: Mapping[IncidentKind, datetime],
 ) -> list[Opening]:
-    """Return the incidents that these calls of one provider and model speak for."""
+    """Return the incidents that these calls of one provider and model prove."""
     found = []
     for kind, codes in CODES.items():
         after = ended.get(kind, now - limits.window)
@@ -184,7 +184,7 @@ def judge_end(
             if answered >= limits.successes:
                 because = "the provider answers again"
             elif answered and not somebody_waits and quiet_for > limits.burst:
-                # There is no more work that could answer oftener.
+                # Without waiting jobs no further calls can prove the recovery.
                 because = "the provider answers again, and nothing waits"
             elif not somebody_waits and quiet_for > QUIET_WINDOWS * limits.window:
                 because = "nothing failed for long, and nothing waits"

@@ -1,7 +1,7 @@
-"""What is wrong with the installation at this moment, in sentences. Imports liveness and queues.
+"""The current problems of the installation, in sentences.
 
-It does not rely on what it watches: PostgreSQL is asked for rows, Redis for workers, and either
-may be away. Names no record.
+The check does not rely on the scheduler: it asks PostgreSQL for rows and Redis for workers, and
+either may be unreachable. The report names no record.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from pipeline.queueing.queues import QUEUES, queue_depths, queues_served
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
-    """How things stand; all is well where there are no problems."""
+    """The state of the installation; without problems all is well."""
 
     problems: tuple[str, ...]
     steps: Mapping[Step, StepAges]
-    """Of every step; empty while PostgreSQL is away."""
+    """The ages of each step; empty if PostgreSQL does not answer."""
     ticks: tuple[Tick, ...]
     depths: Mapping[str, int]
-    """Wake-ups by queue; empty while Redis is away."""
+    """Wake-ups by queue; empty if Redis does not answer."""
     served: frozenset[str]
     """Queues that a live worker listens to."""
 
     @property
     def oldest_waiting_s(self) -> float | None:
-        """Seconds that the longest has waited since it became due."""
+        """Seconds since the oldest waiting job became claimable."""
         return max(
             (s.oldest_waiting_s or 0.0 for s in self.steps.values() if s.waiting), default=None
         )
 
     @property
     def oldest_running_s(self) -> float | None:
-        """Seconds since the first claim among what runs."""
+        """Seconds since the earliest claim of the running jobs."""
         return max(
             (s.oldest_running_s or 0.0 for s in self.steps.values() if s.running), default=None
         )
 
 
 def examine() -> Health:
-    """Look at rows, ticks, queues and workers once."""
+    """Check rows, periodic tasks, queues and workers once."""
     problems: list[str] = []
     steps: Mapping[Step, StepAges] = {}
     ticks: list[Tick] = []

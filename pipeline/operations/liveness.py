@@ -1,7 +1,7 @@
-"""Whether work is moved on: ages of what waits and runs, and of the clock's ticks.
+"""The liveness of the pipeline: ages of waiting and running work, and of the periodic tasks.
 
-Imports models' tables and `duties`. It reads rows by the database's clock and needs neither the
-clock of the pipeline nor Redis, so it can say that they are gone; it writes nothing.
+The check reads rows by the database's clock. It needs neither the scheduler nor Redis, so it can
+report their loss. It writes nothing.
 """
 
 from __future__ import annotations
@@ -17,49 +17,51 @@ from pipeline.operations import schedule
 
 @dataclass(frozen=True, kw_only=True)
 class StepAges:
-    """What waits, runs and is parked of one step; ages in seconds, None where there is none."""
+    """Waiting, running and parked jobs of one step; ages in seconds, None without such jobs."""
 
     waiting: int = 0
     oldest_waiting_s: float | None = None
-    """Since it became due; parked work does not wait."""
+    """Since the job became claimable; parked jobs do not count."""
     running: int = 0
     oldest_running_s: float | None = None
-    """Since its claim."""
+    """Since the claim."""
     overdue: int = 0
-    """Running, with a lease that has run out: their workers are gone."""
+    """Running jobs with an expired lease; their workers are lost."""
     longest_overdue_s: float | None = None
     parked: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tick:
-    """The last tick of a duty of the clock."""
+    """The last run of a periodic task."""
 
     duty: str
     age_s: float | None
-    """Seconds since it began; None where there was none ever."""
+    """Seconds since the last start; None if the task never started."""
     ok_s: float | None
-    """Seconds since one ended well; None where none ever did."""
+    """Seconds since the last good end; None if the task never ended well."""
     alarm_s: float
-    """Age that says that it is not done any more."""
+    """Age in seconds from which the task counts as missing."""
     outcome: str | None
 
     @property
     def is_well(self) -> bool:
-        """Whether it is done as often as it should, and has not failed."""
+        """Whether the task runs as often as it should, and has not failed."""
         return not (self.is_missing or self.is_undone or (self.outcome or "").startswith("failed"))
 
     @property
     def is_missing(self) -> bool:
-        """Whether it is not begun any more: the clock has stopped, or never ran."""
+        """Whether the task no longer starts: the scheduler has stopped, or never ran."""
         return self.age_s is None or self.age_s > self.alarm_s
 
     @property
     def is_undone(self) -> bool:
-        """Whether it is begun and does not end well, as one that hangs and is killed each time."""
+        """Whether the task starts but never ends well, for example because it is killed."""
         return not self.is_missing and (self.ok_s is None or self.ok_s > self.alarm_s)
 
 
+# `moving` reads waiting, running and parked jobs, each from its own partial index; ended jobs are
+# not read. `present` fixes one point in time for all ages.
 _AGES = """
 SELECT current_step,
   count(*) FILTER (WHERE status = 'pending' AND available_at <= at),
@@ -81,11 +83,10 @@ FROM (
 ) moving, (SELECT clock_timestamp() AS at) present
 GROUP BY current_step, at
 """
-"""Three partial indexes, one for each status; what has ended is not read."""
 
 
 def step_ages() -> Mapping[Step, StepAges]:
-    """Return what waits, runs and is parked of each step; one statement."""
+    """Return the waiting, running and parked jobs of each step; one statement."""
     with connection.cursor() as cursor:
         cursor.execute(_AGES)
         found = {row[0]: row[1:] for row in cursor}
@@ -99,7 +100,7 @@ def step_ages() -> Mapping[Step, StepAges]:
 
 
 def last_task_runs() -> list[Tick]:
-    """Return the last tick of each duty, also of those that never had one."""
+    """Return the last run of each periodic task, including tasks that never ran."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT name, extract(epoch FROM clock_timestamp() - started_at)::float,"
@@ -121,7 +122,7 @@ def last_task_runs() -> list[Tick]:
 
 
 def clock_problems(ticks: Sequence[Tick]) -> list[str]:
-    """Say which duties of the clock are not done, or fail."""
+    """Describe the periodic tasks that are missing or fail."""
     missing = [tick for tick in ticks if tick.is_missing]
     failing = [
         f"the clock's {tick.duty} {tick.outcome}"

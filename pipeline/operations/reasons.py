@@ -1,6 +1,6 @@
-"""Reasons that people give for a verb: one rule for console, commands and code.
+"""The rule for an operator's reasons, the same for console, commands and code.
 
-Imports the errors. A reason is one line that every terminal, page and database can show.
+A reason is one line that every terminal, page and database can show.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import unicodedata
 from pipeline.core.errors import UserError, UserErrorCode
 
 LONGEST = 500
-"""Characters of a reason."""
+"""Most characters of a reason."""
 _BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})
-"""Categories of what breaks a line, a terminal or the database: control characters, halves of
-characters, separators of lines."""
+"""Unicode categories that break a line, a terminal or the database: control characters, lone
+surrogates, and separators of lines."""
 
 
 class ReasonError(UserError):
@@ -24,7 +24,7 @@ class ReasonError(UserError):
 
 
 def stated(reason: str | None) -> str:
-    """Return a reason as it is kept. Raises ReasonError, in words for whoever gave it."""
+    """Return a reason in the form to store. Raises ReasonError with a message for the operator."""
     words = (reason or "").strip()
     if any(unicodedata.category(each) in _BREAKING for each in words):
         raise ReasonError("give a reason of one line, without control characters")
@@ -36,5 +36,5 @@ def stated(reason: str | None) -> str:
 
 
 def stated_if_given(reason: str | None) -> str | None:
-    """Return the same, or None where there is none. Raises ReasonError."""
+    """Return a reason in the form to store, or None if none is given. Raises ReasonError."""
     return stated(reason) if reason and reason.strip() else None

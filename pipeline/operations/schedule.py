@@ -1,7 +1,4 @@
-"""How often each duty of the clock is due. Imports Django's settings, nothing of the pipeline.
-
-The clock runs them; whoever looks whether it still does knows by this when to be alarmed.
-"""
+"""The intervals of the periodic tasks, and the time without a run that counts as an alarm."""
 
 from __future__ import annotations
 
@@ -13,13 +10,13 @@ from django.conf import settings
 from medproc.timing import scaled
 
 SHORTEST_S = 0.1
-"""No duty runs oftener, whatever TIME_SCALE says."""
+"""Shortest interval in seconds, whatever TIME_SCALE says."""
 STALE_EVERY_S = 300.0
-"""Between two looks for stale batches (`spec.md` point 24)."""
+"""Seconds between two checks for stale batches (requirement 24)."""
 ALARM_INTERVALS = 3
-"""Intervals of a duty without a tick that are an alarm."""
+"""Intervals without a run that count as an alarm."""
 ALARM_LEAST_S = 15.0
-"""The same in seconds at least: duties run one after the other, and one may take some."""
+"""Least seconds that count as an alarm: tasks run one after the other, and one can take a while."""
 
 RECONCILE, SETTLE_RECORD_BATCHES = "reconcile", "settle_record_batches"
 DETECT_INCIDENTS, RESET_STALE = "detect_incidents", "reset_stale_batches"
@@ -32,16 +29,16 @@ _OWN: Mapping[str, str | float] = MappingProxyType(
         RESET_STALE: STALE_EVERY_S,
     }
 )
-"""Seconds of each duty of the pipeline, or the setting that says them."""
+"""Interval of each of the pipeline's tasks in seconds, or the setting with the interval."""
 
 
 def names() -> list[str]:
-    """Return the duties of a clock: the pipeline's, then those of `settings.CLOCK_DUTIES`."""
+    """Return the periodic tasks: the pipeline's, then those of `settings.CLOCK_DUTIES`."""
     return [*_OWN, *settings.CLOCK_DUTIES]
 
 
 def every_s(duty: str) -> float:
-    """Return the seconds of the documented schedule between two ticks of a duty."""
+    """Return the documented interval of a task, in seconds."""
     if duty in settings.CLOCK_DUTIES:
         return float(settings.CLOCK_DUTIES[duty][0])
     found = _OWN[duty]
@@ -49,10 +46,10 @@ def every_s(duty: str) -> float:
 
 
 def interval_s(duty: str) -> float:
-    """Return the same in seconds of this process's clock."""
+    """Return the interval of a task in seconds of this process's clock."""
     return max(SHORTEST_S, scaled(every_s(duty)))
 
 
 def alarm_s(duty: str) -> float:
-    """Return after how many seconds of this process's clock without a tick something is wrong."""
+    """Return the seconds without a run that count as an alarm, in this process's clock."""
     return max(interval_s(duty) * ALARM_INTERVALS, scaled(ALARM_LEAST_S))

@@ -1,1 +1,1 @@
-"""Between the rows of jobs and the queues in Redis: enqueueing, RQ's registries, the reconciler."""
+"""The link between job rows and Redis queues: enqueueing, RQ's registries, the reconciler."""

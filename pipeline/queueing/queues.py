@@ -1,8 +1,8 @@
-"""The queues: the only place that enqueues, and what an entry may be.
+"""The queues: the only code that enqueues, and the definition of a valid entry.
 
-Imports `states` and `types`; names the job by its dotted string. An entry is a wake-up, never
-an order: the `job_queue` row is the truth, so a lost or doubled entry costs time and nothing else.
-Nothing but ids goes to Redis, as JSON; an entry that is anything else is refused and not executed.
+An entry is a wake-up, never an order. The `job_queue` row is the truth, so a lost or doubled entry
+costs time and nothing else. Entries contain ids only, as JSON; any other entry is refused and not
+executed.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ logger = logging.getLogger(__name__)
 
 RUN_STEP = "pipeline.workers.run_step.run_step"
 QUEUES: tuple[str, ...] = tuple(Step.values)
-"""One queue per pass, by the pass's name, in the order in which a record walks through them."""
+"""One queue per pass, with the pass's name, in the order in which a record goes through them."""
 PAGES_QUEUES: tuple[str, ...] = (Step.PAGES.value,)
 PROVIDER_QUEUES: tuple[str, ...] = tuple(q for q in reversed(QUEUES) if q not in PAGES_QUEUES)
-"""Later passes first: what has begun is finished before new work starts (`spec.md` point 36)."""
+"""Later passes first, so that started records finish before new ones start (requirement 36)."""
 
 FAILURE_TTL_S = 600
-"""How long RQ keeps an entry that failed; the evidence is in the row, not in Redis."""
+"""Seconds for which RQ keeps a failed entry; the evidence is in the row, not in Redis."""
 NO_TIMEOUT = -1
-"""RQ's own timeout raises in the middle of anything; a step's deadline is the step's business."""
+"""RQ's own timeout raises at any point of the code; the step enforces its own deadline instead."""
 ENQUEUE_TIMEOUT_S = 1.0
-"""With one repetition, a Redis that hangs costs a request little more than two seconds."""
+"""With one repetition, a Redis that hangs delays a request by little more than two seconds."""
 _IGNORED_FIELDS = (b"success_callback", b"failure_callback", b"stopped_callback", b"webhooks")
 
 
@@ -58,15 +58,15 @@ class StepEntry(Job):
         super().__init__(entry, connection, serializer=json_only(serializer))
 
     def restore(self, raw_data: Any) -> Any:
-        """Read the entry; what we never write (callbacks, webhooks, other lives) is not read."""
+        """Read the entry; ignore all fields that we never write (callbacks, webhooks, retries)."""
         kept = {key: raw for key, raw in raw_data.items() if not key.startswith(_IGNORED_FIELDS)}
         super().restore(kept)
         self.timeout, self.result_ttl, self.failure_ttl = NO_TIMEOUT, 0, FAILURE_TTL_S
 
     def is_ours(self) -> bool:
-        """Tell whether the entry may run.
+        """Return whether the entry may run.
 
-        Being JSON is not enough: a writer of Redis could name any importable function.
+        JSON alone is not enough: a writer of Redis could name any importable function.
         """
         try:
             call = [self.func_name, self.instance, self.args, self.kwargs]
@@ -75,14 +75,14 @@ class StepEntry(Job):
         return call in [[self.entry_point, None, [step], {}] for step in QUEUES]
 
     def perform(self) -> Any:
-        """Run the step; raises InvalidJobOperation for an entry that is not ours."""
+        """Run the step; raises InvalidJobOperation for a foreign entry."""
         if not self.is_ours():
             raise InvalidJobOperation("not an entry of ours")
         return super().perform()
 
 
 class StepQueue(Queue):
-    """A queue of `StepEntry`, JSON whatever is asked for."""
+    """A queue of `StepEntry` that always uses JSON."""
 
     job_class = StepEntry
 
@@ -91,9 +91,9 @@ class StepQueue(Queue):
 
 
 def json_only(serializer: Any) -> type[JSONSerializer]:
-    """Give the JSON serializer; raise ImproperlyConfigured where another one is asked for.
+    """Return the JSON serializer; raise ImproperlyConfigured if another serializer is given.
 
-    Unpickling an entry runs code that whoever writes to Redis has chosen.
+    Unpickling an entry would run code that a writer of Redis has chosen.
     """
     if serializer is not None and resolve_serializer(serializer) is not JSONSerializer:
         raise ImproperlyConfigured("queue entries are JSON; no other serializer is accepted")
@@ -101,17 +101,17 @@ def json_only(serializer: Any) -> type[JSONSerializer]:
 
 
 def entry_id(job_id: UUID | str, step: str, dispatch_no: int) -> str:
-    """Give the id of a wake-up; `dispatch_no` makes it unique, so that none is ever reused."""
+    """Return the id of a wake-up; `dispatch_no` makes the id unique, so no id is used twice."""
     return f"{job_id}-{step}-{dispatch_no}"
 
 
 def enqueue_step(
     job_id: UUID | str, step: str, dispatch_no: int, *, using: str | None = None
 ) -> None:
-    """Wake a worker for the step once the transaction has committed; never raises for Redis.
+    """Wake a worker for the step after the transaction commits; never raises for Redis.
 
-    Not `unique`: RQ would refuse an id for as long as a lost entry's hash exists. A second entry
-    of the same id finds nothing to claim.
+    Not `unique`: RQ refuses an id as long as a lost entry's hash exists. A second entry with the
+    same id is harmless, because it finds nothing to claim.
     """
     queue = Step(step).value
     entry = entry_id(job_id, queue, dispatch_no)
@@ -123,9 +123,9 @@ def enqueue_step(
 
 
 def enqueue_steps(due: Iterable[Due], *, using: str | None = None) -> None:
-    """Wake a worker for each row that has become due, once the transaction has committed.
+    """Wake a worker for each job in `due` after the transaction commits.
 
-    One round trip for each queue, so that a Redis that hangs costs no more for many rows.
+    One round trip per queue, so that a Redis that hangs delays many jobs no longer than one.
     """
     entries: dict[str, list[str]] = {}
     for each in due:
@@ -141,7 +141,7 @@ def enqueue_steps(due: Iterable[Due], *, using: str | None = None) -> None:
 
 
 def push(queue: str, *entries: str) -> None:
-    """Put wake-ups into their queue now; a Redis that is away is logged, never raised."""
+    """Put wake-ups into their queue now; an unreachable Redis is logged, never raised."""
     try:
         StepQueue(queue, connection=producer()).enqueue_many(
             [
@@ -158,13 +158,13 @@ def push(queue: str, *entries: str) -> None:
             ]
         )
     except (RedisError, OSError) as error:
-        # The rows are due all the same, and the reconciler finds them.
+        # The rows stay claimable, and the reconciler sends the missing wake-ups.
         more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
         logger.error("wake-up %s%s was not sent: %s", entries[0], more, type(error).__name__)
 
 
 def queue_depths(queues: Iterable[str] = QUEUES) -> dict[str, int]:
-    """Count the entries that wait in each queue; raises RedisError where Redis is away."""
+    """Count the waiting entries of each queue; raises RedisError if Redis does not answer."""
     names = list(queues)
     with producer().pipeline(transaction=False) as pipe:
         for name in names:
@@ -173,9 +173,9 @@ def queue_depths(queues: Iterable[str] = QUEUES) -> dict[str, int]:
 
 
 def queues_served() -> frozenset[str]:
-    """Return the queues that a live worker listens to; raises RedisError where Redis is away.
+    """Return the queues that a live worker listens to; raises RedisError if Redis does not answer.
 
-    A worker that was killed stays registered; its own key runs out, so that is what counts.
+    A killed worker stays in the registry, but its own key expires; so only the keys count.
     """
     with producer().pipeline(transaction=False) as pipe:
         for name in QUEUES:
@@ -189,7 +189,7 @@ def queues_served() -> frozenset[str]:
 
 
 def is_first_to_say(what: str, every_s: int = 60) -> bool:
-    """Tell whether no process has said this within so many seconds; True while Redis is away."""
+    """Return whether no process has logged this in the last seconds; True without Redis."""
     try:
         return bool(producer().set(f"medproc:said:{what}", 1, nx=True, ex=every_s))
     except (RedisError, OSError):
@@ -198,7 +198,7 @@ def is_first_to_say(what: str, every_s: int = 60) -> bool:
 
 @cache
 def producer() -> Redis:
-    """Give this process's client for short commands: bounded in time, and repeated once."""
+    """Return this process's client for short commands: limited in time, and repeated once."""
     client: Redis = get_connection(QUEUES[0])
     client.connection_pool.connection_kwargs.update(
         socket_timeout=ENQUEUE_TIMEOUT_S, socket_connect_timeout=ENQUEUE_TIMEOUT_S
@@ -208,7 +208,7 @@ def producer() -> Redis:
 
 
 def worker_connection() -> Redis:
-    """Give a new client for one worker, which blocks in it; RQ sets its socket timeout."""
+    """Return a new client for one worker, which blocks in it; RQ sets its socket timeout."""
     client: Redis = get_connection(QUEUES[0])
     client.set_retry(Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.2), 1))
     return client

@@ -1,8 +1,8 @@
-"""The reconciler: makes rows and wake-ups agree again, a bounded piece at each tick.
+"""The reconciler: makes rows and wake-ups agree again, with a limited amount of work per tick.
 
-Imports transitions, rollup, queues and registries. The row is the truth: expired leases are put
-back first, which needs PostgreSQL alone; then waiting rows without a wake-up are woken, and
-wake-ups without a row removed. It keeps nothing between two ticks and holds no lock.
+The row is the truth. Expired leases are handled first, which needs only PostgreSQL. Then waiting
+rows without a wake-up get one, and wake-ups without a row are removed. The reconciler has no state
+between two ticks and holds no lock.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ from pipeline.transitions.rollup import Leaving, settle
 logger = logging.getLogger(__name__)
 
 TAKE_ROUNDS = 10
-"""Transactions of one tick: 1,000 expired leases; the next tick takes the rest."""
+"""Transactions per tick: 1,000 expired leases; the next tick takes the rest."""
 WAKE_GRACE_S = 5.0
-"""A row that has been due for less has its wake-up on the way."""
+"""The wake-up of a row that is claimable for a shorter time is still on its way."""
 WAKE_LIMIT = 1_000
-"""Wake-ups of one tick."""
+"""Wake-ups per tick."""
 ROWS_LIMIT = 20_000
-"""Waiting rows that one look reads, oldest first."""
+"""Waiting rows that one tick reads, oldest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tick:
-    """What one tick of the reconciler did."""
+    """The result of one tick of the reconciler."""
 
     recovered: int = 0
-    """Jobs taken from a worker that was gone, and back in line, or cancelled as was asked."""
+    """Jobs that were taken from a lost worker and requeued, or cancelled as requested."""
     dead_lettered: int = 0
-    """Jobs that are dead after their last crash."""
+    """Jobs that became dead through their last crash."""
     released: int = 0
     """Parked jobs whose time had come."""
     woken: int = 0
     """Waiting jobs that had no wake-up."""
     removed: int = 0
-    """Entries of queues that stood for no waiting job."""
+    """Queue entries that belonged to no waiting job."""
     cleaned: int = 0
-    """Entries of RQ's registries that nobody stood behind."""
+    """Entries of RQ's registries whose worker is gone."""
     redis_away: bool = False
-    """Whether wake-ups could not be looked at; the next tick makes up for it."""
+    """Whether Redis did not answer; the next tick checks the wake-ups then."""
 
     @property
     def changed(self) -> bool:
-        """Whether there was anything to do."""
+        """Whether the tick changed anything."""
         done = (
             self.recovered,
             self.dead_lettered,
@@ -72,7 +72,7 @@ class Tick:
 
     @property
     def said(self) -> str:
-        """The tick in a line."""
+        """The tick in one line."""
         away = ", Redis is away" if self.redis_away else ""
         return (
             f"{self.recovered} recovered, {self.dead_lettered} dead, {self.released} released,"
@@ -86,14 +86,16 @@ class _Row:
     step: str
     dispatch_no: int
     is_old: bool
-    """Due, and as it is, for longer than its wake-up can be on the way: another reconciler may
-    just have woken it."""
+    """Claimable and unchanged for longer than a wake-up needs. A younger row may just have been
+    woken by another reconciler."""
 
     @property
     def entry(self) -> str:
         return entry_id(self.job_id, self.step, self.dispatch_no)
 
 
+# The oldest waiting rows, up to the limit. updated_at counts too: a row that was changed a moment
+# ago has its wake-up on the way.
 _WAITING = """
 SELECT id, current_step, dispatch_no,
   greatest(available_at, updated_at) <= clock_timestamp() - make_interval(secs => %(grace)s)
@@ -103,7 +105,7 @@ ORDER BY created_at, id LIMIT %(limit)s
 
 
 def recover_expired(job_id: UUID | None = None) -> list[Recovered]:
-    """Put one job, or every one, back in line whose lease has run out, and wake a worker for it."""
+    """Recover one job, or all jobs, with an expired lease, and wake a worker for each of them."""
     found: list[Recovered] = []
     due: list[Due] = []
     for _ in range(TAKE_ROUNDS):
@@ -116,7 +118,7 @@ def recover_expired(job_id: UUID | None = None) -> list[Recovered]:
         found += taken
         if len(taken) < TAKE_LIMIT:
             break
-    # Once, and after all rows are free: a Redis that hangs costs seconds for each queue.
+    # Once, and after all row locks are released: a Redis that hangs costs seconds per queue.
     enqueue_steps(due)
     return found
 
@@ -127,10 +129,10 @@ def _leaving(each: Recovered) -> Leaving:
 
 
 def match_wakeups() -> Tick:
-    """Wake what waits without a wake-up, remove wake-ups that stand for nothing; oldest first.
+    """Wake waiting jobs without a wake-up, and remove wake-ups without a job; oldest first.
 
-    A wake-up is for a pass and not for a row, so what counts is that no pass has fewer of them than
-    rows: a row that merely waits is never given a second one.
+    A wake-up is for a pass, not for a row. So only the numbers per pass have to match: a job that
+    merely waits never gets a second wake-up.
     """
     try:
         seen = rq_registries.look()
@@ -162,7 +164,7 @@ def _waiting() -> list[_Row]:
 
 
 def _lacking(rows: Sequence[_Row], waiting: Waiting) -> list[_Row]:
-    """Give the rows to wake: as many as wake-ups are missing, the oldest of those without one."""
+    """Return the rows to wake: as many as wake-ups are missing, the oldest rows without one."""
     entries = set(waiting.entries)
     young = sum(row.entry in entries for row in rows if not row.is_old)
     old = [row for row in rows if row.is_old]
@@ -183,10 +185,10 @@ def _wake(rows: Sequence[_Row]) -> int:
 
 
 def _remove_surplus(surplus: dict[str, int], seen: dict[str, Waiting], rows: Sequence[_Row]) -> int:
-    """Remove wake-ups that are more than the rows of their pass; each finds nothing to claim.
+    """Remove the wake-ups beyond the number of rows of their pass; they would find no job.
 
-    Only what was in line before and after the rows were read: what a worker has popped meanwhile
-    would count for a row that it has not yet claimed.
+    Only entries that were queued both before and after the rows were read are counted. An entry
+    that a worker popped in between belongs to a row that the worker has not claimed yet.
     """
     if not surplus:
         return 0

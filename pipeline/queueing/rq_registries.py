@@ -1,8 +1,8 @@
-"""What Redis holds of the queues, looked at and put in order: entries, executions, failed ones.
+"""The contents of the RQ queues in Redis, read and repaired: entries, executions, failed entries.
 
-Imports queues. Each look and each repair is a few round trips whatever it finds, and bounded; all
-of them raise RedisError where Redis is away. RQ's own clean-up runs between jobs alone, at most
-each ten minutes, so none of this relies on it.
+Each read and each repair has a limit and takes a few round trips, whatever it finds. All of them
+raise RedisError if Redis does not answer. RQ's own clean-up runs only between jobs and at most
+every ten minutes, so this module does not rely on it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from rq.registry import FailedJobRegistry, StartedJobRegistry
 from pipeline.queueing.queues import FAILURE_TTL_S, QUEUES, StepQueue, producer
 
 LOOK_LIMIT = 20_000
-"""Entries of a queue that one look reads, from its front."""
+"""Entries of a queue that one read covers, from its front."""
 CLEAN_LIMIT = 1_000
-"""Entries of a registry that one pass looks at."""
+"""Entries of a registry that one clean-up covers."""
 SILENT_S = 45.0
-"""An execution whose worker has not said so long that it lives has none: a worker says it every
-10 s. Not scaled, since RQ's own times are not."""
+"""Seconds after which an execution without a sign of life from its worker is orphaned; a worker
+sends a sign every 10 s. Not scaled by TIME_SCALE, because RQ's own times are not."""
 
 _OURS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(\w+)-\d+")
 
@@ -35,21 +35,21 @@ class Waiting:
     """The entries of one queue."""
 
     count: int
-    """All that are in line, also beyond the look."""
+    """All entries of the queue, also those beyond the limit."""
     entries: tuple[str, ...]
-    """Wake-ups by their id, in line order."""
+    """Ids of the wake-ups, in the order of the queue."""
     broken: tuple[str, ...]
-    """Ids in line whose entry is gone from Redis: they wake nobody."""
+    """Ids in the queue whose entry is gone from Redis; they wake no worker."""
 
 
 def look(queues: Iterable[str] = QUEUES) -> dict[str, Waiting]:
-    """Read what waits in each queue, in one round trip."""
+    """Read the entries of each queue, in one round trip."""
     names = list(queues)
     with producer().pipeline(transaction=False) as pipe:
         for name in names:
             key = _queue_key(name)
             pipe.llen(key)
-            # In the order of the list, each with a field of its hash: nothing where that is gone.
+            # In the order of the list; each id comes with a field of its hash, or None without one.
             pipe.sort(key, start=0, num=LOOK_LIMIT, by="nosort", get=["#", _job_key("*->origin")])
         answers = pipe.execute()
     found: dict[str, Waiting] = {}
@@ -65,23 +65,23 @@ def look(queues: Iterable[str] = QUEUES) -> dict[str, Waiting]:
 
 
 def remove(entries: Mapping[str, Sequence[str]]) -> int:
-    """Take these ids out of their queues; return how many were in line."""
+    """Remove these ids from their queues; return how many were removed."""
     with producer().pipeline(transaction=False) as pipe:
         for name, ids in entries.items():
             for entry in ids:
                 pipe.lrem(_queue_key(name), 1, entry)
         for ids in entries.values():
             for entry in ids:
-                # Whoever has popped it at this moment still reads it.
+                # A worker that popped the entry at this moment can still read the entry.
                 pipe.expire(_job_key(entry), FAILURE_TTL_S)
         answers = pipe.execute()
     return sum(int(count) for count in answers[: sum(map(len, entries.values()))])
 
 
 def clean(queues: Iterable[str] = QUEUES) -> int:
-    """Remove executions whose worker is gone, and failed entries that are gone; count them.
+    """Remove executions of lost workers and failed entries without a hash; count them.
 
-    An entry without its hash is no error: the next one follows.
+    An entry without its hash is no error; it is removed and the next one follows.
     """
     names = list(queues)
     now = time.time()
@@ -120,7 +120,7 @@ def clean(queues: Iterable[str] = QUEUES) -> int:
 def _orphans(
     started: Mapping[str, Sequence[tuple[str, float]]], now: float
 ) -> list[tuple[str, str, str]]:
-    """Give queue, member and worker of each execution that nobody stands behind."""
+    """Return queue, member and worker of each execution whose worker is gone."""
     members = [(name, member, score) for name, found in started.items() for member, score in found]
     if not members:
         return []
