@@ -125,11 +125,11 @@ def clock_problems(ticks: Sequence[Tick]) -> list[str]:
     """Describe the periodic tasks that are missing or fail."""
     missing = [tick for tick in ticks if tick.is_missing]
     failing = [
-        f"the clock's {tick.duty} {tick.outcome}"
+        f"the periodic task {tick.duty} {tick.outcome}"
         for tick in ticks
         if not tick.is_missing and (tick.outcome or "").startswith("failed")
     ] + [
-        f"the clock's {tick.duty} begins and does not end; see the clock's log"
+        f"the periodic task {tick.duty} starts and never ends; see the scheduler's log"
         for tick in ticks
         if tick.is_undone and tick.outcome == "running"
     ]
@@ -139,15 +139,17 @@ def clock_problems(ticks: Sequence[Tick]) -> list[str]:
         default=(0.0, None),
     )
     if newest is None:
-        return ["no clock runs: it has never ticked; start manage.py rqcron"]
-    # Nothing has begun for longer than the most frequent duty may wait: not one duty is late, all.
+        return ["no scheduler runs: no periodic task ever started; start manage.py rqcron"]
+    # No task has started for longer than the most frequent task may wait: all tasks are late.
     if age_s > min(tick.alarm_s for tick in ticks):
         if newest.outcome == "running" and not newest.is_missing:
-            return [f"the clock is at {newest.duty} for {age_s:.0f} s, and the others wait"]
-        return [f"no clock runs: its last tick is {age_s:.0f} s old; start manage.py rqcron"]
+            return [f"the scheduler is at {newest.duty} for {age_s:.0f} s; the other tasks wait"]
+        return [
+            f"no scheduler runs: the last task started {age_s:.0f} s ago; start manage.py rqcron"
+        ]
     return failing + [
-        f"the clock has not begun {tick.duty} for {tick.age_s:.0f} s"
+        f"the scheduler has not started {tick.duty} for {tick.age_s:.0f} s"
         if tick.age_s is not None
-        else f"the clock has never begun {tick.duty}"
+        else f"the scheduler has never started {tick.duty}"
         for tick in missing
     ]

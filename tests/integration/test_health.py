@@ -44,7 +44,7 @@ def test_a_clock_that_has_stopped_is_named_whatever_its_last_tick_said(
 
     (problem, *_) = examine().problems
 
-    assert problem.startswith("no clock runs: its last tick is 36")
+    assert problem.startswith("no scheduler runs: the last task started 36")
 
 
 def test_a_clock_that_stands_still_is_one_problem_before_the_slowest_duty_is_late(
@@ -60,10 +60,10 @@ def test_a_clock_that_stands_still_is_one_problem_before_the_slowest_duty_is_lat
     held_up = examine().problems
 
     assert [each for each in stopped if "clock" in each] == [
-        "no clock runs: its last tick is 20 s old; start manage.py rqcron"
+        "no scheduler runs: the last task started 20 s ago; start manage.py rqcron"
     ]
     assert [each for each in held_up if "clock" in each] == [
-        "the clock is at reset_stale_batches for 18 s, and the others wait"
+        "the scheduler is at reset_stale_batches for 18 s; the other tasks wait"
     ]
 
 
@@ -76,8 +76,8 @@ def test_one_duty_that_is_not_done_or_fails_is_named(redis_db: redis.Redis) -> N
 
     problems = examine().problems
 
-    assert "the clock's detect_incidents failed: DataError" in problems
-    assert any(p.startswith("the clock has not begun reconcile for 36") for p in problems)
+    assert "the periodic task detect_incidents failed: DataError" in problems
+    assert any(p.startswith("the scheduler has not started reconcile for 36") for p in problems)
 
 
 def test_a_duty_that_hangs_and_is_killed_at_each_tick_is_named(redis_db: redis.Redis) -> None:
@@ -88,7 +88,7 @@ def test_a_duty_that_hangs_and_is_killed_at_each_tick_is_named(redis_db: redis.R
 
     problems = examine().problems
 
-    assert "the clock's reconcile begins and does not end; see the clock's log" in problems
+    assert "the periodic task reconcile starts and never ends; see the scheduler's log" in problems
 
 
 def test_ages_of_what_waits_and_runs_need_no_clock(redis_db: redis.Redis) -> None:
@@ -135,7 +135,7 @@ def test_a_worker_says_once_a_minute_that_no_clock_ticks(
             run_step.run_step("pass1")
 
     assert [record.message for record in caplog.records] == [
-        "no clock runs: it has never ticked; start manage.py rqcron"
+        "no scheduler runs: no periodic task ever started; start manage.py rqcron"
     ]
 
 
@@ -150,4 +150,4 @@ def test_a_worker_says_all_that_is_wrong_with_the_clock(
 
     (record,) = caplog.records
     assert "detect_incidents failed: DataError; " in record.message
-    assert "the clock has never begun reconcile" in record.message
+    assert "the scheduler has never started reconcile" in record.message
