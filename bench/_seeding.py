@@ -166,7 +166,7 @@ FROM bench_records, generate_series(0, 19) n, LATERAL (SELECT (r * 20 + n) % 16 
 WHERE status <> 'pending'
 """,
     "calls": """
-INSERT INTO provider_calls (id, processing_session_id, step, batch_id, page_range_start,
+INSERT INTO provider_calls (id, processing_session_id, step, work_item_id, page_range_start,
   page_range_end, attempt, outcome, accepted, provider, model, prompt_version, schema_version,
   http_status, queue_wait_ms, duration_ms, input_tokens, output_tokens, cost_usd, lease_gen,
   started_at, created_at)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -20,7 +20,9 @@ from gemini_emulator.request_log import LogLine
 from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.execution.split_plan import SPLIT_CODES
 from pipeline.execution.splits import token_of
-from pipeline.models import Batch, Chunk, Job, ProviderCall, Session
+from pipeline.models import Job, ProviderCall, Session
+from pipeline.models.work_item import WorkItem
+from pipeline.models.work_tables import WORK_TABLES
 
 
 class Part(NamedTuple):
@@ -31,7 +33,7 @@ class Part(NamedTuple):
     pages: tuple[int, int]
 
 
-NO_ROW = UUID(int=0)
+NO_ITEM = UUID(int=0)
 AT_ONCE = 5_000
 """Ids per SQL statement, so that a long log stays within the limit of parameters."""
 
@@ -50,8 +52,9 @@ def prove_log(lines: Sequence[LogLine]) -> Proof:
     )
     calls = list(_calls(sessions))
     items = [
-        *_items(Batch.objects.filter(processing_session__in=sessions), ended),
-        *_items(Chunk.objects.filter(processing_session__in=sessions), ended),
+        item
+        for table in WORK_TABLES.values()
+        for item in _items(table.rows.filter(processing_session__in=sessions), ended)
     ]
     return prove(lines, [*_with_parts(items, calls)], [call for call, _ in calls])
 
@@ -90,13 +93,13 @@ def _sessions(tokens: Iterable[str]) -> list[UUID]:
             ids.append(UUID(token))
     found: set[UUID] = set()
     for at in range(0, len(ids), AT_ONCE):
-        for rows in (Batch.objects, Chunk.objects):
-            some: QuerySet[Any] = rows.filter(id__in=ids[at : at + AT_ONCE])
+        for table in WORK_TABLES.values():
+            some = table.rows.filter(pk__in=ids[at : at + AT_ONCE])
             found.update(some.values_list("processing_session_id", flat=True))
     return sorted(found)
 
 
-def _items(rows: QuerySet[Any], ended: set[UUID]) -> Iterator[RecordedItem]:
+def _items(rows: QuerySet[WorkItem, WorkItem], ended: set[UUID]) -> Iterator[RecordedItem]:
     fields = ("id", "status", "page_range_start", "page_range_end", "processing_session_id")
     for pk, status, first, last, session in rows.values_list(*fields):
         yield RecordedItem(
@@ -110,9 +113,9 @@ def _items(rows: QuerySet[Any], ended: set[UUID]) -> Iterator[RecordedItem]:
 
 def _calls(sessions: Sequence[UUID]) -> Iterator[tuple[RecordedCall, Part]]:
     rows = ProviderCall.objects.filter(processing_session__in=sessions, provider="gemini")
-    for call in rows.exclude(batch=None, chunk=None).iterator():
+    for call in rows.exclude(work_item_id=None).iterator():
         began = call.started_at.timestamp()
-        item = call.batch_id or call.chunk_id or NO_ROW
+        item = call.work_item_id or NO_ITEM
         recorded = RecordedCall(
             token=token_of(item, call.part),
             run=f"{call.processing_session_id} {call.step}",

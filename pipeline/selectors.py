@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict, cast
 from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet, Sum
@@ -27,8 +27,6 @@ from pipeline.core.types import PageText, Span
 from pipeline.models import (
     OUTCOME_LATE,
     OUTCOME_OK,
-    Batch,
-    Chunk,
     Encounter,
     EncounterResult,
     Entity,
@@ -40,6 +38,8 @@ from pipeline.models import (
     RecordBatch,
 )
 from pipeline.models.fields import counted
+from pipeline.models.work_item import WorkItem
+from pipeline.models.work_tables import WORK_TABLES, WorkTable
 
 OCR_MODEL = "tesseract-5.5 tessdata_fast eng"
 """The engine inside the tesserocr wheel and its trained model."""
@@ -117,6 +117,13 @@ def call_totals(session_id: UUID, step: Step | None = None) -> CallTotals:
     return cast(CallTotals, totals | {kind: counted(totals[kind]) for kind in kinds})
 
 
+class WorkDone(NamedTuple):
+    """How many work items of a pass there are, and how many of them have ended."""
+
+    done: int = 0
+    total: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Progress:
     """The progress of a record, from its newest job; free of file names and document text."""
@@ -127,10 +134,8 @@ class Progress:
     step: Step
     pages_read: int
     page_count: int | None
-    chunks_done: int
-    chunks_total: int
-    batches_done: int
-    batches_total: int
+    work: Mapping[Step, WorkDone]
+    """The work items of each pass that has some."""
     encounters: int
     entities: int
     """Only entities of published encounters."""
@@ -154,7 +159,10 @@ class Progress:
 
 
 def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
-    """Return the progress of records by id, in five statements for any number of records."""
+    """Return the progress of records by id.
+
+    There are three statements, and one for each pass with work items.
+    """
     jobs = (
         Job.objects.filter(shell_file_id__in=shell_file_ids)
         .select_related("shell_file", "incident")
@@ -162,14 +170,7 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
         .distinct("shell_file_id")
         .defer("shell_file__original_filename", "incident__evidence")
     )
-    chunks = _ended(
-        Chunk.objects.filter(discovery_session__shell_file_id__in=shell_file_ids),
-        "discovery_session__shell_file_id",
-    )
-    batches = _ended(
-        Batch.objects.filter(pass1_encounter_result__shell_file_id__in=shell_file_ids),
-        "pass1_encounter_result__shell_file_id",
-    )
+    work = {step: _ended(table, shell_file_ids) for step, table in WORK_TABLES.items()}
     encounters = _per_record(
         Encounter.objects.filter(shell_file_id__in=shell_file_ids), Count("id")
     )
@@ -187,10 +188,11 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
             step=Step(job.current_step),
             pages_read=job.shell_file.pages_read,
             page_count=job.shell_file.page_count,
-            chunks_done=chunks.get(job.shell_file_id, (0, 0))[0],
-            chunks_total=chunks.get(job.shell_file_id, (0, 0))[1],
-            batches_done=batches.get(job.shell_file_id, (0, 0))[0],
-            batches_total=batches.get(job.shell_file_id, (0, 0))[1],
+            work={
+                step: ended[job.shell_file_id]
+                for step, ended in work.items()
+                if job.shell_file_id in ended
+            },
             encounters=encounters.get(job.shell_file_id, 0),
             entities=entities.get(job.shell_file_id, 0),
             error_code=job.error_code,
@@ -228,20 +230,28 @@ class SplitCall:
     """The accepted reply as received; None if it was pruned. PHI."""
 
 
-def split_calls(rows: Sequence[Batch] | Sequence[Chunk]) -> list[SplitCall]:
-    """Return the calls that show how these rows were split and which splits were answered."""
-    work = "batch" if isinstance(rows[0], Batch) else "chunk"
+def split_calls(items: Sequence[WorkItem]) -> list[SplitCall]:
+    """Return the calls that show how these items were split and which splits were answered."""
     split = [code.value for code, facts in ERRORS.items() if facts.budget is Budget.SPLIT]
     calls = ProviderCall.objects.filter(
-        Q(accepted=True) | Q(outcome__in=split), **{f"{work}__in": [row.id for row in rows]}
+        Q(accepted=True) | Q(outcome__in=split), work_item_id__in=[item.pk for item in items]
     ).select_related("payload")
-    return [_split_call(call, getattr(call, f"{work}_id")) for call in calls]
+    return [_split_call(call, call.work_item_id) for call in calls if call.work_item_id]
 
 
-def _split_call(call: ProviderCall, row_id: UUID) -> SplitCall:
+def work_item_of(call: ProviderCall) -> WorkItem | None:
+    """Return the work item that a call asks about; None for a call about a whole record."""
+    table = WORK_TABLES.get(Step(call.step))
+    if table is None or call.work_item_id is None:
+        return None
+    rows = table.rows.select_related(table.encounter) if table.encounter else table.rows
+    return rows.filter(pk=call.work_item_id).first()
+
+
+def _split_call(call: ProviderCall, item_id: UUID) -> SplitCall:
     payload = getattr(call, "payload", None) if call.accepted else None
     return SplitCall(
-        row_id=row_id,
+        row_id=item_id,
         part=call.part,
         accepted=call.accepted,
         page_range=payload and (payload.page_range_start, payload.page_range_end),
@@ -265,13 +275,14 @@ def _outage_since(job: Job) -> datetime | None:
     return since
 
 
-def _ended(rows: QuerySet[Any], record: str) -> dict[UUID, tuple[int, int]]:
+def _ended(table: WorkTable, shell_file_ids: Collection[UUID]) -> dict[UUID, WorkDone]:
     counted = (
-        rows.order_by()
-        .values_list(record)
+        table.rows.filter(**{f"{table.record}__in": shell_file_ids})
+        .order_by()
+        .values_list(table.record)
         .annotate(ended=Count("id", filter=Q(status__in=WORK_TERMINAL)), total=Count("id"))
     )
-    return {shell_file_id: (ended, total) for shell_file_id, ended, total in counted}
+    return {record: WorkDone(ended, total) for record, ended, total in counted}
 
 
 def _per_record(rows: QuerySet[Any], figure: Count | Sum) -> dict[UUID, int]:

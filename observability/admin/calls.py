@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from observability.admin.base import ReadOnlyAdmin
+from pipeline.core.states import Step
 from pipeline.models import ProviderCall, ProviderPayload
+from pipeline.models.work_tables import WORK_TABLES
 
 
 @admin.register(ProviderCall)
@@ -17,9 +26,28 @@ class ProviderCallAdmin(ReadOnlyAdmin):
         "queue_wait_ms", "duration_ms", "input_tokens", "output_tokens", "cost_usd", "created_at",
     )  # fmt: skip
     list_filter = ("step",)
-    id_fields = ("pk", "batch_id", "chunk_id", "processing_session_id")
-    search_help_text = "The exact id of a call, a batch, a chunk or a session"
+    id_fields = ("pk", "work_item_id", "processing_session_id")
+    search_help_text = "The exact id of a call, a work item (a batch or a chunk) or a session"
     ordering = ("-created_at", "-id")
+
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
+        """Return the columns of the table, with a link in the place of the work item's id."""
+        names = super().get_fields(request, obj)
+        return ["work_item" if name == "work_item_id" else name for name in names]
+
+    @admin.display(description="work item")
+    def work_item(self, call: ProviderCall) -> SafeString | str:
+        """Return a link to the row of the work item."""
+        table = WORK_TABLES.get(Step(call.step))
+        if call.work_item_id is None or table is None:
+            return "–"
+        name = f"admin:pipeline_{table.model._meta.model_name}_change"
+        return format_html(
+            '<a href="{}">{} {}</a>',
+            reverse(name, args=[call.work_item_id]),
+            table.noun,
+            call.work_item_id,
+        )
 
 
 @admin.register(ProviderPayload)

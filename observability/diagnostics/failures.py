@@ -20,6 +20,7 @@ from pipeline.core.labels import PASS_TITLES, counted
 from pipeline.core.states import Step
 from pipeline.incidents.assessment import Assessment, assess
 from pipeline.models import OUTCOME_LATE
+from pipeline.models.work_tables import WorkTable, composed, status_sql
 
 READ = 10_000
 BARS = 24
@@ -42,10 +43,10 @@ class Group:
     model: str
     records: int
     works: int
-    """Number of batches and chunks; 0 for jobs."""
+    """Number of work items; 0 for jobs."""
     calls: int
     absorbed: int
-    """Batches and chunks that have succeeded since."""
+    """Work items that have succeeded since."""
     failed: int
     """Batches and chunks that have failed for good; for jobs, all of them."""
     first: datetime
@@ -87,32 +88,27 @@ class Groups:
     """Whether only the newest `cap` failures were counted."""
 
 
-_CALLS = """
+@composed
+def _calls_sql(tables: Sequence[WorkTable]) -> str:
+    return f"""
 -- newest: the newest failed calls, up to the limit. width_bucket gives each its bar of the trend.
 WITH newest AS (
-  SELECT outcome, step, model, batch_id, chunk_id, processing_session_id, created_at,
+  SELECT outcome, step, model, work_item_id, processing_session_id, created_at,
     width_bucket(extract(epoch FROM created_at), %(low)s, %(high)s, %(bars)s) AS bar
   FROM provider_calls
   WHERE outcome <> 'OK' AND created_at >= %(since)s AND created_at < %(until)s
   ORDER BY created_at DESC LIMIT %(cap)s
 )
 SELECT w.outcome, w.step, w.model, NULL::integer, sum(w.calls)::integer, count(DISTINCT w.session),
-  count(w.work), count(*) FILTER (WHERE b.status = 'succeeded' OR k.status = 'succeeded'),
-  count(*) FILTER (WHERE b.status = 'failed' OR k.status = 'failed'), min(w.first), max(w.last)
+  count(w.item), count(*) FILTER (WHERE i.status = 'succeeded'),
+  count(*) FILTER (WHERE i.status = 'failed'), min(w.first), max(w.last)
 FROM (
-  -- w: one row per batch or chunk, so that its state is looked up once.
-  SELECT outcome, step, model, coalesce(batch_id, chunk_id) AS work, batch_id, chunk_id,
-    processing_session_id AS session, count(*) AS calls,
-    min(created_at) AS first, max(created_at) AS last
-  FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4, 5, 6, 7
+  -- w: one row per work item, so that its state is looked up once.
+  SELECT outcome, step, model, work_item_id AS item, processing_session_id AS session,
+    count(*) AS calls, min(created_at) AS first, max(created_at) AS last
+  FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4, 5
 ) w
--- OFFSET 0 makes the planner look each row up by its key; a plain join scans all chunks.
-LEFT JOIN LATERAL (
-  SELECT status FROM pass1_batch_results WHERE id = w.batch_id OFFSET 0
-) b ON true
-LEFT JOIN LATERAL (
-  SELECT status FROM pass05_chunk_results WHERE id = w.chunk_id OFFSET 0
-) k ON true
+LEFT JOIN LATERAL ({status_sql(tables, "w.item", "w.step")}) i ON true
 GROUP BY 1, 2, 3
 -- The trend: calls per bar.
 UNION ALL
@@ -121,7 +117,8 @@ FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4
 -- The number of rows that were read, to detect the limit.
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, count(*), 0, 0, 0, 0, NULL, NULL FROM newest
-"""
+"""  # noqa: S608 - names come from the models, values are parameters
+
 
 _JOBS = """
 -- newest: the newest failed jobs without a failed call, up to the limit. The grouping sets give the
@@ -165,7 +162,7 @@ def groups(period: Period, *, cap: int = READ) -> Groups:
         "of_calls": OF_CALLS,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_CALLS, parameters)
+        cursor.execute(_calls_sql(), parameters)
         of_calls = cursor.fetchall()
         cursor.execute(_JOBS, parameters)
         of_jobs = cursor.fetchall()

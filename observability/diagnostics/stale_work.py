@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -115,14 +116,14 @@ def evidence(older_s: float, known: Crew) -> Evidence:
     stale = []
     for job_id, job in sorted(jobs.items(), key=lambda pair: str(pair[0])):
         own = [row for row in rows if row.job_id == job_id]
-        kinds = {kind: sum(row.kind == kind for row in own) for kind in ("batch", "chunk")}
+        kinds = Counter(sorted(row.kind for row in own))
         stale.append(
             StaleJob(
                 job_id=job_id,
                 shell_file_id=job.shell_file_id,
                 step=Step(job.current_step),
                 status=JobStatus(job.status),
-                rows=", ".join(counted(number, kind) for kind, number in kinds.items() if number),
+                rows=", ".join(counted(number, kind) for kind, number in kinds.items()),
                 oldest_at=min(row.started_at for row in own),
                 heartbeat_at=job.heartbeat_at,
                 lease_expires_at=job.lease_expires_at,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -10,8 +11,6 @@ from django.db.models import CharField, F, Model, QuerySet, UUIDField, Value
 from django.db.models.functions import Cast
 
 from pipeline.models import (
-    Batch,
-    Chunk,
     DiscoverySession,
     Encounter,
     EncounterResult,
@@ -25,6 +24,7 @@ from pipeline.models import (
     ShellFile,
     ZoneResult,
 )
+from pipeline.models.work_tables import WorkTable, composed
 
 SHORTEST = 6
 """Least number of hexadecimal digits of a prefix."""
@@ -63,16 +63,14 @@ class _Place:
 
 _Row = tuple[str, UUID, UUID, UUID | None]
 
-_PLACES = (
+_PLACES: tuple[_Place, ...] = (
     _Place("record", ShellFile, "id", "id"),
     _Place("job", Job, "shell_file_id", "shell_file_id"),
     _Place("session", Session, "shell_file_id", "shell_file_id"),
     _Place("discovery", DiscoverySession, "shell_file_id", "shell_file_id"),
-    _Place("chunk", Chunk, "discovery_session__shell_file_id", "id"),
     _Place("sighting", PendingEncounter, "discovery_session__shell_file_id", "chunk_id"),
     _Place("encounter", Encounter, "shell_file_id", "id"),
     _Place("encounter result", EncounterResult, "shell_file_id", "healthcare_encounter_id"),
-    _Place("batch", Batch, "pass1_encounter_result__shell_file_id", "id"),
     _Place("entity", Entity, "shell_file_id", "healthcare_encounter_id"),
     _Place("zone", ZoneResult, "healthcare_encounter__shell_file_id", "id"),
     _Place("call", ProviderCall, "processing_session__shell_file_id", "id"),
@@ -80,8 +78,16 @@ _PLACES = (
     _Place("record batch", RecordBatch, None, "id"),
 )
 
-LOCATED = frozenset(place.model for place in _PLACES)
-"""The kinds of objects that an id can name; other tables have no page in the console."""
+
+def located_models() -> frozenset[type[Model]]:
+    """Return the tables whose ids can be looked up; other tables have no page in the console."""
+    return frozenset(place.model for place in _places())
+
+
+@composed
+def _places(tables: Sequence[WorkTable]) -> tuple[_Place, ...]:
+    work = {table.model: _Place(table.noun, table.model, table.record, "id") for table in tables}
+    return (*work.values(), *(place for place in _PLACES if place.model not in work))
 
 
 def locate(text: str) -> Located:
@@ -108,7 +114,7 @@ def _bounds(text: str) -> tuple[UUID, UUID]:
 
 
 def _candidates(first: UUID, last: UUID) -> list[Located]:
-    parts = [_rows(place, first, last) for place in _PLACES]
+    parts = [_rows(place, first, last) for place in _places()]
     rows = parts[0].union(*parts[1:], all=True)[: SHOWN + 1]
     return [
         Located(kind=kind, id=own, node_id=node, shell_file_id=record)

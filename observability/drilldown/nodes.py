@@ -14,17 +14,18 @@ from typing import Any
 
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.labels import Word
+from pipeline.models.work_tables import WORK_TABLES
 
 
 class Kind(StrEnum):
-    """The object of a node; the value is the noun that people read."""
+    """The object of a node; the value is the noun that people read.
+
+    A work item has the noun of its pass instead (`work_tables`).
+    """
 
     RECORD = "record"
     PASS = "pass"  # noqa: S105 - a pass of the pipeline
     ENCOUNTER = "encounter"
-    CHUNK = "chunk"
-    BATCH = "batch"
-    ZONE = "zone"
     CALL = "call"
 
 
@@ -78,7 +79,7 @@ class Spent:
 class Node:
     """One object in the processing of a record, with its parts."""
 
-    kind: Kind
+    kind: Kind | str
     id: str
     title: str
     """Such as `encounter 3 (pages 21–30)`."""
@@ -93,6 +94,11 @@ class Node:
     facts: dict[str, Any] = field(default_factory=dict)
     """Facts that only this kind has: HTTP status, attempt, model version, ..."""
     children: tuple[Node, ...] = ()
+
+    @property
+    def is_work_item(self) -> bool:
+        """Whether the node is a batch, a chunk or another work item."""
+        return any(self.kind == table.noun for table in WORK_TABLES.values())
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and all nodes below it, from the top."""

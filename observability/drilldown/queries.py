@@ -1,4 +1,4 @@
-"""The rows that the drill-down of one record reads: ten statements for any size of record.
+"""The rows that the drill-down of one record reads; the number of statements is constant.
 
 Columns with document text, model output, names or file names are not read.
 """
@@ -12,9 +12,8 @@ from uuid import UUID
 
 from django.db.models import Count
 
+from pipeline.core.states import Step
 from pipeline.models import (
-    Batch,
-    Chunk,
     DiscoverySession,
     Encounter,
     EncounterResult,
@@ -24,8 +23,9 @@ from pipeline.models import (
     Session,
     ShellFile,
     Summary,
-    ZoneResult,
 )
+from pipeline.models.work_item import WorkItem
+from pipeline.models.work_tables import WORK_TABLES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,21 +39,20 @@ class RecordRows:
     summary: Summary
     discovery: DiscoverySession | None
     pages_by_source: Mapping[str, int]
-    chunks: Sequence[Chunk]
     encounters: Sequence[Encounter]
     """In the order of the pages."""
     results: Mapping[UUID, EncounterResult]
     """By encounter."""
-    batches: Sequence[Batch]
-    zones: Sequence[ZoneResult]
+    items: Mapping[Step, Sequence[WorkItem]]
+    """The work items of each pass that has a table of them, in the order of the pages."""
     calls: Sequence[ProviderCall]
     """In the order of their start."""
 
     def calls_of(self) -> dict[UUID, list[ProviderCall]]:
-        """Return the calls of each batch and chunk, by its id."""
+        """Return the calls of each work item, by its id."""
         found: defaultdict[UUID, list[ProviderCall]] = defaultdict(list)
         for call in self.calls:
-            if owner := call.batch_id or call.chunk_id:
+            if owner := call.work_item_id:
                 found[owner].append(call)
         return dict(found)
 
@@ -76,11 +75,6 @@ def rows_of(shell_file_id: UUID) -> RecordRows:
         summary=shell_file.summary,
         discovery=discovery,
         pages_by_source=dict(pages.annotate(number=Count("id"))),
-        chunks=list(
-            Chunk.objects.filter(discovery_session__shell_file_id=shell_file_id)
-            .defer("output")
-            .order_by("chunk_index")
-        ),
         encounters=list(
             Encounter.objects.filter(shell_file_id=shell_file_id)
             .only(
@@ -97,16 +91,14 @@ def rows_of(shell_file_id: UUID) -> RecordRows:
             result.healthcare_encounter_id: result
             for result in EncounterResult.objects.filter(shell_file_id=shell_file_id)
         },
-        batches=list(
-            Batch.objects.filter(pass1_encounter_result__shell_file_id=shell_file_id)
-            .defer("output", "spans")
-            .order_by("page_range_start", "batch_index")
-        ),
-        zones=list(
-            ZoneResult.objects.filter(healthcare_encounter__shell_file_id=shell_file_id)
-            .defer("output")
-            .order_by("zone_index")
-        ),
+        items={
+            step: list(
+                table.rows.filter(**{table.record: shell_file_id})
+                .defer(*table.unread)
+                .order_by("page_range_start", table.index)
+            )
+            for step, table in WORK_TABLES.items()
+        },
         calls=list(
             ProviderCall.objects.filter(processing_session_id=shell_file.session.id).order_by(
                 "started_at", "attempt"

@@ -117,9 +117,9 @@ def _completed(root: Node) -> str:
 
 def _running(rows: RecordRows, root: Node) -> str:
     step = next((n for n in root.children if n.id == rows.job.current_step), None)
-    units = [n for n in step.walk() if n.kind in _UNITS] if step else []
+    units = [n for n in step.walk() if n.is_work_item] if step else []
     done = sum(n.status is Word.DONE for n in units)
-    noun = units[0].kind.value if units else ""
+    noun = str(units[0].kind) if units else ""
     progress = f": {done} of {counted(len(units), noun)} done" if units else ""
     began = rows.job.step_started_at
     since = duration((timezone.now() - began).total_seconds()) if began else "now"
@@ -148,7 +148,7 @@ def _trouble(rows: RecordRows, step: Node) -> str:
         numbers = [n.facts["encounter_index"] for n in lost]
         said.append(f"{_encounters(numbers)} {_are(len(lost))} lost")
     elif lost:
-        said.append(f"{counted(len(lost), lost[0].kind.value)} {_are(len(lost))} lost")
+        said.append(f"{counted(len(lost), str(lost[0].kind))} {_are(len(lost))} lost")
     return " and ".join(said)
 
 
@@ -162,9 +162,6 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-_UNITS = frozenset({Kind.CHUNK, Kind.BATCH, Kind.ZONE})
-
-
 def _failed(rows: RecordRows, root: Node) -> str:
     title = _title(rows)
     verb = "is dead" if rows.job.status == JobStatus.DEAD else "failed"
@@ -176,10 +173,10 @@ def _failed(rows: RecordRows, root: Node) -> str:
         message = (cause.message if cause else "").rstrip(".") or "no reason was kept"
         code = f" ({cause.root})" if cause else ""
         return f"{title} {verb}: {message}{code}.{_visible(rows, step)}{advice}"
-    units = [n for n in step.walk() if n.kind in _UNITS]
+    units = [n for n in step.walk() if n.is_work_item]
     _, first, encounter = broken[0]
     where = f"{_short(encounter)}, {first.title}" if encounter else first.title
-    noun = first.kind.value
+    noun = str(first.kind)
     many = (
         f"{len(broken)} of {counted(len(units), noun)} failed; the first is "
         if len(broken) > 1
@@ -201,7 +198,7 @@ def _broken(step: Node) -> list[Broken]:
     for child in step.children:
         encounter = child if child.kind is Kind.ENCOUNTER else None
         for unit in child.children if encounter else (child,):
-            if unit.kind in _UNITS and unit.status is Word.FAILED:
+            if unit.is_work_item and unit.status is Word.FAILED:
                 found.append((unit.facts["page_range_start"], unit, encounter))
     return sorted(found, key=lambda each: each[0])
 
@@ -217,7 +214,7 @@ def first_broken(rows: RecordRows, root: Node) -> str | None:
     if broken := _broken(step):
         return broken[0][1].id
     # In a dead job no unit has failed; the units that were running when its workers died say more.
-    begun = [n for n in step.walk() if n.kind in _UNITS and n.status is not Word.DONE]
+    begun = [n for n in step.walk() if n.is_work_item and n.status is not Word.DONE]
     return next((n for n in begun if n.facts.get("is_begun")), (begun or [step])[0]).id
 
 

@@ -114,7 +114,7 @@ def _reason(node: Node) -> str:
     return ""
 
 
-def _fold_key(node: Node, kept: set[str]) -> tuple[Kind, Word, str] | None:
+def _fold_key(node: Node, kept: set[str]) -> tuple[Kind | str, Word, str] | None:
     # Started passes are few, and each one is worth its own row.
     begun = node.kind is Kind.PASS and node.status not in {Word.SKIPPED, Word.WAITING}
     if begun or node.id in kept or (node.status in _QUIET and _speaks(node)):
@@ -139,7 +139,7 @@ def _folded(nodes: Sequence[Node], *, more: bool) -> Text:
         return Text(f"{SHAPES[first.status]} {what}: {word}", style="dim")
     entities = sum(node.counts.get("entity", 0) for node in nodes)
     absorbed = sum(n.absorbed for node in nodes for n in node.walk())
-    noun = counted(len(nodes), first.kind.value)
+    noun = counted(len(nodes), str(first.kind))
     said = [f"{len(nodes)} more {noun.split(' ', 1)[1]}" if more else noun]
     said[0] += f" {first.status}{_code(first)}"
     said += [counted(entities, "entity")] if entities else []

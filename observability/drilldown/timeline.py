@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from uuid import UUID
 
 from observability.drilldown.queries import RecordRows
 from observability.drilldown.text import WORTH_SAYING_MS
@@ -18,6 +19,7 @@ from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import PASS_TITLES, counted, duration
 from pipeline.core.states import Step
 from pipeline.models import OUTCOME_OK, Incident, ProviderCall
+from pipeline.models.work_tables import WORK_TABLES
 
 WIDTH = 1000
 ROW = 7
@@ -192,17 +194,22 @@ class _names:  # noqa: N801 - used like a function
     """The names of a call's lane and unit."""
 
     def __init__(self, rows: RecordRows) -> None:
-        self._encounter_of = {b.id: str(b.healthcare_encounter_id) for b in rows.batches}
-        self._units = {b.id: f"batch {b.batch_index + 1}" for b in rows.batches}
-        self._units |= {c.id: f"chunk {c.chunk_index + 1}" for c in rows.chunks}
+        self._encounter_of: dict[UUID, str] = {}
+        self._units: dict[UUID, str] = {}
+        for step, items in rows.items.items():
+            table = WORK_TABLES[step]
+            for item in items:
+                self._units[item.pk] = f"{table.noun} {table.number_of(item) + 1}"
+                if item.encounter_id is not None:
+                    self._encounter_of[item.pk] = str(item.encounter_id)
         self._places = {
             str(e.id): (place, f"encounter {e.encounter_index}")
             for place, e in enumerate(rows.encounters)
         }
 
     def lane(self, call: ProviderCall) -> str:
-        encounter = self._encounter_of.get(call.batch_id) if call.batch_id else None
-        return encounter or str(call.step)
+        item = call.work_item_id
+        return (item and self._encounter_of.get(item)) or str(call.step)
 
     def order(self, key: str) -> tuple[int, int]:
         if key in self._places:
@@ -213,7 +220,7 @@ class _names:  # noqa: N801 - used like a function
         return self._places[key][1] if key in self._places else PASS_TITLES[Step(key)]
 
     def unit(self, call: ProviderCall) -> str:
-        found = self._units.get(call.batch_id or call.chunk_id)
+        found = self._units.get(call.work_item_id) if call.work_item_id else None
         part = f" part {call.part}" if call.part else ""
         return f"{found or PASS_TITLES[Step(call.step)]}{part}"
 

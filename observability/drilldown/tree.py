@@ -1,7 +1,7 @@
 """The tree of a record: file → passes of the session → encounters → batches → calls.
 
-This module is pure. Each pass with details is one entry of `_BUILDERS`. A pass without an entry is
-shown with its status, so that a later pass appears by itself.
+This module is pure. A pass of the registry (`work_tables`) shows its work items. A pass without an
+entry shows its status alone, so that a later pass appears by itself.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from pipeline.core.labels import PASS_TITLES, WORDS, Word, pages
 from pipeline.core.states import JOB_TERMINAL, JobStatus, Step
 from pipeline.models import (
     OUTCOME_OK,
-    Batch,
-    Chunk,
     Encounter,
     EncounterResult,
     Job,
     ProviderCall,
-    ZoneResult,
 )
+from pipeline.models.work_item import WorkItem
+from pipeline.models.work_tables import WORK_TABLES, WorkTable
 from pipeline.stages.registry import PASSES
 
-Work = Batch | Chunk | ZoneResult
+Contents = tuple[dict[str, int], tuple[Node, ...]]
+"""What a pass consists of: its counts, and its children."""
 
 
 def tree(rows: RecordRows) -> Node:
@@ -87,16 +87,15 @@ def _left_behind(node: Node) -> Node:
 
 def _pass(rows: RecordRows, step: Step) -> Node:
     word = _pass_word(rows, step)
-    builder = _BUILDERS.get(step)
-    counts, children = builder(rows) if builder else ({}, ())
+    counts, children = _consists_of(rows, step)
     failed_here = rows.job.current_step == step and rows.job.status in {
         JobStatus.FAILED,
         JobStatus.DEAD,
     }
     ended = rows.job.completed_at is not None
     calls = [call for call in rows.calls if call.step == step]
-    # A pass that makes one call for the whole record has calls without a batch or chunk.
-    own = tuple(_call(call) for call in calls if not (call.batch_id or call.chunk_id))
+    # A pass that makes one call for the whole record has calls without a work item.
+    own = tuple(_call(call) for call in calls if call.work_item_id is None)
     return Node(
         kind=Kind.PASS,
         id=step.value,
@@ -152,7 +151,14 @@ def _ms_between(began: datetime | None, at: str | None) -> int | None:
     return int((datetime.fromisoformat(at) - began).total_seconds() * 1000)
 
 
-def _pages(rows: RecordRows) -> tuple[dict[str, int], tuple[Node, ...]]:
+def _consists_of(rows: RecordRows, step: Step) -> Contents:
+    if builder := _BUILDERS.get(step):
+        return builder(rows)
+    table = WORK_TABLES.get(step)
+    return _work_items(rows, table) if table else ({}, ())
+
+
+def _pages(rows: RecordRows) -> Contents:
     sources = rows.pages_by_source
     return {
         "page": sum(sources.values()),
@@ -162,33 +168,32 @@ def _pages(rows: RecordRows) -> tuple[dict[str, int], tuple[Node, ...]]:
     }, ()
 
 
-def _discovery(rows: RecordRows) -> tuple[dict[str, int], tuple[Node, ...]]:
+def _work_items(rows: RecordRows, table: WorkTable) -> Contents:
+    """Return the work items of a pass side by side."""
     calls = rows.calls_of()
-    children = tuple(
-        _work(
-            Kind.CHUNK,
-            chunk,
-            calls.get(chunk.id, ()),
-            title=_numbered("chunk", chunk.chunk_index, len(rows.chunks), chunk),
-            counts={"encounter": chunk.encounters_detected or 0},
-            facts={"chunk_index": chunk.chunk_index},
-        )
-        for chunk in rows.chunks
-    )
+    items = rows.items[table.step]
+    children = tuple(_work(table, item, calls.get(item.pk, ()), len(items)) for item in items)
+    failed = sum(child.status is Word.FAILED for child in children)
+    return {table.noun: len(children), "failed": failed}, children
+
+
+def _discovery(rows: RecordRows) -> Contents:
+    counts, children = _work_items(rows, WORK_TABLES[Step.PASS05])
     found = rows.discovery
     return {
-        "chunk": len(children),
-        "failed": sum(child.status is Word.FAILED for child in children),
+        **counts,
         "encounter": found.encounters_found if found else 0,
         "held": found.encounters_held if found else 0,
     }, children
 
 
-def _detection(rows: RecordRows) -> tuple[dict[str, int], tuple[Node, ...]]:
+def _detection(rows: RecordRows) -> Contents:
+    """Return the encounters with their batches; an encounter succeeds or fails as a whole."""
     calls = rows.calls_of()
-    by_encounter: defaultdict[UUID, list[Batch]] = defaultdict(list)
-    for batch in rows.batches:
-        by_encounter[batch.healthcare_encounter_id].append(batch)
+    batches = rows.items[Step.PASS1]
+    by_encounter: defaultdict[UUID | None, list[WorkItem]] = defaultdict(list)
+    for batch in batches:
+        by_encounter[batch.encounter_id].append(batch)
     encounters = tuple(
         _detected(rows, encounter, by_encounter[encounter.id], calls)
         for encounter in rows.encounters
@@ -197,7 +202,7 @@ def _detection(rows: RecordRows) -> tuple[dict[str, int], tuple[Node, ...]]:
     return {
         "encounter": len(encounters),
         "failed": sum(node.status is Word.FAILED for node in encounters),
-        "batch": len(rows.batches),
+        "batch": len(batches),
         "entity": sum(r.total_entities_detected for r in results),
     }, encounters
 
@@ -205,11 +210,12 @@ def _detection(rows: RecordRows) -> tuple[dict[str, int], tuple[Node, ...]]:
 def _detected(
     rows: RecordRows,
     encounter: Encounter,
-    batches: Sequence[Batch],
+    batches: Sequence[WorkItem],
     calls: Mapping[UUID, Sequence[ProviderCall]],
 ) -> Node:
+    table = WORK_TABLES[Step.PASS1]
     result = rows.results.get(encounter.id)
-    own_calls = [call for batch in batches for call in calls.get(batch.id, ())]
+    own_calls = [call for batch in batches for call in calls.get(batch.pk, ())]
     return Node(
         kind=Kind.ENCOUNTER,
         id=str(encounter.id),
@@ -231,91 +237,56 @@ def _detected(
             "published": encounter.entities_published_at is not None,
         },
         children=tuple(
-            _work(
-                Kind.BATCH,
-                batch,
-                calls.get(batch.id, ()),
-                title=_numbered("batch", batch.batch_index, len(batches), batch),
-                counts={"entity": batch.entities_detected or 0},
-                facts={
-                    "batch_index": batch.batch_index,
-                    "estimated_input_tokens": batch.estimated_input_tokens,
-                },
-            )
-            for batch in batches
+            _work(table, batch, calls.get(batch.pk, ()), len(batches)) for batch in batches
         ),
     )
 
 
-def _encounter_cause(result: EncounterResult, batches: Sequence[Batch]) -> Cause | None:
+def _encounter_cause(result: EncounterResult, batches: Sequence[WorkItem]) -> Cause | None:
     if result.error_code is None:
         return None
-    first = next((b for b in batches if b.batch_index == result.failure_batch_index), None)
+    number_of = WORK_TABLES[Step.PASS1].number_of
+    first = next((b for b in batches if number_of(b) == result.failure_batch_index), None)
     underlying = (first.error_context or {}).get("final_underlying_error") if first else None
     return Cause(code=result.error_code, underlying=underlying, message=result.error_summary or "")
 
 
-def _enrichment(rows: RecordRows) -> tuple[dict[str, int], tuple[Node, ...]]:
-    zones = tuple(
-        _work(
-            Kind.ZONE,
-            zone,
-            (),
-            title=_numbered(zone.zone_type, zone.zone_index, len(rows.zones), zone),
-            counts={"entity": zone.entities_enriched or 0},
-            facts={"zone_index": zone.zone_index},
-        )
-        for zone in rows.zones
-    )
-    return {"zone": len(zones)}, zones
-
-
-_BUILDERS: dict[Step, Callable[[RecordRows], tuple[dict[str, int], tuple[Node, ...]]]] = {
+_BUILDERS: dict[Step, Callable[[RecordRows], Contents]] = {
     Step.PAGES: _pages,
     Step.PASS05: _discovery,
     Step.PASS1: _detection,
-    Step.PASS2: _enrichment,
 }
-"""The details of a pass: its counts and its children."""
+"""Passes that show more than their work items."""
 
 
-def _numbered(noun: str, index: int, total: int, row: Work) -> str:
-    """Name a unit for people, who count from 1; `facts` keep the 0-based index."""
-    where = pages(range(row.page_range_start, row.page_range_end + 1))
-    return f"{noun} {index + 1} of {total} ({where})"
-
-
-def _work(
-    kind: Kind,
-    row: Work,
-    calls: Sequence[ProviderCall],
-    *,
-    title: str,
-    counts: dict[str, int],
-    facts: dict[str, Any],
-) -> Node:
+def _work(table: WorkTable, item: WorkItem, calls: Sequence[ProviderCall], total: int) -> Node:
+    number = table.number_of(item)
+    where = pages(range(item.page_range_start, item.page_range_end + 1))
+    estimate = {table.estimate: table.estimate_of(item)} if table.estimate else {}
     return Node(
-        kind=kind,
-        id=str(row.id),
-        title=title,
-        status=WORDS[row.status],
-        counts={k: v for k, v in counts.items() if v},
-        spent=_spent(calls, started_at=row.started_at, took_ms=row.duration_ms),
-        cause=_work_cause(row),
-        absorbed=len(row.transient_error_history or []) if WORDS[row.status] is Word.DONE else 0,
+        kind=table.noun,
+        id=str(item.pk),
+        # People count from 1; `facts` keep the 0-based index.
+        title=f"{table.noun} {number + 1} of {total} ({where})",
+        status=WORDS[item.status],
+        counts=table.found_in(item),
+        spent=_spent(calls, started_at=item.started_at, took_ms=item.duration_ms),
+        cause=_work_cause(item),
+        absorbed=len(item.failure_history) if WORDS[item.status] is Word.DONE else 0,
         facts={
-            **facts,
-            "page_range_start": row.page_range_start,
-            "page_range_end": row.page_range_end,
-            "attempt_count": row.attempt_count,
-            "max_attempts": row.max_attempts,
-            "rate_limit_waits": row.rate_limit_waits,
+            table.index: number,
+            **estimate,
+            "page_range_start": item.page_range_start,
+            "page_range_end": item.page_range_end,
+            "attempt_count": item.attempt_count,
+            "max_attempts": item.max_attempts,
+            "rate_limit_waits": item.rate_limit_waits,
         },
         children=tuple(_call(call) for call in calls),
     )
 
 
-def _work_cause(row: Work) -> Cause | None:
+def _work_cause(row: WorkItem) -> Cause | None:
     if row.error_code is None:
         return None
     context = row.error_context or {}

@@ -5,12 +5,14 @@ One statement counts the outstanding work; everything else is pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import connection
 
 from pipeline.core.states import Step
+from pipeline.models.work_tables import WORK_TABLES, WorkTable, composed
 from pipeline.ratelimit import Breaker, RateLimiterState
 from pipeline.ratelimit.quota_reset import day_ends_at
 
@@ -61,9 +63,44 @@ class Forecast:
     """The basis of the forecast, or the reason why none is possible."""
 
 
-_OUTSTANDING = """
--- live: jobs with calls still to come. Reading live jobs first is necessary, because batches of
--- cancelled and failed jobs stay pending and would fill any limit on batches. MATERIALIZED, because
+def _open_items(table: WorkTable) -> str:
+    """Return a SELECT of the estimates of open items, for jobs that are in the pass."""
+    owner, column = "ai_processing_sessions", "processing_session_id"
+    key, of = "id", ""
+    if parent := table.encounter_parent:
+        # Only parents that are open: of a long record most encounters have succeeded.
+        owner, column, of = parent.table, f"{parent.encounter}_id", " AND o.status <> 'succeeded'"
+        key = column
+    # OFFSET 0 makes the planner look rows up by key; a plain join scans all items.
+    return f"""
+    SELECT w.tokens FROM live, LATERAL (
+      SELECT {key} AS key FROM {owner} o
+      WHERE o.shell_file_id = live.shell_file_id{of} OFFSET 0
+    ) o, LATERAL (
+      SELECT {table.estimate} AS tokens FROM {table.table} w
+      WHERE w.{column} = o.key AND w.status IN ('pending', 'processing') OFFSET 0
+    ) w
+    WHERE live.current_step = '{table.step}'"""  # noqa: S608 - names come from the models
+
+
+def _is_not_planned(table: WorkTable) -> str:
+    """Return a condition about a job in the pass: it has no work items yet."""
+    return f"""NOT EXISTS (
+    SELECT FROM {table.owner._meta.db_table} o
+    WHERE o.shell_file_id = live.shell_file_id)"""
+
+
+@composed
+def _outstanding_sql(tables: Sequence[WorkTable]) -> str:
+    # Items with an estimate are counted; other passes are estimated by the pages of the record.
+    stated = [table for table in tables if table.estimate and table.parent]
+    steps = ", ".join(f"'{table.step}'" for table in stated)
+    planned = " OR ".join(
+        f"(live.current_step = '{table.step}' AND {_is_not_planned(table)})" for table in stated
+    )
+    return f"""
+-- live: jobs with calls still to come. Reading live jobs first is necessary, because items of
+-- cancelled and failed jobs stay pending and would fill any limit on items. MATERIALIZED, because
 -- three subqueries use these rows. One branch per status, because each has its own partial index.
 WITH live AS MATERIALIZED (
   (SELECT status, shell_file_id, current_step FROM job_queue
@@ -76,41 +113,38 @@ WITH live AS MATERIALIZED (
     WHERE status = 'parked' AND current_step = ANY (%(steps)s) LIMIT %(jobs)s)
 )
 SELECT w.calls, w.tokens, u.pages, j.jobs, j.most FROM (
-  -- works: batches of Pass 1 that have not ended.
-  SELECT count(*) AS calls, coalesce(sum(estimated_input_tokens), 0)::bigint AS tokens FROM (
-    -- OFFSET 0 makes the planner look rows up by key; a plain join scans all batches.
-    SELECT b.estimated_input_tokens FROM live, LATERAL (
-      SELECT healthcare_encounter_id FROM pass1_encounter_results r
-      WHERE r.shell_file_id = live.shell_file_id AND r.status <> 'succeeded' OFFSET 0
-    ) r, LATERAL (
-      SELECT estimated_input_tokens FROM pass1_batch_results b
-      WHERE b.healthcare_encounter_id = r.healthcare_encounter_id
-        AND b.status IN ('pending', 'processing') OFFSET 0
-    ) b
-    WHERE live.current_step = 'pass1' LIMIT %(cap)s
-  ) works
+  -- items: work items that have not ended.
+  SELECT count(*) AS calls, coalesce(sum(tokens), 0)::bigint AS tokens FROM (
+    {" UNION ALL ".join(map(_open_items, stated))} LIMIT %(cap)s
+  ) items
 ) w, (
   -- u: pages of records whose batches are not planned yet.
   SELECT coalesce(sum(coalesce(f.page_count, greatest(f.pages_read, 1))), 0) AS pages
   FROM live, LATERAL (
     SELECT page_count, pages_read FROM shell_files WHERE id = live.shell_file_id OFFSET 0
   ) f
-  WHERE live.current_step <> 'pass1' OR NOT EXISTS (
-    SELECT FROM pass1_encounter_results r WHERE r.shell_file_id = live.shell_file_id)
+  WHERE live.current_step NOT IN ({steps}) OR {planned}
 ) u, (
   -- j: the number of live jobs, and the highest number per status, to detect the limit.
   SELECT coalesce(sum(number), 0)::integer AS jobs, coalesce(max(number), 0) AS most
   FROM (SELECT count(*) AS number FROM live GROUP BY status) each
 ) j
-"""
-_CALLING = [Step.PAGES.value, Step.PASS05.value, Step.PASS1.value]
-"""Passes of jobs that still have calls to make."""
+"""  # noqa: S608 - names come from the models, values are parameters
+
+
+def _calling() -> list[str]:
+    """Return the steps of jobs that have calls before them."""
+    order = list(Step)
+    last = max(map(order.index, WORK_TABLES))
+    return [step.value for step in order[: last + 1]]
 
 
 def outstanding(tokens_a_page: float | None) -> Outstanding:
     """Count the outstanding work; work without a plan is estimated from its pages."""
     with connection.cursor() as cursor:
-        cursor.execute(_OUTSTANDING, {"cap": WORK_READ, "jobs": JOBS_READ, "steps": _CALLING})
+        cursor.execute(
+            _outstanding_sql(), {"cap": WORK_READ, "jobs": JOBS_READ, "steps": _calling()}
+        )
         calls, tokens, pages, jobs, most = cursor.fetchone()
     per_page = tokens_a_page or TOKENS_A_PAGE
     return Outstanding(

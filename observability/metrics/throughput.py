@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
+from pipeline.models.work_tables import WorkTable, composed, status_sql
+
 MINUTES = 60
 PACE_MINUTES = 10
 """The minutes over which the present pace is measured."""
@@ -29,7 +31,7 @@ class Minute:
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """The calls of the last hour. Succeeded, absorbed and failed count batches and chunks."""
+    """The calls of the last hour. Succeeded, absorbed and failed count work items."""
 
     minutes: Sequence[Minute]
     """All minutes, empty ones too, oldest first; the last one is unfinished."""
@@ -77,17 +79,21 @@ SELECT date_trunc('minute', created_at) AS minute, count(*),
 FROM provider_calls WHERE created_at >= %(since)s
 GROUP BY GROUPING SETS ((date_trunc('minute', created_at)), ())
 """
-_FAILED = """
-SELECT count(*) FROM (
-  SELECT DISTINCT c.batch_id, c.chunk_id FROM (
-    SELECT batch_id, chunk_id FROM provider_calls
-    WHERE outcome <> 'OK' AND created_at >= %(since)s ORDER BY created_at DESC LIMIT %(cap)s
-  ) c
-  LEFT JOIN pass1_batch_results b ON b.id = c.batch_id
-  LEFT JOIN pass05_chunk_results k ON k.id = c.chunk_id
-  WHERE b.status = 'failed' OR k.status = 'failed'
-) works
-"""
+
+
+@composed
+def _failed_sql(tables: Sequence[WorkTable]) -> str:
+    """Compose the count of the work items that failed for good."""
+    return f"""
+WITH newest AS (
+  SELECT step, work_item_id FROM provider_calls
+  WHERE outcome <> 'OK' AND created_at >= %(since)s ORDER BY created_at DESC LIMIT %(cap)s
+), asked AS (
+  SELECT DISTINCT step, work_item_id FROM newest WHERE work_item_id IS NOT NULL
+)
+SELECT count(*) FROM asked c, LATERAL ({status_sql(tables, "c.work_item_id", "c.step")}) i
+WHERE i.status = 'failed'
+"""  # noqa: S608 - names come from the models, values are parameters
 
 
 def rates(now: datetime) -> Rates:
@@ -97,7 +103,7 @@ def rates(now: datetime) -> Rates:
     with connection.cursor() as cursor:
         cursor.execute(_CALLS, {"since": since})
         rows = {row[0]: row[1:] for row in cursor.fetchall()}
-        cursor.execute(_FAILED, {"since": since, "cap": FAILURES_READ})
+        cursor.execute(_failed_sql(), {"since": since, "cap": FAILURES_READ})
         (failed,) = cursor.fetchone()
     calls, _, _, succeeded, absorbed, percentiles, tokens, pages = rows.pop(None)
     minutes = [since + timedelta(minutes=n) for n in range(MINUTES)]

@@ -19,11 +19,12 @@ from rq.utils import utcparse
 from rq.worker import WorkerStatus
 from rq.worker_registration import REDIS_WORKER_KEYS
 
-from pipeline.core.labels import PASS_TITLES
+from pipeline.core.labels import PASS_TITLES, plural
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
+from pipeline.models.work_tables import WORK_TABLES
 from pipeline.ratelimit.limiter import limiter_client
-from pipeline.selectors import Progress, progress
+from pipeline.selectors import Progress, WorkDone, progress
 
 SILENT_S = 60.0
 """Seconds of silence after which a worker is in error; a worker sends a sign every ten seconds."""
@@ -147,10 +148,9 @@ def _job(job: Job, far: Progress | None) -> Held:
     done, total, noun = 0, 0, ""
     if far is not None and step is Step.PAGES:
         done, total, noun = far.pages_read, far.page_count or 0, "pages"
-    elif far is not None and step is Step.PASS05:
-        done, total, noun = far.chunks_done, far.chunks_total, "chunks"
-    elif far is not None and step is Step.PASS1:
-        done, total, noun = far.batches_done, far.batches_total, "batches"
+    elif far is not None and step in WORK_TABLES:
+        done, total = far.work.get(step, WorkDone())
+        noun = plural(WORK_TABLES[step].noun)
     return Held(
         job_id=job.id,
         shell_file_id=job.shell_file_id,

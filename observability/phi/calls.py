@@ -16,11 +16,15 @@ from pathlib import Path
 from uuid import UUID
 
 from pipeline import selectors
+from pipeline.core.labels import work_item
+from pipeline.core.states import Step
 from pipeline.core.types import PageSlice, PageText
 from pipeline.documents import reader
 from pipeline.execution.attachments import Source
 from pipeline.execution.splits import half, token_of
 from pipeline.models import OUTCOME_OK, Batch, Chunk, Page, ProviderCall, ProviderPayload
+from pipeline.models.work_item import WorkItem
+from pipeline.models.work_tables import WORK_TABLES
 from pipeline.providers.base import Attachment
 from pipeline.providers.prompts import PROMPT_VERSION, render_discovery, render_entities
 from pipeline.stages.pass1.entity_rows import EncounterText
@@ -51,6 +55,8 @@ class Read:
     """A call with its prompt and reply."""
 
     call: ProviderCall
+    item: str
+    """What the call asks about, in words; empty for a call about a whole record."""
     prompt: str = field(repr=False)
     state: Prompt
     reply: str | None = field(repr=False)
@@ -63,14 +69,19 @@ class Read:
 
 def read_call(call: ProviderCall) -> Read:
     """Render the prompt of a call, and read its reply if one is stored."""
-    payload = ProviderPayload.objects.filter(call_id=call.id).first()
-    prompt, state = _prompt(call, payload.prompt_sha256 if payload else "")
+    payload: ProviderPayload | None = getattr(call, "payload", None)
+    item = selectors.work_item_of(call)
+    words = _words(call, item) if item else ""
+    prompt, state = _prompt(call, item, payload.prompt_sha256 if payload else "")
     if payload is None:
-        return Read(call=call, prompt=prompt, state=state, reply=None, missing=_missing(call))
+        return Read(
+            call=call, item=words, prompt=prompt, state=state, reply=None, missing=_missing(call)
+        )
     text = zlib.decompress(bytes(payload.reply)).decode("utf-8", "replace")
     shown, is_json = set_out(text)
     return Read(
         call=call,
+        item=words,
         prompt=prompt,
         state=state,
         reply=shown[:LONGEST_REPLY],
@@ -95,18 +106,23 @@ def set_out(text: str) -> tuple[str, bool]:
         return text, False
 
 
+def _words(call: ProviderCall, item: WorkItem) -> str:
+    table = WORK_TABLES[Step(call.step)]
+    return work_item(table.noun, table.number_of(item), table.encounter_index_of(item))
+
+
 def _missing(call: ProviderCall) -> str:
     if call.outcome == OUTCOME_OK:
         return "The reply was deleted after its retention time (PAYLOAD_RETENTION_DAYS)."
     return "No reply is stored: the call ended without one, or the reply was deleted."
 
 
-def _prompt(call: ProviderCall, digest: str) -> tuple[str, Prompt]:
+def _prompt(call: ProviderCall, item: WorkItem | None, digest: str) -> tuple[str, Prompt]:
     if call.prompt_version and call.prompt_version != PROMPT_VERSION:
         return "", Prompt.OTHER_VERSION
     first = ""
     try:
-        for prompt in _candidates(call):
+        for prompt in _candidates(call, item):
             if sha256(prompt.encode()).hexdigest() == digest:
                 return prompt, Prompt.SAME
             first = first or prompt
@@ -120,7 +136,7 @@ def _prompt(call: ProviderCall, digest: str) -> tuple[str, Prompt]:
     return first, Prompt.DIFFERS if digest else Prompt.UNCHECKED
 
 
-def _candidates(call: ProviderCall) -> Iterator[str]:
+def _candidates(call: ProviderCall, item: WorkItem | None) -> Iterator[str]:
     """Yield the prompt under the settings at submission, then under all other settings."""
     session = call.processing_session
     pages = selectors.page_texts(session.shell_file_id)
@@ -135,15 +151,15 @@ def _candidates(call: ProviderCall) -> Iterator[str]:
             ).values_list("page_number", flat=True)
         ),
     )
-    if call.chunk is not None:
-        slices = _chunk_slices(call.chunk, call.part, pages)
-        token = token_of(call.chunk.id, call.part)
+    if isinstance(item, Chunk):
+        slices = _chunk_slices(item, call.part, pages)
+        token = token_of(item.id, call.part)
         for attached in (is_pdf, not is_pdf):
             shown = source.beside_text(slices).slices if attached else slices
             yield render_discovery(token, shown)
-    elif call.batch is not None:
-        slices = _batch_slices(call.batch, call.part, pages)
-        token = token_of(call.batch.id, call.part)
+    elif isinstance(item, Batch):
+        slices = _batch_slices(item, call.part, pages)
+        token = token_of(item.id, call.part)
         for attached in (is_pdf, not is_pdf):
             shown = source.whole_pages(slices, pages).slices if attached else slices
             for with_zones in (zones, not zones):

@@ -18,13 +18,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from observability.drilldown import summary
-from observability.drilldown.lookup import LOCATED
+from observability.drilldown.lookup import located_models
 from observability.drilldown.nodes import Kind, Node
 from observability.listing.pagination import place_of
 from pipeline.core import labels
 from pipeline.core.labels import SHAPES, WORDS, Word, duration
 from pipeline.core.states import Step
-from pipeline.models import Incident, IncidentJob, Job, Pause, Session
+from pipeline.models import Incident, IncidentJob, Job, Pause, ProviderCall, Session
+from pipeline.models.work_tables import WORK_TABLES
 
 register = template.Library()
 
@@ -167,16 +168,16 @@ def console_url(row: Model) -> str:
     if isinstance(row, IncidentJob):
         return reverse("admin:incident", args=[row.incident_id])
     record = getattr(row, "shell_file_id", None)
-    if record and (isinstance(row, Job | Session) or type(row) not in LOCATED):
+    if record and (isinstance(row, Job | Session) or type(row) not in located_models()):
         return reverse("admin:record", args=[record])
-    return reverse("admin:search", query={"q": str(row.pk)}) if type(row) in LOCATED else ""
+    return (
+        reverse("admin:search", query={"q": str(row.pk)}) if type(row) in located_models() else ""
+    )
 
 
-_TABLES = {
+_TABLES: dict[str, str] = {
     Kind.RECORD: "shellfile",
     Kind.ENCOUNTER: "encounter",
-    Kind.BATCH: "batch",
-    Kind.CHUNK: "chunk",
     Kind.CALL: "providercall",
 }
 
@@ -184,8 +185,22 @@ _TABLES = {
 @register.filter
 def table_url(node: Node) -> str:
     """Return the row of the tables that a node of the tree stands for; nothing for a pass."""
-    name = _TABLES.get(node.kind)
+    name = _TABLES.get(node.kind) or next(
+        (t.model._meta.model_name for t in WORK_TABLES.values() if t.noun == node.kind), None
+    )
     return reverse(f"admin:pipeline_{name}_change", args=[node.id]) if name else ""
+
+
+@register.filter
+def work_item(call: ProviderCall) -> str:
+    """Return what a failed call of a list asks about; `failed_calls` has read its index."""
+    index, encounter_index = (
+        getattr(call, "item_index", None),
+        getattr(call, "encounter_index", None),
+    )
+    if index is None:
+        return "call"
+    return labels.work_item(WORK_TABLES[Step(call.step)].noun, index, encounter_index)
 
 
 @register.filter

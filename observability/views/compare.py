@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 
 from observability.drilldown.summary import thousands
@@ -16,7 +15,9 @@ from observability.phi.diff import COMPARED_LINES, Line, difference
 from observability.views.decorators import Seen, page, phi, reading
 from observability.views.render import shown
 from pipeline.core.labels import duration, ranges
+from pipeline.core.states import Step
 from pipeline.models import ProviderCall
+from pipeline.models.work_tables import WORK_TABLES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,8 @@ def _shown(request: HttpRequest, record_id: UUID, replies: Replies | None = None
         b=b,
         attempts=attempts,
         sides=[("a", a), ("b", b)],
-        work_id=a.batch_id or a.chunk_id,
+        work_id=a.work_item_id,
+        work_noun=WORK_TABLES[Step(a.step)].noun,
         facts=[(name, left, right, left != right) for name, left, right in _facts(a, b)],
         replies=replies,
     )
@@ -73,7 +75,7 @@ def _shown(request: HttpRequest, record_id: UUID, replies: Replies | None = None
 def _attempts(
     request: HttpRequest, record_id: UUID
 ) -> tuple[ProviderCall, ProviderCall, list[ProviderCall]]:
-    """Return both calls and all of their batch or chunk; without `a` and `b`, its last two."""
+    """Return both calls and all of their work item; without `a` and `b`, its last two."""
     calls = ProviderCall.objects.filter(processing_session__shell_file_id=record_id)
     of: UUID | None
     try:
@@ -83,13 +85,12 @@ def _attempts(
         else:
             wanted = [UUID(request.GET[side]) for side in ("a", "b")]
             one = calls.get(id=wanted[0])
-            of = one.batch_id or one.chunk_id
+            of = one.work_item_id
     except (KeyError, ValueError, ProviderCall.DoesNotExist):
         raise Http404 from None
     if of is None:
         raise Http404
-    # Of both tables by their own index; no batch has the id of a chunk.
-    attempts = list(calls.filter(Q(batch_id=of) | Q(chunk_id=of)).order_by("started_at", "attempt"))
+    attempts = list(calls.filter(work_item_id=of).order_by("started_at", "attempt"))
     by_id = {each.id: each for each in attempts}
     if len(attempts) < 2 or not by_id.keys() >= set(wanted):
         raise Http404

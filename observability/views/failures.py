@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
 import django_filters
 from django import forms
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import (
+    Case,
+    Exists,
+    F,
+    Field,
+    IntegerField,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    TextField,
+    When,
+)  # fmt: skip
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
@@ -24,6 +36,7 @@ from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.labels import PASS_TITLES, counted
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Job, ProviderCall
+from pipeline.models.work_tables import WORK_TABLES, WorkTable
 
 LISTED = 50
 WINDOWS = [(window.value, window.words) for window in Window]
@@ -88,9 +101,9 @@ class Failed(Times):
         fields: list[str] = []
 
     def standing(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        """Keep batches and chunks that stand so by now."""
+        """Keep the calls whose work item has this status by now."""
         status = WorkStatus.FAILED if value == "failed" else WorkStatus.SUCCEEDED
-        return rows.filter(Q(batch__status=status) | Q(chunk__status=status))
+        return rows.filter(item_status=status)
 
 
 class FailedJobs(Times):
@@ -111,7 +124,7 @@ class FailedJobs(Times):
 
 @page()
 def members(request: HttpRequest) -> HttpResponse:
-    """List the batches and chunks of a group, or its jobs (`?source=job`), newest first."""
+    """List the work items of a group, or its jobs (`?source=job`), newest first."""
     is_jobs = request.GET.get("source") == Source.JOB
     asked = request.GET.copy()
     period, problem = _period(request)
@@ -148,7 +161,7 @@ def members(request: HttpRequest) -> HttpResponse:
 
 
 def failed_calls(period: Period) -> QuerySet[ProviderCall, ProviderCall]:
-    """Return the last failed call of each batch and chunk, for each cause."""
+    """Return the last failed call of each work item, for each cause."""
     # Calls that were written in one flush have one time; their numbers differ.
     later = ProviderCall.objects.filter(
         outcome=OuterRef("outcome"), attempt__gt=OuterRef("attempt")
@@ -159,17 +172,34 @@ def failed_calls(period: Period) -> QuerySet[ProviderCall, ProviderCall]:
         # In the words of the partial index, or it is not used.
         .exclude(outcome=OUTCOME_OK)
         .filter(
-            ~Exists(later.filter(batch=OuterRef("batch"))),
-            ~Exists(later.filter(chunk=OuterRef("chunk"))),
+            ~Exists(later.filter(work_item_id=OuterRef("work_item_id"))),
         )
         .annotate(
             record_id=F("processing_session__shell_file_id"),
-            batch_status=F("batch__status"),
-            chunk_status=F("chunk__status"),
-            batch_index=F("batch__batch_index"),
-            chunk_index=F("chunk__chunk_index"),
-            encounter_index=F("batch__healthcare_encounter__encounter_index"),
+            item_status=_of_work_item(lambda _: "status", TextField()),
+            item_index=_of_work_item(lambda table: table.index, IntegerField()),
+            encounter_index=_of_work_item(
+                lambda table: f"{table.encounter}__encounter_index" if table.encounter else None,
+                IntegerField(),
+            ),
         )
+    )
+
+
+def _of_work_item(column: Callable[[WorkTable], str | None], field: Field[Any, Any]) -> Case:
+    """Return a column of the work item of a call; its step tells the table, its id the row."""
+    named = [(table, column(table)) for table in WORK_TABLES.values()]
+    return Case(
+        *(
+            When(
+                step=table.step,
+                then=Subquery(table.rows.filter(pk=OuterRef("work_item_id")).values(name)[:1]),
+            )
+            for table, name in named
+            if name
+        ),
+        default=None,
+        output_field=field,
     )
 
 

@@ -88,9 +88,9 @@ def call(request: HttpRequest, call_id: UUID) -> Seen:
     """Show what a call was asked and what it answered."""
     with reading():
         try:
-            found = ProviderCall.objects.select_related(
-                "batch__healthcare_encounter", "chunk", "processing_session"
-            ).get(id=call_id)
+            found = ProviderCall.objects.select_related("payload", "processing_session").get(
+                id=call_id
+            )
         except ProviderCall.DoesNotExist:
             raise Http404 from None
         record_id = found.processing_session.shell_file_id

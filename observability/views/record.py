@@ -78,7 +78,7 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
             if rows.job.status in kind.open_to and request.user.has_perm(kind.right.permission)
         ],
         can_retry=why_not_retried(rows.job) is None,
-        retry_node=_RETRIED_ALONE.get(path[-1].kind)
+        retry_node=_retried_alone(path[-1])
         if why_not_retried(rows.job, part=part) is None
         else None,
         tree=branches(rowed, found.focus),
@@ -141,8 +141,11 @@ def _in_words(name: str, value: Any) -> Any:
     return PASS_TITLES[Step(value)] if name == "step" else value
 
 
-_RETRIED_ALONE = {Kind.ENCOUNTER: "encounter", Kind.BATCH: "batch", Kind.CHUNK: "batch"}
-"""Nodes that can be retried without the rest of their record, and how a retry names them."""
+def _retried_alone(node: Node) -> str:
+    """Return how a retry names a node that it takes up without the rest of the record."""
+    if node.is_work_item:
+        return "batch"
+    return "encounter" if node.kind is Kind.ENCOUNTER else ""
 
 
 def _history(job: Job) -> list[str]:

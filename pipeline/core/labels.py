@@ -77,9 +77,20 @@ def counted(number: int, noun: str) -> str:
     """Return `1 batch`, `12 batches`, `1,709 entities`."""
     if number == 1:
         return f"1 {noun}"
+    return f"{number:,} {plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return `batches`, `entities`."""
     if noun.endswith("y"):
-        return f"{number:,} {noun[:-1]}ies"
-    return f"{number:,} {noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
+        return f"{noun[:-1]}ies"
+    return f"{noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
+
+
+def work_item(noun: str, index: int, encounter_index: int | None = None) -> str:
+    """Return `chunk 1` or `encounter 3, batch 2` for a 0-based index; people count from 1."""
+    item = f"{noun} {index + 1}"
+    return item if encounter_index is None else f"encounter {encounter_index}, {item}"
 
 
 def ranges(numbers: Iterable[int]) -> str:

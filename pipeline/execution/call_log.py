@@ -20,7 +20,7 @@ from django.utils import timezone
 from pipeline.core.errors import CallDetails, CallError, ErrorCode, PipelineError
 from pipeline.execution import fanout
 from pipeline.execution.splits import Key, Piece
-from pipeline.models import OUTCOME_LATE, OUTCOME_OK, Batch
+from pipeline.models import OUTCOME_LATE, OUTCOME_OK
 from pipeline.models.fields import counted, storable
 from pipeline.providers.base import Provider, Request
 from pipeline.providers.pricing import cost_usd
@@ -194,14 +194,12 @@ class Ledger:
         row = piece.row
         first, last = piece.page_range
         asked = self._asked.get(piece.key)
-        is_batch = isinstance(row, Batch)
         flush.calls.append(
             {
                 "id": str(call_id),
                 "processing_session_id": str(self.lease.session_id),
                 "step": self.lease.step.value,
-                "batch_id": str(row.id) if is_batch else None,
-                "chunk_id": None if is_batch else str(row.id),
+                "work_item_id": str(row.id),
                 "part": piece.name,
                 "page_range_start": first,
                 "page_range_end": last,

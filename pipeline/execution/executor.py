@@ -26,6 +26,7 @@ from pipeline import transitions
 from pipeline.core.db_errors import is_away
 from pipeline.core.deadline import DEADLINE, SOFT_SHARE
 from pipeline.core.errors import CallError, ErrorCode, LeaseLostError, PipelineError
+from pipeline.core.labels import counted
 from pipeline.core.redaction import scrubbed
 from pipeline.core.states import WORK_TERMINAL, WorkStatus
 from pipeline.execution import fanout, retry_policy
@@ -40,6 +41,7 @@ from pipeline.execution.splits import Key, Piece
 from pipeline.execution.step_result import StepResult
 from pipeline.models import Batch, Chunk
 from pipeline.models.fields import milliseconds
+from pipeline.models.work_tables import WORK_TABLES
 from pipeline.providers.base import Provider, Request
 from pipeline.transitions import Failure, Flush, Lease, row_of
 
@@ -136,7 +138,7 @@ class _Owner:
         self._work = work
         self._provider = provider
         self._rows = {row.id: row for row in (*work.known, *work.rows)}
-        self._model = type(work.rows[0]) if work.rows else Batch
+        self._model = WORK_TABLES[lease.step].model
         self._pieces = Pieces(work, work.rows)
         self._tally = Tally(work.rows, OUTAGE_CODES)
         self._admission = Admission(lease, provider)
@@ -214,12 +216,12 @@ class _Owner:
         rows = [*self._work.known, *self._work.rows]
         ended = sum(row.status in WORK_TERMINAL for row in rows)
         first = next((row for row in self._work.rows if row.status not in WORK_TERMINAL), None)
-        work = "batches" if self._model is Batch else "chunks"
+        work = counted(len(rows), WORK_TABLES[self._lease.step].noun)
         return StepResult(
             failure=Failure(
                 code=ErrorCode.DEADLINE_EXCEEDED,
                 message=f"{self._lease.step} used up its {deadline_s:.0f} s with {ended} of"
-                f" {len(rows)} {work} ended; waits that do not count are left out;"
+                f" {work} ended; waits that do not count are left out;"
                 " a retry goes on from there",
                 encounter_id=getattr(first, "healthcare_encounter_id", None),
                 batch_index=getattr(first, "batch_index", None),

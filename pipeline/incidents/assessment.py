@@ -16,7 +16,7 @@ from django.db.models.fields.json import KT
 
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import WorkStatus
-from pipeline.models import Batch, Chunk
+from pipeline.models.work_tables import WORK_TABLES
 
 OUTAGE_FAILURES = 5
 """More failures than these with the same cause of the provider's look like an outage."""
@@ -32,7 +32,7 @@ class Assessment(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CauseCount:
-    """How many batches and chunks of a record failed with one root cause."""
+    """How many work items of a record failed with one root cause."""
 
     root_cause: str
     failed_count: int
@@ -51,14 +51,11 @@ def assess(root_cause: str, failed_count: int) -> Assessment:
 
 
 def assess_record(shell_file_id: UUID) -> list[CauseCount]:
-    """Return the root causes of a record's failed batches and chunks, the most frequent first."""
+    """Return the root causes of a record's failed work items, the most frequent first."""
     found: Counter[str] = Counter()
-    for rows in (
-        Batch.objects.filter(pass1_encounter_result__shell_file_id=shell_file_id),
-        Chunk.objects.filter(discovery_session__shell_file_id=shell_file_id),
-    ):
+    for table in WORK_TABLES.values():
         causes = (
-            rows.filter(status=WorkStatus.FAILED)
+            table.rows.filter(status=WorkStatus.FAILED, **{table.record: shell_file_id})
             .order_by()
             .values_list(KT("error_context__final_underlying_error"))
             .annotate(number=Count("id"))

@@ -28,9 +28,11 @@ from pipeline.core.labels import (
     counted,
     duration,
     pages,
+    plural,
 )
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import RecordBatch
+from pipeline.models.work_tables import WORK_TABLES
 from pipeline.selectors import Progress
 
 REMIND_S = 10.0
@@ -118,17 +120,20 @@ def doing(progress: Progress) -> str:
 def _counts(progress: Progress) -> str:
     match progress.step:
         case Step.PAGES:
-            total = "" if progress.page_count is None else f"/{progress.page_count}"
-            return f"{progress.pages_read}{total} pages read" if total else "reading"
-        case Step.PASS05 if progress.chunks_total:
-            return f"{progress.chunks_done}/{progress.chunks_total} chunks searched"
-        case Step.PASS1 if progress.batches_total:
-            return (
-                f"{progress.batches_done}/{progress.batches_total} batches,"
-                f" {counted(progress.entities, 'entity')}"
-            )
+            count = "" if progress.page_count is None else f"/{progress.page_count}"
+            return f"{progress.pages_read}{count} pages read" if count else "reading"
+        case step if step in progress.work:
+            done, total = progress.work[step]
+            return f"{done}/{total} {plural(WORK_TABLES[step].noun)}{_found(progress)}"
         case _:
             return ""
+
+
+def _found(progress: Progress) -> str:
+    """Return what a pass has found so far, where its results become visible one by one."""
+    if progress.step is Step.PASS05:
+        return " searched"
+    return f", {counted(progress.entities, 'entity')}" if progress.step is Step.PASS1 else ""
 
 
 def _chip(progress: Progress) -> str:

@@ -367,6 +367,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.UUIDField(db_default=django.contrib.postgres.functions.RandomUUID(), default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('step', models.TextField(choices=[('pages', 'Pages'), ('pass05', 'Pass05'), ('pass1', 'Pass1'), ('pass1_5', 'Pass1 5'), ('pass2', 'Pass2'), ('pass3', 'Pass3')])),
+                ('work_item_id', models.UUIDField(blank=True, null=True)),
                 ('part', models.TextField(blank=True, db_default='', default='')),
                 ('page_range_start', models.IntegerField(blank=True, null=True)),
                 ('page_range_end', models.IntegerField(blank=True, null=True)),
@@ -394,8 +395,6 @@ class Migration(migrations.Migration):
                 ('lease_gen', models.IntegerField()),
                 ('started_at', models.DateTimeField()),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('batch', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='calls', to='pipeline.batch')),
-                ('chunk', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='calls', to='pipeline.chunk')),
                 ('processing_session', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='calls', to='pipeline.session')),
             ],
             options={
@@ -932,11 +931,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='providercall',
-            index=models.Index(fields=['batch'], name='idx_provider_calls_batch'),
-        ),
-        migrations.AddIndex(
-            model_name='providercall',
-            index=models.Index(fields=['chunk'], name='idx_provider_calls_chunk'),
+            index=models.Index(fields=['work_item_id'], name='idx_provider_calls_work_item'),
         ),
         migrations.AddIndex(
             model_name='providercall',
@@ -948,11 +943,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='providercall',
-            constraint=models.UniqueConstraint(condition=models.Q(('accepted', True)), fields=('batch', 'part'), name='idx_provider_calls_one_batch'),
-        ),
-        migrations.AddConstraint(
-            model_name='providercall',
-            constraint=models.UniqueConstraint(condition=models.Q(('accepted', True)), fields=('chunk', 'part'), name='idx_provider_calls_one_chunk'),
+            constraint=models.UniqueConstraint(condition=models.Q(('accepted', True)), fields=('work_item_id', 'part'), name='idx_provider_calls_one_reply'),
         ),
         migrations.AddConstraint(
             model_name='providercall',
@@ -961,10 +952,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='providercall',
             constraint=models.CheckConstraint(condition=models.Q(('accepted', False), ('outcome', 'OK'), _connector='OR'), name='provider_calls_accepted_check'),
-        ),
-        migrations.AddConstraint(
-            model_name='providercall',
-            constraint=models.CheckConstraint(condition=models.Q(('batch__isnull', True), ('chunk__isnull', True), _connector='OR'), name='provider_calls_work_check'),
         ),
         migrations.AddIndex(
             model_name='chunk',

@@ -11,8 +11,6 @@ from django.db.models import Q
 
 from pipeline.core.states import Step
 from pipeline.models import fields
-from pipeline.models.discovery import Chunk
-from pipeline.models.entities import Batch
 from pipeline.models.sessions import Session
 
 OUTCOME_OK = "OK"
@@ -28,23 +26,21 @@ class ProviderCall(models.Model):
         Session, on_delete=models.CASCADE, related_name="calls", db_index=False
     )
     step = models.TextField(choices=Step.choices)
-    batch = models.ForeignKey(
-        Batch, on_delete=models.CASCADE, null=True, blank=True, related_name="calls", db_index=False
-    )
-    chunk = models.ForeignKey(
-        Chunk, on_delete=models.CASCADE, null=True, blank=True, related_name="calls", db_index=False
-    )
+    work_item_id = models.UUIDField(null=True, blank=True)
+    """The item that the call asks about; `step` tells its table (`work_tables`). Empty for a call
+    about a whole record. No foreign key, so that a new pass needs no new column; the foreign key
+    of the session deletes the calls."""
     part = models.TextField(default="", db_default="", blank=True)
-    """The split of a batch or chunk that the call was about: "0", "01" …; empty for the whole."""
+    """The split of a work item that the call was about: "0", "01" …; empty for the whole."""
     page_range_start = models.IntegerField(null=True, blank=True)
     """First page that the call asked about; empty if the call was not about pages."""
     page_range_end = models.IntegerField(null=True, blank=True)
     attempt = models.IntegerField()
-    """1-based number of the call for its batch or chunk; limited calls count too."""
+    """1-based number of the call for its work item; limited calls count too."""
     outcome = models.TextField()
     """OK, LATE, or an error code."""
     accepted = fields.flag()
-    """True for the one reply from which the batch, the chunk or the split was built."""
+    """True for the one reply from which the work item, or the split of it, was built."""
     message = fields.text(null=True)
     provider = models.TextField()
     model = models.TextField()
@@ -74,8 +70,7 @@ class ProviderCall(models.Model):
         db_table_comment = "One row per call to the AI provider. Append-only; no PHI."
         indexes = [
             models.Index(fields=["created_at", "id"], name="idx_provider_calls_recent"),
-            models.Index(fields=["batch"], name="idx_provider_calls_batch"),
-            models.Index(fields=["chunk"], name="idx_provider_calls_chunk"),
+            models.Index(fields=["work_item_id"], name="idx_provider_calls_work_item"),
             models.Index(fields=["processing_session"], name="idx_provider_calls_session"),
             models.Index(
                 fields=["created_at"],
@@ -85,23 +80,14 @@ class ProviderCall(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(
-                fields=["batch", "part"],
-                name="idx_provider_calls_one_batch",
-                condition=Q(accepted=True),
-            ),
-            models.UniqueConstraint(
-                fields=["chunk", "part"],
-                name="idx_provider_calls_one_chunk",
+                fields=["work_item_id", "part"],
+                name="idx_provider_calls_one_reply",
                 condition=Q(accepted=True),
             ),
             fields.one_of("provider_calls_step_check", "step", Step),
             models.CheckConstraint(
                 name="provider_calls_accepted_check",
                 condition=Q(accepted=False) | Q(outcome=OUTCOME_OK),
-            ),
-            models.CheckConstraint(
-                name="provider_calls_work_check",
-                condition=Q(batch__isnull=True) | Q(chunk__isnull=True),
             ),
         ]
 

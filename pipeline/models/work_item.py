@@ -43,6 +43,10 @@ class WorkItem(models.Model):
     """
 
     id = fields.uuid_pk()
+    processing_session = models.ForeignKey(
+        Session, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    """Each pass states its own rule; all code reaches the session of an item by this name."""
     page_range_start = models.IntegerField()
     page_range_end = models.IntegerField()
     status = fields.status(WorkStatus, WorkStatus.PENDING)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pipeline.transitions.cancellation import cancel, cancel_asked
 from pipeline.transitions.claim_order import preempt_after_s, should_preempt
-from pipeline.transitions.flush import ENCOUNTER_COLUMNS, Flush, row_of, write
+from pipeline.transitions.flush import Flush, row_of, write
 from pipeline.transitions.holds import (
     end_pauses,
     pause_on,
@@ -48,7 +48,6 @@ from pipeline.transitions.steps import (
 )
 
 __all__ = [
-    "ENCOUNTER_COLUMNS",
     "Failure",
     "Flush",
     "Lease",

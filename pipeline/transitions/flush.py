@@ -11,12 +11,15 @@ import json
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django.db import connection
+from django.db.models import Model
 
-from pipeline.models import Batch, Chunk, Entity, ProviderCall, ProviderPayload
+from pipeline.models import Encounter, ProviderCall, ProviderPayload
 from pipeline.models.work_item import WorkItem
+from pipeline.models.work_tables import ParentTable, WorkTable, table_of
 from pipeline.transitions.leases import Lease, fenced
 
 Row = dict[str, Any]
@@ -41,29 +44,6 @@ _SHARED = (
     "transient_error_history",
     "output",
 )
-_COLUMNS: dict[type[WorkItem], tuple[str, ...]] = {
-    Batch: (*_SHARED, "entities_detected", "zones_detected"),
-    Chunk: (*_SHARED, "encounters_detected", "error_details"),
-}
-ENCOUNTER_COLUMNS = (
-    "status",
-    "batches_succeeded",
-    "batches_failed",
-    "total_retries_used",
-    "started_at",
-    "completed_at",
-    "total_duration_ms",
-    "total_input_tokens",
-    "total_output_tokens",
-    "total_entities_detected",
-    "total_zones_detected",
-    "no_known_allergies",
-    "zones",
-    "warnings",
-    "failure_batch_index",
-    "error_code",
-    "error_summary",
-)
 
 
 @dataclass(kw_only=True)
@@ -71,13 +51,13 @@ class Flush:
     """Rows that belong together; every list holds whole rows as JSON-ready dicts."""
 
     work: type[WorkItem]
-    """Whose rows `items` are: Batch or Chunk."""
+    """The model of `items`; the registry names its table and columns."""
     items: list[Row] = field(default_factory=list)
-    """State of batches or chunks: `id` and the columns of `_COLUMNS`."""
+    """State of work items: `id` and the columns that `row_of` returns."""
     calls: list[Row] = field(default_factory=list)
     payloads: list[Row] = field(default_factory=list)
     encounters: list[Row] = field(default_factory=list)
-    """State of encounter results: `id` and `ENCOUNTER_COLUMNS`."""
+    """State of the parents of encounters: `id` and the columns of `ParentTable`."""
     entities: list[Row] = field(default_factory=list)
     """Entities of encounters that are published by this flush."""
 
@@ -86,9 +66,9 @@ class Flush:
 
 
 def row_of(row: WorkItem) -> Row:
-    """Return the state of a batch or chunk as a row of a flush."""
+    """Return the state of a work item as a row of a flush."""
     state: Row = {"id": str(row.pk)}
-    for column in _COLUMNS[type(row)]:
+    for column in _columns(table_of(type(row))):
         value = getattr(row, column)
         state[column] = value.isoformat() if isinstance(value, datetime) else value
     return state
@@ -103,7 +83,7 @@ def write(lease: Lease, flush: Flush) -> None:
         return
     with fenced(lease), connection.cursor() as cursor:
         cursor.execute(
-            _statement(flush.work),
+            _statement(table_of(flush.work)),
             {
                 "items": _json(flush.items),
                 "calls": _json(flush.calls),
@@ -112,6 +92,10 @@ def write(lease: Lease, flush: Flush) -> None:
                 "entities": _json(flush.entities),
             },
         )
+
+
+def _columns(table: WorkTable) -> tuple[str, ...]:
+    return (*_SHARED, *(column for column, _ in table.counts), *table.error_columns)
 
 
 def _newest(rows: list[Row]) -> list[Row]:
@@ -133,44 +117,54 @@ def _assignments(columns: tuple[str, ...]) -> str:
     return ", ".join(f"{c} = r.{c}" for c in columns)
 
 
-def _insert(model: type[ProviderCall] | type[ProviderPayload] | type[Entity], rows: str) -> str:
-    table, key = model._meta.db_table, model._meta.pk.column
+def _insert(model: type[Model], rows: str) -> str:
+    options = model._meta
     # created_at is left to its default, the database's clock.
     names = ", ".join(
-        str(f.column) for f in model._meta.local_concrete_fields if f.column != "created_at"
+        str(f.column) for f in options.local_concrete_fields if f.column != "created_at"
     )
+    table = options.db_table
     return (
         f"INSERT INTO {table} ({names})"  # noqa: S608 - names come from the model
         f" SELECT {names} FROM json_populate_recordset(NULL::{table}, %({rows})s::json)"
-        f" ON CONFLICT ({key}) DO NOTHING"
+        f" ON CONFLICT ({options.pk.column}) DO NOTHING"
     )
 
 
-def _statement(work: type[WorkItem]) -> str:
-    table = work._meta.db_table
-    return f"""
-WITH items AS (
-  SELECT * FROM json_populate_recordset(NULL::{table}, %(items)s::json)
-), encounters AS (
-  SELECT * FROM json_populate_recordset(NULL::pass1_encounter_results, %(encounters)s::json)
-), moved_encounters AS (
-  UPDATE pass1_encounter_results e SET {_assignments(ENCOUNTER_COLUMNS)},
-    updated_at = clock_timestamp()
-  FROM encounters r WHERE e.id = r.id AND (e.status <> 'succeeded' OR r.status = 'succeeded')
-  RETURNING e.healthcare_encounter_id, e.status
-), published AS (
-  UPDATE healthcare_encounters h SET entities_published_at = clock_timestamp()
-  FROM moved_encounters m WHERE h.id = m.healthcare_encounter_id AND m.status = 'succeeded'
-    AND h.entities_published_at IS NULL
-), moved AS (
-  UPDATE {table} w SET {_assignments(_COLUMNS[work])}
-  FROM items r WHERE w.id = r.id AND (w.status <> 'succeeded' OR r.status = 'succeeded')
-), called AS (
-  {_insert(ProviderCall, "calls")}
-), kept AS (
-  {_insert(ProviderPayload, "payloads")}
-), found AS (
-  {_insert(Entity, "entities")}
-)
-SELECT 1
-"""  # noqa: S608 - names of tables and columns come from the models, values are parameters
+@cache
+def _statement(table: WorkTable) -> str:
+    steps = {
+        "items": _rows_of("items", table.table),
+        # A flush that comes late takes no success back.
+        "moved": f"UPDATE {table.table} w SET {_assignments(_columns(table))} FROM items r"  # noqa: S608 - names come from the models
+        " WHERE w.id = r.id AND (w.status <> 'succeeded' OR r.status = 'succeeded')",
+        "called": _insert(ProviderCall, "calls"),
+        "kept": _insert(ProviderPayload, "payloads"),
+    }
+    if parent := table.encounter_parent:
+        steps |= _parents(parent)
+    if table.results:
+        steps["found"] = _insert(table.results, "entities")
+    return f"WITH {', '.join(f'{name} AS ({sql})' for name, sql in steps.items())} SELECT 1"
+
+
+def _rows_of(rows: str, table: str) -> str:
+    return f"SELECT * FROM json_populate_recordset(NULL::{table}, %({rows})s::json)"  # noqa: S608 - names come from the models
+
+
+def _parents(parent: ParentTable) -> dict[str, str]:
+    """Return the steps that move the parents of encounters, and publish those that succeed."""
+    steps = {
+        "encounters": _rows_of("encounters", parent.table),
+        "moved_encounters": f"UPDATE {parent.table} e SET {_assignments(parent.columns)},"  # noqa: S608 - names come from the models
+        " updated_at = clock_timestamp() FROM encounters r"
+        " WHERE e.id = r.id AND (e.status <> 'succeeded' OR r.status = 'succeeded')"
+        f" RETURNING e.{parent.encounter}_id AS encounter_id, e.status",
+    }
+    if parent.publication:
+        steps["published"] = (
+            f"UPDATE {Encounter._meta.db_table} h SET {parent.publication} = clock_timestamp()"  # noqa: S608 - names come from the models
+            " FROM moved_encounters m WHERE h.id = m.encounter_id AND m.status = 'succeeded'"
+            f" AND h.{parent.publication} IS NULL"
+        )
+    return steps

@@ -1,30 +1,39 @@
 """What is in flight of a step, returned to `pending`: the one place that does it.
 
-Imports nothing of the project. Whoever calls it holds the lock of the job, so that its encounters,
-batches and chunks are nobody else's for the moment.
+The caller holds the lock of the job, so no other worker touches the work items and their parents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from django.db import connection
 
-_REQUEUE = """
-WITH encounters AS (
-  UPDATE pass1_encounter_results SET status = 'pending', updated_at = clock_timestamp()
-  WHERE processing_session_id = ANY(%(sessions)s) AND status = 'processing'
-), batches AS (
-  UPDATE pass1_batch_results SET status = 'pending'
-  WHERE processing_session_id = ANY(%(sessions)s) AND status = 'processing'
-)
-UPDATE pass05_chunk_results SET status = 'pending'
-WHERE processing_session_id = ANY(%(sessions)s) AND status = 'processing'
-"""
+from pipeline.models.work_tables import WorkTable, composed
+
+_OF_THE_RECORDS = "processing_session_id = ANY(%(sessions)s) AND status = 'processing'"
+
+
+@composed
+def _requeue_sql(tables: Sequence[WorkTable]) -> str:
+    """Compose one UPDATE for each table of work items, the parents of encounters first."""
+    parents = {
+        f"{table.step}_parents": f"UPDATE {table.encounter_parent.table} SET status = 'pending',"  # noqa: S608 - names come from the models
+        f" updated_at = clock_timestamp() WHERE {_OF_THE_RECORDS}"
+        for table in tables
+        if table.encounter_parent
+    }
+    items = {
+        f"{table.step}_items": f"UPDATE {table.table} SET status = 'pending'"  # noqa: S608 - names come from the models, values are parameters
+        f" WHERE {_OF_THE_RECORDS}"
+        for table in tables
+    }
+    steps = ",\n".join(f"{name} AS ({update})" for name, update in {**parents, **items}.items())
+    return f"WITH {steps}\nSELECT 1"
 
 
 def requeue_in_flight(session_ids: Collection[UUID]) -> None:
     """Return what is in flight of these records to `pending`; what has succeeded stays."""
     with connection.cursor() as cursor:
-        cursor.execute(_REQUEUE, {"sessions": list(session_ids)})
+        cursor.execute(_requeue_sql(), {"sessions": list(session_ids)})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -22,6 +22,8 @@ from medproc.timing import scaled
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.states import Step, SummaryStatus
 from pipeline.core.types import Due
+from pipeline.models.work_item import WorkItem
+from pipeline.models.work_tables import ParentTable, WorkTable, composed
 from pipeline.transitions.history import as_json, noted_sql
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
@@ -45,18 +47,27 @@ class Scope:
     """Which failed work of a job gets new attempts; what is None is not narrowed."""
 
     encounters: tuple[UUID, ...] | None = None
-    """Ids of `healthcare_encounters`."""
-    batches: tuple[UUID, ...] | None = None
-    chunks: tuple[UUID, ...] | None = None
+    """Ids of `healthcare_encounters`; narrows the work that belongs to one encounter."""
+    items: tuple[UUID, ...] | None = None
+    """Ids of work items of any pass. An item of a whole record is in a narrowed scope only by its
+    id."""
 
     @property
     def is_all(self) -> bool:
         """Whether all that failed is meant."""
-        return (self.encounters, self.batches, self.chunks) == (None, None, None)
+        return self.encounters is None and self.items is None
+
+    def holds(self, item: WorkItem) -> bool:
+        """Tell whether a failed work item is meant."""
+        if item.encounter_id is None:
+            return self.is_all or item.id in (self.items or ())
+        if self.encounters is not None and item.encounter_id not in self.encounters:
+            return False
+        return self.items is None or item.id in self.items
 
 
 ALL = Scope()
-NOTHING = Scope(encounters=(), batches=(), chunks=())
+NOTHING = Scope(encounters=(), items=())
 
 _RETRY = f"""
 UPDATE job_queue j SET status = 'pending', dispatch_no = j.dispatch_no + 1,
@@ -84,54 +95,77 @@ WHERE j.id = %(job)s AND j.lease_gen = %(gen)s AND j.status = 'processing'
 """  # noqa: S608 - constants of ours, values are parameters
 _HAS_FAILED = f"(j.status IN ('failed', 'cancelled') OR ({WAITS_FOR_RETRY}))"
 _IS_DEAD = "j.status = 'dead'"
-_NARROWED = """j.status = 'failed' AND (EXISTS (
-  SELECT 1 FROM pass1_encounter_results r
-  WHERE r.shell_file_id = j.shell_file_id AND r.status = 'failed'
-    AND r.healthcare_encounter_id = ANY(%(encounters)s::uuid[])
-    AND (%(batches)s::uuid[] IS NULL OR EXISTS (
-      SELECT 1 FROM pass1_batch_results b WHERE b.pass1_encounter_result_id = r.id
-        AND b.status = 'failed' AND b.id = ANY(%(batches)s::uuid[])))
-) OR EXISTS (
-  SELECT 1 FROM pass05_chunk_results c
-  JOIN ai_processing_sessions s ON s.id = c.processing_session_id
-  WHERE s.shell_file_id = j.shell_file_id AND c.status = 'failed'
-    AND c.id = ANY(%(chunks)s::uuid[])
-))"""
-"""Of a single encounter, batch or chunk: its job has failed, and so has it."""
-
 # The calls and `transient_error_history` tell of the attempts before; `max_attempts` grants more.
-_AGAIN = """status = 'pending', max_attempts = b.attempt_count + %(granted)s,
+_AGAIN = """status = 'pending', max_attempts = w.attempt_count + %(granted)s,
     rate_limit_waits = 0, started_at = NULL, completed_at = NULL, duration_ms = NULL,
     error_code = NULL, error_message = NULL, error_context = NULL"""
-_RESET = f"""
-WITH encounters AS (
-  UPDATE pass1_encounter_results r SET status = 'pending', started_at = NULL, completed_at = NULL,
-    total_duration_ms = NULL, batches_failed = 0, failure_batch_index = NULL, error_code = NULL,
-    error_summary = NULL, updated_at = clock_timestamp()
-  WHERE r.shell_file_id = %(shell_file)s AND r.status = 'failed'
-    AND (%(encounters)s::uuid[] IS NULL
-      OR r.healthcare_encounter_id = ANY(%(encounters)s::uuid[]))
-), batches AS (
-  UPDATE pass1_batch_results b SET {_AGAIN}
-  FROM pass1_encounter_results r
-  WHERE b.pass1_encounter_result_id = r.id AND r.shell_file_id = %(shell_file)s
-    AND b.status = 'failed'
-    AND (%(encounters)s::uuid[] IS NULL OR b.healthcare_encounter_id = ANY(%(encounters)s::uuid[]))
-    AND (%(batches)s::uuid[] IS NULL OR b.id = ANY(%(batches)s::uuid[]))
-), chunks AS (
-  UPDATE pass05_chunk_results b SET {_AGAIN}, error_details = NULL
-  FROM ai_processing_sessions s
-  WHERE s.id = b.processing_session_id AND s.shell_file_id = %(shell_file)s
-    AND b.status = 'failed'
-    AND (%(chunks)s::uuid[] IS NULL OR b.id = ANY(%(chunks)s::uuid[]))
-), discovery AS (
-  UPDATE pass05_progressive_sessions SET status = 'pending', completed_at = NULL,
-    error_code = NULL, error_message = NULL
-  WHERE shell_file_id = %(shell_file)s AND status = 'failed'
-)
+
+
+def _meant(table: WorkTable) -> str:
+    """Return the condition that `Scope.holds` states, about a row `w`."""
+    items = "%(items)s::uuid[]"
+    if table.encounter is None:
+        return f"((%(encounters)s::uuid[] IS NULL AND {items} IS NULL) OR w.id = ANY({items}))"
+    return (
+        f"{_of_encounters(f'w.{table.encounter}_id')} AND ({items} IS NULL OR w.id = ANY({items}))"
+    )
+
+
+def _of_encounters(column: str) -> str:
+    encounters = "%(encounters)s::uuid[]"
+    return f"({encounters} IS NULL OR {column} = ANY({encounters}))"
+
+
+def _item_has_failed(table: WorkTable) -> str:
+    """Return a condition about a job `j`: an item that is meant has failed."""
+    if parent := table.encounter_parent:
+        # A parent can fail without an item: its replies are there and could not be published.
+        return f"""EXISTS (
+  SELECT 1 FROM {parent.table} r
+  WHERE r.shell_file_id = j.shell_file_id AND r.status = 'failed'
+    AND {_of_encounters(f"r.{parent.encounter}_id")}
+    AND (%(items)s::uuid[] IS NULL OR EXISTS (
+      SELECT 1 FROM {table.table} w WHERE w.{parent.field}_id = r.id
+        AND w.status = 'failed' AND w.id = ANY(%(items)s::uuid[]))))"""  # noqa: S608 - names come from the models
+    return f"""EXISTS (
+  SELECT 1 FROM {table.table} w JOIN {table.owner._meta.db_table} o
+    ON o.id = w.{table.owner_field}_id
+  WHERE o.shell_file_id = j.shell_file_id AND w.status = 'failed' AND {_meant(table)})"""  # noqa: S608 - names come from the models
+
+
+@composed
+def _narrowed_sql(tables: Sequence[WorkTable]) -> str:
+    """Compose the guard of a narrowed retry: the job has failed, and so has what is meant."""
+    return f"j.status = 'failed' AND ({' OR '.join(map(_item_has_failed, tables))})"
+
+
+@composed
+def _reset_sql(tables: Sequence[WorkTable]) -> str:
+    """Compose the reset of what failed: parents, items, and the session's count of retries."""
+    resets = {}
+    for table in tables:
+        if table.parent:
+            resets[f"{table.step}_parents"] = _parents_reset(table.parent)
+        cleared = "".join(f", {column} = NULL" for column in table.error_columns)
+        resets[f"{table.step}_items"] = f"""
+  UPDATE {table.table} w SET {_AGAIN}{cleared}
+  FROM {table.owner._meta.db_table} o
+  WHERE o.id = w.{table.owner_field}_id AND o.shell_file_id = %(shell_file)s
+    AND w.status = 'failed' AND {_meant(table)}"""  # noqa: S608 - names come from the models, values are parameters
+    steps = ",\n".join(f"{name} AS ({update}\n)" for name, update in resets.items())
+    return f"""
+WITH {steps}
 UPDATE ai_processing_sessions SET retry_count = retry_count + 1, updated_at = clock_timestamp()
 WHERE shell_file_id = %(shell_file)s
-"""  # noqa: S608 - constants of ours, values are parameters
+"""  # noqa: S608 - names come from the models, values are parameters
+
+
+def _parents_reset(parent: ParentTable) -> str:
+    meant = f" AND {_of_encounters(f'r.{parent.encounter}_id')}" if parent.encounter else ""
+    return f"""
+  UPDATE {parent.table} r SET status = 'pending', {parent.reset}
+  WHERE r.shell_file_id = %(shell_file)s AND r.status = 'failed'{meant}"""  # noqa: S608 - names come from the models, values are parameters
+
 
 _REOPEN = """
 WITH summary AS (
@@ -212,7 +246,7 @@ def retry_job(
     """
     guard = _IS_DEAD if dead else _HAS_FAILED
     if not scope.is_all:
-        guard = _NARROWED
+        guard = _narrowed_sql()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             _RETRY.replace("{guard}", guard),
@@ -239,7 +273,7 @@ def retry_job(
 
 def _reset(cursor: CursorWrapper, shell_file_id: UUID, scope: Scope) -> None:
     cursor.execute(
-        _RESET,
+        _reset_sql(),
         {
             "shell_file": shell_file_id,
             "granted": settings.PASS1_MAX_RETRIES,
@@ -249,11 +283,7 @@ def _reset(cursor: CursorWrapper, shell_file_id: UUID, scope: Scope) -> None:
 
 
 def _scope(scope: Scope) -> dict[str, list[UUID] | None]:
-    return {
-        "encounters": _listed(scope.encounters),
-        "batches": _listed(scope.batches),
-        "chunks": _listed(scope.chunks),
-    }
+    return {"encounters": _listed(scope.encounters), "items": _listed(scope.items)}
 
 
 def _listed(ids: tuple[UUID, ...] | None) -> list[UUID] | None:

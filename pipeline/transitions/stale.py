@@ -17,6 +17,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from pipeline.core.states import JobStatus, Step
+from pipeline.models.work_tables import WORK_TABLES, WorkTable, composed
 
 STALE_S = 600.0
 """Age of a stale row (`spec.md` point 24)."""
@@ -29,10 +30,10 @@ class Stale:
     """A row that has been `processing` for long, and the evidence that nobody works on it."""
 
     kind: str
-    """`batch` or `chunk`."""
+    """The noun of the registry, as `batch`."""
     id: UUID
     number: int
-    """`batch_index` or `chunk_index`, 0-based."""
+    """0-based."""
     attempt_count: int
     started_at: datetime
     processing_s: float
@@ -50,15 +51,19 @@ class Stale:
 
 _IDLE = "(j.status <> 'processing' OR j.lease_expires_at <= clock_timestamp())"
 
-_FIND = f"""
+
+@composed
+def _find_sql(tables: Sequence[WorkTable]) -> str:
+    # A partial index on `started_at` of each table answers its part of the union.
+    work = "\n  UNION ALL\n".join(
+        f"""  SELECT '{table.noun}' AS kind, id, {table.index} AS number, attempt_count, started_at,
+    processing_session_id FROM {table.table}
+  WHERE status = 'processing' AND started_at < clock_timestamp() - make_interval(secs => %(age)s)"""  # noqa: S608 - names come from the models
+        for table in tables
+    )
+    return f"""
 WITH work AS (
-  SELECT 'batch' AS kind, id, batch_index AS number, attempt_count, started_at,
-    processing_session_id FROM pass1_batch_results
-  WHERE status = 'processing' AND started_at < clock_timestamp() - make_interval(secs => %(age)s)
-  UNION ALL
-  SELECT 'chunk', id, chunk_index, attempt_count, started_at, processing_session_id
-  FROM pass05_chunk_results
-  WHERE status = 'processing' AND started_at < clock_timestamp() - make_interval(secs => %(age)s)
+{work}
 ), jobs AS MATERIALIZED (
   SELECT j.* FROM (
     SELECT DISTINCT ON (q.shell_file_id) q.*, s.id AS session_id
@@ -75,17 +80,17 @@ SELECT w.kind, w.id, w.number, w.attempt_count, w.started_at,
   extract(epoch FROM clock_timestamp() - j.lease_expires_at)::float
 FROM work w JOIN jobs j ON j.session_id = w.processing_session_id
 ORDER BY w.started_at, w.id
-"""  # noqa: S608 - a constant of ours, values are parameters
+"""  # noqa: S608 - names come from the models, values are parameters
+
 
 _LOCK = """
 SELECT j.id FROM job_queue j WHERE j.id = ANY(%(jobs)s) AND j.status <> 'processing'
 ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
 """
 
-_ENCOUNTERS = """
-UPDATE pass1_encounter_results SET status = 'pending', updated_at = clock_timestamp()
-WHERE status = 'processing'
-  AND id IN (SELECT pass1_encounter_result_id FROM pass1_batch_results WHERE id = ANY(%(ids)s))
+_PARENTS = """
+UPDATE {parents} SET status = 'pending', updated_at = clock_timestamp()
+WHERE status = 'processing' AND id IN (SELECT {column}_id FROM {table} WHERE id = ANY(%(ids)s))
 """
 _WORK = """
 UPDATE {table} SET status = 'pending'
@@ -94,15 +99,12 @@ WHERE id = ANY(%(ids)s) AND status = 'processing'
 _LEFT = "SELECT id FROM {table} WHERE id = ANY(%(ids)s) AND status = 'processing'"
 
 
-_TABLES = {"batch": "pass1_batch_results", "chunk": "pass05_chunk_results"}
-
-
 def find_stale(
     older_than_s: float, jobs: int = JOBS_LIMIT, *, job_id: UUID | None = None
 ) -> list[Stale]:
     """Return stale rows of one job, or of at most so many, oldest first; changes nothing."""
     with connection.cursor() as cursor:
-        cursor.execute(_FIND, {"age": older_than_s, "jobs": jobs, "job": job_id})
+        cursor.execute(_find_sql(), {"age": older_than_s, "jobs": jobs, "job": job_id})
         return [_stale(*row) for row in cursor.fetchall()]
 
 
@@ -117,13 +119,18 @@ def reset_stale(found: Sequence[Stale]) -> list[Stale]:
         cursor.execute(_LOCK, {"jobs": sorted({row.job_id for row in found})})
         idle = {job_id for (job_id,) in cursor.fetchall()}
         left: set[UUID] = set()
-        for kind, table in _TABLES.items():
-            of_kind = [row for row in found if row.kind == kind]
+        for table in WORK_TABLES.values():
+            of_kind = [row for row in found if row.kind == table.noun]
+            if not of_kind:
+                continue
             ids = sorted(row.id for row in of_kind if row.job_id in idle)
-            if kind == "batch":
-                cursor.execute(_ENCOUNTERS, {"ids": ids})
-            cursor.execute(_WORK.format(table=table), {"ids": ids})
-            cursor.execute(_LEFT.format(table=table), {"ids": [row.id for row in of_kind]})
+            if parent := table.encounter_parent:
+                cursor.execute(
+                    _PARENTS.format(parents=parent.table, column=parent.field, table=table.table),
+                    {"ids": ids},
+                )
+            cursor.execute(_WORK.format(table=table.table), {"ids": ids})
+            cursor.execute(_LEFT.format(table=table.table), {"ids": [row.id for row in of_kind]})
             left |= {row_id for (row_id,) in cursor.fetchall()}
     return [row for row in found if row.id not in left]
 

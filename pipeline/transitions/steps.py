@@ -33,6 +33,7 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.models.fields import ClockTimestamp
+from pipeline.models.work_tables import WORK_TABLES
 from pipeline.transitions.history import noted
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
@@ -167,8 +168,9 @@ def dead_letter_step(lease: Lease, failure: Failure) -> None:
 def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
     step = lease.step
     requeue_in_flight([lease.session_id])
-    if step is Step.PASS05:
-        DiscoverySession.objects.filter(
+    table = WORK_TABLES.get(step)
+    if table and (parent := table.record_parent):
+        parent.model._default_manager.filter(
             shell_file_id=lease.shell_file_id, status=PassStatus.PROCESSING
         ).update(
             status=PassStatus.FAILED,

@@ -79,7 +79,7 @@ def test_what_no_retry_mends_is_asked_once(tmp_path: Path, fault: str, code: str
 
     assert (failed.status, failed.error_code, failed.attempt_count) == ("failed", code, 1)
     assert failed.error_context["final_underlying_error"] == code
-    assert ProviderCall.objects.filter(batch=failed).count() == 1
+    assert ProviderCall.objects.filter(work_item_id=failed.id).count() == 1
     assert other.status == "succeeded"
 
 
@@ -120,7 +120,7 @@ def test_a_single_page_cannot_be_halved_and_fails_without_spending_an_attempt(
     assert (failed.status, failed.error_code) == ("failed", code)
     assert failed.error_context["final_underlying_error"] == code
     assert (failed.attempt_count, failed.rate_limit_waits) == (0, 0)
-    assert ProviderCall.objects.filter(batch=failed).count() == 1
+    assert ProviderCall.objects.filter(work_item_id=failed.id).count() == 1
     assert other.status == "succeeded"
 
 
@@ -138,7 +138,9 @@ def test_a_service_that_only_hangs_ends_as_used_up_attempts_though_the_step_give
     assert job.lease_gen > 3
     for batch in batches:
         assert (batch.status, batch.attempt_count) == ("failed", 3)
-        outcomes = ProviderCall.objects.filter(batch=batch).values_list("outcome", flat=True)
+        outcomes = ProviderCall.objects.filter(work_item_id=batch.id).values_list(
+            "outcome", flat=True
+        )
         assert list(outcomes) == ["API_TIMEOUT"] * 3
         assert [entry["attempt"] for entry in batch.transient_error_history] == [1, 2, 3]
 

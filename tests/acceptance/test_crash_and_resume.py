@@ -122,7 +122,7 @@ def assert_whole(received: Received, emulator: Emulator) -> None:
     assert record.status == "pass1_complete"
     assert not astray(record)
     accepted = ProviderCall.objects.filter(processing_session__shell_file=record, accepted=True)
-    found = Counter(call.batch_id or call.chunk_id for call in accepted)
+    found = Counter(call.work_item_id for call in accepted)
     assert found == Counter(row.id for row in (*batches(received), *chunks(received)))
     assert not Encounter.objects.filter(shell_file=record, entities_published_at=None).exists()
     tokens = {row.id.hex for row in (*batches(received), *chunks(received))}

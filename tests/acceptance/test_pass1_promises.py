@@ -98,7 +98,7 @@ def test_zones_are_asked_for_and_kept_unless_they_are_disabled(
         for batch in batches:
             slices = text.slices(batch.batch_index)
             prompt = render_entities(batch.id.hex, slices, include_zones=not disabled)
-            payload = ProviderPayload.objects.get(call__batch=batch)
+            payload = ProviderPayload.objects.get(call__work_item_id=batch.id)
             assert payload.prompt_sha256 == sha256(prompt.encode()).hexdigest()
         assert bool(result.zones) is not disabled
         assert bool(result.total_zones_detected) is not disabled

@@ -119,7 +119,7 @@ def ran(
 
 def work_of(call: ProviderCall) -> UUID:
     """Give the id of the batch or chunk that a call was for."""
-    work = call.batch_id or call.chunk_id
+    work = call.work_item_id
     assert work is not None
     return work
 
@@ -347,7 +347,7 @@ def test_each_reply_of_the_service_is_accepted_once_or_its_loss_is_explained(
 def test_a_reply_that_came_too_late_is_counted_and_changes_nothing(ran: Ran) -> None:
     batch = ran.batch(MENDED, 10)
 
-    outcomes = {call.outcome: call for call in ProviderCall.objects.filter(batch=batch)}
+    outcomes = {call.outcome: call for call in ProviderCall.objects.filter(work_item_id=batch.id)}
 
     assert outcomes.keys() == {"API_TIMEOUT", "LATE", "OK"}
     assert outcomes["LATE"].input_tokens > 0
@@ -374,7 +374,7 @@ def test_tokens_add_up_from_call_to_report_card(ran: Ran, name: str) -> None:
             assert metrics.input_tokens == sum(call.input_tokens for call in of_step)
             assert metrics.output_tokens == sum(call.output_tokens for call in of_step)
     for batch in ran.batches(name):
-        own = [call for call in calls if call.batch_id == batch.id]
+        own = [call for call in calls if call.work_item_id == batch.id]
         assert batch.input_tokens == sum(call.input_tokens for call in own)
         assert batch.output_tokens == sum(call.output_tokens for call in own)
     for result in EncounterResult.objects.filter(shell_file=ran.files[name]):

@@ -47,7 +47,7 @@ def the_pages(record_id: UUID) -> dict[str, str]:
     from pipeline.models import ProviderCall
 
     calls = ProviderCall.objects.filter(
-        processing_session__shell_file=record_id, page_range_start=5, batch__isnull=False
+        processing_session__shell_file=record_id, page_range_start=5, step="pass1"
     ).order_by("attempt")
     first, second = calls[:2]
     return {

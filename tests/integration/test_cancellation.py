@@ -108,7 +108,7 @@ def test_a_running_step_that_is_cancelled_keeps_what_succeeded_and_goes_on_when_
     assert Job.objects.get().status == JobStatus.COMPLETED
     accepted = ProviderCall.objects.filter(step="pass1", outcome="OK")
     assert accepted.count() == 24
-    assert {each.batch_id for each in accepted} >= done
+    assert {each.work_item_id for each in accepted} >= done
 
 
 @pytest.mark.parametrize("result", [StepResult(), StepResult(given_back="sigterm")])

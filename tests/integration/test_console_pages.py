@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from observability.diagnostics.failures import Source, groups
-from observability.drilldown.lookup import LOCATED
+from observability.drilldown.lookup import located_models
 from observability.listing.time_window import Period, Window
 from observability.permissions import Role
 from observability.templatetags import console
@@ -195,13 +195,13 @@ def test_the_members_of_a_group_are_its_batches_each_once_over_all_pages(
     while True:
         page, number = asked(viewer, f"{url}&after={place.replace('+', '%2B')}")
         statements.add(number)
-        seen += [call.batch_id for call in page.context["listed"].rows]
+        seen += [call.work_item_id for call in page.context["listed"].rows]
         place = page.context["listed"].next_place
         if not place:
             break
 
     # Ten that were absorbed and the one that is lost, all written within one second.
-    lost = ProviderCall.objects.filter(outcome="API_5XX").values_list("batch_id", flat=True)
+    lost = ProviderCall.objects.filter(outcome="API_5XX").values_list("work_item_id", flat=True)
     assert len(seen) == 11
     assert set(seen) == set(lost)
     assert max(statements) <= MEMBERS_STATEMENTS
@@ -421,7 +421,7 @@ def test_the_tables_lead_to_the_console_only_where_there_is_a_page(viewer: Clien
         assert answer.status_code == HTTPStatus.OK
         assert "No object has the id" not in answer.content.decode()
     assert console.console_url(job.shell_file.patient) == ""
-    for model in {*apps.get_app_config("pipeline").get_models()} - LOCATED - {IncidentJob}:
+    for model in {*apps.get_app_config("pipeline").get_models()} - located_models() - {IncidentJob}:
         assert "search" not in console.console_url(model()), model
 
 
@@ -431,9 +431,9 @@ def test_attempts_of_a_batch_are_read_without_those_of_its_record(viewer: Client
 
     with CaptureQueriesContext(connection) as captured:
         page = viewer.get(
-            reverse("admin:compare", args=[record]), {"of": str(lost.batch_id if lost else "")}
+            reverse("admin:compare", args=[record]), {"of": str(lost.work_item_id if lost else "")}
         )
 
     assert len(page.context["attempts"]) == 3
     (read,) = [sql for each in captured if "ORDER BY" in (sql := each["sql"]) and "attempt" in sql]
-    assert '"batch_id" = ' in read
+    assert '"work_item_id" = ' in read

@@ -44,7 +44,7 @@ def a_client(name: str) -> Client:
 def the_calls(record_id: UUID) -> list[ProviderCall]:
     """Give the calls of the batch that was asked twice, in order."""
     batch = Batch.objects.get(pass1_encounter_result__shell_file=record_id, status="succeeded")
-    return list(ProviderCall.objects.filter(batch=batch).order_by("attempt"))
+    return list(ProviderCall.objects.filter(work_item_id=batch.id).order_by("attempt"))
 
 
 def the_urls(record_id: UUID) -> dict[str, str]:
@@ -190,7 +190,7 @@ def test_two_attempts_stand_side_by_side_without_phi(ran: UUID) -> None:
     first, second = the_calls(ran)
     url = reverse("admin:compare", args=[ran])
 
-    page = a_client(Role.VIEWER).get(url, {"of": str(first.batch_id)})
+    page = a_client(Role.VIEWER).get(url, {"of": str(first.work_item_id)})
     strange = a_client(Role.VIEWER).get(url, {"a": str(first.id), "b": str(uuid4())})
 
     facts = {name: (left, right) for name, left, right, _ in page.context["facts"]}

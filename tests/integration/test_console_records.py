@@ -253,7 +253,7 @@ def a_running_record() -> Job:
         for row in (result, batch):
             type(row).objects.filter(id=row.id).update(status=status, **code)
         if status != WorkStatus.PENDING:
-            calls(job, "API_5XX", 3, batch=batch, ago_s=30 if code else 10)
+            calls(job, "API_5XX", 3, work_item_id=batch.id, ago_s=30 if code else 10)
     return job
 
 

@@ -122,7 +122,7 @@ def test_each_kind_of_id_leads_to_its_record(ran: Ran) -> None:
     sighting = PendingEncounter.objects.filter(chunk=chunk)[0]
     entity = Entity.objects.filter(shell_file_id=ran.long)[0]
     job = JobRow.objects.get(shell_file_id=ran.long)
-    call = ProviderCall.objects.filter(batch=batch)[0]
+    call = ProviderCall.objects.filter(work_item_id=batch.id)[0]
     expected: list[tuple[Any, str, Any]] = [
         (ran.long, "record", ran.long),
         (job.id, "job", ran.long),

@@ -12,6 +12,7 @@ import pytest
 
 from gemini_emulator.faults import FAULTS
 from pipeline.core.states import Step
+from pipeline.models import ProviderCall
 from pipeline.providers.reply_parsing import FINISHES
 from tests.support.fault_matrix import FAULT, MATRIX, Budget, End, Lasts, Row
 from tests.support.fault_player import (
@@ -131,7 +132,8 @@ def test_in_an_outage_each_of_its_faults_is_given_back_and_parks(
 def rows_of(ended: Ended, row: Row) -> dict[str, Any]:
     """Give what stands on a batch or chunk, and of its calls."""
     found = ended.work[visit_of(row)]
-    calls = sorted(found.calls.all(), key=lambda call: (call.part, call.attempt))
+    own = ProviderCall.objects.filter(work_item_id=found.id)
+    calls = sorted(own, key=lambda call: (call.part, call.attempt))
     history = found.transient_error_history or []
     context = found.error_context or {}
     assert all(

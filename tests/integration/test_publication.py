@@ -45,4 +45,4 @@ def test_a_refused_publication_keeps_the_replies_and_is_repeated_without_a_call(
     assert Encounter.objects.filter(entities_published_at__isnull=True).count() == 0
     assert not Batch.objects.filter(output__isnull=False).exists()
     for batch_id in asked_once:
-        assert ProviderCall.objects.filter(batch_id=batch_id).count() == 1
+        assert ProviderCall.objects.filter(work_item_id=batch_id).count() == 1

@@ -113,7 +113,7 @@ def test_what_succeeded_beside_a_failure_is_not_asked_for_again() -> None:
 
     assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED
     again = ProviderCall.objects.exclude(id__in=before)
-    assert set(again.values_list("batch_id", flat=True)) == failed
+    assert set(again.values_list("work_item_id", flat=True)) == failed
     assert not EncounterResult.objects.exclude(status=WorkStatus.SUCCEEDED).exists()
     batch = Batch.objects.get(id__in=failed)
     assert batch.attempt_count == len(batch.transient_error_history or []) + 1

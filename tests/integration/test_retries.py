@@ -77,8 +77,8 @@ def asked(faults: Sequence[Mapping[str, Any]] = ()) -> list[UUID]:
             run_step.run_step("pass1")
     else:
         run_step.run_step("pass1")
-    calls = ProviderCall.objects.exclude(id__in=before).filter(batch__isnull=False)
-    return [batch for batch in calls.values_list("batch_id", flat=True) if batch]
+    calls = ProviderCall.objects.exclude(id__in=before).filter(step=Step.PASS1)
+    return [batch for batch in calls.values_list("work_item_id", flat=True) if batch]
 
 
 def bad_json(*pages: int) -> list[Mapping[str, Any]]:
@@ -394,7 +394,7 @@ def test_a_chunk_is_asked_for_again_alone_and_its_record_goes_on(
     assert found.input_tokens > 100
     assert one_left == [other]
     again = ProviderCall.objects.filter(step="pass05").order_by("created_at")[calls:]
-    assert [call.chunk_id for call in again] == [failed.id, other.id]
+    assert [call.work_item_id for call in again] == [failed.id, other.id]
     assert Job.objects.get().status == JobStatus.COMPLETED
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.models import Batch, Entity, Job
+from pipeline.models import Batch, Entity, Job, ProviderCall
 from pipeline.providers.prompts import Question
 from pipeline.workers import run_step
 from tests.support import records
@@ -48,8 +48,11 @@ def test_swapped_replies_raise_an_alarm_and_never_reach_the_entities(
     batches = Batch.objects.filter(pass1_encounter_result__shell_file_id=received.shell_file_id)
     assert Job.objects.get(id=received.job_id).status == "completed"
     for batch in batches:
-        calls = batch.calls.order_by("attempt").values_list("outcome", "accepted")
-        assert list(calls) == [("REPLY_MISMATCH", False), ("OK", True)]
+        calls = ProviderCall.objects.filter(work_item_id=batch.id).order_by("attempt")
+        assert list(calls.values_list("outcome", "accepted")) == [
+            ("REPLY_MISMATCH", False),
+            ("OK", True),
+        ]
         assert batch.had_transient_failure
     names = Entity.objects.filter(shell_file_id=received.shell_file_id).values_list("name")
     assert sorted(names) == [("honest",)] * 2

@@ -97,7 +97,7 @@ class Ended:
 
     step: Step
     work: dict[int, Any]
-    """Batches or chunks with their calls, by visit."""
+    """Batches or chunks, by visit."""
     results: dict[int, EncounterResult]
     entities: Counter[int]
     """How many accepted entities are visible, by visit."""
@@ -117,7 +117,7 @@ class Ended:
             Chunk.objects.filter(discovery_session__shell_file_id=record)
             if step is Step.PASS05
             else Batch.objects.filter(pass1_encounter_result__shell_file_id=record)
-        ).prefetch_related("calls")
+        )
         results = EncounterResult.objects.filter(shell_file_id=record)
         entities = Entity.objects.filter(shell_file_id=record, accepted=True)
         pages = entities.values_list("healthcare_encounter__page_start", flat=True)

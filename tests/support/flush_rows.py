@@ -18,7 +18,7 @@ def a_call(lease: Lease, batch: Batch, *, accepted: bool = True) -> dict[str, An
         "id": str(uuid4()),
         "processing_session_id": str(lease.session_id),
         "step": Step.PASS1.value,
-        "batch_id": str(batch.id),
+        "work_item_id": str(batch.id),
         "attempt": 1,
         "outcome": "OK" if accepted else "PARSE_JSON",
         "accepted": accepted,

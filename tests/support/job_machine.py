@@ -299,7 +299,7 @@ class JobMachine(RuleBasedStateMachine):
             for batch_id, output in truth.committed.items():
                 batch = batches[batch_id]
                 assert (batch.status, batch.output) == (WorkStatus.SUCCEEDED, output)
-        accepted = ProviderCall.objects.filter(accepted=True).values_list("batch_id", flat=True)
+        accepted = ProviderCall.objects.filter(accepted=True).values_list("work_item_id", flat=True)
         succeeded = [b.id for b in batches.values() if b.status == WorkStatus.SUCCEEDED]
         assert Counter(accepted) == Counter(succeeded)
         published = Counter(Entity.objects.values_list("healthcare_encounter_id", flat=True))

@@ -39,7 +39,7 @@ def a_wide_record(*, encounters: int = 12, batches: int = 25, pages: int = 1000)
             ProviderCall(
                 processing_session=session,
                 step=Step.PASS1,
-                batch=batch,
+                work_item_id=batch.id,
                 attempt=attempt,
                 outcome=outcome,
                 accepted=outcome == "OK",

@@ -22,7 +22,7 @@ from observability.actions.preview_digest import seen_of
 from observability.models import BulkItem, BulkOperation
 from observability.permissions import ROLES, Right, Role
 from pipeline.core.states import JobStatus, Step, WorkStatus
-from pipeline.models import Job, Pause, ProviderCall, RecordBatch, ShellFile
+from pipeline.models import Batch, Job, Pause, ProviderCall, RecordBatch, ShellFile
 from pipeline.operations.preview import Candidate
 from pipeline.transitions import Scope
 from tests.support.incident_rows import OTHER_MODEL, an_incident
@@ -219,8 +219,9 @@ def targets() -> dict[str, str]:
     record = a_wide_record(encounters=1, batches=2, pages=3)
     key = default_storage.save("records/of-the-matrix", ContentFile(LAB.read_bytes()))
     ShellFile.objects.filter(id=record).update(storage_key=key)
+    failed = Batch.objects.filter(status=WorkStatus.FAILED).values("id")
     lost = ProviderCall.objects.filter(
-        processing_session__shell_file=record, batch__status=WorkStatus.FAILED
+        processing_session__shell_file=record, work_item_id__in=failed
     ).order_by("attempt")
     known = {
         "record": str(record),

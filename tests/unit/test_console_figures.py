@@ -141,7 +141,7 @@ def a_line(*starts: float) -> RecordRows:
         ProviderCall(
             id=uuid4(),
             step=Step.PASS1,
-            batch_id=batch.id,
+            work_item_id=batch.id,
             attempt=number,
             outcome="OK",
             queue_wait_ms=0,

@@ -23,6 +23,7 @@ from observability.management.id_arguments import located, moment
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted
 from pipeline.core.states import Step
+from pipeline.models.work_tables import WORK_TABLES
 from pipeline.operations import services
 from pipeline.operations.preview import Preview, Selection
 from pipeline.operations.reasons import stated_if_given
@@ -147,4 +148,6 @@ def _selection(options: dict[str, Any]) -> Selection:
     if options["encounter"] is not None:
         kinds = ("encounter", "encounter result")
         return Selection(encounter=located(options["encounter"], kinds).node_id)
-    return Selection(batch=located(options["batch"], ("batch", "chunk")).id)
+    return Selection(
+        batch=located(options["batch"], sorted(t.noun for t in WORK_TABLES.values())).id
+    )

@@ -17,7 +17,8 @@ from django.utils import timezone
 
 from pipeline import transitions
 from pipeline.core.states import JobStatus, Step
-from pipeline.models import Batch, Job
+from pipeline.models import Job
+from pipeline.models.work_tables import WORK_TABLES
 from pipeline.operations.preview import JOBS_LIMIT, Candidate, Ineligible, Preview, costed
 from pipeline.operations.preview.estimates import quota_minutes
 from pipeline.operations.preview.selection import Found, oldest
@@ -89,15 +90,18 @@ def _reset(of: Crowd) -> Preview:
         by_job[row.job_id].append(row)
     is_capped = len(by_job) > JOBS_LIMIT
     records = dict(Job.objects.filter(id__in=by_job).values_list("id", "shell_file_id"))
-    batches = {
-        batch.id: batch
-        for batch in Batch.objects.filter(id__in=[row.id for row in stale]).only(
-            "page_range_start", "page_range_end", "estimated_input_tokens"
+    # Only what states its tokens is counted: the preview of a reset is no promise of a cost.
+    items = {
+        item.pk: (item, table.estimate_of(item))
+        for table in WORK_TABLES.values()
+        if table.estimate
+        for item in table.rows.filter(pk__in=[row.id for row in stale]).only(
+            "page_range_start", "page_range_end", table.estimate
         )
     }
     eligible = []
     for job_id, rows in islice(by_job.items(), JOBS_LIMIT):
-        own = [batches[row.id] for row in rows if row.id in batches]
+        own = [items[row.id] for row in rows if row.id in items]
         eligible.append(
             Candidate(
                 job_id=job_id,
@@ -106,8 +110,8 @@ def _reset(of: Crowd) -> Preview:
                 scope=Scope(),
                 encounters=0,
                 calls=len(rows),
-                pages=sum(each.page_range_end - each.page_range_start + 1 for each in own),
-                input_tokens=sum(each.estimated_input_tokens or 0 for each in own),
+                pages=sum(item.page_range_end - item.page_range_start + 1 for item, _ in own),
+                input_tokens=sum(tokens for _, tokens in own),
             )
         )
     calls = sum(each.calls for each in eligible)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -18,8 +18,10 @@ from django.db.models import F, Sum
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.states import Step, WorkStatus
 from pipeline.core.types import ProviderModel
-from pipeline.models import Batch, Chunk, EncounterResult, Job, ProviderCall
-from pipeline.operations.preview.selection import RECORD, Found, of_records
+from pipeline.models import EncounterResult, Job, ProviderCall
+from pipeline.models.work_item import WorkItem
+from pipeline.models.work_tables import WORK_TABLES, WorkTable
+from pipeline.operations.preview.selection import Found, of_records
 from pipeline.operations.preview.types import Candidate
 from pipeline.providers.prompts import (
     PROMPT_VERSION,
@@ -27,58 +29,63 @@ from pipeline.providers.prompts import (
     render_discovery,
     render_entities,
 )
-from pipeline.transitions import Scope
 
 OUTPUT_SHARE = 0.5
 """Output tokens for each input token where no call tells: a ten-page batch of tables needs some
 12,000, and its bound is 24,000 of input."""
 
-_READ: dict[type[Batch] | type[Chunk], tuple[str, ...]] = {
-    model: (
-        "status", "error_code", "error_context", "page_range_start", "page_range_end",
-        "processing_session_id", *own,
-    )
-    for model, own in (
-        (Batch, ("healthcare_encounter_id", "estimated_input_tokens")),
-        (Chunk, ()),
-    )
-}  # fmt: skip
-"""Replies, spans and histories are long, and say nothing here."""
+
+@dataclass(frozen=True)
+class _Item:
+    """A work item that a retry would ask about."""
+
+    row: WorkItem
+    session_id: UUID | None
+    text_tokens: int
+    """Input tokens of its pages, by estimate; the prompt around them is not counted."""
+
+
+_Work = Mapping[UUID, Sequence[_Item]]
+"""By record."""
 
 
 def candidates(found: Sequence[Found]) -> tuple[tuple[Candidate, ...], set[UUID]]:
     """Return what each job would ask for, and the sessions whose calls tell what that costs."""
     work = _work(found)
-    characters = _characters([row.id for rows in work.values() for row in rows if _is_chunk(row)])
     encounters = _encounters(found)
-    sessions = {row.processing_session_id for rows in work.values() for row in rows}
-    return tuple(_candidate(each, work, encounters, characters) for each in found), sessions
+    sessions = {item.session_id for items in work.values() for item in items if item.session_id}
+    return tuple(_candidate(each, work, encounters) for each in found), sessions
 
 
-def _work(found: Sequence[Found]) -> Mapping[UUID, Sequence[Any]]:
-    """Return the batches and chunks that would be asked for, by record."""
+def _work(found: Sequence[Found]) -> _Work:
+    """Return the work items that would be asked for, by record."""
     scopes = {each.job.shell_file_id: each.scope for each in found}
     steps = {each.job.shell_file_id: each.job.current_step for each in found}
     open_states = [WorkStatus.FAILED, WorkStatus.PENDING, WorkStatus.PROCESSING]
-    rows: list[Any] = []
-    for model in (Batch, Chunk):
-        waiting = model._default_manager.filter(status__in=open_states, **of_records(model, scopes))
-        rows += waiting.annotate(record=F(RECORD[model])).only(*_READ[model])
-    work: defaultdict[UUID, list[Any]] = defaultdict(list)
-    for row in rows:
-        of_step = Step.PASS1 if isinstance(row, Batch) else Step.PASS05
-        is_meant = row.status != WorkStatus.FAILED or _is_in(row, scopes[row.record])
-        if steps[row.record] == of_step and is_meant:
-            work[row.record].append(row)
+    work: defaultdict[UUID, list[_Item]] = defaultdict(list)
+    for table in WORK_TABLES.values():
+        rows = table.rows.filter(status__in=open_states, **of_records(table, scopes))
+        rows = rows.annotate(record=F(table.record), session=F("processing_session_id"))
+        meant = [
+            row
+            for row in rows.only(*_columns(table))
+            if steps[row.record] == table.step
+            and (row.status != WorkStatus.FAILED or scopes[row.record].holds(row))
+        ]
+        characters = {} if table.estimate else _characters(table, [row.pk for row in meant])
+        for row in meant:
+            tokens = table.estimate_of(row) + characters.get(row.pk, 0) // 4
+            work[row.record].append(_Item(row, row.session, tokens))
     return work
 
 
-def _is_in(row: Batch | Chunk, scope: Scope) -> bool:
-    if isinstance(row, Chunk):
-        return scope.chunks is None or row.id in scope.chunks
-    if scope.encounters is not None and row.healthcare_encounter_id not in scope.encounters:
-        return False
-    return scope.batches is None or row.id in scope.batches
+def _columns(table: WorkTable) -> tuple[str, ...]:
+    """Return the columns that are read; replies, spans and histories are long and not needed."""
+    own = [f"{table.encounter}_id" if table.encounter else None, table.estimate]
+    return (
+        "status", "error_code", "error_context", "page_range_start", "page_range_end",
+        *filter(None, own),
+    )  # fmt: skip
 
 
 def _encounters(found: Sequence[Found]) -> dict[UUID, int]:
@@ -94,31 +101,28 @@ def _encounters(found: Sequence[Found]) -> dict[UUID, int]:
     )
 
 
-def _candidate(
-    found: Found,
-    work: Mapping[UUID, Sequence[Any]],
-    encounters: Mapping[UUID, int],
-    characters: Mapping[UUID, int],
-) -> Candidate:
-    rows = work.get(found.job.shell_file_id, ())
+def _candidate(found: Found, work: _Work, encounters: Mapping[UUID, int]) -> Candidate:
+    items = work.get(found.job.shell_file_id, ())
+    rows = [item.row for item in items]
+    step = Step(found.job.current_step)
     return Candidate(
         job_id=found.job.id,
         shell_file_id=found.job.shell_file_id,
-        step=Step(found.job.current_step),
+        step=step,
         scope=found.scope,
         encounters=encounters.get(found.job.shell_file_id, 0),
         calls=len(rows),
         pages=len({page for row in rows for page in _pages(row)}),
-        input_tokens=_input_tokens(rows, characters),
+        input_tokens=sum(item.text_tokens + _overhead(step) for item in items),
         permanent=_permanent(found.job, rows),
     )
 
 
-def _pages(row: Batch | Chunk) -> range:
+def _pages(row: WorkItem) -> range:
     return range(row.page_range_start, row.page_range_end + 1)
 
 
-def _permanent(job: Job, rows: Iterable[Any]) -> tuple[str, ...]:
+def _permanent(job: Job, rows: Iterable[WorkItem]) -> tuple[str, ...]:
     causes = {
         (row.error_context or {}).get("final_underlying_error") or row.error_code
         for row in rows
@@ -129,20 +133,11 @@ def _permanent(job: Job, rows: Iterable[Any]) -> tuple[str, ...]:
     return tuple(sorted(c for c in causes if c and not ERRORS[ErrorCode(c)].retryable))
 
 
-def _input_tokens(rows: Sequence[Any], characters: Mapping[UUID, int]) -> int:
-    batches = [row for row in rows if isinstance(row, Batch)]
-    chunks = [row.id for row in rows if _is_chunk(row)]
-    tokens: int = sum(row.estimated_input_tokens for row in batches)
-    if batches:
-        tokens += len(batches) * _entity_overhead(not settings.PASS1_DISABLE_ZONES)
-    if chunks:
-        tokens += len(chunks) * _discovery_overhead()
-        tokens += sum(characters.get(each, 0) for each in chunks) // 4
-    return tokens
-
-
-def _is_chunk(row: Batch | Chunk) -> bool:
-    return isinstance(row, Chunk)
+def _overhead(step: Step) -> int:
+    """Return the input tokens of a prompt without pages; 0 where the pass has no entry."""
+    if step is Step.PASS05:
+        return _discovery_overhead()
+    return _entity_overhead(not settings.PASS1_DISABLE_ZONES) if step is Step.PASS1 else 0
 
 
 @cache
@@ -155,20 +150,25 @@ def _entity_overhead(zones: bool) -> int:
     return estimate_tokens(render_entities("", (), include_zones=zones))
 
 
-def _characters(chunks: Sequence[UUID]) -> dict[UUID, int]:
-    """Return how long the text of each chunk is; one statement for all of them."""
-    if not chunks:
+def _characters(table: WorkTable, items: Sequence[UUID]) -> dict[UUID, int]:
+    """Return the length of each item's text, in one statement for all items."""
+    if not items:
         return {}
+    context = "w.context_page" if _has_context(table) else "NULL"
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT c.id, sum(length(p.text)) FROM pass05_chunk_results c"
-            " JOIN pass05_progressive_sessions d ON d.id = c.discovery_session_id"
-            " JOIN shell_file_pages p ON p.shell_file_id = d.shell_file_id AND p.page_number"
-            " BETWEEN coalesce(c.context_page, c.page_range_start) AND c.page_range_end"
-            " WHERE c.id = ANY(%s) GROUP BY c.id",
-            [list(chunks)],
+            f"SELECT w.id, sum(length(p.text)) FROM {table.table} w"  # noqa: S608 - names come from the models
+            f" JOIN {table.owner._meta.db_table} o ON o.id = w.{table.owner_field}_id"
+            " JOIN shell_file_pages p ON p.shell_file_id = o.shell_file_id AND p.page_number"
+            f" BETWEEN coalesce({context}, w.page_range_start) AND w.page_range_end"
+            " WHERE w.id = ANY(%s) GROUP BY w.id",
+            [list(items)],
         )
-        return {chunk: int(length) for chunk, length in cursor.fetchall()}
+        return {item: int(length) for item, length in cursor.fetchall()}
+
+
+def _has_context(table: WorkTable) -> bool:
+    return any(column.name == "context_page" for column in table.model._meta.local_fields)
 
 
 def output_share(sessions: Iterable[UUID], steps: Iterable[Step]) -> float:

@@ -6,25 +6,27 @@ Imports models and the values; reads only.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, UUIDField, Value, When
 from django.db.models.fields.json import KT
 
 from pipeline.core.errors import ErrorCode, UserError, UserErrorCode
 from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import (
     OUTCOME_OK,
-    Batch,
-    Chunk,
     EncounterResult,
     IncidentJob,
     Job,
     ProviderCall,
 )
+from pipeline.models.work_item import WorkItem
+from pipeline.models.work_tables import WORK_TABLES, WorkTable
 from pipeline.operations.preview.types import JOBS_LIMIT, Ineligible, Selection
 from pipeline.transitions import Scope
 
@@ -102,18 +104,21 @@ def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
             selection,
         )
         job = _one(jobs.filter(shell_file_id=result.shell_file_id), selection)
-        scope = Scope(encounters=(result.healthcare_encounter_id,), chunks=())
-        return job, scope, result.status
+        return job, Scope(encounters=(result.healthcare_encounter_id,)), result.status
+    record, item = _work_item(selection)
+    encounters = () if item.encounter_id is None else (item.encounter_id,)
+    scope = Scope(encounters=encounters, items=(item.pk,))
+    return _one(jobs.filter(shell_file_id=record), selection), scope, item.status
+
+
+def _work_item(selection: Selection) -> tuple[UUID, WorkItem]:
+    """Return the work item of an id, of whatever pass, and the id of its record."""
     ids = [selection.batch] if selection.batch else []
-    batches = Batch.objects.filter(id__in=ids).select_related("pass1_encounter_result")
-    batch = batches.first()
-    if batch is not None:
-        record = batch.pass1_encounter_result.shell_file_id
-        scope = Scope(encounters=(batch.healthcare_encounter_id,), batches=(batch.id,), chunks=())
-        return _one(jobs.filter(shell_file_id=record), selection), scope, batch.status
-    chunk = _one(Chunk.objects.filter(id__in=ids).select_related("discovery_session"), selection)
-    job = _one(jobs.filter(shell_file_id=chunk.discovery_session.shell_file_id), selection)
-    return job, Scope(encounters=(), batches=(), chunks=(chunk.id,)), chunk.status
+    for table in reversed(WORK_TABLES.values()):
+        item = table.rows.filter(pk__in=ids).annotate(record=F(table.record)).first()
+        if item is not None:
+            return item.record, item
+    raise _unknown(selection)
 
 
 def _whole(jobs: QuerySet[Job, Job]) -> Chosen:
@@ -133,15 +138,16 @@ def _by_code(selection: Selection, code: ErrorCode) -> Chosen:
     failed = Q(status=WorkStatus.FAILED) & (
         Q(error_code=code) | Q(error_context__final_underlying_error=code)
     )
-    batches = Batch.objects.filter(
-        failed, pass1_encounter_result__shell_file_id=OuterRef("shell_file_id")
-    )
-    chunks = Chunk.objects.filter(
-        failed, discovery_session__shell_file_id=OuterRef("shell_file_id")
+    has_failed = reduce(
+        or_,
+        (
+            Q(Exists(table.rows.filter(failed, **{table.record: OuterRef("shell_file_id")})))
+            for table in WORK_TABLES.values()
+        ),
     )
     own = Q(error_details__error_code=code) | Q(error_details__underlying_error=code)
     is_failed = Q(status=JobStatus.FAILED)
-    with_code = Q(own) | (is_failed & (Exists(batches) | Exists(chunks)))
+    with_code = Q(own) | (is_failed & has_failed)
     jobs = Job.objects.filter(with_code)
     if selection.step is not None:
         jobs = jobs.filter(current_step=selection.step)
@@ -195,68 +201,70 @@ def _when(selection: Selection, code: ErrorCode) -> Q:
 
 def _scopes_of_code(records: Sequence[UUID], code: ErrorCode, failed: Q) -> dict[UUID, Scope]:
     """Return which part of these records failed with a code; those that did as a whole are left."""
-    batches = _by_record(
-        Batch.objects.filter(status=WorkStatus.FAILED, **of_records(Batch, records)),
-        failed,
-        RECORD[Batch],
-        "healthcare_encounter_id",
-    )
+    found: defaultdict[UUID, _Parts] = defaultdict(_Parts)
+    for table in WORK_TABLES.values():
+        encounter = f"{table.encounter}_id" if table.encounter else ""
+        rows = table.rows.filter(status=WorkStatus.FAILED, **of_records(table, records))
+        for record, item, of, is_meant in _judged(rows, failed, table.record, "id", encounter):
+            found[record].add(item, of, is_meant=is_meant)
     # Encounters whose replies are all there, but which could not be published.
-    refused = _by_record(
-        EncounterResult.objects.filter(
-            status=WorkStatus.FAILED, failure_batch_index=None, shell_file_id__in=records
-        ),
-        Q(error_code=code),
-        "shell_file_id",
-        "healthcare_encounter_id",
+    refused = EncounterResult.objects.filter(
+        status=WorkStatus.FAILED, failure_batch_index=None, shell_file_id__in=records
     )
-    chunks = _by_record(
-        Chunk.objects.filter(status=WorkStatus.FAILED, **of_records(Chunk, records)),
-        failed,
-        RECORD[Chunk],
-        "id",
-    )
-    scopes = {}
-    for record in {*batches, *refused, *chunks}:
-        parts = [kind.get(record, _Parts()) for kind in (batches, refused, chunks)]
-        if any(part.meant for part in parts) and any(part.others for part in parts):
-            scopes[record] = Scope(
-                encounters=tuple({each for part in parts[:2] for _, each in part.meant}),
-                batches=tuple(each for each, _ in parts[0].meant) or None,
-                chunks=tuple(each for each, _ in parts[2].meant),
-            )
-    return scopes
+    with_code = Q(error_code=code)
+    columns = ("shell_file_id", "", "healthcare_encounter_id")
+    for record, _, of, is_meant in _judged(refused, with_code, *columns):
+        found[record].add(None, of, is_meant=is_meant)
+    return {record: parts.scope for record, parts in found.items() if parts.is_any and parts.others}
 
 
-RECORD: dict[type[Batch] | type[Chunk], str] = {
-    Batch: "pass1_encounter_result__shell_file_id",
-    Chunk: "discovery_session__shell_file_id",
-}
-"""The way from a unit of work to its record."""
-
-
-def of_records(work: type[Batch] | type[Chunk], records: Collection[UUID]) -> dict[str, Any]:
-    return {f"{RECORD[work]}__in": list(records)}
+def of_records(table: WorkTable, records: Collection[UUID]) -> dict[str, Any]:
+    return {f"{table.record}__in": list(records)}
 
 
 @dataclass
 class _Parts:
-    """What of a record failed with a code, as (id, encounter), and whether more of it failed."""
+    """What of a record failed with a code, and whether more of it failed."""
 
-    meant: list[tuple[UUID, UUID]] = field(default_factory=list)
+    items: list[UUID] = field(default_factory=list)
+    encounters: set[UUID] = field(default_factory=set)
     others: bool = False
 
+    def add(self, item: UUID | None, encounter: UUID | None, *, is_meant: bool) -> None:
+        """Note a failed work item, or an encounter that failed without one."""
+        if not is_meant:
+            self.others = True
+            return
+        if item is not None:
+            self.items.append(item)
+        if encounter is not None:
+            self.encounters.add(encounter)
 
-def _by_record(rows: QuerySet[Any], with_code: Q, record: str, part: str) -> dict[UUID, _Parts]:
-    found: defaultdict[UUID, _Parts] = defaultdict(_Parts)
-    for of, own, name, is_meant in rows.annotate(
-        is_meant=Case(When(with_code, then=True), default=False)
-    ).values_list(record, "id", part, "is_meant"):
-        if is_meant:
-            found[of].meant.append((own, name))
-        else:
-            found[of].others = True
-    return found
+    @property
+    def is_any(self) -> bool:
+        """Whether anything failed with the code."""
+        return bool(self.items or self.encounters)
+
+    @property
+    def scope(self) -> Scope:
+        """What a retry takes up."""
+        return Scope(encounters=tuple(self.encounters), items=tuple(self.items) or None)
+
+
+_Judged = tuple[UUID, UUID | None, UUID | None, bool]
+"""Record, work item, encounter, and whether the row failed with the code that is meant."""
+
+
+def _judged(
+    rows: QuerySet[Any], with_code: Q, record: str, item: str, encounter: str
+) -> Iterable[_Judged]:
+    nothing = Value(None, output_field=UUIDField())
+    judged: Iterable[_Judged] = rows.annotate(
+        is_meant=Case(When(with_code, then=True), default=False),
+        of_item=F(item) if item else nothing,
+        of_encounter=F(encounter) if encounter else nothing,
+    ).values_list(record, "of_item", "of_encounter", "is_meant")
+    return judged
 
 
 def why_not_retried(job: Job, *, part: str | None = None) -> str | None:
@@ -294,5 +302,9 @@ def _left(job: Job, reason: str) -> Ineligible:
 def _one(rows: QuerySet[Any], selection: Selection) -> Any:
     row = rows.first()
     if row is None:
-        raise UserError(f"there is no {selection}", code=UserErrorCode.NOT_FOUND)
+        raise _unknown(selection)
     return row
+
+
+def _unknown(selection: Selection) -> UserError:
+    return UserError(f"there is no {selection}", code=UserErrorCode.NOT_FOUND)

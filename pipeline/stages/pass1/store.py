@@ -32,13 +32,14 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.models.fields import counted, milliseconds
+from pipeline.models.work_tables import ENCOUNTER_COLUMNS
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens
 from pipeline.providers.schemas import SCHEMA_VERSION, EntityReply
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
 from pipeline.stages.pass_totals import pass_totals
 from pipeline.stages.record_warnings import warn
-from pipeline.transitions import ENCOUNTER_COLUMNS, Lease, fenced
+from pipeline.transitions import Lease, fenced
 
 
 @dataclass(frozen=True, kw_only=True)

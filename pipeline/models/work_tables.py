@@ -1,0 +1,226 @@
+"""The registry of work items: one entry per pass that asks the provider.
+
+Every module that reads or moves work items of all passes uses `WORK_TABLES`. A new pass with
+provider calls is one entry here and its stage; `stages.registry` holds the order of the passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, wraps
+from typing import TypeVar
+
+from django.db.models import Model, QuerySet
+
+from pipeline.core.states import Step
+from pipeline.models.discovery import Chunk, DiscoverySession
+from pipeline.models.entities import Batch, EncounterResult, Entity
+from pipeline.models.sessions import Session
+from pipeline.models.work_item import WorkItem
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParentTable:
+    """The rows above the work items of a pass: one per encounter, or one per record.
+
+    A parent of an encounter fails as a whole, and waits and runs together with its items. A parent
+    of a record fails with the step. Every parent has `id`, `shell_file_id` and `status`.
+    """
+
+    model: type[Model]
+    field: str
+    """The foreign key of a work item that names its parent."""
+    reset: str
+    """SQL assignments that a retry makes beside the status."""
+    encounter: str | None = None
+    """The foreign key to the encounter; None for a parent of a whole record."""
+    columns: tuple[str, ...] = ()
+    """Columns that a flush writes."""
+    publication: str | None = None
+    """Column of the encounter that holds the time at which its parent succeeded."""
+
+    @property
+    def table(self) -> str:
+        """Name of the database table."""
+        return self.model._meta.db_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkTable:
+    """The work items of one pass: their table, their parent, and the columns of their own.
+
+    Every such table needs a partial index on `started_at` where `status = 'processing'`, for the
+    search for stale items.
+    """
+
+    step: Step
+    model: type[WorkItem]
+    noun: str
+    """How people call one item, in the singular."""
+    index: str
+    """Column of the item's 0-based number."""
+    counts: tuple[tuple[str, str], ...]
+    """Counter columns, each with the noun that people read; an empty noun is not shown."""
+    parent: ParentTable | None = None
+    encounter: str | None = None
+    """The foreign key to the encounter, where an item belongs to one encounter."""
+    error_columns: tuple[str, ...] = ()
+    """Columns of a failure beside those of `WorkItem`."""
+    estimate: str | None = None
+    """Column of the estimated input tokens."""
+    results: type[Model] | None = None
+    """Rows that a flush inserts when it publishes what was found."""
+    unread: tuple[str, ...] = ("output",)
+    """Columns that a drill-down does not read: long ones, and all that hold PHI."""
+
+    @property
+    def table(self) -> str:
+        """Name of the database table."""
+        return self.model._meta.db_table
+
+    @property
+    def rows(self) -> QuerySet[WorkItem, WorkItem]:
+        """All rows of the table."""
+        return self.model._default_manager.all()
+
+    @property
+    def owner(self) -> type[Model]:
+        """The table through which an item reaches its record: the parent, or else the session."""
+        return self.parent.model if self.parent else Session
+
+    @property
+    def owner_field(self) -> str:
+        """The foreign key of an item to its owner."""
+        return self.parent.field if self.parent else "processing_session"
+
+    @property
+    def record(self) -> str:
+        """The lookup from an item to the id of its record."""
+        return f"{self.owner_field}__shell_file_id"
+
+    @property
+    def encounter_parent(self) -> ParentTable | None:
+        """The parent, where each encounter has one."""
+        return self.parent if self.parent and self.parent.encounter else None
+
+    @property
+    def record_parent(self) -> ParentTable | None:
+        """The parent, where the whole record has one."""
+        return self.parent if self.parent and not self.parent.encounter else None
+
+    def number_of(self, item: WorkItem) -> int:
+        """Return the 0-based number of an item."""
+        return int(getattr(item, self.index))
+
+    def encounter_index_of(self, item: WorkItem) -> int | None:
+        """Return the 1-based index of an item's encounter; None for an item of no encounter."""
+        return getattr(item, self.encounter).encounter_index if self.encounter else None
+
+    def found_in(self, item: WorkItem) -> dict[str, int]:
+        """Return what an item has found, by the noun that people read; no zeros."""
+        counts = {noun: getattr(item, column) for column, noun in self.counts if noun}
+        return {noun: int(number) for noun, number in counts.items() if number}
+
+    def estimate_of(self, item: WorkItem) -> int:
+        """Return the estimated input tokens of an item; 0 where its table holds no estimate."""
+        return int(getattr(item, self.estimate) or 0) if self.estimate else 0
+
+
+T = TypeVar("T")
+
+ENCOUNTER_COLUMNS = (
+    "status",
+    "batches_succeeded",
+    "batches_failed",
+    "total_retries_used",
+    "started_at",
+    "completed_at",
+    "total_duration_ms",
+    "total_input_tokens",
+    "total_output_tokens",
+    "total_entities_detected",
+    "total_zones_detected",
+    "no_known_allergies",
+    "zones",
+    "warnings",
+    "failure_batch_index",
+    "error_code",
+    "error_summary",
+)
+"""Columns of an encounter result that a flush writes."""
+
+WORK_TABLES: dict[Step, WorkTable] = {
+    Step.PASS05: WorkTable(
+        step=Step.PASS05,
+        model=Chunk,
+        noun="chunk",
+        index="chunk_index",
+        counts=(("encounters_detected", "encounter"),),
+        parent=ParentTable(
+            model=DiscoverySession,
+            field="discovery_session",
+            reset="completed_at = NULL, error_code = NULL, error_message = NULL",
+        ),
+        error_columns=("error_details",),
+    ),
+    Step.PASS1: WorkTable(
+        step=Step.PASS1,
+        model=Batch,
+        noun="batch",
+        index="batch_index",
+        counts=(("entities_detected", "entity"), ("zones_detected", "")),
+        parent=ParentTable(
+            model=EncounterResult,
+            field="pass1_encounter_result",
+            encounter="healthcare_encounter",
+            columns=ENCOUNTER_COLUMNS,
+            publication="entities_published_at",
+            reset="started_at = NULL, completed_at = NULL, total_duration_ms = NULL,"
+            " batches_failed = 0, failure_batch_index = NULL, error_code = NULL,"
+            " error_summary = NULL, updated_at = clock_timestamp()",
+        ),
+        encounter="healthcare_encounter",
+        estimate="estimated_input_tokens",
+        results=Entity,
+        unread=("output", "spans"),
+    ),
+}
+"""The passes that ask the provider, in the order of the record's way."""
+
+
+def table_of(model: type[WorkItem]) -> WorkTable:
+    """Return the entry of a model. Raises LookupError for a model that no pass has registered."""
+    for table in WORK_TABLES.values():
+        if table.model is model:
+            return table
+    raise LookupError(f"no pass has registered {model.__name__}")
+
+
+def table_named(noun: str) -> WorkTable:
+    """Return the entry of a noun. Raises LookupError for a noun that no pass has registered."""
+    for table in WORK_TABLES.values():
+        if table.noun == noun:
+            return table
+    raise LookupError(f"no pass has registered a {noun}")
+
+
+def status_sql(tables: Sequence[WorkTable], item: str, step: str) -> str:
+    """Return a subquery for LATERAL: the status of the work item with this id in this step."""
+    # OFFSET 0 keeps each lookup by its key: PostgreSQL plans a join as a scan of the whole table.
+    return " UNION ALL ".join(
+        f"(SELECT status FROM {table.table} WHERE id = {item}"  # noqa: S608 - names come from the models
+        f" AND {step} = '{table.step}' OFFSET 0)"
+        for table in tables
+    )
+
+
+def composed(compose: Callable[[tuple[WorkTable, ...]], T]) -> Callable[[], T]:
+    """Compose a value, mostly SQL, once for each content of the registry; the decorator is lazy."""
+    cached = lru_cache(maxsize=4)(compose)
+
+    @wraps(compose)
+    def current() -> T:
+        return cached(tuple(WORK_TABLES.values()))
+
+    return current
