@@ -1,7 +1,7 @@
-"""Retry, cancel and requeue: the operator's verbs about jobs; `services` offers them.
+"""Retry, cancel and requeue: the operator's actions on jobs; `services` re-exports them.
 
-Imports `preview`, transitions and queues. The guard of each is in the WHERE of its UPDATE, so that
-a second click, or a second operator, does no harm. Who, why and when join the job's history.
+The guard of each action is in the WHERE of its UPDATE, so a second click or a second operator does
+no harm. The job's history records who acted, why and when.
 """
 
 from __future__ import annotations
@@ -26,12 +26,18 @@ from pipeline.transitions.rollup import Leaving, settle
 logger = logging.getLogger(__name__)
 
 _TRIES = 5
-"""How often a cancellation looks again at a job that moves on meanwhile."""
+"""Attempts of a cancellation at a job whose state keeps changing."""
+_ENDED: dict[JobStatus, str] = {
+    JobStatus.COMPLETED: "is complete; there is nothing to cancel",
+    JobStatus.FAILED: "has failed; there is nothing to cancel",
+    JobStatus.DEAD: "is a dead letter; there is nothing to cancel",
+    JobStatus.CANCELLED: "is cancelled already",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retried:
-    """What a retry has put back in line, and what it has left."""
+    """The jobs that a retry has requeued, and those that it has left alone."""
 
     retried: tuple[Candidate, ...]
     ineligible: tuple[Ineligible, ...]
@@ -39,18 +45,18 @@ class Retried:
 
 @dataclass(frozen=True, kw_only=True)
 class Cancelled:
-    """What a cancellation has done."""
+    """The result of a cancellation."""
 
     job_id: UUID
     shell_file_id: UUID
     is_ended: bool
-    """False where a step runs: it keeps what succeeds, and ends as cancelled within a heartbeat
-    and the grace period."""
+    """False if a step is running: the step keeps what succeeds, and the job ends as cancelled
+    within a heartbeat and the grace period."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requeued:
-    """A dead letter that is back in line."""
+    """A requeued dead letter."""
 
     job_id: UUID
     shell_file_id: UUID
@@ -58,14 +64,14 @@ class Requeued:
 
 
 def retry_preview(selection: Selection) -> Preview:
-    """Say what a retry would do; changes nothing. Raises UserError where an id names nothing."""
+    """Preview a retry without changing anything. Raises UserError for an unknown id."""
     return preview(selection)
 
 
 def work_retry(found: Preview, *, reason: str, by: str | None = None) -> Retried:
-    """Put what a preview found eligible back in line with new attempts, each by itself.
+    """Requeue the eligible jobs of a preview with new attempts, each in its own transaction.
 
-    What succeeded is never asked again. Raises UserError where there is nothing to retry.
+    Successful work is never sent again. Raises UserError if there is nothing to retry.
     """
     stated(reason)
     selection = found.selection
@@ -78,7 +84,7 @@ def work_retry(found: Preview, *, reason: str, by: str | None = None) -> Retried
                 Ineligible(
                     job_id=each.job_id,
                     shell_file_id=each.shell_file_id,
-                    reason="somebody else has retried or cancelled it meanwhile",
+                    reason="the job was retried or cancelled in the meantime",
                 )
             )
     if not retried:
@@ -89,10 +95,10 @@ def work_retry(found: Preview, *, reason: str, by: str | None = None) -> Retried
 def candidate_retry(
     candidate: Candidate, *, reason: str, by: str | None = None, what: str | None = None
 ) -> bool:
-    """Retry one candidate of a preview; False where it is in no such state any more.
+    """Retry one candidate of a preview; return False if the job is no longer in such a state.
 
-    For who goes through a preview item by item, as a bulk operation does. Raises UserError without
-    a reason.
+    For callers that process a preview item by item, such as a bulk operation. Raises UserError
+    without a reason.
     """
     entry = {"event": "retried", "by": by, "reason": stated(reason), "what": what}
     with transaction.atomic():
@@ -112,12 +118,12 @@ def candidate_retry(
 
 
 def record_retry(shell_file_id: UUID, *, reason: str, by: str | None = None) -> Retried:
-    """Retry what failed of a record. Raises UserError."""
+    """Retry the failed work of a record. Raises UserError."""
     return work_retry(preview(Selection(record=shell_file_id)), reason=reason, by=by)
 
 
 def encounter_retry(encounter_id: UUID, *, reason: str, by: str | None = None) -> Retried:
-    """Retry what failed of one encounter. Raises UserError."""
+    """Retry the failed work of one encounter. Raises UserError."""
     return work_retry(preview(Selection(encounter=encounter_id)), reason=reason, by=by)
 
 
@@ -129,9 +135,9 @@ def batch_retry(batch_id: UUID, *, reason: str, by: str | None = None) -> Retrie
 def job_cancel(
     job_or_record: UUID, *, reason: str | None = None, by: str | None = None
 ) -> Cancelled:
-    """Cancel a record's job: at once where it waits, else its running step is told.
+    """Cancel a record's job at once if the job waits; otherwise ask its running step to stop.
 
-    What is complete stays. Raises UserError where it has ended already, or the id names nothing.
+    Completed work stays. Raises UserError if the job has ended already, or for an unknown id.
     """
     job = _job(job_or_record)
     entry = {"event": "cancelled", "by": by, "reason": stated_if_given(reason)}
@@ -139,7 +145,7 @@ def job_cancel(
         with transaction.atomic():
             state = transitions.cancel(job.id, entry=entry)
             if state == JobStatus.CANCELLED:
-                # It held no place in its batch of records, so nobody has to be woken.
+                # The job was not running, so it frees no place in its batch of records.
                 settle([_leaving(job)])
         job = _job(job_or_record)
         if state is not None:
@@ -153,7 +159,7 @@ def job_cancel(
                 code=UserErrorCode.STATE_CONFLICT,
             )
     raise UserError(
-        f"record {job.shell_file_id} moves on too fast; try again",
+        f"record {job.shell_file_id} keeps changing; try again",
         code=UserErrorCode.STATE_CONFLICT,
     )
 
@@ -161,9 +167,9 @@ def job_cancel(
 def job_requeue(
     job_or_record: UUID, *, reason: str | None = None, by: str | None = None
 ) -> Requeued:
-    """Put a dead letter back in line with a new budget; its history is kept.
+    """Requeue a dead letter with a new budget; its history is kept.
 
-    Raises UserError where it is no dead letter, or the id names nothing.
+    Raises UserError if the job is no dead letter, or for an unknown id.
     """
     job = _job(job_or_record)
     entry = {
@@ -185,14 +191,6 @@ def job_requeue(
         )
     _log("job_requeued", job)
     return Requeued(job_id=job.id, shell_file_id=job.shell_file_id, due=due)
-
-
-_ENDED: dict[JobStatus, str] = {
-    JobStatus.COMPLETED: "is complete; there is nothing to cancel",
-    JobStatus.FAILED: "has failed; there is nothing to cancel",
-    JobStatus.DEAD: "is a dead letter; there is nothing to cancel",
-    JobStatus.CANCELLED: "is cancelled already",
-}
 
 
 def _job(job_or_record: UUID) -> Job:
@@ -228,5 +226,5 @@ def _nothing(selection: object, left: list[Ineligible]) -> str:
 
 
 def _log(action: str, job: Job) -> None:
-    # The reason stands in the row; whoever typed it may have named a patient.
+    # Without the reason, because an operator may have typed a patient's name; the row has it.
     logger.warning("%s job=%s", action, job.id, extra={"action": action, "job": str(job.id)})

@@ -1,7 +1,7 @@
-"""The operator's verbs, the same for command line, admin and code; the clock's duties among them.
+"""The actions of operators and of the scheduler, for command line, console and code.
 
-Imports stages, transitions, incidents and queues. Each verb writes in one transaction and enqueues
-what it made due when that has committed.
+Each action writes in one transaction. After the commit it enqueues the wake-ups of the jobs that
+became claimable.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 RELEASE_ROUNDS = 20
-"""Releases of one tick: 10,000 jobs; the next tick takes the rest."""
+"""Releases per tick: 10,000 jobs; the next tick takes the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resumed:
-    """What a resume ended and let go."""
+    """The holds that a resume ended, and the number of jobs that it released."""
 
     pauses: int
     incidents: int
@@ -90,10 +90,10 @@ class Resumed:
 
 
 def record_submit(submission: Submission) -> Received:
-    """Take a file in and wake a worker for it.
+    """Submit a file as a record and wake a worker for it.
 
-    Raises InputError where the bytes cannot be a record, and PipelineError STORAGE_FULL where
-    there is no room; nothing is kept then.
+    Raises InputError if the bytes cannot be a record, and PipelineError STORAGE_FULL if the disk
+    is full; nothing is kept then.
     """
     received = receive(submission)
     if received.due is not None:
@@ -102,24 +102,24 @@ def record_submit(submission: Submission) -> Received:
 
 
 def record_batch_open(max_concurrent_tasks: int | None = None) -> UUID:
-    """Begin a batch of records, of which at most so many run at once (default 10)."""
+    """Open a batch of records with a limit of records that run at once (default 10)."""
     return transitions.open_record_batch(max_concurrent_tasks)
 
 
 def record_batch_close(batch_id: UUID, records: int) -> None:
-    """End the submission of a batch that holds so many records; its totals follow when they end."""
+    """End the submission of a batch with `records` records; its totals follow when all end."""
     transitions.close_record_batch(batch_id, records)
 
 
 def record_batches_settle() -> int:
-    """Write the totals of batches whose records ended without saying so, as by a cancel; count."""
+    """Write the totals of ended batches that no event has settled yet; count them."""
     return transitions.settle_record_batches()
 
 
 def parked_release() -> int:
-    """Release every parked job whose time has come, or whose incident or pause is over; count them.
+    """Release every parked job whose time has come, or whose hold has ended; count them.
 
-    Two clocks at once release each job once: the row decides.
+    Two schedulers at once release each job once, because the row decides.
     """
     released = 0
     for _ in range(RELEASE_ROUNDS):
@@ -131,9 +131,9 @@ def parked_release() -> int:
 
 
 def jobs_reconcile() -> reconciler.Tick:
-    """Put back what a lost worker held, release what is due, and make wake-ups and rows agree.
+    """Recover jobs of lost workers, release parked jobs, and make wake-ups and rows agree.
 
-    Rows go first and need PostgreSQL alone; several at once do each thing once.
+    The rows come first and need only PostgreSQL. Several calls at once do each repair once.
     """
     taken = reconciler.recover_expired()
     released = parked_release()
@@ -152,16 +152,16 @@ def stale_batches_reset(
     job_id: UUID | None = None,
     jobs: int = STALE_JOBS_LIMIT,
 ) -> list[transitions.Stale]:
-    """Put batches and chunks back to `pending` that nobody has worked on for so many seconds.
+    """Reset batches and chunks to `pending` that were untouched for `older_than_s` seconds.
 
-    Of one job, or of all. Only where the lease of their job has run out, or the job is not
-    running; attempts are kept. A dry run returns what would be put back. At most so many jobs
-    at a time, oldest first.
+    Covers one job, or all jobs; only jobs that are not running or whose lease has expired.
+    Attempts are kept. A dry run returns what would be reset. At most `jobs` jobs at a time, oldest
+    first.
     """
     found = transitions.find_stale(older_than_s, jobs, job_id=job_id)
     if dry_run or not found:
         return found
-    # A lost lease is taken in one place, with its crash counted; that puts its rows back too.
+    # Recovery alone takes expired leases, because it counts the crash. It resets their rows too.
     reconciler.recover_expired(job_id)
     reset = transitions.reset_stale(found)
     for row in reset:
@@ -180,12 +180,12 @@ def stale_batches_reset(
 
 
 def job_release(job_ids: Sequence[UUID]) -> int:
-    """Release these jobs where they are parked, whatever they wait for; count them."""
+    """Release these jobs if they are parked, whatever they wait for; count them."""
     return len(_released(lambda: transitions.release(job_ids)))
 
 
 def incidents_detect() -> detector.Tick:
-    """Look for incidents once, wake their probes, and release what an ended one had parked."""
+    """Detect incidents once, wake their probes, and release the jobs of ended incidents."""
     with transaction.atomic():
         tick = detector.tick()
         enqueue_steps(tick.due)
@@ -195,13 +195,13 @@ def incidents_detect() -> detector.Tick:
 
 
 def queue_pause(queue: Step, *, reason: str, by: str | None = None) -> None:
-    """Hold a queue: what waits for it is parked, what runs goes on. Raises UserError."""
+    """Pause a queue: waiting jobs are parked, running jobs continue. Raises UserError."""
     transitions.pause_queue(queue, reason=stated(reason), by=by)
     _log("queue_paused", queue)
 
 
 def queue_resume(queue: Step, *, reason: str, by: str | None = None) -> Resumed:
-    """End the hold on a queue. Raises UserError where there is none."""
+    """End the pause of a queue. Raises UserError if the queue is not paused."""
     ended = transitions.end_pauses(queue=queue, reason=stated(reason), by=by)
     if not ended:
         raise UserError(f"the queue {queue} is not paused", code=UserErrorCode.STATE_CONFLICT)
@@ -212,9 +212,9 @@ def queue_resume(queue: Step, *, reason: str, by: str | None = None) -> Resumed:
 def provider_pause(
     provider: str, model: str | None = None, *, reason: str, by: str | None = None
 ) -> None:
-    """Hold the passes that ask a provider, or one model of it; running steps start no more calls.
+    """Pause all passes that call a provider, or one of its models.
 
-    Raises UserError.
+    Running steps start no more calls. Raises UserError.
     """
     if provider not in NAMES:
         raise UserError(
@@ -224,7 +224,7 @@ def provider_pause(
     words = stated(reason)
     with transaction.atomic():
         transitions.pause_provider(provider, model, reason=words, by=by)
-        # After the commit: a step that finds its gate paused looks for the row.
+        # After the commit, because a step whose rate limiter is paused reads the pause's row.
         _tell(lambda: pause_limiters(provider, model), provider, model)
     _log("provider_paused", _name(provider, model))
 
@@ -232,9 +232,9 @@ def provider_pause(
 def provider_resume(
     provider: str, model: str | None = None, *, reason: str, by: str | None = None
 ) -> Resumed:
-    """End the holds on a provider or one model of it: pauses, and incidents that are open.
+    """End the pauses and open incidents of a provider, or of one of its models.
 
-    Failures from before it open no incident again. Raises UserError where nothing holds.
+    Earlier failures do not open an incident again. Raises UserError if there is no hold.
     """
     words = stated(reason)
     with transaction.atomic():
@@ -242,7 +242,7 @@ def provider_resume(
         closed = detector.close_by_hand(provider, model, reason=words)
         if not ended and not closed:
             raise UserError(
-                f"nothing holds {_name(provider, model)}", code=UserErrorCode.STATE_CONFLICT
+                f"{_name(provider, model)} is not on hold", code=UserErrorCode.STATE_CONFLICT
             )
         _tell(lambda: resume_limiters(provider, model), provider, model)
     _log("provider_resumed", _name(provider, model))
@@ -253,7 +253,7 @@ def _tell(act: Callable[[], bool], provider: str, model: str | None) -> None:
     def told() -> None:
         if not act():
             logger.warning(
-                "Redis is away; running steps of %s are not told of it",
+                "Redis does not answer; running steps of %s do not learn of this change",
                 _name(provider, model),
                 extra={"action": "limiter_not_told"},
             )
@@ -281,5 +281,5 @@ def _name(provider: str, model: str | None) -> str:
 
 
 def _log(action: str, target: str) -> None:
-    # The reason stands in the row; whoever typed it may have named a patient.
+    # Without the reason, because an operator may have typed a patient's name; the row has it.
     logger.warning("%s %s", action, target, extra={"action": action})

@@ -310,7 +310,7 @@ def test_a_second_pause_and_a_resume_without_one_are_refused() -> None:
         services.queue_pause(Step.PASS1, reason="twice")
     with pytest.raises(UserError, match="is not paused"):
         services.queue_resume(Step.PASS2, reason="never")
-    with pytest.raises(UserError, match="nothing holds gemini"):
+    with pytest.raises(UserError, match="gemini is not on hold"):
         services.provider_resume("gemini", reason="never")
     with pytest.raises(UserError, match="there are gemini, local"):
         services.provider_pause("Gemini", reason="a slip of the pen")
