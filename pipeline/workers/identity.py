@@ -1,8 +1,7 @@
-"""The name under which a process claims work, unique per start and the same in a worker's horses,
-and what it works on.
+"""The worker's name and its queues, as this process and its forked horses know them.
 
-Imports Django's settings, nothing of the pipeline. Stages and `jobs.py` read `worker_identity`;
-only the worker calls `renew_identity`.
+A worker claims jobs under this name, which is new at each start. Only the worker calls
+`renew_identity` and `serve`.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ _served: tuple[str, ...] = ()
 
 
 def worker_identity() -> str:
-    """Give this process's name, `<WORKER_ID>-<pid>-<random>`; a forked horse has its worker's."""
+    """Return this process's name, `<WORKER_ID>-<pid>-<random>`; a horse has its worker's name."""
     return _current or renew_identity()
 
 
 def renew_identity() -> str:
-    """Take a new name, as each start of a worker must: a pool's children share their parent's."""
+    """Take a new name; each worker must do so at its start, because a pool's children fork."""
     global _current
     _current = f"{settings.WORKER_ID}-{os.getpid()}-{secrets.token_hex(4)}"
     return _current
 
 
 def serve(queues: Iterable[str]) -> None:
-    """Note which queues this process's worker listens to, in its order."""
+    """Store the queues that this process's worker listens to, in their order."""
     global _served
     _served = tuple(queues)
 
 
 def served_beside(queue: str) -> tuple[str, ...]:
-    """Return what this process's worker serves beside this queue; nothing where it is none."""
+    """Return the other queues of this process's worker; empty if the process is no worker."""
     return tuple(name for name in _served if name != queue)

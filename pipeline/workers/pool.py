@@ -1,7 +1,7 @@
-"""The pool: so many workers of each kind, each started anew when it dies, until told to stop.
+"""The pool: a number of workers of each kind, each restarted when it dies, until a stop signal.
 
-Imports `worker.py` and `queues.py`. The parent only forks, waits and passes signals on: it has no
-thread, no connection and no client, so a child inherits nothing that two processes could share.
+The parent only forks, waits and passes signals on. It has no thread, no connection and no client,
+so a child inherits nothing that two processes would share.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ logger = logging.getLogger(__name__)
 BACKOFF_BASE_S = 0.1
 BACKOFF_CAP_S = 30.0
 STEADY_S = 10.0
-"""A worker that lived this long has started well; its next death waits for no backoff."""
+"""Seconds after which a worker counts as well started; its next death causes no backoff."""
 LOOK_S = 1.0
 DUPLICATE_S = 1.0
-"""One stop may come twice: from the terminal, and from a supervisor that passes it on."""
+"""Two signals within this time are one stop: the terminal and a supervisor may both send it."""
 
 
 @dataclass
 class Seat:
-    """A place in the pool that one worker after the other takes."""
+    """A place in the pool, occupied by one worker after the other."""
 
     queues: tuple[str, ...]
     process: ForkProcess | None = None
@@ -45,16 +45,16 @@ class Seat:
     """Deaths in a row before `STEADY_S`."""
     due_at: float = field(default=0.0)
     done: bool = False
-    """True when nobody takes it any more: a burst has emptied its queues."""
+    """True after the last worker: in a burst, its queues are empty."""
 
     def next_delay_s(self, lived_s: float) -> float:
-        """Count a death and give the seconds until the seat is taken again."""
+        """Count a death and return the seconds until the next worker starts."""
         self.deaths = 1 if lived_s >= STEADY_S else self.deaths + 1
         return float(min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2 ** (self.deaths - 1)))
 
 
 class WorkerPool:
-    """Keeps its seats taken; the first stop drains all workers, the second kills their horses."""
+    """Keeps its seats filled. The first stop drains all workers, the second kills their horses."""
 
     worker_class: type[Worker] = Worker
 
@@ -71,7 +71,7 @@ class WorkerPool:
     def run(self) -> int:
         """Keep the workers running until a stop, or in a burst until no entry is left.
 
-        Returns 0 when every worker has drained, 1 when one had to be killed.
+        Returns 0 if every worker has drained, 1 if a worker had to be killed.
         """
         warm()
         signal.signal(signal.SIGTERM, self._on_signal)
@@ -107,7 +107,7 @@ class WorkerPool:
             seat.process.close()
             seat.process = None
             if self._stops:
-                # Before its own handlers are set, a worker ends by the signal itself.
+                # A worker without its own handlers yet is ended by the signal itself.
                 self._exit_code |= code not in (0, -signal.SIGTERM)
             elif self.burst and code == 0:
                 seat.done = True
@@ -119,7 +119,7 @@ class WorkerPool:
                 )
 
     def _burst_is_over(self) -> bool:
-        """Tell whether nothing is left; a step may have woken a pass whose worker had left."""
+        """Return whether all queues are empty; a step can wake a pass whose worker has exited."""
         if not self.burst or any(not seat.done for seat in self.seats):
             return False
         queues = {queue for seat in self.seats for queue in seat.queues}
@@ -136,10 +136,10 @@ class WorkerPool:
         return not waiting
 
     def _timeout(self) -> float:
-        """Give the seconds until the next look: when a seat is due, or a second.
+        """Return the seconds until the next check: until the next start, at most one second.
 
-        A horse that outlives its worker keeps the worker's sentinel open, so that a death may
-        have to be seen by looking.
+        A horse that outlives its worker keeps the worker's sentinel open, so a worker's death is
+        sometimes found only by a check.
         """
         due = [s.due_at for s in self.seats if s.process is None and not s.done]
         if self._stops or not due:
@@ -148,7 +148,7 @@ class WorkerPool:
 
     def _on_signal(self, signum: int, frame: FrameType | None) -> None:
         if os.getpid() != self._pid:
-            os._exit(0)  # a child that has not yet its own handlers; it holds no work
+            os._exit(0)  # a child without its own handlers yet; it has no work
         with suppress(BlockingIOError):
             os.write(self._wake_w, b"!")
 
@@ -171,10 +171,10 @@ class WorkerPool:
                     os.kill(seat.process.pid, signal.SIGTERM)
 
     def _work(self, queues: tuple[str, ...]) -> None:
-        """Be a worker; runs in the child."""
+        """Run as a worker; this is called in the child."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        # A group of its own: a terminal's Ctrl-C comes once, through the pool.
+        # A process group of its own, so that a terminal's Ctrl-C comes only through the pool.
         os.setpgid(0, 0)
         os.close(self._wake_r)
         os.close(self._wake_w)
@@ -188,7 +188,7 @@ class WorkerPool:
 
 
 def redis_answers() -> bool:
-    """Tell whether Redis can be reached now."""
+    """Return whether Redis answers now."""
     try:
         return bool(producer().ping())
     except RedisError:
@@ -198,5 +198,5 @@ def redis_answers() -> bool:
 
 
 def forget_connections() -> None:
-    """Close what a fork would share."""
+    """Close all connections that a fork would share."""
     producer().connection_pool.disconnect()

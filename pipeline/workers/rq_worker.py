@@ -1,8 +1,7 @@
 """The RQ worker: one forked horse per step, JSON entries only, a drain at the first SIGTERM.
 
-Imports `queues.py`, the provider's factory and what lies below; the step by its dotted name. The
-parent has one thread, and keeps no database connection and no provider client, so a fork shares
-nothing; it survives a Redis that is away; nothing interrupts a step but SIGKILL.
+The parent has one thread, and no database connection or provider client, so a fork shares nothing.
+The worker survives an unreachable Redis. Only SIGKILL interrupts a step.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ logger = logging.getLogger(__name__)
 REDIS_AWAY = (RedisConnectionError, RedisTimeoutError)
 WORKER_TTL_S = 60
 MONITORING_INTERVAL_S = 10
-"""A busy worker's heartbeat in Redis; an idle one's is every second."""
+"""Seconds between heartbeats of a busy worker in Redis; an idle worker beats every second."""
 GRACE_MARGIN_S = 5.0
-"""What the horse has beyond the step's own grace, to write its last flush."""
+"""Seconds beyond the step's grace period in which the horse writes its last flush."""
 OVERDUE_S = 10.0
-"""What the horse has beyond its step's deadline, to end it itself."""
+"""Seconds beyond the step's deadline in which the horse ends the step itself."""
 DUPLICATE_S = 0.5
-"""One stop may come twice: from the terminal or systemd, which tell every process, and from a
-supervisor that passes it on. Less than the pool's own, so that its second stop is heard."""
+"""Two signals within this time are one stop: the terminal or systemd signals every process, and a
+supervisor passes the signal on. Less than the pool's value, so that its second stop is heard."""
 FLUSH_S = 0.005
 REDIS_WAIT_MAX_S = 2.0
 
@@ -65,24 +64,24 @@ ExcInfo = tuple[type[BaseException] | None, BaseException | None, TracebackType 
 
 
 class StepFailedError(Exception):
-    """A step raised; carries only what may be kept in Redis and in logs."""
+    """A step raised; carries only what Redis and logs may keep."""
 
 
 class NoAlarm(BaseDeathPenalty):
-    """No timeout: RQ's raises by SIGALRM wherever the main thread stands, even in a flush."""
+    """No timeout: RQ's timeout raises in the main thread at any point, even during a flush."""
 
     def setup_death_penalty(self) -> None:
-        """Arm nothing."""
+        """Arm no alarm."""
 
     def cancel_death_penalty(self) -> None:
-        """Disarm nothing."""
+        """Disarm no alarm."""
 
 
 class Worker(RQWorker):
-    """Pops wake-ups and runs each in a horse.
+    """Pops wake-ups and runs each one in a horse.
 
-    The first SIGTERM or SIGINT is passed to the horse, which drains; when it has not ended within
-    the grace period, or at the second signal, it is killed with its children.
+    The first SIGTERM or SIGINT is passed to the horse, which drains. A horse that exceeds the grace
+    period, and any horse at the second signal, is killed with its children.
     """
 
     death_penalty_class = NoAlarm
@@ -90,8 +89,8 @@ class Worker(RQWorker):
     queue_class: type[Queue] = StepQueue
     log_result_lifespan = False
     dequeue_timeout = 1
-    """Seconds in one blocking pop. A signal never interrupts it, since that could lose an entry
-    that Redis has already handed over; so this is how long an idle worker takes to leave."""
+    """Seconds of one blocking pop, and so the time that an idle worker needs to exit. A signal
+    does not interrupt the pop, because an entry that Redis has handed over would be lost."""
     connection_timeout = 3
 
     def __init__(
@@ -110,31 +109,31 @@ class Worker(RQWorker):
             },
         )
         self.pool_pid: int | None = None
-        """The pool that started this worker; when it is gone, the worker leaves too."""
+        """The pool that started this worker; the worker exits after its pool."""
         self._stopped_at = 0.0
         self._kill_at: float | None = None
         self._drained = True
         self._horse_end: _HorseEnd | None = None
         self._horse_status: int | None = None
-        """How the last horse ended, as `os.wait4` says it."""
+        """The end of the last horse, in the format of `os.wait4`."""
         self._overdue = False
 
     @classmethod
     def on(cls, queues: tuple[str, ...]) -> Worker:
-        """Make a worker of this start on the named queues, in order of preference."""
+        """Make a new worker for the named queues, in order of preference."""
         connection = worker_connection()
         return cls([cls.queue_class(name, connection=connection) for name in queues])
 
     def run(self, *, burst: bool = False) -> int:
-        """Work until told to stop, or in a burst until the queues are empty.
+        """Work until a stop, or in a burst until the queues are empty.
 
-        Returns the exit code: 1 when a horse outlived its grace and was killed, else 0. Raises
-        RedisError where Redis is away at the start.
+        Returns the exit code: 1 if a horse exceeded its grace period and was killed, else 0.
+        Raises RedisError if Redis does not answer at the start.
         """
         DEADLINE.renew()
         serve(self.queue_names())
         logger.info("worker %s: waits for %s", self.name, ", ".join(self.queue_names()))
-        # RQ's own lines say the same with more words; its warnings and errors stay.
+        # Level WARNING, because RQ's own info lines only repeat ours.
         self.work(burst=burst, logging_level="WARNING")
         logger.info("worker %s: leaves", self.name)
         return 0 if self._drained else 1
@@ -142,8 +141,8 @@ class Worker(RQWorker):
     # Signals
 
     def bootstrap(self, *args: Any, **kwargs: Any) -> None:
-        """Register, with the handlers in place before: RQ's own order leaves a moment in which a
-        signal kills a registered worker, whose name then stays in Redis."""
+        """Register after the handlers are in place. RQ registers first, so a signal in between
+        would kill a registered worker, and its name would stay in Redis."""
         self._install_signal_handlers()
         unannotated: Any = super()
         unannotated.bootstrap(*args, **kwargs)
@@ -154,10 +153,10 @@ class Worker(RQWorker):
             signal.signal(signal.SIGTERM, self.request_stop)
 
     def request_stop(self, signum: int | None = None, frame: FrameType | None = None) -> None:
-        """Leave after this step, and have the horse drain; does no input or output."""
+        """Exit after this step, and let the horse drain; does no input or output."""
         self._stop_requested = True
         if os.getpid() != self.pid:
-            return  # a horse that has not yet set up its own handlers; it looks at the flag there
+            return  # a horse without its own handlers yet; it checks the flag there
         self._stopped_at = time.monotonic()
         self._kill_at = self._stopped_at + grace_s() + scaled(GRACE_MARGIN_S)
         signal.signal(signal.SIGINT, self.request_force_stop)
@@ -165,7 +164,7 @@ class Worker(RQWorker):
         self._drain_horse()
 
     def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
-        """Kill the horse with its children and leave with exit code 1."""
+        """Kill the horse with its children and exit with code 1."""
         if time.monotonic() - self._stopped_at < DUPLICATE_S:
             return
         if self._horse_pid:
@@ -174,7 +173,7 @@ class Worker(RQWorker):
         raise SystemExit(1)
 
     def setup_work_horse_signals(self) -> None:
-        """Have SIGTERM set the stop flag; Ctrl-C is the parent's to pass on."""
+        """Let SIGTERM set the stop flag; the parent passes Ctrl-C on."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda signum, frame: request_stop())
         if self._stop_requested:
@@ -188,34 +187,34 @@ class Worker(RQWorker):
     # The parent
 
     def subscribe(self) -> None:
-        """Listen to no commands: that thread would be forked with, and anyone could stop a job."""
+        """Listen to no commands: the thread would be forked, and anyone could stop a job."""
 
     def clean_group_registries(self) -> None:
-        """Clean nothing: there are no groups of jobs."""
+        """Clean no groups, because there are none."""
 
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
-        """Say that this worker lives; silent when Redis is away, the next pop says it."""
+        """Send a sign of life; ignore an unreachable Redis, because the next pop reports it."""
         try:
             super().heartbeat(timeout, pipeline)
         except REDIS_AWAY:
             logger.debug("worker %s: no heartbeat, Redis is away", self.name)
 
     def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
-        """Renew this worker's and the entry's registration, if Redis is there."""
+        """Renew the registration of worker and entry, if Redis answers."""
         try:
             super().maintain_heartbeats(job, execution)
         except RedisError as error:
             logger.warning("worker %s: no heartbeat: %s", self.name, type(error).__name__)
 
     def check_for_suspension(self, burst: bool) -> None:
-        """Wait while the queues are suspended; go on when Redis cannot say."""
+        """Wait while the queues are suspended; continue if Redis does not answer."""
         try:
             super().check_for_suspension(burst)
         except REDIS_AWAY:
             logger.debug("worker %s: Redis is away", self.name)
 
     def run_maintenance_tasks(self) -> None:
-        """Clean RQ's registries; another time, when Redis is away."""
+        """Clean RQ's registries; without Redis do nothing until the next time."""
         try:
             unannotated: Any = super()
             unannotated.run_maintenance_tasks()
@@ -225,7 +224,7 @@ class Worker(RQWorker):
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
     ) -> tuple[Job, Queue] | None:
-        """Pop the next entry; None when this worker should leave, or in a burst finds no more."""
+        """Pop the next entry; None if the worker should exit, or in a burst finds no more."""
         wait_s = 0.25
         while not self._should_leave():
             try:
@@ -258,7 +257,7 @@ class Worker(RQWorker):
         return None
 
     def execute_job(self, job: Job, queue: Queue) -> None:
-        """Run the entry in a horse and wait for its end; refuse what is not an entry of ours."""
+        """Run the entry in a horse and wait for its end; refuse a foreign entry."""
         try:
             if isinstance(job, StepEntry) and job.is_ours():
                 logger.info("worker %s: %s begins", self.name, job.id)
@@ -268,34 +267,34 @@ class Worker(RQWorker):
                 logger.error("worker %s: %s refused: not an entry of ours", self.name, job.id)
                 self._drop(job, queue)
         except REDIS_AWAY as error:
-            # The horse has ended or never began; what it did stands in its row.
+            # The horse has ended or never started; its result is in its row.
             logger.warning("worker %s: %s: %s", self.name, job.id, type(error).__name__)
         finally:
             self.executions.clear()
             if self._overdue:
-                # Before its lease is let go: it is a deadline, and no crash.
+                # Before its lease is released: the step missed its deadline and did not crash.
                 self._overdue = False
                 stuck_steps.end_steps_of(worker_identity())
         if self._horse_status:
             self._expire_leases()
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
-        """Fork; a stop that came before the horse's pid was known is passed on afterwards."""
+        """Fork; a stop that arrives before the horse's pid is known is passed on afterwards."""
         self._horse_status = None
         DEADLINE.forget()
-        # Closed here and not in the horse: there it would say good-bye on the parent's socket.
+        # Close here, because the horse would close the parent's sockets with a protocol message.
         connections.close_all()
-        # Else the horse would print the parent's buffer once more.
+        # Flush, because the horse would print the parent's buffer again.
         sys.stdout.flush()
         super().fork_work_horse(job, queue)
-        # As the horse does itself; whoever is first. Else a kill could take this process's group.
+        # The horse does the same; the first one wins. Without it a kill could hit our own group.
         with suppress(OSError):
             os.setpgid(self._horse_pid, self._horse_pid)
         if self._stop_requested:
             self._drain_horse()
 
     def wait_for_horse(self) -> tuple[int | None, int | None, Any]:
-        """Wait for the horse's end; kill it when its grace is over, or its step long overdue.
+        """Wait for the horse's end; kill a horse that exceeds its grace period or its deadline.
 
         Raises HorseMonitorTimeoutException after each monitoring interval, for the heartbeat.
         """
@@ -326,18 +325,18 @@ class Worker(RQWorker):
         return end.pid, end.status, end.usage
 
     def _expire_leases(self) -> None:
-        """Say that the horse is dead, so that its job need not wait for the end of its lease."""
+        """Expire the dead horse's leases, so that its job need not wait for their end."""
         try:
             if transitions.expire_leases(self.name):
                 logger.warning("worker %s: its horse died, its lease ends", self.name)
         except (DatabaseError, InterfaceError) as error:
-            # It runs out by itself.
+            # The lease expires by itself.
             logger.warning("worker %s: its horse died: %s", self.name, type(error).__name__)
         finally:
             connections.close_all()
 
     def teardown(self) -> None:
-        """Unregister, if Redis is there; who leaves does not wait for one that hangs."""
+        """Unregister, if Redis answers; an exiting worker does not wait for a Redis that hangs."""
         self.connection.set_retry(Retry(NoBackoff(), 0))
         try:
             unannotated: Any = super()
@@ -352,7 +351,7 @@ class Worker(RQWorker):
         return bool(self._stop_requested)
 
     def _stay_registered(self) -> None:
-        """Heartbeat, and register anew where Redis was emptied."""
+        """Send a heartbeat, and register again if Redis was emptied."""
         self.heartbeat()
         if not self.connection.sismember(self.redis_workers_keys, self.key):
             with self.connection.pipeline() as pipe:
@@ -362,7 +361,7 @@ class Worker(RQWorker):
                 pipe.execute()
 
     def _put_back(self, job: Job, queue: Queue) -> None:
-        """Give an entry that was popped while leaving to the next worker."""
+        """Return an entry that was popped during the exit to its queue."""
         with self.connection.pipeline() as pipe:
             pipe.lrem(queue.intermediate_queue_key, 1, job.id)
             queue.push_job_id(job.id, pipeline=pipe, at_front=True)
@@ -377,12 +376,12 @@ class Worker(RQWorker):
     # The horse
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
-        """Run the step and leave by `os._exit`, whatever its threads do; never returns."""
+        """Run the step and exit by `os._exit`, whatever its threads do; never returns."""
         connections.close_all()
         super().main_work_horse(job, queue)
 
     def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
-        """Run the step and settle its entry in Redis; what it did is committed by then."""
+        """Run the step and settle its entry in Redis; the results are committed by then."""
         try:
             return super().perform_job(job, queue, execution)
         finally:
@@ -391,15 +390,15 @@ class Worker(RQWorker):
     def _finalize_failure(
         self, job: Job, queue: Queue, execution: Execution, exc_info: ExcInfo
     ) -> None:
-        """Keep of a failure what holds no value of a document."""
+        """Record a failure without any value of a document."""
         error = exc_info[1]
         said = StepFailedError(scrubbed(error) if error else "unknown")
         super()._finalize_failure(job, queue, execution, (StepFailedError, said, None))
 
 
 class _HorseEnd(threading.Thread):
-    """Waits for one horse to end: `join` has a timeout, `wait4` has none. Ends before the fork
-    of the next horse."""
+    """Waits for the end of one horse: `join` has a timeout, `wait4` has none. The thread ends
+    before the next horse is forked."""
 
     def __init__(self, horse_pid: int) -> None:
         super().__init__(name="horse-end", daemon=True)
@@ -417,9 +416,9 @@ class _HorseEnd(threading.Thread):
 
 
 def warm() -> None:
-    """Import in the parent what every horse needs, and keep the collector off those pages.
+    """Import the modules that every horse needs in the parent, and exempt their pages from GC.
 
-    Opens no connection and makes no client: a forked copy of either answers two processes.
+    Opens no connection and makes no client, because a fork would share them.
     """
     import_attribute(StepEntry.entry_point)
     factory.warm(ProviderConfig.of_settings())
@@ -428,7 +427,7 @@ def warm() -> None:
 
 
 def _flush_within(seconds: float) -> None:
-    """Flush what was printed, unless a thread that hangs in a write holds the stream's lock."""
+    """Flush the output, unless a thread that hangs in a write holds the stream's lock."""
 
     def flush() -> None:
         sys.stdout.flush()

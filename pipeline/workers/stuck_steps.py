@@ -1,7 +1,7 @@
 """The end of a step whose horse hung beyond its deadline and was killed, written by its worker.
 
-Imports transitions and `rollup`. A worker runs one horse at a time, so what it still holds when
-its horse is dead is that horse's. Where PostgreSQL is away the lease runs out instead.
+A worker runs one horse at a time, so after the horse's death all its leases were the horse's. If
+PostgreSQL does not answer, the lease expires instead.
 """
 
 from __future__ import annotations
@@ -21,22 +21,25 @@ logger = logging.getLogger(__name__)
 
 
 def end_steps_of(worker_id: str) -> int:
-    """Fail what this worker holds with DEADLINE_EXCEEDED; count it. Leaves no connection open."""
+    """Fail the steps that this worker holds with DEADLINE_EXCEEDED; count them.
+
+    Leaves no connection open.
+    """
     try:
         leases = leases_of(worker_id)
         for lease in leases:
             _end(lease)
     except (DatabaseError, InterfaceError, LeaseLostError) as error:
-        logger.error("an overdue step was not ended: %s", scrubbed(error))
+        logger.error("a stuck step was not ended: %s", scrubbed(error))
         return 0
     finally:
-        # The next horse is forked from this process.
+        # The next horse is forked from this process and must not inherit a connection.
         connections.close_all()
     return len(leases)
 
 
 def leases_of(worker_id: str) -> list[Lease]:
-    """Return what this worker holds, by the rows."""
+    """Return the leases that this worker holds, from the rows."""
     jobs = Job.objects.filter(worker_id=worker_id, status=JobStatus.PROCESSING)
     return [
         Lease(
@@ -64,7 +67,7 @@ def _end(lease: Lease) -> None:
                 " what had succeeded is kept, a retry goes on from there",
             ),
         )
-        # A worker enqueues nothing: the next of its batch of records is woken by the reconciler.
+        # A worker does not enqueue: the reconciler wakes the next record of the batch.
         event = f"{lease.step}: {ErrorCode.DEADLINE_EXCEEDED}"
         settle([Leaving.by(lease, event, has_ended=True)])
     logger.error(
