@@ -24,7 +24,7 @@ help: ## show this list
 demo: $(VENV)/runtime.stamp ## process samples/ end to end and show one record's drill-down
 	@$(RUN) -m medproc.supervisor demo samples/*.pdf
 
-up: $(VENV)/runtime.stamp ## console, workers, clock and embedded servers in the foreground
+up: $(VENV)/runtime.stamp ## console, workers, scheduler and embedded servers in the foreground
 	@$(RUN) -m medproc.supervisor up --port $(PORT)
 
 test: $(VENV)/dev.stamp ## the whole suite; what measures time runs alone, afterwards

@@ -175,7 +175,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
 # Periodic tasks of the applications above the pipeline: name → (seconds between two runs, function
 # that returns a line to log or "").
-CLOCK_DUTIES = {
+PERIODIC_TASKS = {
     "bulk_operations": (2.0, "observability.actions.bulk_runner.advance"),
     "audit_head": (3600.0, "observability.audit.chain.say_head"),
     "sweep_uploads": (3600.0, "observability.uploads.cleanup.sweep"),

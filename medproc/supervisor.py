@@ -90,7 +90,7 @@ def up(*, port: int, stopping: threading.Event) -> int:
     """Run console, workers and scheduler until a signal; print the address and the log-in."""
     with _children() as children:
         _start(children, "workers", "rqworker-pool")
-        _start(children, "clock", "rqcron")
+        _start(children, "scheduler", "rqcron")
         # DEBUG is off, so Django serves the admin's stylesheets only with --insecure.
         _start(children, "console", "runserver", "--noreload", "--insecure", f"127.0.0.1:{port}")
         if not _wait_until_listening(port, children, stopping):
@@ -113,7 +113,7 @@ def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
     names = [str(path) for path in files]
     with _children() as children:
         _start(children, "workers", "rqworker-pool")
-        _start(children, "clock", "rqcron")
+        _start(children, "scheduler", "rqcron")
         code = _run_beside(children, stopping, "process", *names, "--force")
         record = _latest_record()
         if record is not None and not stopping.is_set():

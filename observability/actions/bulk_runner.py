@@ -34,7 +34,7 @@ TRIES = 5
 def advance(slice_s: float = SLICE_S) -> str:
     """Continue every unfinished operation; return how many items were settled.
 
-    The scheduler runs this as a periodic task (`settings.CLOCK_DUTIES`).
+    The scheduler runs this as a periodic task (`settings.PERIODIC_TASKS`).
     """
     ends = time.monotonic() + slice_s
     settled = 0

@@ -61,7 +61,7 @@ def head() -> Head | None:
 def say_head() -> str:
     """Return the newest link as a text for the log, out of reach of database users.
 
-    The scheduler runs this as a periodic task (`settings.CLOCK_DUTIES`).
+    The scheduler runs this as a periodic task (`settings.PERIODIC_TASKS`).
     """
     found = head()
     return f"head of the audit {found}" if found else ""

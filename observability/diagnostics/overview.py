@@ -32,7 +32,7 @@ from observability.metrics.workers import Crew, crew
 from pipeline.core.labels import counted
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.models import Incident, Pause
-from pipeline.operations.liveness import Tick, clock_problems, last_task_runs
+from pipeline.operations.liveness import Tick, last_task_runs, scheduler_problems
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.ratelimit import RateLimiter, RateLimiterState
@@ -93,7 +93,9 @@ class Overview:
     @property
     def problems(self) -> list[Problem]:
         """The problems other than incidents and pauses, each with its action."""
-        found = [Problem(f"{said[0].upper()}{said[1:]}.") for said in clock_problems(self.ticks)]
+        found = [
+            Problem(f"{said[0].upper()}{said[1:]}.") for said in scheduler_problems(self.ticks)
+        ]
         if self.crew.is_redis_away:
             found.append(
                 Problem("Redis does not answer: no worker is woken. Start Redis; nothing is lost.")

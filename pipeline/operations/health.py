@@ -60,7 +60,7 @@ def examine() -> Health:
     except AnyDatabaseError as error:
         problems.append(f"PostgreSQL does not answer: {type(error).__name__}")
     else:
-        problems += liveness.clock_problems(ticks)
+        problems += liveness.scheduler_problems(ticks)
         for step, ages in steps.items():
             problems += _of_step(step, ages)
     try:

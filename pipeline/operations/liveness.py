@@ -35,7 +35,7 @@ class StepAges:
 class Tick:
     """The last run of a periodic task."""
 
-    duty: str
+    task: str
     age_s: float | None
     """Seconds since the last start; None if the task never started."""
     ok_s: float | None
@@ -110,26 +110,26 @@ def last_task_runs() -> list[Tick]:
         last = {name: facts for name, *facts in cursor}
     return [
         Tick(
-            duty=duty,
+            task=task,
             age_s=age_s,
             ok_s=ok_s,
-            alarm_s=schedule.alarm_s(duty),
+            alarm_s=schedule.alarm_s(task),
             outcome=outcome,
         )
-        for duty in schedule.names()
-        for age_s, ok_s, outcome in [last.get(duty, (None, None, None))]
+        for task in schedule.names()
+        for age_s, ok_s, outcome in [last.get(task, (None, None, None))]
     ]
 
 
-def clock_problems(ticks: Sequence[Tick]) -> list[str]:
+def scheduler_problems(ticks: Sequence[Tick]) -> list[str]:
     """Describe the periodic tasks that are missing or fail."""
     missing = [tick for tick in ticks if tick.is_missing]
     failing = [
-        f"the periodic task {tick.duty} {tick.outcome}"
+        f"the periodic task {tick.task} {tick.outcome}"
         for tick in ticks
         if not tick.is_missing and (tick.outcome or "").startswith("failed")
     ] + [
-        f"the periodic task {tick.duty} starts and never ends; see the scheduler's log"
+        f"the periodic task {tick.task} starts and never ends; see the scheduler's log"
         for tick in ticks
         if tick.is_undone and tick.outcome == "running"
     ]
@@ -143,13 +143,13 @@ def clock_problems(ticks: Sequence[Tick]) -> list[str]:
     # No task has started for longer than the most frequent task may wait: all tasks are late.
     if age_s > min(tick.alarm_s for tick in ticks):
         if newest.outcome == "running" and not newest.is_missing:
-            return [f"the scheduler is at {newest.duty} for {age_s:.0f} s; the other tasks wait"]
+            return [f"the scheduler is at {newest.task} for {age_s:.0f} s; the other tasks wait"]
         return [
             f"no scheduler runs: the last task started {age_s:.0f} s ago; start manage.py rqcron"
         ]
     return failing + [
-        f"the scheduler has not started {tick.duty} for {tick.age_s:.0f} s"
+        f"the scheduler has not started {tick.task} for {tick.age_s:.0f} s"
         if tick.age_s is not None
-        else f"the scheduler has never started {tick.duty}"
+        else f"the scheduler has never started {tick.task}"
         for tick in missing
     ]

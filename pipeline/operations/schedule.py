@@ -33,23 +33,23 @@ _OWN: Mapping[str, str | float] = MappingProxyType(
 
 
 def names() -> list[str]:
-    """Return the periodic tasks: the pipeline's, then those of `settings.CLOCK_DUTIES`."""
-    return [*_OWN, *settings.CLOCK_DUTIES]
+    """Return the periodic tasks: the pipeline's, then those of `settings.PERIODIC_TASKS`."""
+    return [*_OWN, *settings.PERIODIC_TASKS]
 
 
-def every_s(duty: str) -> float:
+def every_s(task: str) -> float:
     """Return the documented interval of a task, in seconds."""
-    if duty in settings.CLOCK_DUTIES:
-        return float(settings.CLOCK_DUTIES[duty][0])
-    found = _OWN[duty]
+    if task in settings.PERIODIC_TASKS:
+        return float(settings.PERIODIC_TASKS[task][0])
+    found = _OWN[task]
     return float(getattr(settings, found) if isinstance(found, str) else found)
 
 
-def interval_s(duty: str) -> float:
+def interval_s(task: str) -> float:
     """Return the interval of a task in seconds of this process's clock."""
-    return max(SHORTEST_S, scaled(every_s(duty)))
+    return max(SHORTEST_S, scaled(every_s(task)))
 
 
-def alarm_s(duty: str) -> float:
+def alarm_s(task: str) -> float:
     """Return the seconds without a run that count as an alarm, in this process's clock."""
-    return max(interval_s(duty) * ALARM_INTERVALS, scaled(ALARM_LEAST_S))
+    return max(interval_s(task) * ALARM_INTERVALS, scaled(ALARM_LEAST_S))

@@ -44,7 +44,7 @@ BUSY, EARLY, FAILED = 3, 4, 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Duty:
+class PeriodicTask:
     """Something to be done every so often; `act` returns a line to log, or an empty one."""
 
     name: str
@@ -82,24 +82,24 @@ _OWN: dict[str, Callable[[], str]] = {
 }
 
 
-def all_duties() -> tuple[Duty, ...]:
+def periodic_tasks() -> tuple[PeriodicTask, ...]:
     """Return the periodic tasks; `schedule` has the interval of each."""
-    others = {name: import_string(act) for name, (_, act) in settings.CLOCK_DUTIES.items()}
+    others = {name: import_string(act) for name, (_, act) in settings.PERIODIC_TASKS.items()}
     return tuple(
-        Duty(name=name, act=act, interval_s=schedule.interval_s(name))
+        PeriodicTask(name=name, act=act, interval_s=schedule.interval_s(name))
         for name, act in {**_OWN, **others}.items()
     )
 
 
-class Clock:
+class PeriodicScheduler:
     """Runs duties when they are due, one after the other."""
 
     def __init__(
-        self, todo: Sequence[Duty] | None = None, *, deadline_s: float = DEADLINE_S
+        self, todo: Sequence[PeriodicTask] | None = None, *, deadline_s: float = DEADLINE_S
     ) -> None:
-        self._duties = all_duties() if todo is None else todo
+        self._tasks = periodic_tasks() if todo is None else todo
         self._deadline_s = deadline_s
-        self._due_at = dict.fromkeys((duty.name for duty in self._duties), 0.0)
+        self._due_at = dict.fromkeys((task.name for task in self._tasks), 0.0)
         self._stopped = False
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_w, False)
@@ -108,21 +108,21 @@ class Clock:
         """Tick until SIGTERM or SIGINT; a duty that runs then is killed, and rolls back."""
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
-        logger.info("clock %s: %s", os.getpid(), ", ".join(duty.name for duty in self._duties))
+        logger.info("scheduler %s: %s", os.getpid(), ", ".join(task.name for task in self._tasks))
         while not self._stopped:
-            duty = min(self._duties, key=lambda each: self._due_at[each.name])
-            self._wait(self._due_at[duty.name] - time.monotonic())
+            task = min(self._tasks, key=lambda each: self._due_at[each.name])
+            self._wait(self._due_at[task.name] - time.monotonic())
             if not self._stopped:
-                self._due_at[duty.name] = time.monotonic() + duty.interval_s
-                self._tick(duty)
-        logger.info("clock %s: leaves", os.getpid())
+                self._due_at[task.name] = time.monotonic() + task.interval_s
+                self._tick(task)
+        logger.info("scheduler %s: leaves", os.getpid())
 
-    def _tick(self, duty: Duty) -> None:
+    def _tick(self, task: PeriodicTask) -> None:
         # A connection that both processes held would answer the wrong one.
         connections.close_all()
         sys.stdout.flush()
         child = get_context("fork").Process(
-            target=_child, args=(duty, self._deadline_s), name=duty.name
+            target=_child, args=(task, self._deadline_s), name=task.name
         )
         child.start()
         ends = time.monotonic() + self._deadline_s
@@ -130,15 +130,15 @@ class Clock:
             waiting.wait([child.sentinel, self._wake_r], ends - time.monotonic())
         if child.exitcode is None:
             if not self._stopped:
-                logger.error("clock: %s took more than %.0f s", duty.name, self._deadline_s)
+                logger.error("scheduler: %s took more than %.0f s", task.name, self._deadline_s)
             child.kill()
         child.join()
         if not self._stopped and child.exitcode not in (0, BUSY, EARLY):
             logger.error(
-                "clock: %s ended with exit code %s",
-                duty.name,
+                "scheduler: %s ended with exit code %s",
+                task.name,
                 child.exitcode,
-                extra={"action": "duty_died", "duty": duty.name},
+                extra={"action": "periodic_task_died", "periodic_task": task.name},
             )
         child.close()
 
@@ -152,25 +152,30 @@ class Clock:
             os.write(self._wake_w, b"!")
 
 
-def run_duty(duty: Duty, *, deadline_s: float = DEADLINE_S) -> int:
+def run_task(task: PeriodicTask, *, deadline_s: float = DEADLINE_S) -> int:
     """Run one tick of a duty if no other clock has or does; return the exit code of its child."""
     with _alone(deadline_s) as is_ours:
         if not is_ours:
             return BUSY
-        if not _begin(duty):
+        if not _begin(task):
             return EARLY
         try:
-            said = duty.act()
+            said = task.act()
         except Exception as error:
-            _end(duty, f"failed: {type(error).__name__}")
+            _end(task, f"failed: {type(error).__name__}")
             raise
-        _end(duty, "ok")
+        _end(task, "ok")
     if said:
-        logger.info("clock: %s: %s", duty.name, said, extra={"action": "duty", "duty": duty.name})
+        logger.info(
+            "scheduler: %s: %s",
+            task.name,
+            said,
+            extra={"action": "periodic_task", "periodic_task": task.name},
+        )
     return 0
 
 
-def _child(duty: Duty, deadline_s: float) -> None:
+def _child(task: PeriodicTask, deadline_s: float) -> None:
     """Be the child of one tick."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # The system ends us even where we hang and our parent, who should do it, is dead.
@@ -179,9 +184,9 @@ def _child(duty: Duty, deadline_s: float) -> None:
     # A terminal's Ctrl-C reaches us too; the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        code = run_duty(duty, deadline_s=deadline_s)
+        code = run_task(task, deadline_s=deadline_s)
     except Exception as error:  # noqa: BLE001 - whatever it is, the next tick comes
-        logger.error("clock: %s failed: %s", duty.name, scrubbed(error))
+        logger.error("scheduler: %s failed: %s", task.name, scrubbed(error))
         code = FAILED
     sys.exit(code)
 
@@ -206,7 +211,7 @@ def _ms(seconds: float) -> str:
     return str(max(1, int(seconds * 1000 * 0.9)))
 
 
-def _begin(duty: Duty) -> bool:
+def _begin(task: PeriodicTask) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO periodic_task_runs (name, started_at, outcome)"
@@ -217,16 +222,16 @@ def _begin(duty: Duty) -> bool:
             " <= clock_timestamp() - make_interval(secs => %(interval)s)"
             # One that was killed is made up for at once.
             " OR periodic_task_runs.finished_at IS NULL",
-            {"name": duty.name, "interval": duty.interval_s * SLACK},
+            {"name": task.name, "interval": task.interval_s * SLACK},
         )
         return bool(cursor.rowcount == 1)
 
 
-def _end(duty: Duty, outcome: str) -> None:
+def _end(task: PeriodicTask, outcome: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE periodic_task_runs SET finished_at = clock_timestamp(), outcome = %(outcome)s,"
             " last_ok_at = CASE WHEN %(outcome)s = 'ok' THEN clock_timestamp() ELSE last_ok_at END"
             " WHERE name = %(name)s",
-            {"outcome": outcome, "name": duty.name},
+            {"outcome": outcome, "name": task.name},
         )

@@ -55,7 +55,7 @@ logger = logging.getLogger(__name__)
 
 def run_step(step: str) -> None:
     """Claim the best waiting job of a pass, run its step, and write how it ended."""
-    _mind_the_clock()
+    _warn_of_scheduler()
     lease = claim(
         Step(step),
         worker_identity(),
@@ -74,11 +74,11 @@ def run_step(step: str) -> None:
         DEADLINE.forget()
 
 
-def _mind_the_clock() -> None:
+def _warn_of_scheduler() -> None:
     """Say, once a minute over all workers, that no clock ticks: nothing is recovered then."""
-    problems = liveness.clock_problems(liveness.last_task_runs())
+    problems = liveness.scheduler_problems(liveness.last_task_runs())
     if problems and is_first_to_say("clock"):
-        logger.warning("%s", "; ".join(problems), extra={"action": "clock_silent"})
+        logger.warning("%s", "; ".join(problems), extra={"action": "scheduler_silent"})
 
 
 def _run(lease: Lease) -> StepResult:

@@ -85,6 +85,6 @@ def clock(
     step_nursery: Nursery, module_db: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WorkerCommand]:
     """Run `rqcron` on the module's database for one test."""
-    running = step_nursery.start(tmp_path_factory.mktemp("clock"), "", "rqcron")
+    running = step_nursery.start(tmp_path_factory.mktemp("scheduler"), "", "rqcron")
     yield running
     running.stop()

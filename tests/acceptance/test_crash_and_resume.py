@@ -316,7 +316,7 @@ def test_a_horse_that_slept_beyond_its_lease_asks_nothing_and_writes_nothing(
     orphan = the_horse(pool)
     until(lambda: stopped_outside_a_transaction(orphan, received))
 
-    with a_clock():
+    with a_scheduler():
         ended(received)
     before, calls = state_of(received), asked(emulator, batches(received))
     os.kill(orphan, signal.SIGCONT)
@@ -357,7 +357,7 @@ def test_an_orphan_whose_worker_was_killed_writes_nothing_once_its_job_is_taken(
     assert job_of(received).lease_gen > crash["lease_gen"]
 
 
-def test_a_worker_killed_with_its_horse_is_recovered_by_the_clock_alone(
+def test_a_worker_killed_with_its_horse_is_recovered_by_the_scheduler_alone(
     start: Start, emulator: Emulator, tmp_path: Path
 ) -> None:
     received = submitted(tmp_path, 6)
@@ -365,7 +365,7 @@ def test_a_worker_killed_with_its_horse_is_recovered_by_the_clock_alone(
     until(lambda: batches(received, status="succeeded"))
     horse, (worker,) = the_horse(pool), children(pool.pid)
 
-    with a_clock():
+    with a_scheduler():
         for pid in (worker, horse):
             os.kill(pid, signal.SIGKILL)
 
@@ -381,7 +381,7 @@ def test_a_horse_that_dies_three_times_in_a_step_leaves_a_dead_letter_at_once(
     """The lease would last for minutes: the worker itself says that its horse is dead."""
     received = submitted(tmp_path, SLOW_PAGE)
     pool = start()
-    with a_clock():
+    with a_scheduler():
         for crash in (1, 2, 3):
             until(lambda: job_of(received).current_step == "pass1")
             until(lambda: job_of(received).status == "processing" and pool.horses())
@@ -431,16 +431,16 @@ def has_crashed(received: Received, times: int) -> bool:
 
 
 @contextmanager
-def a_clock() -> Iterator[subprocess.Popen[bytes]]:
+def a_scheduler() -> Iterator[subprocess.Popen[bytes]]:
     """Run the real clock on the module's database."""
-    clock = subprocess.Popen(
+    scheduler = subprocess.Popen(
         [sys.executable, "manage.py", "rqcron"], cwd=PROJECT_ROOT, stderr=subprocess.DEVNULL
     )
     try:
-        yield clock
+        yield scheduler
     finally:
-        clock.terminate()
-        assert clock.wait(timeout=60) == 0
+        scheduler.terminate()
+        assert scheduler.wait(timeout=60) == 0
 
 
 def calls_under(received: Received, gen: int) -> list[Any]:

@@ -203,9 +203,9 @@ def _set_up(places: Places, folder: Path, emulator: Emulator) -> Iterator[House]
     for visits in VISITS:
         short_record(folder / f"{visits}.pdf", visits)
     nursery = Nursery(RUN_STEP)
-    clock_folder = folder / "clock"
-    clock_folder.mkdir()
-    clock = nursery.start(clock_folder, "", "rqcron")
+    scheduler_folder = folder / "scheduler"
+    scheduler_folder.mkdir()
+    clock = nursery.start(scheduler_folder, "", "rqcron")
     try:
         yield House(places=places, emulator=emulator, nursery=nursery, folder=folder)
     finally:

@@ -17,7 +17,7 @@ from django.utils import timezone
 from observability.audit.chain import Head, head
 from observability.audit.log import record
 from observability.models import AuditEvent, AuditLink
-from pipeline.operations.scheduler import all_duties, run_duty
+from pipeline.operations.scheduler import periodic_tasks, run_task
 from tests.support.workers import until
 
 INSERT = (
@@ -165,14 +165,14 @@ def test_transactions_at_once_are_chained_in_the_order_of_their_commits(cloned_d
     call_command("verify_audit")
 
 
-def test_the_clock_logs_the_head_every_hour(
+def test_the_scheduler_logs_the_head_every_hour(
     cloned_db: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (duty,) = [each for each in all_duties() if each.name == "audit_head"]
+    (task,) = [each for each in periodic_tasks() if each.name == "audit_head"]
     record("somebody", "cancel", target_kind="job")
 
     with caplog.at_level(logging.INFO):
-        run_duty(duty)
+        run_task(task)
 
     assert f"head of the audit {head()}" in caplog.text
     assert head() == Head(1, AuditLink.objects.get().hash)

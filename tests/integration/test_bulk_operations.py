@@ -49,7 +49,7 @@ def test_a_preview_says_what_will_happen_and_changes_nothing() -> None:
     assert not BulkOperation.objects.exists()
 
 
-def test_a_retry_is_run_by_the_clock_and_asks_for_nothing_twice() -> None:
+def test_a_retry_is_run_by_the_scheduler_and_asks_for_nothing_twice() -> None:
     failed = records.failed_record(records.LAB)
     accepted = set(ProviderCall.objects.filter(accepted=True).values_list("id", flat=True))
     client = client_of(Role.OPERATOR)

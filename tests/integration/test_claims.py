@@ -177,7 +177,7 @@ def test_a_batch_ends_with_its_last_record_and_failed_where_one_has() -> None:
 
 
 @pytest.mark.django_db
-def test_a_batch_whose_last_record_ended_unheard_is_ended_by_the_clock() -> None:
+def test_a_batch_whose_last_record_ended_unheard_is_ended_by_the_scheduler() -> None:
     batch_id = open_record_batch()
     job = a_job(record_batch_id=batch_id)
     close_record_batch(batch_id, 1)

@@ -99,9 +99,9 @@ def test_the_overview_does_without_redis(viewer: Client, settings: Any) -> None:
 
 def test_all_is_well_while_nothing_waits_for_a_decision(viewer: Client, settings: Any) -> None:
     settings.TIME_SCALE = 1.0
-    for duty in schedule.names():
+    for task in schedule.names():
         now = timezone.now()
-        PeriodicTaskRun.objects.create(name=duty, started_at=now, last_ok_at=now, outcome="ok")
+        PeriodicTaskRun.objects.create(name=task, started_at=now, last_ok_at=now, outcome="ok")
     url = reverse("admin:overview")
     well = viewer.get(url).content.decode()
 
@@ -334,12 +334,12 @@ def test_a_list_of_incidents_asks_a_constant_number(viewer: Client) -> None:
     assert several == one
 
 
-def test_the_queues_show_the_clocks_duties_as_the_overview_does(viewer: Client) -> None:
+def test_the_queues_show_the_periodic_tasks_as_the_overview_does(viewer: Client) -> None:
     pages = [asked(viewer, reverse(f"admin:{name}"))[0] for name in ("overview", "queues")]
 
     for page in pages:
-        for duty in schedule.names():
-            assert f"<span>{duty}</span><span>never begun" in page.content.decode()
+        for task in schedule.names():
+            assert f"<span>{task}</span><span>never begun" in page.content.decode()
 
 
 def test_a_record_that_is_parked_for_its_retry_can_be_retried_at_once(db: None) -> None:

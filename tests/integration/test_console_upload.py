@@ -249,7 +249,9 @@ def test_a_record_that_is_sent_again_keeps_its_bytes_whatever_fails() -> None:
     assert default_storage.exists(ShellFile.objects.get(id=record).storage_key)
 
 
-def test_the_clock_deletes_what_a_killed_process_has_left(settings: Any, tmp_path: Path) -> None:
+def test_the_scheduler_deletes_what_a_killed_process_has_left(
+    settings: Any, tmp_path: Path
+) -> None:
     settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path)
     settings.STORAGES = {
         **settings.STORAGES,
@@ -268,4 +270,4 @@ def test_the_clock_deletes_what_a_killed_process_has_left(settings: Any, tmp_pat
     assert kept == {fresh, read}
     assert said.startswith("deleted 1 ")
     assert sweep() == ""
-    assert "sweep_uploads" in settings.CLOCK_DUTIES
+    assert "sweep_uploads" in settings.PERIODIC_TASKS

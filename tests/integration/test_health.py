@@ -23,11 +23,11 @@ from tests.support.rows import a_job
 pytestmark = pytest.mark.django_db
 
 
-def a_clock_that_ticks(**columns: Any) -> None:
+def a_running_scheduler(**columns: Any) -> None:
     """Insert ticks of a moment ago, of every duty."""
-    for duty in schedule.names():
+    for task in schedule.names():
         PeriodicTaskRun.objects.create(
-            name=duty,
+            name=task,
             **{
                 "started_at": timezone.now(),
                 "last_ok_at": timezone.now(),
@@ -40,17 +40,17 @@ def a_clock_that_ticks(**columns: Any) -> None:
 def test_a_clock_that_has_stopped_is_named_whatever_its_last_tick_said(
     redis_db: redis.Redis,
 ) -> None:
-    a_clock_that_ticks(started_at=timezone.now() - timedelta(hours=1))
+    a_running_scheduler(started_at=timezone.now() - timedelta(hours=1))
 
     (problem, *_) = examine().problems
 
     assert problem.startswith("no scheduler runs: the last task started 36")
 
 
-def test_a_clock_that_stands_still_is_one_problem_before_the_slowest_duty_is_late(
+def test_a_scheduler_that_stands_still_is_one_problem_before_the_slowest_task_is_late(
     redis_db: redis.Redis,
 ) -> None:
-    a_clock_that_ticks(started_at=timezone.now() - timedelta(seconds=20))
+    a_running_scheduler(started_at=timezone.now() - timedelta(seconds=20))
     assert schedule.alarm_s(schedule.RESET_STALE) > 20
 
     stopped = examine().problems
@@ -67,8 +67,8 @@ def test_a_clock_that_stands_still_is_one_problem_before_the_slowest_duty_is_lat
     ]
 
 
-def test_one_duty_that_is_not_done_or_fails_is_named(redis_db: redis.Redis) -> None:
-    a_clock_that_ticks()
+def test_one_task_that_is_not_done_or_fails_is_named(redis_db: redis.Redis) -> None:
+    a_running_scheduler()
     PeriodicTaskRun.objects.filter(name="reconcile").update(
         started_at=timezone.now() - timedelta(hours=1)
     )
@@ -80,8 +80,8 @@ def test_one_duty_that_is_not_done_or_fails_is_named(redis_db: redis.Redis) -> N
     assert any(p.startswith("the scheduler has not started reconcile for 36") for p in problems)
 
 
-def test_a_duty_that_hangs_and_is_killed_at_each_tick_is_named(redis_db: redis.Redis) -> None:
-    a_clock_that_ticks()
+def test_a_task_that_hangs_and_is_killed_at_each_tick_is_named(redis_db: redis.Redis) -> None:
+    a_running_scheduler()
     PeriodicTaskRun.objects.filter(name="reconcile").update(
         outcome="running", last_ok_at=timezone.now() - timedelta(hours=1)
     )
@@ -114,7 +114,7 @@ def test_ages_of_what_waits_and_runs_need_no_clock(redis_db: redis.Redis) -> Non
 def test_the_command_ends_with_1_where_something_is_wrong(
     redis_db: redis.Redis, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    a_clock_that_ticks()
+    a_running_scheduler()
 
     with pytest.raises(SystemExit) as wrong:
         call_command("health", "--json")
@@ -127,7 +127,7 @@ def test_the_command_ends_with_1_where_something_is_wrong(
     assert capsys.readouterr().out.startswith("problem: no worker runs")
 
 
-def test_a_worker_says_once_a_minute_that_no_clock_ticks(
+def test_a_worker_says_once_a_minute_that_no_scheduler_ticks(
     redis_db: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="pipeline.workers.run_step"):
@@ -139,10 +139,10 @@ def test_a_worker_says_once_a_minute_that_no_clock_ticks(
     ]
 
 
-def test_a_worker_says_all_that_is_wrong_with_the_clock(
+def test_a_worker_says_all_that_is_wrong_with_the_scheduler(
     redis_db: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    a_clock_that_ticks(outcome="failed: DataError")
+    a_running_scheduler(outcome="failed: DataError")
     PeriodicTaskRun.objects.filter(name="reconcile").delete()
 
     with caplog.at_level(logging.WARNING, logger="pipeline.workers.run_step"):

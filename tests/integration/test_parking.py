@@ -100,7 +100,7 @@ def test_a_parked_job_is_released_at_its_time_and_its_worker_woken(redis_db: red
 
 
 @pytest.mark.usefixtures("cloned_db")
-def test_two_clocks_at_once_release_each_job_once(redis_db: redis.Redis) -> None:
+def test_two_schedulers_at_once_release_each_job_once(redis_db: redis.Redis) -> None:
     parked = [_parked() for _ in range(40)]
     released: list[int] = []
     together = threading.Barrier(4)

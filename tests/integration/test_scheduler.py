@@ -23,12 +23,12 @@ from pipeline.queueing.queues import entry_id
 from tests.support.rows import a_job
 from tests.support.workers import children, until
 
-WITH_A_HUNG_DUTY = """
+WITH_A_HUNG_TASK = """
 import threading
 import django
 django.setup()
-from pipeline.operations.scheduler import Clock, Duty
-Clock(
+from pipeline.operations.scheduler import PeriodicScheduler, Duty
+PeriodicScheduler(
     [
         Duty(name="hangs", interval_s=1.0, act=lambda: threading.Event().wait() or ""),
         Duty(name="fails", interval_s=1.0, act=lambda: 1 / 0),
@@ -42,12 +42,12 @@ Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
-def start_clock(cloned_db: str, redis_db: redis.Redis) -> Iterator[Start]:
+def start_scheduler(cloned_db: str, redis_db: redis.Redis) -> Iterator[Start]:
     """Give a way to start clocks on the test's database."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*command: str) -> subprocess.Popen[str]:
-        clock = subprocess.Popen(
+        scheduler = subprocess.Popen(
             [sys.executable, *(command or ("manage.py", "rqcron"))],
             cwd=PROJECT_ROOT,
             env=dict(os.environ),
@@ -55,20 +55,20 @@ def start_clock(cloned_db: str, redis_db: redis.Redis) -> Iterator[Start]:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        started.append(clock)
-        return clock
+        started.append(scheduler)
+        return scheduler
 
     yield start
-    for clock in started:
-        for pid in children(clock.pid):
+    for scheduler in started:
+        for pid in children(scheduler.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        clock.kill()
-        clock.communicate()
+        scheduler.kill()
+        scheduler.communicate()
 
 
 @contextmanager
-def _duties_stuck(url: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+def _tasks_stuck(url: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
     """Hold every duty in its middle, on a lock of its table; give a session to look around with."""
     with psycopg.connect(url) as holder, psycopg.connect(url, autocommit=True) as looker:
         holder.execute("LOCK TABLE job_queue, incidents IN ACCESS EXCLUSIVE MODE")
@@ -89,31 +89,33 @@ def _works(after: datetime | None = None) -> bool:
     return (ticks if after is None else ticks.filter(started_at__gt=after)).count() == 2
 
 
-def test_a_clock_ticks_and_releases_what_is_due(start_clock: Start, redis_db: redis.Redis) -> None:
+def test_a_scheduler_ticks_and_releases_what_is_due(
+    start_scheduler: Start, redis_db: redis.Redis
+) -> None:
     job = a_job(
         status=JobStatus.PARKED,
         park_reason="a test",
         parked_until=timezone.now() - timedelta(seconds=1),
     )
 
-    clock = start_clock()
+    scheduler = start_scheduler()
 
     until(lambda: Job.objects.get(id=job.id).status == JobStatus.PENDING)
     until(_works)
     until(lambda: redis_db.llen("rq:queue:pass1"))
     assert redis_db.lrange("rq:queue:pass1", 0, -1) == [entry_id(job.id, "pass1", 1).encode()]
-    clock.terminate()
-    assert clock.wait(timeout=30) == 0
+    scheduler.terminate()
+    assert scheduler.wait(timeout=30) == 0
 
 
-def test_a_child_that_is_killed_in_its_duty_leaves_the_next_tick_alone(
-    start_clock: Start, cloned_db: str
+def test_a_child_that_is_killed_in_its_task_leaves_the_next_tick_alone(
+    start_scheduler: Start, cloned_db: str
 ) -> None:
-    clock = start_clock()
+    scheduler = start_scheduler()
     until(_works)
-    with _duties_stuck(cloned_db) as looker:
+    with _tasks_stuck(cloned_db) as looker:
         (first,) = until(lambda: _stuck(looker))
-        (child,) = children(clock.pid)
+        (child,) = children(scheduler.pid)
 
         os.kill(child, signal.SIGKILL)
 
@@ -121,17 +123,17 @@ def test_a_child_that_is_killed_in_its_duty_leaves_the_next_tick_alone(
         until(lambda: _stuck(looker) not in ([], [first]))
     killed_at = timezone.now()
     until(lambda: _works(killed_at))
-    assert clock.poll() is None
+    assert scheduler.poll() is None
 
 
-def test_of_two_clocks_one_works_and_the_other_takes_over(
-    start_clock: Start, cloned_db: str
+def test_of_two_schedulers_one_works_and_the_other_takes_over(
+    start_scheduler: Start, cloned_db: str
 ) -> None:
-    clocks = [start_clock(), start_clock()]
+    schedulers = [start_scheduler(), start_scheduler()]
     until(_works)
-    with _duties_stuck(cloned_db) as looker:
+    with _tasks_stuck(cloned_db) as looker:
         until(lambda: _stuck(looker))
-        working = until(lambda: [c for c in clocks if children(c.pid)])
+        working = until(lambda: [c for c in schedulers if children(c.pid)])
         assert len(_stuck(looker)) == 1
 
         for pid in [p for c in working[:1] for p in (*children(c.pid), c.pid)]:
@@ -139,11 +141,11 @@ def test_of_two_clocks_one_works_and_the_other_takes_over(
 
     killed_at = timezone.now()
     until(lambda: _works(killed_at))
-    assert [c.poll() is None for c in clocks].count(True) == 1
+    assert [c.poll() is None for c in schedulers].count(True) == 1
 
 
-def test_a_duty_that_hangs_or_fails_stops_no_other(start_clock: Start) -> None:
-    clock = start_clock("-c", WITH_A_HUNG_DUTY)
+def test_a_task_that_hangs_or_fails_stops_no_other(start_scheduler: Start) -> None:
+    scheduler = start_scheduler("-c", WITH_A_HUNG_TASK)
     until(lambda: PeriodicTaskRun.objects.filter(name="works", outcome="ok").exists())
     first = timezone.now()
 
@@ -151,19 +153,19 @@ def test_a_duty_that_hangs_or_fails_stops_no_other(start_clock: Start) -> None:
     until(lambda: PeriodicTaskRun.objects.get(name="fails").outcome == "failed: ZeroDivisionError")
 
     assert PeriodicTaskRun.objects.get(name="hangs").finished_at is None
-    clock.terminate()
-    said, _ = clock.communicate(timeout=30)
+    scheduler.terminate()
+    said, _ = scheduler.communicate(timeout=30)
     assert "hangs took more than" in said
     assert "ZeroDivisionError" in said
 
 
-def test_a_hung_duty_whose_clock_was_killed_keeps_the_lock_from_nobody(
-    start_clock: Start, cloned_db: str
+def test_a_hung_task_whose_scheduler_was_killed_keeps_the_lock_from_nobody(
+    start_scheduler: Start, cloned_db: str
 ) -> None:
-    clock = start_clock("-c", WITH_A_HUNG_DUTY.replace("deadline_s=0.5", "deadline_s=2"))
+    scheduler = start_scheduler("-c", WITH_A_HUNG_TASK.replace("deadline_s=0.5", "deadline_s=2"))
     until(lambda: PeriodicTaskRun.objects.filter(name="hangs", outcome="running").exists())
 
-    clock.kill()
+    scheduler.kill()
 
     with psycopg.connect(cloned_db, autocommit=True) as other:
         took = "SELECT pg_try_advisory_lock(%s)"
@@ -171,15 +173,15 @@ def test_a_hung_duty_whose_clock_was_killed_keeps_the_lock_from_nobody(
         until(lambda: other.execute(took, [LOCK]).fetchone() == (True,))
 
 
-def test_a_clock_waits_for_a_postgresql_that_is_away(start_clock: Start) -> None:
+def test_a_scheduler_waits_for_a_postgresql_that_is_away(start_scheduler: Start) -> None:
     good, os.environ["DATABASE_URL"] = os.environ["DATABASE_URL"], "postgresql://x@127.0.0.1:9/x"
     try:
-        clock = start_clock()
+        scheduler = start_scheduler()
     finally:
         os.environ["DATABASE_URL"] = good
 
-    assert clock.stdout is not None
-    line = next(line for line in clock.stdout if "failed" in line)
+    assert scheduler.stdout is not None
+    line = next(line for line in scheduler.stdout if "failed" in line)
 
     assert "OperationalError" in line
-    assert clock.poll() is None
+    assert scheduler.poll() is None

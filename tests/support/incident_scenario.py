@@ -89,9 +89,9 @@ def a_night() -> Night:
         calls(parked, "OK", 2 + minute % 7, ago_s=60.0 * minute, duration_ms=4000 + 97 * minute)
     calls(parked, "RATE_LIMIT", 4, ago_s=1200, retry_after_ms=3000)
     calls(parked, "API_5XX", 9, ago_s=900, duration_ms=300, http_status=503)
-    for duty in schedule.names():
+    for task in schedule.names():
         PeriodicTaskRun.objects.create(
-            name=duty, started_at=now, finished_at=now, last_ok_at=now, outcome="ok"
+            name=task, started_at=now, finished_at=now, last_ok_at=now, outcome="ok"
         )
     return Night(
         failed=failed.id,

@@ -26,7 +26,7 @@ from pipeline.core.states import (
     ShellFileStatus,
     WorkStatus,
 )
-from pipeline.operations.scheduler import Duty, all_duties
+from pipeline.operations.scheduler import PeriodicTask, periodic_tasks
 from tests.support.fault_matrix import MATRIX, Row
 
 DOCS = PROJECT_ROOT / "docs"
@@ -193,8 +193,8 @@ def test_commands_explains_every_command(command: str) -> None:
     assert any(re.match(rf"{command}\b", first) for first in rows("commands.md"))
 
 
-@pytest.mark.parametrize("task", all_duties(), ids=lambda task: task.name)
-def test_configuration_explains_every_periodic_task(task: Duty) -> None:
+@pytest.mark.parametrize("task", periodic_tasks(), ids=lambda task: task.name)
+def test_configuration_explains_every_periodic_task(task: PeriodicTask) -> None:
     assert task.name in rows("configuration.md")
 
 

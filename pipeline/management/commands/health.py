@@ -65,7 +65,7 @@ def _lines(health: Health) -> list[str]:
         )
     for tick in health.ticks:
         last = f"{_age(tick.age_s)} ago, {tick.outcome}" if tick.outcome else "never"
-        lines.append(f"  clock    {tick.duty}: {last}")
+        lines.append(f"  scheduler {tick.task}: {last}")
     return lines
 
 

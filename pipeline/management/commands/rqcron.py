@@ -9,14 +9,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from pipeline.operations.scheduler import Clock, all_duties
+from pipeline.operations.scheduler import PeriodicScheduler, periodic_tasks
 
 
 class Command(BaseCommand):
     """Run the periodic tasks until SIGTERM or Ctrl-C."""
 
-    help = "Run the periodic tasks: " + ", ".join(duty.name for duty in all_duties())
+    help = "Run the periodic tasks: " + ", ".join(task.name for task in periodic_tasks())
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Return after a stop signal; wait while PostgreSQL is unreachable."""
-        Clock().run()
+        PeriodicScheduler().run()
