@@ -9,6 +9,10 @@ FIND_PYTHON = for name in $(PYTHON) python3.13 python3.12 python3.11 python3; do
 	  "$$name" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null \
 	    && { echo "$$name"; exit; }; \
 	done
+# Tests mostly wait for other processes, so more of them run at once than there are cores. The
+# longest groups start first, in the order of tests/support/schedule.py.
+PYTEST = $(RUN) -m pytest --dist loadgroup --no-loadscope-reorder \
+  -rs --durations=25 --durations-min=1
 PIP_INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 # What a production host would set, so that `check --deploy` sees the strict settings.
 AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
@@ -16,10 +20,10 @@ AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
 	DATABASE_URL=postgresql://medproc@db.internal/medproc REDIS_URL=rediss://redis.internal:6379/0 \
 	ALLOWED_HOSTS=medproc.example.org CSRF_TRUSTED_ORIGINS=https://medproc.example.org
 
-.PHONY: help demo up test check chaos eval bench lock clean
+.PHONY: help demo up test test-slow check chaos eval bench lock clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(VENV)/runtime.stamp ## process samples/ end to end and show one record's drill-down
 	@$(RUN) -m medproc.supervisor demo samples/*.pdf
@@ -27,9 +31,13 @@ demo: $(VENV)/runtime.stamp ## process samples/ end to end and show one record's
 up: $(VENV)/runtime.stamp ## console, workers, scheduler and embedded servers in the foreground
 	@$(RUN) -m medproc.supervisor up --port $(PORT)
 
-test: $(VENV)/dev.stamp ## the whole suite; what measures time runs alone, afterwards
-	$(RUN) -m pytest -n 2 --dist loadgroup -m "not perf" -rs
-	$(RUN) -m pytest -m perf -rs || { code=$$?; [ $$code -eq 5 ] || exit $$code; }
+test: $(VENV)/dev.stamp ## the quick suite; chaos, outages and long scenarios are in test-slow
+	$(PYTEST) -n 4 -m "not slow and not perf"
+
+# Tests marked perf compare two runs, so they run alone; exit status 5 says that there is none.
+test-slow: $(VENV)/dev.stamp ## the short chaos run, outages and long scenarios
+	$(PYTEST) -n 2 -m slow
+	@$(RUN) -m pytest -q -m perf -rs || { code=$$?; [ $$code -eq 5 ] || exit $$code; }
 
 check: $(VENV)/dev.stamp ## lint, types, import contracts, migrations, deploy check
 	$(VENV)/bin/ruff check .

@@ -1,7 +1,8 @@
-"""The suite's own PostgreSQL and Valkey, its environment, and the database fixtures.
+"""The servers of the suite, its environment, the order of the tests, and the database fixtures.
 
-Servers start when the first test asks for one and are gone at the end. A test marked `django_db`
-rolls back; one that commits, or starts processes or threads, uses `cloned_db`.
+All xdist workers share one PostgreSQL and have databases of their own; each has its own Valkey.
+Servers start with the first test that needs them and stop at the end. A test marked `django_db`
+rolls back. A test that commits, or that starts processes or threads, uses `cloned_db`.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from medproc import embedded
 from medproc.embedded import Places
 from medproc.env import Environment
 from pipeline.core.deadline import DEADLINE
-from tests.support import databases
+from tests.support import databases, schedule, valkey
 
 _BASE_VARIABLE = "MEDPROC_TEST_SERVERS"
 _LIVE_KEY_VARIABLE = "MEDPROC_TEST_LIVE_KEY"
 _TIME_SCALE = "0.05"
 
 
-def _places() -> Places:
-    """Give the session's servers: made by the controller, found by its xdist workers."""
+def _shared_places() -> Places:
+    """Give the places of PostgreSQL: the controller makes them, its xdist workers find them."""
     base = os.environ.get(_BASE_VARIABLE)
     if base is None:
         places = embedded.throw_away_places()
@@ -38,14 +39,13 @@ def _places() -> Places:
     return Places(base=Path(base), sockets=Path(base) / "run")
 
 
-def _isolate_environment(places: Places) -> None:
+def _isolate_environment(shared: Places, own: Places) -> None:
     """Set the environment that settings will read; a developer's own never reaches a test.
 
-    It must be done here and not in a fixture: the settings read the environment once, before the
-    first test module is imported.
+    A fixture would be too late: the settings read the environment once, before the first test
+    module is imported.
     """
     worker = databases.worker_name()
-    number = int(worker.removeprefix("gw")) + 1 if worker.startswith("gw") else 0
     real_service = os.environ.get("GEMINI_API_KEY") and not os.environ.get("GEMINI_BASE_URL")
     if real_service:
         os.environ[_LIVE_KEY_VARIABLE] = os.environ["GEMINI_API_KEY"]
@@ -53,57 +53,70 @@ def _isolate_environment(places: Places) -> None:
         os.environ.pop(name, None)
     os.environ.update(
         DJANGO_SETTINGS_MODULE="medproc.settings",
-        DATABASE_URL=databases.url_of(places, f"test_{worker}"),
-        REDIS_URL=f"unix://{places.valkey_socket}?db={number}",
+        DATABASE_URL=databases.url_of(shared, f"test_{worker}"),
+        REDIS_URL=own.redis_url,
         SECRET_KEY="for-tests-only-" + "0" * 50,
-        MEDPROC_DATA_DIR=str(places.base / f"var-{worker}"),
+        MEDPROC_DATA_DIR=str(shared.base / f"var-{worker}"),
         MEDPROC_PROVIDER="local",
         # An empty Redis lets calls in at the rate of the quota alone.
         GEMINI_RPM="1000000",
         GEMINI_TPM="1000000000",
         TIME_SCALE=_TIME_SCALE,
-        # A job that fails ends as failed; a test of its retries says how many there are.
+        # A job that fails ends as failed; a test of its retries sets their number.
         JOB_MAX_RETRIES="0",
     )
 
 
 if settings.configured:
     raise pytest.UsageError("unset DJANGO_SETTINGS_MODULE: the suite sets the environment first")
-_NAMED_HERE = _BASE_VARIABLE not in os.environ
-_PLACES = _places()
-_isolate_environment(_PLACES)
+_IS_FIRST_PROCESS = _BASE_VARIABLE not in os.environ
+_SHARED = _shared_places()
+_OWN = embedded.throw_away_places()
+"""The Valkey of this process: a test that empties, freezes or kills it disturbs no other worker."""
+_isolate_environment(_SHARED, _OWN)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Load the settings in this environment; pytest-django then sets Django up."""
     assert settings.DATABASES
     if config.getoption("dist", "no") != "no":
-        # An xdist worker that inherited it would load the settings before its own environment.
+        # With this variable an xdist worker would load the settings before its own environment.
         del os.environ["DJANGO_SETTINGS_MODULE"]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the servers when the process that named them ends: the controller, or the only one."""
-    if _NAMED_HERE:
-        embedded.throw_away(_PLACES)
+    """Stop this process's Valkey; the controller, or the only process, stops PostgreSQL too."""
+    embedded.throw_away(_OWN)
+    if _IS_FIRST_PROCESS:
+        embedded.throw_away(_SHARED)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse tests that would flush: TRUNCATE erases what migrations wrote."""
+    """Refuse tests that break a rule of the suite, and put the longest groups first."""
     for item in items:
-        marker = item.get_closest_marker("django_db")
-        names: set[str] = set(getattr(item, "fixturenames", ()))
-        flushes = (marker and marker.kwargs.get("transaction")) or "transactional_db" in names
-        clones = names & {"cloned_db", "module_db"}
-        if flushes or (clones and (marker or "db" in names)):
-            raise pytest.UsageError(f"{item.nodeid}: a test that commits uses cloned_db, alone")
+        _refuse_flush(item)
+        schedule.refuse_slow_without_reason(item)
+    schedule.sort_longest_first(items)
+
+
+def _refuse_flush(item: pytest.Item) -> None:
+    """Refuse a test whose database would be flushed: TRUNCATE erases the migrations' rows."""
+    marker = item.get_closest_marker("django_db")
+    names: set[str] = set(getattr(item, "fixturenames", ()))
+    flushes = (marker and marker.kwargs.get("transaction")) or "transactional_db" in names
+    clones = names & {"cloned_db", "module_db"}
+    if flushes or (clones and (marker or "db" in names)):
+        raise pytest.UsageError(f"{item.nodeid}: a test that commits uses cloned_db, alone")
 
 
 @pytest.fixture(scope="session")
 def servers() -> Places:
-    """Start the session's PostgreSQL and Valkey; give where they are."""
-    embedded.up(_PLACES, throw_away=True)
-    return _PLACES
+    """Start the session's PostgreSQL and this worker's Valkey; give the places of PostgreSQL."""
+    embedded.up(_SHARED, with_valkey=False, throw_away=True)
+    embedded.up(_OWN, with_postgres=False, throw_away=True)
+    valkey.claim(os.environ["REDIS_URL"], _SHARED.base, databases.worker_name())
+    return _SHARED
 
 
 @pytest.fixture(scope="session")
@@ -119,7 +132,7 @@ def django_db_setup(servers: Places, django_db_blocker: DjangoDbBlocker) -> Iter
 def cloned_db(
     servers: Places, django_db_setup: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[str]:
-    """Give one test a database to commit to, its URL in the environment of child processes."""
+    """Give one test a database to commit to; child processes find its URL in the environment."""
     with django_db_blocker.unblock(), databases.clone(servers) as url:
         yield url
 
@@ -128,14 +141,14 @@ def cloned_db(
 def module_db(
     servers: Places, django_db_setup: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[str]:
-    """Give one module a database to commit to, as for tests that share a pool of workers."""
+    """Give one module a database to commit to, for tests that share a pool of workers."""
     with django_db_blocker.unblock(), databases.clone(servers) as url:
         yield url
 
 
 @pytest.fixture
 def redis_db(servers: Places) -> Iterator[redis.Redis]:
-    """Give this worker's own Redis database, empty; `REDIS_URL` and RQ_QUEUES name the same."""
+    """Give this worker's Redis, emptied; `REDIS_URL` and `RQ_QUEUES` name the same database."""
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
     client.flushdb()
     yield client
@@ -145,15 +158,15 @@ def redis_db(servers: Places) -> Iterator[redis.Redis]:
 
 @pytest.fixture(autouse=True)
 def _empty_cache() -> None:
-    """Let no figure that the console keeps of one test's rows meet the next."""
+    """Empty the console's cache, so that no test sees figures of an earlier test's rows."""
     cache.clear()
 
 
 @pytest.fixture(autouse=True)
 def _open_limiter() -> None:
-    """Let no cooldown, breaker or closed quota of one test meet the next."""
-    if _PLACES.valkey_socket.exists():
-        # The socket is there a little before its server answers, and a little longer.
+    """Delete the rate limiter's keys, so that no test meets the cooldown or breaker of another."""
+    if _OWN.valkey_socket.exists():
+        # The socket exists a little before the server answers, and a little after its end.
         with (
             suppress(redis.ConnectionError),
             redis.Redis.from_url(os.environ["REDIS_URL"]) as client,
@@ -165,7 +178,7 @@ def _open_limiter() -> None:
 
 @pytest.fixture(autouse=True)
 def _no_deadline() -> Iterator[None]:
-    """Let the deadline of a step that one test has run not end the next."""
+    """Forget the deadline of a step that the test ran, so that it ends no later step."""
     yield
     DEADLINE.forget()
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,8 +93,10 @@ def throw_away_places() -> Places:
     user = server_user()
     folder = _short_temporary_folder(user)
     for left in folder.glob(f"{_PREFIX}*"):
-        if left.stat().st_uid == os.geteuid() and not _owner_lives(left):
-            throw_away(_at(left))
+        # Another process may sweep, or throw away its own folder, at the same moment.
+        with suppress(FileNotFoundError):
+            if left.stat().st_uid == os.geteuid() and not _owner_lives(left):
+                throw_away(_at(left))
     base = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
     (base / "owner").write_text(str(os.getpid()), "utf-8")
     return _at(base)

@@ -14,7 +14,11 @@ import pytest
 
 from medproc.env import PROJECT_ROOT
 
-pytestmark = [pytest.mark.xdist_group("acceptance-chaos"), pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.xdist_group("acceptance-chaos"),
+    pytest.mark.timeout(600),
+    pytest.mark.slow(reason="ten kills and five outages; 73 s, mostly waiting"),
+]
 
 KILLS = 10
 SECONDS = 6

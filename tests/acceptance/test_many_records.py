@@ -19,7 +19,10 @@ from tests.support.record_runs import RECORD_PATIENCE_S, astray
 from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand, until
 
-pytestmark = pytest.mark.xdist_group("acceptance-many")
+pytestmark = [
+    pytest.mark.xdist_group("acceptance-many"),
+    pytest.mark.slow(reason="ten whole records through three workers"),
+]
 
 RECORDS, WORKERS = 10, 3
 

@@ -31,7 +31,10 @@ from tests.support.record_runs import RECORD_PATIENCE_S, astray, ended
 from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand, until
 
-pytestmark = pytest.mark.xdist_group("acceptance-outage")
+pytestmark = [
+    pytest.mark.xdist_group("acceptance-outage"),
+    pytest.mark.slow(reason="two outages of a scaled minute under ten records: 45 s"),
+]
 
 Start = Callable[..., WorkerCommand]
 

@@ -37,7 +37,11 @@ from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand, until
 
 # One pool of workers and one browser.
-pytestmark = [pytest.mark.xdist_group("night-story"), pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.xdist_group("outage-story"),
+    pytest.mark.timeout(600),
+    pytest.mark.slow(reason="two outages, watched in a real browser; 38 s"),
+]
 
 Start = Callable[..., WorkerCommand]
 

@@ -14,7 +14,7 @@ import pytest
 import redis
 from pytest_django.fixtures import Settings
 
-from medproc.embedded import Places, throw_away_servers
+from medproc.embedded import Places
 from medproc.env import Environment
 from pipeline.core.errors import ErrorCode
 from pipeline.ratelimit import (
@@ -31,6 +31,7 @@ from pipeline.ratelimit import (
 from pipeline.ratelimit.limiter import AWAY_FOR_S, limiter_client
 from tests.support.limiter_processes import FAST, SPAWN, closed_until_frozen, limiter_on
 from tests.support.limiter_simulation import UNLIMITED, admitted, ask, fail
+from tests.support.valkey import throw_away_valkey
 from tests.support.workers import until
 
 
@@ -46,8 +47,8 @@ class Clock:
 
 @pytest.fixture(scope="module")
 def places() -> Iterator[Places]:
-    """Give a pair of servers to stop."""
-    with throw_away_servers() as found:
+    """Give a Valkey to stop."""
+    with throw_away_valkey() as found:
         yield found
 
 
@@ -184,7 +185,7 @@ def test_without_redis_the_state_says_that_nothing_is_known(places: Places, froz
 
 
 def test_a_redis_that_was_killed_and_comes_back_empty_takes_the_window_as_spent() -> None:
-    with throw_away_servers() as places:
+    with throw_away_valkey() as places:
         clock = Clock()
         limiter = limiter_of(places, clock, Quota(requests=300))
         limiter.state()
