@@ -9,11 +9,11 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Literal
 
 from pipeline.core.types import PageSlice
-from pipeline.providers.prompts import Question, read_prompt, render_discovery, render_entities
+from pipeline.providers.prompts import Question, read_prompt, render
+from pipeline.providers.tasks import TASKS
 
 Source = Literal["local", "minimal"]
 """`minimal` finds nothing and costs nothing, for measurements of the code around the model.
@@ -35,16 +35,16 @@ class Answers:
         """Load the engine's word lists, which would otherwise delay the first answers."""
         if self._source == "local":
             page = PageSlice(page=1, start=0, text="Assessment: asthma.")
-            for render in (render_discovery, partial(render_entities, include_zones=False)):
-                _local(read_prompt(render("0" * 32, [page])), {})
+            for task in TASKS.values():
+                _local(read_prompt(render(task, "0" * 32, [page])), {})
 
     def to(self, question: Question | None, schema: Mapping[str, Any]) -> str:
         """Return the text of the reply; `{}` if the prompt is not one of this project."""
         if question is None:
             return "{}"
         if self._source == "minimal":
-            found = "encounters" if question.kind == "discovery" else "entities"
-            return json.dumps({"item_token": question.item_token, "language": "en", found: []})
+            results = TASKS[question.kind].results
+            return json.dumps({"item_token": question.item_token, "language": "en", results: []})
         token = question.item_token
         # The cache key omits the token: two equal questions differ only in the echoed token.
         asked = repr((question.kind, question.include_zones, [_shown(s) for s in question.slices]))

@@ -58,6 +58,8 @@ class WorkTable:
     model: type[WorkItem]
     noun: str
     """How people call one item, in the singular."""
+    task: str
+    """Name of the task that a call sets (`providers.tasks`)."""
     index: str
     """Column of the item's 0-based number."""
     counts: tuple[tuple[str, str], ...]
@@ -69,6 +71,8 @@ class WorkTable:
     """Columns of a failure beside those of `WorkItem`."""
     estimate: str | None = None
     """Column of the estimated input tokens."""
+    context: str | None = None
+    """Column of the page before the first one, which a call shows too."""
     results: type[Model] | None = None
     """Rows that a flush inserts when it publishes what was found."""
     unread: tuple[str, ...] = ("output",)
@@ -155,6 +159,7 @@ WORK_TABLES: dict[Step, WorkTable] = {
         step=Step.PASS05,
         model=Chunk,
         noun="chunk",
+        task="discovery",
         index="chunk_index",
         counts=(("encounters_detected", "encounter"),),
         parent=ParentTable(
@@ -163,11 +168,13 @@ WORK_TABLES: dict[Step, WorkTable] = {
             reset="completed_at = NULL, error_code = NULL, error_message = NULL",
         ),
         error_columns=("error_details",),
+        context="context_page",
     ),
     Step.PASS1: WorkTable(
         step=Step.PASS1,
         model=Batch,
         noun="batch",
+        task="entities",
         index="batch_index",
         counts=(("entities_detected", "entity"), ("zones_detected", "")),
         parent=ParentTable(

@@ -23,12 +23,8 @@ from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES, WorkTable
 from pipeline.operations.preview.selection import Found, of_records
 from pipeline.operations.preview.types import Candidate
-from pipeline.providers.prompts import (
-    PROMPT_VERSION,
-    estimate_tokens,
-    render_discovery,
-    render_entities,
-)
+from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render
+from pipeline.providers.tasks import TASKS
 
 OUTPUT_SHARE = 0.5
 """Output tokens for each input token where no call tells: a ten-page batch of tables needs some
@@ -134,27 +130,20 @@ def _permanent(job: Job, rows: Iterable[WorkItem]) -> tuple[str, ...]:
 
 
 def _overhead(step: Step) -> int:
-    """Return the input tokens of a prompt without pages; 0 where the pass has no entry."""
-    if step is Step.PASS05:
-        return _discovery_overhead()
-    return _entity_overhead(not settings.PASS1_DISABLE_ZONES) if step is Step.PASS1 else 0
+    """Return the input tokens of a prompt without pages."""
+    return _prompt_tokens(WORK_TABLES[step].task, not settings.PASS1_DISABLE_ZONES)
 
 
 @cache
-def _discovery_overhead() -> int:
-    return estimate_tokens(render_discovery("", ()))
-
-
-@cache
-def _entity_overhead(zones: bool) -> int:
-    return estimate_tokens(render_entities("", (), include_zones=zones))
+def _prompt_tokens(task: str, zones: bool) -> int:
+    return estimate_tokens(render(TASKS[task], "", (), include_zones=zones))
 
 
 def _characters(table: WorkTable, items: Sequence[UUID]) -> dict[UUID, int]:
     """Return the length of each item's text, in one statement for all items."""
     if not items:
         return {}
-    context = "w.context_page" if _has_context(table) else "NULL"
+    context = f"w.{table.context}" if table.context else "NULL"
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT w.id, sum(length(p.text)) FROM {table.table} w"  # noqa: S608 - names come from the models
@@ -165,10 +154,6 @@ def _characters(table: WorkTable, items: Sequence[UUID]) -> dict[UUID, int]:
             [list(items)],
         )
         return {item: int(length) for item, length in cursor.fetchall()}
-
-
-def _has_context(table: WorkTable) -> bool:
-    return any(column.name == "context_page" for column in table.model._meta.local_fields)
 
 
 def output_share(sessions: Iterable[UUID], steps: Iterable[Step]) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pipeline.core.errors import CallDetails, CallError, ErrorCode
 from pipeline.providers.base import Reply, Request
 from pipeline.providers.prompts import Question, estimate_tokens, read_prompt
+from pipeline.providers.tasks import TASKS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -61,13 +62,7 @@ def answer(prompt: str) -> BaseModel:
 
 def answer_to(question: Question) -> BaseModel:
     """Answer a question with the reply of its kind."""
-    if question.kind == "discovery":
-        from pipeline.providers.local.discovery import discover
-
-        return discover(question)
-    from pipeline.providers.local.engine import detect
-
-    return detect(question)
+    return TASKS[question.kind].answer(question)
 
 
 def _response_id(prompt: str) -> str:

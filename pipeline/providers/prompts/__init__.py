@@ -11,24 +11,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from pipeline.core.types import PageSlice
+from pipeline.providers.tasks import TASKS, Task
 
 PROMPT_VERSION = "1"
 """Part of the key of cached extractions; increment it with every change of a prompt."""
 
-Kind = Literal["discovery", "entities"]
-
 _FOLDER = Path(__file__).parent
-_HEAD = re.compile(r"^<<<TASK (discovery|entities) ([0-9a-f]{8,64}) zones=(yes|no)>>>$", re.M)
+_HEAD = re.compile(r"^<<<TASK ([a-z_]+) ([0-9a-f]{8,64}) zones=(yes|no)>>>$", re.M)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """The question that a rendered prompt asks."""
 
-    kind: Kind
+    kind: str
+    """Name of the task (`tasks.TASKS`)."""
     item_token: str
     include_zones: bool
     slices: tuple[PageSlice, ...] = field(repr=False)
@@ -36,20 +35,43 @@ class Question:
 
 def render_discovery(item_token: str, slices: Sequence[PageSlice]) -> str:
     """Render the prompt of Pass 0.5. Lines are numbered from 1 on each page."""
-    return _render("discovery", item_token, slices, include_zones=False)
+    return render(TASKS["discovery"], item_token, slices)
 
 
 def render_entities(item_token: str, slices: Sequence[PageSlice], *, include_zones: bool) -> str:
     """Render the prompt of Pass 1."""
-    return _render("entities", item_token, slices, include_zones=include_zones)
+    return render(TASKS["entities"], item_token, slices, include_zones=include_zones)
+
+
+def render(
+    task: Task, item_token: str, slices: Sequence[PageSlice], *, include_zones: bool = False
+) -> str:
+    """Render the prompt of a task. A task without zones ignores `include_zones`."""
+    zones = include_zones and task.has_zones
+    words = (_FOLDER / f"{task.name}_v{PROMPT_VERSION}.txt").read_text(encoding="utf-8")
+    words = _optional(words, "zones", shown=zones)
+    words = _optional(words, "attached", shown=any(s.attached for s in slices))
+    head = f"<<<TASK {task.name} {item_token} zones={'yes' if zones else 'no'}>>>"
+    pages = []
+    for s in slices:
+        role = "context" if s.context else "own"
+        body = _with_numbers(s.text) if task.has_line_numbers else s.text
+        if s.attached:
+            role += f" attached={s.attached}"
+            body = body if task.has_line_numbers else ""
+        pages.append(
+            f"<<<PAGE {item_token} {s.page} {s.start} {role}>>>\n{body}\n<<<END {item_token}>>>"
+        )
+    return "\n".join([words.rstrip("\n"), head, *pages])
 
 
 def read_prompt(prompt: str) -> Question:
     """Parse a rendered prompt. Raises ValueError if `render_*` did not write the text."""
     head = _HEAD.search(prompt)
-    if head is None:
+    task = TASKS.get(head[1]) if head else None
+    if head is None or task is None:
         raise ValueError("not a prompt of medproc")
-    kind, token, zones = head.groups()
+    _, token, zones = head.groups()
     found = re.finditer(
         rf"^<<<PAGE {token} (\d+) (\d+) (own|context)(?: attached=(\d+))?>>>\n"
         rf"(.*?)\n<<<END {token}>>>$",
@@ -61,13 +83,13 @@ def read_prompt(prompt: str) -> Question:
             page=int(m[1]),
             start=int(m[2]),
             context=m[3] == "context",
-            text=_without_numbers(m[5]) if kind == "discovery" else m[5],
+            text=_without_numbers(m[5]) if task.has_line_numbers else m[5],
             attached=int(m[4] or 0),
         )
         for m in found
     )
     return Question(
-        kind="discovery" if kind == "discovery" else "entities",
+        kind=task.name,
         item_token=token,
         include_zones=zones == "yes",
         slices=slices,
@@ -84,26 +106,6 @@ def page_tokens(model: str) -> int:
     documentation).
     """
     return 258 if model.startswith(("gemini-1", "gemini-2")) else 560
-
-
-def _render(
-    kind: Kind, item_token: str, slices: Sequence[PageSlice], *, include_zones: bool
-) -> str:
-    words = (_FOLDER / f"{kind}_v{PROMPT_VERSION}.txt").read_text(encoding="utf-8")
-    words = _optional(words, "zones", shown=include_zones)
-    words = _optional(words, "attached", shown=any(s.attached for s in slices))
-    head = f"<<<TASK {kind} {item_token} zones={'yes' if include_zones else 'no'}>>>"
-    pages = []
-    for s in slices:
-        role = "context" if s.context else "own"
-        body = _with_numbers(s.text) if kind == "discovery" else s.text
-        if s.attached:
-            role += f" attached={s.attached}"
-            body = body if kind == "discovery" else ""
-        pages.append(
-            f"<<<PAGE {item_token} {s.page} {s.start} {role}>>>\n{body}\n<<<END {item_token}>>>"
-        )
-    return "\n".join([words.rstrip("\n"), head, *pages])
 
 
 def _optional(words: str, part: str, *, shown: bool) -> str:
