@@ -1,8 +1,8 @@
-"""The only writer of a status. Every move is a conditional UPDATE that must change exactly the
-rows named; every write of a step stands behind its fence (`leases.fenced`).
+"""The only writer of a status. Every move is a conditional UPDATE of exactly the named rows.
 
-Imports models and states. Lock order everywhere: job → encounter → batch, ids sorted; a record
-batch last.
+Every write of a step is behind its fence (`leases.fenced`). All code locks in the same order, so
+that two transactions never deadlock: job → encounter → batch or chunk, each by id; record batches
+last.
 """
 
 from __future__ import annotations

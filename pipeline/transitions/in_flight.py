@@ -1,4 +1,4 @@
-"""What is in flight of a step, returned to `pending`: the one place that does it.
+"""The only code that returns the work in flight of a step to `pending`.
 
 The caller holds the lock of the job, so no other worker touches the work items and their parents.
 """
@@ -34,6 +34,6 @@ def _requeue_sql(tables: Sequence[WorkTable]) -> str:
 
 
 def requeue_in_flight(session_ids: Collection[UUID]) -> None:
-    """Return what is in flight of these records to `pending`; what has succeeded stays."""
+    """Return the work in flight of these records to `pending`; succeeded work stays."""
     with connection.cursor() as cursor:
         cursor.execute(_requeue_sql(), {"sessions": list(session_ids)})

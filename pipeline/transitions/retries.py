@@ -1,8 +1,8 @@
-"""Failed, cancelled and dead work put back in line: by itself after a while, or by an operator.
+"""Retries of failed, cancelled and dead work: automatic after a delay, or by an operator.
 
-Imports models, states and `leases`. Only what failed is reset, with new attempts and its history
-kept; what succeeded is never touched. The guard is in the WHERE of the one UPDATE of the job, so
-that of fifty retries at once one has an effect. Lock order: job → encounter → batch.
+Only failed work is reset, with new attempts and its history kept; succeeded work is never touched.
+The guard is in the WHERE of the one UPDATE of the job, so of fifty simultaneous retries only one
+has an effect. Lock order: job → encounter → batch.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ WAITS_FOR_RETRY = (
     "j.status = 'parked' AND j.error_code IS NOT NULL"
     " AND j.incident_id IS NULL AND j.pause_id IS NULL"
 )
-"""A job that is parked because it failed: a claim clears `error_code`, so nothing else has one."""
+"""A job that is parked for a retry. Only a failed job has `error_code`: a claim clears it."""
 
 _REACHED: dict[Step, SummaryStatus] = {
     Step.PASS2: SummaryStatus.PASS1_ONLY,
     Step.PASS3: SummaryStatus.PASS1_PASS2,
 }
-"""How far a record had come before it failed at a step."""
+"""The summary's status of a record before the given step; other steps have INITIALIZED."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """Which failed work of a job gets new attempts; what is None is not narrowed."""
+    """The failed work of a job that gets new attempts; None does not narrow."""
 
     encounters: tuple[UUID, ...] | None = None
     """Ids of `healthcare_encounters`; narrows the work that belongs to one encounter."""
@@ -54,11 +54,11 @@ class Scope:
 
     @property
     def is_all(self) -> bool:
-        """Whether all that failed is meant."""
+        """Whether all failed work is included."""
         return self.encounters is None and self.items is None
 
     def holds(self, item: WorkItem) -> bool:
-        """Tell whether a failed work item is meant."""
+        """Return whether a failed work item is included."""
         if item.encounter_id is None:
             return self.is_all or item.id in (self.items or ())
         if self.encounters is not None and item.encounter_id not in self.encounters:
@@ -69,6 +69,9 @@ class Scope:
 ALL = Scope()
 NOTHING = Scope(encounters=(), items=())
 
+# The guard decides whether the retry has an effect: its row lock makes a second retry wait, and
+# PostgreSQL checks the guard again on the updated row. retry_count starts again only if all failed
+# work is included; otherwise the excluded work would soon be retried automatically.
 _RETRY = f"""
 UPDATE job_queue j SET status = 'pending', dispatch_no = j.dispatch_no + 1,
   available_at = clock_timestamp(), crash_count = 0, dead_letter_at = NULL,
@@ -81,6 +84,9 @@ WHERE j.id = %(job)s AND {{guard}}
 RETURNING j.current_step, j.dispatch_no, j.shell_file_id
 """  # noqa: S608 - constants of ours, values are parameters
 _DETAILS = "(coalesce(j.error_details, '{}') || %(details)s::jsonb)"
+# Only for the holder of the lease (lease_gen), and only while retries are left. The cast of the
+# scale is necessary, because PostgreSQL cannot infer a parameter's type beside an interval. `%%`
+# is an escaped percent sign.
 _PARK = f"""
 UPDATE job_queue j SET status = 'parked', retry_count = j.retry_count + 1,
   parked_until = clock_timestamp() + j.retry_delay * %(scale)s::float8,
@@ -95,14 +101,14 @@ WHERE j.id = %(job)s AND j.lease_gen = %(gen)s AND j.status = 'processing'
 """  # noqa: S608 - constants of ours, values are parameters
 _HAS_FAILED = f"(j.status IN ('failed', 'cancelled') OR ({WAITS_FOR_RETRY}))"
 _IS_DEAD = "j.status = 'dead'"
-# The calls and `transient_error_history` tell of the attempts before; `max_attempts` grants more.
+# max_attempts grants new attempts on top of attempt_count, so that calls and history keep theirs.
 _AGAIN = """status = 'pending', max_attempts = w.attempt_count + %(granted)s,
     rate_limit_waits = 0, started_at = NULL, completed_at = NULL, duration_ms = NULL,
     error_code = NULL, error_message = NULL, error_context = NULL"""
 
 
 def _meant(table: WorkTable) -> str:
-    """Return the condition that `Scope.holds` states, about a row `w`."""
+    """Return the SQL of `Scope.holds` for a row `w`."""
     items = "%(items)s::uuid[]"
     if table.encounter is None:
         return f"((%(encounters)s::uuid[] IS NULL AND {items} IS NULL) OR w.id = ANY({items}))"
@@ -117,9 +123,9 @@ def _of_encounters(column: str) -> str:
 
 
 def _item_has_failed(table: WorkTable) -> str:
-    """Return a condition about a job `j`: an item that is meant has failed."""
+    """Return a condition about a job `j`: an included item has failed."""
     if parent := table.encounter_parent:
-        # A parent can fail without an item: its replies are there and could not be published.
+        # A parent can fail without a failed item, if its replies could not be published.
         return f"""EXISTS (
   SELECT 1 FROM {parent.table} r
   WHERE r.shell_file_id = j.shell_file_id AND r.status = 'failed'
@@ -135,13 +141,13 @@ def _item_has_failed(table: WorkTable) -> str:
 
 @composed
 def _narrowed_sql(tables: Sequence[WorkTable]) -> str:
-    """Compose the guard of a narrowed retry: the job has failed, and so has what is meant."""
+    """Compose the guard of a narrowed retry: the job and an included item have failed."""
     return f"j.status = 'failed' AND ({' OR '.join(map(_item_has_failed, tables))})"
 
 
 @composed
 def _reset_sql(tables: Sequence[WorkTable]) -> str:
-    """Compose the reset of what failed: parents, items, and the session's count of retries."""
+    """Compose the reset of failed work: parents, items, and the session's count of retries."""
     resets = {}
     for table in tables:
         if table.parent:
@@ -167,6 +173,7 @@ def _parents_reset(parent: ParentTable) -> str:
   WHERE r.shell_file_id = %(shell_file)s AND r.status = 'failed'{meant}"""  # noqa: S608 - names come from the models, values are parameters
 
 
+# `summary` is a data-modifying CTE, so that summary and session change in one statement.
 _REOPEN = """
 WITH summary AS (
   UPDATE ai_processing_summary SET processing_status = %(reached)s, failure_stage = NULL,
@@ -183,11 +190,11 @@ WHERE shell_file_id = %(shell_file)s
 
 
 def worth_retrying(failure: Failure) -> Scope | None:
-    """Return what a retry by itself would mend of a failed step; None where it mends nothing.
+    """Return the work that an automatic retry could repair; None if it could repair none.
 
-    An encounter counts as a whole: one with a batch that no retry mends would fail again. A cause
-    is judged by its flag in the error table, behind MAX_RETRIES_EXCEEDED and DEADLINE_EXCEEDED by
-    the underlying one.
+    An encounter counts as a whole, because one hopeless batch would fail it again. A cause is
+    judged by its flag in the error table; for MAX_RETRIES_EXCEEDED and DEADLINE_EXCEEDED the
+    underlying cause counts.
     """
     if not failure.drill_down:
         return NOTHING if _passes(failure.underlying or failure.code) else None
@@ -203,9 +210,9 @@ def worth_retrying(failure: Failure) -> Scope | None:
 
 
 def retry_later(lease: Lease, failure: Failure) -> bool:
-    """Park a failed step for its next retry, inside the fence; False where it fails for good.
+    """Park a failed step for its next retry, inside the fence; return False if it fails for good.
 
-    It fails for good when its retries are used up, or its cause will not pass.
+    The step fails for good if its retries are used up, or if its cause is permanent.
     """
     scope = worth_retrying(failure)
     if scope is None:
@@ -238,11 +245,11 @@ def retry_job(
     dead: bool = False,
     entry: Mapping[str, Any],
 ) -> Due | None:
-    """Put a failed or cancelled job back in line, or a dead one; return what is due.
+    """Requeue a failed or cancelled job, or with `dead` a dead job; return the due wake-up.
 
-    Returns None where the job is in no such state any more, or nothing in the scope has failed.
-    It starts with a new budget of crashes, and of retries where all that failed is meant: else what
-    was left out would soon be retried by itself. `entry` joins its history.
+    Returns None if the job is no longer in such a state, or if nothing in the scope has failed. The
+    job gets a new budget of crashes. It gets a new budget of retries only if all failed work is
+    included. `entry` joins its history.
     """
     guard = _IS_DEAD if dead else _HAS_FAILED
     if not scope.is_all:

@@ -1,9 +1,8 @@
-"""Batches and chunks that nobody works on any more, put back by age: the net under recovery.
+"""Stale batches and chunks, which no worker processes any more, reset by age as a safety net.
 
-Imports models' tables and states. A row is stale only where its job's lease has run out, or where
-the job is not running at all; a slow row of a live worker is left alone, however old (`spec.md`
-point 24). A lost lease is `recovery`'s to take; here jobs that do not run are locked first, then
-encounters, then batches.
+A row is stale only if its job's lease has expired, or if the job is not running. A slow row of a
+live worker is never touched, however old (requirement 24). `recovery` handles expired leases. This
+module locks jobs that are not running first, then encounters, then batches.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from pipeline.core.states import JobStatus, Step
 from pipeline.models.work_tables import WORK_TABLES, WorkTable, composed
 
 STALE_S = 600.0
-"""Age of a stale row (`spec.md` point 24)."""
+"""Age of a stale row in seconds (requirement 24)."""
 JOBS_LIMIT = 100
-"""Jobs that one transaction locks (`design.md` §3)."""
+"""Jobs that one transaction locks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stale:
-    """A row that has been `processing` for long, and the evidence that nobody works on it."""
+    """A row that has been `processing` for long, and the evidence that no worker processes it."""
 
     kind: str
-    """The noun of the registry, as `batch`."""
+    """The noun of the registry, such as `batch`."""
     id: UUID
     number: int
     """0-based."""
@@ -41,12 +40,12 @@ class Stale:
     job_status: JobStatus
     step: Step
     worker_id: str | None
-    """Owner of the job; None where it has none."""
+    """The owner of the job; None if the job has no owner."""
     lease_gen: int
     heartbeat_age_s: float | None
-    """Seconds since the owner last renewed its lease."""
+    """Seconds since the owner's last heartbeat."""
     lease_expired_s: float | None
-    """Seconds since the lease ran out; None where there is none."""
+    """Seconds since the lease expired; None without a lease."""
 
 
 _IDLE = "(j.status <> 'processing' OR j.lease_expires_at <= clock_timestamp())"
@@ -54,7 +53,9 @@ _IDLE = "(j.status <> 'processing' OR j.lease_expires_at <= clock_timestamp())"
 
 @composed
 def _find_sql(tables: Sequence[WorkTable]) -> str:
-    # A partial index on `started_at` of each table answers its part of the union.
+    # `work` is the old rows in `processing`; a partial index on `started_at` of each table serves
+    # its part of the union. `jobs` is the newest job of each of their records, if that job is idle.
+    # MATERIALIZED, so that LIMIT applies to jobs before the join with their rows.
     work = "\n  UNION ALL\n".join(
         f"""  SELECT '{table.noun}' AS kind, id, {table.index} AS number, attempt_count, started_at,
     processing_session_id FROM {table.table}
@@ -83,6 +84,8 @@ ORDER BY w.started_at, w.id
 """  # noqa: S608 - names come from the models, values are parameters
 
 
+# Locks the idle jobs, so that no worker can claim a job while its rows are reset. SKIP LOCKED
+# passes over a job that a worker is claiming right now; the claim resets its rows anyway.
 _LOCK = """
 SELECT j.id FROM job_queue j WHERE j.id = ANY(%(jobs)s) AND j.status <> 'processing'
 ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
@@ -102,16 +105,16 @@ _LEFT = "SELECT id FROM {table} WHERE id = ANY(%(ids)s) AND status = 'processing
 def find_stale(
     older_than_s: float, jobs: int = JOBS_LIMIT, *, job_id: UUID | None = None
 ) -> list[Stale]:
-    """Return stale rows of one job, or of at most so many, oldest first; changes nothing."""
+    """Return stale rows of one job, or of at most `jobs` jobs, oldest first; changes nothing."""
     with connection.cursor() as cursor:
         cursor.execute(_find_sql(), {"age": older_than_s, "jobs": jobs, "job": job_id})
         return [_stale(*row) for row in cursor.fetchall()]
 
 
 def reset_stale(found: Sequence[Stale]) -> list[Stale]:
-    """Put stale rows back to `pending` whose job does not run, with their attempts as they are.
+    """Reset the stale rows of jobs that are not running to `pending`, and keep their attempts.
 
-    Returns those of them that nobody works on any more, whoever put them back.
+    Returns the rows that are no longer `processing`, including rows reset by other processes.
     """
     if not found:
         return []

@@ -171,7 +171,7 @@ def test_a_prompt_says_whether_it_is_the_one_that_was_sent(ran: UUID) -> None:
     assert (unanswered.state, unanswered.reply) == (Prompt.UNCHECKED, None)
     assert changed.state is Prompt.DIFFERS
     assert (pruned.state, pruned.reply) == (Prompt.UNCHECKED, None)
-    assert "pruned" in pruned.missing
+    assert "after its retention time" in pruned.missing
 
 
 def test_a_call_whose_pages_are_gone_says_so_and_shows_its_reply(ran: UUID) -> None:
