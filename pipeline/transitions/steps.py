@@ -1,7 +1,7 @@
-"""How a step ends: completed, failed, parked or given back; for job, session and report card.
+"""The end of a step: completed, failed, parked or requeued; for job, session and summary.
 
-Imports models and states. Each function is called inside `leases.fenced`, so the job's row is
-locked and ours; the caller writes the pass's own rows in the same transaction.
+Call each function inside `leases.fenced`, which locks the job's row for this worker. The caller
+writes the pass's own rows in the same transaction.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _REACHED: dict[Step, SummaryStatus] = {
     Step.PASS2: SummaryStatus.PASS1_PASS2,
     Step.PASS3: SummaryStatus.COMPLETE_PIPELINE,
 }
-"""How far a record came, by its last step."""
+"""The summary's status of a record after its last step."""
 _NO_FAILURE: dict[str, Any] = {"failure_encounter": None, "error_code": None}
-"""A record that is complete shows no failure of an earlier run."""
+"""A completed record shows no failure of an earlier run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why a step failed for good. Messages are ours and free of PHI."""
+    """The reason why a step failed for good. Messages are fixed texts without PHI."""
 
     code: ErrorCode
     message: str
@@ -63,7 +63,7 @@ class Failure:
     """Every failure of the step: {encounter_id, batch_index, pages, error_code, ...}."""
 
     def details(self, step: Step) -> dict[str, Any]:
-        """Return what `job_queue.error_details` says of it (`spec.md` point 18)."""
+        """Return the value of `job_queue.error_details` (requirement 18)."""
         return {
             "stage": step,
             "error_code": self.code,
@@ -74,7 +74,7 @@ class Failure:
         }
 
     def noted(self, step: Step) -> dict[str, Any]:
-        """Return what stays of it in the job's history."""
+        """Return the facts of the failure that stay in the job's history."""
         return {
             "step": step,
             "error_code": self.code,
@@ -86,14 +86,14 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Parking:
-    """Until when a step waits, and why. Raises ValueError where nothing would release it."""
+    """Why a step waits, and for what. Raises ValueError if nothing would release it."""
 
     reason: str
-    """Ours, free of PHI."""
+    """A fixed text without PHI."""
     until: datetime | None = None
     incident_id: UUID | None = None
     pause_id: UUID | None = None
-    """What it waits for; whichever of the three comes first releases it."""
+    """The three possible releases; the first event of them releases the job."""
 
     def __post_init__(self) -> None:
         if self.until is None and self.incident_id is None and self.pause_id is None:
@@ -101,10 +101,10 @@ class Parking:
 
 
 def complete_step(lease: Lease, next_step: Step | None) -> int | None:
-    """Move a record past its step, and its job on to the next one.
+    """Move a record past its step, and its job to the next step.
 
-    Returns the dispatch number of the wake-up that is due, or None where the job is complete.
-    Crashes are counted anew for the next step.
+    Returns the dispatch number of the wake-up to send, or None if the job is complete. The next
+    step starts with a crash count of zero.
     """
     step = lease.step
     ShellFile.objects.filter(id=lease.shell_file_id).update(
@@ -155,13 +155,13 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
 def fail_step(lease: Lease, failure: Failure) -> None:
     """Fail the job; the record keeps the status of its last completed pass.
 
-    What a broken step left in flight goes back to `pending`, so that nothing seems to run.
+    Work in flight of the failed step goes back to `pending`, so that nothing seems to run.
     """
     _fail(lease, failure, "failed", status=JobStatus.FAILED)
 
 
 def dead_letter_step(lease: Lease, failure: Failure) -> None:
-    """Fail the job so that it stays dead until an operator moves it on; tells the same rows."""
+    """Make the job a dead letter, which only an operator can requeue; updates the same rows."""
     _fail(lease, failure, "died", status=JobStatus.DEAD, dead_letter_at=ClockTimestamp())
 
 
@@ -216,10 +216,10 @@ def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
 
 
 def requeue_interrupted(lease: Lease, *, preempted: bool = False) -> int:
-    """Queue an interrupted step again at no cost; return its dispatch number.
+    """Requeue an interrupted step at no cost; return its dispatch number.
 
-    What is in flight goes back to `pending`; what has succeeded stays. A `preempted` step is
-    not claimed again before the smaller work that waits.
+    Work in flight goes back to `pending`; succeeded work stays. A `preempted` step is not claimed
+    again before the smaller work that waits.
     """
     requeue_in_flight([lease.session_id])
     marked = {"preempted_at": ClockTimestamp()} if preempted else {}
@@ -227,10 +227,10 @@ def requeue_interrupted(lease: Lease, *, preempted: bool = False) -> int:
 
 
 def park(lease: Lease, parking: Parking) -> None:
-    """Put an unfinished step aside until a time, or the end of an incident or pause; spend nothing.
+    """Park an unfinished step at no cost until a time, or the end of an incident or pause.
 
-    What is in flight goes back to `pending`; what has succeeded stays. An incident or pause that
-    has ended meanwhile is no trap: the next `holds.release_due` finds the job.
+    Work in flight goes back to `pending`; succeeded work stays. The incident or pause may have
+    ended a moment ago; the next `holds.release_due` then releases the job.
     """
     requeue_in_flight([lease.session_id])
     _leave(
@@ -255,7 +255,7 @@ def park(lease: Lease, parking: Parking) -> None:
 
 
 def begin_discovery(lease: Lease, discovery_session_id: UUID) -> None:
-    """Mark Pass 0.5 of a record as running, without an earlier failure; its first start is kept."""
+    """Mark Pass 0.5 of a record as running, clear an earlier failure, and keep its first start."""
     DiscoverySession.objects.filter(id=discovery_session_id).exclude(
         status=PassStatus.COMPLETED
     ).update(
@@ -291,7 +291,7 @@ def _leave(lease: Lease, **changes: Any) -> None:
     moved = Job.objects.filter(
         id=lease.job_id, lease_gen=lease.gen, status=JobStatus.PROCESSING
     ).update(
-        # A probe has done its part, however it ended.
+        # The job may have been an incident's probe; the probe ends with the step.
         **{"incident_id": None, **changes},
         worker_id=None,
         lease_expires_at=None,

@@ -100,7 +100,7 @@ def test_a_running_step_that_is_cancelled_keeps_what_succeeded_and_goes_on_when_
     assert batches.filter(status="pending", attempt_count=0).count() == 24 - len(done)
     assert ShellFile.objects.get().status == "pass05_complete"
 
-    with pytest.raises(UserError, match="it was cancelled; retry the record"):
+    with pytest.raises(UserError, match="the job was cancelled; retry the record"):
         services.batch_retry(batches.filter(status="pending")[0].id, reason="only this")
     services.record_retry(received.shell_file_id, reason="the right one after all")
     run_step.run_step("pass1")

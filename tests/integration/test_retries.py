@@ -153,7 +153,7 @@ def test_a_retried_record_does_not_seem_to_have_failed_and_has_nothing_to_retry(
     services.record_retry(received.shell_file_id, reason="once")
     before = state()
 
-    with pytest.raises(UserError, match="it is waiting for a worker already"):
+    with pytest.raises(UserError, match="the job is waiting for a worker already"):
         services.record_retry(received.shell_file_id, reason="twice")
 
     assert state() == before
@@ -227,7 +227,7 @@ def test_a_dry_run_says_what_a_retry_would_do_and_changes_nothing(
     assert (shown["calls"], shown["pages"], shown["encounters"]) == (2, 2, 1)
     assert shown["input_tokens"] > 500
     assert shown["same_versions"] is False, "it would go to the local engine"
-    with pytest.raises(CommandError, match="it is complete already"):
+    with pytest.raises(CommandError, match="the job is complete already"):
         call_command("retry", record=str(completed.shell_file_id), reason="why not")
 
     settings.GEMINI_RPM = 4
@@ -256,7 +256,7 @@ def test_a_retry_by_code_takes_what_failed_with_it_and_says_why_it_leaves_the_re
 
     assert [each.job_id for each in found.eligible] == [received.job_id]
     assert [(each.job_id, each.reason) for each in found.ineligible] == [
-        (gone.id, "it is a dead letter; use requeue")
+        (gone.id, "the job is a dead letter; use requeue")
     ]
     assert "Retried 1 record." in capsys.readouterr().out
     statuses = dict(Batch.objects.values_list("page_range_start", "status"))
@@ -271,7 +271,7 @@ def test_a_retry_by_code_takes_what_failed_with_it_and_says_why_it_leaves_the_re
         ({"error_code": "API_5XX", "since": "soon", "reason": "r"}, "not a time"),
         ({"record": "0" * 32, "since": "1h", "reason": "r"}, "--since and --step need"),
         ({"error_code": "API_5XX"}, "give a reason"),
-        ({"error_code": "API_5XX", "reason": "r"}, "nothing to retry: all that failed with"),
+        ({"error_code": "API_5XX", "reason": "r"}, "nothing to retry: all work that failed with"),
     ],
 )
 @pytest.mark.django_db

@@ -205,7 +205,7 @@ def targets() -> dict[str, str]:
         expected={
             "jobs": 1,
             "is_capped": False,
-            "ineligible": {"it is running": 2},
+            "ineligible": {"the job is running": 2},
             "calls": 1,
             "pages": 3,
             "input_tokens": 7000,

@@ -1,7 +1,7 @@
-"""What a retry would do: what it takes up, what it leaves and why, and what that costs.
+"""The preview of a retry: the included work, the excluded work with reasons, and the cost.
 
-Imports models, the provider's prompts and prices; reads only. The one selector behind the command
-line's dry run, the retry itself and the console, so that no two of them can disagree.
+The preview only reads. The dry run of the command, the retry itself and the console all use this
+selection, so they always agree.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ __all__ = [
 
 
 def preview(selection: Selection) -> Preview:
-    """Look at what a retry of this selection would do; changes nothing.
+    """Preview a retry of this selection without changing anything.
 
-    Raises UserError where an id names nothing.
+    Raises UserError for an unknown id.
     """
     return costed(selection, *found_by(selection))
 
 
 def narrowed(found: Preview, is_meant: Callable[[Candidate], bool], reason: str) -> Preview:
-    """Return a preview without the candidates that are not meant, and what the rest costs."""
+    """Return a preview without the candidates that do not match, and the cost of the rest."""
     kept = tuple(each for each in found.eligible if is_meant(each))
     left = [
         Ineligible(job_id=each.job_id, shell_file_id=each.shell_file_id, reason=reason)
@@ -70,7 +70,7 @@ def narrowed(found: Preview, is_meant: Callable[[Candidate], bool], reason: str)
 def costed(
     selection: object, found: Sequence[Found], left: Sequence[Ineligible], is_capped: bool = False
 ) -> Preview:
-    """Say what it costs to go on with these jobs, and what is left alone."""
+    """Return the preview of these jobs, with their cost and the excluded jobs."""
     eligible, sessions = candidates(found)
     tokens = sum(each.input_tokens for each in eligible)
     calls = sum(each.calls for each in eligible)

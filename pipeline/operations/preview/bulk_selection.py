@@ -1,7 +1,7 @@
-"""Which jobs a cancel, a requeue, a release or a reset of many takes up, and what hangs on them.
+"""The jobs of a bulk cancel, requeue, release or reset, and the work that belongs to them.
 
-Imports models, transitions and the costs of a preview; reads only. What each item does is the verb
-about one job, whose guard is in its own UPDATE.
+This module only reads. Each item is later changed by the action on a single job, which has its own
+guard in its UPDATE.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ OPEN_TO: dict[str, frozenset[JobStatus]] = {
     "requeue": frozenset({JobStatus.DEAD}),
     "release": frozenset({JobStatus.PARKED}),
 }
-"""Statuses of a job that each verb applies to."""
+"""The job states that each action applies to."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crowd:
-    """Jobs by how they stand; what is not given does not narrow them."""
+    """Jobs selected by their state; fields that are not given do not narrow the selection."""
 
     verb: str
     job: UUID | None = None
@@ -46,16 +46,16 @@ class Crowd:
     error_code: str | None = None
     incident: UUID | None = None
     until: datetime | None = None
-    """What is submitted later does not join."""
+    """Jobs that are submitted later are excluded."""
     older_s: float = STALE_S
-    """Of a reset: how long nobody must have worked on it."""
+    """For a reset: the least time in seconds without any work on the job."""
 
     def __str__(self) -> str:
         return f"jobs to {self.verb}"
 
 
 def crowd_preview(of: Crowd) -> Preview:
-    """Say what a verb would do to a crowd; changes nothing."""
+    """Preview a bulk action without changing anything."""
     if of.verb == "reset":
         return _reset(of)
     states = OPEN_TO[of.verb]
@@ -78,19 +78,19 @@ def crowd_preview(of: Crowd) -> Preview:
         if job.status in states:
             found.append(Found(job=job, scope=Scope()))
         else:
-            left.append(_left(job, f"it is {job.status}"))
+            left.append(_left(job, f"the job is {job.status}"))
     return costed(of, found, left, is_capped)
 
 
 def _reset(of: Crowd) -> Preview:
-    # Each is reset by itself, so no more are locked at once than one.
+    # Each job is reset separately, so no more than one job is locked at a time.
     stale = transitions.find_stale(of.older_s, JOBS_LIMIT + 1, job_id=of.job)
     by_job: defaultdict[UUID, list[Stale]] = defaultdict(list)
     for row in stale:
         by_job[row.job_id].append(row)
     is_capped = len(by_job) > JOBS_LIMIT
     records = dict(Job.objects.filter(id__in=by_job).values_list("id", "shell_file_id"))
-    # Only what states its tokens is counted: the preview of a reset is no promise of a cost.
+    # Only items with a stated estimate count, because the preview of a reset promises no cost.
     items = {
         item.pk: (item, table.estimate_of(item))
         for table in WORK_TABLES.values()

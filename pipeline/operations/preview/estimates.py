@@ -1,7 +1,4 @@
-"""What a retry would ask for, and what that costs, by estimate.
-
-Imports models, the provider's prompts and prices; reads only.
-"""
+"""The estimate of the calls, tokens and cost of a retry. This module only reads."""
 
 from __future__ import annotations
 
@@ -27,26 +24,26 @@ from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render
 from pipeline.providers.tasks import TASKS
 
 OUTPUT_SHARE = 0.5
-"""Output tokens for each input token where no call tells: a ten-page batch of tables needs some
-12,000, and its bound is 24,000 of input."""
+"""Output tokens per input token without earlier calls: a ten-page batch of tables needs about
+12,000 output tokens, and its limit is 24,000 input tokens."""
 
 
 @dataclass(frozen=True)
 class _Item:
-    """A work item that a retry would ask about."""
+    """A work item that a retry would send to the provider."""
 
     row: WorkItem
     session_id: UUID | None
     text_tokens: int
-    """Input tokens of its pages, by estimate; the prompt around them is not counted."""
+    """Estimated input tokens of the item's pages, without the prompt around them."""
 
 
 _Work = Mapping[UUID, Sequence[_Item]]
-"""By record."""
+"""Work items by record."""
 
 
 def candidates(found: Sequence[Found]) -> tuple[tuple[Candidate, ...], set[UUID]]:
-    """Return what each job would ask for, and the sessions whose calls tell what that costs."""
+    """Return the work of each job, and the sessions whose earlier calls show its cost."""
     work = _work(found)
     encounters = _encounters(found)
     sessions = {item.session_id for items in work.values() for item in items if item.session_id}
@@ -54,7 +51,7 @@ def candidates(found: Sequence[Found]) -> tuple[tuple[Candidate, ...], set[UUID]
 
 
 def _work(found: Sequence[Found]) -> _Work:
-    """Return the work items that would be asked for, by record."""
+    """Return the work items that would be sent to the provider, by record."""
     scopes = {each.job.shell_file_id: each.scope for each in found}
     steps = {each.job.shell_file_id: each.job.current_step for each in found}
     open_states = [WorkStatus.FAILED, WorkStatus.PENDING, WorkStatus.PROCESSING]
@@ -76,7 +73,7 @@ def _work(found: Sequence[Found]) -> _Work:
 
 
 def _columns(table: WorkTable) -> tuple[str, ...]:
-    """Return the columns that are read; replies, spans and histories are long and not needed."""
+    """Return the columns to read; replies, spans and histories are long and not needed."""
     own = [f"{table.encounter}_id" if table.encounter else None, table.estimate]
     return (
         "status", "error_code", "error_context", "page_range_start", "page_range_end",
@@ -85,7 +82,7 @@ def _columns(table: WorkTable) -> tuple[str, ...]:
 
 
 def _encounters(found: Sequence[Found]) -> dict[UUID, int]:
-    """Count the failed encounters that are taken up, by record."""
+    """Count the failed encounters that are included, by record."""
     scopes = {each.job.shell_file_id: each.scope for each in found}
     failed = EncounterResult.objects.filter(
         shell_file_id__in=scopes, status=WorkStatus.FAILED

@@ -1,6 +1,6 @@
-"""Which jobs a retry takes up, which of their work is meant, and why others are left alone.
+"""The jobs and the work that a retry includes, and the reasons why other jobs are excluded.
 
-Imports models and the values; reads only.
+This module only reads.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from pipeline.operations.preview.types import JOBS_LIMIT, Ineligible, Selection
 from pipeline.transitions import Scope
 
 _LEFT: dict[JobStatus, str] = {
-    JobStatus.COMPLETED: "it is complete already",
-    JobStatus.PENDING: "it is waiting for a worker already",
-    JobStatus.PROCESSING: "it is running",
-    JobStatus.DEAD: "it is a dead letter; use requeue",
-    JobStatus.CANCELLED: "it was cancelled; retry the record",
+    JobStatus.COMPLETED: "the job is complete already",
+    JobStatus.PENDING: "the job is waiting for a worker already",
+    JobStatus.PROCESSING: "the job is running",
+    JobStatus.DEAD: "the job is a dead letter; use requeue",
+    JobStatus.CANCELLED: "the job was cancelled; retry the record",
 }
-"""Why a job is left alone, by its status."""
+"""The reason for excluding a job, by its state."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +47,11 @@ class Found:
 
 
 Chosen = tuple[list[Found], list[Ineligible], bool]
-"""What is taken up, what is left, and whether there is more than was looked at."""
+"""Included jobs, excluded jobs, and whether more jobs exist than were read."""
 
 
 def in_short(jobs: QuerySet[Job, Job]) -> QuerySet[Job, Job]:
-    """Read what a preview says of a job; its history is long, and says nothing here."""
+    """Read only the columns that a preview needs; a job's history is long."""
     return jobs.only(
         "shell_file_id", "status", "current_step", "error_code", "park_reason", "incident_id",
         "pause_id", "created_at",
@@ -61,15 +61,15 @@ def in_short(jobs: QuerySet[Job, Job]) -> QuerySet[Job, Job]:
 def oldest(
     jobs: QuerySet[Job, Job], first: frozenset[JobStatus] = frozenset()
 ) -> tuple[list[Job], bool]:
-    """Return the oldest jobs up to the limit, those of some statuses first; whether more follow."""
-    # What is left alone anyhow takes no place of what is not: a second preview sees the rest.
+    """Return the oldest jobs up to the limit, jobs in `first` before others; whether more exist."""
+    # Included jobs come first, so that excluded jobs never fill the limit on every preview.
     order = [Case(When(status__in=first, then=0), default=1)] if first else []
     rows = list(in_short(jobs).order_by(*order, "created_at", "id")[: JOBS_LIMIT + 1])
     return rows[:JOBS_LIMIT], len(rows) > JOBS_LIMIT
 
 
 _RETRIED = frozenset({JobStatus.FAILED, JobStatus.PARKED})
-"""Statuses of jobs that may be retried with others."""
+"""The job states that a retry by code or incident includes."""
 
 
 def found_by(selection: Selection) -> Chosen:
@@ -90,7 +90,7 @@ def found_by(selection: Selection) -> Chosen:
 
 
 def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
-    """Return the job of an id, which of its work is meant, and how that stands."""
+    """Return the job of an id, the included part of its work, and the state of that part."""
     jobs = in_short(Job.objects.order_by("-created_at"))
     if selection.record is not None:
         return _one(jobs.filter(shell_file_id=selection.record), selection), Scope(), ""
@@ -112,7 +112,7 @@ def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
 
 
 def _work_item(selection: Selection) -> tuple[UUID, WorkItem]:
-    """Return the work item of an id, of whatever pass, and the id of its record."""
+    """Return the work item of an id, in any pass, and the id of its record."""
     ids = [selection.batch] if selection.batch else []
     for table in reversed(WORK_TABLES.values()):
         item = table.rows.filter(pk__in=ids).annotate(record=F(table.record)).first()
@@ -122,7 +122,7 @@ def _work_item(selection: Selection) -> tuple[UUID, WorkItem]:
 
 
 def _whole(jobs: QuerySet[Job, Job]) -> Chosen:
-    """Return which of these jobs are retried, each as a whole."""
+    """Return the jobs among these that are retried as a whole."""
     rows, is_capped = oldest(jobs, _RETRIED)
     found, left = [], []
     for job in rows:
@@ -167,11 +167,11 @@ def _by_code(selection: Selection, code: ErrorCode) -> Chosen:
 
 
 def _when(selection: Selection, code: ErrorCode) -> Q:
-    """Bound jobs by the model and the times of a selection, as the list of its failures does.
+    """Limit jobs by the selection's model and times, in the same way as the list of failures.
 
-    That is by the failed calls; by the job's end where it has failed without one.
+    The limit applies to the failed calls, or to the end of a job that failed without a call.
     """
-    # One that is parked for its retry has not ended; it failed when it was parked.
+    # A job that is parked for its retry has no end; its failure is the time of the parking.
     since, until = Q(), Q()
     if selection.since is not None:
         since = Q(completed_at__gte=selection.since) | Q(
@@ -183,7 +183,7 @@ def _when(selection: Selection, code: ErrorCode) -> Q:
         )
     if selection.since is None and not selection.model:
         return until
-    # In the words of the partial index, or it is not used.
+    # The same condition as the partial index; the planner uses the index only then.
     calls = ProviderCall.objects.exclude(outcome=OUTCOME_OK).filter(outcome=code)
     meant = calls
     if selection.since is not None:
@@ -194,20 +194,20 @@ def _when(selection: Selection, code: ErrorCode) -> Q:
     if selection.model:
         return until & called
     own = calls.filter(processing_session__shell_file_id=OuterRef("shell_file_id"))
-    # Each half by its index; one condition of both would be looked for in every job.
+    # A union, so that each half uses its index; a joint condition would be checked for every job.
     either = Job.objects.filter(called).values("id").union(Job.objects.filter(since).values("id"))
     return until & Q(id__in=either) & (called | Q(~Exists(own)))
 
 
 def _scopes_of_code(records: Sequence[UUID], code: ErrorCode, failed: Q) -> dict[UUID, Scope]:
-    """Return which part of these records failed with a code; those that did as a whole are left."""
+    """Return the part of each record that failed with a code; fully failed records are left out."""
     found: defaultdict[UUID, _Parts] = defaultdict(_Parts)
     for table in WORK_TABLES.values():
         encounter = f"{table.encounter}_id" if table.encounter else ""
         rows = table.rows.filter(status=WorkStatus.FAILED, **of_records(table, records))
         for record, item, of, is_meant in _judged(rows, failed, table.record, "id", encounter):
             found[record].add(item, of, is_meant=is_meant)
-    # Encounters whose replies are all there, but which could not be published.
+    # Encounters that have all their replies but could not be published.
     refused = EncounterResult.objects.filter(
         status=WorkStatus.FAILED, failure_batch_index=None, shell_file_id__in=records
     )
@@ -224,14 +224,14 @@ def of_records(table: WorkTable, records: Collection[UUID]) -> dict[str, Any]:
 
 @dataclass
 class _Parts:
-    """What of a record failed with a code, and whether more of it failed."""
+    """The part of a record that failed with a code, and whether other parts failed too."""
 
     items: list[UUID] = field(default_factory=list)
     encounters: set[UUID] = field(default_factory=set)
     others: bool = False
 
     def add(self, item: UUID | None, encounter: UUID | None, *, is_meant: bool) -> None:
-        """Note a failed work item, or an encounter that failed without one."""
+        """Add a failed work item, or an encounter that failed without a failed item."""
         if not is_meant:
             self.others = True
             return
@@ -242,17 +242,17 @@ class _Parts:
 
     @property
     def is_any(self) -> bool:
-        """Whether anything failed with the code."""
+        """Whether any part failed with the code."""
         return bool(self.items or self.encounters)
 
     @property
     def scope(self) -> Scope:
-        """What a retry takes up."""
+        """The part that a retry includes."""
         return Scope(encounters=tuple(self.encounters), items=tuple(self.items) or None)
 
 
 _Judged = tuple[UUID, UUID | None, UUID | None, bool]
-"""Record, work item, encounter, and whether the row failed with the code that is meant."""
+"""Record, work item, encounter, and whether the row failed with the code in question."""
 
 
 def _judged(
@@ -268,25 +268,25 @@ def _judged(
 
 
 def why_not_retried(job: Job, *, part: str | None = None) -> str | None:
-    """Say why a retry leaves a job alone, or a part of it with that status; None: it takes it up.
+    """Return why a retry excludes a job, or a part with the status `part`; None: it is included.
 
-    The one word on it: the preview, the retry and the record's page all ask here.
+    This is the only rule. The preview, the retry and the record's page all use it.
     """
     status = JobStatus(job.status)
     if status == JobStatus.FAILED:
         is_meant = part is None or part == WorkStatus.FAILED
-        return None if is_meant else f"it has not failed: it is {part}"
+        return None if is_meant else f"this part has not failed: it is {part}"
     if status == JobStatus.CANCELLED and part is None:
         return None
     if status == JobStatus.PARKED:
         if not waits_for_retry(job):
-            return f"it is parked and goes on by itself: {job.park_reason}"
-        return None if part is None else "it is parked for its retry; retry the record"
+            return f"the job is parked and continues by itself: {job.park_reason}"
+        return None if part is None else "the job is parked for its retry; retry the record"
     return _LEFT[status]
 
 
 def waits_for_retry(job: Job) -> bool:
-    """Tell whether a job is parked because it failed and is tried again by itself."""
+    """Return whether a job is parked because it failed and waits for its automatic retry."""
     return bool(
         job.status == JobStatus.PARKED
         and job.error_code

@@ -1,4 +1,4 @@
-"""What a retry is asked for, and what it would do. Imports `errors`, `states` and Scope only."""
+"""The request for a retry and its preview, as values."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from pipeline.core.states import Step
 from pipeline.transitions import Scope
 
 JOBS_LIMIT = 10_000
-"""Jobs that one preview, and what is started from it, looks at."""
+"""Most jobs that one preview, and an operation started from it, can contain."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What is to be retried: by one id, or by the code or incident that it failed with.
+    """The work to retry: given by one id, or by the code or incident of the failure.
 
-    Raises ValueError unless exactly one of the seven is given. The times bound when it failed.
+    Raises ValueError unless exactly one of the seven is given. The times limit the failure's time.
     """
 
     record: UUID | None = None
     job: UUID | None = None
     jobs: tuple[UUID, ...] | None = None
-    """Several, whole."""
+    """Several jobs, each as a whole."""
     encounter: UUID | None = None
     batch: UUID | None = None
     """A batch of Pass 1 or a chunk of Pass 0.5."""
     incident: UUID | None = None
-    """What failed because of it."""
+    """All work that failed because of the incident."""
     error_code: ErrorCode | None = None
-    """The code itself, or the one behind MAX_RETRIES_EXCEEDED."""
+    """The code of the failure, or the code behind MAX_RETRIES_EXCEEDED."""
     step: Step | None = None
     model: str | None = None
-    """With a code: what failed with it at a call of this model."""
+    """With a code: only failures in calls of this model."""
     since: datetime | None = None
     until: datetime | None = None
 
@@ -56,13 +56,13 @@ class Selection:
         if self.jobs is not None:
             return "jobs that failed again"
         if self.incident is not None:
-            return f"all that failed because of incident {self.incident}"
-        return f"all that failed with {self.error_code}"
+            return f"all work that failed because of incident {self.incident}"
+        return f"all work that failed with {self.error_code}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A job that a retry would put back in line, with what it would ask for in its present pass."""
+    """A job that a retry would requeue, with the work of its present pass."""
 
     job_id: UUID
     shell_file_id: UUID
@@ -71,16 +71,16 @@ class Candidate:
     encounters: int
     calls: int
     pages: int
-    """Pages sent again."""
+    """Pages that are sent again."""
     input_tokens: int
-    """By estimate, of the pages' text."""
+    """Estimated from the text of the pages."""
     permanent: tuple[str, ...] = ()
-    """Causes that no retry mends by itself."""
+    """Causes that no retry can repair by itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ineligible:
-    """Something that a retry would leave as it is, and why."""
+    """Work that a retry would exclude, and the reason."""
 
     job_id: UUID
     shell_file_id: UUID
@@ -89,50 +89,50 @@ class Ineligible:
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What a retry would do, as of `taken_at`. Later passes follow; their calls are not counted."""
+    """The effect of a retry, as of `taken_at`; the calls of later passes are not counted."""
 
     selection: object
-    """What was asked for; its text says it to people."""
+    """The request; its text describes it for people."""
     eligible: tuple[Candidate, ...]
     ineligible: tuple[Ineligible, ...]
     output_tokens: int
-    """By the share that earlier calls of the same passes needed."""
+    """Estimated from the share that earlier calls of the same passes needed."""
     cost_usd: Decimal
     quota_minutes: float
-    """What the calls take of the quota at least; whichever of requests and tokens binds."""
+    """Least minutes of quota for the calls; requests or tokens, whichever binds."""
     same_versions: bool | None
-    """Whether prompt and model are those of the calls before; None where there were none."""
+    """Whether prompt and model are the same as in earlier calls; None without earlier calls."""
     taken_at: datetime
     is_capped: bool = False
-    """Whether there are more; these are the oldest."""
+    """Whether more jobs match; the preview has the oldest ones."""
 
     @property
     def calls(self) -> int:
-        """How many calls it would make, if each succeeds at once."""
+        """The number of calls, if each succeeds at once."""
         return sum(each.calls for each in self.eligible)
 
     @property
     def input_tokens(self) -> int:
-        """How many input tokens they carry, by estimate."""
+        """The estimated input tokens of these calls."""
         return sum(each.input_tokens for each in self.eligible)
 
     @property
     def pages(self) -> int:
-        """How many pages are sent again."""
+        """The number of pages that are sent again."""
         return sum(each.pages for each in self.eligible)
 
     @property
     def encounters(self) -> int:
-        """How many failed encounters are taken up."""
+        """The number of failed encounters that are included."""
         return sum(each.encounters for each in self.eligible)
 
     @property
     def reasons(self) -> dict[str, int]:
-        """How many are left alone, by reason."""
+        """The number of excluded jobs, by reason."""
         return dict(Counter(each.reason for each in self.ineligible).most_common())
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs; holds ids and figures only."""
+        """Return the preview for programs; only ids and figures."""
         return {
             "selection": str(self.selection),
             "taken_at": self.taken_at,
