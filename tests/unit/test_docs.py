@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 from gemini_emulator.faults import FAULTS
 from gemini_emulator.request_log import LogLine
 from medproc.env import PROJECT_ROOT, Environment
-from pipeline.core.errors import ERRORS, ErrorCode
+from pipeline.core.errors import ERRORS, ErrorCode, UserErrorCode
 from pipeline.core.states import (
     JOB_MOVES,
     WORK_MOVES,
@@ -96,6 +96,11 @@ def test_errors_says_of_every_code_what_the_table_says(code: ErrorCode) -> None:
     stated = rows("errors.md")[code]
 
     assert stated == ["yes" if facts.retryable else "no", facts.budget, facts.advice]
+
+
+@pytest.mark.parametrize("code", UserErrorCode)
+def test_errors_explains_every_code_of_a_persons_mistake(code: UserErrorCode) -> None:
+    assert rows("errors.md")[code]
 
 
 def test_integrating_names_every_table() -> None:
