@@ -234,3 +234,15 @@ def test_readme_links_every_document() -> None:
     missing = [path.name for path in DOCS.glob("*.md") if f"(docs/{path.name})" not in readme]
 
     assert not missing
+
+
+def test_architecture_is_short_and_names_files_and_names_that_exist() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    files = re.findall(r"`([\w/]+/[\w/]+\.(?:py|lua))`", text)
+    roots = [PROJECT_ROOT / name for name in ("", "pipeline", "observability")]
+
+    missing = [name for name in files if not any((root / name).is_file() for root in roots)]
+
+    assert files
+    assert not missing
+    assert len(text.splitlines()) <= 200
