@@ -20,6 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from bench._environment import environment_of  # noqa: E402 - after the path is set
 from medproc.embedded import throw_away_servers  # noqa: E402 - after the path is set
 
 BATCHES = 5_000_000
@@ -53,10 +54,7 @@ def main() -> int:
     asked = _arguments()
     with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
         os.environ.update(
-            DJANGO_SETTINGS_MODULE="medproc.settings",
-            DATABASE_URL=places.database_url,
-            REDIS_URL=places.redis_url,
-            MEDPROC_DATA_DIR=folder,
+            environment_of(places, folder),
             MEDPROC_PROVIDER="gemini",
             # The seeded calls and incidents name this model; nothing is sent.
             GEMINI_MODEL="gemini-3.5-flash-lite",

@@ -47,9 +47,7 @@ MAX_SMALL, MAX_LARGE = 0.25, 1.2
 
 @dataclass
 class Shop:
-    """The shared state of the workers: wake-ups by pass, the quota, and the progress of each
-    record.
-    """
+    """The shared state of the workers: wake-ups, the quota, and progress by record."""
 
     calls: dict[UUID, dict[str, float]]
     wakes: list[tuple[int, int, str]] = field(default_factory=list)

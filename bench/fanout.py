@@ -28,8 +28,7 @@ SLOTS = 30
 BACKOFF_S = 0.1
 MEAN_PAGES = 6.5
 SOURCE_S = (14.0, 10.0, 8.0, 7.0, 6.5, 5.5, 5.0, 4.0)
-"""Seconds per encounter of the 5-page record in requirement 12: 60 in all, the slowest 14.
-"""
+"""Seconds per encounter of the 5-page record in requirement 12: 60 in all, the slowest 14."""
 
 Encounters = dict[int, list[Item[int, int]]]
 Latency = Callable[[int, int], float]
@@ -42,9 +41,7 @@ class FaultError(Exception):
 
 @dataclass(frozen=True)
 class Workload:
-    """Items by encounter, the duration of each attempt, and the items that fail on their first
-    attempt.
-    """
+    """Items by encounter, the duration of each attempt, and the items that fail once."""
 
     encounters: Encounters
     seconds: dict[tuple[int, int], float]
@@ -156,9 +153,7 @@ def rounds(work: Workload, *, calls: int) -> float:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; `ratio` must not exceed `bound`, or must reach it
-    (`at_least`).
-    """
+    """One line of the table; `ratio` must not exceed `bound`, or must reach it (`at_least`)."""
 
     name: str
     seconds: float

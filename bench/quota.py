@@ -40,8 +40,7 @@ UNEVEN = 0.15
 WARM_UP = 1
 """Windows before the measured windows: an empty Redis counts the last window as spent."""
 LATENCY = 0.06
-"""Median latency in windows, 3.6 s of a minute, with σ 0.5: 20 of 90 calls are in flight.
-"""
+"""Median latency in windows, 3.6 s of a minute, with σ 0.5: 20 of 90 calls are in flight."""
 SUPPLY = 1.4
 """Windows of work beyond the measured windows, so that no job runs out of work."""
 OVERHEAD = 360
@@ -58,9 +57,7 @@ class Kind:
     call_tokens: int
 
     def scaled(self, window_s: float) -> Kind:
-        """Return the kind for a window that represents a minute: as many calls, with fewer
-        tokens.
-        """
+        """Return the kind for a shorter window: as many calls, with fewer tokens."""
         part = window_s / 60
         return Kind(
             name=self.name,
@@ -279,9 +276,7 @@ def _figures(lines: Sequence[LogLine], kind: Kind, options: argparse.Namespace) 
 
 
 def prepare(calls: int) -> None:
-    """Create the tables and three records of so many pages, one call per page, as Pass 0.5 leaves
-    them.
-    """
+    """Create three records of so many pages, one call per page, as Pass 0.5 leaves them."""
     import django
 
     django.setup()

@@ -20,12 +20,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench._environment import environment_of
 from medproc.embedded import throw_away_servers
 from medproc.env import PROJECT_ROOT
 
 SOURCE_S = (14.0, 10.0, 8.0, 7.0, 6.5, 5.5, 5.0, 4.0)
-"""Seconds per encounter of the 5-page record in requirement 12: 60 in all, the slowest 14.
-"""
+"""Seconds per encounter of the 5-page record in requirement 12: 60 in all, the slowest 14."""
 SCALE = 0.4
 """The slowest call takes 5.6 s: long enough that the start of a step is a small part."""
 BATCHES = 300
@@ -36,10 +36,7 @@ def main() -> int:
     """Run both measurements, print them, and return the exit code."""
     with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
         os.environ.update(
-            DJANGO_SETTINGS_MODULE="medproc.settings",
-            DATABASE_URL=places.database_url,
-            REDIS_URL=places.redis_url,
-            MEDPROC_DATA_DIR=folder,
+            environment_of(places, folder),
             MEDPROC_PROVIDER="gemini",
             GEMINI_BASE_URL="http://127.0.0.1:1",
             # The rate limiter handles every call, but its quota delays none.
@@ -56,9 +53,7 @@ def main() -> int:
 
 
 def eight_encounters() -> int:
-    """Measure the record of requirement 12 at the default limits, and with one call at a
-    time.
-    """
+    """Measure the record of requirement 12 at the default limits, and with one call at a time."""
     from pipeline.models import Entity
 
     path = PROJECT_ROOT / "samples" / "lab_5p_8enc.pdf"
@@ -87,9 +82,7 @@ def eight_encounters() -> int:
 
 
 def three_hundred_batches() -> int:
-    """Compare 300 encounters of one batch, lognormal latencies, with a replay without
-    overhead.
-    """
+    """Compare 300 encounters of one batch, lognormal latencies, with a replay without overhead."""
     from samples.bulk import make_text_record
 
     with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
@@ -136,9 +129,7 @@ def _discovered(path: Path) -> Any:
 
 
 def _by_encounter(record: Any, *, repeat: bool = False) -> dict[str, float]:
-    """Return a latency for each encounter's batch, by the page and offset at which the batch
-    begins.
-    """
+    """Return a latency for each encounter's batch, by the batch's first page and offset."""
     from pipeline import selectors
     from pipeline.models import Encounter
 

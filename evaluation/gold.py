@@ -110,9 +110,7 @@ def _brat_spans(labels: str) -> Iterator[GoldSpan]:
 
 
 def contexts(path: Path, language: str = "en") -> Iterator[tuple[GoldNote, dict[str, str]]]:
-    """Yield the one-sentence cases of a JSON-lines file, with the expected values of each
-    target.
-    """
+    """Yield the one-sentence cases of a JSON-lines file with their expected values."""
     for line in path.read_text(encoding="utf-8").splitlines():
         case = json.loads(line) if line.startswith("{") else {}
         if case.get("language") != language or "target" not in case:

@@ -21,8 +21,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "finding": ("condition", "symptom"),
     "procedure": ("procedure",),
 }
-"""Kind of label → categories of this project. The labels count an allergen drug as a drug.
-"""
+"""Kind of label → categories of this project. The labels count an allergen drug as a drug."""
 
 LABELS = {"drug": "drugs", "finding": "conditions and symptoms", "procedure": "procedures"}
 Misses = Callable[[str, str, str], None]

@@ -16,16 +16,13 @@ from pipeline.providers.prompts import Question, read_prompt, render
 from pipeline.providers.tasks import TASKS
 
 Source = Literal["local", "minimal"]
-"""`minimal` finds nothing and costs nothing, for measurements of the code around the model.
-"""
+"""`minimal` finds nothing and costs nothing, for measurements of the code around the model."""
 
 CACHED = 1_000
 
 
 class Answers:
-    """Answers prompts and caches recent answers, because retries and repeated records ask
-    the same.
-    """
+    """Answers prompts; caches recent answers, because retries ask the same."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

@@ -66,9 +66,7 @@ def inline(media_type: str, content: bytes) -> Inline:
 
 
 class Pages:
-    """Reads attached pages and caches recent documents, because retries send the same
-    bytes.
-    """
+    """Reads attached pages and caches recent documents, because retries send the same bytes."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[str, ...]] = OrderedDict()

@@ -43,9 +43,7 @@ class Asked:
         return sum(self.modalities.values())
 
     def call(self, began: float) -> Call:
-        """Return the part of the call that a rule can match; `began` is the time of the
-        first call.
-        """
+        """Return the part that a rule can match; `began` is the time of the first call."""
         line = self.line
         return Call(
             number=line.number,

@@ -66,8 +66,7 @@ class Rule(BaseModel):
     retry_after_s: float | None = Field(default=None, ge=0.0)
     delay_s: float | None = Field(default=None, ge=0.0)
     """Wait this long before the reply, in addition to the latency; `trickle` waits between the
-    bytes.
-    """
+    bytes."""
     reason: str = ""
     """The finish or block reason of `finish` and `blocked`; `any` draws a reason."""
 
@@ -174,9 +173,7 @@ def mistakes(exc: ValidationError) -> str:
 
 
 def load_script(path: Path) -> list[Rule]:
-    """Read a script from a `.toml` or `.json` file. Raises ValueError if the script is
-    wrong.
-    """
+    """Read a script from a `.toml` or `.json` file. Raises ValueError if the script is wrong."""
     text = path.read_text(encoding="utf-8")
     document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     if not isinstance(document, dict):

@@ -92,9 +92,7 @@ class Draft:
     delivery: Delivery = Delivery.WHOLE
     extra_delay_s: float = 0.0
     waits_out: bool = False
-    """The reply arrives after the client's timeout, at which the service would have given
-    up.
-    """
+    """The reply arrives after the client's timeout, at which the service would have given up."""
     full_output: bool = False
     """The output counts up to the limit, as in an endless loop."""
 
@@ -104,8 +102,9 @@ Change = Callable[[Draft, Setting], Draft]
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault. `answers` is True if the model works before the fault shows, so that latency
-    applies.
+    """A fault.
+
+    `answers` is True if the model works before the fault shows, so that latency applies.
     """
 
     change: Change

@@ -123,16 +123,15 @@ class _Connection(asyncio.Protocol):
         self._next_request()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Send 500 after an error of the emulator itself, so that no client waits for a
-        reply.
-        """
+        """Send 500 after an error of the emulator itself, so that no client waits for a reply."""
         if not task.cancelled() and (exc := task.exception()) is not None:
             logger.error("the emulator itself failed: %s", type(exc).__name__)
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR)
 
     async def _deliver(self, answer: HttpAnswer) -> None:
-        """Send a reply. `sent` runs first, so that a client that has read the reply finds it in the
-        log.
+        """Send a reply.
+
+        `sent` runs first, so that a client that has read the reply finds it in the log.
         """
         whole = _head(answer) + answer.body
         if self._gone or answer.delivery is Delivery.HANG:

@@ -35,8 +35,7 @@ class Latency:
     by_place: Mapping[str, float] = field(default_factory=dict)
     """Seconds of particular items, instead of the computed latency. Keys, most specific first:
     `entities 3:120` (kind, page and offset of the first own slice), `3:120`, `entities 3`, `3`,
-    `#5` (the fifth item in order of first call).
-    """
+    `#5` (the fifth item in order of first call)."""
 
     def of(self, *, kind: str, page: int, start: int, item: int, pages: int, seed: str) -> float:
         """Return the seconds of one call."""

@@ -80,9 +80,7 @@ class Limits:
         return None
 
     def answered(self, now: float, output_tokens: int) -> None:
-        """Count the cost of a reply's output, which is known only when the reply is
-        written.
-        """
+        """Count the cost of a reply's output, which is known only when the reply is written."""
         self._pay(now, output_tokens * OUTPUT_USD_PER_M)
 
     def spent_usd(self, now: float) -> float:

@@ -18,13 +18,9 @@ GOOD = frozenset({"ok", "fenced", "slow", "late", "trickle"})
 GIVEN_UP = {"API_TIMEOUT": "a timeout", "CANCELLED": "a step that stopped"}
 """Outcomes of calls whose caller no longer waited for the reply."""
 SET_ASIDE = frozenset({"LATE", "OK"})
-"""Outcomes of good replies that were recorded but not accepted: too late, or part of a
-split.
-"""
+"""Outcomes of good replies that were recorded but not accepted: too late, or part of a split."""
 SLACK_S = 1.0
-"""Tolerance in seconds: a call's start is computed back from the time when its end was
-recorded.
-"""
+"""Tolerance in seconds: a call's start is computed back from the time when its end was recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +49,7 @@ class RecordedItem:
     first_page: int
     last_page: int
     ended_early: bool = False
-    """The item's job crashed for good or was cancelled, so the item was not requested
-    again.
-    """
+    """The item's job crashed for good or was cancelled, so the item was not requested again."""
 
 
 @dataclass(kw_only=True)

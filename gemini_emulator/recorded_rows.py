@@ -62,9 +62,7 @@ def prove_log(lines: Sequence[LogLine]) -> Proof:
 def _with_parts(
     items: Sequence[RecordedItem], calls: Sequence[tuple[RecordedCall, Part]]
 ) -> Iterator[RecordedItem]:
-    """Yield the items, and the parts of each item that was split; a part has its own
-    replies.
-    """
+    """Yield the items, and the parts of each item that was split; a part has its own replies."""
     by_row: dict[str, list[tuple[RecordedCall, Part]]] = defaultdict(list)
     for call, part in calls:
         by_row[part.row.hex].append((call, part))

@@ -13,9 +13,7 @@ from typing import IO
 
 @dataclass(frozen=True, kw_only=True)
 class LogLine:
-    """One request as the service saw it, written when its reply left (a hang: when it
-    arrived).
-    """
+    """One request as the service saw it, written when its reply left (a hang: when it arrived)."""
 
     time: float
     """Unix time of arrival."""

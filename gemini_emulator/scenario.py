@@ -88,9 +88,7 @@ class Scenario(BaseModel):
         return [*map(read_phase, self.timeline), *self.fault]
 
     def options(self, *, scale: float = 1.0, **changed: Any) -> Options:
-        """Return the service's options with all seconds times `scale`; `changed` replaces
-        fields.
-        """
+        """Return the options, all seconds times `scale`; `changed` replaces fields."""
         options = Options(
             rpm=self.quota.rpm,
             tpm=self.quota.tpm,

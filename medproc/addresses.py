@@ -14,8 +14,9 @@ REDIS_CONNECT_TIMEOUT_S = 2.0
 
 
 def database_settings(url: str) -> dict[str, Any]:
-    """Return the DATABASES entry of a postgresql:// URL. Its query, except host, becomes
-    OPTIONS.
+    """Return the DATABASES entry of a postgresql:// URL.
+
+    Its query, except host, becomes OPTIONS.
     """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
@@ -39,9 +40,7 @@ def redis_retry() -> Retry:
 
 
 def redis_kwargs(url: str) -> dict[str, Any]:
-    """Return the keyword arguments of `redis.Redis` for a redis://, rediss:// or unix://
-    URL.
-    """
+    """Return the keyword arguments of `redis.Redis` for a redis://, rediss:// or unix:// URL."""
     # redis-py has no annotations on this function.
     found: dict[str, Any] = dict(parse_url(url))  # type: ignore[no-untyped-call]
     found.pop("connection_class", None)

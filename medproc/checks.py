@@ -26,9 +26,7 @@ def check_environment(app_configs: Sequence[AppConfig] | None, **kwargs: Any) ->
 
 @register("environment")
 def check_serializers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse queues that are not JSON: with pickle, a writer to Redis could run code in a
-    worker.
-    """
+    """Refuse queues that are not JSON: a pickle in Redis could run code in a worker."""
     return [
         Error(
             f"The queue {name} does not use rq.serializers.JSONSerializer.",

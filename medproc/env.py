@@ -39,8 +39,9 @@ class Secret(str):
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A variable with an unusable value: why it is unusable, and which values are right. Quotes no
-    value.
+    """A variable with an unusable value: why it is unusable, and which values are right.
+
+    Quotes no value.
     """
 
     variable: str
@@ -93,9 +94,7 @@ def _variable(number: int, default: Any = None, *, hint: str, **bounds: Any) -> 
 # pydantic-settings was chosen over django-environ and environs: pydantic already validates the
 # provider's replies, and it checks types and bounds and reports all mistakes at once.
 class Environment(BaseSettings):
-    """The variables of docs/configuration.md; each is also a Django setting of the same
-    name.
-    """
+    """The variables of docs/configuration.md; each is also a Django setting of the same name."""
 
     model_config = SettingsConfigDict(
         case_sensitive=True,
@@ -335,8 +334,9 @@ class Environment(BaseSettings):
 
     @property
     def public_hosts(self) -> tuple[str, ...]:
-        """The allowed hosts other than this machine. If there are any, the console requires
-        https.
+        """The allowed hosts other than this machine.
+
+        If there are any, the console requires https.
         """
         return tuple(host for host in self.ALLOWED_HOSTS if host not in LOOPBACK_HOSTS)
 
@@ -431,9 +431,7 @@ def load() -> tuple[Environment, tuple[Problem, ...]]:
 
 
 def unusable_data_dir() -> Problem:
-    """Return the problem of a MEDPROC_DATA_DIR that cannot be created, written or kept
-    private.
-    """
+    """Return the problem of a MEDPROC_DATA_DIR that cannot be created, written or kept private."""
     return _problem("MEDPROC_DATA_DIR", "cannot be created, written or kept private")
 
 

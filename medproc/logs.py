@@ -27,8 +27,7 @@ REFUSALS = (
     "TooManyFieldsSent", "TooManyFilesSent", "RequestDataTooBig", "SuspiciousSession",
     "BadSignature", "InvalidSessionKey",
 )  # fmt: skip
-"""The exceptions with which Django refuses a request. Each is also the name of its logger.
-"""
+"""The exceptions with which Django refuses a request. Each is also the name of its logger."""
 
 
 class PathsOnly(logging.Filter):
@@ -57,9 +56,7 @@ def _stripped(part: object) -> object:
 
 
 def _shape(path: str) -> str:
-    """Return a path of ids and numbers unchanged, the route of a path with words, and no unknown
-    path.
-    """
+    """Return a path of ids unchanged, the route of a path with words, or "(unknown page)"."""
     if _STATIC.match(path) and ".." not in path:
         return path
     try:
@@ -75,9 +72,7 @@ def _shape(path: str) -> str:
 
 
 def _places(error: BaseException | None) -> str:
-    """Return the types of an error and of its causes, and where it was raised, without its
-    message.
-    """
+    """Return the types of an error and its causes, and its place, without its message."""
     if error is None:
         return "an unknown error"
     types, cause = [type(error).__name__], error.__cause__ or error.__context__

@@ -41,9 +41,7 @@ DEMO_USER = "demo"
 
 @dataclass(frozen=True, kw_only=True)
 class Child:
-    """A command that runs as a child in its own session, so that Ctrl-C reaches only the
-    supervisor.
-    """
+    """A command that runs as a child in its own session; Ctrl-C does not reach it."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -107,9 +105,7 @@ def up(*, port: int, stopping: threading.Event) -> int:
 
 
 def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
-    """Process `files` with real workers, show the drill-down of one record, and return the exit
-    code.
-    """
+    """Process `files` with real workers, explain one record, and return the exit code."""
     names = [str(path) for path in files]
     with _children() as children:
         _start(children, "workers", "rqworker-pool")
@@ -128,9 +124,7 @@ def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
 
 @contextmanager
 def _servers() -> Iterator[None]:
-    """Keep the embedded servers running; at the end stop the servers that this call
-    started.
-    """
+    """Keep the embedded servers running; at the end stop the servers that this call started."""
     places = settings.EMBEDDED
     ours = settings.EMBEDDED_POSTGRES, settings.EMBEDDED_VALKEY
     were_running = any(found.running for found in embedded.status(places))
@@ -145,9 +139,7 @@ def _servers() -> Iterator[None]:
 
 @contextmanager
 def _children() -> Iterator[list[Child]]:
-    """Keep a list of children; at the end ask all of them to stop, and kill those that do
-    not.
-    """
+    """Keep a list of children; at the end ask all of them to stop, and kill those that do not."""
     children: list[Child] = []
     try:
         yield children
@@ -242,9 +234,7 @@ def _wait_until_listening(port: int, children: Sequence[Child], stopping: thread
 
 
 def _demo_login() -> list[str]:
-    """Create the demo user if the database is embedded; return lines that explain the
-    log-in.
-    """
+    """Create the demo user if the database is embedded; return lines that explain the log-in."""
     from django.contrib.auth import get_user_model
 
     if not settings.EMBEDDED_POSTGRES:

@@ -1,6 +1,4 @@
-"""The URLs of the project: the admin with the console. The pages of django-rq are not
-mounted.
-"""
+"""The URLs of the project: the admin with the console. The pages of django-rq are not mounted."""
 
 from __future__ import annotations
 

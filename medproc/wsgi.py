@@ -1,5 +1,6 @@
-"""The WSGI application. It refuses to start with a wrong environment and names each wrong
-variable.
+"""The WSGI application.
+
+It refuses to start with a wrong environment and names each wrong variable.
 """
 
 from __future__ import annotations

@@ -47,9 +47,7 @@ def stands_on_its_page(record: truth.Record, texts: list[str]) -> list[str]:
 
 
 def unmarked_terms(book: Book) -> list[str]:
-    """Return lines with a term that is an entity elsewhere in the record but not in this
-    line.
-    """
+    """Return lines with a term that is an entity elsewhere in the record but not in this line."""
     lines = [
         (number, line)
         for number, sheet in enumerate(book.sheets, 1)

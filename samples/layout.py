@@ -92,9 +92,7 @@ class Sheet:
 
 
 class Book:
-    """A record under construction: call its methods from top to bottom, then `pdf` and
-    `record`.
-    """
+    """A record under construction: call its methods from top to bottom, then `pdf` and `record`."""
 
     def __init__(self, patient: truth.Patient, style: Style = SANS) -> None:
         self.patient = patient
@@ -282,9 +280,7 @@ class Book:
         bold: bool = False,
         mentions: Sequence[Mention] = (),
     ) -> None:
-        """Print one table row. `widths` are shares of the measure; empty cells print
-        nothing.
-        """
+        """Print one table row. `widths` are shares of the measure; empty cells print nothing."""
         measure = self.style.right - self.style.left
         font = self.style.bold if bold else self.style.font
         x = self.style.left
@@ -313,9 +309,7 @@ class Book:
         self.gap(4)
 
     def fill(self, last_page: int, blocks: Iterable[Callable[[], None]]) -> None:
-        """Print `blocks` as long as they end on `last_page` or before; undo the block that does
-        not.
-        """
+        """Print `blocks` until `last_page` is full; undo the block that does not fit."""
         for block in blocks:
             sheets, y = len(self.sheets), self._y
             lines, shapes = len(self.sheets[-1].lines), len(self.sheets[-1].shapes)

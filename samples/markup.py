@@ -76,9 +76,7 @@ def mention(mark: re.Match[str]) -> Mention:
 
 
 def tokens(text: str) -> list[list[Piece]]:
-    """Split marked-up text into words; a word is the pieces printed without a space between
-    them.
-    """
+    """Split marked-up text into words; a word is a run of pieces without a space."""
     words: list[list[Piece]] = []
     glued = False
     position = 0

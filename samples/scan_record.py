@@ -63,9 +63,7 @@ def build() -> Book:
 
 
 def scan(pdf: bytes) -> bytes:
-    """Return `pdf` as an image-only PDF; the same renderer and Pillow produce the same
-    bytes.
-    """
+    """Return `pdf` as an image-only PDF; the same renderer and Pillow produce the same bytes."""
     document = pypdfium2.PdfDocument(pdf)
     joined = pikepdf.new()
     for number, damage in enumerate(DAMAGE):

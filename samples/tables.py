@@ -111,8 +111,6 @@ def medicines(
 
 
 def administrations(book: Book, rows: Sequence[tuple[Med, str]]) -> None:
-    """Print a medication administration record: scheduled medicines and the times of
-    administration.
-    """
+    """Print a medication administration record: the medicines and their times."""
     head = ("Scheduled medication", "Dose", "Route", "Frequency", "Given / initials")
     medicines(book, rows, head)

@@ -119,9 +119,7 @@ def load(name: str) -> Record:
 
 
 def dump(record: Record) -> str:
-    """Return `record` as the text of its file; entities omit attributes that are not
-    stated.
-    """
+    """Return `record` as the text of its file; entities omit attributes that are not stated."""
     content = record.model_dump(mode="json")
     for encounter in content["encounters"]:
         encounter["entities"] = [

@@ -86,8 +86,9 @@ def _platform() -> str:
 
 
 def _copy_folder(places: Places, name: str, source: Path) -> Path:
-    """Create the folder of a copy. Its name holds the age of the source, so an upgrade is copied
-    again.
+    """Create the folder of a copy.
+
+    Its name holds the age of the source, so an upgrade is copied again.
     """
     private.folder(places.binaries, mode=0o755)
     stamp = int(source.stat().st_mtime)

@@ -22,8 +22,7 @@ SERVER_USERS = ("medproc", "postgres", "nobody")
 """Users for servers that root starts; the first existing user is taken."""
 MAX_SOCKET_PATH = 103
 """The longest socket path in bytes that every supported kernel accepts (macOS: 104 with the
-NUL).
-"""
+NUL)."""
 LONGEST_SOCKET_NAME = ".s.PGSQL.5432.lock"
 
 
@@ -77,9 +76,7 @@ class Places:
 
 
 def server_user() -> ServerUser:
-    """Return the user that runs the servers: the present user, or an unprivileged user for
-    root.
-    """
+    """Return the user that runs the servers: the present user, or an unprivileged user for root."""
     if os.geteuid() != 0:
         me = os.geteuid()
         try:

@@ -47,9 +47,7 @@ THROW_AWAY = {
 
 
 def start(places: Places, user: ServerUser, *, throw_away: bool = False) -> None:
-    """Start the server unless it runs; first create its data and its database if they are
-    missing.
-    """
+    """Start the server unless it runs; create missing data and database first."""
     if running_pid(places) is None:
         programs = binaries.postgres_binaries(places, user)
         private.folder(places.sockets, uid=user.uid, gid=user.gid)

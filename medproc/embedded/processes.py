@@ -26,9 +26,7 @@ POLL_S = 0.02
 
 
 def run(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path) -> str:
-    """Run a program as `user` and return its output. Raises EmbeddedError if the program
-    fails.
-    """
+    """Run a program as `user` and return its output. Raises EmbeddedError if the program fails."""
     result = _run([str(part) for part in arguments], user=user, cwd=cwd)
     if result.returncode != 0:
         lines = (result.stderr or result.stdout).strip().splitlines()

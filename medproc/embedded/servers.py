@@ -40,8 +40,9 @@ def up(
     with_valkey: bool = True,
     throw_away: bool = False,
 ) -> None:
-    """Start the servers that do not run yet; idempotent. Raises EmbeddedError with a one-line
-    message.
+    """Start the servers that do not run yet; idempotent.
+
+    Raises EmbeddedError with a one-line message.
     """
     user = server_user()
     _make_base(places, user)
@@ -120,9 +121,7 @@ def throw_away_servers() -> Iterator[Places]:
 
 
 def _make_base(places: Places, user: ServerUser) -> None:
-    """Create the parent folder: 0700, or traversable (not readable) if another user runs the
-    servers.
-    """
+    """Create the parent folder: 0700, or only traversable for another user."""
     private.folder(places.base, mode=0o711 if user.changes else 0o700)
 
 
@@ -140,9 +139,7 @@ def _owner_lives(base: Path) -> bool:
 
 
 def _short_temporary_folder(user: ServerUser) -> Path:
-    """Return a temporary folder that the server's user can traverse, with a short path for
-    sockets.
-    """
+    """Return a temporary folder with a short path that the server's user can traverse."""
     ours = Path(tempfile.gettempdir())
     passable = all(folder.stat().st_mode & 0o001 for folder in (ours, *ours.parents))
     short = len(os.fsencode(ours)) <= 60

@@ -46,12 +46,10 @@ class Request:
     estimated_input_tokens: int
     attachments: tuple[Attachment, ...] = field(default=(), repr=False)
     """In the order in which the prompt counts the attached pages. `generate` releases the
-    attachments, so a request with attachments serves one call only.
-    """
+    attachments, so a request with attachments serves one call only."""
     on_send: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
     """Called in the call's thread when the request is sent. A provider without a network never
-    calls it.
-    """
+    calls it."""
 
 
 @dataclass(frozen=True, kw_only=True)

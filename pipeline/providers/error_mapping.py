@@ -19,8 +19,7 @@ from pipeline.core.errors import CallDetails, CallError, ErrorCode
 
 DISCONNECT_IS_TIMEOUT_S = 55.0
 """The service drops a call at 60 s. A connection that breaks after 55 s is therefore a timeout, not
-an outage.
-"""
+an outage."""
 
 REASONS: dict[str, ErrorCode] = {
     "API_KEY_INVALID": ErrorCode.API_AUTH,
@@ -44,9 +43,8 @@ REASONS: dict[str, ErrorCode] = {
     "RESOURCE_QUOTA_EXCEEDED": ErrorCode.QUOTA_EXHAUSTED,
 }
 """ErrorInfo reasons that decide alone. RATE_LIMIT_EXCEEDED is missing here on purpose: the service
-sends it with per-day violations too, and then the violation decides. Without a violation the
-reply is an ordinary 429.
-"""
+sends it with per-day violations too, and then the violation decides. Without a violation the reply
+is an ordinary 429."""
 
 STATUSES: dict[int, ErrorCode] = {
     401: ErrorCode.API_AUTH,
@@ -84,8 +82,8 @@ TRANSPORT: dict[str, ErrorCode] = {
     "DecodingError": ErrorCode.API_5XX,
     "HTTPError": ErrorCode.API_5XX,
 }
-"""Exceptions of httpx by name, including base classes. The most derived name in this table decides.
-"""
+"""Exceptions of httpx by name, including base classes. The most derived name in this table
+decides."""
 
 _CUT_OFF = frozenset({"RemoteProtocolError", "ReadError"})
 _TRANSPORT_MODULES = ("httpx2", "httpx", "httpcore2", "httpcore")
@@ -221,9 +219,7 @@ def _quota_ids(details: list[dict[str, object]]) -> Iterator[str]:
 def _hint(
     details: list[dict[str, object]], message: str, header_hint_s: float | None
 ) -> float | None:
-    """Return the seconds to wait: from RetryInfo, else from a proxy's Retry-After, else from the
-    message.
-    """
+    """Return the seconds to wait, from RetryInfo, a proxy's Retry-After or the message."""
     for detail in details:
         match detail.get("retryDelay"):
             case str(text) if found := _SECONDS.match(text.strip()):

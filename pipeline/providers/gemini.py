@@ -37,8 +37,7 @@ SHORTEST_TIMEOUT_S = 10.0
 """The service answers 400 to a shorter X-Server-Timeout."""
 MAX_CONNECTIONS = 128
 """More than the call threads of a step plus as many abandoned calls. The SDK's default of 100 was
-too small for 300 threads.
-"""
+too small for 300 threads."""
 KEEPALIVE_S = 30.0
 MAX_INLINE_BYTES = 50 * 1024 * 1024
 """Limit for the documents and images that one request carries inline (documentation of the API)."""
@@ -51,6 +50,15 @@ THINKING: tuple[tuple[str, wire.ThinkingConfig], ...] = (
     ("", wire.ThinkingConfig(thinking_level=wire.ThinkingLevel.MINIMAL)),
 )
 """The least thinking that a family of models accepts. The first prefix that matches applies."""
+
+
+class _InThread(threading.local):
+    """The callback of this thread's request; the SDK cannot carry a callback."""
+
+    on_send: Callable[[], object] = staticmethod(lambda: None)
+
+
+_in_thread = _InThread()
 
 
 class GeminiProvider:
@@ -152,8 +160,9 @@ class GeminiProvider:
         return wire.Content(role="user", parts=[*attached, wire.Part(text=request.prompt)])
 
     def _own_client(self) -> genai.Client:
-        """Return the client of this process. A client made before a fork would swap replies between
-        processes (measured).
+        """Return the client of this process.
+
+        A client made before a fork would swap replies between processes (measured).
         """
         with self._own_lock():
             if self._client is None:
@@ -236,15 +245,6 @@ def _tls() -> ssl.SSLContext:
     if file or folder:
         return ssl.create_default_context(cafile=file, capath=folder)
     return httpx2.create_ssl_context()
-
-
-class _InThread(threading.local):
-    """The callback of this thread's request; the SDK cannot carry a callback."""
-
-    on_send: Callable[[], object] = staticmethod(lambda: None)
-
-
-_in_thread = _InThread()
 
 
 class _BoundedBody(httpx2.SyncByteStream):

@@ -17,8 +17,7 @@ KEPT = frozenset({"type", "enum", "items", "properties", "required", "anyOf", "$
 
 ENGINE_ONLY = frozenset({"rule", "start"})
 """A rule id means nothing to a model. A model counts offsets wrongly, so the quote is searched
-instead.
-"""
+instead."""
 
 
 @cache

@@ -66,8 +66,9 @@ def read_reply(body: str, request: Request) -> Reply:
 
 
 def stored_output(text: str, schema: type[BaseModel], item_token: str) -> BaseModel:
-    """Read a stored reply again that was accepted earlier. Raises `ReplyError` if the reply no
-    longer fits.
+    """Read a stored reply again that was accepted earlier.
+
+    Raises `ReplyError` if the reply no longer fits.
     """
     fenced = _FENCE.match(text)
     try:
@@ -162,9 +163,7 @@ def _parsed(text: str, schema: type[BaseModel]) -> BaseModel:
 
 
 def _problem(exc: ValidationError) -> tuple[str, ErrorCode]:
-    """Describe where and how validation failed: field names and pydantic's error types, never a
-    value.
-    """
+    """Describe the failed validation by field names and error types, never by a value."""
     errors = exc.errors(include_url=False, include_context=False, include_input=False)
     if errors[0]["type"] == "json_invalid":
         return "the reply was not JSON", ErrorCode.PARSE_JSON

@@ -118,8 +118,7 @@ class DiscoveryReply(_Reply):
     """Pages in a language that the engine does not read."""
     encounters: list[FoundEncounter]
     """Required, although the list may be empty: a reply without this field has not answered the
-    question.
-    """
+    question."""
 
 
 class FoundEntity(_Reply):
@@ -128,8 +127,8 @@ class FoundEntity(_Reply):
     category: Category
     page: Page
     quote: str = Field(min_length=1, max_length=2_000)
-    """Verbatim from the page. In a structured row the quote reaches from the name to the last part.
-    """
+    """Verbatim from the page. In a structured row the quote reaches from the name to the last
+    part."""
     start: int | None = Field(default=None, ge=0)
     """Offset of the quote in the page's text, if the engine knows the offset."""
     name: str = Field(min_length=1, max_length=500)

@@ -16,8 +16,9 @@ from pipeline.ratelimit.scripts import keys_of
 
 
 def pause_limiters(provider: str, model: str | None) -> bool:
-    """Pause the rate limiters of a provider, or of one of its models. Return False if Redis is
-    away.
+    """Pause the rate limiters of a provider, or of one of its models.
+
+    Return False if Redis is away.
     """
     return _each(provider, model, lambda limiter: limiter.pause())
 

@@ -23,8 +23,9 @@ MOST_OWED = 64
 
 
 class Wire:
-    """Runs scripts over a connection of its own. Any thread may call; the lock admits one at a
-    time.
+    """Runs scripts over a connection of its own.
+
+    Any thread may call; the lock admits one at a time.
     """
 
     def __init__(self, client: redis.Redis, keys: Sequence[str]) -> None:

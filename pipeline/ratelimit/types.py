@@ -22,8 +22,7 @@ class Why(StrEnum):
     """The provider says that a day or spend quota is exhausted; `seconds` lasts until its reset."""
     DAY = "day"
     """GEMINI_RPD calls were made today by our own count; `seconds` lasts until midnight Pacific
-    time.
-    """
+    time."""
     BREAKER = "breaker"
     """The provider is down. A probe is due in `seconds`, or a probe is in flight."""
     COOLDOWN = "cooldown"

@@ -41,9 +41,7 @@ def _stated(identity: Identity) -> int:
 
 
 def _pairs(name: ParsedName | None) -> set[str]:
-    """Return the given name with the whole family name or one word of it, in each possible
-    order.
-    """
+    """Return the given name with the family name or one word of it, in each order."""
     found = set()
     for one in [name, *orders(name)] if name else []:
         if one.given:

@@ -79,9 +79,7 @@ def digests(identity: Identity, key: bytes) -> dict[str, str]:
 
 
 def compare_digests(known: Mapping[str, str], seen: Mapping[str, str]) -> Verdict:
-    """Judge like `compare`, from digests of the same key. Digests do not show scanner
-    errors.
-    """
+    """Judge like `compare`, from digests of the same key. Digests do not show scanner errors."""
 
     def same(kind: str) -> bool | None:
         if not known.get(kind) or not seen.get(kind):

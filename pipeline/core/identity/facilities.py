@@ -6,19 +6,15 @@ import re
 from difflib import SequenceMatcher
 
 ALIKE = 0.88
-"""Ratio of equal characters from which two names are the same; a scanner garbles one letter
-in ten.
-"""
+"""Ratio of equal characters from which two names are the same; a scanner garbles one letter in
+ten."""
 SHORTEST_PREFIX = 8
 """The least letters of a short name that counts as the beginning of a longer name (a
-department).
-"""
+department)."""
 
 
 def same_facility(a: str, b: str) -> bool:
-    """Tell whether two printed names belong to one facility, despite scanner errors and
-    departments.
-    """
+    """Tell whether two names belong to one facility, despite scanner errors."""
     one, other = _plain(a), _plain(b)
     if not one or not other:
         return False

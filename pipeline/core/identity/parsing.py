@@ -58,8 +58,9 @@ class Identity:
 
     @cached_property
     def reading(self) -> Reading:
-        """The parsed parts. Identities with equal readings compare alike. PHI, kept only with the
-        identity.
+        """The parsed parts.
+
+        Identities with equal readings compare alike. PHI, kept only with the identity.
         """
         return parse_name(self.name), parse_date(self.birth_date), parse_number(self.identifier)
 

@@ -42,9 +42,7 @@ def dominant(weighted: Iterable[tuple[Identity, float]]) -> Identity | None:
 
 
 def distinct(identities: Iterable[Identity]) -> list[Identity]:
-    """Return the first identity of each distinct reading with a stated part, in their
-    order.
-    """
+    """Return the first identity of each distinct reading with a stated part, in their order."""
     found: dict[Reading, Identity] = {}
     for identity in identities:
         if identity.stated:
@@ -90,9 +88,7 @@ class Tally:
 
 
 def combine(weighted: Iterable[tuple[Identity, float]]) -> Identity:
-    """Join the statements of several places about one person: the heaviest fullest name, date,
-    number.
-    """
+    """Join statements about one person: the heaviest fullest name, date and number."""
     tally = Tally()
     for identity, weight in weighted:
         tally.add(identity, weight)
@@ -125,9 +121,7 @@ class _Person:
 
 
 class _People:
-    """The people of a record. An identity is compared only with people that it can agree
-    with.
-    """
+    """The people of a record. An identity is compared only with people that it can agree with."""
 
     def __init__(self) -> None:
         self.all: list[_Person] = []
@@ -155,9 +149,7 @@ class _People:
                 self._filed.setdefault(word, {})[at] = None
 
     def _fitting(self, identity: Identity) -> list[int]:
-        """Return up to two people whom the identity fits: it agrees with a part and contradicts
-        none.
-        """
+        """Return up to two people that the identity agrees with and does not contradict."""
         version, fits = self._fits.get(identity.reading, (-1, []))
         if version != self._version:
             fits, tried = [], set()
@@ -170,9 +162,7 @@ class _People:
         return fits
 
     def _like(self, identity: Identity) -> _Person | None:
-        """Return the person known by this reading alone, if the reading is too weak to agree with
-        itself.
-        """
+        """Return the person known by this reading alone, if the reading is too weak to agree."""
         person = self._founded.get(identity.reading)
         alone = person is not None and sum(map(len, person.numbers.values())) == 1
         return person if alone else None
@@ -202,9 +192,7 @@ class _People:
     def _by_number(
         rule: tuple[NameMatch, PartMatch], number: str, numbers: set[str | None]
     ) -> set[Agreement]:
-        """Judge against other numbers; compare them one by one only if their distance
-        matters.
-        """
+        """Judge against other numbers; compare them one by one only if their distance matters."""
         if len(numbers) < 3 and numbers <= {number, None}:
             return set()
         close, other = (outcome(*rule, part) for part in (PartMatch.CLOSE, PartMatch.DIFFERENT))

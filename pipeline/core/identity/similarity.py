@@ -57,9 +57,7 @@ def names(a: ParsedName | None, b: ParsedName | None) -> NameMatch:
 
 
 def _same_words(a: ParsedName, b: ParsedName) -> bool:
-    """Tell whether both names have the same three or more words: a speck may have become a
-    comma.
-    """
+    """Tell whether both names have the same three or more words, in any order."""
     one, other = (sorted(fold(w) for w in (*n.given, *n.family)) for n in (a, b))
     return len(one) > 2 and one == other
 
@@ -105,9 +103,7 @@ def _reading(a: ParsedName, b: ParsedName) -> NameMatch:
 
 
 def _family_slip(a: str, b: str) -> PartMatch:
-    """Compare family names beside equal given names: the last letter may be misread as
-    well.
-    """
+    """Compare family names beside equal given names: the last letter may be misread as well."""
     near = len(a) == len(b) > 5 and a[:-1] == b[:-1]
     return PartMatch.SLIP if near else PartMatch.CLOSE
 

@@ -72,9 +72,7 @@ def _answers(request: Mapping[str, Any], limits: Limits) -> Any:
 
 
 def _portions(pages: list[int], count: int, media_type: MediaType) -> list[list[int]]:
-    """Group the pages that one slice holds: all pages of a PDF, or each page of an image
-    file.
-    """
+    """Group the pages that one slice holds: all pages of a PDF, or each page of an image file."""
     for number in pages:
         if not 1 <= number <= count:
             raise refusals.page_missing(number, count)
@@ -119,9 +117,7 @@ def _open(path: Path, limits: Limits) -> tuple[Any, MediaType]:
 
 
 def _read(file: Any, number: int, ocr: Any, limits: Limits) -> PageRead:
-    """Return one page. An unreadable page reports its damage and does not stop the other
-    pages.
-    """
+    """Return one page. An unreadable page reports its damage and does not stop the other pages."""
     from .ocr import OcrUnavailableError
 
     try:
@@ -158,9 +154,7 @@ def _render(file: Any, number: int, dpi: int, limits: Limits) -> str:
 
 
 def _private_output() -> int:
-    """Return the descriptor to the parent, and redirect 1 and 2: native libraries print to
-    them.
-    """
+    """Return the descriptor to the parent, and redirect 1 and 2: native libraries print to them."""
     out = os.dup(1)
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
@@ -190,8 +184,9 @@ def _bound(limits: Limits) -> None:
 
 
 def _forbid_writing() -> None:
-    """Forbid this process to write files from now on. Imports before this call may write
-    bytecode.
+    """Forbid this process to write files from now on.
+
+    Imports before this call may write bytecode.
     """
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 

@@ -91,9 +91,7 @@ class ImageFileReader:
         return colour
 
     def _frame(self, number: int) -> tuple[Image.Image, list[str]]:
-        """Return a frame, turned upright by its tags, with square pixels, within the pixel
-        limit.
-        """
+        """Return an upright frame with square pixels, within the pixel limit."""
         self._image.seek(number - 1)
         width, height = self._image.size
         pixels, cap = width * height, self._limits.max_pixels_per_page

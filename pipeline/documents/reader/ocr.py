@@ -40,16 +40,12 @@ _MARGIN = 12
 
 
 class OcrUnavailableError(Exception):
-    """Tesseract or its language files are missing: the installation is at fault, not the
-    page.
-    """
+    """Tesseract or its language files are missing: the installation is at fault, not the page."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """The result of OCR: lines of tokens in fractions of the given image, and the page's
-    rotation.
-    """
+    """The result of OCR: token lines in fractions of the image, and the rotation."""
 
     lines: tuple[tuple[Token, ...], ...]
     rotation: int
@@ -62,9 +58,7 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class _Attempt:
-    """One reading of the page at one rotation; lines are in pixels of the straightened
-    `image`.
-    """
+    """One reading of the page at one rotation; lines are in pixels of the straightened `image`."""
 
     lines: list[list[Token]]
     turn: int
@@ -166,9 +160,7 @@ class Ocr:
         return list(lines.values())
 
     def _doubt(self, image: Image.Image, line: Sequence[Token]) -> list[Token]:
-        """Read a line with numbers again, blurred; cap the confidence of each word that
-        differs.
-        """
+        """Read a line with numbers again, blurred; cap the confidence of each word that differs."""
         if not any(_NUMERIC.search(token.text) for token in line):
             return list(line)
         box = (
@@ -193,9 +185,7 @@ class Ocr:
         return [_settle(token, again, agreed) for token in line]
 
     def _orientation(self, image: Image.Image) -> int:
-        """Return the clockwise turn in degrees that Tesseract's orientation detection
-        proposes.
-        """
+        """Return the clockwise turn in degrees that Tesseract's orientation detection proposes."""
         engine = self._engine(PSM.OSD_ONLY)
         engine.SetImage(image)
         engine.SetSourceResolution(self._dpi)

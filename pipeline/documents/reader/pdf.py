@@ -138,9 +138,7 @@ class PdfFile:
         return found
 
     def render(self, number: int, dpi: int) -> Image.Image:
-        """Return page `number` (1-based) in colour at `dpi`, or at the most that the limits
-        allow.
-        """
+        """Return page `number` (1-based) in colour at `dpi`, or less if a limit requires."""
         page, _ = self._page(number)
         scale, _ = _scale(page, number, dpi, self._limits)
         image: Image.Image = page.render(scale=scale, may_draw_forms=False).to_pil()
@@ -195,9 +193,7 @@ def _flattened(document: pdfium.PdfDocument, index: int) -> pdfium.PdfPage:
 
 
 def _scale(page: pdfium.PdfPage, number: int, dpi: float, limits: Limits) -> tuple[float, bool]:
-    """Return the scale for `dpi` or the largest allowed scale, and whether `dpi` was
-    reduced.
-    """
+    """Return the scale for `dpi` or the largest allowed scale, and whether `dpi` was reduced."""
     width, height = page.get_size()
     area = width * height
     if not 0 < area < float("inf"):
@@ -305,9 +301,7 @@ class _PageReader:
 
 
 def _holds_as_much(layer: Layer, reading: Reading) -> bool:
-    """Return whether the layer is more than a stamp and has about as many words as OCR
-    read.
-    """
+    """Return whether the layer is more than a stamp and has about as many words as OCR read."""
     of_layer = sum(len(line) for line in layer.lines)
     if len("".join(layer.text.split())) <= STAMP_CHARACTERS:
         return len(reading.tokens) <= of_layer

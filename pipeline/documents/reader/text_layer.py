@@ -167,9 +167,7 @@ class _Sight:
         }
 
     def shows(self, token: Token, index: int) -> bool:
-        """Return whether the image has ink at `token`, or a dark background if the word is
-        light.
-        """
+        """Return whether the image shows ink at `token`, or a light word on a dark ground."""
         across, down = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
         if not (0 <= across <= 1 and 0 <= down <= 1):
             return False

@@ -44,9 +44,7 @@ class Token:
 
 
 def clean(raw: str) -> str:
-    """Return `raw` in NFC, without invisible characters and characters that PostgreSQL
-    refuses.
-    """
+    """Return `raw` in NFC, without invisible characters and characters that PostgreSQL refuses."""
     if raw.isascii() and raw.isprintable():
         return raw
     kept = []

@@ -34,9 +34,7 @@ class MediaType(StrEnum):
 
 
 class InputRefused(Exception):  # noqa: N818 - a verdict on the input, not a fault of this program
-    """The file cannot be processed, now or later; `message` tells the user how to correct
-    this.
-    """
+    """The file cannot be processed, now or later; `message` tells the user how to correct this."""
 
     def __init__(self, code: RefusalCode, message: str) -> None:
         super().__init__(f"{code}: {message}")

@@ -41,9 +41,7 @@ class KilledFromOutsideError(Exception):
 
 
 def _environment() -> dict[str, str]:
-    """Return the variables that the child needs for its libraries, and one thread for
-    Tesseract.
-    """
+    """Return the variables that the child needs for its libraries, and one thread for Tesseract."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     paths = [str(_PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
@@ -82,8 +80,9 @@ class WatchedChild:
             stdin.close()
 
     def messages(self) -> Iterator[tuple[str, Any]]:
-        """Yield (kind, body) until the child is done. Raises the error that its refusal or death
-        means.
+        """Yield (kind, body) until the child is done.
+
+        Raises the error that its refusal or death means.
         """
         seconds = self._limits.seconds_to_open + _START_SECONDS
         while True:
@@ -136,9 +135,7 @@ class WatchedChild:
         return line
 
     def _processor_seconds(self) -> float:
-        """Return the child's processor time; the wall clock if the system does not report
-        it.
-        """
+        """Return the child's processor time; the wall clock if the system does not report it."""
         try:
             stat = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii")
             user, system = stat.rpartition(")")[2].split()[11:13]

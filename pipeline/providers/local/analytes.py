@@ -61,9 +61,7 @@ def find_analytes(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Analyte]]
 
 
 def known_name(text: str, begin: int) -> int | None:
-    """Return the end of the analyte name at the beginning of `text[begin:]`; None if there is no
-    name.
-    """
+    """Return the end of the analyte name that starts at `begin`; None if there is none."""
     tokens = tokenize(text[begin : begin + 80])
     found = _longest(tokens, 0) if tokens else None
     return begin + tokens[found[0] - 1].end if found else None

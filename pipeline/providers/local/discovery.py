@@ -302,9 +302,7 @@ def _may_stand_between(line: _Line) -> bool:
 
 
 def _is_letterhead(lines: list[_Line]) -> bool:
-    """Tell whether the lines between a page's running header and its first head belong to that
-    head.
-    """
+    """Tell whether the lines before a page's first head belong to that head."""
     return len(lines) <= _LETTERHEAD and all(_may_stand_between(line) for line in lines)
 
 

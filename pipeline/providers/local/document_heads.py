@@ -39,8 +39,7 @@ class Head:
     name: str | None = field(default=None, repr=False)
     name_label: str = ""
     """A `Name:` alone may belong to a drug or a relative. It counts only beside a number or birth
-    date.
-    """
+    date."""
     born: str | None = field(default=None, repr=False)
     number: str | None = field(default=None, repr=False)
     facility: str | None = field(default=None, repr=False)

@@ -21,8 +21,7 @@ _NEXT_NOTE = timedelta(days=3)
 """The most days between two notes of a stay, if no admission date is stated."""
 _BEDSIDE = frozenset({"note", "inpatient", "procedure", "consultation", None})
 """Kinds of document that belong to a stay. A laboratory or radiology report is an encounter of its
-own.
-"""
+own."""
 _VISITS = frozenset(
     [
         "office_visit",
@@ -57,9 +56,7 @@ class Open:
         return who(self.head)
 
     def inherit(self, before: Open) -> None:
-        """Take over the statements of the document's own head: a bare date begins no other
-        document.
-        """
+        """Copy the statements of the document's head: a bare date begins no document."""
         for name in ("name", "born", "number", "facility", "clinician"):
             setattr(self.head, name, getattr(before.head, name))
         if self.type == "other" or before.type in ("laboratory", "imaging", "pathology"):
@@ -90,9 +87,7 @@ class Open:
         self.encounters |= {_encounter_mark(head)} - {None}
 
     def is_same(self, head: Head) -> bool:
-        """Tell whether a later head belongs to this encounter, although other documents lie
-        between.
-        """
+        """Tell whether a later head belongs to this encounter, despite documents between."""
         if compare(self.patient, who(head)).disagrees:
             return False
         facility = self.head.facility and head.facility

@@ -29,8 +29,8 @@ class Weight(IntEnum):
     SERVICE = 4
     """The date of service; decides wherever it opens a line."""
     ENCOUNTER = 5
-    """The label of the encounter itself: two documents with the same date and time belong together.
-    """
+    """The label of the encounter itself: two documents with the same date and time belong
+    together."""
 
 
 def _labels(text: str) -> list[str]:

@@ -59,6 +59,16 @@ _FILES: tuple[tuple[str, Category], ...] = (
 )
 
 
+_CATEGORIES: dict[str, Category] = {
+    "medication": "medication",
+    "condition": "condition",
+    "symptom": "symptom",
+    "procedure": "procedure",
+    "immunization": "immunization",
+    "allergy": "allergy",
+}
+
+
 class Lexicon:
     """All terms in one trie."""
 
@@ -142,16 +152,6 @@ class Lexicon:
         if not any(t.category == term.category for t in before):
             node[_END] = (*before, term)
             self.size += 1
-
-
-_CATEGORIES: dict[str, Category] = {
-    "medication": "medication",
-    "condition": "condition",
-    "symptom": "symptom",
-    "procedure": "procedure",
-    "immunization": "immunization",
-    "allergy": "allergy",
-}
 
 
 def _keys(words: str) -> list[str]:

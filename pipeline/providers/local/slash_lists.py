@@ -49,6 +49,12 @@ _LISTS: dict[tuple[str, ...], tuple[str, ...]] = {
 _RUN = re.compile(r"(?<![\w/])[A-Za-z]{1,3}(?:/[A-Za-z]{1,3})+(?![\w/])")
 
 
+_PAIRS = frozenset(
+    {("n", "v"), ("f", "c"), ("v", "d"), ("n", "d"), ("cp", "sob"), ("sob", "cp"), ("sob", "doe")}
+    | {("m", "r"), ("r", "m"), ("r", "g"), ("m", "g"), ("lof", "vb"), ("vb", "lof"), ("c", "e")}
+)
+
+
 def read_slash_lists(reading: Reading) -> None:
     """Add one symptom for each letter of every such list."""
     for m in _RUN.finditer(reading.text):
@@ -86,9 +92,3 @@ def _by_letter(letters: tuple[str, ...]) -> tuple[str, ...] | None:
     if len(letters) == 2 and letters not in _PAIRS:
         return None
     return tuple(_MEANINGS[letter] for letter in letters)
-
-
-_PAIRS = frozenset(
-    {("n", "v"), ("f", "c"), ("v", "d"), ("n", "d"), ("cp", "sob"), ("sob", "cp"), ("sob", "doe")}
-    | {("m", "r"), ("r", "m"), ("r", "g"), ("m", "g"), ("lof", "vb"), ("vb", "lof"), ("c", "e")}
-)

@@ -175,9 +175,14 @@ _CELL = re.compile(
 _MIN_COLUMNS = 3
 
 
+_MAX_MISSES = 8
+"""The most lines without measures (headers and footers) inside a flowsheet."""
+
+
 def read_vitals(reading: Reading) -> None:
-    """Add every vital sign. Flowsheets are read first, so that their headings are not read as
-    names.
+    """Add every vital sign.
+
+    Flowsheets are read first, so that their headings are not read as names.
     """
     _read_flowsheets(reading)
     for vital, pattern in _INLINE:
@@ -284,10 +289,6 @@ def _read_flowsheets(reading: Reading) -> None:
             else:
                 misses += 1
                 columns = columns if misses <= _MAX_MISSES else []
-
-
-_MAX_MISSES = 8
-"""The most lines without measures (headers and footers) inside a flowsheet."""
 
 
 def _columns_of(line: Line) -> list[_Column]:

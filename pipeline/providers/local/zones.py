@@ -77,9 +77,7 @@ def zones_of(text: str, lines: list[Line]) -> Zones:
 
 
 def _followed(found: list[_Heading]) -> list[_Heading]:
-    """Drop organ headings except after vital signs, and unknown headings except where a list must
-    end.
-    """
+    """Drop organ headings, except after vital signs, and most unknown headings."""
     kept: list[_Heading] = []
     for start, body, kind, words in found:
         current = kept[-1][2] if kept else None
@@ -123,9 +121,7 @@ def _headings(line: Line) -> list[_Heading]:
 
 
 def _longer_heading(whole: str, words: str) -> str | None:
-    """Classify a line in capitals (`ADMISSION LABORATORY DATA 06/17/2024`) by its last or first
-    known words.
-    """
+    """Classify a line in capitals by the known words at its end or its beginning."""
     letters = re.sub(
         r"[^A-Za-z]", "", re.sub(r"\(.*?\)|\b(?:per|drawn|collected|on|at)\b.*", "", whole)
     )

@@ -102,9 +102,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def page_tokens(model: str) -> int:
-    """Return the input tokens per attached page: 258 for Gemini 2, 560 for Gemini 3 (API
-    documentation).
-    """
+    """Return the tokens per attached page: 258 for Gemini 2, 560 for Gemini 3 (API docs)."""
     return 258 if model.startswith(("gemini-1", "gemini-2")) else 560
 
 
