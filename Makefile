@@ -1,10 +1,10 @@
-# The commands of the project; each works from a bare checkout with Python 3.11 to 3.13 and make.
+# The commands of the project. Each needs only a checkout, make, and Python 3.11 to 3.13.
 
 SHELL := /bin/bash
 VENV := .venv
 RUN := $(VENV)/bin/python
 PORT ?= 8000
-# A shim that finds no such Python is on some machines' PATH, so each candidate is run.
+# On some machines PATH holds a shim without a usable Python, so each candidate is run.
 FIND_PYTHON = for name in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
 	  "$$name" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null \
 	    && { echo "$$name"; exit; }; \
@@ -14,7 +14,7 @@ FIND_PYTHON = for name in $(PYTHON) python3.13 python3.12 python3.11 python3; do
 PYTEST = $(RUN) -m pytest --dist loadgroup --no-loadscope-reorder \
   -rs --durations=25 --durations-min=1
 PIP_INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
-# What a production host would set, so that `check --deploy` sees the strict settings.
+# The environment of a production host, so that `check --deploy` sees the strict settings.
 AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
 	SECRET_KEY=$$($(RUN) -c 'import secrets; print(secrets.token_urlsafe(64))') \
 	DATABASE_URL=postgresql://medproc@db.internal/medproc REDIS_URL=rediss://redis.internal:6379/0 \
@@ -25,7 +25,7 @@ AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: $(VENV)/runtime.stamp ## process samples/ end to end and show one record's drill-down
+demo: $(VENV)/runtime.stamp ## process samples/ end to end and explain one record
 	@$(RUN) -m medproc.supervisor demo samples/*.pdf
 
 up: $(VENV)/runtime.stamp ## console, workers, scheduler and embedded servers in the foreground
@@ -47,7 +47,7 @@ check: $(VENV)/dev.stamp ## lint, types, import contracts, migrations, deploy ch
 	$(AS_PRODUCTION) $(RUN) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(AS_PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
 
-chaos: $(VENV)/dev.stamp ## 200 kills, and every server taken away under load; proves nothing is lost
+chaos: $(VENV)/dev.stamp ## 200 kills and an outage of every server under load; proves that nothing is lost
 	@$(RUN) -m tests.chaos
 
 eval: $(VENV)/runtime.stamp ## extraction quality on labelled notes: make eval DATA=folder
@@ -58,7 +58,7 @@ bench: $(VENV)/dev.stamp ## every benchmark of bench/, one after the other
 	  echo "== $$part"; $(RUN) "$$part" || exit 1; \
 	done
 
-lock: ## resolve the dependencies anew (needs uv)
+lock: ## resolve the dependencies again (needs uv)
 	@for part in "requirements.lock" "requirements-dev.lock --group dev -c requirements.lock"; do \
 	  set -- $$part; file=$$1; shift; \
 	  { echo '# Made by `make lock`: every version with its hashes, for Python 3.11 to 3.13 on each platform.'; \
@@ -66,7 +66,7 @@ lock: ## resolve the dependencies anew (needs uv)
 	      --no-emit-index-url --no-emit-find-links "$$@" pyproject.toml; } > $$file.new && mv $$file.new $$file; \
 	done
 
-clean: ## stop the embedded servers and remove what tools have cached
+clean: ## stop the embedded servers and remove the tools' caches
 	@[ ! -x $(RUN) ] || $(RUN) manage.py services down
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles
 

@@ -139,7 +139,7 @@ SELECT md5('result' || r || '.' || n)::uuid, id, md5('encounter' || r || '.' || 
   CASE state WHEN 'failed' THEN cause END, at, at
 FROM bench_records, generate_series(0, 4) n, LATERAL (SELECT CASE
   WHEN status IN ('parked', 'processing') THEN 'pending'
-  WHEN status = 'failed' AND n = 4 THEN 'failed' ELSE 'succeeded' END AS state) stands
+  WHEN status = 'failed' AND n = 4 THEN 'failed' ELSE 'succeeded' END AS state) states
 WHERE status <> 'pending'
 """,
     "batches": """
@@ -162,7 +162,7 @@ SELECT md5('batch' || r || '.' || n)::uuid, md5('encounter' || r || '.' || n / 4
   END, at
 FROM bench_records, generate_series(0, 19) n, LATERAL (SELECT (r * 20 + n) % 16 / 15 AS limps, CASE
   WHEN status IN ('parked', 'processing') THEN 'pending'
-  WHEN status = 'failed' AND n = 19 THEN 'failed' ELSE 'succeeded' END AS state) stands
+  WHEN status = 'failed' AND n = 19 THEN 'failed' ELSE 'succeeded' END AS state) states
 WHERE status <> 'pending'
 """,
     "calls": """
@@ -178,7 +178,7 @@ SELECT md5('call' || r || '.' || n || '.' || a)::uuid, session, 'pass1',
   4000 + n * 37, 7000, CASE WHEN is_ok THEN 900 ELSE 0 END, 0.0011, 1,
   at - interval '1 second' * (40 - n - a), at - interval '1 second' * (20 - n)
 FROM bench_records, generate_series(0, 19) n,
-  LATERAL (SELECT status = 'failed' AND n = 19 AS lost, (r * 20 + n) % 16 / 15 AS limps) stands,
+  LATERAL (SELECT status = 'failed' AND n = 19 AS lost, (r * 20 + n) % 16 / 15 AS limps) fates,
   generate_series(1, CASE WHEN lost THEN 3 ELSE 1 + limps END) a,
   LATERAL (SELECT NOT lost AND a = 1 + limps AS is_ok) ended
 WHERE status NOT IN ('pending', 'parked', 'processing')

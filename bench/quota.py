@@ -145,13 +145,13 @@ def measured(kind: Kind, options: argparse.Namespace) -> int:
     figures = {name: _figures(lines, kind, options) for name, lines in logs.items()}
     for name, found in figures.items():
         shares = " ".join(f"{share:.3f}" for _, share in sorted(found.shares.items()))
-        ratio = figures["gate"].goodput / found.goodput
+        ratio = figures["limiter"].goodput / found.goodput
         print(
-            f"  {name:<6} goodput {found.goodput:6.1%}  429s {found.limited:>4}"
+            f"  {name:<7} goodput {found.goodput:6.1%}  429s {found.limited:>4}"
             f" (warm-up {found.limited_before:>3})  shares {shares}"
-            f"  longest wait {found.longest_wait_s:5.2f} s  gate/{name} {ratio:.3f}"
+            f"  longest wait {found.longest_wait_s:5.2f} s  limiter/{name} {ratio:.3f}"
         )
-    ours = figures["gate"]
+    ours = figures["limiter"]
     holds = ours.goodput >= GOODPUT and not ours.limited and ours.uneven <= UNEVEN
     print(f"  bounds: ≥ {GOODPUT:.0%}, no 429, shares within {UNEVEN:.0%}: {_verdict(holds)}")
     return 0 if holds else 1
@@ -172,7 +172,7 @@ def _logs(
 
     with ExitStack() as stack:
         emulators: dict[str, Emulator] = {}
-        for name in ("gate", "third", "retry"):
+        for name in ("limiter", "third", "retry"):
             emulator = Emulator(
                 rpm=kind.rpm,
                 tpm=kind.tpm,
@@ -189,7 +189,7 @@ def _logs(
         return {
             name: [line for line in emulator.log() if line.route == "generateContent"]
             for name, emulator in emulators.items()
-        } | {"gate": _named(emulators["gate"].log(), job_of)}
+        } | {"limiter": _named(emulators["limiter"].log(), job_of)}
 
 
 def _named(lines: Sequence[LogLine], job_of: Mapping[str, str]) -> list[LogLine]:
@@ -445,7 +445,7 @@ def _call_on(job: int, wait: Callable[[], None]) -> None:
 
 ALONE: dict[str, Callable[[int], None]] = {
     "prepare": prepare,
-    "gate": with_limiter,
+    "limiter": with_limiter,
     "third": third_each,
     "retry": retry_only,
 }

@@ -53,7 +53,7 @@ def server_us(client: redis.Redis) -> float:
 class Round:
     """Figures of one round, in microseconds."""
 
-    let_go: int
+    started: int
     admit: float
     report: float
     pings: list[float]
@@ -85,7 +85,7 @@ def one_round(client: redis.Redis, limiter: RateLimiter, calls: int, number: int
     for ticket in tickets:
         limiter.report(ticket, Outcome.success(8_000))
     report_us = server_us(client) if tickets else 0.0
-    return Round(let_go=len(tickets), admit=admit_us, report=report_us, pings=pings, asks=asks)
+    return Round(started=len(tickets), admit=admit_us, report=report_us, pings=pings, asks=asks)
 
 
 def measured(client: redis.Redis, name: str, quota: Quota, calls: int) -> bool:
@@ -102,11 +102,11 @@ def measured(client: redis.Redis, name: str, quota: Quota, calls: int) -> bool:
     rounds = [one_round(client, limiter, calls // ROUNDS, number) for number in range(ROUNDS)]
     ping = statistics.median(took for one in rounds for took in one.pings)
     asks = [took for one in rounds for took in one.asks]
-    ask, let_go = statistics.median(asks), sum(one.let_go for one in rounds)
+    ask, started = statistics.median(asks), sum(one.started for one in rounds)
     best, mean = min(one.admit for one in rounds), statistics.mean(one.admit for one in rounds)
     report = min((one.report for one in rounds if one.report), default=0.0)
     print(
-        f"{name:<12} {let_go:>7} {best:>9.1f} {mean:>9.1f} {report:>10.1f} {ping:>9.0f} "
+        f"{name:<12} {started:>7} {best:>9.1f} {mean:>9.1f} {report:>10.1f} {ping:>9.0f} "
         f"{ask:>9.0f} {ask - ping:>9.0f} {statistics.quantiles(asks, n=100)[98]:>9.0f}"
     )
     return best <= SERVER_US and ask - ping <= BEYOND_PING_US
@@ -124,7 +124,7 @@ def main() -> int:
         "tokens bind": Quota(requests=10**6, tokens=50_000_000),
     }
     print(
-        f"{'asks':<12} {'let go':>7} {'admit µs':>9} {'mean µs':>9} {'report µs':>10} "
+        f"{'asks':<12} {'started':>7} {'admit µs':>9} {'mean µs':>9} {'report µs':>10} "
         f"{'PING p50':>9} {'ask p50':>9} {'beyond':>9} {'ask p99':>9}"
     )
     with throw_away_servers() as places:

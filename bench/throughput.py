@@ -134,7 +134,7 @@ def main() -> int:
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per call")
     options = parser.parse_args()
     ratios = []
-    print(f"{SLOTS} calls at once, per second        gate on      off   ratio")
+    print(f"{SLOTS} calls at once, per second     limiter on      off   ratio")
     with throw_away_servers() as places:
         limiter = RateLimiter(
             "gemini",

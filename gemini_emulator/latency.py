@@ -22,7 +22,7 @@ _FORM = re.compile(
 class Latency:
     """Seconds of a call: fixed, or lognormal around a median; per own page or per call.
 
-    A share of the calls stalls for longer, whatever their number of pages.
+    A share of the calls stalls for longer, independent of their pages.
     """
 
     median_s: float = 0.0

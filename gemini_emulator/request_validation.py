@@ -55,7 +55,7 @@ class Input:
 
 
 def check_key(request: HttpRequest) -> None:
-    """Refuse a caller without a key, or with one that begins with `invalid`."""
+    """Refuse a caller without a key, or with a key that begins with `invalid`."""
     key = request.headers.get("x-goog-api-key", "")
     if not key:
         raise Refused(

@@ -134,7 +134,7 @@ class Environment(BaseSettings):
         9, hint="The key of the service, without spaces."
     )
     GEMINI_BASE_URL: Annotated[str, _url_of("http", "https")] | None = _variable(
-        10, hint="An http(s) URL, for example the one that `manage.py gemini_emulator` prints."
+        10, hint="An http(s) URL, such as the URL that `manage.py gemini_emulator` prints."
     )
     GEMINI_MODEL: str = _variable(11, "gemini-3.5-flash-lite", hint="A model's name.", min_length=1)
     GEMINI_RPM: int = _variable(12, 300, hint="Requests per minute of your quota.", ge=1)

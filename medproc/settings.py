@@ -183,7 +183,7 @@ PERIODIC_TASKS = {
 
 QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
 RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}
-# In django-rq's own pages every staff user could empty a queue, whatever their permissions.
+# In django-rq's own pages every staff user could empty a queue, even without permission.
 RQ_SHOW_ADMIN_LINK = False
 RQ = {"COMMIT_MODE": "on_db_commit", "DEFAULT_RESULT_TTL": 0}
 

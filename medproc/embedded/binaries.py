@@ -96,7 +96,7 @@ def _copy_folder(places: Places, name: str, source: Path) -> Path:
 
 
 def _open_copy(folder: Path) -> None:
-    """Make a copy of public binaries readable for all users, whatever the umask was."""
+    """Make a copy of public binaries readable for all users, despite the umask."""
     for path in (folder, *folder.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)

@@ -26,6 +26,7 @@ open from step to step."""
 def provider_for(config: ProviderConfig) -> Provider:
     """Return this process's provider for `config`; the first call makes the provider."""
     key = (os.getpid(), config)
+    # Two threads may both make a provider; `setdefault` keeps the first, so all threads share it.
     return _made.get(key) or _made.setdefault(key, _make(config))
 
 

@@ -53,7 +53,7 @@ THINKING: tuple[tuple[str, wire.ThinkingConfig], ...] = (
 
 
 class _InThread(threading.local):
-    """The callback of this thread's request; the SDK cannot carry a callback."""
+    """The callback of this thread's request: the SDK passes no argument on to the HTTP hooks."""
 
     on_send: Callable[[], object] = staticmethod(lambda: None)
 

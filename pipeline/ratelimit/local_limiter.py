@@ -15,7 +15,7 @@ UNLIMITED_REQUESTS = 300
 
 
 class LocalLimit:
-    """Starts of one process, spaced by their cost; used only by the thread that asks."""
+    """Starts of one process, spaced by their cost. Not thread-safe: `Fallback` holds the lock."""
 
     def __init__(self, quota: Quota, tuning: Tuning, now: float) -> None:
         self._tuning = tuning

@@ -19,10 +19,9 @@ class Why(StrEnum):
     PAUSED = "paused"
     """An operator or an incident has paused this provider and model."""
     QUOTA = "quota"
-    """The provider says that a day or spend quota is exhausted; `seconds` lasts until its reset."""
+    """The provider reports an exhausted day or spend quota, which resets in `seconds`."""
     DAY = "day"
-    """GEMINI_RPD calls were made today by our own count; `seconds` lasts until midnight Pacific
-    time."""
+    """Our own count of today has reached GEMINI_RPD; `seconds` until midnight Pacific."""
     BREAKER = "breaker"
     """The provider is down. A probe is due in `seconds`, or a probe is in flight."""
     COOLDOWN = "cooldown"

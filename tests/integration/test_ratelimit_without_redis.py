@@ -28,7 +28,8 @@ from pipeline.ratelimit import (
     Tuning,
     Why,
 )
-from pipeline.ratelimit.limiter import AWAY_FOR_S, limiter_client
+from pipeline.ratelimit.fallback import AWAY_FOR_S
+from pipeline.ratelimit.limiter import limiter_client
 from tests.support.limiter_processes import FAST, SPAWN, closed_until_frozen, limiter_on
 from tests.support.limiter_simulation import UNLIMITED, admitted, ask, fail
 from tests.support.valkey import throw_away_valkey
@@ -102,9 +103,9 @@ def test_a_stopped_redis_leaves_each_process_its_documented_part(
 ) -> None:
     clock = Clock()
     limiter = limiter_of(places, clock, quota)
-    limiter._retry_at = clock.now
+    limiter._fallback.retry_at = clock.now
     first = limiter.admit(ask(tokens=tokens))
-    limiter._retry_at = clock.now + 1e6
+    limiter._fallback.retry_at = clock.now + 1e6
 
     starts = starts_in(limiter, clock, 600, tokens)
 
@@ -119,23 +120,23 @@ def test_a_redis_that_did_not_answer_is_not_asked_again_at_each_ask(
     clock = Clock()
     limiter = limiter_of(places, clock, UNLIMITED)
     limiter.admit(ask())
-    asked_again_at = limiter._retry_at
+    asked_again_at = limiter._fallback.retry_at
 
     clock.now += AWAY_FOR_S - 0.001
     for _ in range(100):
         limiter.admit(ask())
-    not_asked = limiter._retry_at
+    not_asked = limiter._fallback.retry_at
     clock.now += 0.002
     limiter.admit(ask())
 
     assert asked_again_at == not_asked == 1000.0 + AWAY_FOR_S
-    assert limiter._retry_at == clock.now + AWAY_FOR_S
+    assert limiter._fallback.retry_at == clock.now + AWAY_FOR_S
 
 
 def test_a_process_says_once_a_minute_that_redis_is_away_and_once_that_it_is_back(
     places: Places, frozen: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.WARNING, "pipeline.ratelimit.limiter")
+    caplog.set_level(logging.WARNING, "pipeline.ratelimit.fallback")
     clock = Clock()
     limiter = limiter_of(places, clock, UNLIMITED)
     for _ in range(6):
@@ -160,7 +161,7 @@ def test_what_was_started_without_redis_is_booked_when_it_is_back(
     limiter = limiter_of(places, clock, UNLIMITED)
     limiter.admit(ask())
     clock.now += 10.001
-    limiter._retry_at = clock.now + 1.0
+    limiter._fallback.retry_at = clock.now + 1.0
     ticket = limiter.admit(ask(tokens=700))
 
     os.kill(frozen, signal.SIGCONT)
@@ -280,7 +281,7 @@ def test_a_failure_reported_without_redis_holds_the_next_start(places: Places, f
     limiter = limiter_of(places, clock, UNLIMITED)
     limiter.admit(ask())
     clock.now += 10.001
-    limiter._retry_at = clock.now + 1000
+    limiter._fallback.retry_at = clock.now + 1000
     answer = limiter.admit(ask())
     assert isinstance(answer, Go)
 
@@ -293,7 +294,7 @@ def test_a_failure_reported_without_redis_holds_the_next_start(places: Places, f
 def started_without_redis(places: Places) -> tuple[RateLimiter, Ticket, RateLimiter]:
     """Give a gate whose limited item was let go while Redis was away, and that of another process.
 
-    Redis is back, and the gate has not asked since.
+    Redis is back, and the rate limiter has not asked since.
     """
     client = redis.Redis.from_url(places.redis_url)
     client.flushall()

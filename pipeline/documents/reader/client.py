@@ -1,6 +1,6 @@
 """The parent's side of the reader: a killable child process answers each request.
 
-Whatever a file does to the child, the caller gets pages, an `InputRefused`, or a `ReaderError` if
+Even if a file crashes the child, the caller gets pages, an `InputRefused`, or a `ReaderError` if
 this project is at fault.
 """
 

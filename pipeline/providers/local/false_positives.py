@@ -127,6 +127,6 @@ def _is_in_identifier(text: str, match: Match) -> bool:
 
 
 def _is_label(text: str, match: Match) -> bool:
-    """Tell a label (`PE:` at the beginning of a line) from a mention."""
+    """Tell whether a match is a label (`PE:` at the beginning of a line), not a mention."""
     line = text.rfind("\n", 0, match.start) + 1
     return not text[line : match.start].strip() and text[match.end : match.end + 1] == ":"

@@ -148,7 +148,7 @@ def read_cells(text: str, start: int, order: tuple[str, ...]) -> Cells | None:
 def _value_and_range(
     measures: list[tuple[str, str]], order: tuple[str, ...], *, counted: bool
 ) -> tuple[str | None, str | None]:
-    """Tell the value from the range among up to two measures.
+    """Return (value, range) from up to two measures.
 
     A range alone is a value only if cells are `counted` (`0-5 /HPF`). In other rows the value has
     been lost.

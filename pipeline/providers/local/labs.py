@@ -84,7 +84,7 @@ def _read_row(reading: Reading, line: Line, order: tuple[str, ...]) -> None:
 
 
 def _may_be_analyte(reading: Reading, line: Line, name: str) -> bool:
-    """Tell an unlisted analyte from a line of text that happens to have the shape of a row."""
+    """Tell whether `name` may be an unlisted analyte, not the beginning of a text line."""
     if _NOT_A_NAME.search(name) or not name[0].isalpha() or ":" in name:
         return False
     if reading.zones.type_at(line.start) not in _ZONES_OF_TABLES:

@@ -57,6 +57,7 @@ _LATIN = frozenset(
     | {"pl", "cs", "sk", "sl", "hr", "hu", "tr", "et", "lv", "lt", "sq", "eu", "ga", "cy", "mt"}
     | {"af", "id", "ms", "tl", "vi", "sw"}
 )
+# `cache` does not lock: two threads would both load the model, 80 MB each.
 _lock = threading.Lock()
 
 

@@ -160,7 +160,7 @@ def _keys(words: str) -> list[str]:
 
 
 def _is_hyphen(tokens: Sequence[Token], at: int) -> bool:
-    """Tell a hyphen inside a word (`x-ray`) from a dash between words."""
+    """Tell whether a token is a hyphen inside a word (`x-ray`), not a dash between words."""
     return (
         tokens[at].text in ("-", "‐", "‑")
         and at + 1 < len(tokens)

@@ -140,7 +140,7 @@ def _longer_heading(whole: str, words: str) -> str | None:
 
 
 def _stands_alone(words: str, line: Line) -> bool:
-    """Tell a heading without a colon from a line of text with the same words."""
+    """Tell whether `words` are a heading, not a line of text with the same words."""
     if line.text.rstrip().endswith(":"):
         return True
     if len(words) <= 2:
