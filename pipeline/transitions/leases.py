@@ -1,8 +1,7 @@
-"""Who owns a job: claim, fence, heartbeat.
+"""The ownership of jobs: claim, fence, heartbeat.
 
-Imports `holds`, `waiting`, `record_batches`, states. The database's clock decides
-(`clock_timestamp()`, never `now()`, which stands still within a transaction); `lease_gen` is bumped
-at each claim and carried by every write.
+The clock of the database decides: `clock_timestamp()`, never `now()`, which does not advance within
+a transaction. Each claim increases `lease_gen`, and every write of a step carries this number.
 """
 
 from __future__ import annotations
@@ -27,6 +26,10 @@ from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.record_batches import is_over_full
 
 
+LOOKS = 20
+"""Attempts of one claim while other workers take the work that it saw; a few ms each."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lease:
     """The right to write for one step of one job, as long as `gen` is the row's `lease_gen`."""
@@ -40,13 +43,12 @@ class Lease:
     record_batch_id: UUID | None = None
 
     def log_context(self) -> dict[str, str | int]:
-        """Return what may be logged."""
+        """Return the ids for log lines; free of PHI."""
         return {"job": str(self.job_id), "step": self.step.value, "lease_gen": self.gen}
 
 
-LOOKS = 20
-"""Looks of one claim at work that another worker is just taking; each takes some milliseconds."""
-
+# `best` is BEST_WAITING or BEST_PROBE, which locks the row. The row keeps its `incident_id` as the
+# mark of a probe. `s` supplies the session's id, so that a claim needs no second statement.
 _CLAIM = """
 UPDATE job_queue j SET
   status = 'processing', lease_gen = j.lease_gen + 1, worker_id = %(worker)s,
@@ -82,14 +84,14 @@ def claim(
     serving: ProviderModel | None = None,
     others: Sequence[str] = (),
 ) -> Lease | None:
-    """Claim the best waiting job of a step: priority, size class raised by the wait, then the wait.
+    """Claim the best waiting job of a step, in the order of `claim_order`; None if none waits.
 
-    Returns None where nothing waits. In the same transaction the job's `processing` encounters,
-    batches and chunks go back to `pending` (`spec.md` point 24). Where the queue, or the provider
-    and model that this worker is `serving`, is held by a pause or an incident, the best job is
-    parked instead; only the incident's own probe is claimed. Where nothing of this step can be
-    taken, `others` are looked at in their order: a job that gave way has brought a wake-up, and
-    what it gave way to may wait for another pass.
+    In the same transaction the `processing` encounters, batches and chunks of the job go back to
+    `pending` (requirement 24). If a pause or an incident holds the queue, or the provider and model
+    in `serving`, the best job is parked instead; only the incident's own probe is claimed.
+
+    If nothing of this step can be claimed, `others` are tried in their order. This is necessary
+    because a preempted job sends one wake-up, and the smaller job may wait in another pass.
     """
     for _ in range(LOOKS):
         lease = _claim(step, worker_id, serving)
@@ -102,13 +104,13 @@ def claim(
             lease = _claim(left, worker_id, serving)
         if lease is not None or _is_held(left, serving):
             return lease
-        # Another worker is about to take what this look saw, and what gave way to that is free
-        # then: a wake-up that was spent on nothing would be missing for it.
+        # Another worker is claiming the job that we just saw. Afterwards the job that was preempted
+        # for it becomes claimable. So look again; otherwise this wake-up would be lost.
     return None
 
 
 def _first_waiting(step: Step, others: Sequence[str]) -> Step | None:
-    """Return the first pass for which something waits: of the others, else the step itself."""
+    """Return the first pass with a claimable job: one of `others`, or else the step itself."""
     with connection.cursor() as cursor:
         cursor.execute(FIRST_WAITING, {**parameters(step), "steps": [*others, step.value]})
         row = cursor.fetchone()
@@ -126,12 +128,12 @@ def _claim(step: Step, worker_id: str, serving: ProviderModel | None) -> Lease |
             with transaction.atomic(), connection.cursor() as cursor:
                 return _take(cursor, step, worker_id, serving)
         except _BatchFullError:
-            # Another worker took the last place at the same moment; the next look sees it.
+            # Another worker took the last place at the same moment; the next attempt sees that.
             continue
 
 
 class _BatchFullError(Exception):
-    """The record that was taken is one too many of its batch."""
+    """The claimed record exceeds the limit of its record batch; the claim is rolled back."""
 
 
 def _take(
@@ -166,8 +168,8 @@ def _take(
         record_batch_id=row[4],
     )
     column = "" if step is Step.PAGES else f"{step.value}_status = 'processing',"
-    # What a dead worker left in flight is asked again; what it had committed stays, failures too:
-    # new attempts come from a retry alone.
+    # Work that a dead worker left in flight is sent again. Committed results stay, failures too,
+    # because only a retry grants new attempts.
     requeue_in_flight([lease.session_id])
     cursor.execute(
         _BEGIN.format(pass_column=column),
@@ -186,7 +188,9 @@ def _take(
 def fenced(lease: Lease) -> Iterator[None]:
     """Open the transaction of one flush; its first statement is the fence.
 
-    Raises LeaseLostError, with nothing written, where the job belongs to somebody else by now.
+    The fence locks the job's row, so that no claim or recovery can take the job before the commit.
+    NO KEY, so that inserts of rows that reference the job do not wait. Raises LeaseLostError, with
+    nothing written, if the job has another owner by now.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -223,10 +227,10 @@ def heartbeat(lease: Lease) -> bool:
 
 
 def expire_leases(worker_id: str) -> int:
-    """Let the leases run out that a worker's horse held, whose end the system has reported.
+    """Expire the leases of a worker's horse whose death the system has reported; count them.
 
-    Safe where the lease alone would not be asked: a worker's name is its own for one start, it has
-    one horse at a time, and that one cannot write any more. Returns how many there were.
+    This is safe without waiting for the lease: a worker's name is unique per start, a worker has
+    one horse at a time, and a dead horse cannot write any more.
     """
     with connection.cursor() as cursor:
         cursor.execute(
