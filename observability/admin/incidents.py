@@ -47,7 +47,7 @@ class PauseAdmin(ReadOnlyAdmin):
 
 @admin.register(PeriodicTaskRun)
 class PeriodicTaskRunAdmin(ReadOnlyAdmin):
-    """The last tick of each duty."""
+    """The last run of each periodic task."""
 
     list_display = ("name", "started_at", "finished_at", "outcome")
     ordering = ("name",)

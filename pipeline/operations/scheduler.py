@@ -1,8 +1,8 @@
-"""The clock: runs each periodic duty itself, in a child that can be killed, until told to stop.
+"""The scheduler: runs each periodic task in a child process that can be killed, until a stop.
 
-Imports services. The parent holds no connection and no thread; a child takes the session's advisory
-lock, so that of any number of clocks one works at a time, and a clock or child that dies leaves no
-lock. A tick needs PostgreSQL alone.
+The parent has no connection and no thread. A child takes an advisory lock of its session, so of
+several schedulers one works at a time, and a scheduler or child that dies leaves no lock. A tick
+needs only PostgreSQL.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from pipeline.transitions.stale import STALE_S
 logger = logging.getLogger(__name__)
 
 LOCK = int.from_bytes(b"medproc", "big")
-"""Key of the advisory lock; one database has one clock."""
+"""Key of the advisory lock; a database has one active scheduler."""
 DEADLINE_S = 60.0
-"""A duty that takes longer is killed; its statements time out a little earlier."""
+"""Seconds after which a task is killed; its statements time out a little earlier."""
 ORPHAN_FACTOR = 1.5
-"""A child whose parent has died ends itself after so many deadlines."""
+"""Number of deadlines after which a child whose parent has died ends itself."""
 SLACK = 0.8
-"""Part of a duty's interval after which another clock's tick counts as this one's too."""
+"""Part of a task's interval after which another scheduler's run counts for this scheduler too."""
 
 BUSY, EARLY, FAILED = 3, 4, 1
-"""Exit codes of a child: another clock works, has just worked, or the duty failed."""
+"""Exit codes of a child: another scheduler works, it has just worked, or the task failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PeriodicTask:
-    """Something to be done every so often; `act` returns a line to log, or an empty one."""
+    """A task with an interval; `act` returns a line to log, or an empty string."""
 
     name: str
     act: Callable[[], str]
     interval_s: float
-    """Seconds of this process's clock between two ticks."""
+    """Seconds between two runs, in this process's clock."""
 
 
 def _reconcile() -> str:
@@ -60,7 +60,7 @@ def _reconcile() -> str:
 
 def _reset_stale_batches() -> str:
     reset = services.stale_batches_reset(scaled(STALE_S))
-    return f"{len(reset)} stale put back" if reset else ""
+    return f"{len(reset)} stale reset" if reset else ""
 
 
 def _settle_record_batches() -> str:
@@ -92,7 +92,7 @@ def periodic_tasks() -> tuple[PeriodicTask, ...]:
 
 
 class PeriodicScheduler:
-    """Runs duties when they are due, one after the other."""
+    """Runs the periodic tasks when they are due, one after the other."""
 
     def __init__(
         self, todo: Sequence[PeriodicTask] | None = None, *, deadline_s: float = DEADLINE_S
@@ -105,7 +105,7 @@ class PeriodicScheduler:
         os.set_blocking(self._wake_w, False)
 
     def run(self) -> None:
-        """Tick until SIGTERM or SIGINT; a duty that runs then is killed, and rolls back."""
+        """Run tasks until SIGTERM or SIGINT, which kill a running task and roll it back."""
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
         logger.info("scheduler %s: %s", os.getpid(), ", ".join(task.name for task in self._tasks))
@@ -118,7 +118,7 @@ class PeriodicScheduler:
         logger.info("scheduler %s: leaves", os.getpid())
 
     def _tick(self, task: PeriodicTask) -> None:
-        # A connection that both processes held would answer the wrong one.
+        # Close the connections: two processes on one connection would get each other's replies.
         connections.close_all()
         sys.stdout.flush()
         child = get_context("fork").Process(
@@ -153,7 +153,7 @@ class PeriodicScheduler:
 
 
 def run_task(task: PeriodicTask, *, deadline_s: float = DEADLINE_S) -> int:
-    """Run one tick of a duty if no other clock has or does; return the exit code of its child."""
+    """Run a task once unless another scheduler runs it; return the exit code of the child."""
     with _alone(deadline_s) as is_ours:
         if not is_ours:
             return BUSY
@@ -176,16 +176,16 @@ def run_task(task: PeriodicTask, *, deadline_s: float = DEADLINE_S) -> int:
 
 
 def _child(task: PeriodicTask, deadline_s: float) -> None:
-    """Be the child of one tick."""
+    """Run the child of one tick."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # The system ends us even where we hang and our parent, who should do it, is dead.
+    # SIGALRM ends the child even if the child hangs and its parent, which should kill it, is dead.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, deadline_s * ORPHAN_FACTOR)
-    # A terminal's Ctrl-C reaches us too; the parent decides.
+    # A terminal's Ctrl-C reaches the child too; the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         code = run_task(task, deadline_s=deadline_s)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the next tick comes
+    except Exception as error:  # noqa: BLE001 - whatever the error, the next tick comes
         logger.error("scheduler: %s failed: %s", task.name, scrubbed(error))
         code = FAILED
     sys.exit(code)
@@ -193,9 +193,9 @@ def _child(task: PeriodicTask, deadline_s: float) -> None:
 
 @contextmanager
 def _alone(deadline_s: float) -> Iterator[bool]:
-    """Hold the clock's lock in this session, or give False where another session holds it."""
+    """Hold the scheduler's lock in this session; yield False if another session holds it."""
     with connection.cursor() as cursor:
-        # Of a killed child the server ends the statement too, and with it the session's lock.
+        # So the server also ends the statement of a killed child, and with it the session's lock.
         cursor.execute("SET client_connection_check_interval = '1s'")
         cursor.execute("SELECT set_config('statement_timeout', %s, false)", [_ms(deadline_s)])
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
@@ -203,7 +203,7 @@ def _alone(deadline_s: float) -> Iterator[bool]:
     try:
         yield is_ours
     finally:
-        # The lock is the session's: closing it is what releases it, on every way out.
+        # The lock belongs to the session, so closing the session releases it on every way out.
         connection.close()
 
 
@@ -220,7 +220,7 @@ def _begin(task: PeriodicTask) -> bool:
             " finished_at = NULL, outcome = 'running'"
             " WHERE periodic_task_runs.started_at"
             " <= clock_timestamp() - make_interval(secs => %(interval)s)"
-            # One that was killed is made up for at once.
+            # A run that was killed is repeated at once.
             " OR periodic_task_runs.finished_at IS NULL",
             {"name": task.name, "interval": task.interval_s * SLACK},
         )

@@ -25,7 +25,6 @@ from pipeline.transitions.holds import hold_on, park_waiting
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.record_batches import is_over_full
 
-
 LOOKS = 20
 """Attempts of one claim while other workers take the work that it saw; a few ms each."""
 
