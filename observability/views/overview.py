@@ -29,8 +29,8 @@ def overview(request: HttpRequest) -> HttpResponse:
         "Overview",
         found=found,
         calls=_calls(found.rates),
-        by_quarter=_by_quarter(found.quarters),
-        times=_times(found.quarters),
+        by_quarter=calls_chart(found.quarters),
+        times=latency_chart(found.quarters),
         passes=[
             (PASS_TITLES[step], {word.value: of.get(word, Depth()) for word in Word})
             for step, of in found.queue.by_pass.items()
@@ -58,7 +58,8 @@ def _calls(rates: Rates) -> Chart:
     )
 
 
-def _by_quarter(quarters: Sequence[Quarter]) -> Chart:
+def calls_chart(quarters: Sequence[Quarter]) -> Chart:
+    """Return the calls of each fifteen minutes: answered, limited and failed."""
     every = sum(each.calls for each in quarters)
     limited, failed = (sum(getattr(q, kind) for q in quarters) for kind in ("limited", "failed"))
     peak = max(quarters, key=lambda each: each.calls)
@@ -75,8 +76,8 @@ def _by_quarter(quarters: Sequence[Quarter]) -> Chart:
     )
 
 
-def _times(quarters: Sequence[Quarter]) -> Chart:
-    """Return the time to answer: p50 stands below, what p95 takes beyond it above."""
+def latency_chart(quarters: Sequence[Quarter]) -> Chart:
+    """Return the time to an answer: p50 below, and the excess of p95 above p50."""
     known = [(q, q.p50_ms, q.p95_ms) for q in quarters if q.p50_ms and q.p95_ms]
     words = "No call was answered."
     if known:

@@ -16,7 +16,7 @@ from medproc.env import PROJECT_ROOT
 
 pytestmark = [
     pytest.mark.xdist_group("acceptance-chaos"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1800),
     pytest.mark.slow(reason="ten kills and five outages; 73 s, mostly waiting"),
 ]
 

@@ -21,6 +21,7 @@ from tests.support.workers import WorkerCommand, until
 
 pytestmark = [
     pytest.mark.xdist_group("acceptance-many"),
+    pytest.mark.timeout(1200),
     pytest.mark.slow(reason="ten whole records through three workers"),
 ]
 

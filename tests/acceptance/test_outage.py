@@ -33,6 +33,7 @@ from tests.support.workers import WorkerCommand, until
 
 pytestmark = [
     pytest.mark.xdist_group("acceptance-outage"),
+    pytest.mark.timeout(1200),
     pytest.mark.slow(reason="two outages of a scaled minute under ten records: 45 s"),
 ]
 

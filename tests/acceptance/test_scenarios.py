@@ -221,6 +221,7 @@ def entities(shell_file_id: Any) -> list[tuple[Any, ...]]:
     return sorted(found, key=str)
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.slow(reason="thirty whole records under every fault at once: 43 s")
 def test_on_a_mixed_day_thirty_records_complete_or_fail_whole(
     start: Start, clock: WorkerCommand, tmp_path: Path

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from observability.permissions import Role
 from tests.support.browser import PASSWORD, Watched, logged_in
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     # This module is loaded before Django is set up, so what needs its models is imported later.
     from tests.support.incident_scenario import Night
 
+PATIENCE_MS = 60_000
+"""Playwright's own five seconds for `expect` fail on a busy machine."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -35,6 +37,7 @@ def browser() -> Iterator[Browser]:
     # Playwright runs a loop in this thread, and Django takes that for asynchronous code.
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        expect.set_options(timeout=PATIENCE_MS)
         started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield started
         started.close()
@@ -79,7 +82,7 @@ def server(night: Night) -> Iterator[str]:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """Give a browser without cookies."""
     made = browser.new_context(viewport={"width": 1440, "height": 900})
-    made.set_default_timeout(20_000)
+    made.set_default_timeout(PATIENCE_MS)
     yield made
     made.close()
 

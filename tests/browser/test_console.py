@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support.incident_scenario import Night
 
 # One night and one browser for all of these.
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
 
 SERIOUS = {"serious", "critical"}
 

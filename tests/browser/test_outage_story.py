@@ -39,7 +39,7 @@ from tests.support.workers import WorkerCommand, until
 # One pool of workers and one browser.
 pytestmark = [
     pytest.mark.xdist_group("outage-story"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
     pytest.mark.slow(reason="two outages, watched in a real browser; 38 s"),
 ]
 
@@ -51,7 +51,7 @@ BROKEN_PAGE = 6
 """Two calls at once: it is asked for in the third wave, when the provider is down already."""
 SCALE = 0.05
 LATENCY = "8/call"
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
 ATTEMPTS = 3
 """Replies without JSON of one page: as many as a batch may have, so that a retry mends it."""
 GARBLED = {"fault": "bad-json", "kind": "entities", "page": BROKEN_PAGE, "attempt": f"1-{ATTEMPTS}"}

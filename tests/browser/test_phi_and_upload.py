@@ -16,7 +16,7 @@ from tests.support.browser import Watched, logged_in
 if TYPE_CHECKING:
     from tests.support.incident_scenario import Night
 
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
 
 SERIOUS = {"serious", "critical"}
 DROP = """

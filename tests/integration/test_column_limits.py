@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -25,9 +24,10 @@ from pipeline.operations import services
 from pipeline.providers.base import Provider, Reply, Request
 from pipeline.providers.factory import provider_for
 from pipeline.stages.pass1 import run as pass1
-from pipeline.transitions.flush import _json
+from pipeline.transitions import Flush, claim, row_of, write
 from pipeline.workers import run_step
 from tests.support import records
+from tests.support.rows import a_job, an_encounter
 
 ODD = CallDetails(
     http_status=200,
@@ -77,13 +77,20 @@ def test_no_fact_of_a_call_keeps_its_reply_from_being_stored(
     assert EntityMetrics.objects.get(shell_file=record).total_tokens == INTEGER_MAX
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     "text", ["a\x00b", "a\\u0000b", "a\\\\u0000b", "\x00", "\\\x00", "\ud83d", "é\\"]
 )
 def test_a_flush_drops_what_postgresql_refuses_and_nothing_else(text: str) -> None:
-    written = json.loads(_json([{"t": text}]))[0]["t"]
+    _, (batch,) = an_encounter(a_job())
+    lease = claim(Step.PASS1, "w")
+    assert lease is not None
+    batch.output = {"t": text}
 
-    assert written == text.replace("\x00", "").encode("utf-8", "replace").decode()
+    write(lease, Flush(work=Batch, items=[row_of(batch)]))
+
+    batch.refresh_from_db()
+    assert batch.output["t"] == text.replace("\x00", "").encode("utf-8", "replace").decode()
 
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from observability.metrics.history import QUARTERS, quarters
-from observability.views.overview import _by_quarter, _times
+from observability.views.overview import calls_chart, latency_chart
 from pipeline.models import ProviderCall
 from tests.support.incident_rows import calls
 from tests.support.rows import a_job
@@ -78,7 +78,7 @@ def test_the_charts_say_in_words_what_they_draw() -> None:
     made("API_5XX", NOW - timedelta(hours=2), 100)
     found = quarters(NOW)
 
-    by_quarter, times = _by_quarter(found), _times(found)
+    by_quarter, times = calls_chart(found), latency_chart(found)
 
     assert by_quarter.words == "4 calls, 0 limited and 1 failed; most at 01:15–01:30: 4."
     assert [bar.kind for bar in by_quarter.bars] == ["ok", "failed"]

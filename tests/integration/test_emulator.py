@@ -26,7 +26,7 @@ class Client:
     """A plain HTTP client on one connection."""
 
     def __init__(self, url: str) -> None:
-        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
 
     def post(
         self, path: str, body: object, headers: dict[str, str] | None = None

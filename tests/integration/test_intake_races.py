@@ -35,7 +35,7 @@ def test_two_submissions_with_one_key_at_once_are_one_record(
 
     def store(source: object) -> storage.Stored:
         stored = real(source)  # type: ignore[arg-type]
-        both_stored.wait(30)
+        both_stored.wait(120)
         return stored
 
     def send() -> None:
@@ -51,7 +51,7 @@ def test_two_submissions_with_one_key_at_once_are_one_record(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(180)
 
     assert len({each.shell_file_id for each in received}) == 1
     assert len(received) == 2
@@ -76,7 +76,7 @@ def test_two_first_records_of_one_reference_at_once_are_one_patient() -> None:
     start = threading.Barrier(2)
 
     def send() -> None:
-        start.wait(30)
+        start.wait(120)
         try:
             records.submit(records.LAB, patient_reference="ref-1")
         finally:
@@ -86,7 +86,7 @@ def test_two_first_records_of_one_reference_at_once_are_one_patient() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(180)
 
     assert ShellFile.objects.count() == 2
     assert Patient.objects.count() == 1

@@ -154,7 +154,7 @@ class StuckProvider:
 
     def generate(self, request: Request) -> Reply:
         STOP.request()
-        self.let_go.wait(60)
+        self.let_go.wait(180)
         raise CallError("too late", code=ErrorCode.API_5XX)
 
     def close(self) -> None:

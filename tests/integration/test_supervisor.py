@@ -22,6 +22,9 @@ from medproc.env import PROJECT_ROOT, Environment
 
 pytestmark = pytest.mark.xdist_group("supervisor")
 
+PATIENCE_S = 240
+"""A busy machine may take minutes to stop three processes and two servers."""
+
 
 def _free_port() -> int:
     with socket.socket() as probe:
@@ -78,7 +81,7 @@ def everything(tmp_path: Path) -> Iterator[_Up]:
     yield started
     if started.process.poll() is None:
         started.process.terminate()
-    started.process.communicate(timeout=60)
+    started.process.communicate(timeout=PATIENCE_S)
     found = places.places_of(tmp_path / "var")
     embedded.down(found)
     shutil.rmtree(found.base, ignore_errors=True)
@@ -93,7 +96,7 @@ def test_up_serves_the_console_and_one_interrupt_ends_it_all(everything: _Up) ->
 
     everything.process.send_signal(signal.SIGINT)
 
-    assert everything.process.wait(timeout=60) == 0
+    assert everything.process.wait(timeout=PATIENCE_S) == 0
     assert f"{console}/admin/" in seen
     password = (everything.data_dir / "demo-password").read_text("utf-8")
     assert re.search(rf"Log in as demo with the password {re.escape(password)}$", seen, re.M)
@@ -110,7 +113,7 @@ def test_the_death_of_a_child_is_said_and_ends_the_rest(everything: _Up) -> None
     os.kill(children[-1], signal.SIGKILL)
 
     everything.read_until("ended with exit code -9; see ")
-    assert everything.process.wait(timeout=60) == 1
+    assert everything.process.wait(timeout=PATIENCE_S) == 1
     assert [pid for pid in children if processes.command_line(pid)] == []
 
 

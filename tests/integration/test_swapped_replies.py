@@ -18,7 +18,7 @@ from tests.support.short_records import DRUG, PATIENT, short_record
 
 pytestmark = pytest.mark.django_db
 
-TOGETHER_S = 60.0
+TOGETHER_S = 180.0
 
 
 def test_swapped_replies_raise_an_alarm_and_never_reach_the_entities(

@@ -18,17 +18,22 @@ from django.db import connection
 
 from medproc.env import PROJECT_ROOT
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
+"""How long a test waits before it fails; only a machine under heavy load needs minutes."""
+SHORT_WAIT_S = 1.0
+FIRST_PAUSE_S, LATER_PAUSE_S = 0.01, 0.03
+"""Between two looks: a look costs a query, and a long wait must not take the machine's time."""
 T = TypeVar("T")
 
 
 def until(condition: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
     """Wait until `condition()` is true and give its value; fail after `patience_s`."""
-    ends = time.monotonic() + patience_s
+    began = time.monotonic()
     while not (value := condition()):
-        assert time.monotonic() < ends, "waited in vain"
-        # Other processes change what is waited for; between two looks the machine is theirs.
-        time.sleep(0.01)
+        waited_s = time.monotonic() - began
+        assert waited_s < patience_s, f"waited in vain for {patience_s:.0f} s"
+        # Other processes cause the change, and they need the machine between two looks.
+        time.sleep(FIRST_PAUSE_S if waited_s < SHORT_WAIT_S else LATER_PAUSE_S)
     return value
 
 

@@ -169,7 +169,7 @@ def test_a_call_waits_until_the_pages_of_others_have_gone() -> None:
 
     first.release()
 
-    waits.join(10)
+    waits.join(60)
     assert not waits.is_alive()
     assert first.content == b""
 

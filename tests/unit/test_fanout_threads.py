@@ -31,7 +31,7 @@ from pipeline.execution.fanout import (
 )
 from pipeline.execution.fanout.thread_pool import ThreadExecutor
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 """How long a test waits for what must happen before it is called broken."""
 
 Call = Callable[[Item[int, int], int, threading.Event], str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.core.types import Span
-from pipeline.stages.pass1.entity_rows import _ocr_confidence
+from pipeline.stages.pass1.entity_rows import ocr_confidence
 
 
 def test_digits_on_the_second_page_of_a_quote_are_judged_by_their_own_word() -> None:
@@ -14,7 +14,7 @@ def test_digits_on_the_second_page_of_a_quote_are_judged_by_their_own_word() -> 
         2: [(0, 3, 30.0), (4, 6, 97.0), (7, 12, 98.0), (13, 20, 5.0)],
     }
 
-    assert _ocr_confidence(spans, words, quote) == (30.0, 30.0)
+    assert ocr_confidence(spans, words, quote) == (30.0, 30.0)
 
 
 def test_words_without_digits_do_not_speak_for_a_number() -> None:
@@ -22,4 +22,4 @@ def test_words_without_digits_do_not_speak_for_a_number() -> None:
     spans = [Span(1, 0, 9), Span(2, 0, 8)]
     words = {1: [(0, 6, 40.0), (7, 9, 99.0)], 2: [(0, 2, 20.0), (3, 8, 97.0)]}
 
-    assert _ocr_confidence(spans, words, quote) == (20.0, 99.0)
+    assert ocr_confidence(spans, words, quote) == (20.0, 99.0)

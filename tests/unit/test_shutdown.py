@@ -30,8 +30,8 @@ def test_a_request_wakes_every_callback(flag: StopFlag) -> None:
 
     flag.request()
 
-    assert first.wait(10)
-    assert second.wait(10)
+    assert first.wait(60)
+    assert second.wait(60)
     assert flag.requested
 
 
@@ -41,7 +41,7 @@ def test_a_callback_that_comes_after_the_request_is_called_too(flag: StopFlag) -
 
     flag.on_stop(woken.set)
 
-    assert woken.wait(10)
+    assert woken.wait(60)
 
 
 def test_a_cancelled_callback_is_not_called(flag: StopFlag) -> None:
@@ -53,7 +53,7 @@ def test_a_cancelled_callback_is_not_called(flag: StopFlag) -> None:
     forget()
     flag.request()
 
-    assert woken.wait(10)
+    assert woken.wait(60)
     assert called == []
 
 
@@ -79,7 +79,7 @@ def test_a_reset_forgets_the_request_and_the_callbacks(flag: StopFlag) -> None:
 
     flag.request()
 
-    assert woken.wait(10)
+    assert woken.wait(60)
     assert called == []
 
 
@@ -107,7 +107,7 @@ def test_a_signal_inside_the_very_lock_that_its_callback_takes_does_not_deadlock
         requested_while_locked = stop_requested()
 
     assert requested_while_locked
-    assert woken.wait(10)
+    assert woken.wait(60)
 
 
 @pytest.mark.usefixtures("signalled")

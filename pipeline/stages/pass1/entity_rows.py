@@ -116,7 +116,7 @@ def _columns(
 ) -> dict[str, Any]:
     entity, where = found.entity, found.alignment
     spans = where.spans
-    ocr, digits = _ocr_confidence(spans, words, where.text)
+    ocr, digits = ocr_confidence(spans, words, where.text)
     accepted = where.outcome is not Outcome.UNALIGNED
     flags = list(plausibility.doubts(entity))
     if accepted:
@@ -187,7 +187,7 @@ def _words(
     return selectors.ocr_words(lease.shell_file_id, wanted) if wanted else {}
 
 
-def _ocr_confidence(
+def ocr_confidence(
     spans: Sequence[Span], words: Mapping[int, list[tuple[int, int, float]]], quote: str
 ) -> tuple[float | None, float | None]:
     """Return the lowest confidence of the quote's words, and of its words with a digit."""
