@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from gemini_emulator import Emulator
 from pipeline.models import Batch, Job
 from pipeline.workers import run_step
@@ -13,6 +15,8 @@ from tests.support import records
 from tests.support.record_runs import ended
 from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand, until
+
+pytestmark = pytest.mark.xdist_group("acceptance-preemption")
 
 
 def test_a_large_record_makes_room_once_and_is_asked_nothing_twice(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, RecordBatch
 from pipeline.operations import services
@@ -13,6 +15,8 @@ from tests.support import records
 from tests.support.record_runs import RECORD_PATIENCE_S
 from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand, until
+
+pytestmark = pytest.mark.xdist_group("acceptance-record-batches")
 
 RECORDS = 5
 

@@ -17,7 +17,7 @@ from pipeline.workers import run_step
 from tests.support import records
 from tests.support.short_records import short_record
 
-pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("owner-gate")]
+pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("executor-admission")]
 
 VISITS = 10
 Fault = Mapping[str, Any]

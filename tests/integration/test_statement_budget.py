@@ -14,6 +14,8 @@ from pipeline.workers import run_step
 from tests.support import records
 from tests.support.short_records import short_record
 
+pytestmark = pytest.mark.xdist_group("statement-budget")
+
 FEW, MANY = 20, 40
 NOT_COUNTED = (
     "BEGIN",
