@@ -152,7 +152,7 @@ def rounds(work: Workload, *, calls: int) -> float:
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchmarkRow:
     """One line of the table; `ratio` must not exceed `bound`, or must reach it (`at_least`)."""
 
     name: str
@@ -170,7 +170,7 @@ class Row:
         return self.ratio >= self.bound if self.at_least else self.ratio <= self.bound
 
 
-def bench_lognormal(runs: int, mean_s: float) -> list[Row]:
+def bench_lognormal(runs: int, mean_s: float) -> list[BenchmarkRow]:
     """Compare 300 items at 30 slots with the replay, and the thread pools with the fan-out."""
     rows = []
     for name, faults, by_pages in (
@@ -191,13 +191,13 @@ def bench_lognormal(runs: int, mean_s: float) -> list[Row]:
         behind = [theirs / mine for theirs, mine in zip(pools, ours, strict=True)]
         median = statistics.median
         rows += [
-            Row(f"{name}: fan-out", median(ours), "replay", median(over), 1.05),
-            Row(f"{name}: pools, rounds", median(pools), "fan-out", median(behind)),
+            BenchmarkRow(f"{name}: fan-out", median(ours), "replay", median(over), 1.05),
+            BenchmarkRow(f"{name}: pools, rounds", median(pools), "fan-out", median(behind)),
         ]
     return rows
 
 
-def bench_source(scale: float) -> list[Row]:
+def bench_source(scale: float) -> list[BenchmarkRow]:
     """Compare the 5-page record with its slowest encounter, and with limits of 1."""
     encounters = {n: [Item(key=n, group=n, size=1)] for n in range(len(SOURCE_S))}
     seconds = {(n, 1): full * scale for n, full in enumerate(SOURCE_S)}
@@ -206,12 +206,14 @@ def bench_source(scale: float) -> list[Row]:
     wide = fan_out(work, groups=120, calls=SLOTS)
     narrow = fan_out(work, groups=1, calls=1)
     return [
-        Row("8 encounters, limit 30", wide, "slowest", wide / slowest, 1.05),
-        Row("8 encounters, limits 1/1", narrow, "limit 30", narrow / wide, 4.0, at_least=True),
+        BenchmarkRow("8 encounters, limit 30", wide, "slowest", wide / slowest, 1.05),
+        BenchmarkRow(
+            "8 encounters, limits 1/1", narrow, "limit 30", narrow / wide, 4.0, at_least=True
+        ),
     ]
 
 
-def print_table(rows: Sequence[Row]) -> None:
+def print_table(rows: Sequence[BenchmarkRow]) -> None:
     """Print one line per row."""
     print(f"{'what':<44} {'seconds':>8}  {'against':<9} {'ratio':>6}  {'bound':>7}")
     for row in rows:

@@ -48,7 +48,7 @@ OVERHEAD = 360
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class QuotaCase:
     """A quota per minute, and the size of its calls."""
 
     name: str
@@ -56,10 +56,10 @@ class Kind:
     tpm: int = 0
     call_tokens: int
 
-    def scaled(self, window_s: float) -> Kind:
+    def scaled(self, window_s: float) -> QuotaCase:
         """Return the kind for a shorter window: as many calls, with fewer tokens."""
         part = window_s / 60
-        return Kind(
+        return QuotaCase(
             name=self.name,
             rpm=self.rpm,
             tpm=round(self.tpm * part),
@@ -73,8 +73,8 @@ class Kind:
 
 
 KINDS = {
-    "requests": Kind(name="300 requests a minute", rpm=300, call_tokens=800),
-    "tokens": Kind(name="1M tokens a minute, calls of 8k", tpm=1_000_000, call_tokens=8_000),
+    "requests": QuotaCase(name="300 requests a minute", rpm=300, call_tokens=800),
+    "tokens": QuotaCase(name="1M tokens a minute, calls of 8k", tpm=1_000_000, call_tokens=8_000),
 }
 
 
@@ -123,7 +123,7 @@ def main() -> int:
     return max(subprocess.run([*own, name], check=False).returncode for name in KINDS)
 
 
-def measured(kind: Kind, options: argparse.Namespace) -> int:
+def measured(kind: QuotaCase, options: argparse.Namespace) -> int:
     """Use a quota in each way at the same time, each way on its own emulator."""
     with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
         environment = {
@@ -162,7 +162,7 @@ def _verdict(holds: bool) -> str:
 
 
 def _logs(
-    kind: Kind, options: argparse.Namespace, environment: Mapping[str, str]
+    kind: QuotaCase, options: argparse.Namespace, environment: Mapping[str, str]
 ) -> dict[str, list[LogLine]]:
     os.environ.update(environment)
     import django
@@ -243,7 +243,7 @@ def _wait(emulators: Mapping[str, Emulator], options: argparse.Namespace) -> Non
     time.sleep((WARM_UP + options.windows + 0.4) * options.window + 5)
 
 
-def _figures(lines: Sequence[LogLine], kind: Kind, options: argparse.Namespace) -> Figures:
+def _figures(lines: Sequence[LogLine], kind: QuotaCase, options: argparse.Namespace) -> Figures:
     firsts: dict[str, float] = {}
     for line in lines:
         job = line.item_token[:2]

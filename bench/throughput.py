@@ -52,7 +52,7 @@ def request() -> Request:
     )
 
 
-class Step:
+class BenchmarkStep:
     """One step with the rate limiter, connected like in the step executor."""
 
     def __init__(self, provider: GeminiProvider, limiter: RateLimiter | None) -> None:
@@ -107,7 +107,7 @@ class Step:
         return calls / (time.perf_counter() - began)
 
 
-def compared(name: str, on: Step, off: Step, calls: int, rounds: int) -> float:
+def compared(name: str, on: BenchmarkStep, off: BenchmarkStep, calls: int, rounds: int) -> float:
     """Run alternating rounds of both; print and return the ratio of their medians."""
     speeds: dict[str, list[float]] = {"on": [], "off": []}
     for number in range(rounds + 1):
@@ -146,7 +146,7 @@ def main() -> int:
         for latency in (options.latency, 0.0):
             with Emulator(answers="minimal", latency=f"{latency}/call") as emulator:
                 provider = GeminiProvider(api_key="bench", model=MODEL, base_url=emulator.url)
-                on, off = Step(provider, limiter), Step(provider, None)
+                on, off = BenchmarkStep(provider, limiter), BenchmarkStep(provider, None)
                 name = f"calls of {latency} s" if latency else "calls answered at once"
                 ratios.append(compared(name, on, off, options.calls, options.rounds))
                 provider.close()

@@ -12,7 +12,7 @@ from evaluation.gold import GoldNote
 from evaluation.scores import Bounds, Score, overlapping
 from pipeline.core.types import PageSlice
 from pipeline.providers.local.document import compose
-from pipeline.providers.local.document_state import Reading
+from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.engine import detect
 from pipeline.providers.prompts import Question
 
@@ -84,7 +84,7 @@ def _negation(data: str, note: GoldNote, misses: Misses | None) -> Iterator[Scor
     judged = [s for s in note.spans if s.negated is not None and s.kind == "finding"]
     if not judged:
         return
-    reading = Reading.of(compose((PageSlice(page=1, start=0, text=note.text),)))
+    reading = DocumentState.of(compose((PageSlice(page=1, start=0, text=note.text),)))
     tp = fp = fn = 0
     for span in judged:
         said = reading.judge(span.start, span.end).negated is True

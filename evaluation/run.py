@@ -11,7 +11,7 @@ from evaluation.scores import Score
 from evaluation.truths import score_truth
 from pipeline.core.types import PageSlice
 from pipeline.providers.local.document import compose
-from pipeline.providers.local.document_state import Reading
+from pipeline.providers.local.document_state import DocumentState
 
 
 def evaluate(folder: Path, misses: Misses | None = None) -> list[Score]:
@@ -34,7 +34,7 @@ def _score_contexts(path: Path, misses: Misses | None) -> Iterator[Score]:
     cases = 0
     for note, expected in contexts(path):
         cases += 1
-        reading = Reading.of(compose((PageSlice(page=1, start=0, text=note.text),)))
+        reading = DocumentState.of(compose((PageSlice(page=1, start=0, text=note.text),)))
         said = reading.judge(note.spans[0].start, note.spans[0].end)
         for name, wanted, got in (
             ("negation", expected["negation"] == "negated", said.negated is True),

@@ -16,7 +16,7 @@ _METRIC = "generativelanguage.googleapis.com/"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quota:
+class ServiceQuota:
     """A quota of the service, named as in QuotaFailure."""
 
     quota_id: str
@@ -24,36 +24,36 @@ class Quota:
     limit: float
 
 
-def minute_requests(limit: int) -> Quota:
+def minute_requests(limit: int) -> ServiceQuota:
     """Return the quota of requests per minute."""
-    return Quota(
+    return ServiceQuota(
         quota_id="GenerateRequestsPerMinutePerProjectPerModel",
         metric=_METRIC + "generate_requests_per_model",
         limit=limit,
     )
 
 
-def minute_tokens(limit: int) -> Quota:
+def minute_tokens(limit: int) -> ServiceQuota:
     """Return the quota of input tokens per minute."""
-    return Quota(
+    return ServiceQuota(
         quota_id="GenerateContentPaidTierInputTokensPerModelPerMinute",
         metric=_METRIC + "generate_content_paid_tier_input_token_count",
         limit=limit,
     )
 
 
-def day_requests(limit: int) -> Quota:
+def day_requests(limit: int) -> ServiceQuota:
     """Return the quota of requests per day."""
-    return Quota(
+    return ServiceQuota(
         quota_id="GenerateRequestsPerDayPerProjectPerModel-FreeTier",
         metric=_METRIC + "generate_requests_per_model_per_day",
         limit=limit,
     )
 
 
-def spend(limit_usd: float) -> Quota:
+def spend(limit_usd: float) -> ServiceQuota:
     """Return the quota of US dollars in any ten minutes."""
-    return Quota(
+    return ServiceQuota(
         quota_id="SpendLimitPerProjectPer10Minutes", metric=_METRIC + "spend", limit=limit_usd
     )
 
@@ -82,7 +82,7 @@ def error_info(reason: str, **metadata: str) -> dict[str, object]:
 
 
 def resource_exhausted(
-    quotas: Sequence[Quota], *, model: str, retry_after_s: float | None, reason: str = ""
+    quotas: Sequence[ServiceQuota], *, model: str, retry_after_s: float | None, reason: str = ""
 ) -> bytes:
     """Build a 429 with QuotaFailure, Help and a fractional RetryInfo."""
     lines = [

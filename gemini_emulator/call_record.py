@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gemini_emulator.fault_script import Call
+from gemini_emulator.fault_script import MatchableCall
 from gemini_emulator.http import HttpRequest
 from gemini_emulator.request_log import LogLine
 from gemini_emulator.request_validation import Input, config_of, thinks
@@ -21,7 +21,7 @@ OUTPUT_TOKEN_LIMIT = 65_536
 
 
 @dataclass(kw_only=True)
-class Asked:
+class ParsedCall:
     """One call, as far as it has been read."""
 
     model: str
@@ -42,10 +42,10 @@ class Asked:
         """The tokens that count towards the quota."""
         return sum(self.modalities.values())
 
-    def call(self, began: float) -> Call:
+    def call(self, began: float) -> MatchableCall:
         """Return the part that a rule can match; `began` is the time of the first call."""
         line = self.line
-        return Call(
+        return MatchableCall(
             number=line.number,
             item=self.item,
             attempt=line.attempt,
@@ -70,7 +70,7 @@ class Register:
 
     def generate(
         self, model: str, request: HttpRequest, content: Mapping[str, Any], shown: Input
-    ) -> Asked:
+    ) -> ParsedCall:
         """Read a generateContent call."""
         try:
             question: Question | None = read_prompt(shown.text)
@@ -93,7 +93,7 @@ class Register:
         asked.thinks = thinks(config.get("thinkingconfig"))
         return asked
 
-    def embed(self, model: str, request: HttpRequest, route: str, shown: Input) -> Asked:
+    def embed(self, model: str, request: HttpRequest, route: str, shown: Input) -> ParsedCall:
         """Read an embedContent or batchEmbedContents call; each call is an item of its own."""
         token = hashlib.sha256(shown.text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return self._asked(
@@ -116,13 +116,13 @@ class Register:
         token: str,
         kind: str,
         pages: list[int],
-    ) -> Asked:
+    ) -> ParsedCall:
         now = time.monotonic()
         self._number += 1
         self.began = now if self.began is None else self.began
         attempt = self._attempts[token] = self._attempts.get(token, 0) + 1
         timeout = request.headers.get("x-server-timeout", "")
-        return Asked(
+        return ParsedCall(
             model=model,
             shown=shown,
             server_timeout_s=float(timeout) if timeout.isdigit() else None,

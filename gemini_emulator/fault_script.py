@@ -41,7 +41,7 @@ def _range(value: object) -> list[tuple[int, int]]:
 Ranges = Annotated[list[tuple[int, int]], BeforeValidator(_ranges)]
 
 
-class Rule(BaseModel):
+class FaultRule(BaseModel):
     """One `[[fault]]` of a script; all given selectors must match."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -82,7 +82,7 @@ class Rule(BaseModel):
         """The parameters of the rule's fault."""
         return Setting(retry_after_s=self.retry_after_s, delay_s=self.delay_s, reason=self.reason)
 
-    def scaled(self, factor: float) -> Rule:
+    def scaled(self, factor: float) -> FaultRule:
         """Return the same rule with all its seconds times `factor`."""
         delay_s = SLOW_S if self.fault == "slow" and self.delay_s is None else self.delay_s
         return self.model_copy(
@@ -95,7 +95,7 @@ class Rule(BaseModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class MatchableCall:
     """The part of a call that a rule can match."""
 
     number: int
@@ -113,17 +113,17 @@ class _File(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     note: str = ""
-    fault: list[Rule] = Field(default_factory=list)
+    fault: list[FaultRule] = Field(default_factory=list)
 
 
 @dataclass
 class Script:
     """The rules, and how often each rule has applied."""
 
-    rules: Sequence[Rule] = ()
+    rules: Sequence[FaultRule] = ()
     _played: dict[int, int] = field(default_factory=dict)
 
-    def choose(self, call: Call) -> Rule | None:
+    def choose(self, call: MatchableCall) -> FaultRule | None:
         """Return the rule that applies to `call`, and count it."""
         for at, rule in enumerate(self.rules):
             if self._meets(at, rule, call):
@@ -131,7 +131,7 @@ class Script:
                 return rule
         return None
 
-    def _meets(self, at: int, rule: Rule, call: Call) -> bool:
+    def _meets(self, at: int, rule: FaultRule, call: MatchableCall) -> bool:
         if rule.times is not None and self._played.get(at, 0) >= rule.times:
             return False
         if rule.kind is not None and rule.kind != call.kind:
@@ -156,7 +156,7 @@ def _within(ranges: Sequence[tuple[int, int]], value: int) -> bool:
     return any(first <= value <= last for first, last in ranges)
 
 
-def read_rules(document: dict[str, Any]) -> list[Rule]:
+def read_rules(document: dict[str, Any]) -> list[FaultRule]:
     """Check a parsed script. Raises ValueError with all mistakes on one line."""
     try:
         return _File.model_validate(document).fault
@@ -172,7 +172,7 @@ def mistakes(exc: ValidationError) -> str:
     )
 
 
-def load_script(path: Path) -> list[Rule]:
+def load_script(path: Path) -> list[FaultRule]:
     """Read a script from a `.toml` or `.json` file. Raises ValueError if the script is wrong."""
     text = path.read_text(encoding="utf-8")
     document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)

@@ -116,7 +116,7 @@ def _failure(status: int, name: str, message: str, *details: object) -> Fault:
     return Fault(lambda draft, _: replace(draft, status=status, body=body), answers=False)
 
 
-def _limited(*quotas: api_bodies.Quota, retry_s: float | None, reason: str = "") -> Fault:
+def _limited(*quotas: api_bodies.ServiceQuota, retry_s: float | None, reason: str = "") -> Fault:
     def change(draft: Draft, setting: Setting) -> Draft:
         wait = retry_s if setting.retry_after_s is None else setting.retry_after_s
         body = api_bodies.resource_exhausted(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from gemini_emulator.api_bodies import (
-    Quota,
+    ServiceQuota,
     day_requests,
     minute_requests,
     minute_tokens,
@@ -31,7 +31,7 @@ OUTPUT_USD_PER_M = 0.40
 class Refusal:
     """Why a call was limited, and when the window has room again."""
 
-    quotas: tuple[Quota, ...]
+    quotas: tuple[ServiceQuota, ...]
     retry_after_s: float
     outcome: str
 
@@ -47,7 +47,7 @@ class _Use:
 
 
 @dataclass(kw_only=True)
-class Limits:
+class QuotaWindows:
     """Exact sliding windows over admitted calls; a limit of 0 means no limit."""
 
     rpm: int = 0
@@ -120,7 +120,7 @@ class Limits:
         return self._spent[-1][0]
 
     def _refuse(
-        self, now: float, quota: Quota, freed_by: float, outcome: str, windows: int = 1
+        self, now: float, quota: ServiceQuota, freed_by: float, outcome: str, windows: int = 1
     ) -> Refusal:
         wait = max(0.001, freed_by + windows * self.window_s - now)
         return Refusal(quotas=(quota,), retry_after_s=wait, outcome=outcome)

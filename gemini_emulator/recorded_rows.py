@@ -25,7 +25,7 @@ from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES
 
 
-class Part(NamedTuple):
+class CallSubject(NamedTuple):
     """The subject of a call: its row, its part of a split, and its pages."""
 
     row: UUID
@@ -60,10 +60,10 @@ def prove_log(lines: Sequence[LogLine]) -> Proof:
 
 
 def _with_parts(
-    items: Sequence[RecordedItem], calls: Sequence[tuple[RecordedCall, Part]]
+    items: Sequence[RecordedItem], calls: Sequence[tuple[RecordedCall, CallSubject]]
 ) -> Iterator[RecordedItem]:
     """Yield the items, and the parts of each item that was split; a part has its own replies."""
-    by_row: dict[str, list[tuple[RecordedCall, Part]]] = defaultdict(list)
+    by_row: dict[str, list[tuple[RecordedCall, CallSubject]]] = defaultdict(list)
     for call, part in calls:
         by_row[part.row.hex].append((call, part))
     for item in items:
@@ -109,7 +109,7 @@ def _items(rows: QuerySet[WorkItem, WorkItem], ended: set[UUID]) -> Iterator[Rec
         )
 
 
-def _calls(sessions: Sequence[UUID]) -> Iterator[tuple[RecordedCall, Part]]:
+def _calls(sessions: Sequence[UUID]) -> Iterator[tuple[RecordedCall, CallSubject]]:
     rows = ProviderCall.objects.filter(processing_session__in=sessions, provider="gemini")
     for call in rows.exclude(work_item_id=None).iterator():
         began = call.started_at.timestamp()
@@ -126,5 +126,5 @@ def _calls(sessions: Sequence[UUID]) -> Iterator[tuple[RecordedCall, Part]]:
         )
         yield (
             recorded,
-            Part(item, call.part, (call.page_range_start or 0, call.page_range_end or 0)),
+            CallSubject(item, call.part, (call.page_range_start or 0, call.page_range_end or 0)),
         )

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from gemini_emulator.fault_script import Rule, mistakes
+from gemini_emulator.fault_script import FaultRule, mistakes
 from gemini_emulator.faults import FAULTS
 from gemini_emulator.latency import read_latency
 from gemini_emulator.service import Options
@@ -67,7 +67,7 @@ class Scenario(BaseModel):
     latency: str = "0"
     quota: _Quota = _Quota()
     timeline: tuple[str, ...] = ()
-    fault: tuple[Rule, ...] = ()
+    fault: tuple[FaultRule, ...] = ()
 
     @field_validator("latency")
     @classmethod
@@ -83,7 +83,7 @@ class Scenario(BaseModel):
         return phases
 
     @property
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[FaultRule]:
         """All rules; the phases of the timeline come first."""
         return [*map(read_phase, self.timeline), *self.fault]
 
@@ -103,7 +103,7 @@ class Scenario(BaseModel):
         return replace(options, **changed)
 
 
-def read_phase(text: str) -> Rule:
+def read_phase(text: str) -> FaultRule:
     """Parse a phase such as `from 30s to 90s: down` or `from 2m: 429, 50%`.
 
     Raises ValueError for any other form.
@@ -117,7 +117,7 @@ def read_phase(text: str) -> Rule:
         raise ValueError(f"no such state: {found['state']}; known states: {known}")
     last = _UNBOUNDED_S if found["last"] is None else _seconds(found["last"])
     part = 1.0 if found["part"] is None else float(found["part"]) / 100
-    return Rule(fault=fault, window=(_seconds(found["first"]), last), probability=part)
+    return FaultRule(fault=fault, window=(_seconds(found["first"]), last), probability=part)
 
 
 def read_scenario(document: Mapping[str, Any]) -> Scenario:

@@ -20,17 +20,17 @@ from gemini_emulator.answers import Answers, Source
 from gemini_emulator.attachments import Pages
 from gemini_emulator.call_record import (
     OUTPUT_TOKEN_LIMIT,
-    Asked,
+    ParsedCall,
     Register,
     bare_line,
 )
 from gemini_emulator.clock import PacificClock
 from gemini_emulator.embeddings import DIMENSIONS, embed
-from gemini_emulator.fault_script import Rule, Script
+from gemini_emulator.fault_script import FaultRule, Script
 from gemini_emulator.faults import FAULTS, LATE_S, OF_ANY_BODY, Draft, Setting
 from gemini_emulator.http import Delivery, HttpAnswer, HttpRequest
 from gemini_emulator.latency import Latency
-from gemini_emulator.limits import Limits
+from gemini_emulator.limits import QuotaWindows
 from gemini_emulator.request_log import LogLine, RequestLog
 from gemini_emulator.request_validation import (
     INPUT_TOKEN_LIMIT,
@@ -63,7 +63,7 @@ class Options:
     clock: str = ""
     """Pacific time at the start; "" for the real time."""
     latency: Latency = field(default_factory=Latency)
-    rules: Sequence[Rule] = ()
+    rules: Sequence[FaultRule] = ()
     seed: int = 1
     log: Path | None = None
     answers: Source = "local"
@@ -78,7 +78,7 @@ class Service:
         self._clock = (
             PacificClock.set_to(options.clock, now=now) if options.clock else PacificClock()
         )
-        self._limits = Limits(
+        self._limits = QuotaWindows(
             rpm=options.rpm,
             tpm=options.tpm,
             rpd=options.rpd,
@@ -190,7 +190,7 @@ class Service:
             draft = FAULTS[rule.fault].change(draft, self._setting(asked, rule))
         return await self._leave(asked, rule, draft)
 
-    def _unfit(self, asked: Asked, request: HttpRequest) -> HttpAnswer | None:
+    def _unfit(self, asked: ParsedCall, request: HttpRequest) -> HttpAnswer | None:
         try:
             check_input(asked.shown, asked.input_tokens)
             check_deadline(request)
@@ -201,7 +201,7 @@ class Service:
             return self._finish(asked, draft, "bad-request")
         return None
 
-    def _limited(self, asked: Asked) -> HttpAnswer | None:
+    def _limited(self, asked: ParsedCall) -> HttpAnswer | None:
         refusal = self._limits.admit(time.monotonic(), asked.input_tokens, asked.model)
         if refusal is None:
             return None
@@ -211,16 +211,16 @@ class Service:
         draft = Draft(model=asked.model, item_token="", status=429, body=body)
         return self._finish(asked, draft, refusal.outcome)
 
-    def _setting(self, asked: Asked, rule: Rule | None) -> Setting:
+    def _setting(self, asked: ParsedCall, rule: FaultRule | None) -> Setting:
         return replace(rule.setting, seed=asked.seed) if rule else Setting()
 
-    async def _fail_at_once(self, asked: Asked, rule: Rule) -> HttpAnswer:
+    async def _fail_at_once(self, asked: ParsedCall, rule: FaultRule) -> HttpAnswer:
         draft = Draft(model=asked.model, item_token=asked.line.item_token)
         draft = FAULTS[rule.fault].change(draft, self._setting(asked, rule))
         await _until(asked.arrived + (rule.delay_s or 0.0))
         return self._finish(asked, draft, rule.fault)
 
-    async def _answer(self, asked: Asked, rule: Rule | None) -> HttpAnswer:
+    async def _answer(self, asked: ParsedCall, rule: FaultRule | None) -> HttpAnswer:
         loop = asyncio.get_running_loop()
         question = asked.question
         if question is not None and asked.shown.inlines and self._options.answers == "local":
@@ -233,7 +233,7 @@ class Service:
             draft = FAULTS[rule.fault].change(draft, self._setting(asked, rule))
         return await self._leave(asked, rule, _capped(draft, asked.max_output_tokens))
 
-    async def _leave(self, asked: Asked, rule: Rule | None, draft: Draft) -> HttpAnswer:
+    async def _leave(self, asked: ParsedCall, rule: FaultRule | None, draft: Draft) -> HttpAnswer:
         """Wait for the latency, then reply; reply 504 if the client's timeout ends first."""
         latency, setting = self._latency(asked), self._setting(asked, rule)
         if rule is None or rule.fault != "trickle":
@@ -250,7 +250,7 @@ class Service:
         outcome = rule.fault if rule else "ok"
         return self._finish(asked, draft, outcome, pace_s=setting.delay_s)
 
-    def _latency(self, asked: Asked) -> float:
+    def _latency(self, asked: ParsedCall) -> float:
         own = [s for s in asked.question.slices if not s.context] if asked.question else []
         return self._options.latency.of(
             kind=asked.line.kind,
@@ -262,7 +262,7 @@ class Service:
         )
 
     def _finish(
-        self, asked: Asked, draft: Draft, outcome: str, *, pace_s: float | None = None
+        self, asked: ParsedCall, draft: Draft, outcome: str, *, pace_s: float | None = None
     ) -> HttpAnswer:
         output_tokens = _output_tokens(draft, asked.max_output_tokens)
         replied = draft.status == 200
@@ -303,7 +303,7 @@ async def _until(due: float) -> None:
         await asyncio.sleep(wait)
 
 
-def _reply(asked: Asked, draft: Draft, output_tokens: int, thoughts: int) -> bytes:
+def _reply(asked: ParsedCall, draft: Draft, output_tokens: int, thoughts: int) -> bytes:
     usage = {
         "promptTokenCount": asked.input_tokens,
         "candidatesTokenCount": output_tokens,

@@ -1,6 +1,6 @@
 """The typed environment: every variable that medproc reads, with its bounds and default.
 
-`settings.py` reads it once. A wrong value never raises here. It becomes a `Problem`, which
+`settings.py` reads it once. A wrong value never raises here. It becomes a `VariableProblem`, which
 `checks.py` turns into a system check, and the default replaces it so that the checks can run. No
 problem quotes a value.
 """
@@ -38,7 +38,7 @@ class Secret(str):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class VariableProblem:
     """A variable with an unusable value: why it is unusable, and which values are right.
 
     Quotes no value.
@@ -413,7 +413,7 @@ _CONFLICTS: tuple[tuple[str, str, Callable[[Environment], bool]], ...] = (
 """Combinations of valid values that are wrong together: variable, message, and the test."""
 
 
-def load() -> tuple[Environment, tuple[Problem, ...]]:
+def load() -> tuple[Environment, tuple[VariableProblem, ...]]:
     """Read the environment of the process; return the values and all problems."""
     try:
         environment = Environment()
@@ -430,16 +430,16 @@ def load() -> tuple[Environment, tuple[Problem, ...]]:
     return environment, (*problems, *_conflicts(environment))
 
 
-def unusable_data_dir() -> Problem:
+def unusable_data_dir() -> VariableProblem:
     """Return the problem of a MEDPROC_DATA_DIR that cannot be created, written or kept private."""
     return _problem("MEDPROC_DATA_DIR", "cannot be created, written or kept private")
 
 
-def _problem(variable: str, message: str) -> Problem:
+def _problem(variable: str, message: str) -> VariableProblem:
     extra = Environment.model_fields[variable].json_schema_extra
     assert isinstance(extra, dict)  # noqa: S101 - narrows the type; _variable sets it
     words = message.removeprefix("Value error, ")
-    return Problem(
+    return VariableProblem(
         variable=variable,
         message=f"{variable}: {words[:1].lower()}{words[1:]}.",
         hint=str(extra["hint"]),
@@ -447,7 +447,7 @@ def _problem(variable: str, message: str) -> Problem:
     )
 
 
-def _conflicts(env: Environment) -> list[Problem]:
+def _conflicts(env: Environment) -> list[VariableProblem]:
     """Find values that are valid alone but not together."""
     return [
         _problem(variable, message) for variable, message, is_wrong in _CONFLICTS if is_wrong(env)

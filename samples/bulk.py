@@ -17,7 +17,7 @@ _KINDS = (
     ("inpatient", "Corvane Memorial Hospital", "INPATIENT RECORD", TYPED),
     ("consultation", "Ferrow Valley Nephrology", "NEPHROLOGY CONSULTATION", SERIF),
 )
-PATIENT = truth.Patient(
+PATIENT = truth.PatientTruth(
     name="Sutherland-Bao, Ingrid",
     birth_date=dt.date(1955, 8, 21),
     identifier="BLK-20077",

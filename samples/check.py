@@ -11,7 +11,7 @@ from pathlib import Path
 import pypdfium2
 
 from samples import truth
-from samples.layout import Book, Line
+from samples.layout import Book, LineLayout
 
 _MEASURE = re.compile(
     r"(?<![\w.])\d[\d.,/]*\s?(?:mg|mcg|ug|g|mEq|mL|units?|mmHg|bpm|°F|%|lb|kg|ng|IU|mmol|K/uL)"
@@ -62,7 +62,7 @@ def unmarked_terms(book: Book) -> list[str]:
     return [f"page {number}: {line.text}" for number, line in lines if term.search(_rest(line))]
 
 
-def _rest(line: Line) -> str:
+def _rest(line: LineLayout) -> str:
     """Return the text of a line without its entities and the reactions of its allergies."""
     rest = line.text
     for mention in sorted(line.mentions, key=lambda m: -len(m.quote)):

@@ -10,7 +10,7 @@ import datetime as dt
 from samples import tables, truth
 from samples.layout import BARRED, SANS, TYPED, Book, Style
 
-PATIENT = truth.Patient(
+PATIENT = truth.PatientTruth(
     name="Quintero-Hale, Marisol T.",
     birth_date=dt.date(1961, 7, 19),
     identifier="4482-0197",

@@ -16,7 +16,7 @@ from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen import canvas
 
 from samples import truth
-from samples.markup import Mention, Piece, read, tokens
+from samples.markup import MarkedRun, Mention, read, tokens
 
 WIDTH, HEIGHT = letter
 TOP, BOTTOM = HEIGHT - 66, 62.0
@@ -42,7 +42,7 @@ BARRED = Style("Helvetica", "Helvetica-Bold", 9.6, 13.4, "bar", 48.0, WIDTH - 48
 
 
 @dataclass
-class Encounter:
+class EncounterLayout:
     """An encounter under construction."""
 
     index: int
@@ -65,12 +65,12 @@ class Segment:
 
 
 @dataclass
-class Line:
+class LineLayout:
     """One printed line; `encounter` is None for running headers and unassigned text."""
 
     y: float
     segments: list[Segment]
-    encounter: Encounter | None
+    encounter: EncounterLayout | None
     mentions: list[Mention] = field(default_factory=list)
 
     @property
@@ -83,7 +83,7 @@ class Line:
 class Sheet:
     """One page: its lines, its rules and bars, its running header and footer."""
 
-    lines: list[Line] = field(default_factory=list)
+    lines: list[LineLayout] = field(default_factory=list)
     shapes: list[tuple[str, float, float, float, float]] = field(default_factory=list)
     running: str = ""
     footer: str = ""
@@ -94,14 +94,14 @@ class Sheet:
 class Book:
     """A record under construction: call its methods from top to bottom, then `pdf` and `record`."""
 
-    def __init__(self, patient: truth.Patient, style: Style = SANS) -> None:
+    def __init__(self, patient: truth.PatientTruth, style: Style = SANS) -> None:
         self.patient = patient
         self.style = style
         self.sheets: list[Sheet] = []
-        self.encounters: list[Encounter] = []
+        self.encounters: list[EncounterLayout] = []
         self.running = ""
         self.footer = ""
-        self._current: Encounter | None = None
+        self._current: EncounterLayout | None = None
         self._y = 0.0
 
     @property
@@ -132,9 +132,9 @@ class Book:
         *,
         style: Style | None = None,
         mismatch: bool = False,
-    ) -> Encounter:
+    ) -> EncounterLayout:
         """Open the next encounter; all following lines belong to it."""
-        encounter = Encounter(len(self.encounters), type_, facility, start, end, mismatch)
+        encounter = EncounterLayout(len(self.encounters), type_, facility, start, end, mismatch)
         self.encounters.append(encounter)
         self._current = encounter
         self.style = style or self.style
@@ -165,7 +165,7 @@ class Book:
         if not self.sheets or self._y - step < BOTTOM:
             self.new_page()
         self._y -= step
-        line = Line(self._y, segments, self._current, list(mentions))
+        line = LineLayout(self._y, segments, self._current, list(mentions))
         if line.text.endswith("-"):
             raise ValueError(f"a hyphen at the end of a line is lost by readers: {line.text}")
         self.sheets[-1].lines.append(line)
@@ -250,8 +250,8 @@ class Book:
             self.put(segments, [p.mention for word in words for p in word if p.mention])
         self.gap(3)
 
-    def _wrap(self, words: list[list[Piece]], width: float) -> Iterable[list[list[Piece]]]:
-        line: list[list[Piece]] = []
+    def _wrap(self, words: list[list[MarkedRun]], width: float) -> Iterable[list[list[MarkedRun]]]:
+        line: list[list[MarkedRun]] = []
         used = 0.0
         for word in words:
             need = stringWidth(
@@ -366,14 +366,14 @@ class Book:
             page_texts=None,
         )
 
-    def _pages(self, encounter: Encounter) -> list[int]:
+    def _pages(self, encounter: EncounterLayout) -> list[int]:
         return [
             number
             for number, sheet in enumerate(self.sheets, 1)
             if any(line.encounter is encounter for line in sheet.lines)
         ]
 
-    def _encounter(self, encounter: Encounter) -> truth.Encounter:
+    def _encounter(self, encounter: EncounterLayout) -> truth.EncounterTruth:
         spans, entities = [], []
         for number in self._pages(encounter):
             lines = [x for x in self.sheets[number - 1].lines if x.encounter is encounter]
@@ -397,7 +397,7 @@ class Book:
                 for line in lines
                 for m in line.mentions
             ]
-        return truth.Encounter.model_validate(
+        return truth.EncounterTruth.model_validate(
             {
                 "index": encounter.index,
                 "type": encounter.type,

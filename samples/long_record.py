@@ -11,7 +11,7 @@ import random
 from samples import notes, phrases, tables, truth
 from samples.layout import BARRED, SANS, SERIF, TYPED, Book, Style
 
-PATIENT = truth.Patient(
+PATIENT = truth.PatientTruth(
     name="Valtierra, Ottoline R.",
     birth_date=dt.date(1952, 4, 30),
     identifier="60-118-442",

@@ -48,7 +48,7 @@ class Mention:
 
 
 @dataclass(frozen=True)
-class Piece:
+class MarkedRun:
     """A run of text that is never broken across lines, with its entity, if any."""
 
     text: str
@@ -75,9 +75,9 @@ def mention(mark: re.Match[str]) -> Mention:
     return Mention(CATEGORIES[letter], quote, name, ASSERTIONS[sign], attributes)
 
 
-def tokens(text: str) -> list[list[Piece]]:
+def tokens(text: str) -> list[list[MarkedRun]]:
     """Split marked-up text into words; a word is a run of pieces without a space."""
-    words: list[list[Piece]] = []
+    words: list[list[MarkedRun]] = []
     glued = False
     position = 0
 
@@ -88,15 +88,15 @@ def tokens(text: str) -> list[list[Piece]]:
                 glued = False
                 continue
             if glued:
-                words[-1].append(Piece(chunk))
+                words[-1].append(MarkedRun(chunk))
             else:
-                words.append([Piece(chunk)])
+                words.append([MarkedRun(chunk)])
             glued = True
 
     for mark in _MARK.finditer(text):
         plain(text[position : mark.start()])
         found = mention(mark)
-        piece = Piece(found.quote, found)
+        piece = MarkedRun(found.quote, found)
         if glued:
             words[-1].append(piece)
         else:

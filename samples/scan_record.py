@@ -18,7 +18,7 @@ from PIL import Image, ImageChops, ImageFilter
 from samples import tables, truth
 from samples.layout import SANS, SERIF, TYPED, Book, Style
 
-PATIENT = truth.Patient(
+PATIENT = truth.PatientTruth(
     name="Brannigan, Teodora",
     birth_date=dt.date(1970, 1, 17),
     identifier="90-4471",

@@ -10,7 +10,7 @@ import datetime as dt
 from samples import tables, truth
 from samples.layout import BARRED, SANS, SERIF, TYPED, Book
 
-PATIENT = truth.Patient(
+PATIENT = truth.PatientTruth(
     name="Achterberg, Rosalind M.",
     birth_date=dt.date(1949, 12, 5),
     identifier="A-558120",

@@ -44,7 +44,7 @@ class _Truth(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Entity(_Truth):
+class EntityTruth(_Truth):
     """One clinical fact and the words on the page that state it."""
 
     category: Category
@@ -64,7 +64,7 @@ class Entity(_Truth):
     assertion: Assertion = "present"
 
 
-class Span(_Truth):
+class SpanTruth(_Truth):
     """The place of an encounter on one page: its first and last printed line."""
 
     page: int = Field(ge=1)
@@ -72,7 +72,7 @@ class Span(_Truth):
     last_line_text: str
 
 
-class Encounter(_Truth):
+class EncounterTruth(_Truth):
     """One visit, stay or report."""
 
     index: int = Field(ge=0)
@@ -81,13 +81,13 @@ class Encounter(_Truth):
     date_start: dt.date
     date_end: dt.date | None
     pages: list[int]
-    spans: list[Span]
+    spans: list[SpanTruth]
     patient_mismatch: bool
     nkda: bool
-    entities: list[Entity]
+    entities: list[EntityTruth]
 
 
-class Patient(_Truth):
+class PatientTruth(_Truth):
     """The patient of the record."""
 
     name: str
@@ -102,8 +102,8 @@ class Record(_Truth):
     file: str
     pages: int = Field(ge=1)
     text_layer: bool
-    patient: Patient
-    encounters: list[Encounter]
+    patient: PatientTruth
+    encounters: list[EncounterTruth]
     unassigned_pages: list[int]
     blank_pages: list[int]
     unsupported_language_pages: list[int]

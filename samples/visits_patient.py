@@ -6,7 +6,7 @@ import datetime as dt
 
 from samples import truth
 
-PATIENT = truth.Patient(
+PATIENT = truth.PatientTruth(
     name="Okafor-Lindqvist, Desmond A.",
     birth_date=dt.date(1957, 11, 2),
     identifier="7730416",

@@ -22,7 +22,7 @@ MEANWHILE = "the job was retried, cancelled or completed in the meantime"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class BulkOperationKind:
     """One action on many jobs."""
 
     name: str
@@ -87,10 +87,10 @@ def _reset(item: Candidate, of: BulkOperation) -> str:
     return "" if done else "a worker processes the job, or it was reset already"
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, BulkOperationKind] = {
     kind.name: kind
     for kind in (
-        Kind(
+        BulkOperationKind(
             name="retry",
             title="Retry what failed",
             right=Right.RETRY,
@@ -100,7 +100,7 @@ KINDS: dict[str, Kind] = {
             look=_of_retry,
             settle=_retry,
         ),
-        Kind(
+        BulkOperationKind(
             name="cancel",
             open_to=OPEN_TO["cancel"],
             title="Cancel",
@@ -113,7 +113,7 @@ KINDS: dict[str, Kind] = {
             look=_of("cancel"),
             settle=_cancel,
         ),
-        Kind(
+        BulkOperationKind(
             name="requeue",
             open_to=OPEN_TO["requeue"],
             title="Requeue dead jobs",
@@ -125,7 +125,7 @@ KINDS: dict[str, Kind] = {
             look=_of("requeue"),
             settle=_requeue,
         ),
-        Kind(
+        BulkOperationKind(
             name="release",
             open_to=OPEN_TO["release"],
             title="Release parked jobs",
@@ -137,7 +137,7 @@ KINDS: dict[str, Kind] = {
             look=_of("release"),
             settle=_release,
         ),
-        Kind(
+        BulkOperationKind(
             name="reset",
             title="Reset stale work",
             right=Right.RESET,

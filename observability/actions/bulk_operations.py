@@ -15,8 +15,8 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import connection, transaction
 from django.utils import timezone
 
-from observability.actions.bulk_kinds import Kind
-from observability.actions.preview_digest import Seen
+from observability.actions.bulk_kinds import BulkOperationKind
+from observability.actions.preview_digest import PreviewDigest
 from observability.audit import log
 from observability.models import BulkItem, BulkOperation
 from pipeline.core.errors import UserError, UserErrorCode
@@ -32,7 +32,7 @@ MOVED_ON = "the job changed after the preview"
 
 
 def start(
-    kind: Kind,
+    kind: BulkOperationKind,
     asked: Mapping[str, str],
     *,
     reason: str,
@@ -53,14 +53,14 @@ def start(
             kind.name,
             target_kind=log.BULK_OPERATION,
             reason="" if isinstance(error, ReasonError) else stated(reason),
-            result=log.Result.REFUSED,
+            result=log.AuditResult.REFUSED,
             facts={"message": error.message},
         )
         raise
 
 
 def _start(
-    kind: Kind,
+    kind: BulkOperationKind,
     asked: Mapping[str, str],
     reason: str,
     token: UUID,
@@ -71,7 +71,7 @@ def _start(
     found, fields = kind.look(asked, timezone.now())
     if not found.eligible:
         raise UserError(f"there is nothing to {kind.name}", code=UserErrorCode.STATE_CONFLICT)
-    seen = Seen(asked.get("seen", ""))
+    seen = PreviewDigest(asked.get("seen", ""))
     found = narrowed(found, seen.__contains__, NOT_SEEN)
     if not found.eligible:
         raise UserError(
@@ -104,7 +104,7 @@ def _start(
 
 
 def _same(
-    made: BulkOperation, kind: Kind, actor: AbstractBaseUser | AnonymousUser
+    made: BulkOperation, kind: BulkOperationKind, actor: AbstractBaseUser | AnonymousUser
 ) -> BulkOperation:
     """Return the operation of a token to its user. Raises UserError for another form's token."""
     if (made.verb, made.requested_by) != (kind.name, actor.get_username()):

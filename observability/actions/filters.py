@@ -11,7 +11,7 @@ from uuid import UUID
 from observability.listing.time_window import asked_for, moment
 from observability.models import BulkItem
 from pipeline.core.errors import ErrorCode, UserError, UserErrorCode
-from pipeline.core.labels import WORDS, Word, duration
+from pipeline.core.labels import WORDS, StatusWord, duration
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
 from pipeline.operations.preview import Selection
@@ -83,7 +83,7 @@ def crowd(verb: str, asked: Mapping[str, str], now: datetime) -> Crowd:
             name: UUID(asked[name]) for name in ("job", "incident") if asked.get(name)
         }
         if word := asked.get("is"):
-            given["status"] = _STATUSES[Word(word)]
+            given["status"] = _STATUSES[StatusWord(word)]
         if step := asked.get("step"):
             given["step"] = Step(step)
         if code := asked.get("error_code"):

@@ -21,7 +21,7 @@ def seen_of(eligible: Iterable[Candidate]) -> str:
     return "".join(sorted(map(_digest, eligible)))
 
 
-class Seen:
+class PreviewDigest:
     """The jobs that the user has seen in a preview."""
 
     def __init__(self, text: str) -> None:

@@ -1,7 +1,7 @@
 """What the code of a row means: the error table's words, for the row's page.
 
-Imports the error table and the tree's `Cause`. A row that used up its attempts is explained by what
-lies under that, as `explain` does.
+Imports the error table and the tree's `FailureCause`. A row that used up its attempts is explained
+by what lies under that, as `explain` does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from observability.drilldown.nodes import Cause
+from observability.drilldown.nodes import FailureCause
 from pipeline.core.errors import ERRORS
 
 CODE_COLUMNS = ("error_code", "outcome")
@@ -27,7 +27,7 @@ def meaning(row: Model) -> str:
     """Say whether another try helps, what a call costs that ends so, and what to do."""
     column = code_column(type(row))
     code: str = getattr(row, column or "", None) or ""
-    root = Cause(code=code, underlying=_underlying(row)).explained_by
+    root = FailureCause(code=code, underlying=_underlying(row)).explained_by
     if root is None:
         return "-"
     facts = ERRORS[root]

@@ -38,7 +38,7 @@ ORDER BY e.created_at, e.id LIMIT 1
 
 
 @dataclass(frozen=True)
-class Head:
+class ChainHead:
     """A link of the chain: its number and its hash."""
 
     seq: int
@@ -52,10 +52,10 @@ class BrokenChainError(Exception):
     """Describes the first row that does not fit the chain."""
 
 
-def head() -> Head | None:
+def head() -> ChainHead | None:
     """Return the newest link; None if the chain is empty."""
     last = AuditLink.objects.order_by("-seq").first()
-    return None if last is None else Head(last.seq, last.hash)
+    return None if last is None else ChainHead(last.seq, last.hash)
 
 
 def say_head() -> str:
@@ -67,12 +67,12 @@ def say_head() -> str:
     return f"head of the audit {found}" if found else ""
 
 
-def verify(known: Head | None = None) -> Head | None:
+def verify(known: ChainHead | None = None) -> ChainHead | None:
     """Verify the whole chain, including a head known from a log; return the newest link.
 
     Raises BrokenChainError.
     """
-    last: Head | None = None
+    last: ChainHead | None = None
     for seq, event_id, stored, is_gone, text in _links():
         before, expected = (last.hash, last.seq + 1) if last else ("", 1)
         if seq != expected:
@@ -81,7 +81,7 @@ def verify(known: Head | None = None) -> Head | None:
             raise BrokenChainError(f"event {event_id} (link {seq}) is missing from audit_events")
         if sha256(f"{before} {seq} {text}".encode()).hexdigest() != stored:
             raise BrokenChainError(f"event {event_id} (link {seq}) was changed")
-        last = Head(seq, stored)
+        last = ChainHead(seq, stored)
         if known is not None and known.seq == seq and known.hash != stored:
             raise BrokenChainError(f"link {seq} differs from the head that was logged")
     if known is not None and known.seq > (last.seq if last else 0):

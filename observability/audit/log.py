@@ -30,7 +30,7 @@ Actor = AbstractBaseUser | AnonymousUser | str
 """A user, or a name such as `command line: root@host`."""
 
 
-class Result(StrEnum):
+class AuditResult(StrEnum):
     """The result of an action."""
 
     DONE = "done"
@@ -45,7 +45,7 @@ def record(
     target_kind: str,
     target_id: object = "",
     reason: str = "",
-    result: Result = Result.DONE,
+    result: AuditResult = AuditResult.DONE,
     facts: Mapping[str, Any] | None = None,
 ) -> AuditEvent:
     """Write one audit row."""
@@ -87,7 +87,7 @@ def deed(
             actor,
             verb,
             **row,
-            result=Result.REFUSED,
+            result=AuditResult.REFUSED,
             facts={"code": error.code.value, "said": error.message},
         )
         raise

@@ -118,7 +118,7 @@ def log_in_failed(
             "log_in",
             target_kind="user",
             target_id=tried.pk,
-            result=log.Result.REFUSED,
+            result=log.AuditResult.REFUSED,
             facts={"username": tried.username},
         )
 

@@ -26,7 +26,7 @@ READ = 10_000
 BARS = 24
 
 
-class Source(StrEnum):
+class FailureSource(StrEnum):
     """Whether a group counts calls, or jobs that failed without a failed call."""
 
     CALL = "call"
@@ -34,10 +34,10 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class FailureGroup:
     """Failures with the same cause, pass and model."""
 
-    source: Source
+    source: FailureSource
     cause: str
     step: Step
     model: str
@@ -82,7 +82,7 @@ class Group:
 class Groups:
     """The groups of a time span, the most harmful group first."""
 
-    groups: Sequence[Group]
+    groups: Sequence[FailureGroup]
     cap: int
     is_capped: bool
     """Whether only the newest `cap` failures were counted."""
@@ -169,21 +169,21 @@ def groups(period: Period, *, cap: int = READ) -> Groups:
     # The row without a cause counts all rows that were read, late replies too.
     read = max(row[4] for row in [*of_calls, *of_jobs] if row[0] is None)
     found = [
-        *_grouped(Source.CALL, [row for row in of_calls if row[0] is not None]),
-        *_grouped(Source.JOB, [row for row in of_jobs if row[0] is not None]),
+        *_grouped(FailureSource.CALL, [row for row in of_calls if row[0] is not None]),
+        *_grouped(FailureSource.JOB, [row for row in of_jobs if row[0] is not None]),
     ]
     found.sort(key=lambda group: (-group.failed, -(group.works - group.absorbed), -group.calls))
     return Groups(groups=found, cap=cap, is_capped=read >= cap)
 
 
-def _grouped(source: Source, rows: Sequence[tuple[Any, ...]]) -> list[Group]:
+def _grouped(source: FailureSource, rows: Sequence[tuple[Any, ...]]) -> list[FailureGroup]:
     trends: dict[tuple[str, str, str], list[int]] = {}
     for cause, step, model, bar, number, *_ in rows:
         trend = trends.setdefault((cause, step, model), [0] * BARS)
         if bar is not None:
             trend[min(bar, BARS) - 1] = number
     return [
-        Group(
+        FailureGroup(
             source=source,
             cause=cause,
             step=Step(step),

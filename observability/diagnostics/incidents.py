@@ -129,7 +129,7 @@ def incident_report(incident_id: UUID) -> IncidentReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class IncidentJobCounts:
     """The present state of an incident's jobs; each count stops at `COUNTED`."""
 
     parked_now: int
@@ -174,12 +174,12 @@ FROM unnest(%(ids)s::uuid[]) asked(id), LATERAL (
 """
 
 
-def standings(incident_ids: Sequence[UUID]) -> dict[UUID, Standing]:
+def standings(incident_ids: Sequence[UUID]) -> dict[UUID, IncidentJobCounts]:
     """Count the present jobs of each incident, unlike the stored evidence; one statement."""
     with connection.cursor() as cursor:
         cursor.execute(_STANDINGS, {"ids": list(incident_ids), "cap": COUNTED})
         return {
-            incident_id: Standing(parked_now=parked, so_far=so_far, failed=failed)
+            incident_id: IncidentJobCounts(parked_now=parked, so_far=so_far, failed=failed)
             for incident_id, parked, so_far, failed in cursor
         }
 

@@ -14,7 +14,12 @@ from django.conf import settings
 from django.utils import timezone
 
 from observability.diagnostics.failures import Groups, groups
-from observability.diagnostics.incidents import Standing, incident_answer, next_probe, standings
+from observability.diagnostics.incidents import (
+    IncidentJobCounts,
+    incident_answer,
+    next_probe,
+    standings,
+)
 from observability.listing.time_window import Period, Window
 from observability.metrics.forecast import (
     Forecast,
@@ -32,7 +37,7 @@ from observability.metrics.workers import Crew, crew
 from pipeline.core.labels import counted
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.models import Incident, Pause
-from pipeline.operations.liveness import Tick, last_task_runs, scheduler_problems
+from pipeline.operations.liveness import LastTaskRun, last_task_runs, scheduler_problems
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.ratelimit import RateLimiter, RateLimiterState
@@ -48,7 +53,7 @@ class OpenIncident:
 
     incident: Incident
     answer: str
-    standing: Standing
+    standing: IncidentJobCounts
     next_probe_at: datetime | None
     holds: bool
 
@@ -59,7 +64,7 @@ class OpenIncident:
 
 
 @dataclass(frozen=True)
-class Problem:
+class HealthProblem:
     """A problem, with the action that it needs."""
 
     words: str
@@ -82,7 +87,7 @@ class Overview:
     limiter: RateLimiterState
     uses: Sequence[Use]
     crew: Crew
-    ticks: Sequence[Tick]
+    ticks: Sequence[LastTaskRun]
     failures: Groups
 
     @property
@@ -91,34 +96,37 @@ class Overview:
         return max(0.0, (self.limiter.cooldown_until or 0.0) - self.limiter.now)
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[HealthProblem]:
         """The problems other than incidents and pauses, each with its action."""
         found = [
-            Problem(f"{said[0].upper()}{said[1:]}.") for said in scheduler_problems(self.ticks)
+            HealthProblem(f"{said[0].upper()}{said[1:]}.")
+            for said in scheduler_problems(self.ticks)
         ]
         if self.crew.is_redis_away:
             found.append(
-                Problem("Redis does not answer: no worker is woken. Start Redis; nothing is lost.")
+                HealthProblem(
+                    "Redis does not answer: no worker is woken. Start Redis; nothing is lost."
+                )
             )
         elif not self.crew.alive and not self.queue.is_empty:
             found.append(
-                Problem("No worker is alive, and work waits. Start manage.py rqworker-pool.")
+                HealthProblem("No worker is alive, and work waits. Start manage.py rqworker-pool.")
             )
         return found
 
     @property
-    def decisions(self) -> list[Problem]:
+    def decisions(self) -> list[HealthProblem]:
         """Failed and dead work, which needs a decision by an operator."""
         found = []
         if self.queue.dead.number:
             _, noun = counted(self.queue.dead.number, "dead job").split(" ", 1)
             words = f"{self.queue.dead} {noun} in need of a decision."
-            found.append(Problem(words, page="admin:stale"))
+            found.append(HealthProblem(words, page="admin:stale"))
         if self.queue.failed.number:
             _, noun = counted(self.queue.failed.number, "record").split(" ", 1)
             hours = int(FAILED_WINDOW.total_seconds() // 3600)
             words = f"{self.queue.failed} {noun} failed within {hours} h, and not retried since."
-            found.append(Problem(words, page="admin:failures"))
+            found.append(HealthProblem(words, page="admin:failures"))
         return found
 
     @property

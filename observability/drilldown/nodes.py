@@ -13,11 +13,11 @@ from enum import StrEnum
 from typing import Any
 
 from pipeline.core.errors import ERRORS, ErrorCode
-from pipeline.core.labels import Word
+from pipeline.core.labels import StatusWord
 from pipeline.models.work_tables import WORK_TABLES
 
 
-class Kind(StrEnum):
+class NodeKind(StrEnum):
     """The object of a node; the value is the noun that people read.
 
     A work item has the noun of its pass instead (`work_tables`).
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cause:
+class FailureCause:
     """The reason of a failure, in fixed words without PHI."""
 
     code: str
@@ -79,14 +79,14 @@ class Spent:
 class Node:
     """One object in the processing of a record, with its parts."""
 
-    kind: Kind | str
+    kind: NodeKind | str
     id: str
     title: str
     """Such as `encounter 3 (pages 21–30)`."""
-    status: Word
+    status: StatusWord
     counts: dict[str, int] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
-    cause: Cause | None = None
+    cause: FailureCause | None = None
     notes: tuple[str, ...] = ()
     """Facts that a person must check although the node is done."""
     absorbed: int = 0

@@ -29,7 +29,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class PageRun:
     """Neighbouring pages with the same result, as one path of squares."""
 
     kind: str
@@ -43,7 +43,7 @@ class Run:
 class Coverage:
     """The squares of a record, with their counts."""
 
-    runs: Sequence[Run]
+    runs: Sequence[PageRun]
     kinds: Sequence[tuple[str, str, int, str]]
     """Kind, kind in words, number of pages, and the pages; only kinds with pages."""
     width: int
@@ -100,13 +100,13 @@ def _kind(source: str, accepted: int, flagged: int, is_warned: bool) -> str:
     return "blank" if source == PageSource.BLANK else "none"
 
 
-def _run(kind: str, numbers: Sequence[int]) -> Run:
+def _run(kind: str, numbers: Sequence[int]) -> PageRun:
     side = SQUARE - 2
     squares = (
         f"M{(n - 1) % COLUMNS * SQUARE} {(n - 1) // COLUMNS * SQUARE}h{side}v{side}h-{side}z"
         for n in numbers
     )
-    return Run(
+    return PageRun(
         kind=kind,
         path="".join(squares),
         first=numbers[0],

@@ -11,10 +11,10 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from observability.drilldown.nodes import Kind, Node
+from observability.drilldown.nodes import Node, NodeKind
 from observability.drilldown.queries import RecordRows
 from pipeline.core.errors import ErrorCode
-from pipeline.core.labels import PASS_TITLES, Word, counted, duration, ranges
+from pipeline.core.labels import PASS_TITLES, StatusWord, counted, duration, ranges
 from pipeline.core.states import JobStatus, Step
 from pipeline.incidents.assessment import Assessment, assess
 from pipeline.models import OUTCOME_LATE
@@ -92,7 +92,7 @@ def _until(at: datetime) -> str:
 
 def is_unpublished(root: Node) -> bool:
     """Tell whether a record is done but published nothing, for a reason that needs a review."""
-    return root.status is Word.DONE and not root.counts["entity"] and bool(root.notes)
+    return root.status is StatusWord.DONE and not root.counts["entity"] and bool(root.notes)
 
 
 def _completed(root: Node) -> str:
@@ -118,7 +118,7 @@ def _completed(root: Node) -> str:
 def _running(rows: RecordRows, root: Node) -> str:
     step = next((n for n in root.children if n.id == rows.job.current_step), None)
     units = [n for n in step.walk() if n.is_work_item] if step else []
-    done = sum(n.status is Word.DONE for n in units)
+    done = sum(n.status is StatusWord.DONE for n in units)
     noun = str(units[0].kind) if units else ""
     progress = f": {done} of {counted(len(units), noun)} done" if units else ""
     began = rows.job.step_started_at
@@ -135,16 +135,18 @@ def _trouble(rows: RecordRows, step: Node) -> str:
     calls = [
         node
         for node in step.walk()
-        if node.kind is Kind.CALL
+        if node.kind is NodeKind.CALL
         and not (began and node.spent.started_at and node.spent.started_at < began)
     ]
     failed = [n.cause.code for n in calls if n.cause and n.cause.code != OUTCOME_LATE]
-    lost = [n for n in step.children if n.status is Word.FAILED and n.kind is not Kind.CALL]
+    lost = [
+        n for n in step.children if n.status is StatusWord.FAILED and n.kind is not NodeKind.CALL
+    ]
     said = []
     if failed:
         codes = ", ".join(code for code, _ in Counter(failed).most_common(2))
         said.append(f"{len(failed)} of {counted(len(calls), 'call')} failed ({codes})")
-    if lost and lost[0].kind is Kind.ENCOUNTER:
+    if lost and lost[0].kind is NodeKind.ENCOUNTER:
         numbers = [n.facts["encounter_index"] for n in lost]
         said.append(f"{_encounters(numbers)} {_are(len(lost))} lost")
     elif lost:
@@ -155,7 +157,7 @@ def _trouble(rows: RecordRows, step: Node) -> str:
 def is_in_trouble(rows: RecordRows, root: Node) -> bool:
     """Tell whether the answer about a running record mentions a problem."""
     step = next((n for n in root.children if n.id == rows.job.current_step), None)
-    return root.status is Word.RUNNING and step is not None and bool(_trouble(rows, step))
+    return root.status is StatusWord.RUNNING and step is not None and bool(_trouble(rows, step))
 
 
 def _are(number: int) -> str:
@@ -196,9 +198,9 @@ def _broken(step: Node) -> list[Broken]:
     """Return the units that failed for good, lowest page first (requirement 9)."""
     found: list[Broken] = []
     for child in step.children:
-        encounter = child if child.kind is Kind.ENCOUNTER else None
+        encounter = child if child.kind is NodeKind.ENCOUNTER else None
         for unit in child.children if encounter else (child,):
-            if unit.is_work_item and unit.status is Word.FAILED:
+            if unit.is_work_item and unit.status is StatusWord.FAILED:
                 found.append((unit.facts["page_range_start"], unit, encounter))
     return sorted(found, key=lambda each: each[0])
 
@@ -214,7 +216,7 @@ def first_broken(rows: RecordRows, root: Node) -> str | None:
     if broken := _broken(step):
         return broken[0][1].id
     # In a dead job no unit has failed; the units that were running when its workers died say more.
-    begun = [n for n in step.walk() if n.is_work_item and n.status is not Word.DONE]
+    begun = [n for n in step.walk() if n.is_work_item and n.status is not StatusWord.DONE]
     return next((n for n in begun if n.facts.get("is_begun")), (begun or [step])[0]).id
 
 
@@ -228,9 +230,9 @@ def _happened(unit: Node) -> str:
     calls = [
         n
         for n in unit.children
-        if n.kind is Kind.CALL and n.cause is not None and n.cause.code != OUTCOME_LATE
+        if n.kind is NodeKind.CALL and n.cause is not None and n.cause.code != OUTCOME_LATE
     ]
-    if unit.kind is Kind.CALL:
+    if unit.kind is NodeKind.CALL:
         calls = [unit]
     if not calls:
         return unit.cause.message.rstrip(".") if unit.cause else ""

@@ -13,19 +13,19 @@ from itertools import groupby
 from rich.text import Text
 from rich.tree import Tree
 
-from observability.drilldown.nodes import DrillDown, Kind, Node
+from observability.drilldown.nodes import DrillDown, Node, NodeKind
 from observability.drilldown.summary import cost, thousands
-from pipeline.core.labels import COLOURS, SHAPES, Word, counted, duration
+from pipeline.core.labels import COLOURS, SHAPES, StatusWord, counted, duration
 
 _NOUNS = frozenset({"page", "encounter", "chunk", "batch", "zone", "entity", "call"})
-_QUIET = frozenset({Word.DONE, Word.SKIPPED, Word.WAITING})
+_QUIET = frozenset({StatusWord.DONE, StatusWord.SKIPPED, StatusWord.WAITING})
 """States that are folded if the node has nothing else to report."""
 WORTH_SAYING_MS = 50
 """A shorter wait for a slot is not shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class TreeRow:
     """A row of the tree, with the rows below it."""
 
     text: Text
@@ -33,49 +33,49 @@ class Line:
     """The node of the row; None for a remark."""
     folded: tuple[Node, ...] = ()
     """The nodes that a folded row represents."""
-    below: tuple[Line, ...] = field(default=())
+    below: tuple[TreeRow, ...] = field(default=())
 
 
-def outline(found: DrillDown, *, everything: bool = False) -> Line:
+def outline(found: DrillDown, *, everything: bool = False) -> TreeRow:
     """Return the rows of a drill-down, folded unless `everything` is set."""
     kept = {node.id for node in found.path()}
     return _line(found.root, kept, found.focus, everything)
 
 
-def hides(found: DrillDown, folded: Line) -> bool:
+def hides(found: DrillDown, folded: TreeRow) -> bool:
     """Tell whether folding hides rows; unfolded, every node and every remark has a row."""
     unfolded = (1 + len(node.notes) + bool(_reason(node)) for node in found.root.walk())
     return _size(folded) < sum(unfolded)
 
 
-def _size(line: Line) -> int:
+def _size(line: TreeRow) -> int:
     return 1 + sum(_size(below) for below in line.below)
 
 
-def as_tree(line: Line) -> Tree:
+def as_tree(line: TreeRow) -> Tree:
     """Return the rows as a tree for a terminal."""
     tree = Tree(line.text, guide_style="dim")
     _hang(tree, line.below)
     return tree
 
 
-def as_lines(line: Line, depth: int = 0) -> Iterator[str]:
+def as_lines(line: TreeRow, depth: int = 0) -> Iterator[str]:
     """Yield the rows indented by two spaces for each level."""
     yield f"{'  ' * depth}{line.text.plain}"
     for below in line.below:
         yield from as_lines(below, depth + 1)
 
 
-def _hang(tree: Tree, lines: Sequence[Line]) -> None:
+def _hang(tree: Tree, lines: Sequence[TreeRow]) -> None:
     for line in lines:
         _hang(tree.add(line.text), line.below)
 
 
-def _line(node: Node, kept: set[str], focus: str, everything: bool) -> Line:
-    below = [Line(text=Text(f"! {note}", style="yellow")) for note in node.notes]
+def _line(node: Node, kept: set[str], focus: str, everything: bool) -> TreeRow:
+    below = [TreeRow(text=Text(f"! {note}", style="yellow")) for note in node.notes]
     if reason := _reason(node):
-        below.append(Line(text=Text(f"→ {reason}", style="red")))
-    open_all = everything or (node.id == focus and node.kind is not Kind.RECORD)
+        below.append(TreeRow(text=Text(f"→ {reason}", style="red")))
+    open_all = everything or (node.id == focus and node.kind is not NodeKind.RECORD)
     for key, group in groupby(node.children, key=lambda child: _fold_key(child, kept)):
         alike = list(group)
         if open_all or key is None:
@@ -88,11 +88,11 @@ def _line(node: Node, kept: set[str], focus: str, everything: bool) -> Line:
         below += [_line(child, kept, focus, everything) for child in alike[:shown]]
         if alike[shown:]:
             rest = tuple(alike[shown:])
-            below.append(Line(text=_folded(rest, more=shown > 0), folded=rest))
-    closed = node.kind is not Kind.PASS and node.id not in kept and not _speaks(node)
+            below.append(TreeRow(text=_folded(rest, more=shown > 0), folded=rest))
+    closed = node.kind is not NodeKind.PASS and node.id not in kept and not _speaks(node)
     if closed and not everything:
         below = []
-    return Line(text=_row(node, is_focus=node.id == focus), node=node, below=tuple(below))
+    return TreeRow(text=_row(node, is_focus=node.id == focus), node=node, below=tuple(below))
 
 
 def details(node: Node) -> list[str]:
@@ -109,14 +109,17 @@ def _reason(node: Node) -> str:
     """Return why a node failed, unless its row or a row below it says so already."""
     if node.cause is None or any(child.cause for child in node.children):
         return ""
-    if node.kind is Kind.PASS:
+    if node.kind is NodeKind.PASS:
         return f"{node.cause.message.rstrip('.')}. {node.cause.advice}"
     return ""
 
 
-def _fold_key(node: Node, kept: set[str]) -> tuple[Kind | str, Word, str] | None:
+def _fold_key(node: Node, kept: set[str]) -> tuple[NodeKind | str, StatusWord, str] | None:
     # Started passes are few, and each one is worth its own row.
-    begun = node.kind is Kind.PASS and node.status not in {Word.SKIPPED, Word.WAITING}
+    begun = node.kind is NodeKind.PASS and node.status not in {
+        StatusWord.SKIPPED,
+        StatusWord.WAITING,
+    }
     if begun or node.id in kept or (node.status in _QUIET and _speaks(node)):
         return None
     return (node.kind, node.status, f"{node.cause.code} {node.cause.root}" if node.cause else "")
@@ -124,16 +127,16 @@ def _fold_key(node: Node, kept: set[str]) -> tuple[Kind | str, Word, str] | None
 
 def _speaks(node: Node) -> bool:
     """Tell whether a node, or a node below it, is worth a row of its own."""
-    if node.kind is Kind.PASS and node.status in _QUIET:
+    if node.kind is NodeKind.PASS and node.status in _QUIET:
         return any(_speaks(child) for child in node.children)
     return any(
-        n.notes or (n.status not in _QUIET and n.kind is not Kind.CALL) for n in node.walk()
-    ) or (node.kind is Kind.CALL and node.status is Word.FAILED)
+        n.notes or (n.status not in _QUIET and n.kind is not NodeKind.CALL) for n in node.walk()
+    ) or (node.kind is NodeKind.CALL and node.status is StatusWord.FAILED)
 
 
 def _folded(nodes: Sequence[Node], *, more: bool) -> Text:
     first = nodes[0]
-    if first.kind is Kind.PASS:
+    if first.kind is NodeKind.PASS:
         what = ", ".join(node.title for node in nodes)
         word = first.notes[0] if first.notes else first.status
         return Text(f"{SHAPES[first.status]} {what}: {word}", style="dim")
@@ -161,7 +164,7 @@ def _row(node: Node, *, is_focus: bool) -> Text:
     text.append(_code(node), style=COLOURS[node.status])
     if said := details(node):
         text.append(f"  {' · '.join(said)}", style="dim")
-    if node.kind is not Kind.PASS:
+    if node.kind is not NodeKind.PASS:
         text.append(f"  {node.id}", style="dim cyan")
     return text
 
@@ -176,7 +179,7 @@ def _counts(node: Node) -> list[str]:
 
 def _facts(node: Node) -> list[str]:
     facts = node.facts
-    if node.kind is Kind.CALL:
+    if node.kind is NodeKind.CALL:
         said = [node.cause.message] if node.cause and node.cause.message else []
         if facts["http_status"] and not (said and said[0].startswith("HTTP")):
             said.append(f"HTTP {facts['http_status']}")
@@ -199,7 +202,7 @@ def _spent(node: Node) -> list[str]:
     said = [f"took {duration(spent.took_ms / 1000)}"] if spent.took_ms is not None else []
     if spent.waited_ms and spent.waited_ms >= WORTH_SAYING_MS:
         said.insert(0, f"waited {duration(spent.waited_ms / 1000)}")
-    if node.kind is Kind.CALL and spent.input_tokens:
+    if node.kind is NodeKind.CALL and spent.input_tokens:
         thinking = f" / {thousands(spent.thinking_tokens)}" if spent.thinking_tokens else ""
         tokens = f"{thousands(spent.input_tokens)} / {thousands(spent.output_tokens)}{thinking}"
         return [*said, f"tokens {tokens}"]

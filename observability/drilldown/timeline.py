@@ -40,7 +40,7 @@ TICKS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class CallBar:
     """A bar, which shows one call."""
 
     x: float
@@ -65,7 +65,7 @@ class Lane:
     node_id: str
     y: int
     height: int
-    calls: Sequence[Call]
+    calls: Sequence[CallBar]
     failed: int
     took: str
 
@@ -86,7 +86,7 @@ class Band:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tick:
+class ScaleMark:
     """A mark of the time scale."""
 
     x: float
@@ -99,10 +99,10 @@ class Timeline:
 
     lanes: Sequence[Lane]
     bands: Sequence[Band]
-    ticks: Sequence[Tick]
+    ticks: Sequence[ScaleMark]
     height: int
     words: str
-    listed: Sequence[tuple[str, Call]]
+    listed: Sequence[tuple[str, CallBar]]
     """The calls with the names of their lanes, failed calls first."""
     unlisted: int
     width: int = WIDTH
@@ -149,10 +149,10 @@ class _Scale:
                 title=f"no call for {duration(start - end)}",
             )
 
-    def ticks(self) -> Iterable[Tick]:
+    def ticks(self) -> Iterable[ScaleMark]:
         for place in range(TICKS + 1):
             at = self.start + (self.end - self.start) * place / TICKS
-            yield Tick(x=self.x(at), word=duration(at - self.start) if place else "0 s")
+            yield ScaleMark(x=self.x(at), word=duration(at - self.start) if place else "0 s")
 
 
 def timeline(rows: RecordRows, incidents: Sequence[Incident] = ()) -> Timeline | None:
@@ -247,7 +247,7 @@ def _lane(key: str, calls: Sequence[ProviderCall], names: _names, scale: _Scale,
     )
 
 
-def _bar(call: ProviderCall, unit: str, scale: _Scale, y: int) -> Call:
+def _bar(call: ProviderCall, unit: str, scale: _Scale, y: int) -> CallBar:
     sent = call.started_at.timestamp()
     x, end = scale.x(sent), scale.x(_end(call))
     waited = call.queue_wait_ms if call.queue_wait_ms >= WORTH_SAYING_MS else 0
@@ -256,7 +256,7 @@ def _bar(call: ProviderCall, unit: str, scale: _Scale, y: int) -> Call:
     width = round(max(LEAST, end - x), 1)
     said = [f"{unit}, call {call.attempt}: {call.outcome}"]
     said += [f"waited {duration(waited / 1000)}"] if waited else []
-    return Call(
+    return CallBar(
         x=round(min(x, WIDTH - width), 1),
         y=y,
         width=width,

@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from observability.drilldown.nodes import Cause, Kind, Node, Spent
+from observability.drilldown.nodes import FailureCause, Node, NodeKind, Spent
 from observability.drilldown.queries import RecordRows
 from pipeline.core.errors import ERRORS, ErrorCode
-from pipeline.core.labels import PASS_TITLES, WORDS, Word, pages
+from pipeline.core.labels import PASS_TITLES, WORDS, StatusWord, pages
 from pipeline.core.states import JOB_TERMINAL, JobStatus, Step
 from pipeline.models import (
     OUTCOME_OK,
@@ -40,7 +40,7 @@ def tree(rows: RecordRows) -> Node:
     if job.status in JOB_TERMINAL:
         passes = tuple(_left_behind(node) for node in passes)
     return Node(
-        kind=Kind.RECORD,
+        kind=NodeKind.RECORD,
         id=str(file.id),
         title=f"record of patient {rows.pseudonym}",
         status=WORDS[job.status],
@@ -76,10 +76,10 @@ def tree(rows: RecordRows) -> Node:
 
 def _left_behind(node: Node) -> Node:
     """Show nodes that were running when the job ended as waiting."""
-    begun = node.status is Word.RUNNING
+    begun = node.status is StatusWord.RUNNING
     return replace(
         node,
-        status=Word.WAITING if begun else node.status,
+        status=StatusWord.WAITING if begun else node.status,
         facts=node.facts | ({"is_begun": True} if begun else {}),
         children=tuple(_left_behind(child) for child in node.children),
     )
@@ -97,14 +97,14 @@ def _pass(rows: RecordRows, step: Step) -> Node:
     # A pass that makes one call for the whole record has calls without a work item.
     own = tuple(_call(call) for call in calls if call.work_item_id is None)
     return Node(
-        kind=Kind.PASS,
+        kind=NodeKind.PASS,
         id=step.value,
         title=PASS_TITLES[step],
         status=word,
         counts={k: v for k, v in counts.items() if v},
         spent=_spent(calls, took_ms=_pass_ms(rows, step, calls)),
         cause=_job_cause(rows) if failed_here else None,
-        notes=_unreached(step) if ended and word is Word.WAITING else (),
+        notes=_unreached(step) if ended and word is StatusWord.WAITING else (),
         children=(*children, *own),
     )
 
@@ -113,17 +113,17 @@ def _unreached(step: Step) -> tuple[str, ...]:
     return ("not reached",) if step in PASSES else ("not in this version",)
 
 
-def _pass_word(rows: RecordRows, step: Step) -> Word:
+def _pass_word(rows: RecordRows, step: Step) -> StatusWord:
     job = rows.job
     if step is Step.PAGES:
         if job.current_step != step:
-            return Word.DONE
+            return StatusWord.DONE
         return WORDS[job.status]
     word = WORDS[getattr(rows.session, f"{step.value}_status")]
     # The session only knows that the pass has started; the job knows whether a worker runs it.
     if job.current_step == step and job.status == JobStatus.DEAD:
-        return Word.DEAD
-    if job.current_step == step and word in {Word.RUNNING, Word.WAITING}:
+        return StatusWord.DEAD
+    if job.current_step == step and word in {StatusWord.RUNNING, StatusWord.WAITING}:
         return WORDS[job.status]
     return word
 
@@ -173,7 +173,7 @@ def _work_items(rows: RecordRows, table: WorkTable) -> Contents:
     calls = rows.calls_of()
     items = rows.items[table.step]
     children = tuple(_work(table, item, calls.get(item.pk, ()), len(items)) for item in items)
-    failed = sum(child.status is Word.FAILED for child in children)
+    failed = sum(child.status is StatusWord.FAILED for child in children)
     return {table.noun: len(children), "failed": failed}, children
 
 
@@ -201,7 +201,7 @@ def _detection(rows: RecordRows) -> Contents:
     results = rows.results.values()
     return {
         "encounter": len(encounters),
-        "failed": sum(node.status is Word.FAILED for node in encounters),
+        "failed": sum(node.status is StatusWord.FAILED for node in encounters),
         "batch": len(batches),
         "entity": sum(r.total_entities_detected for r in results),
     }, encounters
@@ -217,11 +217,11 @@ def _detected(
     result = rows.results.get(encounter.id)
     own_calls = [call for batch in batches for call in calls.get(batch.pk, ())]
     return Node(
-        kind=Kind.ENCOUNTER,
+        kind=NodeKind.ENCOUNTER,
         id=str(encounter.id),
         title=f"encounter {encounter.encounter_index} ({encounter.encounter_type},"
         f" {pages(range(encounter.page_start, encounter.page_end + 1))})",
-        status=WORDS[result.status] if result else Word.WAITING,
+        status=WORDS[result.status] if result else StatusWord.WAITING,
         counts={"batch": len(batches), "entity": result.total_entities_detected if result else 0},
         spent=_spent(
             own_calls,
@@ -242,13 +242,15 @@ def _detected(
     )
 
 
-def _encounter_cause(result: EncounterResult, batches: Sequence[WorkItem]) -> Cause | None:
+def _encounter_cause(result: EncounterResult, batches: Sequence[WorkItem]) -> FailureCause | None:
     if result.error_code is None:
         return None
     number_of = WORK_TABLES[Step.PASS1].number_of
     first = next((b for b in batches if number_of(b) == result.failure_batch_index), None)
     underlying = (first.error_context or {}).get("final_underlying_error") if first else None
-    return Cause(code=result.error_code, underlying=underlying, message=result.error_summary or "")
+    return FailureCause(
+        code=result.error_code, underlying=underlying, message=result.error_summary or ""
+    )
 
 
 _BUILDERS: dict[Step, Callable[[RecordRows], Contents]] = {
@@ -272,7 +274,7 @@ def _work(table: WorkTable, item: WorkItem, calls: Sequence[ProviderCall], total
         counts=table.found_in(item),
         spent=_spent(calls, started_at=item.started_at, took_ms=item.duration_ms),
         cause=_work_cause(item),
-        absorbed=len(item.failure_history) if WORDS[item.status] is Word.DONE else 0,
+        absorbed=len(item.failure_history) if WORDS[item.status] is StatusWord.DONE else 0,
         facts={
             table.index: number,
             **estimate,
@@ -286,11 +288,11 @@ def _work(table: WorkTable, item: WorkItem, calls: Sequence[ProviderCall], total
     )
 
 
-def _work_cause(row: WorkItem) -> Cause | None:
+def _work_cause(row: WorkItem) -> FailureCause | None:
     if row.error_code is None:
         return None
     context = row.error_context or {}
-    return Cause(
+    return FailureCause(
         code=row.error_code,
         underlying=context.get("final_underlying_error"),
         message=row.error_message or "",
@@ -300,17 +302,17 @@ def _work_cause(row: WorkItem) -> Cause | None:
 def _call(call: ProviderCall) -> Node:
     ok = call.outcome == OUTCOME_OK
     return Node(
-        kind=Kind.CALL,
+        kind=NodeKind.CALL,
         id=str(call.id),
         title=f"call {call.attempt}" + (f", part {call.part}" if call.part else ""),
-        status=Word.DONE if ok else Word.FAILED,
+        status=StatusWord.DONE if ok else StatusWord.FAILED,
         spent=_spent(
             [call],
             started_at=call.started_at,
             took_ms=call.duration_ms,
             waited_ms=call.queue_wait_ms,
         ),
-        cause=None if ok else Cause(code=call.outcome, message=call.message or ""),
+        cause=None if ok else FailureCause(code=call.outcome, message=call.message or ""),
         facts={
             "outcome": call.outcome,
             "accepted": call.accepted,
@@ -339,12 +341,12 @@ def _spent(calls: Sequence[ProviderCall], **when: Any) -> Spent:
     )
 
 
-def _job_cause(rows: RecordRows) -> Cause | None:
+def _job_cause(rows: RecordRows) -> FailureCause | None:
     job = rows.job
     if job.error_code is None or job.status not in {JobStatus.FAILED, JobStatus.DEAD}:
         return None
     details = job.error_details or {}
-    return Cause(
+    return FailureCause(
         code=job.error_code,
         underlying=details.get("underlying_error"),
         message=job.last_error or "",

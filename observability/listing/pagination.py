@@ -19,7 +19,7 @@ Sieve = Callable[[QuerySet[M, M]], QuerySet[M, M]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page(Generic[M]):
+class ListPage(Generic[M]):
     """A page of rows, newest first, and the place at which the next page begins."""
 
     rows: Sequence[M]
@@ -27,17 +27,17 @@ class Page(Generic[M]):
     """Empty on the last page."""
 
 
-def keyset_page(rows: QuerySet[M, M], column: str, place: str, size: int) -> Page[M]:
+def keyset_page(rows: QuerySet[M, M], column: str, place: str, size: int) -> ListPage[M]:
     """Return `size` rows after a place, by `column` and id; an invalid place means the top."""
     found = list(_after(rows, column, place)[: size + 1])
     more = len(found) > size
     found = found[:size]
-    return Page(rows=found, next_place=place_of(found[-1], column) if more else "")
+    return ListPage(rows=found, next_place=place_of(found[-1], column) if more else "")
 
 
 def sifted_page(
     rows: QuerySet[M, M], sieve: Sieve[M], column: str, place: str, size: int, read: int
-) -> Page[M]:
+) -> ListPage[M]:
     """Return the next rows that pass a sieve that no index supports.
 
     At most `read` rows are examined. If they do not fill the page, the next page begins after them.
@@ -48,7 +48,7 @@ def sifted_page(
     if page.next_place:
         return page
     last = list(looked_at[read - 1 : read])
-    return Page(rows=page.rows, next_place=place_of(last[0], column) if last else "")
+    return ListPage(rows=page.rows, next_place=place_of(last[0], column) if last else "")
 
 
 def neighbours(rows: QuerySet[M, M], column: str, place: str) -> tuple[M | None, M | None]:

@@ -19,10 +19,10 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from observability.listing.pagination import Page, keyset_page, neighbours, sifted_page
+from observability.listing.pagination import ListPage, keyset_page, neighbours, sifted_page
 from observability.listing.time_window import Window, moment
 from pipeline.core.errors import ErrorCode, UserError, UserErrorCode
-from pipeline.core.labels import Word, counted
+from pipeline.core.labels import StatusWord, counted
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import (
     OUTCOME_LATE,
@@ -38,14 +38,14 @@ LISTED = 50
 READ = 10_000
 """Number of rows that are examined for a pass or a cause."""
 FIELDS = ("is", "window", "step", "cause", "patient", "since", "until", "batch")
-STATES: dict[Word, JobStatus] = {
-    Word.RUNNING: JobStatus.PROCESSING,
-    Word.WAITING: JobStatus.PENDING,
-    Word.PARKED: JobStatus.PARKED,
-    Word.FAILED: JobStatus.FAILED,
-    Word.DEAD: JobStatus.DEAD,
-    Word.DONE: JobStatus.COMPLETED,
-    Word.CANCELLED: JobStatus.CANCELLED,
+STATES: dict[StatusWord, JobStatus] = {
+    StatusWord.RUNNING: JobStatus.PROCESSING,
+    StatusWord.WAITING: JobStatus.PENDING,
+    StatusWord.PARKED: JobStatus.PARKED,
+    StatusWord.FAILED: JobStatus.FAILED,
+    StatusWord.DEAD: JobStatus.DEAD,
+    StatusWord.DONE: JobStatus.COMPLETED,
+    StatusWord.CANCELLED: JobStatus.CANCELLED,
 }
 
 
@@ -95,7 +95,7 @@ class Chosen:
         """Whether the filter has a part that no index supports."""
         return bool(self.step or self.cause)
 
-    def page(self, place: str) -> Page[Job]:
+    def page(self, place: str) -> ListPage[Job]:
         """Return the rows after a place, with the columns that the list shows."""
         shown = self._rows.select_related("shell_file__patient", "shell_file__summary").only(
             "status", "current_step", "error_code", "last_error", "park_reason", "parked_until",
@@ -144,10 +144,10 @@ def chosen(asked: Mapping[str, str]) -> Chosen:
     window = asked.get("window", "")
     if window and window not in Window._value2member_map_:
         raise UserError(f"window is one of {', '.join(Window)}", code=UserErrorCode.VALUE_INVALID)
-    ended = word in {Word.FAILED, Word.DEAD}
+    ended = word in {StatusWord.FAILED, StatusWord.DEAD}
     return Chosen(
         window=Window(window) if window and ended else None,
-        status=STATES[Word(word)] if word else None,
+        status=STATES[StatusWord(word)] if word else None,
         step=Step(step) if step else None,
         cause=cause,
         patient_id=_patient(asked.get("patient", "").strip()),

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
-from pipeline.core.labels import Word
+from pipeline.core.labels import StatusWord
 from pipeline.core.states import Step
 
 COUNTED = 10_000
@@ -47,11 +47,11 @@ class Depth:
 class Queue:
     """The queue at one moment."""
 
-    by_pass: Mapping[Step, Mapping[Word, Depth]]
+    by_pass: Mapping[Step, Mapping[StatusWord, Depth]]
     failed: Depth
     """Failed within `FAILED_WINDOW` and not retried since."""
     dead: Depth
-    totals: Mapping[Word, Depth] = field(default_factory=dict)
+    totals: Mapping[StatusWord, Depth] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -105,7 +105,7 @@ SELECT step, word, count(*) FILTER (WHERE is_counted), min(since) FROM (
 """
 
 
-_BY_PASS = frozenset({Word.WAITING, Word.PARKED})
+_BY_PASS = frozenset({StatusWord.WAITING, StatusWord.PARKED})
 """These states are counted up to the limit in each pass."""
 
 
@@ -121,22 +121,23 @@ def queue() -> Queue:
             },
         )
         rows = cursor.fetchall()
-    by_pass: dict[Step, dict[Word, Depth]] = {step: {} for step in Step}
-    totals: dict[Word, Depth] = {}
-    read: defaultdict[Word, int] = defaultdict(int)
+    by_pass: dict[Step, dict[StatusWord, Depth]] = {step: {} for step in Step}
+    totals: dict[StatusWord, Depth] = {}
+    read: defaultdict[StatusWord, int] = defaultdict(int)
     for _, word, number, _ in rows:
-        read[Word(word)] += number
+        read[StatusWord(word)] += number
     for step, word, number, oldest in rows:
         # A count over all passes has one limit for all; compare the total with this limit.
-        counted = number if word in _BY_PASS else read[Word(word)]
+        counted = number if word in _BY_PASS else read[StatusWord(word)]
         depth = Depth(number=number, oldest=oldest, is_capped=counted >= COUNTED)
-        by_pass[Step(step)][Word(word)] = depth
-        totals[Word(word)] = totals.get(Word(word), Depth()) + depth
+        by_pass[Step(step)][StatusWord(word)] = depth
+        totals[StatusWord(word)] = totals.get(StatusWord(word), Depth()) + depth
     return Queue(
         by_pass=by_pass,
-        failed=totals.pop(Word.FAILED, Depth()),
-        dead=totals.pop(Word.DEAD, Depth()),
+        failed=totals.pop(StatusWord.FAILED, Depth()),
+        dead=totals.pop(StatusWord.DEAD, Depth()),
         totals={
-            word: totals.get(word, Depth()) for word in (Word.RUNNING, Word.WAITING, Word.PARKED)
+            word: totals.get(word, Depth())
+            for word in (StatusWord.RUNNING, StatusWord.WAITING, StatusWord.PARKED)
         },
     )

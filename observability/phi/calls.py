@@ -143,7 +143,7 @@ def _candidates(call: ProviderCall, item: WorkItem | None) -> Iterator[str]:
     is_pdf, zones = session.processing_mode == "pdf", _zones(session.model_config)
     source = _Uncut(
         Path(),
-        limits=reader.Limits(),
+        limits=reader.ReaderLimits(),
         model="",
         textual=frozenset(
             Page.objects.filter(

@@ -26,7 +26,7 @@ _Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class DiffRow:
     """One row of the side-by-side view; `kind` is same, changed, or folded."""
 
     kind: str
@@ -35,7 +35,7 @@ class Line:
     folded: int = 0
 
 
-def difference(left: Sequence[str], right: Sequence[str]) -> list[Line]:
+def difference(left: Sequence[str], right: Sequence[str]) -> list[DiffRow]:
     """Return both texts line by line; equal lines far from a change are folded.
 
     Repeated lines are shown as changed if the lines around them do not decide which of them
@@ -43,7 +43,7 @@ def difference(left: Sequence[str], right: Sequence[str]) -> list[Line]:
     """
     shown_left, shown_right = left[:COMPARED_LINES], right[:COMPARED_LINES]
     alike = _alike(shown_left, shown_right, CUTS)
-    lines: list[Line] = []
+    lines: list[DiffRow] = []
     at, l0, r0 = 0, 0, 0
     # The extra pair after the last line closes the last change.
     for l1, r1 in [*alike, (len(shown_left), len(shown_right))]:
@@ -56,21 +56,21 @@ def difference(left: Sequence[str], right: Sequence[str]) -> list[Line]:
     return [*lines, *_folded(last, at_start=at == 0, at_end=len(shown_left) == len(left))]
 
 
-def _changed(left: Sequence[str], right: Sequence[str]) -> Iterator[Line]:
+def _changed(left: Sequence[str], right: Sequence[str]) -> Iterator[DiffRow]:
     for one, other in zip_longest(left, right):
-        yield Line(kind="changed", left=one, right=other)
+        yield DiffRow(kind="changed", left=one, right=other)
 
 
-def _folded(alike: Sequence[str], *, at_start: bool, at_end: bool) -> Iterator[Line]:
+def _folded(alike: Sequence[str], *, at_start: bool, at_end: bool) -> Iterator[DiffRow]:
     head = 0 if at_start else CONTEXT_LINES
     tail = 0 if at_end else CONTEXT_LINES
     hidden = len(alike) - head - tail
     if hidden < CONTEXT_LINES:
         head, hidden = len(alike), 0
-    yield from (Line(kind="same", left=text, right=text) for text in alike[:head])
+    yield from (DiffRow(kind="same", left=text, right=text) for text in alike[:head])
     if hidden:
-        yield Line(kind="folded", folded=hidden)
-        yield from (Line(kind="same", left=t, right=t) for t in alike[len(alike) - tail :])
+        yield DiffRow(kind="folded", folded=hidden)
+        yield from (DiffRow(kind="same", left=t, right=t) for t in alike[len(alike) - tail :])
 
 
 def _alike(left: Sequence[str], right: Sequence[str], cuts: int) -> list[_Pair]:

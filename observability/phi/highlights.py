@@ -15,7 +15,7 @@ Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class HighlightRun:
     """A run of text that the same entities cover; `numbers` is empty if no entity covers it."""
 
     text: str = field(repr=False)
@@ -35,13 +35,13 @@ class Box:
     y1: float
 
 
-def runs(text: str, places: Sequence[Place]) -> list[Run]:
+def runs(text: str, places: Sequence[Place]) -> list[HighlightRun]:
     """Cut a text where an entity begins or ends; the runs joined are the text."""
     inside = [(n, max(0, start), min(end, len(text))) for n, start, end in places]
     inside = [place for place in inside if place[1] < place[2]]
     edges = sorted({0, len(text), *(edge for _, *both in inside for edge in both)})
     return [
-        Run(
+        HighlightRun(
             text=text[start:end],
             numbers=tuple(n for n, first, last in inside if first <= start and end <= last),
             first_of=tuple(n for n, first, _ in inside if first == start),

@@ -43,7 +43,7 @@ def page_image(storage_key: str, number: int, *, large: bool = False) -> bytes:
                 number,
                 dpi=LARGE_DPI if large else SMALL_DPI,
                 limits=replace(
-                    reader.Limits(),
+                    reader.ReaderLimits(),
                     max_bytes=settings.MAX_UPLOAD_MB * 1024 * 1024,
                     max_pages=settings.MAX_PAGES,
                 ),

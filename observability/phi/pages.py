@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from observability.phi.highlights import Box, Place, Run, boxes, halves, runs
+from observability.phi.highlights import Box, HighlightRun, Place, boxes, halves, runs
 from pipeline.documents import reader
 from pipeline.models import AlignmentKind, Entity, Page, PageSource, ShellFile
 
@@ -43,7 +43,7 @@ FLAGS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class PageEntity:
     """An entity on a page."""
 
     number: int
@@ -92,8 +92,8 @@ class PageView:
     source: str
     ocr_confidence: float | None
     is_blank: bool
-    runs: Sequence[Run] = field(repr=False)
-    found: Sequence[Found] = field(repr=False)
+    runs: Sequence[HighlightRun] = field(repr=False)
+    found: Sequence[PageEntity] = field(repr=False)
     is_capped: bool
     drawing: Drawing | None
     """None for a page that could not be read at all."""
@@ -143,7 +143,7 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
         is_blank=page.is_blank,
         runs=runs(page.text, places),
         found=[
-            Found(
+            PageEntity(
                 number=n,
                 entity=entity,
                 is_marked=n in marked,

@@ -19,10 +19,10 @@ from django.utils.safestring import SafeString
 
 from observability.drilldown import summary
 from observability.drilldown.lookup import located_models
-from observability.drilldown.nodes import Kind, Node
+from observability.drilldown.nodes import Node, NodeKind
 from observability.listing.pagination import place_of
 from pipeline.core import labels
-from pipeline.core.labels import SHAPES, WORDS, Word, duration
+from pipeline.core.labels import SHAPES, WORDS, StatusWord, duration
 from pipeline.core.states import Step
 from pipeline.models import Incident, IncidentJob, Job, Pause, ProviderCall, Session
 from pipeline.models.work_tables import WORK_TABLES
@@ -33,7 +33,7 @@ register = template.Library()
 @register.filter
 def chip(status: str) -> SafeString:
     """Return a status as word and shape; the class gives the colour."""
-    word = Word(WORDS.get(status, status))
+    word = StatusWord(WORDS.get(status, status))
     return format_html(
         '<span class="chip is-{}"><span aria-hidden="true">{}</span> {}</span>',
         word,
@@ -45,7 +45,7 @@ def chip(status: str) -> SafeString:
 @register.filter
 def shape(status: str) -> SafeString:
     """Return a status as its shape alone, with the word for who does not see it."""
-    word = Word(WORDS.get(status, status))
+    word = StatusWord(WORDS.get(status, status))
     return format_html(
         '<span class="shape is-{}" role="img" aria-label="{}">{}</span>', word, word, SHAPES[word]
     )
@@ -176,9 +176,9 @@ def console_url(row: Model) -> str:
 
 
 _TABLES: dict[str, str] = {
-    Kind.RECORD: "shellfile",
-    Kind.ENCOUNTER: "encounter",
-    Kind.CALL: "providercall",
+    NodeKind.RECORD: "shellfile",
+    NodeKind.ENCOUNTER: "encounter",
+    NodeKind.CALL: "providercall",
 }
 
 

@@ -43,7 +43,7 @@ class Form:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class UploadResult:
     """The result of one file."""
 
     name: str = field(repr=False)
@@ -94,7 +94,7 @@ def take_in(
     actor: AbstractBaseUser | AnonymousUser,
     user_agent: str = "",
     ip_address: str | None = None,
-) -> Outcome:
+) -> UploadResult:
     """Submit a file and audit the submission; a refusal is audited too and returned as a result."""
     name = file.name or ""
     path = Path(file.temporary_file_path())
@@ -133,10 +133,10 @@ def take_in(
     except Exception as error:
         _let_go(stored, error)
         raise
-    return Outcome(name=name, record_id=received.shell_file_id, is_repeated=is_repeated)
+    return UploadResult(name=name, record_id=received.shell_file_id, is_repeated=is_repeated)
 
 
-def left_out(name: str, code: ErrorCode, actor: AbstractBaseUser | AnonymousUser) -> Outcome:
+def left_out(name: str, code: ErrorCode, actor: AbstractBaseUser | AnonymousUser) -> UploadResult:
     """Refuse a file that the upload handler has skipped."""
     message = ERRORS[code].advice
     if code is ErrorCode.INPUT_TOO_LARGE:
@@ -152,17 +152,17 @@ def refused(
     *,
     kind: str = "record",
     target_id: object = "",
-) -> Outcome:
+) -> UploadResult:
     """Audit a refusal, without the file's name, and return what to do."""
     log.record(
         actor,
         "upload",
         target_kind=kind,
         target_id=target_id,
-        result=log.Result.REFUSED,
+        result=log.AuditResult.REFUSED,
         facts={"code": error.code.value, "said": error.message},
     )
-    return Outcome(name=name, code=error.code.value, message=error.message)
+    return UploadResult(name=name, code=error.code.value, message=error.message)
 
 
 def _let_go(key: str, error: Exception) -> None:

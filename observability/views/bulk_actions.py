@@ -12,12 +12,12 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from observability.actions import bulk_operations
-from observability.actions.bulk_kinds import KINDS, Kind
+from observability.actions.bulk_kinds import KINDS, BulkOperationKind
 from observability.actions.filters import in_words
 from observability.actions.preview_digest import seen_of
 from observability.actions.return_url import checked, origin
 from observability.audit.log import BULK_OPERATION
-from observability.views.decorators import Asked, page, verb
+from observability.views.decorators import RequestedAction, page, verb
 from observability.views.render import shown
 from pipeline.core.errors import UserError
 from pipeline.core.labels import PASS_TITLES
@@ -35,9 +35,9 @@ def preview(request: HttpRequest, name: str = "retry") -> HttpResponse:
     return _preview(request, kind, request.GET.dict())
 
 
-def _to_start(request: HttpRequest, name: str = "retry") -> Asked:
+def _to_start(request: HttpRequest, name: str = "retry") -> RequestedAction:
     kind = _named(name)
-    return Asked(verb=kind.name, right=kind.right, target_kind=BULK_OPERATION)
+    return RequestedAction(verb=kind.name, right=kind.right, target_kind=BULK_OPERATION)
 
 
 @verb(_to_start)
@@ -62,7 +62,7 @@ def start(request: HttpRequest, name: str = "retry") -> HttpResponse:
     return redirect("admin:bulk_operation", operation.id)
 
 
-def _named(name: str) -> Kind:
+def _named(name: str) -> BulkOperationKind:
     if name not in KINDS:
         raise Http404
     return KINDS[name]
@@ -70,7 +70,7 @@ def _named(name: str) -> Kind:
 
 def _preview(
     request: HttpRequest,
-    kind: Kind,
+    kind: BulkOperationKind,
     asked: dict[str, str],
     *,
     error: UserError | None = None,

@@ -15,7 +15,7 @@ from observability.audit.log import BULK_OPERATION
 from observability.listing.pagination import keyset_page
 from observability.models import BulkItem, BulkOperation
 from observability.permissions import Right
-from observability.views.decorators import Asked, page, verb
+from observability.views.decorators import RequestedAction, page, verb
 from observability.views.render import shown
 from pipeline.core.states import JobStatus
 from pipeline.models import Job
@@ -27,9 +27,9 @@ ORDER = (BulkItem.FAILED, AGAIN, BulkItem.SKIPPED, BulkItem.DONE, BulkItem.WAITI
 _OPEN = {JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PARKED}
 
 
-def _to_abort(request: HttpRequest, operation_id: UUID) -> Asked:
+def _to_abort(request: HttpRequest, operation_id: UUID) -> RequestedAction:
     found = get_object_or_404(BulkOperation, id=operation_id)
-    return Asked(
+    return RequestedAction(
         verb="abort",
         right=KINDS[found.verb].right,
         target_kind=BULK_OPERATION,

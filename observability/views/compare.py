@@ -11,8 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from observability.drilldown.summary import thousands
 from observability.phi.calls import reply_lines
-from observability.phi.diff import COMPARED_LINES, Line, difference
-from observability.views.decorators import Seen, page, phi, reading
+from observability.phi.diff import COMPARED_LINES, DiffRow, difference
+from observability.views.decorators import PhiResponse, page, phi, reading
 from observability.views.render import shown
 from pipeline.core.labels import duration, ranges
 from pipeline.core.states import Step
@@ -24,7 +24,7 @@ from pipeline.models.work_tables import WORK_TABLES
 class Replies:
     """Two replies line by line; `missing` names the sides of which none is kept."""
 
-    lines: Sequence[Line]
+    lines: Sequence[DiffRow]
     missing: Sequence[str]
     is_cut: bool
 
@@ -41,12 +41,12 @@ def compare(request: HttpRequest, record_id: UUID) -> HttpResponse:
 
 
 @phi
-def compare_replies(request: HttpRequest, record_id: UUID) -> Seen:
+def compare_replies(request: HttpRequest, record_id: UUID) -> PhiResponse:
     """Show the facts of two calls and how their replies differ."""
     with reading():
         a, b, _ = _attempts(request, record_id)
         response = _shown(request, record_id, replies=_replies(a, b))
-    return Seen(
+    return PhiResponse(
         response=response,
         target_kind="call",
         target_id=a.id,

@@ -47,7 +47,7 @@ def page(right: Right = Right.VIEW) -> Callable[[View], View]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class PhiResponse:
     """A response that holds PHI, and what of it the audit is told."""
 
     response: HttpResponse
@@ -58,7 +58,7 @@ class Seen:
     """The page that it belongs to has been; a second row would count one reading twice."""
 
 
-def phi(view: Callable[..., Seen]) -> View:
+def phi(view: Callable[..., PhiResponse]) -> View:
     """Let a view answer GET alone, to whoever may read PHI, once it is written down.
 
     The view reads in `reading()` where it asks the database; a page that is not there is no
@@ -94,7 +94,7 @@ def reading() -> Iterator[None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RequestedAction:
     """What a form asks for: a verb, its right, and on what."""
 
     verb: str
@@ -104,7 +104,7 @@ class Asked:
     """An id or a name that has been read; never a text as it was posted."""
 
 
-def verb(of: Callable[..., Asked]) -> Callable[[View], View]:
+def verb(of: Callable[..., RequestedAction]) -> Callable[[View], View]:
     """Let a view answer POST alone, to whoever has the right of what `of` reads from its request.
 
     Who has not gets 403, and a row of the audit. `of` raises Http404 for what is not there.
@@ -122,7 +122,7 @@ def verb(of: Callable[..., Asked]) -> Callable[[View], View]:
                     asked.verb,
                     target_kind=asked.target_kind,
                     target_id=asked.target_id,
-                    result=log.Result.REFUSED,
+                    result=log.AuditResult.REFUSED,
                     facts={"message": "without the right"},
                 )
                 raise PermissionDenied

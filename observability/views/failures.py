@@ -24,8 +24,8 @@ from django.db.models import (
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
-from observability.diagnostics.failures import OF_CALLS, Group, Source, groups
-from observability.drilldown.nodes import Cause
+from observability.diagnostics.failures import OF_CALLS, FailureGroup, FailureSource, groups
+from observability.drilldown.nodes import FailureCause
 from observability.listing.pagination import keyset_page
 from observability.listing.records import root_cause
 from observability.listing.time_window import Period, Window, asked_for
@@ -81,7 +81,7 @@ class Times(django_filters.FilterSet):  # type: ignore[misc]  # the library has 
         return rows
 
 
-class Failed(Times):
+class FailedCallsFilter(Times):
     """The filter of a group's members; all of it stands in the URL."""
 
     cause = django_filters.CharFilter(label="Cause", field_name="outcome")
@@ -106,7 +106,7 @@ class Failed(Times):
         return rows.filter(item_status=status)
 
 
-class FailedJobs(Times):
+class FailedJobsFilter(Times):
     """The same for jobs that failed without a call."""
 
     cause = django_filters.CharFilter(label="Cause", field_name="error_code")
@@ -125,7 +125,7 @@ class FailedJobs(Times):
 @page()
 def members(request: HttpRequest) -> HttpResponse:
     """List the work items of a group, or its jobs (`?source=job`), newest first."""
-    is_jobs = request.GET.get("source") == Source.JOB
+    is_jobs = request.GET.get("source") == FailureSource.JOB
     asked = request.GET.copy()
     period, problem = _period(request)
     for name in PERIOD_FIELDS:
@@ -133,10 +133,10 @@ def members(request: HttpRequest) -> HttpResponse:
     place = asked.pop("after", [""])[-1]
     chosen: django_filters.FilterSet
     if is_jobs:
-        chosen = FailedJobs(asked, queryset=failed_jobs(period))
+        chosen = FailedJobsFilter(asked, queryset=failed_jobs(period))
         listed = keyset_page(chosen.qs, "completed_at", place, LISTED)
     else:
-        chosen = Failed(asked, queryset=failed_calls(period))
+        chosen = FailedCallsFilter(asked, queryset=failed_calls(period))
         listed = keyset_page(chosen.qs, "created_at", place, LISTED)
     cause = asked.get("cause", "")
     step = asked.get("step", "")
@@ -150,8 +150,8 @@ def members(request: HttpRequest) -> HttpResponse:
         filter=chosen,
         listed=listed,
         is_jobs=is_jobs,
-        source=Source.JOB if is_jobs else Source.CALL,
-        advice=Cause(code=cause).advice,
+        source=FailureSource.JOB if is_jobs else FailureSource.CALL,
+        advice=FailureCause(code=cause).advice,
         query=asked.urlencode(),
         within=urlencode({"list": "failures", **{k: v for k, v in asked.items() if v}}),
         column="completed_at" if is_jobs else "created_at",
@@ -239,12 +239,12 @@ def _retry_query(asked: QueryDict, period: Period) -> str:
     return urlencode(query)
 
 
-def _trend(group: Group) -> Any:
+def _trend(group: FailureGroup) -> Any:
     words = f"{counted(sum(group.trend), 'failure')}; the highest bar is {max(group.trend)}"
     return bars(group.trend, words=words)
 
 
-def _members_query(group: Group, period: Period) -> dict[str, str]:
+def _members_query(group: FailureGroup, period: Period) -> dict[str, str]:
     query = {
         "source": group.source.value,
         **period.fields,

@@ -13,10 +13,10 @@ from django.shortcuts import redirect
 
 from observability.actions.holds import VERBS, Verb, applies, named, perform, target_of
 from observability.metrics.queue_depths import Depth, queue
-from observability.views.decorators import Asked, page, verb
+from observability.views.decorators import RequestedAction, page, verb
 from observability.views.render import shown
 from pipeline.core.errors import UserError
-from pipeline.core.labels import PASS_TITLES, Word
+from pipeline.core.labels import PASS_TITLES, StatusWord
 from pipeline.core.states import IncidentState
 from pipeline.models import Incident, Pause
 from pipeline.operations.liveness import last_task_runs
@@ -34,13 +34,13 @@ def confirm(request: HttpRequest, name: str) -> HttpResponse:
     return _confirm(request, chosen, request.GET.get("target", ""))
 
 
-def _asked(request: HttpRequest, name: str) -> Asked:
+def _asked(request: HttpRequest, name: str) -> RequestedAction:
     chosen = _named(name)
     try:
         target = target_of(chosen, request.POST.get("target", ""))
     except UserError:
         target = ""
-    return Asked(
+    return RequestedAction(
         verb=chosen.name, right=chosen.right, target_kind=chosen.target_kind, target_id=target
     )
 
@@ -75,7 +75,7 @@ def queues(request: HttpRequest) -> HttpResponse:
             (
                 step.value,
                 PASS_TITLES[step],
-                {word.value: of.get(word, Depth()) for word in Word},
+                {word.value: of.get(word, Depth()) for word in StatusWord},
                 paused.get(step.value),
             )
             for step, of in found.by_pass.items()

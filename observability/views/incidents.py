@@ -14,8 +14,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
 from observability.diagnostics.incidents import (
+    IncidentJobCounts,
     IncidentReport,
-    Standing,
     incident_answer,
     incident_report,
     next_probe,
@@ -111,7 +111,7 @@ def _by_status(incident_id: UUID) -> Mapping[str, int]:
     return dict(rows.annotate(number=Count("job_id", distinct=True)).order_by("job__status"))
 
 
-def _forecast(found: Incident, standing: Standing) -> str:
+def _forecast(found: Incident, standing: IncidentJobCounts) -> str:
     """Say what happens next by itself, and how long the rest takes then."""
     waits = counted(standing.parked_now, "parked job")
     left: Outstanding

@@ -15,11 +15,16 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from observability.diagnostics.failures import Source
+from observability.diagnostics.failures import FailureSource
 from observability.listing import records
 from observability.listing.pagination import neighbours, place_of
 from observability.listing.time_window import asked_for
-from observability.views.failures import Failed, FailedJobs, failed_calls, failed_jobs
+from observability.views.failures import (
+    FailedCallsFilter,
+    FailedJobsFilter,
+    failed_calls,
+    failed_jobs,
+)
 from pipeline.core.errors import UserError
 from pipeline.core.labels import PASS_TITLES
 from pipeline.core.states import Step
@@ -81,10 +86,10 @@ def _of_failures(fields: Mapping[str, str], place: str) -> Trail:
     period = asked_for(fields, timezone.now())
     query = {**fields, **period.fields}
     rows: QuerySet[Any, Any]
-    if fields.get("source") == Source.JOB:
-        rows, column = FailedJobs(query, queryset=failed_jobs(period)).qs, "completed_at"
+    if fields.get("source") == FailureSource.JOB:
+        rows, column = FailedJobsFilter(query, queryset=failed_jobs(period)).qs, "completed_at"
     else:
-        rows, column = Failed(query, queryset=failed_calls(period)).qs, "created_at"
+        rows, column = FailedCallsFilter(query, queryset=failed_calls(period)).qs, "created_at"
     before, after = neighbours(rows, column, place)
     step = fields.get("step", "")
     where = f" in {PASS_TITLES[Step(step)]}" if step in Step.values else ""

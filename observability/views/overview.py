@@ -13,7 +13,7 @@ from observability.metrics.queue_depths import FAILED_WINDOW, Depth
 from observability.metrics.throughput import Rates
 from observability.views.decorators import page
 from observability.views.render import shown
-from pipeline.core.labels import PASS_TITLES, Word, counted, duration
+from pipeline.core.labels import PASS_TITLES, StatusWord, counted, duration
 
 POLL_S = 5
 CAUSES_SHOWN = 6
@@ -32,7 +32,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         by_quarter=calls_chart(found.quarters),
         times=latency_chart(found.quarters),
         passes=[
-            (PASS_TITLES[step], {word.value: of.get(word, Depth()) for word in Word})
+            (PASS_TITLES[step], {word.value: of.get(word, Depth()) for word in StatusWord})
             for step, of in found.queue.by_pass.items()
         ],
         totals={word.value: depth for word, depth in found.queue.totals.items()},

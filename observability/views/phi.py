@@ -16,7 +16,7 @@ from observability.permissions import Right
 from observability.phi.calls import read_call
 from observability.phi.images import BusyError, is_written_down, page_image, ticket
 from observability.phi.pages import page_view
-from observability.views.decorators import Seen, page, phi, reading
+from observability.views.decorators import PhiResponse, page, phi, reading
 from observability.views.render import shown
 from pipeline.documents import reader
 from pipeline.models import Page, ProviderCall, ShellFile
@@ -34,7 +34,7 @@ def to_page(request: HttpRequest, record_id: UUID) -> HttpResponse:
 
 
 @phi
-def record_page(request: HttpRequest, record_id: UUID, number: int) -> Seen:
+def record_page(request: HttpRequest, record_id: UUID, number: int) -> PhiResponse:
     """Show a page: its image, its text and its entities, each marked in the others."""
     with reading():
         try:
@@ -51,7 +51,7 @@ def record_page(request: HttpRequest, record_id: UUID, number: int) -> Seen:
             pages=view.shell_file.page_count or view.shell_file.pages_read,
             image=f"{image}?shown={shown_by}",
         )
-    return Seen(
+    return PhiResponse(
         response=response,
         target_kind="record",
         target_id=record_id,
@@ -60,7 +60,7 @@ def record_page(request: HttpRequest, record_id: UUID, number: int) -> Seen:
 
 
 @phi
-def image(request: HttpRequest, record_id: UUID, number: int) -> Seen:
+def image(request: HttpRequest, record_id: UUID, number: int) -> PhiResponse:
     """Give the image of a page; it belongs to the reading of the page that links to it."""
     with reading():
         key = (
@@ -73,7 +73,7 @@ def image(request: HttpRequest, record_id: UUID, number: int) -> Seen:
     response = _png(key, number, large=request.GET.get("size") == "large")
     said = request.GET.get("shown", "")
     is_shown = response.status_code == HTTPStatus.OK
-    return Seen(
+    return PhiResponse(
         response=response,
         target_kind="record",
         target_id=record_id,
@@ -84,7 +84,7 @@ def image(request: HttpRequest, record_id: UUID, number: int) -> Seen:
 
 
 @phi
-def call(request: HttpRequest, call_id: UUID) -> Seen:
+def call(request: HttpRequest, call_id: UUID) -> PhiResponse:
     """Show what a call was asked and what it answered."""
     with reading():
         try:
@@ -101,7 +101,7 @@ def call(request: HttpRequest, call_id: UUID) -> Seen:
             read=read_call(found),
             record_id=record_id,
         )
-    return Seen(
+    return PhiResponse(
         response=response,
         target_kind="call",
         target_id=call_id,

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from observability.actions.bulk_kinds import KINDS
 from observability.drilldown.explain import drilled
-from observability.drilldown.nodes import Kind, Node
+from observability.drilldown.nodes import Node, NodeKind
 from observability.drilldown.page_coverage import coverage
 from observability.drilldown.queries import rows_of
 from observability.drilldown.summary import cost, first_broken, is_in_trouble, is_unpublished
@@ -23,14 +23,14 @@ from observability.views.decorators import page
 from observability.views.list_navigation import trail
 from observability.views.render import shown
 from observability.views.tree_html import branches
-from pipeline.core.labels import PASS_TITLES, Word, duration
+from pipeline.core.labels import PASS_TITLES, StatusWord, duration
 from pipeline.core.states import IncidentState, Step, WorkStatus
 from pipeline.models import Incident, IncidentJob, Job, ShellFile
 from pipeline.operations.preview import why_not_retried
 
 POLL_S = 5
 
-MOVES = frozenset({Word.RUNNING, Word.WAITING, Word.PARKED})
+MOVES = frozenset({StatusWord.RUNNING, StatusWord.WAITING, StatusWord.PARKED})
 """Statuses of a record whose page renews itself."""
 
 
@@ -56,7 +56,9 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
     unpublished = is_unpublished(found.root)
     tone = "failed" if is_in_trouble(rows, found.root) else "waiting" if unpublished else status
     rowed = outline(found, everything=everything)
-    part = WorkStatus.FAILED.value if path[-1].status is Word.FAILED else path[-1].status.value
+    part = (
+        WorkStatus.FAILED.value if path[-1].status is StatusWord.FAILED else path[-1].status.value
+    )
     return shown(
         request,
         "console/record.html",
@@ -89,9 +91,9 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         everything=everything,
         path=path[1:],
         node=path[-1],
-        calls=[child for child in path[-1].children if child.kind is Kind.CALL],
+        calls=[child for child in path[-1].children if child.kind is NodeKind.CALL],
         node_pages=_pages(path[-1]),
-        parts=[child for child in path[-1].children if child.kind is not Kind.CALL],
+        parts=[child for child in path[-1].children if child.kind is not NodeKind.CALL],
         timeline=timeline(rows, incidents),
         coverage=coverage(record_id, rows.shell_file.warnings),
     )
@@ -108,14 +110,14 @@ def _expected(job_id: UUID) -> BulkItem | None:
 
 def _troubled(root: Node) -> str:
     """Return what is lost in a record that waits or runs, or else whose call failed last."""
-    if root.status not in {Word.PARKED, Word.WAITING, Word.RUNNING}:
+    if root.status not in {StatusWord.PARKED, StatusWord.WAITING, StatusWord.RUNNING}:
         return ""
     failed = [
-        (node.status is Word.FAILED, call.spent.started_at, node.id)
+        (node.status is StatusWord.FAILED, call.spent.started_at, node.id)
         for node in root.walk()
-        if node.status is not Word.DONE
+        if node.status is not StatusWord.DONE
         for call in node.children
-        if call.kind is Kind.CALL and call.status is Word.FAILED and call.spent.started_at
+        if call.kind is NodeKind.CALL and call.status is StatusWord.FAILED and call.spent.started_at
     ]
     return max(failed)[2] if failed else ""
 
@@ -145,7 +147,7 @@ def _retried_alone(node: Node) -> str:
     """Return how a retry names a node that it takes up without the rest of the record."""
     if node.is_work_item:
         return "batch"
-    return "encounter" if node.kind is Kind.ENCOUNTER else ""
+    return "encounter" if node.kind is NodeKind.ENCOUNTER else ""
 
 
 def _history(job: Job) -> list[str]:

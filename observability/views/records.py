@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 
-from observability.listing.pagination import Page
+from observability.listing.pagination import ListPage
 from observability.listing.records import FIELDS, READ, STATES, Chosen, chosen, whys
 from observability.views.decorators import page
 from observability.views.list_navigation import RECORDS, within
@@ -27,7 +27,7 @@ def records(request: HttpRequest) -> HttpResponse:
         listed = filtered.page(request.GET.get("after", ""))
     except UserError as error:
         problem = error.message
-        filtered, listed = Chosen(), Page[Job](rows=(), next_place="")
+        filtered, listed = Chosen(), ListPage[Job](rows=(), next_place="")
     word = asked.get("is", "") if filtered.status else ""
     said = whys(listed.rows)
     return shown(

@@ -10,24 +10,24 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from observability.drilldown.nodes import Node
-from observability.drilldown.text import Line, code, details
+from observability.drilldown.text import TreeRow, code, details
 from pipeline.core.labels import SHAPES
 
 _HERE = mark_safe(' id="here" aria-current="true"')
 
 
-def branches(line: Line, focus: str) -> SafeString:
+def branches(line: TreeRow, focus: str) -> SafeString:
     """Return the rows below and including `line`."""
     return format_html('<ul class="c-tree">{}</ul>', _item(line, focus))
 
 
-def _item(line: Line, focus: str) -> SafeString:
+def _item(line: TreeRow, focus: str) -> SafeString:
     below = format_html_join("", "{}", ((_item(each, focus),) for each in line.below))
     nested = format_html("<ul>{}</ul>", below) if line.below else ""
     return format_html("<li>{}{}</li>", _row(line, focus), nested)
 
 
-def _row(line: Line, focus: str) -> SafeString:
+def _row(line: TreeRow, focus: str) -> SafeString:
     if line.node is None:
         return format_html('<p class="c-remark">{}</p>', _remark(line))
     node = line.node
@@ -43,7 +43,7 @@ def _row(line: Line, focus: str) -> SafeString:
     )
 
 
-def _remark(line: Line) -> SafeString | str:
+def _remark(line: TreeRow) -> SafeString | str:
     text = line.text.plain
     if not line.folded:
         return text

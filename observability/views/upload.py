@@ -14,18 +14,20 @@ from django.urls import reverse
 from observability.permissions import Right
 from observability.uploads.batches import KIND, close_batch, handed_out, named, open_batch, own
 from observability.uploads.handler import LEFT_OUT
-from observability.uploads.submit import Form, Outcome, form_of, left_out, refused, take_in
-from observability.views.decorators import Asked, page, verb
+from observability.uploads.submit import Form, UploadResult, form_of, left_out, refused, take_in
+from observability.views.decorators import RequestedAction, page, verb
 from observability.views.render import shown
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.models import RecordBatch
 
 
-def _asked(request: HttpRequest, batch: str | None = None) -> Asked:
+def _asked(request: HttpRequest, batch: str | None = None) -> RequestedAction:
     if batch is None:
-        return Asked(verb="upload", right=Right.UPLOAD, target_kind="record")
+        return RequestedAction(verb="upload", right=Right.UPLOAD, target_kind="record")
     batch_id = named(batch)
-    return Asked(verb="upload", right=Right.UPLOAD, target_kind=KIND, target_id=batch_id or "")
+    return RequestedAction(
+        verb="upload", right=Right.UPLOAD, target_kind=KIND, target_id=batch_id or ""
+    )
 
 
 @page(Right.UPLOAD)
@@ -73,7 +75,7 @@ def close(request: HttpRequest, batch: str) -> HttpResponse:
 
 def _taken(
     request: HttpRequest, form: Form, *, is_alone: bool
-) -> tuple[list[Outcome], UUID | None]:
+) -> tuple[list[UploadResult], UUID | None]:
     """Take in all files of the request; several of them make a batch of records."""
     uploaded = cast("list[TemporaryUploadedFile]", request.FILES.getlist("files"))
     not_kept = getattr(request, LEFT_OUT, ())
@@ -108,7 +110,7 @@ def _taken(
 def _form(
     request: HttpRequest,
     *,
-    outcomes: list[Outcome] | None = None,
+    outcomes: list[UploadResult] | None = None,
     batch_id: UUID | None = None,
     problem: str = "",
 ) -> HttpResponse:
@@ -131,7 +133,7 @@ def _form(
     )
 
 
-def _json(outcomes: list[Outcome]) -> JsonResponse:
+def _json(outcomes: list[UploadResult]) -> JsonResponse:
     if len(outcomes) != 1:
         raise BadRequest
     (each,) = outcomes

@@ -13,7 +13,7 @@ from typing import Any
 from pipeline.core.states import Step
 
 
-class Word(StrEnum):
+class StatusWord(StrEnum):
     """What stands for a status, whatever the table."""
 
     RUNNING = "running"
@@ -27,39 +27,39 @@ class Word(StrEnum):
     """The record does not need it, or this installation does not run it."""
 
 
-WORDS: dict[str, Word] = {
-    "initiated": Word.WAITING,
-    "pending": Word.WAITING,
-    "processing": Word.RUNNING,
-    "parked": Word.PARKED,
-    "completed": Word.DONE,
-    "succeeded": Word.DONE,
-    "failed": Word.FAILED,
-    "dead": Word.DEAD,
-    "cancelled": Word.CANCELLED,
-    "skipped": Word.SKIPPED,
+WORDS: dict[str, StatusWord] = {
+    "initiated": StatusWord.WAITING,
+    "pending": StatusWord.WAITING,
+    "processing": StatusWord.RUNNING,
+    "parked": StatusWord.PARKED,
+    "completed": StatusWord.DONE,
+    "succeeded": StatusWord.DONE,
+    "failed": StatusWord.FAILED,
+    "dead": StatusWord.DEAD,
+    "cancelled": StatusWord.CANCELLED,
+    "skipped": StatusWord.SKIPPED,
 }
 """The word for each value of a status column."""
 
-SHAPES: dict[Word, str] = {
-    Word.RUNNING: "●",
-    Word.WAITING: "◌",
-    Word.PARKED: "‖",
-    Word.FAILED: "✕",
-    Word.DEAD: "☠",
-    Word.DONE: "✓",
-    Word.CANCELLED: "–",
-    Word.SKIPPED: "·",
+SHAPES: dict[StatusWord, str] = {
+    StatusWord.RUNNING: "●",
+    StatusWord.WAITING: "◌",
+    StatusWord.PARKED: "‖",
+    StatusWord.FAILED: "✕",
+    StatusWord.DEAD: "☠",
+    StatusWord.DONE: "✓",
+    StatusWord.CANCELLED: "–",
+    StatusWord.SKIPPED: "·",
 }
-COLOURS: dict[Word, str] = {
-    Word.RUNNING: "cyan",
-    Word.WAITING: "yellow",
-    Word.PARKED: "magenta",
-    Word.FAILED: "bold red",
-    Word.DEAD: "bold red",
-    Word.DONE: "green",
-    Word.CANCELLED: "dim",
-    Word.SKIPPED: "dim",
+COLOURS: dict[StatusWord, str] = {
+    StatusWord.RUNNING: "cyan",
+    StatusWord.WAITING: "yellow",
+    StatusWord.PARKED: "magenta",
+    StatusWord.FAILED: "bold red",
+    StatusWord.DEAD: "bold red",
+    StatusWord.DONE: "green",
+    StatusWord.CANCELLED: "dim",
+    StatusWord.SKIPPED: "dim",
 }
 """Styles of `rich`, for terminals."""
 

@@ -52,7 +52,7 @@ class Source:
         self,
         path: Path,
         *,
-        limits: reader.Limits,
+        limits: reader.ReaderLimits,
         model: str,
         textual: frozenset[int] = frozenset(),
     ) -> None:
@@ -159,7 +159,7 @@ def source_of(shell_file_id: UUID, settings: Any) -> Iterator[Source | None]:
         yield Source(
             path,
             limits=replace(
-                reader.Limits(),
+                reader.ReaderLimits(),
                 max_bytes=settings.MAX_UPLOAD_MB * 1024 * 1024,
                 max_pages=settings.MAX_PAGES,
             ),

@@ -25,7 +25,7 @@ from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState, Job
 from pipeline.core.types import Due, ProviderModel
 from pipeline.incidents.rules import (
     CODES,
-    Call,
+    ObservedCall,
     Opening,
     Thresholds,
     judge_end,
@@ -71,7 +71,7 @@ WHERE outcome = 'OK' AND created_at > %(since)s AND EXISTS (SELECT 1 FROM watche
 
 
 @dataclass(kw_only=True)
-class Tick:
+class DetectorTick:
     """The result of one tick."""
 
     opened: list[UUID] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Tick:
         return bool(self.opened or self.closed or self.linked or self.due)
 
 
-def tick() -> Tick:
+def tick() -> DetectorTick:
     """Judge the window of calls once: open, update, link, probe and close incidents.
 
     Runs in the caller's transaction. Ticks exclude each other, so the second one sees the result
@@ -98,7 +98,7 @@ def tick() -> Tick:
     _alone()
     now = _database_now()
     calls = window(now, limits)
-    done = Tick()
+    done = DetectorTick()
     # Linked after the end too, because the last failure can be written a little later.
     for incident in Incident.objects.filter(closed_at__gt=now - limits.window):
         done.linked += transitions.link_failed_jobs(incident.id, _codes(incident))
@@ -113,14 +113,14 @@ def tick() -> Tick:
     return done
 
 
-def window(now: datetime, limits: Thresholds) -> dict[ProviderModel, list[Call]]:
+def window(now: datetime, limits: Thresholds) -> dict[ProviderModel, list[ObservedCall]]:
     """Return the calls of the window by provider and model; always one statement."""
-    found: dict[ProviderModel, list[Call]] = {}
+    found: dict[ProviderModel, list[ObservedCall]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_WINDOW, {"since": now - limits.window})
         for provider, model, outcome, at, retry_after_ms, quota_id in cursor.fetchall():
             found.setdefault(ProviderModel(provider=provider, model=model), []).append(
-                Call(
+                ObservedCall(
                     outcome=outcome,
                     at=at,
                     hint_s=None if retry_after_ms is None else retry_after_ms / 1000,
@@ -243,7 +243,11 @@ def _open(of: ProviderModel, opening: Opening) -> tuple[UUID, bool]:
 
 
 def _tend(
-    incident: Incident, seen: Sequence[Call], now: datetime, limits: Thresholds, done: Tick
+    incident: Incident,
+    seen: Sequence[ObservedCall],
+    now: datetime,
+    limits: Thresholds,
+    done: DetectorTick,
 ) -> None:
     """Update the evidence of an open incident; close the incident, or start its probes."""
     done.linked += transitions.link_failed_jobs(incident.id, _codes(incident))

@@ -45,7 +45,7 @@ _FAILURES = frozenset().union(*CODES.values())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class ObservedCall:
     """One call, as far as the rules need it."""
 
     outcome: str
@@ -104,7 +104,7 @@ class Opening:
 
 
 @dataclass(frozen=True, kw_only=True)
-class End:
+class EndCondition:
     """How close an incident is to its end."""
 
     because: str | None
@@ -114,7 +114,7 @@ class End:
 
 
 def judge_start(
-    seen: Sequence[Call],
+    seen: Sequence[ObservedCall],
     now: datetime,
     limits: Thresholds,
     ended: Mapping[IncidentKind, datetime],
@@ -159,7 +159,7 @@ def _speaks(kind: IncidentKind, bad: int, calls: int, limits: Thresholds) -> boo
 
 def judge_end(
     kind: IncidentKind,
-    seen: Sequence[Call],
+    seen: Sequence[ObservedCall],
     now: datetime,
     limits: Thresholds,
     *,
@@ -167,7 +167,7 @@ def judge_end(
     resumes_at: datetime | None,
     somebody_waits: bool,
     last_failure_at: datetime,
-) -> End:
+) -> EndCondition:
     """Decide whether an open incident is over; `since` is its first failure."""
     failed_at = max(since, last_failure_at)
     answered = sum(call.is_answer and call.at > failed_at for call in seen)
@@ -188,10 +188,10 @@ def judge_end(
                 because = "the provider answers again, and nothing waits"
             elif not somebody_waits and quiet_for > QUIET_WINDOWS * limits.window:
                 because = "nothing failed for long, and nothing waits"
-    return End(because=because, answered=answered)
+    return EndCondition(because=because, answered=answered)
 
 
-def snapshot(calls: Sequence[Call], kind: IncidentKind) -> dict[str, Any]:
+def snapshot(calls: Sequence[ObservedCall], kind: IncidentKind) -> dict[str, Any]:
     """Return the figures of some calls as evidence: counts by code, share, last hint, quota."""
     counted = [call for call in calls if call.counts]
     bad = sorted(

@@ -52,7 +52,7 @@ class View(Protocol):
 def follow(shell_file_ids: Collection[UUID], view: View) -> dict[UUID, Progress]:
     """Return the progress of the records once each has ended or is parked, or no worker is left."""
     found: dict[UUID, Progress] = {}
-    workers = _Workers(view)
+    workers = _EligibleWorkers(view)
     still_open = set(shell_file_ids)
     while True:
         if not _look(found, still_open, view):
@@ -90,7 +90,7 @@ def _look(found: dict[UUID, Progress], ids: Collection[UUID], view: View) -> boo
     return True
 
 
-class _Workers:
+class _EligibleWorkers:
     """The workers that could run the waiting records."""
 
     def __init__(self, view: View) -> None:

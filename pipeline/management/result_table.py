@@ -24,7 +24,7 @@ from pipeline.core.labels import (
     PASS_TITLES,
     SHAPES,
     WORDS,
-    Word,
+    StatusWord,
     counted,
     duration,
     pages,
@@ -40,7 +40,7 @@ REMIND_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class FileResult:
     """The result of one file, for the table and for `--json`."""
 
     name: str
@@ -71,11 +71,11 @@ class Result:
                 return status.value
 
     @property
-    def word(self) -> Word:
+    def word(self) -> StatusWord:
         """The status in the table."""
         if self.progress is not None:
             return WORDS[self.progress.status]
-        return Word.FAILED if self.shell_file_id is None else Word.WAITING
+        return StatusWord.FAILED if self.shell_file_id is None else StatusWord.WAITING
 
     @property
     def code(self) -> str | None:
@@ -227,14 +227,14 @@ _ORDER = {
     word: at
     for at, word in enumerate(
         (
-            Word.RUNNING,
-            Word.FAILED,
-            Word.DEAD,
-            Word.PARKED,
-            Word.CANCELLED,
-            Word.WAITING,
-            Word.DONE,
-            Word.SKIPPED,
+            StatusWord.RUNNING,
+            StatusWord.FAILED,
+            StatusWord.DEAD,
+            StatusWord.PARKED,
+            StatusWord.CANCELLED,
+            StatusWord.WAITING,
+            StatusWord.DONE,
+            StatusWord.SKIPPED,
         )
     )
 }
@@ -248,7 +248,7 @@ def _took(progress: Progress, watched_s: float) -> str:
     return duration((progress.completed_at - progress.started_at).total_seconds())
 
 
-def results(found: Sequence[Result]) -> list[Text]:
+def results(found: Sequence[FileResult]) -> list[Text]:
     """Return the table of results; warnings and advice follow the record that needs them."""
     head = ("file", "pages", "encounters", "entities", "warnings", "status")
     cells = [_cells(result) for result in found]
@@ -266,9 +266,9 @@ def totals(batch: RecordBatch) -> Text:
         ended = f"{counted(batch.records_total, 'record')} submitted"
     else:
         ways = (
-            (batch.records_completed, Word.DONE),
-            (batch.records_failed, Word.FAILED),
-            (batch.records_cancelled, Word.CANCELLED),
+            (batch.records_completed, StatusWord.DONE),
+            (batch.records_failed, StatusWord.FAILED),
+            (batch.records_cancelled, StatusWord.CANCELLED),
         )
         by_word = ", ".join(f"{count} {word}" for count, word in ways if count)
         took = duration((batch.completed_at - batch.created_at).total_seconds())
@@ -293,7 +293,7 @@ def print_lines(stream: OutputWrapper, lines: Sequence[Text | str]) -> None:
             stream.write(str(line))
 
 
-def _cells(result: Result) -> tuple[str, ...]:
+def _cells(result: FileResult) -> tuple[str, ...]:
     p = result.progress
     warnings = len(p.warnings) + (result.to_review > 0) if p else 0
     status = f"{SHAPES[result.word]} {result.word}"
@@ -318,7 +318,7 @@ def _row(cells: Sequence[str], widths: Sequence[int], *, style: str = "", last: 
     return line
 
 
-def _remarks(result: Result) -> list[str]:
+def _remarks(result: FileResult) -> list[str]:
     found = []
     p = result.progress
     for warning in p.warnings if p else ():
@@ -331,9 +331,9 @@ def _remarks(result: Result) -> list[str]:
     code = (p.underlying_error or p.error_code) if p else None
     if code:
         found.append(f"→ {ERRORS[ErrorCode(code)].advice}")
-    if result.word is Word.PARKED and p:
+    if result.word is StatusWord.PARKED and p:
         until = f" until {p.parked_until:%Y-%m-%d %H:%M} UTC" if p.parked_until else ""
         found.append(f"→ Parked{until}: {p.park_reason}")
-    if result.shell_file_id and result.word is not Word.DONE:
+    if result.shell_file_id and result.word is not StatusWord.DONE:
         found.append(f"→ manage.py explain {result.shell_file_id}")
     return found

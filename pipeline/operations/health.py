@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from medproc.timing import scaled
 from pipeline.core.states import Step
 from pipeline.operations import liveness, schedule
-from pipeline.operations.liveness import StepAges, Tick
+from pipeline.operations.liveness import LastTaskRun, StepAges
 from pipeline.queueing.queues import QUEUES, queue_depths, queues_served
 
 
@@ -27,7 +27,7 @@ class Health:
     problems: tuple[str, ...]
     steps: Mapping[Step, StepAges]
     """The ages of each step; empty if PostgreSQL does not answer."""
-    ticks: tuple[Tick, ...]
+    ticks: tuple[LastTaskRun, ...]
     depths: Mapping[str, int]
     """Wake-ups by queue; empty if Redis does not answer."""
     served: frozenset[str]
@@ -52,7 +52,7 @@ def examine() -> Health:
     """Check rows, periodic tasks, queues and workers once."""
     problems: list[str] = []
     steps: Mapping[Step, StepAges] = {}
-    ticks: list[Tick] = []
+    ticks: list[LastTaskRun] = []
     depths: Mapping[str, int] = {}
     served: frozenset[str] = frozenset()
     try:

@@ -32,7 +32,7 @@ class StepAges:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tick:
+class LastTaskRun:
     """The last run of a periodic task."""
 
     task: str
@@ -99,7 +99,7 @@ def step_ages() -> Mapping[Step, StepAges]:
     }
 
 
-def last_task_runs() -> list[Tick]:
+def last_task_runs() -> list[LastTaskRun]:
     """Return the last run of each periodic task, including tasks that never ran."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -109,7 +109,7 @@ def last_task_runs() -> list[Tick]:
         )
         last = {name: facts for name, *facts in cursor}
     return [
-        Tick(
+        LastTaskRun(
             task=task,
             age_s=age_s,
             ok_s=ok_s,
@@ -121,7 +121,7 @@ def last_task_runs() -> list[Tick]:
     ]
 
 
-def scheduler_problems(ticks: Sequence[Tick]) -> list[str]:
+def scheduler_problems(ticks: Sequence[LastTaskRun]) -> list[str]:
     """Describe the periodic tasks that are missing or fail."""
     missing = [tick for tick in ticks if tick.is_missing]
     failing = [

@@ -130,7 +130,7 @@ def parked_release() -> int:
     return released
 
 
-def jobs_reconcile() -> reconciler.Tick:
+def jobs_reconcile() -> reconciler.ReconcilerTick:
     """Recover jobs of lost workers, release parked jobs, and make wake-ups and rows agree.
 
     The rows come first and need only PostgreSQL. Several calls at once do each repair once.
@@ -184,7 +184,7 @@ def job_release(job_ids: Sequence[UUID]) -> int:
     return len(_released(lambda: transitions.release(job_ids)))
 
 
-def incidents_detect() -> detector.Tick:
+def incidents_detect() -> detector.DetectorTick:
     """Detect incidents once, wake their probes, and release the jobs of ended incidents."""
     with transaction.atomic():
         tick = detector.tick()

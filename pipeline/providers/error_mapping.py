@@ -95,7 +95,7 @@ _WORD = re.compile(r"^[A-Za-z][\w.\-/]{0,119}$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
+class ServiceError:
     """The fields of a service error that this project uses."""
 
     status: int
@@ -175,7 +175,7 @@ def unreadable(status: int, retry_after: str | None) -> CallError:
     return _told(read_error_body(status, None, _seconds(retry_after)))
 
 
-def read_failure(exc: Exception) -> Failure | None:
+def read_failure(exc: Exception) -> ServiceError | None:
     """Read an `APIError` of the SDK (or a similar class); return None for any other exception."""
     status, body = getattr(exc, "code", None), getattr(exc, "details", None)
     if not isinstance(status, int) or not type(exc).__module__.startswith("google.genai"):
@@ -183,7 +183,7 @@ def read_failure(exc: Exception) -> Failure | None:
     return read_error_body(status, body, _retry_after(exc))
 
 
-def read_error_body(status: int, body: object, header_hint_s: float | None = None) -> Failure:
+def read_error_body(status: int, body: object, header_hint_s: float | None = None) -> ServiceError:
     """Read an error body: `{"error": {…}}`, a flat object from an HTML page, or any other value."""
     if isinstance(body, list) and len(body) == 1:
         body = body[0]
@@ -193,7 +193,7 @@ def read_error_body(status: int, body: object, header_hint_s: float | None = Non
     message = str(error.get("message") or "")
     details = [d for d in _list(error.get("details")) if isinstance(d, dict)]
     reasons = [r for d in details if (r := _word(d.get("reason")))]
-    return Failure(
+    return ServiceError(
         status=status,
         name=_word(error.get("status")),
         message=message,
@@ -256,7 +256,7 @@ def _transport_code(exc: Exception, elapsed_s: float) -> ErrorCode | None:
     return None
 
 
-def _told(failure: Failure) -> CallError:
+def _told(failure: ServiceError) -> CallError:
     return CallError(
         _describe(failure),
         code=failure.code,
@@ -268,7 +268,7 @@ def _told(failure: Failure) -> CallError:
     )
 
 
-def _describe(failure: Failure) -> str:
+def _describe(failure: ServiceError) -> str:
     """Describe the failure in our own words and in enum names of the service."""
     words = [f"HTTP {failure.status}", failure.name, failure.reason, *failure.quota_ids[:2]]
     if failure.retry_after_s is not None:

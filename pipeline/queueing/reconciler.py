@@ -39,7 +39,7 @@ ROWS_LIMIT = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tick:
+class ReconcilerTick:
     """The result of one tick of the reconciler."""
 
     recovered: int = 0
@@ -81,7 +81,7 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _PendingJob:
     job_id: UUID
     step: str
     dispatch_no: int
@@ -128,7 +128,7 @@ def _leaving(each: Recovered) -> Leaving:
     return Leaving.by(each.lease, f"{each.lease.step}: {how}", has_ended=True)
 
 
-def match_wakeups() -> Tick:
+def match_wakeups() -> ReconcilerTick:
     """Wake waiting jobs without a wake-up, and remove wake-ups without a job; oldest first.
 
     A wake-up is for a pass, not for a row. So only the numbers per pass have to match: a job that
@@ -137,7 +137,7 @@ def match_wakeups() -> Tick:
     try:
         seen = rq_registries.look()
         rows = _waiting()
-        wake: list[_Row] = []
+        wake: list[_PendingJob] = []
         surplus: dict[str, int] = {}
         for queue, waiting in seen.items():
             of_queue = [row for row in rows if row.step == queue]
@@ -153,17 +153,17 @@ def match_wakeups() -> Tick:
         logger.warning(
             "wake-ups are not looked at: %s", type(error).__name__, extra={"action": "redis_away"}
         )
-        return Tick(redis_away=True)
-    return Tick(woken=woken, removed=removed, cleaned=cleaned)
+        return ReconcilerTick(redis_away=True)
+    return ReconcilerTick(woken=woken, removed=removed, cleaned=cleaned)
 
 
-def _waiting() -> list[_Row]:
+def _waiting() -> list[_PendingJob]:
     with connection.cursor() as cursor:
         cursor.execute(_WAITING, {"grace": scaled(WAKE_GRACE_S), "limit": ROWS_LIMIT})
-        return [_Row(*row) for row in cursor.fetchall()]
+        return [_PendingJob(*row) for row in cursor.fetchall()]
 
 
-def _lacking(rows: Sequence[_Row], waiting: Waiting) -> list[_Row]:
+def _lacking(rows: Sequence[_PendingJob], waiting: Waiting) -> list[_PendingJob]:
     """Return the rows to wake: as many as wake-ups are missing, the oldest rows without one."""
     entries = set(waiting.entries)
     young = sum(row.entry in entries for row in rows if not row.is_old)
@@ -173,7 +173,7 @@ def _lacking(rows: Sequence[_Row], waiting: Waiting) -> list[_Row]:
     return [row for row in old if row.entry not in entries][: max(0, missing)]
 
 
-def _wake(rows: Sequence[_Row]) -> int:
+def _wake(rows: Sequence[_PendingJob]) -> int:
     chosen = rows[:WAKE_LIMIT]
     if not chosen:
         return 0
@@ -184,7 +184,9 @@ def _wake(rows: Sequence[_Row]) -> int:
     return len(due)
 
 
-def _remove_surplus(surplus: dict[str, int], seen: dict[str, Waiting], rows: Sequence[_Row]) -> int:
+def _remove_surplus(
+    surplus: dict[str, int], seen: dict[str, Waiting], rows: Sequence[_PendingJob]
+) -> int:
     """Remove the wake-ups beyond the number of rows of their pass; they would find no job.
 
     Only entries that were queued both before and after the rows were read are counted. An entry

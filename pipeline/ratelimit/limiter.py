@@ -35,13 +35,13 @@ from pipeline.ratelimit.transport import Argument, Wire
 from pipeline.ratelimit.types import (
     Admission,
     Ask,
+    CooldownRole,
     Go,
-    Kind,
     Later,
     Outcome,
+    OutcomeKind,
     RateLimiterState,
     Reported,
-    Role,
     Standing,
     Ticket,
     Why,
@@ -205,7 +205,9 @@ class RateLimiter:
             return Reported(opens_in_s=self._fallback.heed(outcome))
         role, seconds, since = reply
         return Reported(
-            role=Role(role.decode()), opens_in_s=float(seconds), failing_since=moment_of(since)
+            role=CooldownRole(role.decode()),
+            opens_in_s=float(seconds),
+            failing_since=moment_of(since),
         )
 
     def note(self, ticket: Ticket, outcome: Outcome) -> None:
@@ -271,7 +273,7 @@ class RateLimiter:
 
     def _reported(self, ticket: Ticket, outcome: Outcome) -> tuple[str | float, ...]:
         hint = outcome.retry_after_s
-        if outcome.kind is Kind.QUOTA:
+        if outcome.kind is OutcomeKind.QUOTA:
             now = self._wall()
             reset = resets_at(outcome.quota_id, hint, datetime.fromtimestamp(now, UTC))
             hint = reset.timestamp() - now

@@ -8,7 +8,7 @@ be full.
 from __future__ import annotations
 
 from pipeline.ratelimit.config import Quota, Tuning
-from pipeline.ratelimit.types import Kind, Outcome
+from pipeline.ratelimit.types import Outcome, OutcomeKind
 
 UNLIMITED_REQUESTS = 300
 """Requests per minute from which the share is taken if the provider has no quota."""
@@ -44,9 +44,9 @@ class LocalLimit:
 
     def heed(self, outcome: Outcome, now: float) -> float:
         """Hold back after a failure, longer each time. Return the seconds until the next start."""
-        if outcome.kind is Kind.OK:
+        if outcome.kind is OutcomeKind.OK:
             self._failures = 0
-        elif outcome.kind in {Kind.LIMITED, Kind.QUOTA, Kind.FAILED}:
+        elif outcome.kind in {OutcomeKind.LIMITED, OutcomeKind.QUOTA, OutcomeKind.FAILED}:
             backoff = self._tuning.cooldown_base_s * 2.0 ** min(self._failures, 30)
             self._failures += 1
             hold = max(outcome.retry_after_s or 0.0, min(backoff, self._tuning.cooldown_cap_s))

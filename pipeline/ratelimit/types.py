@@ -40,7 +40,7 @@ class Why(StrEnum):
     """Redis is away, and this process keeps to its small share of the quota."""
 
 
-class Role(StrEnum):
+class CooldownRole(StrEnum):
     """The part that a limited call plays in its cooldown."""
 
     NONE = ""
@@ -111,7 +111,7 @@ class Later:
 Admission = Go | Later
 
 
-class Kind(StrEnum):
+class OutcomeKind(StrEnum):
     """How the rate limiter's script treats an outcome."""
 
     OK = "ok"
@@ -124,11 +124,11 @@ class Kind(StrEnum):
     """The outcome says nothing about the provider."""
 
 
-KINDS: dict[ErrorCode, Kind] = {
-    ErrorCode.API_5XX: Kind.FAILED,
-    ErrorCode.API_TIMEOUT: Kind.FAILED,
-    ErrorCode.RATE_LIMIT: Kind.LIMITED,
-    ErrorCode.QUOTA_EXHAUSTED: Kind.QUOTA,
+KINDS: dict[ErrorCode, OutcomeKind] = {
+    ErrorCode.API_5XX: OutcomeKind.FAILED,
+    ErrorCode.API_TIMEOUT: OutcomeKind.FAILED,
+    ErrorCode.RATE_LIMIT: OutcomeKind.LIMITED,
+    ErrorCode.QUOTA_EXHAUSTED: OutcomeKind.QUOTA,
     **dict.fromkeys(
         (
             ErrorCode.API_4XX,
@@ -143,7 +143,7 @@ KINDS: dict[ErrorCode, Kind] = {
             ErrorCode.INPUT_INVALID,
             ErrorCode.ENCOUNTER_NOT_FOUND,
         ),
-        Kind.OK,
+        OutcomeKind.OK,
     ),
 }
 """Codes that say something about the provider; every other code is UNKNOWN."""
@@ -161,9 +161,9 @@ class Outcome:
     quota_id: str = ""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> OutcomeKind:
         """How the rate limiter treats the outcome."""
-        return Kind.OK if self.code is None else KINDS.get(self.code, Kind.UNKNOWN)
+        return OutcomeKind.OK if self.code is None else KINDS.get(self.code, OutcomeKind.UNKNOWN)
 
     @classmethod
     def success(cls, input_tokens: int | None) -> Self:
@@ -196,7 +196,7 @@ class Standing:
 class Reported:
     """What the rate limiter concluded from an outcome."""
 
-    role: Role = Role.NONE
+    role: CooldownRole = CooldownRole.NONE
     opens_in_s: float = 0.0
     """Seconds until the rate limiter may open; 0 if it is open."""
     failing_since: float | None = None

@@ -51,10 +51,10 @@ def size_class(page_count: int) -> int:
     return sum(page_count > bound for bound in SIZE_BOUNDS)
 
 
-def limits() -> reader.Limits:
+def limits() -> reader.ReaderLimits:
     """Return the reader's limits with the settings of this installation applied."""
     return replace(
-        reader.Limits(),
+        reader.ReaderLimits(),
         max_bytes=settings.MAX_UPLOAD_MB * 1024 * 1024,
         max_pages=settings.MAX_PAGES,
     )

@@ -28,7 +28,7 @@ pytestmark = [
 RECORDS, WORKERS = 10, 3
 
 
-class Watched:
+class WatchedRecords:
     """Ten records on their way, looked at again and again."""
 
     def __init__(self, ids: list[UUID]) -> None:
@@ -53,14 +53,14 @@ class Watched:
 @pytest.fixture(scope="module")
 def watched(
     start_pool: Callable[..., WorkerCommand], tmp_path_factory: pytest.TempPathFactory
-) -> Watched:
+) -> WatchedRecords:
     """Submit ten records while nobody works, then start the pool and look on until all ended."""
     folder = tmp_path_factory.mktemp("many")
     received = [
         records.submit(short_record(folder / f"{number}.pdf", 2 + number % 3))
         for number in range(RECORDS)
     ]
-    watched = Watched([each.job_id for each in received])
+    watched = WatchedRecords([each.job_id for each in received])
     with Emulator(latency="0.2/call") as emulator:
         start_pool(
             MEDPROC_PROVIDER="gemini",
@@ -72,7 +72,7 @@ def watched(
     return watched
 
 
-def test_every_record_completes(watched: Watched) -> None:
+def test_every_record_completes(watched: WatchedRecords) -> None:
     jobs = Job.objects.filter(id__in=watched.ids)
 
     assert [(job.status, job.last_error) for job in jobs] == [("completed", None)] * RECORDS
@@ -82,7 +82,7 @@ def test_every_record_completes(watched: Watched) -> None:
         assert not astray(record)
 
 
-def test_never_more_records_run_than_there_are_workers(watched: Watched) -> None:
+def test_never_more_records_run_than_there_are_workers(watched: WatchedRecords) -> None:
     """Three are open while seven wait, and when one has ended the next has taken its place."""
     assert max(watched.running) == WORKERS
     looks = list(zip(watched.steps, watched.running, strict=True))
@@ -98,7 +98,7 @@ def test_never_more_records_run_than_there_are_workers(watched: Watched) -> None
     assert max(after_an_end) == WORKERS
 
 
-def test_what_has_begun_is_finished_before_new_work_starts(watched: Watched) -> None:
+def test_what_has_begun_is_finished_before_new_work_starts(watched: WatchedRecords) -> None:
     """No record enters Pass 0.5 while as many wait for Pass 1 as there are workers."""
     for before, after in pairwise(watched.steps):
         waiting = sum(at == ("pending", "pass1") for at in before.values())
@@ -110,13 +110,13 @@ def test_what_has_begun_is_finished_before_new_work_starts(watched: Watched) -> 
         assert not began or waiting < WORKERS
 
 
-def test_each_step_was_claimed_once(watched: Watched) -> None:
+def test_each_step_was_claimed_once(watched: WatchedRecords) -> None:
     jobs = Job.objects.filter(id__in=watched.ids)
 
     assert {(job.lease_gen, job.dispatch_no, job.crash_count) for job in jobs} == {(3, 2, 0)}
 
 
-def test_first_records_are_done_while_the_last_still_wait(watched: Watched) -> None:
+def test_first_records_are_done_while_the_last_still_wait(watched: WatchedRecords) -> None:
     ends: list[datetime] = sorted(
         job.completed_at for job in Job.objects.filter(id__in=watched.ids) if job.completed_at
     )
@@ -129,7 +129,7 @@ def test_first_records_are_done_while_the_last_still_wait(watched: Watched) -> N
     assert ends[0] < first_calls[-1]
 
 
-def test_nothing_of_one_record_is_another_ones(watched: Watched) -> None:
+def test_nothing_of_one_record_is_another_ones(watched: WatchedRecords) -> None:
     wrong: list[Any] = []
     for entity in Entity.objects.select_related("healthcare_encounter", "processing_session"):
         owners = {

@@ -69,7 +69,7 @@ FAULTS = (
 )
 
 
-class Ran:
+class EndedRecords:
     """The three records as they ended, and what the emulator saw."""
 
     def __init__(self, files: dict[str, ShellFile], log: list[LogLine], pool: WorkerCommand):
@@ -92,7 +92,7 @@ class Ran:
 @pytest.fixture(scope="module")
 def ran(
     start_pool: Callable[..., WorkerCommand], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Ran]:
+) -> Iterator[EndedRecords]:
     """Give the three records after their way through one pool."""
     folder = tmp_path_factory.mktemp("records")
     with Emulator(faults=FAULTS) as emulator:
@@ -114,7 +114,7 @@ def ran(
         }
         ended(*received.values())
         files = {n: ShellFile.objects.get(id=r.shell_file_id) for n, r in received.items()}
-        yield Ran(files, emulator.log(), pool)
+        yield EndedRecords(files, emulator.log(), pool)
 
 
 def work_of(call: ProviderCall) -> UUID:
@@ -124,7 +124,7 @@ def work_of(call: ProviderCall) -> UUID:
     return work
 
 
-def test_a_record_whose_faults_all_pass_completes(ran: Ran) -> None:
+def test_a_record_whose_faults_all_pass_completes(ran: EndedRecords) -> None:
     record = ran.files[MENDED]
 
     job: Any = Job.objects.get(shell_file=record)
@@ -136,7 +136,9 @@ def test_a_record_whose_faults_all_pass_completes(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize("page", TRANSIENT)
-def test_a_batch_that_succeeds_after_failures_keeps_their_history(ran: Ran, page: int) -> None:
+def test_a_batch_that_succeeds_after_failures_keeps_their_history(
+    ran: EndedRecords, page: int
+) -> None:
     codes, _ = TRANSIENT[page]
 
     batch = ran.batch(MENDED, page)
@@ -150,7 +152,7 @@ def test_a_batch_that_succeeds_after_failures_keeps_their_history(ran: Ran, page
 
 
 @pytest.mark.parametrize("page", TRANSIENT)
-def test_a_limited_call_spends_no_attempt_and_any_other_one(ran: Ran, page: int) -> None:
+def test_a_limited_call_spends_no_attempt_and_any_other_one(ran: EndedRecords, page: int) -> None:
     codes, _ = TRANSIENT[page]
 
     batch = ran.batch(MENDED, page)
@@ -160,7 +162,7 @@ def test_a_limited_call_spends_no_attempt_and_any_other_one(ran: Ran, page: int)
     assert batch.attempt_count == len(codes) - limited + 1
 
 
-def test_a_limited_call_is_not_repeated_before_the_servers_hint(ran: Ran) -> None:
+def test_a_limited_call_is_not_repeated_before_the_servers_hint(ran: EndedRecords) -> None:
     token = ran.batch(MENDED, 1).id.hex
     asked = [line.time for line in ran.log if line.item_token == token]
 
@@ -168,14 +170,14 @@ def test_a_limited_call_is_not_repeated_before_the_servers_hint(ran: Ran) -> Non
     assert all(later - earlier >= 0.2 for earlier, later in pairwise(asked))
 
 
-def test_a_batch_without_failures_has_no_history(ran: Ran) -> None:
+def test_a_batch_without_failures_has_no_history(ran: EndedRecords) -> None:
     batch = ran.batch(MENDED, 12)
 
     assert (batch.attempt_count, batch.had_transient_failure) == (1, False)
     assert not batch.transient_error_history
 
 
-def test_a_chunk_that_succeeds_after_a_failure_keeps_its_history(ran: Ran) -> None:
+def test_a_chunk_that_succeeds_after_a_failure_keeps_its_history(ran: EndedRecords) -> None:
     chunks = Chunk.objects.filter(discovery_session__shell_file=ran.files[MENDED])
     chunk: Any = chunks.get(page_range_start=9)
 
@@ -183,7 +185,7 @@ def test_a_chunk_that_succeeds_after_a_failure_keeps_its_history(ran: Ran) -> No
     assert [entry["error_code"] for entry in chunk.transient_error_history] == ["API_5XX"]
 
 
-def test_a_failed_batch_says_that_and_why_its_attempts_were_used_up(ran: Ran) -> None:
+def test_a_failed_batch_says_that_and_why_its_attempts_were_used_up(ran: EndedRecords) -> None:
     batch = ran.batch(BROKEN, 13)
 
     context = batch.error_context
@@ -203,7 +205,7 @@ def test_a_failed_batch_says_that_and_why_its_attempts_were_used_up(ran: Ran) ->
     assert batch.output is None
 
 
-def test_a_batch_that_fails_at_once_carries_its_underlying_error_as_well(ran: Ran) -> None:
+def test_a_batch_that_fails_at_once_carries_its_underlying_error_as_well(ran: EndedRecords) -> None:
     batch = ran.batch(BROKEN, 15)
 
     assert (batch.status, batch.error_code) == ("failed", "OUTPUT_TRUNCATED")
@@ -211,7 +213,7 @@ def test_a_batch_that_fails_at_once_carries_its_underlying_error_as_well(ran: Ra
     assert batch.rate_limit_waits == 0
 
 
-def test_other_encounters_complete_beside_a_failed_one(ran: Ran) -> None:
+def test_other_encounters_complete_beside_a_failed_one(ran: EndedRecords) -> None:
     results = EncounterResult.objects.filter(shell_file=ran.files[BROKEN]).order_by(
         "healthcare_encounter__encounter_index"
     )
@@ -223,7 +225,7 @@ def test_other_encounters_complete_beside_a_failed_one(ran: Ran) -> None:
     assert not astray(ran.files[BROKEN])
 
 
-def test_nothing_of_a_failed_encounter_is_visible(ran: Ran) -> None:
+def test_nothing_of_a_failed_encounter_is_visible(ran: EndedRecords) -> None:
     for page in (13, 15):
         encounter = ran.batch(BROKEN, page).healthcare_encounter
 
@@ -233,14 +235,16 @@ def test_nothing_of_a_failed_encounter_is_visible(ran: Ran) -> None:
     assert not on_its_pages.exists()
 
 
-def test_the_succeeded_batch_of_a_failed_encounter_keeps_its_output(ran: Ran) -> None:
+def test_the_succeeded_batch_of_a_failed_encounter_keeps_its_output(ran: EndedRecords) -> None:
     sibling = ran.batch(BROKEN, 14)
 
     assert sibling.status == "succeeded"
     assert sibling.output["entities"]
 
 
-def test_a_failed_encounter_names_how_many_of_its_batches_failed_and_which(ran: Ran) -> None:
+def test_a_failed_encounter_names_how_many_of_its_batches_failed_and_which(
+    ran: EndedRecords,
+) -> None:
     result = ran.batch(BROKEN, 13).pass1_encounter_result
 
     assert (result.batches_total, result.batches_failed, result.batches_succeeded) == (2, 1, 1)
@@ -250,7 +254,7 @@ def test_a_failed_encounter_names_how_many_of_its_batches_failed_and_which(ran: 
     )
 
 
-def test_the_record_fails_as_a_whole_and_keeps_its_last_completed_pass(ran: Ran) -> None:
+def test_the_record_fails_as_a_whole_and_keeps_its_last_completed_pass(ran: EndedRecords) -> None:
     record = ran.files[BROKEN]
     first = ran.batch(BROKEN, 13)
     job: Any = Job.objects.get(shell_file=record)
@@ -276,7 +280,7 @@ def test_the_record_fails_as_a_whole_and_keeps_its_last_completed_pass(ran: Ran)
     ]
 
 
-def test_the_totals_of_a_failed_pass_count_what_succeeded(ran: Ran) -> None:
+def test_the_totals_of_a_failed_pass_count_what_succeeded(ran: EndedRecords) -> None:
     metrics = EntityMetrics.objects.get(shell_file=ran.files[BROKEN])
 
     assert (metrics.encounters_total, metrics.encounters_succeeded) == (8, 6)
@@ -285,7 +289,7 @@ def test_the_totals_of_a_failed_pass_count_what_succeeded(ran: Ran) -> None:
     assert metrics.error_code == "MAX_RETRIES_EXCEEDED"
 
 
-def test_a_chunk_that_fails_for_good_publishes_nothing_of_its_pass(ran: Ran) -> None:
+def test_a_chunk_that_fails_for_good_publishes_nothing_of_its_pass(ran: EndedRecords) -> None:
     record = ran.files[UNSEEN]
     job: Any = Job.objects.get(shell_file=record)
     session = record.discovery_session
@@ -306,7 +310,7 @@ def test_a_chunk_that_fails_for_good_publishes_nothing_of_its_pass(ran: Ran) -> 
     assert not Encounter.objects.filter(shell_file=record).exists()
 
 
-def test_the_chunks_that_succeeded_keep_their_replies_for_a_retry(ran: Ran) -> None:
+def test_the_chunks_that_succeeded_keep_their_replies_for_a_retry(ran: EndedRecords) -> None:
     chunks: Any = Chunk.objects.filter(
         discovery_session__shell_file=ran.files[UNSEEN], status="succeeded"
     )
@@ -315,7 +319,9 @@ def test_the_chunks_that_succeeded_keep_their_replies_for_a_retry(ran: Ran) -> N
 
 
 @pytest.mark.parametrize("name", [MENDED, BROKEN, UNSEEN])
-def test_every_call_that_the_service_saw_is_in_the_ledger_once(ran: Ran, name: str) -> None:
+def test_every_call_that_the_service_saw_is_in_the_ledger_once(
+    ran: EndedRecords, name: str
+) -> None:
     calls = [call for call in ran.calls(name) if call.outcome != "LATE"]
     in_ledger = Counter(work_of(call).hex for call in calls)
 
@@ -326,7 +332,7 @@ def test_every_call_that_the_service_saw_is_in_the_ledger_once(ran: Ran, name: s
 
 @pytest.mark.parametrize("name", [MENDED, BROKEN, UNSEEN])
 def test_each_reply_of_the_service_is_accepted_once_or_its_loss_is_explained(
-    ran: Ran, name: str
+    ran: EndedRecords, name: str
 ) -> None:
     calls = ran.calls(name)
     accepted = {call.response_id: call for call in calls if call.accepted}
@@ -344,7 +350,7 @@ def test_each_reply_of_the_service_is_accepted_once_or_its_loss_is_explained(
     assert len(accepted) == sum(row.status == "succeeded" for row in rows)
 
 
-def test_a_reply_that_came_too_late_is_counted_and_changes_nothing(ran: Ran) -> None:
+def test_a_reply_that_came_too_late_is_counted_and_changes_nothing(ran: EndedRecords) -> None:
     batch = ran.batch(MENDED, 10)
 
     outcomes = {call.outcome: call for call in ProviderCall.objects.filter(work_item_id=batch.id)}
@@ -356,7 +362,7 @@ def test_a_reply_that_came_too_late_is_counted_and_changes_nothing(ran: Ran) -> 
 
 
 @pytest.mark.parametrize("name", [MENDED, BROKEN, UNSEEN])
-def test_tokens_add_up_from_call_to_report_card(ran: Ran, name: str) -> None:
+def test_tokens_add_up_from_call_to_report_card(ran: EndedRecords, name: str) -> None:
     calls = ran.calls(name)
     summary = Summary.objects.get(shell_file=ran.files[name])
 
@@ -384,7 +390,7 @@ def test_tokens_add_up_from_call_to_report_card(ran: Ran, name: str) -> None:
         assert result.total_retries_used == sum(max(0, b.attempt_count - 1) for b in own_batches)
 
 
-def test_no_error_says_more_than_our_own_words(ran: Ran) -> None:
+def test_no_error_says_more_than_our_own_words(ran: EndedRecords) -> None:
     said = json.dumps(
         [
             [b.error_message, b.error_context, b.transient_error_history]

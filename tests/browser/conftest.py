@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from observability.permissions import Role
-from tests.support.browser import PASSWORD, Watched, logged_in
+from tests.support.browser import PASSWORD, WatchedPage, logged_in
 
 if TYPE_CHECKING:
     # This module is loaded before Django is set up, so what needs its models is imported later.
@@ -88,6 +88,6 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def operator(context: BrowserContext, server: str) -> Watched:
+def operator(context: BrowserContext, server: str) -> WatchedPage:
     """Give a page on which the operator is logged in, at the overview."""
     return logged_in(context, server, Role.OPERATOR)

@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from observability.permissions import Role
-from tests.support.browser import Watched, log_in, logged_in
+from tests.support.browser import WatchedPage, log_in, logged_in
 
 if TYPE_CHECKING:
     from tests.support.incident_scenario import Night
@@ -49,7 +49,7 @@ def the_pages(night: Night) -> dict[str, str]:
     }
 
 
-def test_the_night_is_told_in_three_clicks(operator: Watched, night: Night) -> None:
+def test_the_night_is_told_in_three_clicks(operator: WatchedPage, night: Night) -> None:
     page = operator.page
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
     expect(page.get_by_label("Incident")).to_contain_text("has been down for 19 min")
@@ -65,7 +65,7 @@ def test_the_night_is_told_in_three_clicks(operator: Watched, night: Night) -> N
 
 
 def test_a_node_opens_without_a_new_page_and_keeps_its_address(
-    operator: Watched, server: str, night: Night
+    operator: WatchedPage, server: str, night: Night
 ) -> None:
     page = operator.page
     page.goto(f"{server}/admin/records/{night.failed}/")
@@ -80,7 +80,7 @@ def test_a_node_opens_without_a_new_page_and_keeps_its_address(
     assert operator.complaints == []
 
 
-def test_the_keyboard_alone_reaches_a_failed_call(operator: Watched, night: Night) -> None:
+def test_the_keyboard_alone_reaches_a_failed_call(operator: WatchedPage, night: Night) -> None:
     page = operator.page
 
     page.keyboard.press("?")
@@ -108,7 +108,7 @@ def test_the_keyboard_alone_reaches_a_failed_call(operator: Watched, night: Nigh
 
 
 def test_the_keys_turn_to_the_next_record_of_a_list_and_retry_a_chosen_group(
-    operator: Watched, server: str, night: Night
+    operator: WatchedPage, server: str, night: Night
 ) -> None:
     page = operator.page
     page.goto(f"{server}/admin/records/?is=parked")
@@ -148,7 +148,7 @@ def test_rows_without_a_link_are_passed_over_by_keyboard(
 
 
 def test_a_bar_of_the_time_line_leads_to_its_call(
-    operator: Watched, server: str, night: Night
+    operator: WatchedPage, server: str, night: Night
 ) -> None:
     page = operator.page
     page.goto(f"{server}/admin/records/{night.failed}/")
@@ -160,7 +160,7 @@ def test_a_bar_of_the_time_line_leads_to_its_call(
 
 
 def test_a_failed_record_is_retried_by_keyboard_and_watched_to_the_end(
-    operator: Watched, server: str, night: Night
+    operator: WatchedPage, server: str, night: Night
 ) -> None:
     from observability.actions.bulk_runner import advance
     from tests.support import records
@@ -187,7 +187,7 @@ def test_a_failed_record_is_retried_by_keyboard_and_watched_to_the_end(
 
 
 def test_the_overview_goes_on_while_it_is_looked_at_and_rests_while_it_is_not(
-    operator: Watched, server: str
+    operator: WatchedPage, server: str
 ) -> None:
     page = operator.page
     page.clock.install()
@@ -216,7 +216,7 @@ def test_the_overview_goes_on_while_it_is_looked_at_and_rests_while_it_is_not(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_serious_barrier(
-    operator: Watched, server: str, night: Night, scheme: str
+    operator: WatchedPage, server: str, night: Night, scheme: str
 ) -> None:
     page = operator.page
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
@@ -230,7 +230,7 @@ def test_no_page_has_a_serious_barrier(
     assert operator.complaints == []
 
 
-def test_every_page_fits_a_phone(operator: Watched, server: str, night: Night) -> None:
+def test_every_page_fits_a_phone(operator: WatchedPage, server: str, night: Night) -> None:
     page = operator.page
     page.set_viewport_size({"width": 390, "height": 844})
 
@@ -242,7 +242,7 @@ def test_every_page_fits_a_phone(operator: Watched, server: str, night: Night) -
     assert set(widths.values()) == {390}
 
 
-def test_the_dark_theme_is_dark_and_the_toggle_holds(operator: Watched) -> None:
+def test_the_dark_theme_is_dark_and_the_toggle_holds(operator: WatchedPage) -> None:
     page = operator.page
     page.emulate_media(color_scheme="dark")
     dark = page.evaluate("getComputedStyle(document.querySelector('.c-card')).backgroundColor")
@@ -262,7 +262,7 @@ def test_staff_without_a_role_sees_no_console(context: BrowserContext, server: s
 
 
 def test_the_log_in_leads_to_the_overview(context: BrowserContext, server: str) -> None:
-    watched = Watched(context.new_page())
+    watched = WatchedPage(context.new_page())
 
     log_in(watched.page, server, Role.VIEWER)
 

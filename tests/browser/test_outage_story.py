@@ -31,7 +31,7 @@ from tests.acceptance.conftest import (  # noqa: F401 - fixtures
     step_nursery,
 )
 from tests.support import records
-from tests.support.browser import Watched
+from tests.support.browser import WatchedPage
 from tests.support.record_runs import RECORD_PATIENCE_S, ended
 from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand, until
@@ -158,7 +158,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
     before_pass1: tuple[list[Received], list[LogLine]],
     start_pool: Start,  # noqa: F811
     clock: WorkerCommand,  # noqa: F811
-    operator: Watched,
+    operator: WatchedPage,
 ) -> None:
     waiting, earlier = before_pass1
     page, hand = operator.page, by(operator.page)

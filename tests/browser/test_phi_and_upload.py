@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from observability.permissions import Role
-from tests.support.browser import Watched, logged_in
+from tests.support.browser import WatchedPage, logged_in
 
 if TYPE_CHECKING:
     from tests.support.incident_scenario import Night
@@ -84,7 +84,7 @@ def test_an_entity_is_marked_in_image_and_text_at_once(
 
 
 def test_files_are_dropped_and_chosen_and_each_gets_its_word(
-    operator: Watched, server: str, tmp_path: Path
+    operator: WatchedPage, server: str, tmp_path: Path
 ) -> None:
     from pipeline.models import Job
     from tests.support.records import LAB

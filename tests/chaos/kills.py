@@ -26,7 +26,7 @@ from medproc.timing import scaled
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, ProviderCall
 from tests.chaos.environment import LEASE_S, PATIENCE_S, RECONCILE_S, House
-from tests.chaos.proof import Ledger
+from tests.chaos.proof import ChaosObservations
 from tests.support.rows import crashes_of
 from tests.support.workers import WorkerCommand, children, until
 
@@ -68,7 +68,7 @@ class KillLoop:
     house: House
     rng: random.Random
     pools: Sequence[WorkerCommand]
-    ledger: Ledger
+    ledger: ChaosObservations
     kills: Counter[str] = field(default_factory=Counter)
     stranded: list[Stranded] = field(default_factory=list)
     late_writes: int = 0
@@ -205,7 +205,7 @@ class KillLoop:
 
 def kill_loop(house: House, count: int, seed: int) -> dict[str, Any]:
     """Kill so many times; give the figures and the findings."""
-    ledger = Ledger(house)
+    ledger = ChaosObservations(house)
     began = time.monotonic()
     with house.workers(SEATS) as first, house.workers(SEATS) as second:
         loop = KillLoop(house, random.Random(seed), (first, second), ledger)

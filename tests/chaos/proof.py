@@ -37,7 +37,7 @@ WHERE EXISTS (SELECT 1 FROM pass1_entity_detections d WHERE d.healthcare_encount
 
 
 @dataclass
-class Ledger:
+class ChaosObservations:
     """What was seen while things broke, held against the end."""
 
     house: House

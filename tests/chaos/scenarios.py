@@ -26,7 +26,7 @@ from medproc.embedded import postgres, valkey
 from tests.chaos.environment import PATIENT_LEASE_S, SHORT, House, lasting, tried
 from tests.chaos.kills import kill_loop
 from tests.chaos.lossy_proxy import LossyProxy
-from tests.chaos.proof import Ledger
+from tests.chaos.proof import ChaosObservations
 from tests.support.workers import Nursery, until
 
 Scene = Callable[[House], dict[str, Any]]
@@ -62,7 +62,7 @@ def _through(house: House, *troubles: Trouble, file_bytes: int | None = None) ->
 
     `file_bytes` is what the workers can write to a file: nothing, where their disk is full too.
     """
-    ledger = Ledger(house)
+    ledger = ChaosObservations(house)
     with house.workers(LEASE_S=PATIENT_LEASE_S, file_bytes=file_bytes):
         for trouble in troubles:
             house.keep_coming(OPEN - 1)
@@ -156,7 +156,7 @@ def _disk_full(house: House) -> Iterator[None]:
 
 def _lost_replies(house: House) -> dict[str, Any]:
     """Lose the replies to commits that publish or end a step: the server has done it."""
-    ledger = Ledger(house)
+    ledger = ChaosObservations(house)
     losing = {PUBLISHES: 4, ENDS_A_STEP: 3}
     with (
         tempfile.TemporaryDirectory(dir=house.places.base, prefix="proxy-") as folder,

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from observability.audit.chain import Head, head
+from observability.audit.chain import ChainHead, head
 from observability.audit.log import record
 from observability.models import AuditEvent, AuditLink
 from pipeline.operations.scheduler import periodic_tasks, run_task
@@ -175,7 +175,7 @@ def test_the_scheduler_logs_the_head_every_hour(
         run_task(task)
 
     assert f"head of the audit {head()}" in caplog.text
-    assert head() == Head(1, AuditLink.objects.get().hash)
+    assert head() == ChainHead(1, AuditLink.objects.get().hash)
 
 
 def _waits(looker: psycopg.Connection[tuple[object, ...]]) -> bool:

@@ -16,7 +16,7 @@ from observability.listing.time_window import Period, Window
 from observability.metrics import forecast, queue_depths, workers
 from observability.metrics.forecast import outstanding
 from observability.metrics.workers import crew
-from pipeline.core.labels import Word
+from pipeline.core.labels import StatusWord
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import OUTCOME_LATE, Batch, Job
 from tests.support.incident_rows import calls
@@ -106,7 +106,7 @@ def test_a_capped_count_says_so_in_every_pass_and_its_oldest_is_the_oldest_of_al
         "parked": "2+",
         "dead": "2+",
     }
-    oldest = {pass1[word].oldest for word in (Word.PARKED, Word.DEAD)}
+    oldest = {pass1[word].oldest for word in (StatusWord.PARKED, StatusWord.DEAD)}
     assert oldest == {now - timedelta(hours=3)}
 
 

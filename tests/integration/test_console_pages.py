@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from observability.diagnostics.failures import Source, groups
+from observability.diagnostics.failures import FailureSource, groups
 from observability.drilldown.lookup import located_models
 from observability.listing.time_window import Period, Window
 from observability.permissions import Role
@@ -177,11 +177,19 @@ def test_failures_are_grouped_with_what_was_absorbed_and_what_is_lost(db: None) 
     found = groups(Period.last(Window.HOUR, timezone.now())).groups
 
     of_calls, of_jobs = found
-    assert (of_calls.source, of_calls.cause, of_calls.step) == (Source.CALL, "API_5XX", Step.PASS1)
+    assert (of_calls.source, of_calls.cause, of_calls.step) == (
+        FailureSource.CALL,
+        "API_5XX",
+        Step.PASS1,
+    )
     # Batches 0 and 10 were answered in the end; 20, the last one, was not.
     assert (of_calls.calls, of_calls.works, of_calls.absorbed, of_calls.failed) == (5, 3, 2, 1)
     assert sum(of_calls.trend) == 5
-    assert (of_jobs.source, of_jobs.cause, of_jobs.failed) == (Source.JOB, "INPUT_ENCRYPTED", 1)
+    assert (of_jobs.source, of_jobs.cause, of_jobs.failed) == (
+        FailureSource.JOB,
+        "INPUT_ENCRYPTED",
+        1,
+    )
 
 
 def test_the_members_of_a_group_are_its_batches_each_once_over_all_pages(

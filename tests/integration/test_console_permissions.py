@@ -13,10 +13,10 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from observability.audit.log import Result, record
+from observability.audit.log import AuditResult, record
 from observability.models import AuditEvent
 from observability.permissions import ROLES, USER_PERMISSIONS, Right, Role
-from observability.views.decorators import Asked, page, verb
+from observability.views.decorators import RequestedAction, page, verb
 from tests.support.rows import a_job
 
 pytestmark = pytest.mark.django_db
@@ -53,7 +53,7 @@ def test_a_page_that_would_write_is_refused_by_the_database() -> None:
 
 
 def test_a_verb_takes_post_alone_and_needs_its_own_right() -> None:
-    @verb(lambda request: Asked(verb="retry", right=Right.RETRY, target_kind="record"))
+    @verb(lambda request: RequestedAction(verb="retry", right=Right.RETRY, target_kind="record"))
     def retries(request: HttpRequest) -> HttpResponse:
         return HttpResponse()
 
@@ -106,7 +106,7 @@ def test_nothing_that_was_written_down_is_changed(statement: str) -> None:
         target_kind="record",
         target_id="x",
         reason="the provider has recovered",
-        result=Result.DONE,
+        result=AuditResult.DONE,
         facts={"batches": 7},
     )
     with connection.cursor() as cursor:

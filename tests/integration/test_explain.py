@@ -15,9 +15,9 @@ from django.test.utils import CaptureQueriesContext
 
 from observability.drilldown.explain import drill_down
 from observability.drilldown.lookup import IdError
-from observability.drilldown.nodes import Kind, Node
+from observability.drilldown.nodes import Node, NodeKind
 from pipeline.core.errors import ERRORS, ErrorCode
-from pipeline.core.labels import Word
+from pipeline.core.labels import StatusWord
 from pipeline.models import Batch, Chunk, Encounter, Entity, PendingEncounter, ProviderCall
 from pipeline.models import Job as JobRow
 from tests.support import records
@@ -35,7 +35,7 @@ STATEMENTS = 10
 
 
 @dataclass(frozen=True)
-class Ran:
+class ExplainedRecords:
     """The records of this module."""
 
     completed: UUID
@@ -45,9 +45,9 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(module_db: str) -> Ran:
+def ran(module_db: str) -> ExplainedRecords:
     """Run one record to each outcome, in a database of their own."""
-    return Ran(
+    return ExplainedRecords(
         completed=records.completed_record(records.TRAPS, patient_reference="Roe, Jane").id,
         outage=records.failed_record().id,
         long=records.failed_record(records.LONG, LIMITED).id,
@@ -65,7 +65,7 @@ def _first_line(of: object) -> str:
     return _explain(of).splitlines()[0]
 
 
-def test_the_first_line_says_what_failed_what_is_lost_and_what_to_do(ran: Ran) -> None:
+def test_the_first_line_says_what_failed_what_is_lost_and_what_to_do(ran: ExplainedRecords) -> None:
     line = _first_line(ran.long)
 
     assert line.startswith("Pass 1 failed: encounter 5, batch 1 of ")
@@ -76,7 +76,7 @@ def test_the_first_line_says_what_failed_what_is_lost_and_what_to_do(ran: Ran) -
     assert "A retry costs about 1 call, " in line
 
 
-def test_many_failures_of_one_cause_are_called_an_outage(ran: Ran) -> None:
+def test_many_failures_of_one_cause_are_called_an_outage(ran: ExplainedRecords) -> None:
     line = _first_line(ran.outage)
 
     assert line.startswith("Pass 1 failed: 7 of 8 batches failed; the first is encounter 1, ")
@@ -84,14 +84,14 @@ def test_many_failures_of_one_cause_are_called_an_outage(ran: Ran) -> None:
     assert f"Advice: {ERRORS[ErrorCode.API_5XX].advice}" in line
 
 
-def test_a_record_without_encounters_says_that_nothing_is_visible(ran: Ran) -> None:
+def test_a_record_without_encounters_says_that_nothing_is_visible(ran: ExplainedRecords) -> None:
     line = _first_line(ran.unread)
 
     assert line.startswith("Pass 0.5 failed: chunk 1 of 1 (pages 1–5): the provider failed")
     assert "Nothing of the record is visible." in line
 
 
-def test_a_completed_record_says_what_was_found_and_what_to_look_at(ran: Ran) -> None:
+def test_a_completed_record_says_what_was_found_and_what_to_look_at(ran: ExplainedRecords) -> None:
     line = _first_line(ran.completed)
 
     assert line.startswith("Done in ")
@@ -101,7 +101,7 @@ def test_a_completed_record_says_what_was_found_and_what_to_look_at(ran: Ran) ->
     assert "These pages name another patient" in line
 
 
-def test_what_is_alike_and_done_folds_into_one_row(ran: Ran) -> None:
+def test_what_is_alike_and_done_folds_into_one_row(ran: ExplainedRecords) -> None:
     folded, whole = _explain(ran.long), _explain(ran.long, "--all")
 
     assert "✓ 4 encounters done, " in folded
@@ -115,7 +115,7 @@ def test_what_is_alike_and_done_folds_into_one_row(ran: Ran) -> None:
     assert [i for i in calls.values_list("id", flat=True) if str(i) not in whole] == []
 
 
-def test_each_kind_of_id_leads_to_its_record(ran: Ran) -> None:
+def test_each_kind_of_id_leads_to_its_record(ran: ExplainedRecords) -> None:
     batch = Batch.objects.filter(
         pass1_encounter_result__shell_file_id=ran.long, status="failed"
     ).get()
@@ -144,7 +144,7 @@ def test_each_kind_of_id_leads_to_its_record(ran: Ran) -> None:
     assert {f.record_answer for f in found} == {found[0].answer}
 
 
-def test_an_id_below_the_record_is_answered_for_itself_first(ran: Ran) -> None:
+def test_an_id_below_the_record_is_answered_for_itself_first(ran: ExplainedRecords) -> None:
     batch = Batch.objects.get(pass1_encounter_result__shell_file_id=ran.long, status="failed")
 
     first, second, *_ = _explain(batch.id).splitlines()
@@ -154,12 +154,12 @@ def test_an_id_below_the_record_is_answered_for_itself_first(ran: Ran) -> None:
     assert second.startswith("Pass 1 failed: ")
 
 
-def test_a_prefix_of_six_digits_is_enough_where_it_is_unique(ran: Ran) -> None:
+def test_a_prefix_of_six_digits_is_enough_where_it_is_unique(ran: ExplainedRecords) -> None:
     assert drill_down(str(ran.long)[:13]).asked == str(ran.long)
     assert drill_down(ran.long.hex[:14].upper()).asked == str(ran.long)
 
 
-def test_an_ambiguous_prefix_names_its_candidates(ran: Ran) -> None:
+def test_an_ambiguous_prefix_names_its_candidates(ran: ExplainedRecords) -> None:
     first = UUID(int=0xABCDEF << 104)
     second = UUID(int=(0xABCDEF << 104) + 1)
     encounters = Encounter.objects.filter(shell_file_id=ran.completed).values()[0]
@@ -183,7 +183,9 @@ def test_an_ambiguous_prefix_names_its_candidates(ran: Ran) -> None:
         ("0" * 33, "hexadecimal"),
     ],
 )
-def test_an_id_that_names_nothing_is_refused_in_one_line(ran: Ran, text: str, said: str) -> None:
+def test_an_id_that_names_nothing_is_refused_in_one_line(
+    ran: ExplainedRecords, text: str, said: str
+) -> None:
     with pytest.raises(CommandError) as refused:
         _explain(text)
 
@@ -191,7 +193,7 @@ def test_an_id_that_names_nothing_is_refused_in_one_line(ran: Ran, text: str, sa
     assert "\n" not in str(refused.value)
 
 
-def test_the_number_of_statements_does_not_grow_with_the_record(ran: Ran) -> None:
+def test_the_number_of_statements_does_not_grow_with_the_record(ran: ExplainedRecords) -> None:
     asked = []
     for record in (ran.completed, ran.outage, ran.long, ran.unread):
         with CaptureQueriesContext(connection) as context:
@@ -201,7 +203,7 @@ def test_the_number_of_statements_does_not_grow_with_the_record(ran: Ran) -> Non
     assert set(asked) == {STATEMENTS}
 
 
-def test_json_carries_the_tree_with_codes_counts_and_costs(ran: Ran) -> None:
+def test_json_carries_the_tree_with_codes_counts_and_costs(ran: ExplainedRecords) -> None:
     found = json.loads(_explain(ran.long, "--json"))
 
     assert found["answer"] == _first_line(ran.long)
@@ -218,27 +220,27 @@ def test_json_carries_the_tree_with_codes_counts_and_costs(ran: Ran) -> None:
     assert float(batch["spent"]["cost_usd"]) > 0
 
 
-def test_a_parents_tokens_are_those_of_the_calls_below_it(ran: Ran) -> None:
+def test_a_parents_tokens_are_those_of_the_calls_below_it(ran: ExplainedRecords) -> None:
     root = drill_down(str(ran.long)).root
 
     def calls_of(node: Node) -> int:
-        return sum(n.spent.input_tokens for n in node.walk() if n.kind is Kind.CALL)
+        return sum(n.spent.input_tokens for n in node.walk() if n.kind is NodeKind.CALL)
 
     for node in root.walk():
-        if node.kind is not Kind.CALL:
+        if node.kind is not NodeKind.CALL:
             assert node.spent.input_tokens == calls_of(node), node.title
 
 
-def test_no_status_contradicts_those_below_it(ran: Ran) -> None:
+def test_no_status_contradicts_those_below_it(ran: ExplainedRecords) -> None:
     for record in (ran.completed, ran.outage, ran.long, ran.unread):
         for node in drill_down(str(record)).root.walk():
-            below = {child.status for child in node.children if child.kind is not Kind.CALL}
-            if node.status is Word.DONE:
-                assert below <= {Word.DONE, Word.SKIPPED}, node.title
-            assert Word.RUNNING not in below
+            below = {child.status for child in node.children if child.kind is not NodeKind.CALL}
+            if node.status is StatusWord.DONE:
+                assert below <= {StatusWord.DONE, StatusWord.SKIPPED}, node.title
+            assert StatusWord.RUNNING not in below
 
 
-def test_no_document_text_name_or_file_name_is_shown(ran: Ran) -> None:
+def test_no_document_text_name_or_file_name_is_shown(ran: ExplainedRecords) -> None:
     truth = json.loads(records.TRAPS.with_suffix(".truth.json").read_text())
     secrets = {truth["patient"]["name"], truth["patient"]["identifier"], "traps_10p", "Roe"}
     secrets |= {e["facility"] for e in truth["encounters"] if e["facility"]}
@@ -251,5 +253,5 @@ def test_no_document_text_name_or_file_name_is_shown(ran: Ran) -> None:
     assert [secret for secret in secrets if secret in shown] == []
 
 
-def test_every_code_has_advice_in_the_answer(ran: Ran) -> None:
+def test_every_code_has_advice_in_the_answer(ran: ExplainedRecords) -> None:
     assert [code for code in ErrorCode if not ERRORS[code].advice.endswith(".")] == []

@@ -14,7 +14,7 @@ from gemini_emulator.faults import FAULTS
 from pipeline.core.states import Step
 from pipeline.models import ProviderCall
 from pipeline.providers.reply_parsing import FINISHES
-from tests.support.fault_matrix import FAULT, MATRIX, Budget, End, Lasts, Row
+from tests.support.fault_matrix import FAULT, MATRIX, ExpectedBudget, ExpectedEnd, FaultCase, Lasts
 from tests.support.fault_player import (
     IN_OUTAGE,
     PARKS,
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.xdist_group("fault-matrix")
 by_step = pytest.mark.parametrize("step", PASSES)
 
 
-def by_row(rows: list[Row] | tuple[Row, ...]) -> pytest.MarkDecorator:
+def by_row(rows: list[FaultCase] | tuple[FaultCase, ...]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("row", rows, ids=lambda row: row.name.replace(" ", "-"))
 
 
@@ -54,7 +54,9 @@ def test_every_code_that_a_finish_reason_can_mean_has_a_row() -> None:
 
 @by_step
 @by_row(MATRIX)
-def test_a_fault_that_lasts_ends_as_the_table_says(played: Played, row: Row, step: Step) -> None:
+def test_a_fault_that_lasts_ends_as_the_table_says(
+    played: Played, row: FaultCase, step: Step
+) -> None:
     *earlier, last = played.alone(step, Lasts.PERSISTENT, row)
 
     assert [rows_of(ended, row) for ended in earlier] == [parked(row)] * len(earlier)
@@ -70,7 +72,7 @@ def test_a_fault_that_lasts_ends_as_the_table_says(played: Played, row: Row, ste
 @by_step
 @by_row(PARKS)
 def test_a_fault_that_parks_the_job_and_passes_has_cost_it_nothing(
-    played: Played, row: Row, step: Step
+    played: Played, row: FaultCase, step: Step
 ) -> None:
     first, last = played.alone(step, Lasts.PASSING, row)
 
@@ -84,7 +86,7 @@ def test_a_fault_that_parks_the_job_and_passes_has_cost_it_nothing(
 @by_step
 @by_row(TOGETHER)
 def test_a_fault_that_passes_leaves_its_history_and_nothing_else(
-    played: Played, row: Row, step: Step
+    played: Played, row: FaultCase, step: Step
 ) -> None:
     ended = played.together(step, timed_out=row.times_out)
 
@@ -129,7 +131,7 @@ def test_in_an_outage_each_of_its_faults_is_given_back_and_parks(
     assert all(entry["given_back"] for entry in histories)
 
 
-def rows_of(ended: Ended, row: Row) -> dict[str, Any]:
+def rows_of(ended: Ended, row: FaultCase) -> dict[str, Any]:
     """Give what stands on a batch or chunk, and of its calls."""
     found = ended.work[visit_of(row)]
     own = ProviderCall.objects.filter(work_item_id=found.id)
@@ -157,7 +159,7 @@ def rows_of(ended: Ended, row: Row) -> dict[str, Any]:
     }
 
 
-def work(row: Row, end: End) -> dict[str, Any]:
+def work(row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
     """Give what must stand there."""
     outcomes = [row.code if outcome == FAULT else outcome for outcome in end.calls]
     fails = end.status == "failed"
@@ -177,10 +179,10 @@ def work(row: Row, end: End) -> dict[str, Any]:
     }
 
 
-def parked(row: Row) -> dict[str, Any]:
+def parked(row: FaultCase) -> dict[str, Any]:
     """Give what must stand on a batch or chunk whose first call has parked the job."""
     return {
-        **work(row, End(status="pending", calls=(FAULT,), words="")),
+        **work(row, ExpectedEnd(status="pending", calls=(FAULT,), words="")),
         "had transient": False,
     }
 
@@ -207,7 +209,7 @@ def record_of(ended: Ended) -> dict[str, Any]:
     }
 
 
-def record(step: Step, row: Row, end: End) -> dict[str, Any]:
+def record(step: Step, row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
     """Give what must stand there."""
     code = (row.code if end.error == FAULT else end.error) or None
     is_first = step is Step.PASS05
@@ -218,7 +220,7 @@ def record(step: Step, row: Row, end: End) -> dict[str, Any]:
     session = "failed" if fails else "processing" if waits or is_first else "completed"
     reached = "pages_complete" if is_first else "pass05_complete"
     done = "pass05_complete" if is_first else "pass1_complete"
-    is_quota = row.budget is Budget.QUOTA
+    is_quota = row.budget is ExpectedBudget.QUOTA
     return {
         "job": (job, "pass1" if own == "completed" else step.value, code, 0),
         "job's cause": root,
@@ -242,7 +244,7 @@ def record(step: Step, row: Row, end: End) -> dict[str, Any]:
     }
 
 
-def encounter_of(ended: Ended, row: Row) -> dict[str, Any]:
+def encounter_of(ended: Ended, row: FaultCase) -> dict[str, Any]:
     """Give what stands on the encounter's result."""
     result = ended.results[visit_of(row)]
     return {
@@ -254,7 +256,7 @@ def encounter_of(ended: Ended, row: Row) -> dict[str, Any]:
     }
 
 
-def encounter(row: Row, end: End) -> dict[str, Any]:
+def encounter(row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
     """Give what must stand there."""
     fails = end.status == "failed"
     return {

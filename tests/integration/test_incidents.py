@@ -40,7 +40,7 @@ def real_time(settings: Any) -> None:
     settings.TIME_SCALE = 1.0
 
 
-def _look() -> detector.Tick:
+def _look() -> detector.DetectorTick:
     return services.incidents_detect()
 
 

@@ -23,11 +23,11 @@ from django.utils import timezone
 
 from medproc.timing import scaled
 from pipeline import selectors
-from pipeline.core.labels import SHAPES, WORDS, Word
+from pipeline.core.labels import SHAPES, WORDS, StatusWord
 from pipeline.core.states import JobStatus, Step
 from pipeline.management import progress
 from pipeline.management.progress import OUTAGE_PATIENCE_S, follow, is_settled
-from pipeline.management.result_table import Result, printable, results
+from pipeline.management.result_table import FileResult, printable, results
 from pipeline.models import Entity, Incident, Job, Patient, RecordBatch, ShellFile
 from pipeline.selectors import Progress
 from pipeline.stages import registry
@@ -39,7 +39,7 @@ KEYS = {"shell_file_id", "status", "encounters", "entities", "error_code", "batc
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandResult:
     """What a command wrote and how it ended."""
 
     code: int
@@ -52,7 +52,7 @@ class Ran:
 
 
 @dataclass
-class Seen:
+class RecordingView:
     """A view that keeps what it is shown."""
 
     lines: list[str] = field(default_factory=list)
@@ -65,11 +65,11 @@ class Seen:
         self.lines.append(line)
 
 
-def _process(*arguments: object) -> Ran:
+def _process(*arguments: object) -> CommandResult:
     out, err = io.StringIO(), io.StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("process", *map(str, arguments), stdout=out, stderr=err)
-    return Ran(int(ended.value.code or 0), out.getvalue(), err.getvalue())
+    return CommandResult(int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
 @contextmanager
@@ -296,12 +296,12 @@ def test_a_record_that_is_parked_for_long_is_not_waited_for(
         parked_until=timezone.now() + timedelta(hours=3),
     )
 
-    seen = Seen()
+    seen = RecordingView()
     found = follow([received.shell_file_id], seen)[received.shell_file_id]
 
     assert is_settled(found)
     assert seen.updates == 1
-    result = Result(name="lab.pdf", shell_file_id=received.shell_file_id, progress=found)
+    result = FileResult(name="lab.pdf", shell_file_id=received.shell_file_id, progress=found)
     assert result.as_json()["status"] == "parked"
     shown = "\n".join(line.plain for line in results([result]))
     assert "‖ parked" in shown
@@ -321,7 +321,9 @@ def test_a_record_that_is_parked_for_long_is_not_waited_for(
     ],
 )
 def test_json_has_one_of_five_words_for_each_status(status: JobStatus, word: str) -> None:
-    result = Result(name="lab.pdf", shell_file_id=UUID(int=1), progress=_progress(status=status))
+    result = FileResult(
+        name="lab.pdf", shell_file_id=UUID(int=1), progress=_progress(status=status)
+    )
 
     assert result.as_json()["status"] == word
     assert result.word in SHAPES
@@ -329,7 +331,7 @@ def test_json_has_one_of_five_words_for_each_status(status: JobStatus, word: str
 
 def test_every_status_has_a_word_and_every_word_a_shape() -> None:
     assert {status.value for status in JobStatus} <= set(WORDS)
-    assert set(SHAPES) == set(Word)
+    assert set(SHAPES) == set(StatusWord)
 
 
 def test_a_name_that_steers_a_terminal_is_shown_without_its_power() -> None:

@@ -38,7 +38,7 @@ PATIENCE_S = 600.0
 FAILED = StepResult(failure=Failure(code=ErrorCode.INPUT_INVALID, message="a test"))
 
 
-class _Workers:
+class _WorkerThreads:
     """Threads that claim, note that they begin and end, and fail the step; others beside them."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ def test_identical_uploads_and_retries_at_once_make_attempts_that_are_strictly_s
 ) -> None:
     settings.LEASE_S = PATIENCE_S
     path = short_record(tmp_path / "same.pdf", 1)
-    workers = _Workers()
+    workers = _WorkerThreads()
     refused: list[str] = []
 
     def retry() -> None:

@@ -20,11 +20,11 @@ from pipeline.ratelimit import (
     Tuning,
     Why,
 )
-from pipeline.ratelimit.types import KINDS, Kind
+from pipeline.ratelimit.types import KINDS, OutcomeKind
 from tests.support.limiter_simulation import (
     BEGIN,
+    SimulatedWorker,
     Simulation,
-    Worker,
     admitted,
     ask,
     busiest,
@@ -250,7 +250,7 @@ def test_a_minutes_outage_at_full_work_is_seen_within_two_seconds_and_costs_few_
         return Outcome.success(0)
 
     workers = [
-        Worker(
+        SimulatedWorker(
             simulation,
             f"job-{n}",
             ((f"{n}-{i}", 0) for i in range(400)),
@@ -305,7 +305,7 @@ def test_reports_of_calls_from_before_a_flush_still_count(redis_db: redis.Redis)
 
 
 def test_every_code_of_a_call_that_says_something_of_the_provider_has_its_kind() -> None:
-    feeds = {code for code, kind in KINDS.items() if kind is Kind.FAILED}
+    feeds = {code for code, kind in KINDS.items() if kind is OutcomeKind.FAILED}
 
     assert feeds == {ErrorCode.API_5XX, ErrorCode.API_TIMEOUT}
     assert ErrorCode.CANCELLED not in KINDS

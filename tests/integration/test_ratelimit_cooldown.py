@@ -8,11 +8,11 @@ import pytest
 import redis
 
 from pipeline.core.errors import ErrorCode
-from pipeline.ratelimit import Counters, Outcome, Role, Tuning, Why
+from pipeline.ratelimit import CooldownRole, Counters, Outcome, Tuning, Why
 from tests.support.limiter_simulation import (
     BEGIN,
+    SimulatedWorker,
     Simulation,
-    Worker,
     admitted,
     ask,
     fail,
@@ -41,7 +41,10 @@ def test_the_first_of_those_limited_at_once_coordinates_and_the_others_take_part
     simulation.now += 5.001
     again = [admitted(limiter, ask(item=f"item-{n}")) for n, limiter in enumerate(limiters)]
 
-    assert [r.role for r in reported] == [Role.COORDINATOR, *[Role.PARTICIPANT] * (limited - 1)]
+    assert [r.role for r in reported] == [
+        CooldownRole.COORDINATOR,
+        *[CooldownRole.PARTICIPANT] * (limited - 1),
+    ]
     assert opens_in == {5.001}
     assert all(ticket.is_redistributed for ticket in again)
     assert limiters[0].state().counters == Counters(
@@ -107,7 +110,7 @@ def test_a_429_of_a_call_from_before_the_cooldown_opens_no_other_one(
 
     reported = fail(limiter, late, ErrorCode.RATE_LIMIT)
 
-    assert reported.role is Role.PARTICIPANT
+    assert reported.role is CooldownRole.PARTICIPANT
     assert reported.opens_in_s == 0
     admitted(limiter, ask(item="b"))
 
@@ -121,7 +124,7 @@ def test_a_later_hint_prolongs_the_cooldown_without_nesting(redis_db: redis.Redi
 
     reported = fail(limiter, second, ErrorCode.RATE_LIMIT, hint_s=30)
 
-    assert reported.role is Role.PARTICIPANT
+    assert reported.role is CooldownRole.PARTICIPANT
     assert reported.opens_in_s == pytest.approx(30, abs=0.001)
     assert limiter.state().generation == 1
 
@@ -139,7 +142,9 @@ def test_two_hosts_wait_out_a_long_hint_together_and_then_send_one_call_to_try(
         return Outcome(code=ErrorCode.RATE_LIMIT, retry_after_s=53)
 
     hosts = [
-        Worker(simulation, f"job-{n}", ((f"{n}-{i}", 0) for i in range(10)), answer, slots=10)
+        SimulatedWorker(
+            simulation, f"job-{n}", ((f"{n}-{i}", 0) for i in range(10)), answer, slots=10
+        )
         for n in range(2)
     ]
 
@@ -162,7 +167,7 @@ def test_cascading_cooldowns_back_off_and_all_items_come_through_once(
         return Outcome(code=ErrorCode.RATE_LIMIT) if is_closed else Outcome.success(0)
 
     workers = [
-        Worker(
+        SimulatedWorker(
             simulation,
             f"job-{n}",
             ((f"{n}-{i}", 0) for i in range(30)),

@@ -10,9 +10,9 @@ import redis
 from pipeline.ratelimit import Go, Later, Quota, Why
 from tests.support.limiter_simulation import (
     BEGIN,
-    Provider,
+    SimulatedProvider,
+    SimulatedWorker,
     Simulation,
-    Worker,
     admitted,
     ask,
     refused,
@@ -29,9 +29,9 @@ def test_three_equal_jobs_share_the_quota_within_fifteen_per_cent(
     redis_db: redis.Redis, quota: Quota, tokens: int, minutes: int
 ) -> None:
     simulation = Simulation(redis_db, quota)
-    provider = Provider(requests=quota.requests or 0, tokens=quota.tokens or 0)
+    provider = SimulatedProvider(requests=quota.requests or 0, tokens=quota.tokens or 0)
     workers = [
-        Worker(
+        SimulatedWorker(
             simulation,
             f"job-{n}",
             ((f"{n}-{i}", tokens) for i in range(2000)),
@@ -54,9 +54,9 @@ def test_a_job_with_calls_three_times_as_large_gets_as_many_tokens_not_as_many_c
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, Quota(tokens=300_000))
-    provider = Provider(tokens=300_000)
+    provider = SimulatedProvider(tokens=300_000)
     small, large = (
-        Worker(
+        SimulatedWorker(
             simulation,
             f"job-{size}",
             ((f"{size}-{i}", size) for i in range(2000)),
@@ -111,10 +111,12 @@ def test_a_job_that_does_not_come_when_it_was_told_gives_up_its_turn(
 
 def test_a_job_that_was_away_does_not_claim_what_it_did_not_use(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(requests=60))
-    provider = Provider(requests=60)
-    steady = Worker(simulation, "steady", ((f"s{i}", 0) for i in range(2000)), provider.answer)
+    provider = SimulatedProvider(requests=60)
+    steady = SimulatedWorker(
+        simulation, "steady", ((f"s{i}", 0) for i in range(2000)), provider.answer
+    )
     simulation.run(until=BEGIN + 300)
-    late = Worker(simulation, "late", ((f"l{i}", 0) for i in range(2000)), provider.answer)
+    late = SimulatedWorker(simulation, "late", ((f"l{i}", 0) for i in range(2000)), provider.answer)
 
     simulation.run(until=BEGIN + 420)
 

@@ -16,12 +16,12 @@ import pytest
 import redis
 
 from pipeline.core.errors import ErrorCode
-from pipeline.ratelimit import RateLimiterState, Role, Tuning
+from pipeline.ratelimit import CooldownRole, RateLimiterState, Tuning
 from tests.support.limited_fanout import limited_calls
 from tests.support.limiter_processes import (
     FAST,
     SPAWN,
-    Seen,
+    RunObservations,
     at_once,
     closed_for,
     half_of_calls_limited,
@@ -62,7 +62,7 @@ def four_counters(client: redis.Redis) -> tuple[int, int, int, int]:
     )
 
 
-def starts_by_generation(seen: list[Seen]) -> dict[int, list[float]]:
+def starts_by_generation(seen: list[RunObservations]) -> dict[int, list[float]]:
     """Give the moments of all processes' starts, in order, by the generation they belong to."""
     found: dict[int, list[float]] = {}
     for generation, moment in sorted(start for one in seen for start in one.starts):
@@ -70,7 +70,7 @@ def starts_by_generation(seen: list[Seen]) -> dict[int, list[float]]:
     return found
 
 
-def assert_paused_and_ramped(seen: list[Seen], tuning: Tuning) -> None:
+def assert_paused_and_ramped(seen: list[RunObservations], tuning: Tuning) -> None:
     """Assert that nothing began within a cooldown, and each was followed by a slow start."""
     by_generation = starts_by_generation(seen)
     cooldowns = {g: length for one in seen for g, length in one.cooldowns.items()}
@@ -99,8 +99,8 @@ def test_of_workers_limited_at_once_one_coordinates_and_each_item_is_let_go_once
     told = [one for each in asked for one in each.result()]
 
     roles = Counter(one.role for one in told)
-    assert roles[Role.COORDINATOR] == 1
-    assert roles[Role.PARTICIPANT] == limited - 1
+    assert roles[CooldownRole.COORDINATOR] == 1
+    assert roles[CooldownRole.PARTICIPANT] == limited - 1
     assert sum(one.was_redistributed for one in told) == limited
     assert four_counters(redis_db) == (limited, limited, 1, limited - 1)
     assert (state(redis_db).in_flight, state(redis_db).parked_items) == (0, 0)
@@ -155,13 +155,17 @@ def test_a_hundred_items_on_twenty_calls_half_of_them_limited_all_come_through_o
     assert Counter(item for one in seen for item in one.succeeded) == Counter(ITEMS)
     roles = Counter(role for one in seen for role in one.roles)
     limited = limited_calls(ITEMS)
-    assert limited == sum(roles.values()) == roles[Role.COORDINATOR] + roles[Role.PARTICIPANT]
+    assert (
+        limited
+        == sum(roles.values())
+        == roles[CooldownRole.COORDINATOR] + roles[CooldownRole.PARTICIPANT]
+    )
     found = state(redis_db)
     assert four_counters(redis_db) == (
         limited,
         limited,
-        roles[Role.COORDINATOR],
-        roles[Role.PARTICIPANT],
+        roles[CooldownRole.COORDINATOR],
+        roles[CooldownRole.PARTICIPANT],
     )
     assert (found.in_flight, found.parked_items, found.waiting_jobs) == (0, 0, 0)
     assert_paused_and_ramped(seen, FAST)
@@ -192,7 +196,7 @@ def test_a_coordinator_killed_in_its_cooldown_leaves_its_items_to_its_heir_and_h
     seen = [one.result() for one in waiting]
 
     assert killed.exitcode == -signal.SIGKILL
-    assert roles == [Role.COORDINATOR, *[Role.PARTICIPANT] * 6]
+    assert roles == [CooldownRole.COORDINATOR, *[CooldownRole.PARTICIPANT] * 6]
     assert min(moment for one in seen for _, moment in one.starts) >= until - ROUNDING_S
     wanted = [*items, *ITEMS[: others * 20]]
     assert Counter(item for one in seen for item in one.succeeded) == Counter(wanted)

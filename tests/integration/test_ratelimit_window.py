@@ -13,9 +13,9 @@ from pipeline.ratelimit import Go, Later, Outcome, Quota, Tuning, Why
 from pipeline.ratelimit.quota_reset import day_ends_at
 from tests.support.limiter_simulation import (
     BEGIN,
-    Provider,
+    SimulatedProvider,
+    SimulatedWorker,
     Simulation,
-    Worker,
     admitted,
     ask,
     busiest,
@@ -29,9 +29,11 @@ MIDNIGHT = day_ends_at(datetime.fromtimestamp(BEGIN, UTC)).timestamp()
 
 def test_an_hour_at_the_quota_draws_no_429_and_uses_it(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(requests=60))
-    provider = Provider(requests=60)
+    provider = SimulatedProvider(requests=60)
     workers = [
-        Worker(simulation, f"job-{n}", ((f"{n}-{i}", 0) for i in range(4000)), provider.answer)
+        SimulatedWorker(
+            simulation, f"job-{n}", ((f"{n}-{i}", 0) for i in range(4000)), provider.answer
+        )
         for n in range(3)
     ]
 
@@ -45,8 +47,8 @@ def test_an_hour_at_the_quota_draws_no_429_and_uses_it(redis_db: redis.Redis) ->
 
 def test_input_tokens_bind_before_requests_do(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(requests=300, tokens=100_000))
-    provider = Provider(requests=300, tokens=100_000)
-    worker = Worker(
+    provider = SimulatedProvider(requests=300, tokens=100_000)
+    worker = SimulatedWorker(
         simulation, "job", ((str(i), 2_000) for i in range(2000)), provider.answer, slots=60
     )
 
@@ -62,10 +64,10 @@ def test_estimates_that_are_too_low_and_scattered_draw_no_429_after_a_minute(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, Quota(requests=300, tokens=1_000_000))
-    provider = Provider(requests=300, tokens=1_000_000)
+    provider = SimulatedProvider(requests=300, tokens=1_000_000)
     draw = random.Random(3)
     workers = [
-        Worker(
+        SimulatedWorker(
             simulation,
             f"job-{n}",
             ((f"{n}-{i}", int(8_000 * draw.uniform(0.7, 1.3))) for i in range(2000)),
@@ -194,11 +196,11 @@ def test_an_empty_redis_lets_through_no_more_than_the_quota_at_its_own_rate(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, Quota(requests=300))
-    worker = Worker(
+    worker = SimulatedWorker(
         simulation,
         "job",
         ((str(i), 0) for i in range(1000)),
-        Provider().answer,
+        SimulatedProvider().answer,
         slots=500,
     )
 
@@ -211,8 +213,8 @@ def test_an_empty_redis_lets_through_no_more_than_the_quota_at_its_own_rate(
 
 def test_a_flush_in_the_middle_of_full_work_draws_no_429(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(requests=60, tokens=300_000))
-    provider = Provider(requests=60, tokens=300_000)
-    worker = Worker(
+    provider = SimulatedProvider(requests=60, tokens=300_000)
+    worker = SimulatedWorker(
         simulation, "job", ((str(i), 4_000) for i in range(1000)), provider.answer, slots=60
     )
     for minute in (2.5, 5.1, 5.2):

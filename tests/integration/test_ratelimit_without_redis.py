@@ -36,7 +36,7 @@ from tests.support.valkey import throw_away_valkey
 from tests.support.workers import until
 
 
-class Clock:
+class ManualClock:
     """A clock that is moved by hand."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ def frozen(places: Places) -> Iterator[int]:
 
 
 def limiter_of(
-    places: Places, clock: Clock, quota: Quota, tuning: Tuning | None = None
+    places: Places, clock: ManualClock, quota: Quota, tuning: Tuning | None = None
 ) -> RateLimiter:
     return RateLimiter(
         "gemini",
@@ -78,7 +78,7 @@ def limiter_of(
     )
 
 
-def starts_in(limiter: RateLimiter, clock: Clock, seconds: float, tokens: int = 0) -> int:
+def starts_in(limiter: RateLimiter, clock: ManualClock, seconds: float, tokens: int = 0) -> int:
     """Count what a greedy process may start within seconds of its clock."""
     ends, starts = clock.now + seconds, 0
     while True:
@@ -101,7 +101,7 @@ def starts_in(limiter: RateLimiter, clock: Clock, seconds: float, tokens: int = 
 def test_a_stopped_redis_leaves_each_process_its_documented_part(
     places: Places, frozen: int, quota: Quota, tokens: int, most: int
 ) -> None:
-    clock = Clock()
+    clock = ManualClock()
     limiter = limiter_of(places, clock, quota)
     limiter._fallback.retry_at = clock.now
     first = limiter.admit(ask(tokens=tokens))
@@ -117,7 +117,7 @@ def test_a_stopped_redis_leaves_each_process_its_documented_part(
 def test_a_redis_that_did_not_answer_is_not_asked_again_at_each_ask(
     places: Places, frozen: int
 ) -> None:
-    clock = Clock()
+    clock = ManualClock()
     limiter = limiter_of(places, clock, UNLIMITED)
     limiter.admit(ask())
     asked_again_at = limiter._fallback.retry_at
@@ -137,7 +137,7 @@ def test_a_process_says_once_a_minute_that_redis_is_away_and_once_that_it_is_bac
     places: Places, frozen: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "pipeline.ratelimit.fallback")
-    clock = Clock()
+    clock = ManualClock()
     limiter = limiter_of(places, clock, UNLIMITED)
     for _ in range(6):
         limiter.admit(ask())
@@ -157,7 +157,7 @@ def test_a_process_says_once_a_minute_that_redis_is_away_and_once_that_it_is_bac
 def test_what_was_started_without_redis_is_booked_when_it_is_back(
     places: Places, frozen: int
 ) -> None:
-    clock = Clock()
+    clock = ManualClock()
     limiter = limiter_of(places, clock, UNLIMITED)
     limiter.admit(ask())
     clock.now += 10.001
@@ -177,7 +177,7 @@ def test_what_was_started_without_redis_is_booked_when_it_is_back(
 
 
 def test_without_redis_the_state_says_that_nothing_is_known(places: Places, frozen: int) -> None:
-    limiter = limiter_of(places, Clock(), UNLIMITED)
+    limiter = limiter_of(places, ManualClock(), UNLIMITED)
 
     state = limiter.state()
 
@@ -187,7 +187,7 @@ def test_without_redis_the_state_says_that_nothing_is_known(places: Places, froz
 
 def test_a_redis_that_was_killed_and_comes_back_empty_takes_the_window_as_spent() -> None:
     with throw_away_valkey() as places:
-        clock = Clock()
+        clock = ManualClock()
         limiter = limiter_of(places, clock, Quota(requests=300))
         limiter.state()
         os.kill(int(redis.Redis.from_url(places.redis_url).info("server")["process_id"]), 9)
@@ -277,7 +277,7 @@ def test_the_time_scale_shortens_every_schedule_of_ours(settings: Settings) -> N
 
 
 def test_a_failure_reported_without_redis_holds_the_next_start(places: Places, frozen: int) -> None:
-    clock = Clock()
+    clock = ManualClock()
     limiter = limiter_of(places, clock, UNLIMITED)
     limiter.admit(ask())
     clock.now += 10.001
@@ -298,7 +298,7 @@ def started_without_redis(places: Places) -> tuple[RateLimiter, Ticket, RateLimi
     """
     client = redis.Redis.from_url(places.redis_url)
     client.flushall()
-    clock = Clock()
+    clock = ManualClock()
     limiter, other = (limiter_of(places, clock, UNLIMITED) for _ in range(2))
     fail(limiter, admitted(limiter, ask(item="limited")), ErrorCode.RATE_LIMIT)
     pid = int(client.info("server")["process_id"])

@@ -17,10 +17,10 @@ from pipeline.documents.reader import (
     HIDDEN_TEXT,
     REPAIRED,
     InputRefused,
-    Limits,
     MediaType,
     PageRead,
     ReaderError,
+    ReaderLimits,
     probe,
     read_pages,
     watchdog,
@@ -28,7 +28,7 @@ from pipeline.documents.reader import (
 from tests.support import hostile_files
 
 #: Bombs must be seen as such by any limit; a small one keeps the tests short.
-LIMITS = Limits(seconds_per_page=8.0)
+LIMITS = ReaderLimits(seconds_per_page=8.0)
 
 
 def write(folder: Path, content: bytes, name: str = "record") -> Path:
@@ -37,7 +37,7 @@ def write(folder: Path, content: bytes, name: str = "record") -> Path:
     return path
 
 
-def read(path: Path, limits: Limits = LIMITS) -> list[PageRead]:
+def read(path: Path, limits: ReaderLimits = LIMITS) -> list[PageRead]:
     return list(read_pages(path, 1, 50, limits))
 
 
@@ -125,14 +125,14 @@ def test_a_page_count_above_the_cap_is_refused_before_any_page_is_read(tmp_path:
     path = write(tmp_path, hostile_files.note_pdf(4))
 
     with pytest.raises(InputRefused, match="4 pages; the limit is 3"):
-        probe(path, Limits(max_pages=3))
+        probe(path, ReaderLimits(max_pages=3))
 
 
 def test_a_file_above_the_byte_limit_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, hostile_files.note_pdf())
 
     with pytest.raises(InputRefused) as refused:
-        probe(path, Limits(max_bytes=10))
+        probe(path, ReaderLimits(max_bytes=10))
     assert refused.value.code == "INPUT_TOO_LARGE"
 
 
@@ -168,7 +168,7 @@ def test_a_child_that_hangs_is_killed_at_its_deadline(
 ) -> None:
     monkeypatch.setattr(watchdog, "_PATIENCE", 1)
     path = write(tmp_path, hostile_files.note_pdf(2000))
-    pages = read_pages(path, 1, 2000, Limits(seconds_per_page=2.0))
+    pages = read_pages(path, 1, 2000, ReaderLimits(seconds_per_page=2.0))
     next(pages)
 
     os.kill(int(children()[0]), signal.SIGSTOP)
@@ -181,7 +181,7 @@ def test_a_child_that_hangs_is_killed_at_its_deadline(
 
 def test_a_child_that_a_crowded_host_starves_is_given_more_time(tmp_path: Path) -> None:
     pages = read_pages(
-        write(tmp_path, hostile_files.note_pdf(400)), 1, 400, Limits(seconds_per_page=1.0)
+        write(tmp_path, hostile_files.note_pdf(400)), 1, 400, ReaderLimits(seconds_per_page=1.0)
     )
     numbers = [next(pages).number]
     child = int(children()[0])

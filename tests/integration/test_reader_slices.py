@@ -10,7 +10,7 @@ import pikepdf
 import pytest
 from PIL import Image
 
-from pipeline.documents.reader import InputRefused, Limits, MediaType, read_pages, slice_pages
+from pipeline.documents.reader import InputRefused, MediaType, ReaderLimits, read_pages, slice_pages
 from tests.support import hostile_files
 from tests.support.hostile_files import HOSTILE, Hostile
 
@@ -168,5 +168,5 @@ def test_a_hostile_file_gives_pages_or_a_refusal(tmp_path: Path, case: Hostile) 
     path = write(tmp_path, case.build())
 
     with suppress(InputRefused):
-        (part,) = slice_pages(path, [1], Limits(seconds_per_page=2.0))
+        (part,) = slice_pages(path, [1], ReaderLimits(seconds_per_page=2.0))
         assert part.content

@@ -271,7 +271,7 @@ def test_reconcilers_at_once_do_each_thing_once(
         crashed()
     waiting = [a_waiting_job() for _ in range(30)]
 
-    def reconcile(_: int) -> reconciler.Tick:
+    def reconcile(_: int) -> reconciler.ReconcilerTick:
         try:
             return services.jobs_reconcile()
         finally:

@@ -149,7 +149,7 @@ FROM batch_errors;
 
 
 @dataclass(frozen=True)
-class Ran:
+class QueriedRecords:
     """The records of this module."""
 
     completed: str
@@ -158,9 +158,9 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(module_db: str, servers: Any) -> Ran:
+def ran(module_db: str, servers: Any) -> QueriedRecords:
     """Give one completed record and two failed ones, in a database of their own."""
-    return Ran(
+    return QueriedRecords(
         completed=str(records.completed_record().id),
         outage=str(records.failed_record(records.LAB, records.OUTAGE).id),
         broken=str(records.failed_record(records.VISITS, records.ONE_BROKEN_BATCH).id),
@@ -171,7 +171,7 @@ def _ask(sql: str, *ids: str) -> list[dict[str, Any]]:
     return rows(sql, *ids)
 
 
-def test_7_1_says_why_a_shell_file_failed(ran: Ran) -> None:
+def test_7_1_says_why_a_shell_file_failed(ran: QueriedRecords) -> None:
     completed, failed = _ask(SUMMARY, ran.completed), _ask(SUMMARY, ran.outage)
 
     assert completed == [
@@ -192,7 +192,7 @@ def test_7_1_says_why_a_shell_file_failed(ran: Ran) -> None:
     ]
 
 
-def test_7_2_names_the_encounters_that_failed(ran: Ran) -> None:
+def test_7_2_names_the_encounters_that_failed(ran: QueriedRecords) -> None:
     in_outage, broken = _ask(FAILED_ENCOUNTERS, ran.outage), _ask(FAILED_ENCOUNTERS, ran.broken)
 
     assert _ask(FAILED_ENCOUNTERS, ran.completed) == []
@@ -209,7 +209,7 @@ def test_7_2_names_the_encounters_that_failed(ran: Ran) -> None:
     assert "PARSE_JSON" in broken[0]["error_summary"]
 
 
-def test_7_3_says_what_happened_to_the_failed_batch(ran: Ran) -> None:
+def test_7_3_says_what_happened_to_the_failed_batch(ran: QueriedRecords) -> None:
     encounter = _ask(FAILED_ENCOUNTERS, ran.broken)[0]["healthcare_encounter_id"]
 
     found = _ask(FAILED_BATCHES, str(encounter))
@@ -229,7 +229,7 @@ def test_7_3_says_what_happened_to_the_failed_batch(ran: Ran) -> None:
     assert context["attempt_history"][-1]["retry_delay_ms"] is None
 
 
-def test_7_4_shows_the_full_path_level_by_level(ran: Ran) -> None:
+def test_7_4_shows_the_full_path_level_by_level(ran: QueriedRecords) -> None:
     path = _ask(FULL_PATH, ran.outage, ran.outage, ran.outage)
 
     levels = [row["level"] for row in path]
@@ -248,14 +248,14 @@ def test_7_4_shows_the_full_path_level_by_level(ran: Ran) -> None:
     assert {"pages 1-1, 3 attempts", "pages 5-5, 2 attempts"} <= details
 
 
-def test_7_4_shows_a_completed_record_too(ran: Ran) -> None:
+def test_7_4_shows_a_completed_record_too(ran: QueriedRecords) -> None:
     path = _ask(FULL_PATH, ran.completed, ran.completed, ran.completed)
 
     assert {row["status"] for row in path} == {"succeeded", "pass1_only"}
     assert {row["error_code"] for row in path} == {None}
 
 
-def test_9_1_finds_the_batch_that_failed_first_and_succeeded_then(ran: Ran) -> None:
+def test_9_1_finds_the_batch_that_failed_first_and_succeeded_then(ran: QueriedRecords) -> None:
     found = _ask(TRANSIENT)
 
     assert len(found) == 1
@@ -266,7 +266,7 @@ def test_9_1_finds_the_batch_that_failed_first_and_succeeded_then(ran: Ran) -> N
     assert [(entry["attempt"], entry["error_code"]) for entry in history] == [(1, "API_5XX")]
 
 
-def test_9_2_finds_only_batches_that_are_processing_for_ten_minutes(ran: Ran) -> None:
+def test_9_2_finds_only_batches_that_are_processing_for_ten_minutes(ran: QueriedRecords) -> None:
     batches = list(Batch.objects.filter(pass1_encounter_result__shell_file_id=ran.broken)[:3])
     with transaction.atomic():
         # What a killed worker leaves behind; a real one would take ten minutes to come of age.
@@ -285,7 +285,7 @@ def test_9_2_finds_only_batches_that_are_processing_for_ten_minutes(ran: Ran) ->
     assert _ask(STALE_CANDIDATES) == []
 
 
-def test_9_3_tells_an_outage_from_single_failures(ran: Ran) -> None:
+def test_9_3_tells_an_outage_from_single_failures(ran: QueriedRecords) -> None:
     assert _ask(OUTAGE, ran.completed) == []
     assert _ask(OUTAGE, ran.outage) == [
         {"root_cause": "API_5XX", "failed_count": 7, "assessment": "LIKELY_OUTAGE"}
@@ -295,7 +295,7 @@ def test_9_3_tells_an_outage_from_single_failures(ran: Ran) -> None:
     ]
 
 
-def test_an_ended_step_leaves_no_encounter_half_way(ran: Ran) -> None:
+def test_an_ended_step_leaves_no_encounter_half_way(ran: QueriedRecords) -> None:
     ended = EncounterResult.objects.values_list("status", flat=True)
     published = set(
         Encounter.objects.exclude(entities_published_at=None).values_list("id", flat=True)
@@ -312,7 +312,7 @@ def test_an_ended_step_leaves_no_encounter_half_way(ran: Ran) -> None:
     assert visible <= published
 
 
-def test_failures_go_upwards_to_the_job(ran: Ran) -> None:
+def test_failures_go_upwards_to_the_job(ran: QueriedRecords) -> None:
     file = ShellFile.objects.get(id=ran.broken)
     job = file.jobs.get()
     first = Encounter.objects.get(shell_file=file, encounter_index=1)

@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page
 PASSWORD = "for-tests-only-0000"
 
 
-class Watched:
+class WatchedPage:
     """A page whose complaints are kept: errors of the console, and violations of the policy."""
 
     def __init__(self, page: Page) -> None:
@@ -22,7 +22,7 @@ class Watched:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
 
-def logged_in(context: BrowserContext, server: str, name: str) -> Watched:
+def logged_in(context: BrowserContext, server: str, name: str) -> WatchedPage:
     """Open the console as somebody who has logged in; a test of its own goes through the form."""
     from django.contrib.auth.models import User
 
@@ -30,7 +30,7 @@ def logged_in(context: BrowserContext, server: str, name: str) -> Watched:
     client.force_login(User.objects.get(username=name))
     session = client.cookies[settings.SESSION_COOKIE_NAME].value
     context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": server}])
-    watched = Watched(context.new_page())
+    watched = WatchedPage(context.new_page())
     watched.page.goto(f"{server}/admin/")
     return watched
 

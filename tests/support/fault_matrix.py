@@ -33,7 +33,7 @@ class Lasts(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class End:
+class ExpectedEnd:
     """How a batch or chunk of two pages ends, and with it the record that has no other."""
 
     status: str
@@ -55,30 +55,32 @@ class End:
 FAULT = "FAULT"
 
 
-class Budget(Enum):
+class ExpectedBudget(Enum):
     """What a fault costs: its name, its end while it lasts, and its end when it passes."""
 
     ATTEMPT = (
         "attempt",
-        End(
+        ExpectedEnd(
             status="failed",
             attempts=ATTEMPTS,
             calls=(FAULT,) * ATTEMPTS,
             error=EXHAUSTED,
             words=f"fails, {EXHAUSTED}, {ATTEMPTS} attempts",
         ),
-        End(status="succeeded", attempts=2, calls=(FAULT, "OK"), words="succeeds, 2 attempts"),
+        ExpectedEnd(
+            status="succeeded", attempts=2, calls=(FAULT, "OK"), words="succeeds, 2 attempts"
+        ),
     )
     LIMITED = (
         "limited call",
-        End(
+        ExpectedEnd(
             status="failed",
             waits=LIMITED_CALLS,
             calls=(FAULT,) * LIMITED_CALLS,
             error=EXHAUSTED,
             words=f"fails, {EXHAUSTED}, all limited calls, 0 attempts",
         ),
-        End(
+        ExpectedEnd(
             status="succeeded",
             attempts=1,
             waits=1,
@@ -88,8 +90,10 @@ class Budget(Enum):
     )
     QUOTA = (
         "none, parks",
-        End(status="pending", calls=(FAULT, FAULT), words="waits, job parked until the reset"),
-        End(
+        ExpectedEnd(
+            status="pending", calls=(FAULT, FAULT), words="waits, job parked until the reset"
+        ),
+        ExpectedEnd(
             status="succeeded",
             attempts=1,
             calls=(FAULT, "OK"),
@@ -98,8 +102,10 @@ class Budget(Enum):
     )
     KEY = (
         "none, parks",
-        End(status="pending", calls=(FAULT, FAULT), words="waits, job parked for the incident"),
-        End(
+        ExpectedEnd(
+            status="pending", calls=(FAULT, FAULT), words="waits, job parked for the incident"
+        ),
+        ExpectedEnd(
             status="succeeded",
             attempts=1,
             calls=(FAULT, "OK"),
@@ -108,13 +114,13 @@ class Budget(Enum):
     )
     HALVES = (
         "none, halves",
-        End(
+        ExpectedEnd(
             status="failed",
             calls=(FAULT, FAULT, FAULT),
             error=FAULT,
             words="halved to one page, fails with the code, 0 attempts",
         ),
-        End(
+        ExpectedEnd(
             status="succeeded",
             attempts=1,
             calls=(FAULT, "OK", "OK"),
@@ -123,14 +129,14 @@ class Budget(Enum):
     )
     ENDS = (
         "ends at once",
-        End(
+        ExpectedEnd(
             status="failed",
             attempts=1,
             calls=(FAULT,),
             error=FAULT,
             words="fails with the code, asked once",
         ),
-        End(
+        ExpectedEnd(
             status="failed",
             attempts=1,
             calls=(FAULT,),
@@ -140,33 +146,33 @@ class Budget(Enum):
     )
     NOTHING = (
         "nothing",
-        End(status="succeeded", attempts=1, calls=("OK",), words="read, 1 attempt"),
-        End(status="succeeded", attempts=1, calls=("OK",), words="read, 1 attempt"),
+        ExpectedEnd(status="succeeded", attempts=1, calls=("OK",), words="read, 1 attempt"),
+        ExpectedEnd(status="succeeded", attempts=1, calls=("OK",), words="read, 1 attempt"),
     )
 
-    def __init__(self, words: str, lasting: End, passing: End) -> None:
+    def __init__(self, words: str, lasting: ExpectedEnd, passing: ExpectedEnd) -> None:
         self.words = words
         self._lasting = lasting
         self._passing = passing
 
-    def end(self, lasts: Lasts) -> End:
+    def end(self, lasts: Lasts) -> ExpectedEnd:
         """Return what its faults come to."""
         return self._lasting if lasts is Lasts.PERSISTENT else self._passing
 
     @property
     def parks(self) -> bool:
         """Whether the job waits, which closes the gate for every other call."""
-        return self in {Budget.QUOTA, Budget.KEY}
+        return self in {ExpectedBudget.QUOTA, ExpectedBudget.KEY}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class FaultCase:
     """One fault, perhaps with a setting that makes another fault of it."""
 
     fault: str
     code: str = ""
     """Of the call; empty where the reply is read."""
-    budget: Budget
+    budget: ExpectedBudget
     setting: Mapping[str, Any] = field(default_factory=dict)
     times_out: bool = False
     """It is the call's wall deadline that ends it."""
@@ -191,62 +197,71 @@ class Row:
         return self.code in {"API_5XX", "API_TIMEOUT"}
 
 
-def _rows() -> Iterator[Row]:
+def _rows() -> Iterator[FaultCase]:
     for fault in ("429", "429-tokens"):
-        yield Row(
+        yield FaultCase(
             fault=fault,
             code="RATE_LIMIT",
-            budget=Budget.LIMITED,
+            budget=ExpectedBudget.LIMITED,
             setting={"retry_after_s": HINT_S},
         )
     for fault in ("429-bare", "429-reason"):
-        yield Row(fault=fault, code="RATE_LIMIT", budget=Budget.LIMITED)
+        yield FaultCase(fault=fault, code="RATE_LIMIT", budget=ExpectedBudget.LIMITED)
     for fault in ("429-day", "429-mixed", "429-spend"):
-        yield Row(fault=fault, code="QUOTA_EXHAUSTED", budget=Budget.QUOTA)
+        yield FaultCase(fault=fault, code="QUOTA_EXHAUSTED", budget=ExpectedBudget.QUOTA)
     for fault in ("400-key", "403"):
-        yield Row(fault=fault, code="API_AUTH", budget=Budget.KEY)
+        yield FaultCase(fault=fault, code="API_AUTH", budget=ExpectedBudget.KEY)
     for fault in ("400-tokens", "400-size"):
-        yield Row(fault=fault, code="CONTEXT_TOO_LARGE", budget=Budget.HALVES)
+        yield FaultCase(fault=fault, code="CONTEXT_TOO_LARGE", budget=ExpectedBudget.HALVES)
     for fault in ("400-bare", "400-schema", "400-deadline", "404"):
-        yield Row(fault=fault, code="API_4XX", budget=Budget.ENDS)
-    yield Row(fault="400-pages", code="INPUT_INVALID", budget=Budget.ENDS)
+        yield FaultCase(fault=fault, code="API_4XX", budget=ExpectedBudget.ENDS)
+    yield FaultCase(fault="400-pages", code="INPUT_INVALID", budget=ExpectedBudget.ENDS)
     for fault in ("500", "502", "503", "reset", "cut"):
-        yield Row(fault=fault, code="API_5XX", budget=Budget.ATTEMPT)
+        yield FaultCase(fault=fault, code="API_5XX", budget=ExpectedBudget.ATTEMPT)
     for fault in ("499", "503-deadline", "504"):
-        yield Row(fault=fault, code="API_TIMEOUT", budget=Budget.ATTEMPT)
+        yield FaultCase(fault=fault, code="API_TIMEOUT", budget=ExpectedBudget.ATTEMPT)
     for fault in ("hang", "slow", "late"):
-        yield Row(fault=fault, code="API_TIMEOUT", budget=Budget.ATTEMPT, times_out=True)
-    yield Row(
+        yield FaultCase(
+            fault=fault, code="API_TIMEOUT", budget=ExpectedBudget.ATTEMPT, times_out=True
+        )
+    yield FaultCase(
         fault="trickle",
         code="API_TIMEOUT",
-        budget=Budget.ATTEMPT,
+        budget=ExpectedBudget.ATTEMPT,
         times_out=True,
         also="past the deadline",
     )
-    yield Row(fault="trickle", budget=Budget.NOTHING, setting={"delay_s": PIECES_S}, also="in time")
-    yield Row(fault="fenced", budget=Budget.NOTHING)
+    yield FaultCase(
+        fault="trickle",
+        budget=ExpectedBudget.NOTHING,
+        setting={"delay_s": PIECES_S},
+        also="in time",
+    )
+    yield FaultCase(fault="fenced", budget=ExpectedBudget.NOTHING)
     for fault in ("bad-json", "html"):
-        yield Row(fault=fault, code="PARSE_JSON", budget=Budget.ATTEMPT)
+        yield FaultCase(fault=fault, code="PARSE_JSON", budget=ExpectedBudget.ATTEMPT)
     for fault in ("bare-list", "wrong-shape"):
-        yield Row(fault=fault, code="PARSE_SCHEMA", budget=Budget.ATTEMPT)
-    yield Row(fault="wrong-token", code="REPLY_MISMATCH", budget=Budget.ATTEMPT)
+        yield FaultCase(fault=fault, code="PARSE_SCHEMA", budget=ExpectedBudget.ATTEMPT)
+    yield FaultCase(fault="wrong-token", code="REPLY_MISMATCH", budget=ExpectedBudget.ATTEMPT)
     for fault in ("empty", "empty-object", "empty-body"):
-        yield Row(fault=fault, code="EMPTY_RESPONSE", budget=Budget.ATTEMPT)
+        yield FaultCase(fault=fault, code="EMPTY_RESPONSE", budget=ExpectedBudget.ATTEMPT)
     for fault in ("truncated", "truncated-empty", "loop", "loop-newlines"):
-        yield Row(fault=fault, code="OUTPUT_TRUNCATED", budget=Budget.HALVES)
-    yield Row(fault="blocked", code="CONTENT_BLOCKED", budget=Budget.ENDS)
+        yield FaultCase(fault=fault, code="OUTPUT_TRUNCATED", budget=ExpectedBudget.HALVES)
+    yield FaultCase(fault="blocked", code="CONTENT_BLOCKED", budget=ExpectedBudget.ENDS)
     for reason, code, budget in (
-        ("SAFETY", "CONTENT_BLOCKED", Budget.ENDS),
-        ("RECITATION", "CONTENT_BLOCKED", Budget.ENDS),
-        ("MAX_TOKENS", "OUTPUT_TRUNCATED", Budget.HALVES),
-        ("MALFORMED_RESPONSE", "PARSE_JSON", Budget.ATTEMPT),
-        ("OTHER", "EMPTY_RESPONSE", Budget.ATTEMPT),
-        ("A_REASON_OF_TOMORROW", "EMPTY_RESPONSE", Budget.ATTEMPT),
+        ("SAFETY", "CONTENT_BLOCKED", ExpectedBudget.ENDS),
+        ("RECITATION", "CONTENT_BLOCKED", ExpectedBudget.ENDS),
+        ("MAX_TOKENS", "OUTPUT_TRUNCATED", ExpectedBudget.HALVES),
+        ("MALFORMED_RESPONSE", "PARSE_JSON", ExpectedBudget.ATTEMPT),
+        ("OTHER", "EMPTY_RESPONSE", ExpectedBudget.ATTEMPT),
+        ("A_REASON_OF_TOMORROW", "EMPTY_RESPONSE", ExpectedBudget.ATTEMPT),
     ):
-        yield Row(fault="finish", code=code, budget=budget, setting={"reason": reason}, also=reason)
+        yield FaultCase(
+            fault="finish", code=code, budget=budget, setting={"reason": reason}, also=reason
+        )
 
 
-MATRIX: tuple[Row, ...] = tuple(_rows())
+MATRIX: tuple[FaultCase, ...] = tuple(_rows())
 """Every fault of `gemini_emulator.faults`, in the order of its codes."""
 
 
@@ -281,7 +296,7 @@ def markdown() -> str:
     return "\n".join(lines)
 
 
-def _both(unit: str, row: Row) -> str:
+def _both(unit: str, row: FaultCase) -> str:
     lasting, passing = (row.budget.end(lasts).words for lasts in Lasts)
     return f"{unit} {lasting} / {passing}"
 

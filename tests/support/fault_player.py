@@ -41,7 +41,7 @@ from pipeline.ratelimit import RateLimiter, RateLimiterState
 from pipeline.stages.intake import Received
 from pipeline.workers import run_step
 from tests.support import records
-from tests.support.fault_matrix import LIMITED_CALLS, MATRIX, Budget, Lasts, Row
+from tests.support.fault_matrix import LIMITED_CALLS, MATRIX, ExpectedBudget, FaultCase, Lasts
 from tests.support.short_records import short_record
 
 PASSES = (Step.PASS05, Step.PASS1)
@@ -56,7 +56,7 @@ TIMED_OUT_S = 3.0
 LONG_S = 3600.0
 IN_OUTAGE = [row for row in MATRIX if row.in_outages]
 PARKS = [row for row in MATRIX if row.budget.parks]
-TOGETHER = [row for row in MATRIX if not row.budget.parks and row.budget is not Budget.ENDS]
+TOGETHER = [row for row in MATRIX if not row.budget.parks and row.budget is not ExpectedBudget.ENDS]
 """Those that complete by themselves when they pass: they share a step, but for the next ones."""
 TIMED_OUT = [row for row in TOGETHER if row.times_out]
 """They share another, whose calls have to end some time."""
@@ -67,12 +67,12 @@ def pages_of(visit: int) -> list[int]:
     return [visit * PAGES + 1, visit * PAGES + 2]
 
 
-def visit_of(row: Row) -> int:
+def visit_of(row: FaultCase) -> int:
     """Give the visit that meets a fault."""
     return MATRIX.index(row)
 
 
-def outage_visit_of(row: Row) -> int:
+def outage_visit_of(row: FaultCase) -> int:
     """Give the visit that meets a fault in an outage alone."""
     return len(MATRIX) + IN_OUTAGE.index(row)
 
@@ -144,7 +144,7 @@ class Played:
     services: dict[Lasts, Emulator]
     _together: dict[tuple[Step, bool], Ended] = field(default_factory=dict)
 
-    def alone(self, step: Step, lasts: Lasts, row: Row) -> list[Ended]:
+    def alone(self, step: Step, lasts: Lasts, row: FaultCase) -> list[Ended]:
         """Play a fault; where it parks the job, once more after an operator has resumed it."""
         deadline_s = HASTY_S if row.times_out else PATIENT_S
         with self._keeping(step, [visit_of(row)]), self._asking(lasts), records.no_breaker():

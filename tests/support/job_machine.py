@@ -72,7 +72,7 @@ UPDATE pass1_batch_results SET started_at = started_at - {0};
 
 
 @dataclass(eq=False)
-class Worker:
+class MachineWorker:
     """A step as the process that runs it sees it; it may have lost its lease long ago."""
 
     lease: Lease
@@ -85,7 +85,7 @@ class Worker:
 class Truth:
     """What the model knows of a job."""
 
-    owner: Worker | None = None
+    owner: MachineWorker | None = None
     expires: int = 0
     crashes: int = 0
     wish: bool = False
@@ -141,7 +141,7 @@ class JobMachine(RuleBasedStateMachine):
         return self._claimed(step)
 
     @rule(worker=workers, index=st.integers(0, BATCHES - 1))
-    def begin_batch(self, worker: Worker, index: int) -> None:
+    def begin_batch(self, worker: MachineWorker, index: int) -> None:
         batch = worker.batches[index]
         if batch.status == WorkStatus.PENDING:
             batch.status, batch.started_at = WorkStatus.PROCESSING, timezone.now()
@@ -151,11 +151,11 @@ class JobMachine(RuleBasedStateMachine):
     @rule(
         worker=workers, index=st.integers(0, BATCHES - 1), ok=st.sampled_from([True, True, False])
     )
-    def settle_batch(self, worker: Worker, index: int, ok: int) -> None:
+    def settle_batch(self, worker: MachineWorker, index: int, ok: int) -> None:
         self._settle(worker, index, ok=bool(ok))
 
     @rule(worker=workers, which=st.integers(0, 5))
-    def write_again(self, worker: Worker, which: int) -> None:
+    def write_again(self, worker: MachineWorker, which: int) -> None:
         """Repeat a flush whose outcome is not known, at once or long after."""
         if worker.written:
             # An owner repeats its last one before it goes on.
@@ -163,7 +163,7 @@ class JobMachine(RuleBasedStateMachine):
             self._written(worker, worker.written[-1 if is_owner else which % len(worker.written)])
 
     @rule(worker=workers)
-    def beat(self, worker: Worker) -> None:
+    def beat(self, worker: MachineWorker) -> None:
         truth = self.truth[worker.lease.job_id]
         if truth.owner is worker and not self._expired(truth):
             assert heartbeat(worker.lease) == truth.wish
@@ -173,12 +173,12 @@ class JobMachine(RuleBasedStateMachine):
                 heartbeat(worker.lease)
 
     @rule(worker=workers, end=st.sampled_from(["done", "fail", "broke", "back", "room", "park"]))
-    def end_step(self, worker: Worker, end: str) -> None:
+    def end_step(self, worker: MachineWorker, end: str) -> None:
         """End a step, by its owner or late by one who has lost it."""
         self._end(worker, end)
 
     @rule(worker=consumes(workers), seen=st.booleans())
-    def die(self, worker: Worker, seen: bool) -> None:
+    def die(self, worker: MachineWorker, seen: bool) -> None:
         """Kill a horse; its own worker may live and say so."""
         truth = self.truth[worker.lease.job_id]
         if seen:
@@ -222,7 +222,7 @@ class JobMachine(RuleBasedStateMachine):
             assert truth.owner is None or self._expired(truth)
             # Its worker writes nothing more; the reconciler takes the job and counts the crash.
             if truth.owner is not None:
-                truth.owner = Worker(truth.owner.lease, truth.owner.result, [])
+                truth.owner = MachineWorker(truth.owner.lease, truth.owner.result, [])
 
     # What operators do.
 
@@ -333,13 +333,13 @@ class JobMachine(RuleBasedStateMachine):
             for step in STEPS:
                 while self._popped(step):
                     worker = self._claimed(step)
-                    if isinstance(worker, Worker):
+                    if isinstance(worker, MachineWorker):
                         self._work(worker)
             if not Job.objects.exclude(status__in=JOB_TERMINAL).exists():
                 return
         raise AssertionError("a job has not come to its end")
 
-    def _work(self, worker: Worker) -> None:
+    def _work(self, worker: MachineWorker) -> None:
         if worker.lease.step is Step.PASS1:
             for index in range(BATCHES):
                 self._settle(worker, index, ok=True)
@@ -365,7 +365,7 @@ class JobMachine(RuleBasedStateMachine):
         result = EncounterResult.objects.get(processing_session_id=lease.session_id)
         batches = Batch.objects.filter(pass1_encounter_result=result).order_by("batch_index")
         assert {b.status for b in batches}.isdisjoint({WorkStatus.PROCESSING})
-        truth.owner = Worker(lease=lease, result=result, batches=list(batches))
+        truth.owner = MachineWorker(lease=lease, result=result, batches=list(batches))
         truth.expires = self.now + LEASE
         return truth.owner
 
@@ -377,7 +377,7 @@ class JobMachine(RuleBasedStateMachine):
             )
             return {row[0] for row in cursor}
 
-    def _settle(self, worker: Worker, index: int, *, ok: bool) -> None:
+    def _settle(self, worker: MachineWorker, index: int, *, ok: bool) -> None:
         batch, result = worker.batches[index], worker.result
         is_begun = batch.status in {WorkStatus.PENDING, WorkStatus.PROCESSING}
         if worker.lease.step is not Step.PASS1 or not is_begun:
@@ -404,11 +404,11 @@ class JobMachine(RuleBasedStateMachine):
         flush.encounters = [store.result_row(result)]
         self._flush(worker, flush)
 
-    def _flush(self, worker: Worker, flush: Flush) -> None:
+    def _flush(self, worker: MachineWorker, flush: Flush) -> None:
         worker.written.append(flush)
         self._written(worker, flush)
 
-    def _written(self, worker: Worker, flush: Flush) -> None:
+    def _written(self, worker: MachineWorker, flush: Flush) -> None:
         truth = self.truth[worker.lease.job_id]
         if truth.owner is not worker:
             with pytest.raises(LeaseLostError):
@@ -419,7 +419,7 @@ class JobMachine(RuleBasedStateMachine):
             if row["status"] == WorkStatus.SUCCEEDED:
                 truth.committed[UUID(row["id"])] = row["output"]
 
-    def _end(self, worker: Worker, end: str) -> None:
+    def _end(self, worker: MachineWorker, end: str) -> None:
         truth = self.truth[worker.lease.job_id]
         is_done = worker.lease.step is Step.PASS05 or worker.result.status == WorkStatus.SUCCEEDED
         if end == "done" and not is_done:
@@ -433,7 +433,7 @@ class JobMachine(RuleBasedStateMachine):
         if end == "done":
             truth.crashes = 0
 
-    def _result(self, worker: Worker, end: str) -> StepResult:
+    def _result(self, worker: MachineWorker, end: str) -> StepResult:
         if end == "park":
             until = timezone.now() + timedelta(seconds=2 * UNIT_S)
             return StepResult(parked=Parking(reason="a test", until=until))

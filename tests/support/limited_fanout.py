@@ -14,7 +14,7 @@ import redis
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.execution.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
 from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecutor
-from pipeline.ratelimit import Ask, Later, Outcome, RateLimiter, Role, Ticket, Tuning
+from pipeline.ratelimit import Ask, CooldownRole, Later, Outcome, RateLimiter, Ticket, Tuning
 from tests.support.limiter_simulation import BEGIN, LUA_CLOCK, UNLIMITED
 
 Answer = Callable[[Ticket], None]
@@ -49,7 +49,7 @@ class LimitedRun:
         self.limiter = limiter
         self.succeeded: list[str] = []
         self.attempts_spent = 0
-        self.roles: list[Role] = []
+        self.roles: list[CooldownRole] = []
         self._job = job
         self._answer = answer
         self._tickets: dict[str, Ticket] = {}

@@ -18,7 +18,7 @@ import redis
 
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.execution.fanout import Decision, FanOut, Item, Limits
-from pipeline.ratelimit import Later, Outcome, Quota, RateLimiter, Role, Ticket, Tuning, Why
+from pipeline.ratelimit import CooldownRole, Later, Outcome, Quota, RateLimiter, Ticket, Tuning, Why
 from pipeline.ratelimit.limiter import limiter_client
 from pipeline.ratelimit.scripts import keys_of
 from tests.support.limited_fanout import Answer, LimitedRun, half_limited
@@ -32,13 +32,13 @@ LATENCY_S = 0.02
 
 
 @dataclass(frozen=True)
-class Seen:
+class RunObservations:
     """What one process saw of its run."""
 
     succeeded: list[str]
     starts: list[tuple[int, float]]
     """Generation and moment of each admission; seconds by Redis's clock."""
-    roles: list[Role]
+    roles: list[CooldownRole]
     cooldowns: dict[int, float]
     """Seconds of those that this process has set, by the generation that they began."""
     local_starts: int
@@ -73,13 +73,15 @@ class WatchedRun(LimitedRun):
         """Report, and note how long a cooldown that begins with it lasts."""
         generation = self._tickets[item.key].generation
         decision = super().decide(item, attempt, error, now)
-        if self.roles[-1] is Role.COORDINATOR:
+        if self.roles[-1] is CooldownRole.COORDINATOR:
             self.cooldowns[generation + 1] = decision.delay_s  # type: ignore[union-attr]
         return decision
 
-    def seen(self) -> Seen:
+    def seen(self) -> RunObservations:
         """Give what it saw."""
-        return Seen(self.succeeded, self.starts, self.roles, self.cooldowns, self.local_starts)
+        return RunObservations(
+            self.succeeded, self.starts, self.roles, self.cooldowns, self.local_starts
+        )
 
 
 def limiter_on(client: redis.Redis, tuning: Tuning, quota: Quota = UNLIMITED) -> RateLimiter:
@@ -100,12 +102,12 @@ def play(run: LimitedRun, keys: list[str], calls: int) -> None:
     )
 
 
-def _ended(run: WatchedRun, keys: list[str], calls: int) -> Seen:
+def _ended(run: WatchedRun, keys: list[str], calls: int) -> RunObservations:
     play(run, keys, calls)
     return run.seen()
 
 
-def half_of_calls_limited(url: str, job: str, keys: list[str], calls: int) -> Seen:
+def half_of_calls_limited(url: str, job: str, keys: list[str], calls: int) -> RunObservations:
     """Run a step whose provider takes a while and limits every other call."""
     client, answer = redis.Redis.from_url(url), half_limited()
 
@@ -118,7 +120,9 @@ def half_of_calls_limited(url: str, job: str, keys: list[str], calls: int) -> Se
     return _ended(WatchedRun(limiter, job, slowly, client), keys, calls)
 
 
-def closed_for(url: str, job: str, keys: list[str], calls: int, generations: int) -> Seen:
+def closed_for(
+    url: str, job: str, keys: list[str], calls: int, generations: int
+) -> RunObservations:
     """Run a step whose provider limits every call until so many cooldowns are over."""
     client = redis.Redis.from_url(url)
 
@@ -129,14 +133,14 @@ def closed_for(url: str, job: str, keys: list[str], calls: int, generations: int
     return _ended(WatchedRun(limiter_on(client, FAST), job, answer, client), keys, calls)
 
 
-def open_to_all(url: str, job: str, keys: list[str], calls: int, tuning: Tuning) -> Seen:
+def open_to_all(url: str, job: str, keys: list[str], calls: int, tuning: Tuning) -> RunObservations:
     """Run a step whose provider limits nothing."""
     client = redis.Redis.from_url(url)
     run = WatchedRun(limiter_on(client, tuning), job, lambda ticket: None, client)
     return _ended(run, keys, calls)
 
 
-def closed_until_frozen(url: str, job: str, keys: list[str], folder: Path) -> Seen:
+def closed_until_frozen(url: str, job: str, keys: list[str], folder: Path) -> RunObservations:
     """Run a step that is limited until `folder` has `frozen`; note there a start without Redis."""
     client = limiter_client(url)
 
@@ -187,7 +191,7 @@ def limited_and_stuck(
 class Told:
     """What the gate told one bare worker."""
 
-    role: Role
+    role: CooldownRole
     was_redistributed: bool
 
 

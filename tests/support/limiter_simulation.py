@@ -102,7 +102,7 @@ def settle(simulation: Simulation, limiter: RateLimiter) -> None:
 
 
 @dataclass
-class Provider:
+class SimulatedProvider:
     """Exact sliding windows over what arrives, as the emulator keeps them; 0 is no limit."""
 
     requests: int = 0
@@ -135,7 +135,7 @@ class Start:
     waited_s: float
 
 
-class Worker:
+class SimulatedWorker:
     """A worker process with one job: as many calls as it has slots, and one ask at a time."""
 
     def __init__(

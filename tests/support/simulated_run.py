@@ -25,7 +25,7 @@ Steps = Mapping[str, Sequence[Step]]
 
 
 @dataclass
-class Run:
+class SimulatedRun:
     """A simulated run: what each item's calls do, in order; the last one repeats."""
 
     steps: Steps
@@ -40,7 +40,9 @@ class Run:
     clock: SimulatedClock = field(default_factory=SimulatedClock)
     log: list[tuple[float, Event[str, str, str]]] = field(default_factory=list)
 
-    def play(self, on_event: Callable[[FanOut[str, str, str], Any], None] | None = None) -> Run:
+    def play(
+        self, on_event: Callable[[FanOut[str, str, str], Any], None] | None = None
+    ) -> SimulatedRun:
         clock = self.clock
         begun: dict[str, int] = {}
 

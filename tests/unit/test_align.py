@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from pipeline.core.types import PageText, Span
 from pipeline.providers.schemas import Category, FoundEntity
-from pipeline.stages.pass1.align import Alignment, Match, Outcome, align, align_all, merge
+from pipeline.stages.pass1.align import (
+    Alignment,
+    AlignmentOutcome,
+    QuoteMatch,
+    align,
+    align_all,
+    merge,
+)
 
 
 def paged(*texts: str) -> dict[int, PageText]:
@@ -39,8 +46,8 @@ def test_a_quote_at_its_hint_is_exact() -> None:
     found = place("aspirin 81 mg", "aspirin 81 mg and aspirin 81 mg", start=18)
 
     assert (found.outcome, found.match, found.span) == (
-        Outcome.ALIGNED,
-        Match.EXACT,
+        AlignmentOutcome.ALIGNED,
+        QuoteMatch.EXACT,
         Span(1, 18, 31),
     )
     assert found.score == 1.0
@@ -59,7 +66,7 @@ def test_the_nth_mention_takes_the_nth_place() -> None:
 
     starts = [a.alignment.span.start if a.alignment.span else None for a in found]
     assert starts == [0, 14, 28, None]
-    assert found[3].alignment.outcome is Outcome.REPEATED
+    assert found[3].alignment.outcome is AlignmentOutcome.REPEATED
 
 
 def test_a_hinted_mention_keeps_its_place_from_one_without_hint() -> None:
@@ -85,22 +92,24 @@ def test_two_entities_may_share_a_quote() -> None:
 @pytest.mark.parametrize(
     ("quote", "text", "match"),
     [
-        ("Hemoglobin 13.2 g/dL", "Hemoglobin      13.2\tg/dL", Match.LAYOUT),
-        ("shortness of breath", "has shortness\nof breath now", Match.LAYOUT),
-        ("hypertension", "known hyper-\ntension, stable", Match.LAYOUT),
-        ("follow-up visit", "a follow-\nup visit", Match.LAYOUT),
-        ("patient's asthma", "the patient’s asthma", Match.LAYOUT),
-        ("Diabetes Mellitus", "diabetes mellitus", Match.LAYOUT),
-        ("5 μg", "takes 5 µg", Match.LAYOUT),
-        ("lisinopril 20 mg", "1isinopril 20 mg", Match.CONFUSABLE),
-        ("furosemide 40 mg", "furosernide 40 mg", Match.CONFUSABLE),
-        ("insulin glargine", "insuIin glargine daily", Match.CONFUSABLE),
+        ("Hemoglobin 13.2 g/dL", "Hemoglobin      13.2\tg/dL", QuoteMatch.LAYOUT),
+        ("shortness of breath", "has shortness\nof breath now", QuoteMatch.LAYOUT),
+        ("hypertension", "known hyper-\ntension, stable", QuoteMatch.LAYOUT),
+        ("follow-up visit", "a follow-\nup visit", QuoteMatch.LAYOUT),
+        ("patient's asthma", "the patient’s asthma", QuoteMatch.LAYOUT),
+        ("Diabetes Mellitus", "diabetes mellitus", QuoteMatch.LAYOUT),
+        ("5 μg", "takes 5 µg", QuoteMatch.LAYOUT),
+        ("lisinopril 20 mg", "1isinopril 20 mg", QuoteMatch.CONFUSABLE),
+        ("furosemide 40 mg", "furosernide 40 mg", QuoteMatch.CONFUSABLE),
+        ("insulin glargine", "insuIin glargine daily", QuoteMatch.CONFUSABLE),
     ],
 )
-def test_layout_and_scanner_slips_are_looked_through(quote: str, text: str, match: Match) -> None:
+def test_layout_and_scanner_slips_are_looked_through(
+    quote: str, text: str, match: QuoteMatch
+) -> None:
     found = place(quote, text)
 
-    assert (found.outcome, found.match) == (Outcome.ALIGNED, match)
+    assert (found.outcome, found.match) == (AlignmentOutcome.ALIGNED, match)
     assert found.span is not None
     assert found.text == text[found.span.start : found.span.end]
     assert 0 < found.score < 1
@@ -147,7 +156,7 @@ def test_numbers_and_words_are_never_bent(quote: str, text: str) -> None:
         set(),
     )
 
-    assert found.outcome is Outcome.UNALIGNED
+    assert found.outcome is AlignmentOutcome.UNALIGNED
     assert (found.spans, found.score) == ((), 0.0)
 
 
@@ -182,7 +191,7 @@ def test_a_quote_may_run_over_into_the_context_behind_the_batch() -> None:
 def test_a_quote_on_another_own_page_is_relocated_and_marked() -> None:
     found = place("warfarin 5 mg", "nothing", "warfarin 5 mg", "nothing", page=1)
 
-    assert (found.outcome, found.span) == (Outcome.RELOCATED, Span(2, 0, 13))
+    assert (found.outcome, found.span) == (AlignmentOutcome.RELOCATED, Span(2, 0, 13))
     assert found.score == pytest.approx(0.9)
 
 
@@ -191,7 +200,7 @@ def test_a_quote_that_only_context_shows_is_dropped() -> None:
 
     found = align(entity("warfarin 5 mg"), [pages[2].whole], pages, set(), context=[pages[1].whole])
 
-    assert (found.outcome, found.kept) == (Outcome.CONTEXT, False)
+    assert (found.outcome, found.kept) == (AlignmentOutcome.CONTEXT, False)
 
 
 def test_a_context_mention_does_not_take_the_place_of_an_own_one() -> None:
@@ -199,7 +208,7 @@ def test_a_context_mention_does_not_take_the_place_of_an_own_one() -> None:
 
     found = align(entity("warfarin"), [pages[2].whole], pages, set(), context=[pages[1].whole])
 
-    assert found.outcome is Outcome.CONTEXT
+    assert found.outcome is AlignmentOutcome.CONTEXT
 
 
 def test_text_of_another_encounter_on_the_page_is_never_searched() -> None:
@@ -207,7 +216,7 @@ def test_text_of_another_encounter_on_the_page_is_never_searched() -> None:
 
     found = align(entity("warfarin 5 mg"), [Span(1, 14, 27)], pages, set())
 
-    assert found.outcome is Outcome.UNALIGNED
+    assert found.outcome is AlignmentOutcome.UNALIGNED
 
 
 def test_merging_keeps_the_longer_of_two_batches_and_the_order_of_the_text() -> None:
@@ -259,5 +268,5 @@ def test_any_text_of_a_page_is_found_again_whatever_its_spacing(
 
     found = place(quote, text)
 
-    assert found.outcome is Outcome.ALIGNED
+    assert found.outcome is AlignmentOutcome.ALIGNED
     assert found.text.split() == quote.split()

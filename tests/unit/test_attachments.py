@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.core.types import PageSlice, PageText
-from pipeline.documents.reader import Limits
+from pipeline.documents.reader import ReaderLimits
 from pipeline.execution.attachments import HeldBytes, Source
 from pipeline.providers.base import Attachment
 from pipeline.providers.prompts import (
@@ -35,9 +35,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def source(
-    path: Path, *, textual: frozenset[int] = frozenset(), limits: Limits | None = None
+    path: Path, *, textual: frozenset[int] = frozenset(), limits: ReaderLimits | None = None
 ) -> Source:
-    return Source(path, limits=limits or Limits(), model=MODEL, textual=textual)
+    return Source(path, limits=limits or ReaderLimits(), model=MODEL, textual=textual)
 
 
 def whole(number: int) -> PageSlice:
@@ -138,13 +138,13 @@ def test_a_prompt_of_text_says_nothing_of_attachments() -> None:
 @pytest.mark.parametrize(
     ("content", "limits", "code"),
     [
-        (hostile_files.note_pdf(1), Limits(), ErrorCode.INPUT_INVALID),
-        (hostile_files.note_pdf(4), Limits(max_bytes=100), ErrorCode.CONTEXT_TOO_LARGE),
+        (hostile_files.note_pdf(1), ReaderLimits(), ErrorCode.INPUT_INVALID),
+        (hostile_files.note_pdf(4), ReaderLimits(max_bytes=100), ErrorCode.CONTEXT_TOO_LARGE),
     ],
     ids=["broken", "too many"],
 )
 def test_pages_that_cannot_be_cut_out_say_whether_fewer_may_help(
-    path: Path, content: bytes, limits: Limits, code: ErrorCode
+    path: Path, content: bytes, limits: ReaderLimits, code: ErrorCode
 ) -> None:
     path.write_bytes(content)
 

@@ -6,7 +6,7 @@ import pytest
 from django.core.checks import run_checks
 from pytest_django import Settings
 
-from medproc.env import Problem
+from medproc.env import VariableProblem
 
 
 def _ids() -> list[str | None]:
@@ -19,7 +19,9 @@ def test_a_right_environment_has_no_complaint() -> None:
 
 def test_a_problem_is_an_error_with_its_id_and_hint(settings: Settings) -> None:
     settings.ENVIRONMENT_PROBLEMS = (
-        Problem(variable="LEASE_S", message="LEASE_S: is odd.", hint="Seconds.", id="medproc.E030"),
+        VariableProblem(
+            variable="LEASE_S", message="LEASE_S: is odd.", hint="Seconds.", id="medproc.E030"
+        ),
     )
 
     (error,) = run_checks(tags=["environment"])

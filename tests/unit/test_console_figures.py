@@ -10,9 +10,9 @@ from uuid import uuid4
 import pytest
 from django.contrib.staticfiles import finders
 
-from observability.diagnostics.failures import Group, Source
+from observability.diagnostics.failures import FailureGroup, FailureSource
 from observability.drilldown.queries import RecordRows
-from observability.drilldown.timeline import IDLE_WIDTH, LISTED, WIDTH, Band, Call, timeline
+from observability.drilldown.timeline import IDLE_WIDTH, LISTED, WIDTH, Band, CallBar, timeline
 from observability.metrics.charts import bars, stacked
 from observability.metrics.forecast import Outstanding, forecast, uses
 from observability.permissions import RIGHT_NAMES, ROLES, Right, Role
@@ -180,7 +180,7 @@ def test_every_bar_lies_within_the_picture_however_often_nothing_ran() -> None:
     drawn = timeline(a_line(*(3_600.0 * number for number in range(200))))
 
     assert drawn is not None
-    bars: list[Call | Band] = [*drawn.lanes[0].calls, *drawn.bands]
+    bars: list[CallBar | Band] = [*drawn.lanes[0].calls, *drawn.bands]
     assert len(bars) == 200 + 199
     assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH for bar in bars)
     # What ran takes the most of it.
@@ -197,8 +197,8 @@ def test_the_calls_of_the_line_are_listed_in_words_up_to_a_bound() -> None:
 
 
 def test_a_group_that_was_absorbed_needs_nothing() -> None:
-    group = Group(
-        source=Source.CALL,
+    group = FailureGroup(
+        source=FailureSource.CALL,
         cause="API_5XX",
         step=Step.PASS1,
         model="flash",
@@ -219,8 +219,8 @@ def test_a_group_that_was_absorbed_needs_nothing() -> None:
 def test_a_group_of_more_than_five_lost_to_the_provider_is_likely_an_outage(
     lost: int, is_outage: bool
 ) -> None:
-    group = Group(
-        source=Source.CALL,
+    group = FailureGroup(
+        source=FailureSource.CALL,
         cause="API_5XX",
         step=Step.PASS1,
         model="flash",

@@ -18,7 +18,7 @@ PATIENT = "Vandermeer, Odile K."
 
 
 @dataclass(frozen=True)
-class Kind:
+class FacilityStyle:
     """How one facility begins and heads its documents."""
 
     type: str
@@ -28,11 +28,15 @@ class Kind:
 
 
 KINDS = (
-    Kind("office_visit", "Elmsdale Family Medicine", "OFFICE VISIT", "Date of Service"),
-    Kind("laboratory", "Quarry Hollow Clinical Laboratory", "LABORATORY REPORT", "Collected"),
-    Kind("imaging", "Pinnacle Imaging Center", "RADIOLOGY REPORT", "Exam Date"),
-    Kind("emergency", "Saint Brannoc Hospital", "EMERGENCY DEPARTMENT NOTE", "Arrival"),
-    Kind("consultation", "Weir Street Heart Associates", "CARDIOLOGY CONSULTATION", "Visit date"),
+    FacilityStyle("office_visit", "Elmsdale Family Medicine", "OFFICE VISIT", "Date of Service"),
+    FacilityStyle(
+        "laboratory", "Quarry Hollow Clinical Laboratory", "LABORATORY REPORT", "Collected"
+    ),
+    FacilityStyle("imaging", "Pinnacle Imaging Center", "RADIOLOGY REPORT", "Exam Date"),
+    FacilityStyle("emergency", "Saint Brannoc Hospital", "EMERGENCY DEPARTMENT NOTE", "Arrival"),
+    FacilityStyle(
+        "consultation", "Weir Street Heart Associates", "CARDIOLOGY CONSULTATION", "Visit date"
+    ),
 )
 BODY = (
     "HISTORY",
@@ -44,7 +48,7 @@ BODY = (
 )
 
 
-def head(kind: Kind, day: date) -> list[str]:
+def head(kind: FacilityStyle, day: date) -> list[str]:
     return [
         kind.facility,
         kind.title,

@@ -27,7 +27,7 @@ from pipeline.core.states import (
     WorkStatus,
 )
 from pipeline.operations.scheduler import PeriodicTask, periodic_tasks
-from tests.support.fault_matrix import MATRIX, Row
+from tests.support.fault_matrix import MATRIX, FaultCase
 
 DOCS = PROJECT_ROOT / "docs"
 DOCUMENTS = [PROJECT_ROOT / "README.md", PROJECT_ROOT / "samples/README.md", *DOCS.glob("*.md")]
@@ -135,7 +135,7 @@ def test_emulator_names_every_fault_and_every_field_of_its_log() -> None:
 
 
 @pytest.mark.parametrize("row", MATRIX, ids=lambda row: str(row.name))
-def test_emulator_says_of_every_fault_the_code_that_it_ends_in(row: Row) -> None:
+def test_emulator_says_of_every_fault_the_code_that_it_ends_in(row: FaultCase) -> None:
     _, code = rows("emulator.md")[row.fault]
 
     assert (row.code or "none") in code

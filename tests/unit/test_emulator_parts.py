@@ -13,10 +13,10 @@ from gemini_emulator import request_validation
 from gemini_emulator.answers import Answers
 from gemini_emulator.clock import PacificClock
 from gemini_emulator.embeddings import DIMENSIONS, embed
-from gemini_emulator.fault_script import Call, Script, load_script, read_rules
+from gemini_emulator.fault_script import MatchableCall, Script, load_script, read_rules
 from gemini_emulator.faults import FAULTS, FINISH_REASONS, Draft, Setting
 from gemini_emulator.latency import read_latency
-from gemini_emulator.limits import Limits
+from gemini_emulator.limits import QuotaWindows
 from pipeline.providers.json_schema import wire_schema
 from pipeline.providers.prompts import read_prompt
 from pipeline.providers.schemas import EntityReply
@@ -33,8 +33,8 @@ def call(
     elapsed_s: float = 0.0,
     seed: str = "s",
     pages: int = 1,
-) -> Call:
-    return Call(
+) -> MatchableCall:
+    return MatchableCall(
         number=number,
         item=item,
         attempt=attempt,
@@ -67,7 +67,7 @@ def script(**rule: Any) -> Script:
     ],
 )
 def test_a_rule_plays_where_all_its_selectors_fit(
-    rule: dict[str, Any], met: Call, missed: Call
+    rule: dict[str, Any], met: MatchableCall, missed: MatchableCall
 ) -> None:
     rules = script(**rule)
 
@@ -135,7 +135,7 @@ def test_a_script_is_read_from_toml_and_json(tmp_path: Path, name: str, text: st
 
 
 def test_requests_are_limited_over_a_sliding_window() -> None:
-    limits = Limits(rpm=3, window_s=60.0)
+    limits = QuotaWindows(rpm=3, window_s=60.0)
 
     admitted = [limits.admit(at, 10) is None for at in (0.0, 1.0, 2.0, 3.0, 59.9, 60.0, 60.5)]
     refusal = limits.admit(60.75, 10)
@@ -147,7 +147,7 @@ def test_requests_are_limited_over_a_sliding_window() -> None:
 
 
 def test_input_tokens_are_limited_and_the_hint_waits_for_enough_of_them() -> None:
-    limits = Limits(tpm=100, window_s=60.0)
+    limits = QuotaWindows(tpm=100, window_s=60.0)
     for at, tokens in ((0.0, 30), (10.0, 30), (20.0, 40)):
         assert limits.admit(at, tokens) is None
 
@@ -164,7 +164,7 @@ def clock_at(text: str) -> PacificClock:
 
 
 def test_a_days_quota_hints_at_seconds_and_lasts_until_midnight_pacific() -> None:
-    limits = Limits(rpd=2, clock=clock_at("22:00:00"))
+    limits = QuotaWindows(rpd=2, clock=clock_at("22:00:00"))
     for at in (0.0, 1.0):
         limits.admit(at, 1)
 
@@ -178,7 +178,7 @@ def test_a_days_quota_hints_at_seconds_and_lasts_until_midnight_pacific() -> Non
 
 def test_a_clock_that_is_put_forward_frees_the_days_quota() -> None:
     clock = clock_at("08:00:00")
-    limits = Limits(rpd=1, clock=clock)
+    limits = QuotaWindows(rpd=1, clock=clock)
     limits.admit(0.0, 1)
     assert limits.admit(1.0, 1) is not None
 
@@ -198,7 +198,7 @@ def test_another_form_of_a_time_is_refused(text: str) -> None:
 
 
 def test_spend_is_limited_over_ten_windows_by_input_and_output() -> None:
-    limits = Limits(spend_usd=1.0, window_s=60.0)
+    limits = QuotaWindows(spend_usd=1.0, window_s=60.0)
     assert limits.admit(0.0, 2_000_000) is None
     limits.answered(10.0, 2_000_000)
 
@@ -213,7 +213,7 @@ def test_spend_is_limited_over_ten_windows_by_input_and_output() -> None:
 
 
 def test_each_model_has_a_quota_of_its_own_and_all_share_the_spend() -> None:
-    limits = Limits(rpm=1, spend_usd=0.1)
+    limits = QuotaWindows(rpm=1, spend_usd=0.1)
 
     one, again, other = (limits.admit(0.0, 1_000_000, model) for model in "aab")
 

@@ -78,7 +78,7 @@ hanging_calls = st.one_of(calls, calls, st.tuples(st.sampled_from([6.0, 9.0, 90.
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """Items per group with their sizes and scripts; a script's last call repeats."""
 
     groups: list[list[tuple[int, list[tuple[float, str]]]]]
@@ -116,7 +116,7 @@ class Plan:
                 return Retry(delay_s=self.retry_delay_s, spends_attempt=True)
 
 
-def expected(plan: Plan, key: Key) -> dict[Key, tuple[str, int]]:
+def expected(plan: RunPlan, key: Key) -> dict[Key, tuple[str, int]]:
     """How each item that comes of this one ends, and after how many calls."""
     attempts = waits = number = 0
     while True:
@@ -134,10 +134,10 @@ def expected(plan: Plan, key: Key) -> dict[Key, tuple[str, int]]:
         waits += ending == "limited"
 
 
-def plans(call: st.SearchStrategy[tuple[float, str]]) -> st.SearchStrategy[Plan]:
+def plans(call: st.SearchStrategy[tuple[float, str]]) -> st.SearchStrategy[RunPlan]:
     item = st.tuples(st.integers(1, 5), st.lists(call, min_size=1, max_size=4))
     groups = st.lists(st.lists(item, max_size=5), max_size=6)
-    return st.builds(Plan, groups=groups, retry_delay_s=st.sampled_from([0.0, 0.25, 2.0, 7.0]))
+    return st.builds(RunPlan, groups=groups, retry_delay_s=st.sampled_from([0.0, 0.25, 2.0, 7.0]))
 
 
 limits_of = st.builds(
@@ -222,7 +222,7 @@ class Observer:
 class Play:
     """A plan, played under limits on a simulated clock."""
 
-    plan: Plan
+    plan: RunPlan
     limits: Limits
     stop_at: float | None = None
     admit: Callable[[Item[Key, int], float], float | None] | None = None
@@ -276,7 +276,7 @@ class Play:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-def observer_of(plan: Plan, limits: Limits) -> Observer:
+def observer_of(plan: RunPlan, limits: Limits) -> Observer:
     items = {item.key: item for item in plan.items()}
     order = {key: number for number, key in enumerate(items)}
     return Observer(limits, items, order, ready_at=dict.fromkeys(items, 0.0))
@@ -294,7 +294,9 @@ def outcomes(play: Play) -> dict[Key, tuple[str, int]]:
 
 @unhurried
 @given(plan=plans(calls), limits=limits_of)
-def test_each_item_ends_as_its_script_says_whatever_the_limits(plan: Plan, limits: Limits) -> None:
+def test_each_item_ends_as_its_script_says_whatever_the_limits(
+    plan: RunPlan, limits: Limits
+) -> None:
     observer = observer_of(plan, limits)
 
     play = Play(plan, limits).run(observer)
@@ -310,7 +312,7 @@ def test_each_item_ends_as_its_script_says_whatever_the_limits(plan: Plan, limit
 
 @unhurried
 @given(plan=plans(calls))
-def test_nothing_deadlocks_at_limits_of_one(plan: Plan) -> None:
+def test_nothing_deadlocks_at_limits_of_one(plan: RunPlan) -> None:
     play = Play(plan, Limits(groups=1, calls=1)).run()
 
     settled = [event.group for event in play.of(GroupSettled)]
@@ -320,7 +322,7 @@ def test_nothing_deadlocks_at_limits_of_one(plan: Plan) -> None:
 
 @unhurried
 @given(plan=plans(calls), limits=limits_of)
-def test_a_group_settles_once_right_after_its_last_item(plan: Plan, limits: Limits) -> None:
+def test_a_group_settles_once_right_after_its_last_item(plan: RunPlan, limits: Limits) -> None:
     play = Play(plan, limits).run()
 
     settled = [event.group for event in play.of(GroupSettled)]
@@ -335,9 +337,9 @@ def test_a_group_settles_once_right_after_its_last_item(plan: Plan, limits: Limi
 
 @unhurried
 @given(plan=plans(calls), limits=limits_of)
-def test_what_happens_to_one_group_never_changes_another(plan: Plan, limits: Limits) -> None:
+def test_what_happens_to_one_group_never_changes_another(plan: RunPlan, limits: Limits) -> None:
     alone = [
-        outcomes(Play(Plan([[]] * group + [items], plan.retry_delay_s), limits).run())
+        outcomes(Play(RunPlan([[]] * group + [items], plan.retry_delay_s), limits).run())
         for group, items in enumerate(plan.groups)
     ]
 
@@ -354,7 +356,7 @@ def test_what_happens_to_one_group_never_changes_another(plan: Plan, limits: Lim
     owner_takes_s=st.sampled_from([0.0, 0.0, 0.25]),
 )
 def test_a_stopped_run_accounts_for_every_item_and_spends_nothing_it_cut(
-    plan: Plan, limits: Limits, stop_at: float | None, owner_takes_s: float
+    plan: RunPlan, limits: Limits, stop_at: float | None, owner_takes_s: float
 ) -> None:
     play = Play(plan, limits, stop_at=stop_at, owner_takes_s=owner_takes_s).run()
 
@@ -395,7 +397,7 @@ def _check_calls(play: Play) -> None:
     shut_s=st.sampled_from([0.5, 4.0]),
 )
 def test_nothing_starts_while_the_limiter_is_shut_and_all_ends_well(
-    plan: Plan, limits: Limits, open_s: float, shut_s: float
+    plan: RunPlan, limits: Limits, open_s: float, shut_s: float
 ) -> None:
     answers: list[bool] = []
 

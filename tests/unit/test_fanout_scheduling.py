@@ -25,11 +25,11 @@ from pipeline.execution.fanout import (
     Succeeded,
     Tick,
 )
-from tests.support.simulated_run import BROKEN, Run, Steps, once
+from tests.support.simulated_run import BROKEN, SimulatedRun, Steps, once
 
 
 def test_a_run_ends_when_every_item_has_succeeded() -> None:
-    run = Run({"a0": [(2, None)], "b0": [(3, None)]}).play()
+    run = SimulatedRun({"a0": [(2, None)], "b0": [(3, None)]}).play()
 
     assert run.when(Succeeded) == [(2, "a0"), (3, "b0")]
     assert [event.group for event in run.of(GroupSettled)] == ["a", "b"]
@@ -37,7 +37,7 @@ def test_a_run_ends_when_every_item_has_succeeded() -> None:
 
 
 def test_a_group_without_items_settles_at_once_and_a_run_without_items_ends_at_once() -> None:
-    run = Run({}, groups=["a"]).play()
+    run = SimulatedRun({}, groups=["a"]).play()
 
     assert [event for _, event in run.log] == [GroupSettled(group="a", failed_keys=()), Finished()]
     assert run.ended_at == 0
@@ -47,7 +47,9 @@ def test_the_largest_item_starts_first_then_the_earlier_group_then_the_earlier_i
     keys = ["a0", "a1", "b0", "b1", "c0"]
     sizes = {"a0": 1, "a1": 5, "b0": 9, "b1": 5, "c0": 5}
 
-    run = Run({key: [(1, None)] for key in keys}, sizes=sizes, limits=Limits(calls=1)).play()
+    run = SimulatedRun(
+        {key: [(1, None)] for key in keys}, sizes=sizes, limits=Limits(calls=1)
+    ).play()
 
     assert [event.key for event in run.of(Started)] == ["b0", "a1", "b1", "c0", "a0"]
 
@@ -55,7 +57,9 @@ def test_the_largest_item_starts_first_then_the_earlier_group_then_the_earlier_i
 def test_open_groups_are_not_finished_before_a_larger_item_of_another() -> None:
     sizes = {"a0": 9, "a1": 1, "b0": 5}
 
-    run = Run({key: [(1, None)] for key in sizes}, sizes=sizes, limits=Limits(calls=1)).play()
+    run = SimulatedRun(
+        {key: [(1, None)] for key in sizes}, sizes=sizes, limits=Limits(calls=1)
+    ).play()
 
     assert [event.key for event in run.of(Started)] == ["a0", "b0", "a1"]
 
@@ -63,7 +67,7 @@ def test_open_groups_are_not_finished_before_a_larger_item_of_another() -> None:
 def test_a_full_set_of_open_groups_keeps_larger_items_of_others_waiting() -> None:
     sizes = {"a0": 9, "a1": 1, "b0": 5}
 
-    run = Run(
+    run = SimulatedRun(
         {key: [(1, None)] for key in sizes}, sizes=sizes, limits=Limits(calls=1, groups=1)
     ).play()
 
@@ -78,7 +82,7 @@ def test_one_that_was_sent_away_goes_behind_those_that_were_not() -> None:
     }
     sizes = {"a0": 9, "b0": 5, "c0": 1}
 
-    run = Run(
+    run = SimulatedRun(
         steps,
         sizes=sizes,
         limits=Limits(calls=1),
@@ -91,7 +95,7 @@ def test_one_that_was_sent_away_goes_behind_those_that_were_not() -> None:
 def test_a_waiting_retry_holds_no_call_slot() -> None:
     steps: Steps = {"a0": once(), "b0": [(1, None)]}
 
-    run = Run(
+    run = SimulatedRun(
         steps,
         limits=Limits(calls=1),
         decide=lambda *_: Retry(delay_s=10, spends_attempt=True),
@@ -103,7 +107,7 @@ def test_a_waiting_retry_holds_no_call_slot() -> None:
 def test_a_group_that_only_waits_gives_up_its_place_and_takes_one_again() -> None:
     steps: Steps = {"a0": once(), "b0": [(1, None)], "b1": [(1, None)]}
 
-    run = Run(steps, limits=Limits(calls=1, groups=1)).play()
+    run = SimulatedRun(steps, limits=Limits(calls=1, groups=1)).play()
 
     assert run.when(Started) == [(0, "a0"), (1, "b0"), (2, "b1"), (3, "a0")]
     assert [event.group for event in run.of(GroupSettled)] == ["b", "a"]
@@ -118,7 +122,7 @@ def test_the_policy_sees_what_the_item_has_spent_so_far() -> None:
 
     steps: Steps = {"a0": [*[(1.0, BROKEN)] * 3, (1.0, None)]}
 
-    run = Run(steps, decide=decide).play()
+    run = SimulatedRun(steps, decide=decide).play()
 
     assert seen == [(1, 0, 0), (2, 1, 0), (2, 1, 1)]
     assert [event.attempt for event in run.of(Started)] == [1, 2, 2, 3]
@@ -129,7 +133,7 @@ def test_the_policy_sees_what_the_item_has_spent_so_far() -> None:
 def test_a_failed_item_leaves_its_siblings_and_other_groups_alone() -> None:
     steps: Steps = {"a0": [(1.0, BROKEN)], "a1": [(5.0, None)], "b0": [(2.0, None)]}
 
-    run = Run(steps, decide=lambda *_: Fail()).play()
+    run = SimulatedRun(steps, decide=lambda *_: Fail()).play()
 
     assert run.of(Failed) == [Failed(key="a0", error=BROKEN)]
     assert run.of(GroupSettled) == [
@@ -141,7 +145,7 @@ def test_a_failed_item_leaves_its_siblings_and_other_groups_alone() -> None:
 def test_the_failed_items_of_a_group_are_named_in_the_order_given() -> None:
     steps: Steps = {"a0": [(3.0, BROKEN)], "a1": [(1.0, BROKEN)], "a2": [(2.0, BROKEN)]}
 
-    run = Run(steps, decide=lambda *_: Fail()).play()
+    run = SimulatedRun(steps, decide=lambda *_: Fail()).play()
 
     assert run.of(GroupSettled) == [GroupSettled(group="a", failed_keys=("a0", "a1", "a2"))]
 
@@ -149,7 +153,7 @@ def test_the_failed_items_of_a_group_are_named_in_the_order_given() -> None:
 def test_a_policy_may_name_the_error_that_an_item_fails_with() -> None:
     exhausted = ValueError("exhausted")
 
-    run = Run({"a0": [(1.0, BROKEN)]}, decide=lambda *_: Fail(error=exhausted)).play()
+    run = SimulatedRun({"a0": [(1.0, BROKEN)]}, decide=lambda *_: Fail(error=exhausted)).play()
 
     assert [event.error for event in run.of(AttemptFailed)] == [BROKEN]
     assert [event.error for event in run.of(Failed)] == [exhausted]
@@ -158,7 +162,7 @@ def test_a_policy_may_name_the_error_that_an_item_fails_with() -> None:
 def test_a_replaced_item_is_done_when_those_in_its_place_are() -> None:
     halves = tuple(Item(key=f"a0.{n}", group="a", size=1) for n in range(2))
 
-    run = Run({"a0": [(1.0, BROKEN)]}, decide=lambda *_: Replace(items=halves)).play()
+    run = SimulatedRun({"a0": [(1.0, BROKEN)]}, decide=lambda *_: Replace(items=halves)).play()
 
     assert run.of(Replaced) == [Replaced(key="a0", items=halves)]
     assert run.when(Succeeded) == [(2, "a0.0"), (2, "a0.1")]
@@ -168,7 +172,7 @@ def test_a_replaced_item_is_done_when_those_in_its_place_are() -> None:
 @pytest.mark.parametrize("group", ["b", None])
 def test_a_replacement_must_be_items_of_the_same_group(group: str | None) -> None:
     items = () if group is None else (Item(key="b0", group=group, size=1),)
-    run = Run({"a0": [(1.0, BROKEN)]}, decide=lambda *_: Replace(items=items))
+    run = SimulatedRun({"a0": [(1.0, BROKEN)]}, decide=lambda *_: Replace(items=items))
 
     with pytest.raises(ValueError, match="of its own group"):
         run.play()
@@ -177,7 +181,7 @@ def test_a_replacement_must_be_items_of_the_same_group(group: str | None) -> Non
 def test_a_call_past_its_deadline_is_written_off_and_its_late_reply_changes_nothing() -> None:
     steps: Steps = {"a0": [(8.0, None), (1.0, None)], "b0": [(20.0, None)]}
 
-    run = Run(steps, limits=Limits(calls=3, call_deadline_s=5, tick_s=1000)).play()
+    run = SimulatedRun(steps, limits=Limits(calls=3, call_deadline_s=5, tick_s=1000)).play()
 
     failed = run.of(AttemptFailed)[0]
     assert isinstance(failed.error, CallTimedOut)
@@ -191,7 +195,7 @@ def test_a_written_off_call_frees_its_slot_for_another() -> None:
     steps: Steps = {"a0": [(100.0, None)], "b0": [(1.0, None)], "c0": [(1.0, None)]}
     limits = Limits(calls=2, call_deadline_s=5, tick_s=1000)
 
-    run = Run(steps, limits=limits, decide=lambda *_: Fail()).play()
+    run = SimulatedRun(steps, limits=limits, decide=lambda *_: Fail()).play()
 
     assert run.when(Started) == [(0, "a0"), (0, "b0"), (1, "c0")]
     assert run.log[-1] == (5, Finished())
@@ -201,7 +205,9 @@ def test_as_many_hung_calls_as_slots_drain_the_run() -> None:
     steps: Steps = {key: [(100.0, None)] for key in ("a0", "b0", "c0")}
     limits = Limits(calls=2, call_deadline_s=5, tick_s=1000)
 
-    run = Run(steps, limits=limits, decide=lambda *_: Retry(delay_s=9, spends_attempt=True)).play()
+    run = SimulatedRun(
+        steps, limits=limits, decide=lambda *_: Retry(delay_s=9, spends_attempt=True)
+    ).play()
 
     assert run.log[-1][1] == Stopped(reason="written_off", returned=3)
     assert {event.key for event in run.of(Returned)} == {"a0", "b0", "c0"}
@@ -212,7 +218,7 @@ def test_a_late_reply_makes_room_for_another_hung_call() -> None:
     limits = Limits(calls=2, call_deadline_s=5, tick_s=1000)
     sizes = {"a0": 3.0, "c0": 2.0}
 
-    run = Run(steps, limits=limits, sizes=sizes, decide=lambda *_: Fail()).play()
+    run = SimulatedRun(steps, limits=limits, sizes=sizes, decide=lambda *_: Fail()).play()
 
     assert [event.key for event in run.of(LateReply)] == ["a0"]
     assert run.log[-1] == (6, Finished())
@@ -221,7 +227,7 @@ def test_a_late_reply_makes_room_for_another_hung_call() -> None:
 def test_a_retry_past_the_deadline_of_the_run_fails_now_and_says_both_numbers() -> None:
     limits = Limits(run_deadline_s=10, tick_s=1000)
 
-    run = Run(
+    run = SimulatedRun(
         {"a0": [(4.0, BROKEN)]},
         limits=limits,
         decide=lambda *_: Retry(delay_s=7, spends_attempt=True),
@@ -240,7 +246,7 @@ def test_time_that_does_not_count_moves_the_deadline_of_the_run() -> None:
         if isinstance(event, Started) and event.attempt == 1:
             run.extend_deadline(5)
 
-    run = Run(
+    run = SimulatedRun(
         {"a0": once(seconds=4)},
         limits=Limits(run_deadline_s=10, tick_s=1000),
         decide=lambda *_: Retry(delay_s=7, spends_attempt=True),
@@ -257,7 +263,7 @@ def test_a_limiter_that_says_wait_holds_neither_a_slot_nor_a_place() -> None:
         return 3.0 if now < 3 else None
 
     ticks: list[Tick] = []
-    run = Run(
+    run = SimulatedRun(
         {"a0": [(1, None)], "b0": [(1, None)]},
         limits=Limits(groups=1, calls=1, tick_s=1),
         admit=admit,
@@ -270,7 +276,9 @@ def test_a_limiter_that_says_wait_holds_neither_a_slot_nor_a_place() -> None:
 
 
 def test_a_limiter_is_asked_again_when_it_said_and_not_at_the_next_tick() -> None:
-    run = Run({"a0": [(1, None)]}, admit=lambda item, now: 2.5 if now < 2.5 else None).play()
+    run = SimulatedRun(
+        {"a0": [(1, None)]}, admit=lambda item, now: 2.5 if now < 2.5 else None
+    ).play()
 
     assert run.when(Started) == [(2.5, "a0")]
 
@@ -282,6 +290,6 @@ def test_a_limiter_that_says_zero_seconds_cannot_make_the_run_spin() -> None:
         asked.append(now)
         return 0.0 if now < 0.01 else None
 
-    Run({"a0": [(1, None)]}, admit=admit).play()
+    SimulatedRun({"a0": [(1, None)]}, admit=admit).play()
 
     assert len(asked) <= 12

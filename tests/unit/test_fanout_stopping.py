@@ -25,14 +25,14 @@ from pipeline.execution.fanout import (
     Tick,
 )
 from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecutor
-from tests.support.simulated_run import BROKEN, Run, Steps, once
+from tests.support.simulated_run import BROKEN, SimulatedRun, Steps, once
 
 
 def test_a_stop_lets_calls_in_flight_finish_and_returns_the_rest() -> None:
     steps: Steps = {"a0": [(4.0, None)], "b0": [(50.0, None)], "c0": [(1.0, None)]}
     limits = Limits(calls=2, grace_s=10, tick_s=1000)
 
-    run = Run(steps, limits=limits, stop_at=(2, "sigterm")).play()
+    run = SimulatedRun(steps, limits=limits, stop_at=(2, "sigterm")).play()
 
     assert run.when(Succeeded) == [(4, "a0")]
     assert run.of(Returned) == [Returned(key="b0", call_no=2), Returned(key="c0", call_no=None)]
@@ -41,7 +41,7 @@ def test_a_stop_lets_calls_in_flight_finish_and_returns_the_rest() -> None:
 
 
 def test_a_stop_ends_at_once_when_nothing_is_in_flight() -> None:
-    run = Run(
+    run = SimulatedRun(
         {"a0": once()},
         decide=lambda *_: Retry(delay_s=60, spends_attempt=True),
         stop_at=(5, "cancelled"),
@@ -52,7 +52,7 @@ def test_a_stop_ends_at_once_when_nothing_is_in_flight() -> None:
 
 
 def test_a_drain_in_which_everything_settles_returns_nothing() -> None:
-    run = Run({"a0": [(4.0, None)]}, stop_at=(2, "pause")).play()
+    run = SimulatedRun({"a0": [(4.0, None)]}, stop_at=(2, "pause")).play()
 
     assert run.of(GroupSettled) == [GroupSettled(group="a", failed_keys=())]
     assert run.log[-1] == (4, Stopped(reason="pause", returned=0))
@@ -66,7 +66,7 @@ def test_a_failure_during_a_drain_is_not_retried_but_a_final_one_is_final() -> N
 
     steps: Steps = {"a0": [(4.0, BROKEN)], "b0": [(4.0, final)]}
 
-    run = Run(steps, decide=decide, stop_at=(2, "pause")).play()
+    run = SimulatedRun(steps, decide=decide, stop_at=(2, "pause")).play()
 
     assert [(event.key, event.retry_in_s) for event in run.of(AttemptFailed)] == [
         ("a0", None),
@@ -85,7 +85,9 @@ def test_a_reply_to_a_call_cut_off_by_a_stop_comes_too_late_to_count() -> None:
     steps: Steps = {"a0": [(6.0, None)], "b0": [(6.0, BROKEN)]}
     limits = Limits(grace_s=1, tick_s=1000)
 
-    run = Run(steps, limits=limits, stop_at=(2, "lease lost"), clock=clock).play(write_slowly)
+    run = SimulatedRun(steps, limits=limits, stop_at=(2, "lease lost"), clock=clock).play(
+        write_slowly
+    )
 
     assert [type(event) for _, event in run.log[-3:]] == [Returned, Returned, Stopped]
 
@@ -97,7 +99,7 @@ def test_the_first_reason_stands_and_a_second_stop_can_only_shorten_the_grace() 
             run.stop("sigterm", grace_s=3)
             run.stop("again", grace_s=20)
 
-    run = Run({"a0": [(90.0, None)]}).play(hurry)
+    run = SimulatedRun({"a0": [(90.0, None)]}).play(hurry)
 
     assert run.log[-1] == (3, Stopped(reason="give back", returned=1))
 
@@ -105,7 +107,7 @@ def test_the_first_reason_stands_and_a_second_stop_can_only_shorten_the_grace() 
 def test_a_parked_item_spends_nothing_and_drains_the_run() -> None:
     steps: Steps = {"a0": [(1.0, BROKEN)], "b0": [(3.0, None)]}
 
-    run = Run(steps, decide=lambda *_: Park(reason="quota")).play()
+    run = SimulatedRun(steps, decide=lambda *_: Park(reason="quota")).play()
 
     failed = run.of(AttemptFailed)[0]
     assert (failed.spends_attempt, failed.retry_in_s) == (False, None)
@@ -115,7 +117,7 @@ def test_a_parked_item_spends_nothing_and_drains_the_run() -> None:
 
 
 def test_the_owner_has_the_floor_at_every_tick_while_a_call_is_slow() -> None:
-    run = Run({"a0": [(5.2, None)]}, limits=Limits(tick_s=2)).play()
+    run = SimulatedRun({"a0": [(5.2, None)]}, limits=Limits(tick_s=2)).play()
 
     assert run.when(Tick) == [(2, ""), (4, "")]
     assert run.of(Tick)[0] == Tick(
@@ -168,7 +170,7 @@ def test_what_a_policy_raises_reaches_the_owner() -> None:
     def decide(*_: object) -> Retry:
         raise LookupError("no such batch")
 
-    run = Run({"a0": [(1.0, BROKEN)]}, decide=decide)
+    run = SimulatedRun({"a0": [(1.0, BROKEN)]}, decide=decide)
 
     with pytest.raises(LookupError):
         run.play()
@@ -204,7 +206,7 @@ def test_after_the_soft_deadline_nothing_begins_and_what_is_in_flight_has_until_
     steps: Steps = {"a0": [(9.5, None)], "b0": [(50.0, None)], "c0": [(1.0, None)]}
     limits = Limits(calls=2, grace_s=60, run_deadline_s=10, tick_s=1000)
 
-    run = Run(steps, limits=limits, sizes={"a0": 3.0, "b0": 2.0}).play()
+    run = SimulatedRun(steps, limits=limits, sizes={"a0": 3.0, "b0": 2.0}).play()
 
     assert run.when(Started) == [(0, "a0"), (0, "b0")]
     assert run.when(Succeeded) == [(9.5, "a0")]
@@ -215,6 +217,6 @@ def test_after_the_soft_deadline_nothing_begins_and_what_is_in_flight_has_until_
 def test_a_grace_period_never_outlasts_the_deadline() -> None:
     limits = Limits(grace_s=60, run_deadline_s=10, tick_s=1000)
 
-    run = Run({"a0": [(50.0, None)]}, limits=limits, stop_at=(2, "sigterm")).play()
+    run = SimulatedRun({"a0": [(50.0, None)]}, limits=limits, stop_at=(2, "sigterm")).play()
 
     assert run.log[-1] == (10, Stopped(reason="sigterm", returned=1))

@@ -9,8 +9,8 @@ import pytest
 from pipeline.core.states import IncidentKind
 from pipeline.incidents.rules import (
     QUIET_WINDOWS,
-    Call,
-    End,
+    EndCondition,
+    ObservedCall,
     Thresholds,
     judge_end,
     judge_start,
@@ -33,12 +33,12 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
-def some(outcome: str, count: int, ago_s: float = 5.0) -> list[Call]:
-    return [Call(outcome=outcome, at=ago(ago_s)) for _ in range(count)]
+def some(outcome: str, count: int, ago_s: float = 5.0) -> list[ObservedCall]:
+    return [ObservedCall(outcome=outcome, at=ago(ago_s)) for _ in range(count)]
 
 
 def kinds(
-    seen: list[Call], ended: dict[IncidentKind, datetime] | None = None
+    seen: list[ObservedCall], ended: dict[IncidentKind, datetime] | None = None
 ) -> list[IncidentKind]:
     return [opening.kind for opening in judge_start(seen, NOW, LIMITS, ended or {})]
 
@@ -64,7 +64,7 @@ def kinds(
     ],
 )
 def test_an_incident_opens_at_its_threshold_and_not_before(
-    seen: list[Call], expected: list[str]
+    seen: list[ObservedCall], expected: list[str]
 ) -> None:
     assert kinds(seen) == expected
 
@@ -80,7 +80,7 @@ def test_an_opening_carries_its_evidence() -> None:
     seen = [
         *some("OK", 1, 8),
         *some("API_5XX", 4, 7),
-        Call(outcome="API_TIMEOUT", at=ago(3), hint_s=39.0),
+        ObservedCall(outcome="API_TIMEOUT", at=ago(3), hint_s=39.0),
     ]
 
     (opening,) = judge_start(seen, NOW, LIMITS, {})
@@ -94,12 +94,12 @@ def test_an_opening_carries_its_evidence() -> None:
 
 def end(
     kind: IncidentKind,
-    seen: list[Call],
+    seen: list[ObservedCall],
     *,
     failed_ago: float = 20,
     waits: bool = True,
     resumes_ago: float | None = None,
-) -> End:
+) -> EndCondition:
     return judge_end(
         kind,
         seen,
@@ -116,7 +116,7 @@ def end(
 def test_an_outage_ends_with_enough_answers_since_its_last_failure(kind: IncidentKind) -> None:
     two, three = some("OK", 2), some("OK", 2) + some("PARSE_JSON", 1)
 
-    assert end(kind, two) == End(because=None, answered=2)
+    assert end(kind, two) == EndCondition(because=None, answered=2)
     assert end(kind, three).because == "the provider answers again"
     assert end(kind, three, failed_ago=5).because is None
     assert end(kind, some("RATE_LIMIT", 3)).because is None

@@ -7,11 +7,11 @@ import pytest
 from pipeline.core.types import PageSlice
 from pipeline.providers.local.assertions import Assertion
 from pipeline.providers.local.document import compose
-from pipeline.providers.local.document_state import Reading
+from pipeline.providers.local.document_state import DocumentState
 
 
 def judge(text: str, mention: str) -> Assertion:
-    reading = Reading.of(compose([PageSlice(page=1, start=0, text=text)]))
+    reading = DocumentState.of(compose([PageSlice(page=1, start=0, text=text)]))
     start = text.index(mention)
     return reading.judge(start, start + len(mention))
 
@@ -97,7 +97,7 @@ def test_what_is_over_is_historical(text: str, mention: str) -> None:
 
 def test_a_lasting_disease_in_a_history_is_not_said_to_be_over() -> None:
     text = "PAST MEDICAL HISTORY\nHypertension\n"
-    reading = Reading.of(compose([PageSlice(page=1, start=0, text=text)]))
+    reading = DocumentState.of(compose([PageSlice(page=1, start=0, text=text)]))
     start = text.index("Hypertension")
 
     said = reading.judge(start, start + 12, lasting=True)

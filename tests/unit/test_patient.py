@@ -7,7 +7,12 @@ import pytest
 from pipeline.core.identity import Identity, digests
 from pipeline.core.types import PageText
 from pipeline.providers.schemas import FoundEncounter, LineSpan
-from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, Rule, reconcile
+from pipeline.stages.pass05.reconcile import (
+    ChunkReport,
+    Reconciliation,
+    ReconciliationRule,
+    reconcile,
+)
 
 KEY = b"a key of the installation"
 
@@ -23,8 +28,8 @@ INITIAL = person("J. Doe")
 NUMBER, OTHER_NUMBER = person(number="77-123456"), person(number="SH-9081726")
 NOBODY = person()
 
-MISMATCH, AMBIGUOUS = Rule.PATIENT_MISMATCH, Rule.PATIENT_AMBIGUOUS
-OF_RECORD = Rule.PATIENT_OF_RECORD
+MISMATCH, AMBIGUOUS = ReconciliationRule.PATIENT_MISMATCH, ReconciliationRule.PATIENT_AMBIGUOUS
+OF_RECORD = ReconciliationRule.PATIENT_OF_RECORD
 
 MOSTLY_JANE = (JANE, JANE, JANE, JOHN)
 MOSTLY_JOHN = (JOHN, JOHN, JOHN, JOHN)
@@ -70,7 +75,7 @@ def digested(known: Identity | None) -> dict[str, str] | None:
     return None if known is None else digests(known, KEY)
 
 
-def verdicts(result: Reconciliation) -> list[Rule | None]:
+def verdicts(result: Reconciliation) -> list[ReconciliationRule | None]:
     """Give the rule by which each encounter is held."""
     rules = {d.subjects[0]: d.rule for d in result.decisions if d.outcome == "held"}
     assert rules.keys() == {e.key for e in result.encounters if e.mismatch}
@@ -105,7 +110,10 @@ _TABLE = [
     ],
 )
 def test_an_encounter_is_published_only_where_it_is_the_patients(
-    known: Identity | None, rest: tuple[Identity, ...], subject: Identity, rule: Rule | None
+    known: Identity | None,
+    rest: tuple[Identity, ...],
+    subject: Identity,
+    rule: ReconciliationRule | None,
 ) -> None:
     result = record_of(*rest, subject, known=known)
 
@@ -216,7 +224,7 @@ def test_a_part_that_names_nobody_goes_with_its_encounter(known: Identity, named
     ],
 )
 def test_what_is_known_and_what_the_record_says_complete_each_other(
-    known: Identity, record: Identity, subject: Identity, rule: Rule | None
+    known: Identity, record: Identity, subject: Identity, rule: ReconciliationRule | None
 ) -> None:
     result = record_of(record, record, record, subject, known=known)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observability.phi.diff import COMPARED_LINES, Line, difference
+from observability.phi.diff import COMPARED_LINES, DiffRow, difference
 
 TEXTS = st.lists(st.sampled_from("abcdefgh{}"), max_size=40)
 
@@ -26,7 +26,7 @@ class Counted(str):
         return str.__hash__(self)
 
 
-def sides(lines: list[Line], text: list[str]) -> tuple[list[str], list[str]]:
+def sides(lines: list[DiffRow], text: list[str]) -> tuple[list[str], list[str]]:
     """Put both texts together again; what is folded is alike, and taken from the left one."""
     left: list[str] = []
     right: list[str] = []

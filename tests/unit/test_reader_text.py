@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.documents.reader.text_quality import plausible
 from pipeline.documents.reader.text_rows import (
-    Token,
+    RowToken,
     clean,
     compose,
     merge_rows,
@@ -19,16 +19,16 @@ from pipeline.documents.reader.text_rows import (
 )
 
 
-def line(text: str, x: float, y: float) -> list[Token]:
+def line(text: str, x: float, y: float) -> list[RowToken]:
     """Return a line of tokens from `x`, each character a hundredth of the page wide."""
     tokens = []
     for word in text.split():
-        tokens.append(Token(text=word, x0=x, y0=y, x1=x + 0.01 * len(word), y1=y + 0.012))
+        tokens.append(RowToken(text=word, x0=x, y0=y, x1=x + 0.01 * len(word), y1=y + 0.012))
         x += 0.01 * (len(word) + 1)
     return tokens
 
 
-def text_of(lines: list[list[Token]]) -> str:
+def text_of(lines: list[list[RowToken]]) -> str:
     return compose(lines)[0]
 
 
@@ -82,7 +82,7 @@ def test_a_word_loses_what_is_invisible_or_not_storable(raw: str, expected: str)
 
 @given(st.lists(st.lists(st.text(max_size=8), max_size=6), max_size=6))
 def test_every_word_stands_where_its_offsets_say(texts: list[list[str]]) -> None:
-    lines = [[Token(text=raw, x0=0.1, y0=0.1, x1=0.2, y1=0.2) for raw in row] for row in texts]
+    lines = [[RowToken(text=raw, x0=0.1, y0=0.1, x1=0.2, y1=0.2) for raw in row] for row in texts]
 
     text, words = compose(lines)
 
@@ -111,8 +111,8 @@ def test_the_output_of_a_font_without_a_map_is_not_plausible() -> None:
 def test_text_that_runs_down_the_page_needs_a_turn_and_its_lines_an_order() -> None:
     down = [
         [
-            Token(text="patient", x0=0.8 - 0.1 * row, y0=0.1, x1=0.82 - 0.1 * row, y1=0.3),
-            Token(text=f"is{row}", x0=0.8 - 0.1 * row, y0=0.4, x1=0.82 - 0.1 * row, y1=0.5),
+            RowToken(text="patient", x0=0.8 - 0.1 * row, y0=0.1, x1=0.82 - 0.1 * row, y1=0.3),
+            RowToken(text=f"is{row}", x0=0.8 - 0.1 * row, y0=0.4, x1=0.82 - 0.1 * row, y1=0.5),
         ]
         for row in range(3)
     ]

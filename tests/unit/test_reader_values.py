@@ -12,9 +12,9 @@ from PIL import Image, ImageDraw
 import pipeline.documents.reader
 from pipeline.documents.reader import (
     InputRefused,
-    Limits,
     MediaType,
     PageRead,
+    ReaderLimits,
     Word,
     ipc,
     refusals,
@@ -88,7 +88,7 @@ def test_a_refusal_says_in_one_line_what_to_do() -> None:
 
 def test_limits_cannot_be_changed_by_the_file_that_they_bind() -> None:
     with pytest.raises(FrozenInstanceError):
-        Limits().max_pages = 1  # type: ignore[misc]
+        ReaderLimits().max_pages = 1  # type: ignore[misc]
 
 
 def test_paper_with_grain_and_a_shadow_at_its_edge_is_uniform() -> None:

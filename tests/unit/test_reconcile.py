@@ -17,7 +17,7 @@ from pipeline.stages.pass05.reconcile import (
     ChunkReport,
     Reason,
     Reconciliation,
-    Rule,
+    ReconciliationRule,
     check,
     reconcile,
     spans_from_lines,
@@ -78,7 +78,7 @@ def pages_of(result: Reconciliation) -> list[tuple[int, ...]]:
     return [encounter.pages for encounter in result.encounters]
 
 
-def rules_of(result: Reconciliation) -> list[Rule]:
+def rules_of(result: Reconciliation) -> list[ReconciliationRule]:
     return [decision.rule for decision in result.decisions]
 
 
@@ -92,7 +92,9 @@ def test_encounters_that_overlap_on_the_shared_page_are_one() -> None:
 
     assert pages_of(result) == [(1, 2, 3), (4,)]
     assert result.encounters[0].date_start == date(2024, 1, 2)
-    assert [e.rule for chain in result.chains for e in chain.edges] == [Rule.JOIN_OVERLAP]
+    assert [e.rule for chain in result.chains for e in chain.edges] == [
+        ReconciliationRule.JOIN_OVERLAP
+    ]
     assert result.chains[0].edges[0].overlap == len(TEN)
 
 
@@ -111,7 +113,7 @@ def test_without_overlap_key_facts_decide() -> None:
     result = reconcile(reports, paged(3))
 
     assert pages_of(result) == [(1, 2, 3), (2,)]
-    assert Rule.JOIN_FACTS in rules_of(result)
+    assert ReconciliationRule.JOIN_FACTS in rules_of(result)
 
 
 def test_facts_that_disagree_keep_two_encounters_apart() -> None:
@@ -124,7 +126,7 @@ def test_facts_that_disagree_keep_two_encounters_apart() -> None:
 
     assert pages_of(result) == [(1,), (2,)]
     assert [encounter.unresolved for encounter in result.encounters] == [False, True]
-    assert rules_of(result) == [Rule.NO_PARTNER]
+    assert rules_of(result) == [ReconciliationRule.NO_PARTNER]
 
 
 def test_the_sole_open_encounters_on_both_sides_are_one_where_nothing_is_stated() -> None:
@@ -136,7 +138,7 @@ def test_the_sole_open_encounters_on_both_sides_are_one_where_nothing_is_stated(
     result = reconcile(reports, paged(3, blank=(2,)))
 
     assert pages_of(result) == [(1, 3)]
-    assert rules_of(result) == [Rule.JOIN_SOLE]
+    assert rules_of(result) == [ReconciliationRule.JOIN_SOLE]
 
 
 def test_another_patient_is_never_joined_even_where_lines_overlap() -> None:
@@ -148,7 +150,7 @@ def test_another_patient_is_never_joined_even_where_lines_overlap() -> None:
     result = reconcile(reports, paged(3))
 
     assert pages_of(result) == [(1, 2), (3,)]
-    assert rules_of(result)[0] is Rule.REFUSE_PATIENT
+    assert rules_of(result)[0] is ReconciliationRule.REFUSE_PATIENT
     assert [encounter.mismatch for encounter in result.encounters] == [False, True]
 
 
@@ -184,7 +186,7 @@ def test_one_encounter_with_another_between_its_parts_is_one_across_chunks() -> 
     result = reconcile(reports, paged(3))
 
     assert pages_of(result) == [(1, 3), (2,)]
-    assert rules_of(result) == [Rule.JOIN_SAME_ENCOUNTER]
+    assert rules_of(result) == [ReconciliationRule.JOIN_SAME_ENCOUNTER]
 
 
 def test_what_one_chunk_keeps_apart_stays_apart() -> None:
@@ -203,7 +205,7 @@ def test_the_narrower_claim_has_the_lines_that_two_encounters_claim() -> None:
         ["line 1\nline 2\nline 3\n", "line 7\nline 8\nline 9\nline 10"],
         ["line 4\nline 5\nline 6\n"],
     ]
-    assert rules_of(result) == [Rule.CONFLICT]
+    assert rules_of(result) == [ReconciliationRule.CONFLICT]
 
 
 def test_the_own_chunk_beats_the_next_ones_view_of_its_page() -> None:
@@ -226,7 +228,7 @@ def test_lines_left_over_go_to_the_encounter_that_the_next_chunk_begins_with_the
     result = reconcile(reports, paged(2))
 
     assert pages_of(result) == [(1,), (1, 2)]
-    assert Rule.CONTEXT_FILLS_GAP in rules_of(result)
+    assert ReconciliationRule.CONTEXT_FILLS_GAP in rules_of(result)
 
 
 def test_an_encounter_of_the_context_page_alone_is_left_to_its_own_chunk() -> None:
@@ -235,7 +237,7 @@ def test_an_encounter_of_the_context_page_alone_is_left_to_its_own_chunk() -> No
     result = reconcile(reports, paged(2))
 
     assert pages_of(result) == [(1,), (2,)]
-    assert rules_of(result) == [Rule.CONTEXT_ONLY]
+    assert rules_of(result) == [ReconciliationRule.CONTEXT_ONLY]
 
 
 def test_text_of_no_encounter_is_listed_with_its_reason() -> None:
@@ -324,7 +326,7 @@ def test_two_people_with_as_much_text_each_are_both_held() -> None:
     result = reconcile([report], paged(2))
 
     assert [e.mismatch for e in result.encounters] == [True, True]
-    assert rules_of(result) == [Rule.PATIENT_AMBIGUOUS] * 2
+    assert rules_of(result) == [ReconciliationRule.PATIENT_AMBIGUOUS] * 2
 
 
 @pytest.mark.parametrize(

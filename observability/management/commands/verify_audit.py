@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from observability.audit.chain import BrokenChainError, Head, verify
+from observability.audit.chain import BrokenChainError, ChainHead, verify
 from pipeline.core.labels import counted
 
 
@@ -46,8 +46,8 @@ class Command(BaseCommand):
             self.stdout.write(f"The audit is intact: {counted(found.seq, 'event')}, head {found}.")
 
 
-def _head(text: str) -> Head:
+def _head(text: str) -> ChainHead:
     matched = re.fullmatch(r"(\d{1,18}):([0-9a-f]{64})", text)
     if matched is None:
         raise argparse.ArgumentTypeError("not a head as it is logged, SEQ:HASH")
-    return Head(int(matched[1]), matched[2])
+    return ChainHead(int(matched[1]), matched[2])

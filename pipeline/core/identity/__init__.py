@@ -7,16 +7,22 @@ Verdicts and reasons contain no PHI.
 from __future__ import annotations
 
 from pipeline.core.identity.blocking import filed_under, sought_under
-from pipeline.core.identity.comparison import Agreement, Verdict, compare, compare_digests, digests
+from pipeline.core.identity.comparison import (
+    Agreement,
+    ComparisonResult,
+    compare,
+    compare_digests,
+    digests,
+)
 from pipeline.core.identity.parsing import Identity, Reading
-from pipeline.core.identity.people import Tally, combine, distinct, dominant
+from pipeline.core.identity.people import WeightedStatements, combine, distinct, dominant
 
 __all__ = [
     "Agreement",
+    "ComparisonResult",
     "Identity",
     "Reading",
-    "Tally",
-    "Verdict",
+    "WeightedStatements",
     "combine",
     "compare",
     "compare_digests",

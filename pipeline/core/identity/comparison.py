@@ -32,7 +32,7 @@ class Agreement(Enum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ComparisonResult:
     """An outcome and the words that explain it, free of PHI."""
 
     agreement: Agreement
@@ -49,7 +49,7 @@ class Verdict:
         return self.agreement is Agreement.DISAGREE
 
 
-def compare(a: Identity, b: Identity) -> Verdict:
+def compare(a: Identity, b: Identity) -> ComparisonResult:
     """Judge whether `a` and `b` name one person; symmetric."""
     (name, born, number), (other_name, other_born, other_number) = a.reading, b.reading
     return _decide(
@@ -78,7 +78,7 @@ def digests(identity: Identity, key: bytes) -> dict[str, str]:
     }
 
 
-def compare_digests(known: Mapping[str, str], seen: Mapping[str, str]) -> Verdict:
+def compare_digests(known: Mapping[str, str], seen: Mapping[str, str]) -> ComparisonResult:
     """Judge like `compare`, from digests of the same key. Digests do not show scanner errors."""
 
     def same(kind: str) -> bool | None:
@@ -91,13 +91,13 @@ def compare_digests(known: Mapping[str, str], seen: Mapping[str, str]) -> Verdic
     return _decide(name, part[same("dob")], part[same("mrn")])
 
 
-def _decide(name: NameMatch, born: PartMatch, number: PartMatch) -> Verdict:
+def _decide(name: NameMatch, born: PartMatch, number: PartMatch) -> ComparisonResult:
     reasons = tuple(
         f"{what}_{part.name.lower()}"
         for what, part in (("name", name), ("birth_date", born), ("identifier", number))
         if part.name != "UNKNOWN"
     )
-    return Verdict(outcome(name, born, number), reasons or ("nothing_stated",))
+    return ComparisonResult(outcome(name, born, number), reasons or ("nothing_stated",))
 
 
 def outcome(name: NameMatch, born: PartMatch, number: PartMatch) -> Agreement:

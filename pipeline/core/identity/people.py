@@ -50,7 +50,7 @@ def distinct(identities: Iterable[Identity]) -> list[Identity]:
     return list(found.values())
 
 
-class Tally:
+class WeightedStatements:
     """The statements of several places about one person, counted by weight."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Tally:
 
 def combine(weighted: Iterable[tuple[Identity, float]]) -> Identity:
     """Join statements about one person: the heaviest fullest name, date and number."""
-    tally = Tally()
+    tally = WeightedStatements()
     for identity, weight in weighted:
         tally.add(identity, weight)
     return tally.joined()

@@ -22,7 +22,7 @@ from typing import Any
 
 from . import ipc, refusals
 from .file_type import sniff
-from .types import InputRefused, Limits, MediaType, PageRead
+from .types import InputRefused, MediaType, PageRead, ReaderLimits
 
 _PR_SET_PDEATHSIG = 1
 
@@ -30,7 +30,7 @@ _PR_SET_PDEATHSIG = 1
 def main() -> None:
     """Answer the request on standard input, then exit."""
     request = json.loads(sys.stdin.buffer.readline())
-    limits = Limits(**request["limits"])
+    limits = ReaderLimits(**request["limits"])
     out = _private_output()
     _die_with_parent(int(request["parent"]))
     _bound(limits)
@@ -49,7 +49,7 @@ def main() -> None:
     os._exit(0)
 
 
-def _answers(request: Mapping[str, Any], limits: Limits) -> Any:
+def _answers(request: Mapping[str, Any], limits: ReaderLimits) -> Any:
     path = Path(request["path"])
     _allow_seconds(limits.seconds_to_open)
     file, media_type = _open(path, limits)
@@ -96,7 +96,7 @@ def _slice(file: Any, path: Path, numbers: list[int], media_type: MediaType) -> 
     return [kind.value, base64.b64encode(content).decode()]
 
 
-def _open(path: Path, limits: Limits) -> tuple[Any, MediaType]:
+def _open(path: Path, limits: ReaderLimits) -> tuple[Any, MediaType]:
     size = path.stat().st_size
     if size == 0:
         raise refusals.empty()
@@ -116,7 +116,7 @@ def _open(path: Path, limits: Limits) -> tuple[Any, MediaType]:
     return ImageFileReader(path, media_type, limits), media_type
 
 
-def _read(file: Any, number: int, ocr: Any, limits: Limits) -> PageRead:
+def _read(file: Any, number: int, ocr: Any, limits: ReaderLimits) -> PageRead:
     """Return one page. An unreadable page reports its damage and does not stop the other pages."""
     from .ocr import OcrUnavailableError
 
@@ -138,7 +138,7 @@ def _read(file: Any, number: int, ocr: Any, limits: Limits) -> PageRead:
     return page
 
 
-def _render(file: Any, number: int, dpi: int, limits: Limits) -> str:
+def _render(file: Any, number: int, dpi: int, limits: ReaderLimits) -> str:
     if not 1 <= number <= file.page_count:
         raise refusals.page_missing(number, file.page_count)
     buffer = io.BytesIO()
@@ -177,7 +177,7 @@ def _die_with_parent(parent: int) -> None:
         os._exit(0)
 
 
-def _bound(limits: Limits) -> None:
+def _bound(limits: ReaderLimits) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump is a copy of the patient's pages
     with suppress(ValueError, OSError):  # macOS refuses a limit on address space
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from . import ipc, refusals
-from .types import Limits, MediaType, PageRead, Probe, ReaderError, Slice
+from .types import MediaType, PageRead, Probe, ReaderError, ReaderLimits, Slice
 from .watchdog import KilledFromOutsideError, WatchedChild
 
 
-def probe(path: str | Path, limits: Limits | None = None) -> Probe:
+def probe(path: str | Path, limits: ReaderLimits | None = None) -> Probe:
     """Return media type and page count of the file at `path`. Raises `InputRefused`."""
-    with closing(_ask(path, limits or Limits(), verb="probe")) as answers:
+    with closing(_ask(path, limits or ReaderLimits(), verb="probe")) as answers:
         for kind, body in answers:
             if kind == "opened":
                 media_type = MediaType(body["media_type"])
@@ -28,7 +28,7 @@ def probe(path: str | Path, limits: Limits | None = None) -> Probe:
 
 
 def read_pages(
-    path: str | Path, first: int, last: int, limits: Limits | None = None
+    path: str | Path, first: int, last: int, limits: ReaderLimits | None = None
 ) -> Iterator[PageRead]:
     """Yield pages `first` to `last` (1-based, inclusive, cut at the file's last page) in order.
 
@@ -39,7 +39,7 @@ def read_pages(
     if first < 1:
         message = "Pages count from 1."
         raise ValueError(message)
-    limits = limits or Limits()
+    limits = limits or ReaderLimits()
     count = readable = 0
     with closing(_ask(path, limits, verb="read", first=first, last=last)) as answers:
         for kind, body in answers:
@@ -54,11 +54,11 @@ def read_pages(
 
 
 def render_page(
-    path: str | Path, number: int, dpi: int = 100, limits: Limits | None = None
+    path: str | Path, number: int, dpi: int = 100, limits: ReaderLimits | None = None
 ) -> bytes:
     """Return page `number` (1-based) as PNG at `dpi`; the boxes of `Word` match the image."""
     question = {"verb": "render", "first": number, "dpi": dpi}
-    with closing(_ask(path, limits or Limits(), **question)) as answers:
+    with closing(_ask(path, limits or ReaderLimits(), **question)) as answers:
         for kind, body in answers:
             if kind == "png":
                 return base64.b64decode(body)
@@ -66,7 +66,7 @@ def render_page(
 
 
 def slice_pages(
-    path: str | Path, pages: Sequence[int], limits: Limits | None = None
+    path: str | Path, pages: Sequence[int], limits: ReaderLimits | None = None
 ) -> tuple[Slice, ...]:
     """Return these pages (1-based) unchanged, without any content of other pages.
 
@@ -76,7 +76,7 @@ def slice_pages(
     if not pages:
         return ()
     question = {"verb": "slice", "first": pages[0], "pages": list(pages)}
-    with closing(_ask(path, limits or Limits(), **question)) as answers:
+    with closing(_ask(path, limits or ReaderLimits(), **question)) as answers:
         return tuple(
             Slice(media_type=MediaType(body[0]), content=base64.b64decode(body[1]))
             for kind, body in answers
@@ -85,7 +85,7 @@ def slice_pages(
 
 
 def _ask(
-    path: str | Path, limits: Limits, **question: Any
+    path: str | Path, limits: ReaderLimits, **question: Any
 ) -> Generator[tuple[str, Any], None, None]:
     """Yield the messages of a child; replace a child that was killed from outside, once."""
     where = Path(path).resolve()

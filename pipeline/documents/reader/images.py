@@ -16,9 +16,9 @@ from .ocr import Ocr, page_from_image
 from .types import (
     PARTLY_DAMAGED,
     RENDERED_SMALLER,
-    Limits,
     MediaType,
     PageRead,
+    ReaderLimits,
 )
 
 #: Pillow's warning is off, because this module checks the pixel limits before decoding.
@@ -36,7 +36,7 @@ _TRUNCATED = "truncated"
 class ImageFileReader:
     """An open image file. Each TIFF frame is a page; PNG and JPEG have one page."""
 
-    def __init__(self, path: Path, media_type: MediaType, limits: Limits) -> None:
+    def __init__(self, path: Path, media_type: MediaType, limits: ReaderLimits) -> None:
         self._limits = limits
         try:
             self._image = Image.open(path, formats=[_FORMATS[media_type]])

@@ -19,7 +19,7 @@ from PIL import Image, ImageChops, ImageFilter, ImageOps
 from tesserocr import PSM, PyTessBaseAPI
 
 from .blank import is_uniform
-from .text_rows import Token, compose, merge_rows
+from .text_rows import RowToken, compose, merge_rows
 from .types import PageRead
 
 #: Highest confidence of a number on which two readings disagree. Measured on 380 numbers of clean,
@@ -44,14 +44,14 @@ class OcrUnavailableError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class OcrResult:
     """The result of OCR: token lines in fractions of the image, and the rotation."""
 
-    lines: tuple[tuple[Token, ...], ...]
+    lines: tuple[tuple[RowToken, ...], ...]
     rotation: int
 
     @property
-    def tokens(self) -> list[Token]:
+    def tokens(self) -> list[RowToken]:
         """Return all tokens in reading order."""
         return [token for line in self.lines for token in line]
 
@@ -60,7 +60,7 @@ class Reading:
 class _Attempt:
     """One reading of the page at one rotation; lines are in pixels of the straightened `image`."""
 
-    lines: list[list[Token]]
+    lines: list[list[RowToken]]
     turn: int
     angle: float
     image: Image.Image
@@ -89,7 +89,7 @@ class Ocr:
         self._dpi = dpi
         self._engines: dict[int, PyTessBaseAPI] = {}
 
-    def read(self, image: Image.Image) -> Reading:
+    def read(self, image: Image.Image) -> OcrResult:
         """Read `image` (mode L) at its best rotation, and its numbers twice."""
         best = self._best_way_up(image)
         lines = [self._doubt(best.image, line) for line in best.lines]
@@ -97,7 +97,7 @@ class Ocr:
             tuple(_place(token, best.image.size, best.angle, best.turn) for token in line)
             for line in merge_rows(lines)
         )
-        return Reading(lines=placed, rotation=best.turn)
+        return OcrResult(lines=placed, rotation=best.turn)
 
     def _best_way_up(self, image: Image.Image) -> _Attempt:
         """Read the page until it reads well.
@@ -137,18 +137,18 @@ class Ocr:
         # first.
         return _Attempt(lines=lines, turn=turn, angle=angle, image=_turned(upright, angle))
 
-    def _lines(self, image: Image.Image, mode: int) -> list[list[Token]]:
+    def _lines(self, image: Image.Image, mode: int) -> list[list[RowToken]]:
         engine = self._engine(mode)
         engine.SetImage(image)
         engine.SetSourceResolution(self._dpi)
         engine.Recognize()
-        lines: dict[tuple[str, ...], list[Token]] = {}
+        lines: dict[tuple[str, ...], list[RowToken]] = {}
         for row in engine.GetTSVText(0).splitlines():
             cells = row.split("\t")
             if len(cells) < 12 or cells[0] != "5" or not cells[11].strip():
                 continue
             left, top, width, height = (int(cell) for cell in cells[6:10])
-            token = Token(
+            token = RowToken(
                 text=cells[11].strip(),
                 x0=left,
                 y0=top,
@@ -159,7 +159,7 @@ class Ocr:
             lines.setdefault(tuple(cells[1:5]), []).append(token)
         return list(lines.values())
 
-    def _doubt(self, image: Image.Image, line: Sequence[Token]) -> list[Token]:
+    def _doubt(self, image: Image.Image, line: Sequence[RowToken]) -> list[RowToken]:
         """Read a line with numbers again, blurred; cap the confidence of each word that differs."""
         if not any(_NUMERIC.search(token.text) for token in line):
             return list(line)
@@ -205,7 +205,7 @@ class Ocr:
         return self._engines[mode]
 
 
-def _settle(token: Token, again: Sequence[Token], agreed: Set[str]) -> Token:
+def _settle(token: RowToken, again: Sequence[RowToken], agreed: Set[str]) -> RowToken:
     """Return `token`, or the second reading's word at its place, with less confidence if they
     differ.
 
@@ -222,7 +222,7 @@ def _settle(token: Token, again: Sequence[Token], agreed: Set[str]) -> Token:
     return replace(token, confidence=min(DISAGREEMENT, confidence)) if numeric else token
 
 
-def _same_place(one: Token, other: Token) -> bool:
+def _same_place(one: RowToken, other: RowToken) -> bool:
     common = min(one.x1, other.x1) - max(one.x0, other.x0)
     return common > 0.5 * max(one.x1 - one.x0, other.x1 - other.x0)
 
@@ -270,7 +270,7 @@ def _skew(image: Image.Image) -> float:
     return angle if abs(angle) >= SKEW else 0.0
 
 
-def _place(token: Token, size: tuple[int, int], angle: float, turn: int) -> Token:
+def _place(token: RowToken, size: tuple[int, int], angle: float, turn: int) -> RowToken:
     """Return `token` in fractions of the original image, before skew correction and turn."""
     width, height = size
     corners = [
@@ -308,7 +308,7 @@ def _undo(
 def page_from_image(
     number: int,
     image: Image.Image,
-    reading: Reading | None,
+    reading: OcrResult | None,
     *,
     width: float,
     height: float,

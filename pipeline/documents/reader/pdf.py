@@ -19,7 +19,7 @@ from PIL import Image
 
 from . import refusals
 from .blank import is_uniform
-from .ocr import READ, Ocr, Reading, page_from_image
+from .ocr import READ, Ocr, OcrResult, page_from_image
 from .text_layer import Layer, read_layer
 from .text_quality import plausible
 from .text_rows import compose, reading_order, reading_turn
@@ -29,8 +29,8 @@ from .types import (
     RENDERED_SMALLER,
     REPAIRED,
     TEXT_LAYER_REJECTED,
-    Limits,
     PageRead,
+    ReaderLimits,
 )
 
 #: Resolution of the image that shows which words are visible; 1–3 ms a page.
@@ -57,7 +57,7 @@ class PageDamagedError(Exception):
 class PdfFile:
     """One open PDF."""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
+    def __init__(self, path: Path, limits: ReaderLimits) -> None:
         self._path = path
         self._limits = limits
         self._repaired: pdfium.PdfDocument | None = None
@@ -192,7 +192,9 @@ def _flattened(document: pdfium.PdfDocument, index: int) -> pdfium.PdfPage:
     return document[index]
 
 
-def _scale(page: pdfium.PdfPage, number: int, dpi: float, limits: Limits) -> tuple[float, bool]:
+def _scale(
+    page: pdfium.PdfPage, number: int, dpi: float, limits: ReaderLimits
+) -> tuple[float, bool]:
     """Return the scale for `dpi` or the largest allowed scale, and whether `dpi` was reduced."""
     width, height = page.get_size()
     area = width * height
@@ -209,7 +211,7 @@ def _scale(page: pdfium.PdfPage, number: int, dpi: float, limits: Limits) -> tup
 class _PageReader:
     """Decides how to read one page."""
 
-    def __init__(self, page: pdfium.PdfPage, number: int, limits: Limits, ocr: Ocr) -> None:
+    def __init__(self, page: pdfium.PdfPage, number: int, limits: ReaderLimits, ocr: Ocr) -> None:
         self._page = page
         self._number = number
         self._limits = limits
@@ -257,7 +259,7 @@ class _PageReader:
             warnings=tuple(self._warnings),
         )
 
-    def _from_image(self, image: Image.Image, reading: Reading | None) -> PageRead:
+    def _from_image(self, image: Image.Image, reading: OcrResult | None) -> PageRead:
         width, height = self._page.get_size()
         if not self._all_decodes():
             if reading is None or not reading.lines:
@@ -300,7 +302,7 @@ class _PageReader:
         return True
 
 
-def _holds_as_much(layer: Layer, reading: Reading) -> bool:
+def _holds_as_much(layer: Layer, reading: OcrResult) -> bool:
     """Return whether the layer is more than a stamp and has about as many words as OCR read."""
     of_layer = sum(len(line) for line in layer.lines)
     if len("".join(layer.text.split())) <= STAMP_CHARACTERS:

@@ -16,7 +16,7 @@ from PIL import Image
 
 from . import refusals
 from .blank import spread
-from .text_rows import Token, clean
+from .text_rows import RowToken, clean
 
 #: Characters of a page above which the file is an attack; a dense printed page has 8,000.
 MAX_CHARACTERS = 200_000
@@ -36,7 +36,7 @@ _GRID = 1_000_000
 class Layer:
     """The visible words as lines in reading order, and the number of hidden words."""
 
-    lines: tuple[tuple[Token, ...], ...]
+    lines: tuple[tuple[RowToken, ...], ...]
     #: Words that are white, covered, tiny or off the page.
     hidden: int
     #: Words in the invisible text mode; scanners write them over the scanned image.
@@ -82,7 +82,7 @@ def read_layer(page: pdfium.PdfPage, number: int, shown: Image.Image) -> Layer:
         raise refusals.too_many_characters(number, MAX_CHARACTERS)
     sight = _Sight(textpage, shown, page.get_height())
     placement = Placement(page)
-    lines: list[list[Token]] = [[]]
+    lines: list[list[RowToken]] = [[]]
     hidden = invisible = 0
     for word, start, end, breaks in _words(textpage, count):
         if clean(word):
@@ -127,7 +127,7 @@ def _join_surrogates(text: str) -> str:
 
 def _token(
     textpage: pdfium.PdfTextPage, placement: Placement, word: str, start: int, end: int
-) -> Token:
+) -> RowToken:
     boxes = []
     rectangle = pdf.FS_RECTF()
     for index in {start, end}:
@@ -135,7 +135,7 @@ def _token(
         boxes.append(
             placement.box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
         )
-    return Token(
+    return RowToken(
         text=word,
         x0=min(box[0] for box in boxes),
         y0=min(box[1] for box in boxes),
@@ -166,7 +166,7 @@ class _Sight:
             pdf.FPDF_TEXTRENDERMODE_CLIP,
         }
 
-    def shows(self, token: Token, index: int) -> bool:
+    def shows(self, token: RowToken, index: int) -> bool:
         """Return whether the image shows ink at `token`, or a light word on a dark ground."""
         across, down = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
         if not (0 <= across <= 1 and 0 <= down <= 1):
@@ -181,7 +181,7 @@ class _Sight:
         levels = patch.tobytes()
         return sum(levels) < DARK_ENOUGH * len(levels)
 
-    def _patch(self, token: Token) -> Image.Image:
+    def _patch(self, token: RowToken) -> Image.Image:
         width, height = self._shown.size
         # The loose box reaches into the lines above and below, whose ink must not count. Only a
         # rule or a full stop has its ink at the edge of the box.

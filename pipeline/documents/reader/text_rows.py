@@ -32,7 +32,7 @@ _KEPT_FORMAT = {"\u200c", "\u200d"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Token:
+class RowToken:
     """A word as its source gave it, with its box in fractions (0–1) of the displayed page."""
 
     text: str
@@ -59,7 +59,7 @@ def clean(raw: str) -> str:
     return unicodedata.normalize("NFC", "".join(kept))
 
 
-def merge_rows(fragments: Sequence[Sequence[Token]]) -> list[list[Token]]:
+def merge_rows(fragments: Sequence[Sequence[RowToken]]) -> list[list[RowToken]]:
     """Join fragments that lie side by side in one row of a table or form.
 
     1. Fragments whose heights overlap and whose widths do not overlap are one row.
@@ -77,7 +77,7 @@ def merge_rows(fragments: Sequence[Sequence[Token]]) -> list[list[Token]]:
     columns = [row for row in shared if sum(len(lines[i]) >= PROSE_WORDS for i in row) > 1]
     if len(columns) >= 3 and len(columns) >= 0.3 * len(shared):
         return lines
-    merged: dict[int, list[Token]] = {}
+    merged: dict[int, list[RowToken]] = {}
     apart = {i for row in columns for i in row}
     for row in rows:
         if len(row) == 1 or row[0] in apart:
@@ -88,7 +88,7 @@ def merge_rows(fragments: Sequence[Sequence[Token]]) -> list[list[Token]]:
     return [merged[i] for i in sorted(merged)]
 
 
-def reading_turn(lines: Sequence[Sequence[Token]]) -> int:
+def reading_turn(lines: Sequence[Sequence[RowToken]]) -> int:
     """Return the clockwise turn in degrees (0, 90, 180, 270) that makes the text upright."""
     long = [token for line in lines for token in line if len(token.text) > 3]
     if not long or _right_to_left(long):
@@ -102,7 +102,7 @@ def reading_turn(lines: Sequence[Sequence[Token]]) -> int:
     return 180 if 2 * backward > len(several) else 0
 
 
-def reading_order(lines: Sequence[Sequence[Token]], turn: int) -> list[list[Token]]:
+def reading_order(lines: Sequence[Sequence[RowToken]], turn: int) -> list[list[RowToken]]:
     """Return the lines of a text layer in the order in which a person reads them.
 
     PDFium returns the lines of a sideways page from the last to the first.
@@ -115,12 +115,12 @@ def reading_order(lines: Sequence[Sequence[Token]], turn: int) -> list[list[Toke
     return [list(line) for line in across]
 
 
-def _right_to_left(tokens: Sequence[Token]) -> bool:
+def _right_to_left(tokens: Sequence[RowToken]) -> bool:
     from_right = sum(unicodedata.bidirectional(token.text[0]) in {"R", "AL"} for token in tokens)
     return 2 * from_right > len(tokens)
 
 
-def _span(line: Sequence[Token]) -> tuple[float, float, float, float]:
+def _span(line: Sequence[RowToken]) -> tuple[float, float, float, float]:
     return (
         min(token.x0 for token in line),
         statistics.median(token.y0 for token in line),
@@ -161,7 +161,7 @@ def _fits(
     return True
 
 
-def compose(lines: Sequence[Sequence[Token]]) -> tuple[str, tuple[Word, ...]]:
+def compose(lines: Sequence[Sequence[RowToken]]) -> tuple[str, tuple[Word, ...]]:
     """Return the page text, one line per row, and each word with its offsets into the text."""
     parts: list[str] = []
     words: list[Word] = []

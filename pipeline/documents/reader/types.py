@@ -47,7 +47,7 @@ class ReaderError(RuntimeError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ReaderLimits:
     """The resources that one file may use; measured on 40 odd, broken and hostile files."""
 
     #: Size of the file in bytes.

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from . import ipc, refusals
-from .types import InputRefused, Limits, ReaderError
+from .types import InputRefused, ReaderError, ReaderLimits
 
 _PROJECT = Path(__file__).resolve().parents[3]
 #: Seconds that a child may take to start on a busy host, before its first deadline begins.
@@ -55,7 +55,7 @@ def _environment() -> dict[str, str]:
 class WatchedChild:
     """A running child. `messages` yields its messages; `end` kills and reaps it."""
 
-    def __init__(self, path: Path, limits: Limits, question: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, limits: ReaderLimits, question: Mapping[str, Any]) -> None:
         #: The page (1-based) that the child works on; 0 while it opens the file.
         self.page = 0
         self._first = int(question.get("first", 0))

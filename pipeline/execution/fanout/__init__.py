@@ -36,9 +36,9 @@ from pipeline.execution.fanout.events import (
 from pipeline.execution.fanout.scheduler import Admit, Call, Decide
 from pipeline.execution.fanout.thread_pool import (
     CallFunction,
+    CallResult,
     Clock,
     Executor,
-    Outcome,
     StopRequest,
 )
 
@@ -48,6 +48,7 @@ __all__ = [
     "AttemptFailed",
     "Call",
     "CallFunction",
+    "CallResult",
     "CallTimedOut",
     "Clock",
     "DeadlineExceeded",
@@ -63,7 +64,6 @@ __all__ = [
     "Item",
     "LateReply",
     "Limits",
-    "Outcome",
     "Park",
     "Replace",
     "Replaced",

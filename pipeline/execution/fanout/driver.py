@@ -14,9 +14,9 @@ from pipeline.execution.fanout.events import Event, Finished, G, Item, K, Limits
 from pipeline.execution.fanout.scheduler import Admit, Decide, Scheduler
 from pipeline.execution.fanout.thread_pool import (
     CallFunction,
+    CallResult,
     Clock,
     Executor,
-    Outcome,
     StopRequest,
     SystemClock,
     ThreadExecutor,
@@ -132,7 +132,7 @@ class FanOut(Generic[K, G, R]):
         self._scheduler.abandon()
         self._executor.close()
 
-    def _take(self, messages: list[Outcome[R] | StopRequest]) -> None:
+    def _take(self, messages: list[CallResult[R] | StopRequest]) -> None:
         now = self._clock.monotonic()
         for message in messages:
             if isinstance(message, StopRequest):

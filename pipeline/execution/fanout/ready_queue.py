@@ -22,7 +22,7 @@ the first to ask after each cooldown, and alone use up what an item may meet of 
 
 
 @dataclass(slots=True, eq=False)
-class Group(Generic[K, G]):
+class ItemGroup(Generic[K, G]):
     """A group's place in the run and what it has under way."""
 
     key: G
@@ -39,7 +39,7 @@ class Entry(Generic[K, G]):
     """An item's place in the run; its `item` is replaced as attempts are spent."""
 
     item: Item[K, G]
-    group: Group[K, G]
+    group: ItemGroup[K, G]
     order: int
     ready_since: float
     settled: bool = False
@@ -50,21 +50,21 @@ class Entry(Generic[K, G]):
         return (self.item.waits, -self.item.size, self.group.order, self.order)
 
 
-class Line(Generic[K, G]):
+class ReadyQueue(Generic[K, G]):
     """All groups, with their ready items in order."""
 
     def __init__(self, group_limit: int) -> None:
-        self.groups: list[Group[K, G]] = []
+        self.groups: list[ItemGroup[K, G]] = []
         self.groups_open = 0
         self.ready = 0
         self._group_limit = group_limit
-        self._by_key: dict[G, Group[K, G]] = {}
+        self._by_key: dict[G, ItemGroup[K, G]] = {}
         self._heads: dict[bool, list[Rank]] = {True: [], False: []}
 
-    def group(self, key: G) -> Group[K, G]:
+    def group(self, key: G) -> ItemGroup[K, G]:
         """Return the group of that key, made at the end of the order if it is new."""
         if key not in self._by_key:
-            self._by_key[key] = Group(key=key, order=len(self.groups))
+            self._by_key[key] = ItemGroup(key=key, order=len(self.groups))
             self.groups.append(self._by_key[key])
         return self._by_key[key]
 
@@ -102,7 +102,7 @@ class Line(Generic[K, G]):
             group.is_open = False
             self.groups_open -= 1
 
-    def _show_head(self, group: Group[K, G]) -> None:
+    def _show_head(self, group: ItemGroup[K, G]) -> None:
         if group.ready:
             heapq.heappush(self._heads[group.is_open], group.ready[0][0])
 

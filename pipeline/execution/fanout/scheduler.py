@@ -41,7 +41,7 @@ from pipeline.execution.fanout.events import (
     Succeeded,
     Tick,
 )
-from pipeline.execution.fanout.ready_queue import Entry, Group, Line
+from pipeline.execution.fanout.ready_queue import Entry, ItemGroup, ReadyQueue
 
 Decide: TypeAlias = Callable[[Item[K, G], int, BaseException, float], Decision[K, G]]
 Admit: TypeAlias = Callable[[Item[K, G], float], float | None]
@@ -84,7 +84,7 @@ class Scheduler(Generic[K, G, R]):
         if limits.run_deadline_s is not None:
             self._deadline = now + limits.run_deadline_s
             self._soft_deadline = now + limits.run_deadline_s * limits.soft_share
-        self._line: Line[K, G] = Line(limits.groups)
+        self._line: ReadyQueue[K, G] = ReadyQueue(limits.groups)
         self._entries: dict[K, Entry[K, G]] = {}
         self._timers: list[tuple[float, int, Entry[K, G]]] = []
         # Every call has the same deadline, so the first in the dict is the first to be overdue.
@@ -335,7 +335,7 @@ class Scheduler(Generic[K, G, R]):
         self._unsettled -= 1
         self._settle_if_complete(entry.group)
 
-    def _settle_if_complete(self, group: Group[K, G]) -> None:
+    def _settle_if_complete(self, group: ItemGroup[K, G]) -> None:
         if group.unsettled == 0:
             failed = tuple(key for _, key in sorted(group.failed, key=lambda pair: pair[0]))
             self.events.append(GroupSettled(group=group.key, failed_keys=failed))

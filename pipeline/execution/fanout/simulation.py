@@ -12,7 +12,7 @@ from typing import Generic
 
 from pipeline.execution.fanout.events import G, Item, K, R
 from pipeline.execution.fanout.scheduler import Call
-from pipeline.execution.fanout.thread_pool import CallFunction, Clock, Outcome, StopRequest
+from pipeline.execution.fanout.thread_pool import CallFunction, CallResult, Clock, StopRequest
 
 
 class SimulatedClock:
@@ -45,7 +45,9 @@ class SimulatedExecutor(Generic[K, G, R]):
         self._call = call
         self._clock = clock
         self._latency = latency
-        self._due: list[tuple[float, int, Call[K, G] | Callable[[], None], Outcome[R] | None]] = []
+        self._due: list[
+            tuple[float, int, Call[K, G] | Callable[[], None], CallResult[R] | None]
+        ] = []
         self._posted: list[StopRequest] = []
         self._scheduled = 0
 
@@ -68,19 +70,19 @@ class SimulatedExecutor(Generic[K, G, R]):
             result = self._call(call.item, call.attempt, call.cancel)
         except BaseException as exc:  # noqa: BLE001 - as in a real call thread
             error = exc
-        outcome = Outcome(call_no=call.call_no, result=result, error=error, duration_s=took_s)
+        outcome = CallResult(call_no=call.call_no, result=result, error=error, duration_s=took_s)
         self._schedule(self._clock.now + took_s, call, outcome)
 
     def post(self, request: StopRequest) -> None:
         """Keep a request for the next wait."""
         self._posted.append(request)
 
-    def wait(self, timeout_s: float) -> list[Outcome[R] | StopRequest]:
+    def wait(self, timeout_s: float) -> list[CallResult[R] | StopRequest]:
         """Move the clock to what comes first, within `timeout_s`, and return all that is due."""
         if timeout_s > 0 and not self._posted:
             until = self._clock.now + timeout_s
             self._clock.now = max(self._clock.now, min([until, *[due[0] for due in self._due[:1]]]))
-        messages: list[Outcome[R] | StopRequest] = []
+        messages: list[CallResult[R] | StopRequest] = []
         while self._due and self._due[0][0] <= self._clock.now:
             _, _, what, outcome = heapq.heappop(self._due)
             if outcome is not None:
@@ -95,7 +97,7 @@ class SimulatedExecutor(Generic[K, G, R]):
         """Nothing runs, so nothing is left to end."""
 
     def _schedule(
-        self, moment: float, what: Call[K, G] | Callable[[], None], outcome: Outcome[R] | None
+        self, moment: float, what: Call[K, G] | Callable[[], None], outcome: CallResult[R] | None
     ) -> None:
         self._scheduled += 1
         heapq.heappush(self._due, (moment, self._scheduled, what, outcome))

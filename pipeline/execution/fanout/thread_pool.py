@@ -36,7 +36,7 @@ class SystemClock:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome(Generic[R]):
+class CallResult(Generic[R]):
     """How a call ended: `error` is None when it returned `result`."""
 
     call_no: int
@@ -64,7 +64,7 @@ class Executor(Protocol[K, G, R]):
         """Hand a request to whoever waits, from anywhere, without taking a lock."""
         ...
 
-    def wait(self, timeout_s: float) -> list[Outcome[R] | StopRequest]:
+    def wait(self, timeout_s: float) -> list[CallResult[R] | StopRequest]:
         """Return all that has come in, in order; block for at most `timeout_s` for the first."""
         ...
 
@@ -85,7 +85,7 @@ class ThreadExecutor(Generic[K, G, R]):
         self._clock = clock
         self._calls: SimpleQueue[Call[K, G] | None] = SimpleQueue()
         # SimpleQueue.put is re-entrant: a signal handler may call it inside our own get.
-        self._inbox: SimpleQueue[Outcome[R] | StopRequest] = SimpleQueue()
+        self._inbox: SimpleQueue[CallResult[R] | StopRequest] = SimpleQueue()
         self._threads = 0
         self._outstanding = 0
 
@@ -100,16 +100,16 @@ class ThreadExecutor(Generic[K, G, R]):
         """Hand a request to whoever waits."""
         self._inbox.put(request)
 
-    def wait(self, timeout_s: float) -> list[Outcome[R] | StopRequest]:
+    def wait(self, timeout_s: float) -> list[CallResult[R] | StopRequest]:
         """Return all that has come in, blocking for at most `timeout_s` for the first."""
-        messages: list[Outcome[R] | StopRequest] = []
+        messages: list[CallResult[R] | StopRequest] = []
         try:
             messages.append(self._inbox.get(block=timeout_s > 0, timeout=max(timeout_s, 0)))
             while True:
                 messages.append(self._inbox.get_nowait())
         except Empty:
             pass
-        self._outstanding -= sum(isinstance(message, Outcome) for message in messages)
+        self._outstanding -= sum(isinstance(message, CallResult) for message in messages)
         return messages
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class ThreadExecutor(Generic[K, G, R]):
         while (call := self._calls.get()) is not None:
             self._inbox.put(self._run(call))
 
-    def _run(self, call: Call[K, G]) -> Outcome[R]:
+    def _run(self, call: Call[K, G]) -> CallResult[R]:
         began = self._clock.monotonic()
         try:
             result = self._call(call.item, call.attempt, call.cancel)
@@ -147,6 +147,6 @@ class ThreadExecutor(Generic[K, G, R]):
         *,
         result: R | None = None,
         error: BaseException | None = None,
-    ) -> Outcome[R]:
+    ) -> CallResult[R]:
         duration_s = self._clock.monotonic() - began
-        return Outcome(call_no=call.call_no, result=result, error=error, duration_s=duration_s)
+        return CallResult(call_no=call.call_no, result=result, error=error, duration_s=duration_s)

@@ -23,8 +23,8 @@ from pipeline import selectors
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.management.progress import View, follow
 from pipeline.management.result_table import (
+    FileResult,
     Lines,
-    Result,
     Screen,
     print_lines,
     printable,
@@ -105,7 +105,7 @@ class Command(BaseCommand):
 
     def _submit(
         self, path: Path, patient: str | None, priority: int, batch_id: UUID | None
-    ) -> Result:
+    ) -> FileResult:
         # A name on disk need not be UTF-8, but the database and the terminal require UTF-8.
         filename = os.fsencode(path.name).decode("utf-8", "replace")
         name = printable(filename) or printable(str(path))
@@ -121,12 +121,12 @@ class Command(BaseCommand):
             )
         except PipelineError as error:
             self.stderr.write(f"{name}: {error.message} ({error.code})")
-            return Result(name=name, error_code=error.code, refusal=error.message)
+            return FileResult(name=name, error_code=error.code, refusal=error.message)
         except OSError as error:
             refusal = error.strerror or "The file cannot be read"
             self.stderr.write(f"{name}: {refusal}")
-            return Result(name=name, error_code=ErrorCode.INPUT_INVALID, refusal=refusal)
-        return Result(name=name, shell_file_id=received.shell_file_id, batch_id=batch_id)
+            return FileResult(name=name, error_code=ErrorCode.INPUT_INVALID, refusal=refusal)
+        return FileResult(name=name, shell_file_id=received.shell_file_id, batch_id=batch_id)
 
     def _follow(self, names: Mapping[UUID, str], *, quiet: bool) -> dict[UUID, Progress]:
         if (self.stderr if quiet else self.stdout).isatty():
@@ -135,7 +135,7 @@ class Command(BaseCommand):
         view: View = _Silent(self.stderr.write) if quiet else Lines(self.stdout.write, names)
         return follow(names, view)
 
-    def _show(self, found: Sequence[Result], *, as_json: bool) -> None:
+    def _show(self, found: Sequence[FileResult], *, as_json: bool) -> None:
         if as_json:
             for result in found:
                 self.stdout.write(json.dumps(result.as_json()))
@@ -165,7 +165,9 @@ def _regular(path: Path) -> Path:
     return path
 
 
-def _with_progress(found: Sequence[Result], progress: Mapping[UUID, Progress]) -> list[Result]:
+def _with_progress(
+    found: Sequence[FileResult], progress: Mapping[UUID, Progress]
+) -> list[FileResult]:
     to_review = selectors.entities_to_review(progress)
     return [
         replace(

@@ -20,7 +20,7 @@ from medproc import addresses, embedded
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Row:
+class _ServerRow:
     """One server in the output."""
 
     name: str
@@ -70,7 +70,7 @@ class Command(BaseCommand):
             embedded.down(settings.EMBEDDED)
 
 
-def _rows() -> list[_Row]:
+def _rows() -> list[_ServerRow]:
     rows = []
     asked = (
         (settings.EMBEDDED_POSTGRES, _postgres_answers),
@@ -78,7 +78,7 @@ def _rows() -> list[_Row]:
     )
     for found, (ours, answers) in zip(embedded.status(settings.EMBEDDED), asked, strict=True):
         rows.append(
-            _Row(
+            _ServerRow(
                 name=found.name,
                 running=found.running if ours else answers(),
                 embedded=ours,
@@ -89,7 +89,7 @@ def _rows() -> list[_Row]:
     return rows
 
 
-def _line(row: _Row) -> str:
+def _line(row: _ServerRow) -> str:
     state = "running" if row.running else "not running"
     if not row.embedded:
         state = f"{state}, not ours"

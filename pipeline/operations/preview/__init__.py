@@ -19,7 +19,12 @@ from pipeline.operations.preview.estimates import (
     quota_minutes,
     same_versions,
 )
-from pipeline.operations.preview.selection import Found, found_by, waits_for_retry, why_not_retried
+from pipeline.operations.preview.selection import (
+    SelectedJob,
+    found_by,
+    waits_for_retry,
+    why_not_retried,
+)
 from pipeline.operations.preview.types import JOBS_LIMIT, Candidate, Ineligible, Preview, Selection
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
@@ -68,7 +73,10 @@ def narrowed(found: Preview, is_meant: Callable[[Candidate], bool], reason: str)
 
 
 def costed(
-    selection: object, found: Sequence[Found], left: Sequence[Ineligible], is_capped: bool = False
+    selection: object,
+    found: Sequence[SelectedJob],
+    left: Sequence[Ineligible],
+    is_capped: bool = False,
 ) -> Preview:
     """Return the preview of these jobs, with their cost and the excluded jobs."""
     eligible, sessions = candidates(found)

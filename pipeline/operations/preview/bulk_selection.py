@@ -21,7 +21,7 @@ from pipeline.models import Job
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.operations.preview import JOBS_LIMIT, Candidate, Ineligible, Preview, costed
 from pipeline.operations.preview.estimates import quota_minutes
-from pipeline.operations.preview.selection import Found, oldest
+from pipeline.operations.preview.selection import SelectedJob, oldest
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.transitions import Scope
@@ -76,7 +76,7 @@ def crowd_preview(of: Crowd) -> Preview:
     found, left = [], []
     for job in rows:
         if job.status in states:
-            found.append(Found(job=job, scope=Scope()))
+            found.append(SelectedJob(job=job, scope=Scope()))
         else:
             left.append(_left(job, f"the job is {job.status}"))
     return costed(of, found, left, is_capped)

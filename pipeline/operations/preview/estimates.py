@@ -18,7 +18,7 @@ from pipeline.core.types import ProviderModel
 from pipeline.models import EncounterResult, Job, ProviderCall
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES, WorkTable
-from pipeline.operations.preview.selection import Found, of_records
+from pipeline.operations.preview.selection import SelectedJob, of_records
 from pipeline.operations.preview.types import Candidate
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render
 from pipeline.providers.tasks import TASKS
@@ -42,7 +42,7 @@ _Work = Mapping[UUID, Sequence[_Item]]
 """Work items by record."""
 
 
-def candidates(found: Sequence[Found]) -> tuple[tuple[Candidate, ...], set[UUID]]:
+def candidates(found: Sequence[SelectedJob]) -> tuple[tuple[Candidate, ...], set[UUID]]:
     """Return the work of each job, and the sessions whose earlier calls show its cost."""
     work = _work(found)
     encounters = _encounters(found)
@@ -50,7 +50,7 @@ def candidates(found: Sequence[Found]) -> tuple[tuple[Candidate, ...], set[UUID]
     return tuple(_candidate(each, work, encounters) for each in found), sessions
 
 
-def _work(found: Sequence[Found]) -> _Work:
+def _work(found: Sequence[SelectedJob]) -> _Work:
     """Return the work items that would be sent to the provider, by record."""
     scopes = {each.job.shell_file_id: each.scope for each in found}
     steps = {each.job.shell_file_id: each.job.current_step for each in found}
@@ -81,7 +81,7 @@ def _columns(table: WorkTable) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _encounters(found: Sequence[Found]) -> dict[UUID, int]:
+def _encounters(found: Sequence[SelectedJob]) -> dict[UUID, int]:
     """Count the failed encounters that are included, by record."""
     scopes = {each.job.shell_file_id: each.scope for each in found}
     failed = EncounterResult.objects.filter(
@@ -94,7 +94,7 @@ def _encounters(found: Sequence[Found]) -> dict[UUID, int]:
     )
 
 
-def _candidate(found: Found, work: _Work, encounters: Mapping[UUID, int]) -> Candidate:
+def _candidate(found: SelectedJob, work: _Work, encounters: Mapping[UUID, int]) -> Candidate:
     items = work.get(found.job.shell_file_id, ())
     rows = [item.row for item in items]
     step = Step(found.job.current_step)

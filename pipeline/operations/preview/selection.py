@@ -41,12 +41,12 @@ _LEFT: dict[JobStatus, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class SelectedJob:
     job: Job
     scope: Scope
 
 
-Chosen = tuple[list[Found], list[Ineligible], bool]
+Chosen = tuple[list[SelectedJob], list[Ineligible], bool]
 """Included jobs, excluded jobs, and whether more jobs exist than were read."""
 
 
@@ -86,7 +86,7 @@ def found_by(selection: Selection) -> Chosen:
     reason = why_not_retried(job, part=None if scope.is_all else failed)
     if reason is not None:
         return [], [_left(job, reason)], False
-    return [Found(job=job, scope=scope)], [], False
+    return [SelectedJob(job=job, scope=scope)], [], False
 
 
 def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
@@ -128,7 +128,7 @@ def _whole(jobs: QuerySet[Job, Job]) -> Chosen:
     for job in rows:
         reason = why_not_retried(job)
         if reason is None:
-            found.append(Found(job=job, scope=Scope()))
+            found.append(SelectedJob(job=job, scope=Scope()))
         else:
             left.append(_left(job, reason))
     return found, left, is_capped
@@ -160,7 +160,7 @@ def _by_code(selection: Selection, code: ErrorCode) -> Chosen:
         reason = _LEFT[JobStatus.CANCELLED] if job.status == JobStatus.CANCELLED else None
         reason = reason or why_not_retried(job, part=None if scope.is_all else WorkStatus.FAILED)
         if reason is None:
-            found.append(Found(job=job, scope=scope))
+            found.append(SelectedJob(job=job, scope=scope))
         else:
             left.append(_left(job, reason))
     return found, left, is_capped

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from pipeline.providers.local.document_state import Reading
-from pipeline.providers.local.finding import Found, own_words
-from pipeline.providers.local.lexicon import Match
+from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.finding import Finding, own_words
+from pipeline.providers.local.lexicon import TermMatch
 
 _NONE_KNOWN = re.compile(
     r"\b(?:NKDA|NKA|NKFA|NDA(?=\b[^a-z]*$)|no[ ]+(?:known[ ]+|reported[ ]+|history[ ]+of[ ]+"
@@ -62,7 +62,7 @@ _SENTENCE_REACH = 120
 class Allergens:
     """The places of a document that speak of allergies."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: DocumentState) -> None:
         self._reading = reading
         self._tables: dict[int, bool] = {}
         for m in _NONE_KNOWN.finditer(reading.text):
@@ -104,7 +104,7 @@ class Allergens:
         return zone is not None and self._tables.get(zone.start, False)
 
 
-def as_allergy(reading: Reading, match: Match, allergens: Allergens) -> Found:
+def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -> Finding:
     """Return the substance at `match` as an allergy, with its reaction if the text states one."""
     end, reaction = match.end, None
     limit = reading.text.find("\n", match.end)
@@ -117,7 +117,7 @@ def as_allergy(reading: Reading, match: Match, allergens: Allergens) -> Found:
             end, reaction = m.end(), own_words(_NOTED.split(m[1])[0])
             break
     said = reading.judge(match.start, match.end)
-    return Found(
+    return Finding(
         category="allergy",
         start=match.start,
         end=end,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from pipeline.providers.local.cues import POST, Kind, cue_pattern
+from pipeline.providers.local.cues import POST, CueKind, cue_pattern
 from pipeline.providers.local.lines import Sentence
 from pipeline.providers.local.zones import Zones
 from pipeline.providers.schemas import ZoneType
@@ -33,7 +33,7 @@ class Cue(NamedTuple):
 
     start: int
     end: int
-    kind: Kind
+    kind: CueKind
 
 
 _POST_REACH = 60
@@ -69,18 +69,18 @@ class Assertions:
         kinds = {cue.kind for cue in _in_scope(cues, first, last)}
         zone = self._zones.type_at(start)
         negated = _negated(kinds)
-        family = Kind.FAMILY in kinds or Kind.FAMILY_POST in kinds
+        family = CueKind.FAMILY in kinds or CueKind.FAMILY_POST in kinds
         historical: bool | None = None
-        if kinds & {Kind.PAST, Kind.PAST_POST}:
+        if kinds & {CueKind.PAST, CueKind.PAST_POST}:
             historical = True
-        elif Kind.HISTORY in kinds or zone in _PAST_ZONES:
+        elif CueKind.HISTORY in kinds or zone in _PAST_ZONES:
             historical = None if lasting else True
-        elif Kind.PRESENT in kinds or zone in _PRESENT_ZONES:
+        elif CueKind.PRESENT in kinds or zone in _PRESENT_ZONES:
             historical = False
         hypothetical: bool | None = None
-        if kinds & {Kind.POSSIBLE, Kind.POSSIBLE_POST} and negated is not True:
+        if kinds & {CueKind.POSSIBLE, CueKind.POSSIBLE_POST} and negated is not True:
             hypothetical = True
-        elif negated or kinds & {Kind.AFFIRM, Kind.PRESENT}:
+        elif negated or kinds & {CueKind.AFFIRM, CueKind.PRESENT}:
             hypothetical = False
         return Assertion(
             negated=negated if negated is not None else _affirmed(kinds, zone, cues, first, last),
@@ -95,7 +95,7 @@ class Assertions:
         for m in cue_pattern().finditer(text):
             name = m.lastgroup
             if name is not None:
-                found.append(Cue(m.start(), m.end(), Kind[name]))
+                found.append(Cue(m.start(), m.end(), CueKind[name]))
         return tuple(found)
 
 
@@ -109,39 +109,39 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int) -> list[Cue]:
     """Return the cues whose scope contains the mention at `first..last` of the sentence."""
     found = []
     for cue in reversed([cue for cue in cues if cue.end <= first]):
-        if cue.kind is Kind.STOP:
+        if cue.kind is CueKind.STOP:
             break
-        if cue.kind is Kind.NEAR_NOT and first - cue.end > _NEAR_REACH:
+        if cue.kind is CueKind.NEAR_NOT and first - cue.end > _NEAR_REACH:
             continue
-        if cue.kind is Kind.ADJACENT_NOT and first - cue.end > 1:
+        if cue.kind is CueKind.ADJACENT_NOT and first - cue.end > 1:
             continue
         if cue.kind not in POST:
             found.append(cue)
-        if cue.kind is Kind.AFFIRM:
+        if cue.kind is CueKind.AFFIRM:
             break
     for cue in (cue for cue in cues if cue.start >= last):
-        if cue.kind is Kind.STOP or cue.start - last > _POST_REACH:
+        if cue.kind is CueKind.STOP or cue.start - last > _POST_REACH:
             break
         if cue.kind in POST:
             found.append(cue)
-        elif cue.kind in (Kind.NOT, Kind.AFFIRM):
+        elif cue.kind in (CueKind.NOT, CueKind.AFFIRM):
             break
     return found
 
 
-def _negated(kinds: set[Kind]) -> bool | None:
-    if kinds & {Kind.NOT, Kind.NEAR_NOT, Kind.ADJACENT_NOT, Kind.NOT_POST}:
+def _negated(kinds: set[CueKind]) -> bool | None:
+    if kinds & {CueKind.NOT, CueKind.NEAR_NOT, CueKind.ADJACENT_NOT, CueKind.NOT_POST}:
         return True
     return None
 
 
 def _affirmed(
-    kinds: set[Kind], zone: ZoneType | None, cues: Sequence[Cue], first: int, last: int
+    kinds: set[CueKind], zone: ZoneType | None, cues: Sequence[Cue], first: int, last: int
 ) -> bool | None:
     """Return False if the sentence states the mention, None if the sentence leaves it open."""
-    if kinds & {Kind.AFFIRM, Kind.PAST, Kind.HISTORY, Kind.PRESENT}:
+    if kinds & {CueKind.AFFIRM, CueKind.PAST, CueKind.HISTORY, CueKind.PRESENT}:
         return False
-    if any(cue.kind is Kind.AFFIRM and cue.start >= last for cue in cues):
+    if any(cue.kind is CueKind.AFFIRM and cue.start >= last for cue in cues):
         return False
     if zone in _PAST_ZONES or zone in _PRESENT_ZONES or zone in ("medications", "procedures"):
         return False
@@ -150,8 +150,8 @@ def _affirmed(
 
 def _patient_only(cues: Sequence[Cue]) -> bool | None:
     """Return False if the sentence is about the patient and names no relative, else None."""
-    if any(cue.kind is Kind.PATIENT for cue in cues) and not any(
-        cue.kind in (Kind.FAMILY, Kind.FAMILY_POST) for cue in cues
+    if any(cue.kind is CueKind.PATIENT for cue in cues) and not any(
+        cue.kind in (CueKind.FAMILY, CueKind.FAMILY_POST) for cue in cues
     ):
         return False
     return None

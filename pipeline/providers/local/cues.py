@@ -13,7 +13,7 @@ from functools import cache
 from pipeline.providers.local.lexicon_files import raw_rows
 
 
-class Kind(Enum):
+class CueKind(Enum):
     """The effect of a phrase on the mentions around it."""
 
     NEUTRAL = auto()
@@ -41,7 +41,7 @@ class Kind(Enum):
     """A word for the patient: the sentence is not about a relative."""
 
 
-POST = frozenset({Kind.NOT_POST, Kind.PAST_POST, Kind.POSSIBLE_POST, Kind.FAMILY_POST})
+POST = frozenset({CueKind.NOT_POST, CueKind.PAST_POST, CueKind.POSSIBLE_POST, CueKind.FAMILY_POST})
 """Kinds whose scope lies before the phrase."""
 
 _RELATIVE = (
@@ -55,11 +55,11 @@ _RELATIVE = (
 @cache
 def cue_pattern() -> re.Pattern[str]:
     """Return one pattern for all phrases. The matching group's name is the kind."""
-    phrases: dict[Kind, list[str]] = {}
-    kind = Kind.NEUTRAL
+    phrases: dict[CueKind, list[str]] = {}
+    kind = CueKind.NEUTRAL
     for row in raw_rows("cues.txt"):
         if re.fullmatch(r"\[[A-Z_]+\]", row):
-            kind = Kind[row[1:-1]]
+            kind = CueKind[row[1:-1]]
         else:
             phrases.setdefault(kind, []).append(row.replace("RELATIVE", _RELATIVE))
     groups = (f"(?P<{kind.name}>{'|'.join(rows)})" for kind, rows in phrases.items())

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from pipeline.core.identity import compare
 from pipeline.core.types import PageSlice
-from pipeline.providers.local.document_heads import Head, read_head
+from pipeline.providers.local.document_heads import DocumentHead, read_head
 from pipeline.providers.local.encounter_rules import Open, judge, who
 from pipeline.providers.local.labels import Weight, fields_of
 from pipeline.providers.local.language import languages
@@ -96,7 +96,7 @@ class _Reader:
         self._waiting: list[_Line] = []
         """Lines of pages in another language, which may belong to an encounter."""
         self._closed = ""
-        self._running = Head()
+        self._running = DocumentHead()
         """The statements of the page's running header."""
         self.found: list[_Found] = []
         self.current: _Found | None = None
@@ -149,13 +149,13 @@ class _Reader:
             at = end
         self._continue(lines[at:])
 
-    def _is_other_patient(self, head: Head) -> bool:
+    def _is_other_patient(self, head: DocumentHead) -> bool:
         """Tell whether a running header names another patient than the open encounter."""
         if self.current is None or not (head.name or who(head).stated > 1):
             return False
         return compare(self.current.open.patient, who(head)).disagrees
 
-    def _next_specimen(self, head: Head, above: list[_Line]) -> bool:
+    def _next_specimen(self, head: DocumentHead, above: list[_Line]) -> bool:
         """Tell whether a bare `Collected:` line begins the next report of a series."""
         dated = head.opens and head.weight is Weight.SPECIMEN
         reports = ("laboratory", "imaging", "pathology")
@@ -175,7 +175,7 @@ class _Reader:
             self._open(Open(self._running), self._why())
         self._give(lines)
 
-    def _adopt(self, head: Head, lines: list[_Line]) -> None:
+    def _adopt(self, head: DocumentHead, lines: list[_Line]) -> None:
         """Add an incomplete head, such as a running header, to the open encounter."""
         current = self.current
         named = who(head).stated > 1 or lines[0].number <= 3
@@ -187,7 +187,7 @@ class _Reader:
             current.open.take_patient(head)
         self._give(lines, head=True)
 
-    def _begin(self, head: Head, lines: list[_Line], *, inside: bool = False) -> None:
+    def _begin(self, head: DocumentHead, lines: list[_Line], *, inside: bool = False) -> None:
         """Compare a complete head with the open encounter and the earlier encounters of this chunk.
 
         `inside` means that the head is below other text of its page.

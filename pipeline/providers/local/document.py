@@ -32,7 +32,7 @@ _PREFIXED_SHARE = 0.6
 
 
 @dataclass(frozen=True)
-class Piece:
+class PlacedSlice:
     """The position of a slice in the document's text."""
 
     start: int
@@ -56,9 +56,9 @@ class Document:
     raw: str = field(repr=False)
     text: str = field(repr=False)
     """`raw` with blanks in place of text that rules must not read; same length, same line ends."""
-    pieces: tuple[Piece, ...] = field(repr=False)
+    pieces: tuple[PlacedSlice, ...] = field(repr=False)
 
-    def piece_at(self, offset: int) -> Piece:
+    def piece_at(self, offset: int) -> PlacedSlice:
         """Return the slice that contains `offset`."""
         starts = [piece.start for piece in self.pieces]
         return self.pieces[max(0, bisect.bisect_right(starts, offset) - 1)]
@@ -90,7 +90,7 @@ class Document:
 def compose(slices: Sequence[PageSlice]) -> Document:
     """Join `slices`. Adjacent slices of one page join directly, other slices with a line end."""
     parts: list[str] = []
-    pieces: list[Piece] = []
+    pieces: list[PlacedSlice] = []
     at = 0
     last: PageSlice | None = None
     for part in slices:
@@ -103,14 +103,14 @@ def compose(slices: Sequence[PageSlice]) -> Document:
             parts.append("\n")
             at += 1
         parts.append(part.text)
-        pieces.append(Piece(at, at + len(part.text), part))
+        pieces.append(PlacedSlice(at, at + len(part.text), part))
         at += len(part.text)
         last = part
     raw = "".join(parts)
     return Document(raw=raw, text=_readable(raw, pieces), pieces=tuple(pieces))
 
 
-def _readable(raw: str, pieces: Sequence[Piece]) -> str:
+def _readable(raw: str, pieces: Sequence[PlacedSlice]) -> str:
     chars = list(raw.replace("\r", " ").replace("\f", " ").replace("\t", " ").replace("\xa0", " "))
     for piece in pieces:
         _blank_prefixes(raw, piece, chars)
@@ -120,7 +120,7 @@ def _readable(raw: str, pieces: Sequence[Piece]) -> str:
     return "".join(chars)
 
 
-def _blank_prefixes(raw: str, piece: Piece, chars: list[str]) -> None:
+def _blank_prefixes(raw: str, piece: PlacedSlice, chars: list[str]) -> None:
     """Blank a word with a colon, or a quote sign, that opens most lines of the page."""
     lines = [(line.start, line.text) for line in lines_of(piece.slice.text) if line.text.strip()]
     found = [

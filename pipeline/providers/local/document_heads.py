@@ -33,7 +33,7 @@ _DATED = re.compile(r"\d{4}(?:\s+\d{1,2}:\d{2})?")
 
 
 @dataclass(kw_only=True)
-class Head:
+class DocumentHead:
     """The statements of a document's head; None marks a value that the head does not state."""
 
     name: str | None = field(default=None, repr=False)
@@ -90,9 +90,9 @@ class Head:
         return "office_visit" if self.kind == "note" else "other"
 
 
-def read_head(lines: Sequence[str]) -> Head:
+def read_head(lines: Sequence[str]) -> DocumentHead:
     """Read the lines of one head. The first statement counts; a date with a heavier label wins."""
-    head = Head()
+    head = DocumentHead()
     for line in lines:
         fields = fields_of(line)
         if not fields:
@@ -109,7 +109,7 @@ def read_head(lines: Sequence[str]) -> Head:
     return head
 
 
-def _read_unlabelled(head: Head, line: str) -> None:
+def _read_unlabelled(head: DocumentHead, line: str) -> None:
     facility = facility_of(line)
     if facility is not None and not head.letterhead:
         head.letterhead = True
@@ -126,7 +126,7 @@ def _read_unlabelled(head: Head, line: str) -> None:
             head.kind = kind
 
 
-def _read_field(head: Head, found: Field) -> None:
+def _read_field(head: DocumentHead, found: Field) -> None:
     if found.role == "date" and found.day is not None:
         if head.weight is None or found.weight > head.weight:
             head.day, head.time, head.weight = found.day, found.time, found.weight

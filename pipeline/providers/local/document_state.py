@@ -9,30 +9,30 @@ from dataclasses import dataclass, field
 
 from pipeline.providers.local.assertions import Assertion, Assertions
 from pipeline.providers.local.document import Document
-from pipeline.providers.local.finding import Found
-from pipeline.providers.local.lines import Line, Sentence, lines_of, sentences_of
+from pipeline.providers.local.finding import Finding
+from pipeline.providers.local.lines import PrintedLine, Sentence, lines_of, sentences_of
 from pipeline.providers.local.tokens import Token, tokenize
 from pipeline.providers.local.zones import Zones, zones_of
 
 
 @dataclass(kw_only=True)
-class Reading:
+class DocumentState:
     """The state that the rules of one request share; it lives as long as the request."""
 
     document: Document
     text: str = field(repr=False)
-    lines: list[Line] = field(repr=False)
+    lines: list[PrintedLine] = field(repr=False)
     sentences: list[Sentence]
     tokens: list[Token] = field(repr=False)
     zones: Zones
     assertions: Assertions
-    found: list[Found] = field(default_factory=list, repr=False)
+    found: list[Finding] = field(default_factory=list, repr=False)
     no_known_allergies: bool | None = None
     _claimed: bytearray = field(repr=False)
     """One byte per character; 1 if a rule has claimed the character."""
 
     @classmethod
-    def of(cls, document: Document) -> Reading:
+    def of(cls, document: Document) -> DocumentState:
         """Prepare a document for the rules."""
         lines = lines_of(document.text)
         sentences = sentences_of(document.text, lines)
@@ -49,7 +49,7 @@ class Reading:
             _claimed=bytearray(len(document.text)),
         )
 
-    def add(self, found: Found) -> None:
+    def add(self, found: Finding) -> None:
         """Add an entity and claim its text."""
         self.found.append(found)
         self.claim(found.start, found.end)

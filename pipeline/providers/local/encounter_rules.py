@@ -11,7 +11,7 @@ from datetime import date, timedelta
 
 from pipeline.core.identity import Identity, compare
 from pipeline.core.identity.facilities import same_facility
-from pipeline.providers.local.document_heads import Head
+from pipeline.providers.local.document_heads import DocumentHead
 from pipeline.providers.local.labels import Weight
 from pipeline.providers.schemas import EncounterType
 
@@ -39,7 +39,7 @@ _VISITS = frozenset(
 class Open:
     """The facts known about an encounter while its pages are read."""
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, head: DocumentHead) -> None:
         self.head = replace(head)
         self.type: EncounterType = head.encounter_type
         self.last_day = head.day or head.admitted
@@ -62,7 +62,7 @@ class Open:
         if self.type == "other" or before.type in ("laboratory", "imaging", "pathology"):
             self.type = before.type
 
-    def take_patient(self, head: Head) -> None:
+    def take_patient(self, head: DocumentHead) -> None:
         """Add an incomplete head's statements about the patient and the author."""
         mine = self.head
         mine.name = mine.name or head.name
@@ -70,7 +70,7 @@ class Open:
         mine.number = mine.number or head.number
         mine.clinician = mine.clinician or head.clinician
 
-    def take(self, head: Head) -> None:
+    def take(self, head: DocumentHead) -> None:
         """Add the statements of another head of the same encounter."""
         mine = self.head
         self.take_patient(head)
@@ -86,7 +86,7 @@ class Open:
         self.last_day = max(days, default=None)
         self.encounters |= {_encounter_mark(head)} - {None}
 
-    def is_same(self, head: Head) -> bool:
+    def is_same(self, head: DocumentHead) -> bool:
         """Tell whether a later head belongs to this encounter, despite documents between."""
         if compare(self.patient, who(head)).disagrees:
             return False
@@ -102,7 +102,7 @@ class Open:
         )
 
 
-def judge(known: Open, head: Head) -> str:
+def judge(known: Open, head: DocumentHead) -> str:
     """Return the rule by which `head` begins another encounter; "" if the encounter continues."""
     if compare(known.patient, who(head)).disagrees:
         return "patient"
@@ -132,12 +132,12 @@ def judge(known: Open, head: Head) -> str:
     return ""
 
 
-def who(head: Head) -> Identity:
+def who(head: DocumentHead) -> Identity:
     """Return the patient that a head names."""
     return Identity(name=head.name, birth_date=head.born, identifier=head.number)
 
 
-def _in_stay(known: Open, head: Head) -> bool:
+def _in_stay(known: Open, head: DocumentHead) -> bool:
     if known.type != "inpatient" or head.kind not in _BEDSIDE:
         return False
     if head.day is None:
@@ -156,7 +156,7 @@ def _in_stay(known: Open, head: Head) -> bool:
     return head.kind is not None and known.last_day <= head.day <= known.last_day + _NEXT_NOTE
 
 
-def _other_day(known: Open, head: Head) -> bool:
+def _other_day(known: Open, head: DocumentHead) -> bool:
     if head.day is None or known.day is None or head.day == known.day:
         return False
     if head.day == known.head.day:
@@ -167,7 +167,7 @@ def _other_day(known: Open, head: Head) -> bool:
     return not (cited and head.lone and known.type not in ("laboratory", "imaging", "pathology"))
 
 
-def _other_kind(known: Open, head: Head) -> bool:
+def _other_kind(known: Open, head: DocumentHead) -> bool:
     kind = head.encounter_type
     if not (head.titled or head.letterhead) or "other" in (kind, known.type) or kind == known.type:
         return False
@@ -179,7 +179,7 @@ def _other_kind(known: Open, head: Head) -> bool:
     return True
 
 
-def _encounter_mark(head: Head) -> tuple[date, str] | None:
+def _encounter_mark(head: DocumentHead) -> tuple[date, str] | None:
     if head.weight is Weight.ENCOUNTER and head.day is not None:
         return (head.day, head.time)
     return None

@@ -8,8 +8,8 @@ does not contain.
 from __future__ import annotations
 
 from pipeline.providers.local.document import Document, compose
-from pipeline.providers.local.document_state import Reading
-from pipeline.providers.local.finding import Found
+from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.language import languages
 from pipeline.providers.local.rules import RULES
 from pipeline.providers.local.zones import Zones
@@ -25,7 +25,7 @@ def detect(question: Question) -> EntityReply:
     language, unsupported = languages(question.slices)
     readable = tuple(s for s in question.slices if s.page not in unsupported)
     document = compose(readable)
-    reading = Reading.of(document)
+    reading = DocumentState.of(document)
     for rule in RULES:
         rule(reading)
     entities = [
@@ -44,7 +44,7 @@ def detect(question: Question) -> EntityReply:
     )
 
 
-def _placed(document: Document, found: Found, *, include_zone: bool) -> FoundEntity | None:
+def _placed(document: Document, found: Finding, *, include_zone: bool) -> FoundEntity | None:
     if not document.is_own(found.start):
         return None
     place = document.place(found.start, min(found.end, found.start + _MAX_QUOTE))

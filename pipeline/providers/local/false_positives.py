@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from pipeline.providers.local.document_state import Reading
-from pipeline.providers.local.lexicon import Match, Term
+from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.lexicon import Term, TermMatch
 
 _PLACE = re.compile(
     (
@@ -87,7 +87,7 @@ _NOT_BEFORE: dict[str, str] = {
 }
 
 
-def is_ruled_out(reading: Reading, match: Match, term: Term) -> bool:
+def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     """Tell whether the words around a match show that the match is no entity."""
     text = reading.text
     word = text[match.start : match.end].lower()
@@ -120,13 +120,13 @@ def _patterns(word: str) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None
     )
 
 
-def _is_in_identifier(text: str, match: Match) -> bool:
+def _is_in_identifier(text: str, match: TermMatch) -> bool:
     before = text[max(0, match.start - 8) : match.start]
     behind = _IDENTIFIER_BEHIND.match(text, match.end)
     return behind is not None or _IDENTIFIER_BEFORE.search(before) is not None
 
 
-def _is_label(text: str, match: Match) -> bool:
+def _is_label(text: str, match: TermMatch) -> bool:
     """Tell whether a match is a label (`PE:` at the beginning of a line), not a mention."""
     line = text.rfind("\n", 0, match.start) + 1
     return not text[line : match.start].strip() and text[match.end : match.end + 1] == ":"

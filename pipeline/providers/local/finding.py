@@ -11,7 +11,7 @@ from pipeline.providers.schemas import Category, ZoneType
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class Finding:
     """One entity before it is placed on its page."""
 
     category: Category
@@ -38,7 +38,7 @@ class Found:
     family: bool | None = None
     zone: ZoneType | None = None
 
-    def but(self, **changes: object) -> Found:
+    def but(self, **changes: object) -> Finding:
         """Return a copy with some attributes changed."""
         return replace(self, **changes)  # type: ignore[arg-type]
 

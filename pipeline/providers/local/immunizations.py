@@ -6,9 +6,9 @@ import re
 from datetime import date
 from functools import cache
 
-from pipeline.providers.local.document_state import Reading
-from pipeline.providers.local.finding import Found, own_words
-from pipeline.providers.local.lexicon import Match, Term
+from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.finding import Finding, own_words
+from pipeline.providers.local.lexicon import Term, TermMatch
 from pipeline.providers.local.lexicon_files import concepts
 from pipeline.providers.local.lines import bullet_end
 
@@ -22,7 +22,7 @@ _DATE = re.compile(
 )
 
 
-def read_immunization_rows(reading: Reading) -> None:
+def read_immunization_rows(reading: DocumentState) -> None:
     """Add rows of an immunization list that name only the disease (`Zoster 10/11/2022`)."""
     for line in reading.lines:
         start = line.start + bullet_end(line.text)
@@ -40,7 +40,7 @@ def read_immunization_rows(reading: Reading) -> None:
         given = _iso(date_at) if date_at else None
         said = reading.judge(start, end)
         reading.add(
-            Found(
+            Finding(
                 category="immunization",
                 start=start,
                 end=date_at.end() if date_at and given else end,
@@ -65,21 +65,21 @@ def _targets() -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join(re.escape(name) for name in names)})(?!\w)", re.I)
 
 
-def is_vaccine_target(reading: Reading, match: Match) -> bool:
+def is_vaccine_target(reading: DocumentState, match: TermMatch) -> bool:
     """Tell whether a disease in a list of immunizations is the name of its vaccine."""
     if reading.zones.type_at(match.start) != "immunizations":
         return False
     return _targets().fullmatch(reading.text[match.start : match.end]) is not None
 
 
-def as_immunization(reading: Reading, match: Match, term: Term) -> Found | None:
+def as_immunization(reading: DocumentState, match: TermMatch, term: Term) -> Finding | None:
     """Return the vaccine at `match`; None for the bare word `vaccine` without a disease."""
     if term.name == _GENERAL:
         return None
     m = _DATE.match(reading.text, match.end)
     given = _iso(m) if m else None
     said = reading.judge(match.start, match.end)
-    return Found(
+    return Finding(
         category="immunization",
         start=match.start,
         end=m.end() if m and given else match.end,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 
 from pipeline.providers.local.analytes import Analyte, find_analytes, known_name
-from pipeline.providers.local.document_state import Reading
-from pipeline.providers.local.finding import Found, own_words
+from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.lab_cells import Cells, columns_of, inline_value, read_cells
 from pipeline.providers.local.lexicon import lexicon
-from pipeline.providers.local.lines import Line, bullet_end
+from pipeline.providers.local.lines import PrintedLine, bullet_end
 from pipeline.providers.local.tokens import tokenize
 
 _MAX_NAME_WORDS = 8
@@ -28,7 +28,7 @@ _NOT_A_NAME = re.compile(
 )
 
 
-def read_labs(reading: Reading) -> None:
+def read_labs(reading: DocumentState) -> None:
     """Add every laboratory value."""
     order: tuple[str, ...] = ()
     for line in reading.lines:
@@ -43,7 +43,7 @@ def read_labs(reading: Reading) -> None:
     _read_prose(reading)
 
 
-def _read_row(reading: Reading, line: Line, order: tuple[str, ...]) -> None:
+def _read_row(reading: DocumentState, line: PrintedLine, order: tuple[str, ...]) -> None:
     begin = bullet_end(line.text)
     if reading.is_claimed(line.start + begin, line.end):
         return
@@ -66,7 +66,7 @@ def _read_row(reading: Reading, line: Line, order: tuple[str, ...]) -> None:
         return
     start = line.start + begin
     reading.add(
-        Found(
+        Finding(
             category="lab",
             start=start,
             end=line.start + cells.end,
@@ -83,7 +83,7 @@ def _read_row(reading: Reading, line: Line, order: tuple[str, ...]) -> None:
     )
 
 
-def _may_be_analyte(reading: Reading, line: Line, name: str) -> bool:
+def _may_be_analyte(reading: DocumentState, line: PrintedLine, name: str) -> bool:
     """Tell whether `name` may be an unlisted analyte, not the beginning of a text line."""
     if _NOT_A_NAME.search(name) or not name[0].isalpha() or ":" in name:
         return False
@@ -107,7 +107,7 @@ def _cells_behind(
     return None, first
 
 
-def _read_prose(reading: Reading) -> None:
+def _read_prose(reading: DocumentState) -> None:
     for start, end, analyte in find_analytes(reading.tokens):
         if reading.is_claimed(start, end) or not _could_be(reading, start, end, analyte):
             continue
@@ -118,7 +118,7 @@ def _read_prose(reading: Reading) -> None:
         if reading.is_claimed(start, value.end):
             continue
         reading.add(
-            Found(
+            Finding(
                 category="lab",
                 start=start,
                 end=value.end,
@@ -135,7 +135,7 @@ def _read_prose(reading: Reading) -> None:
         )
 
 
-def _could_be(reading: Reading, start: int, end: int, analyte: Analyte) -> bool:
+def _could_be(reading: DocumentState, start: int, end: int, analyte: Analyte) -> bool:
     """Accept one- and two-letter names only in their listed spelling."""
     word = reading.text[start:end]
     return len(word) > 2 or word in analyte.names

@@ -34,7 +34,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TermMatch:
     """A term in a text."""
 
     first: int
@@ -85,7 +85,7 @@ class Lexicon:
                 self._add(variant, Term("allergy", variants[0], "allergen"))
         self._read_abbreviations()
 
-    def find(self, tokens: Sequence[Token]) -> Iterator[Match]:
+    def find(self, tokens: Sequence[Token]) -> Iterator[TermMatch]:
         """Yield the longest matches from left to right, without overlaps."""
         at = 0
         while at < len(tokens):
@@ -106,14 +106,14 @@ class Lexicon:
         found: tuple[Term, ...] = node.get(_END, ())
         return found
 
-    def _longest(self, tokens: Sequence[Token], first: int) -> Match | None:
+    def _longest(self, tokens: Sequence[Token], first: int) -> TermMatch | None:
         node: Any = self._trie.get(tokens[first].norm)
         at, best = first + 1, None
         while node is not None:
             if _END in node:
                 fitting = tuple(t for t in node[_END] if _fits(t, tokens[first:at]))
                 if fitting:
-                    best = Match(first, at, tokens[first].start, tokens[at - 1].end, fitting)
+                    best = TermMatch(first, at, tokens[first].start, tokens[at - 1].end, fitting)
             if at < len(tokens) and _is_hyphen(tokens, at):
                 at += 1
             if at >= len(tokens):

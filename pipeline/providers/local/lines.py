@@ -32,7 +32,7 @@ _MIN_WIDTH = 60
 _FULL = 0.72
 
 
-class Line(NamedTuple):
+class PrintedLine(NamedTuple):
     """One printed line, `text[start:end]`, without its line end."""
 
     start: int
@@ -47,11 +47,11 @@ class Sentence(NamedTuple):
     end: int
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[PrintedLine]:
     """Return all lines, empty ones included."""
     found, at = [], 0
     for line in text.split("\n"):
-        found.append(Line(at, at + len(line), line))
+        found.append(PrintedLine(at, at + len(line), line))
         at += len(line) + 1
     return found
 
@@ -62,7 +62,7 @@ def bullet_end(line: str) -> int:
     return m.end() if m else len(line) - len(line.lstrip())
 
 
-def sentences_of(text: str, lines: list[Line]) -> list[Sentence]:
+def sentences_of(text: str, lines: list[PrintedLine]) -> list[Sentence]:
     """Split the text into sentences. They cover every non-blank character, in order."""
     width = _usual_width(lines)
     blocks: list[tuple[int, int]] = []
@@ -93,7 +93,7 @@ def sentences_of(text: str, lines: list[Line]) -> list[Sentence]:
     return found
 
 
-def _usual_width(lines: list[Line]) -> int:
+def _usual_width(lines: list[PrintedLine]) -> int:
     lengths = sorted(len(line.text.rstrip()) for line in lines if line.text.strip())
     return lengths[int(len(lengths) * 0.9)] if lengths else 0
 

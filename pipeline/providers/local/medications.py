@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-from pipeline.providers.local.document_state import Reading
-from pipeline.providers.local.finding import Found, own_words
-from pipeline.providers.local.lexicon import Match, lexicon
+from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.finding import Finding, own_words
+from pipeline.providers.local.lexicon import TermMatch, lexicon
 from pipeline.providers.local.lexicon_files import concepts_of_drugs, words
 from pipeline.providers.local.prescription_sig import dose_before, read_sig, salt_end
 
@@ -33,7 +33,7 @@ _LONG_NAME = 9
 """A name with at least this many letters may differ from a known name in two places."""
 
 
-def medication(reading: Reading, match: Match, next_start: int) -> Found | None:
+def medication(reading: DocumentState, match: TermMatch, next_start: int) -> Finding | None:
     """Return the medication at `match`; read no further than `next_start`."""
     term = match.reading("medication")
     if term is None:
@@ -50,7 +50,7 @@ def medication(reading: Reading, match: Match, next_start: int) -> Found | None:
 
 
 def described(
-    reading: Reading,
+    reading: DocumentState,
     start: int,
     end: int,
     next_start: int,
@@ -58,7 +58,7 @@ def described(
     rule: str,
     strength: float,
     needs_dose: bool = False,
-) -> Found | None:
+) -> Finding | None:
     """Read the directions around a drug's name and judge whether the patient takes the drug."""
     text = reading.text
     sentence = reading.assertions.sentence_at(start)
@@ -75,7 +75,7 @@ def described(
     stopped = _is_stopped(text, sentence.start, start, max(sig.end, end), sentence.end) or (
         zone is not None and bool(_STOP_HEADING.match(zone.heading or ""))
     )
-    return Found(
+    return Finding(
         category="medication",
         start=begin,
         end=max(sig.end, name_end),
@@ -94,7 +94,7 @@ def described(
     )
 
 
-def read_unknown_drugs(reading: Reading) -> None:
+def read_unknown_drugs(reading: DocumentState) -> None:
     """Add unlisted names: names before a dose, and misspelt names in a medication section."""
     for m in _SIG_ONLY.finditer(reading.text):
         start, end = m.span(1)

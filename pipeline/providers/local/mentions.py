@@ -7,11 +7,11 @@ from bisect import bisect_right
 from functools import cache
 
 from pipeline.providers.local.allergies import Allergens, as_allergy
-from pipeline.providers.local.document_state import Reading
+from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.false_positives import is_ruled_out
-from pipeline.providers.local.finding import Found, own_words
+from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.immunizations import as_immunization, is_vaccine_target
-from pipeline.providers.local.lexicon import Match, Term, lexicon
+from pipeline.providers.local.lexicon import Term, TermMatch, lexicon
 from pipeline.providers.local.lexicon_files import concepts, words
 from pipeline.providers.local.medications import described, medication
 from pipeline.providers.local.morphology import category_of
@@ -24,7 +24,7 @@ _STAGE = re.compile(
 _STRENGTH = {"word": 0.92, "abbreviation": 0.88, "class": 0.85, "allergen": 0.85, "bare": 0.8}
 
 
-def read_mentions(reading: Reading) -> None:
+def read_mentions(reading: DocumentState) -> None:
     """Add every known term that no earlier rule has claimed."""
     allergens = Allergens(reading)
     matches = [
@@ -43,7 +43,7 @@ def read_mentions(reading: Reading) -> None:
             reading.add(found)
 
 
-def read_by_ending(reading: Reading) -> None:
+def read_by_ending(reading: DocumentState) -> None:
     """Add unlisted words that their ending identifies."""
     allergens = Allergens(reading)
     for index, token in enumerate(reading.tokens):
@@ -54,10 +54,10 @@ def read_by_ending(reading: Reading) -> None:
             continue
         if lexicon().lookup(token.text):
             continue
-        match = Match(
+        match = TermMatch(
             index, index + 1, token.start, token.end, (Term(category, token.norm, "ending"),)
         )
-        found: Found | None
+        found: Finding | None
         if allergens.speaks_at(match.start) and category == "medication":
             found = as_allergy(reading, match, allergens)
         elif category == "medication":
@@ -75,7 +75,7 @@ def read_by_ending(reading: Reading) -> None:
             reading.add(found)
 
 
-def _in_plain_heading(reading: Reading, match: Match) -> bool:
+def _in_plain_heading(reading: DocumentState, match: TermMatch) -> bool:
     """Tell whether a match is only a section's heading, not a problem printed as a heading."""
     zone = reading.zones.at(match.start)
     if zone is None or match.end > zone.body:
@@ -83,7 +83,9 @@ def _in_plain_heading(reading: Reading, match: Match) -> bool:
     return not (zone.zone == "imaging" and match.reading("procedure"))
 
 
-def _read(reading: Reading, match: Match, allergens: Allergens, following: int) -> Found | None:
+def _read(
+    reading: DocumentState, match: TermMatch, allergens: Allergens, following: int
+) -> Finding | None:
     if allergens.speaks_at(match.start) and match.reading("medication", "allergy"):
         return as_allergy(reading, match, allergens)
     term = next((t for t in match.terms if t.category != "allergy"), None)
@@ -98,7 +100,7 @@ def _read(reading: Reading, match: Match, allergens: Allergens, following: int) 
     return _finding(reading, match, term, rule=f"{term.category}.{term.kind}.v1")
 
 
-def _finding(reading: Reading, match: Match, term: Term, *, rule: str) -> Found:
+def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str) -> Finding:
     start, end = match.start, match.end
     if term.category in ("condition", "symptom") and term.kind != "abbreviation":
         start = _with_modifiers(reading, match)
@@ -108,7 +110,7 @@ def _finding(reading: Reading, match: Match, term: Term, *, rule: str) -> Found:
     lasting = term.category == "condition" and _is_chronic(reading.text[start:end], term.name)
     said = reading.judge(match.start, match.end, lasting=lasting)
     negated = True if term.name == "no acute distress" else said.negated
-    return Found(
+    return Finding(
         category=term.category,
         start=start,
         end=end,
@@ -134,7 +136,7 @@ def _chronic() -> tuple[str, ...]:
     return tuple(variant.lower() for variants in concepts("chronic.txt") for variant in variants)
 
 
-def _with_modifiers(reading: Reading, match: Match) -> int:
+def _with_modifiers(reading: DocumentState, match: TermMatch) -> int:
     """Return where the mention begins, including the modifiers that belong to its name."""
     start = match.start
     known = words("modifiers.txt")

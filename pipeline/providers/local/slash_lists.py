@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from pipeline.providers.local.document_state import Reading
-from pipeline.providers.local.finding import Found
+from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.finding import Finding
 
 _MEANINGS: dict[str, str] = {
     "n": "nausea",
@@ -55,7 +55,7 @@ _PAIRS = frozenset(
 )
 
 
-def read_slash_lists(reading: Reading) -> None:
+def read_slash_lists(reading: DocumentState) -> None:
     """Add one symptom for each letter of every such list."""
     for m in _RUN.finditer(reading.text):
         letters = tuple(m.group().lower().split("/"))
@@ -68,7 +68,7 @@ def read_slash_lists(reading: Reading) -> None:
         at = m.start()
         for letter, meaning in zip(letters, meanings, strict=True):
             reading.add(
-                Found(
+                Finding(
                     category="symptom",
                     start=at,
                     end=at + len(letter),

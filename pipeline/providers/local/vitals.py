@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pipeline.providers.local.document_state import Reading
-from pipeline.providers.local.finding import Found, own_words
-from pipeline.providers.local.lines import Line
+from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.finding import Finding, own_words
+from pipeline.providers.local.lines import PrintedLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ _MAX_MISSES = 8
 """The most lines without measures (headers and footers) inside a flowsheet."""
 
 
-def read_vitals(reading: Reading) -> None:
+def read_vitals(reading: DocumentState) -> None:
     """Add every vital sign.
 
     Flowsheets are read first, so that their headings are not read as names.
@@ -195,7 +195,7 @@ def read_vitals(reading: Reading) -> None:
                 reading.add(_found(reading, vital, (start, end), vital.key, m["value"], m["unit"]))
 
 
-def _add_inline(reading: Reading, vital: _Vital, m: re.Match[str]) -> None:
+def _add_inline(reading: DocumentState, vital: _Vital, m: re.Match[str]) -> None:
     start, end = m.start("name"), m.end("unit") if m["unit"] else m.end("value")
     end -= bool(m["unit"]) and m["unit"].endswith(".")
     if reading.is_claimed(start, end) or not _plausible(vital, m["value"]):
@@ -221,7 +221,7 @@ def _add_inline(reading: Reading, vital: _Vital, m: re.Match[str]) -> None:
     reading.add(_found(reading, vital, (start, end), own_words(name), m["value"], unit))
 
 
-def _beside_vitals(reading: Reading, start: int, end: int) -> bool:
+def _beside_vitals(reading: DocumentState, start: int, end: int) -> bool:
     """Tell whether a doubtful mark is in a vitals section or on a line with another vital sign."""
     if reading.zones.type_at(start) == "vitals":
         return True
@@ -250,10 +250,15 @@ def _plausible(vital: _Vital, value: str) -> bool:
 
 
 def _found(
-    reading: Reading, vital: _Vital, span: tuple[int, int], name: str, value: str, unit: str | None
-) -> Found:
+    reading: DocumentState,
+    vital: _Vital,
+    span: tuple[int, int],
+    name: str,
+    value: str,
+    unit: str | None,
+) -> Finding:
     said = reading.judge(*span)
-    return Found(
+    return Finding(
         category="vital",
         start=span[0],
         end=span[1],
@@ -275,7 +280,7 @@ class _Column:
     unit: str | None
 
 
-def _read_flowsheets(reading: Reading) -> None:
+def _read_flowsheets(reading: DocumentState) -> None:
     columns: list[_Column] = []
     misses = 0
     for line in reading.lines:
@@ -291,7 +296,7 @@ def _read_flowsheets(reading: Reading) -> None:
                 columns = columns if misses <= _MAX_MISSES else []
 
 
-def _columns_of(line: Line) -> list[_Column]:
+def _columns_of(line: PrintedLine) -> list[_Column]:
     if re.search(r"\d{2,}(?!\))", line.text.replace("O2", "").replace("m2", "")):
         return []
     found: list[_Column] = []
@@ -306,7 +311,7 @@ def _columns_of(line: Line) -> list[_Column]:
     return found if len(rest.split()) <= len(found) else []
 
 
-def _read_row(reading: Reading, line: Line, columns: list[_Column]) -> bool:
+def _read_row(reading: DocumentState, line: PrintedLine, columns: list[_Column]) -> bool:
     label = _ROW_LABEL.match(line.text)
     at = label.end() if label else 0
     cells = list(_CELL.finditer(line.text, at))

@@ -13,7 +13,7 @@ from functools import cache
 from typing import cast, get_args
 
 from pipeline.providers.local.lexicon_files import rows
-from pipeline.providers.local.lines import Line, bullet_end
+from pipeline.providers.local.lines import PrintedLine, bullet_end
 from pipeline.providers.schemas import ZoneType
 
 _ORGAN = "organ"
@@ -63,7 +63,7 @@ class Zones:
         return zone is not None and offset < zone.body
 
 
-def zones_of(text: str, lines: list[Line]) -> Zones:
+def zones_of(text: str, lines: list[PrintedLine]) -> Zones:
     """Find the sections of a document's text."""
     found: list[_Heading] = []
     for line in lines:
@@ -94,7 +94,7 @@ def _followed(found: list[_Heading]) -> list[_Heading]:
     return kept
 
 
-def _headings(line: Line) -> list[_Heading]:
+def _headings(line: PrintedLine) -> list[_Heading]:
     if not line.text.strip():
         return []
     found: list[_Heading] = []
@@ -139,7 +139,7 @@ def _longer_heading(whole: str, words: str) -> str | None:
     return _UNKNOWN
 
 
-def _stands_alone(words: str, line: Line) -> bool:
+def _stands_alone(words: str, line: PrintedLine) -> bool:
     """Tell whether `words` are a heading, not a line of text with the same words."""
     if line.text.rstrip().endswith(":"):
         return True

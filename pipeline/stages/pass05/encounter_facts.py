@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 
-from pipeline.core.identity import Identity, Verdict, compare
+from pipeline.core.identity import ComparisonResult, Identity, compare
 from pipeline.core.identity.facilities import same_facility
 from pipeline.providers.schemas import EncounterType, FoundEncounter
 
@@ -48,7 +48,7 @@ class FactsAgreement:
 
     agree: tuple[str, ...]
     disagree: tuple[str, ...]
-    patient: Verdict
+    patient: ComparisonResult
 
     @property
     def same_encounter(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Generic, TypeVar
 
-from pipeline.core.identity import Tally
+from pipeline.core.identity import WeightedStatements
 from pipeline.core.types import Span
 from pipeline.providers.schemas import EncounterType, FoundEncounter
 from pipeline.stages.pass05.encounter_facts import Facts
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(eq=False)
-class Part:
+class EncounterPart:
     """One chunk's part of an encounter, before it belongs to a group."""
 
     member: Member
@@ -53,13 +53,13 @@ class _First(Generic[T]):
             self._order, self.value = order, value
 
 
-class Group:
+class EncounterGroup:
     """The parts of one encounter, in the order of the text."""
 
-    def __init__(self, rank: int, part: Part) -> None:
+    def __init__(self, rank: int, part: EncounterPart) -> None:
         self.rank = rank
         """The position of the group's first part among all parts; joins do not change it."""
-        self.parts: list[Part] = []
+        self.parts: list[EncounterPart] = []
         self.dated: set[int] = set()
         """Chunks that state this encounter's date; two groups dated by one chunk never join."""
         self._edges: list[Edge] = []
@@ -68,11 +68,11 @@ class Group:
         self._ends: list[tuple[Span, date]] = []
         self._facility: _First[str] = _First()
         self._clinician: _First[str] = _First()
-        self._patient = Tally()
+        self._patient = WeightedStatements()
         self._facts: Facts | None = None
         self._add(part)
 
-    def take(self, other: Group, edge: Edge) -> None:
+    def take(self, other: EncounterGroup, edge: Edge) -> None:
         """Take over the parts of another group."""
         self._edges += [*other._edges, edge]
         for part in other.parts:
@@ -106,7 +106,7 @@ class Group:
             sorted(self._edges, key=lambda e: (e.later.chunk_index, e.later.encounter_index))
         )
 
-    def _add(self, part: Part) -> None:
+    def _add(self, part: EncounterPart) -> None:
         facts, order = part.facts, part.order
         insort(self.parts, part, key=lambda p: p.order)
         self._facts = None

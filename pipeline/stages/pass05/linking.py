@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pipeline.core.identity import Identity, filed_under, sought_under
 from pipeline.stages.pass05.encounter_facts import agreement
-from pipeline.stages.pass05.groups import Group, Part
-from pipeline.stages.pass05.types import Decision, Edge, Member, Rule
+from pipeline.stages.pass05.groups import EncounterGroup, EncounterPart
+from pipeline.stages.pass05.types import Decision, Edge, Member, ReconciliationRule
 
 
 class Joins:
     """The groups of parts that form one encounter each."""
 
-    def __init__(self, parts: Sequence[Part], log: list[Decision]) -> None:
-        self._group = {part.member: Group(rank, part) for rank, part in enumerate(parts)}
-        self._chunks: defaultdict[int, list[Part]] = defaultdict(list)
+    def __init__(self, parts: Sequence[EncounterPart], log: list[Decision]) -> None:
+        self._group = {part.member: EncounterGroup(rank, part) for rank, part in enumerate(parts)}
+        self._chunks: defaultdict[int, list[EncounterPart]] = defaultdict(list)
         for part in parts:
             self._chunks[part.chunk].append(part)
         self._continued: set[tuple[Member, int]] = set()
@@ -28,7 +28,7 @@ class Joins:
         self._log = log
         self.unmatched: set[Member] = set()
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[EncounterGroup]:
         """Return the encounters in the order of the text."""
         groups = {id(group): group for group in self._group.values()}
         return sorted(groups.values(), key=lambda group: group.parts[0].order)
@@ -46,7 +46,12 @@ class Joins:
         for part in after:
             if (part.member, earlier) not in self._continues:
                 self.unmatched.add(part.member)
-                self._note(Rule.NO_PARTNER, (part,), "separate", "no earlier part continues here")
+                self._note(
+                    ReconciliationRule.NO_PARTNER,
+                    (part,),
+                    "separate",
+                    "no earlier part continues here",
+                )
 
     def same_encounters(self) -> None:
         """Join parts of different chunks if all key facts are stated and equal."""
@@ -56,18 +61,20 @@ class Joins:
                 if not other.dated.isdisjoint(group.dated):
                     continue
                 if agreement(other.facts, group.facts).same_encounter:
-                    self._join(other.parts[-1], group.parts[0], Rule.JOIN_SAME_ENCOUNTER, 0)
+                    self._join(
+                        other.parts[-1], group.parts[0], ReconciliationRule.JOIN_SAME_ENCOUNTER, 0
+                    )
                     done.add(other)
                     break
             else:
                 done.add(group)
 
-    def _parts_of(self, chunk: int) -> list[Part]:
+    def _parts_of(self, chunk: int) -> list[EncounterPart]:
         return sorted(
             self._chunks[chunk], key=lambda part: (self._group[part.member].rank, part.order)
         )
 
-    def _by_overlap(self, before: Sequence[Part], after: Sequence[Part]) -> None:
+    def _by_overlap(self, before: Sequence[EncounterPart], after: Sequence[EncounterPart]) -> None:
         pairs = []
         for one in before:
             for other in after:
@@ -82,12 +89,12 @@ class Joins:
             judged = agreement(self._group[one.member].facts, other.facts)
             if judged.patient.disagrees:
                 words = " ".join(judged.patient.reasons)
-                self._note(Rule.REFUSE_PATIENT, (one, other), "separate", words)
+                self._note(ReconciliationRule.REFUSE_PATIENT, (one, other), "separate", words)
             elif not closed or not judged.disagree:
                 used |= {one.member, other.member}
-                self._join(one, other, Rule.JOIN_OVERLAP, -shared)
+                self._join(one, other, ReconciliationRule.JOIN_OVERLAP, -shared)
 
-    def _by_facts(self, before: Sequence[Part], after: Sequence[Part]) -> None:
+    def _by_facts(self, before: Sequence[EncounterPart], after: Sequence[EncounterPart]) -> None:
         pairs = []
         for one in before:
             for other in after:
@@ -97,7 +104,7 @@ class Joins:
                     pairs.append((rank, other.order, one, other, judged.agree))
                 elif judged.patient.disagrees:
                     words = " ".join(judged.patient.reasons)
-                    self._note(Rule.REFUSE_PATIENT, (one, other), "separate", words)
+                    self._note(ReconciliationRule.REFUSE_PATIENT, (one, other), "separate", words)
         sole = len(before) == 1 and len(after) == 1
         pairs.sort(key=lambda pair: pair[:2])
         used: set[Member] = set()
@@ -105,9 +112,16 @@ class Joins:
             if one.member in used or other.member in used or not (agree or sole):
                 continue
             used |= {one.member, other.member}
-            self._join(one, other, Rule.JOIN_FACTS if agree else Rule.JOIN_SOLE, 0)
+            self._join(
+                one,
+                other,
+                ReconciliationRule.JOIN_FACTS if agree else ReconciliationRule.JOIN_SOLE,
+                0,
+            )
 
-    def _join(self, one: Part, other: Part, rule: Rule, overlap: int) -> None:
+    def _join(
+        self, one: EncounterPart, other: EncounterPart, rule: ReconciliationRule, overlap: int
+    ) -> None:
         target, source = self._group[one.member], self._group[other.member]
         if target is source:
             return
@@ -121,7 +135,9 @@ class Joins:
         for part in source.parts:
             self._group[part.member] = target
 
-    def _note(self, rule: Rule, parts: Sequence[Part], outcome: str, reason: str) -> None:
+    def _note(
+        self, rule: ReconciliationRule, parts: Sequence[EncounterPart], outcome: str, reason: str
+    ) -> None:
         self._log.append(
             Decision(
                 rule=rule,
@@ -137,14 +153,14 @@ class _Dated:
     """Encounters with all key facts stated, found by date, type and patient."""
 
     def __init__(self) -> None:
-        self._found: defaultdict[tuple[object, ...], dict[int, Group]] = defaultdict(dict)
+        self._found: defaultdict[tuple[object, ...], dict[int, EncounterGroup]] = defaultdict(dict)
 
-    def add(self, group: Group) -> None:
+    def add(self, group: EncounterGroup) -> None:
         """Add an encounter, or re-add it after another encounter was joined to it."""
         for place in self._places(group, filed_under):
             self._found[place][group.rank] = group
 
-    def like(self, group: Group) -> Iterator[Group]:
+    def like(self, group: EncounterGroup) -> Iterator[EncounterGroup]:
         """Yield the encounters that may be the same one, in the order of the text."""
         alike = {
             g.rank: g
@@ -155,7 +171,7 @@ class _Dated:
 
     @staticmethod
     def _places(
-        group: Group, words: Callable[[Identity], frozenset[str]]
+        group: EncounterGroup, words: Callable[[Identity], frozenset[str]]
     ) -> list[tuple[object, ...]]:
         facts = group.facts
         if facts.date_start is None or facts.encounter_type == "other" or not facts.facility:

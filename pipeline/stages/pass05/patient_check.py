@@ -12,18 +12,18 @@ from enum import Enum
 from itertools import combinations
 
 from pipeline.core.identity import (
+    ComparisonResult,
     Identity,
     Reading,
-    Verdict,
     compare,
     compare_digests,
     digests,
     distinct,
     dominant,
 )
-from pipeline.stages.pass05.types import Decision, Encounter, Rule
+from pipeline.stages.pass05.types import Decision, DiscoveredEncounter, ReconciliationRule
 
-Held = tuple[Rule, tuple[str, ...]]
+Held = tuple[ReconciliationRule, tuple[str, ...]]
 
 
 class _Standing(Enum):
@@ -40,7 +40,7 @@ class _Standing(Enum):
 
 
 def held_encounters(
-    encounters: Sequence[Encounter],
+    encounters: Sequence[DiscoveredEncounter],
     known: Mapping[str, str] | Identity | None,
     key: bytes,
     log: list[Decision],
@@ -121,14 +121,24 @@ class _Judge:
             return None
         if self._standing is _Standing.HIS and self._own is not None:
             verdict = self._through(self._own, seen)
-            return (Rule.PATIENT_MISMATCH, verdict.reasons) if verdict.disagrees else None
+            return (
+                (ReconciliationRule.PATIENT_MISMATCH, verdict.reasons)
+                if verdict.disagrees
+                else None
+            )
         if direct is not None and direct.disagrees:
-            return Rule.PATIENT_MISMATCH, direct.reasons
+            return ReconciliationRule.PATIENT_MISMATCH, direct.reasons
         if direct is not None and direct.agrees:
-            return (Rule.PATIENT_AMBIGUOUS, ("several_people_fit",)) if self._disputed else None
+            return (
+                (ReconciliationRule.PATIENT_AMBIGUOUS, ("several_people_fit",))
+                if self._disputed
+                else None
+            )
         if self._standing is _Standing.ANOTHERS:
-            return Rule.PATIENT_OF_RECORD, ("names_too_little" if named else "names_nobody",)
-        return Rule.PATIENT_AMBIGUOUS, ("several_people",)
+            return ReconciliationRule.PATIENT_OF_RECORD, (
+                "names_too_little" if named else "names_nobody",
+            )
+        return ReconciliationRule.PATIENT_AMBIGUOUS, ("several_people",)
 
     def _stands(self, named: Sequence[Identity]) -> _Standing:
         if not self._known:
@@ -143,7 +153,7 @@ class _Judge:
         other = any(verdict.disagrees for verdict in self._direct.values())
         return _Standing.SEVERAL if other or _contradict(named) else _Standing.OPEN
 
-    def _of_known(self, identity: Identity) -> Verdict:
+    def _of_known(self, identity: Identity) -> ComparisonResult:
         if isinstance(self._known, Identity):
             return compare(self._known, identity)
         return compare_digests(self._kinds, digests(identity, self._key))
@@ -151,7 +161,7 @@ class _Judge:
     def _claims(self, identity: Identity) -> bool:
         return self._direct[identity.reading].agrees
 
-    def _through(self, own: Identity, seen: Identity) -> Verdict:
+    def _through(self, own: Identity, seen: Identity) -> ComparisonResult:
         """Judge by the known facts and by the record's own statements about the same person.
 
         Digests cannot tolerate a scanner's slip, and the known facts may lack a fact that the

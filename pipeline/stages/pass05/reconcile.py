@@ -15,7 +15,7 @@ from pipeline.core.errors import ErrorCode, ReplyError
 from pipeline.core.identity import Identity
 from pipeline.core.types import PageText, Span
 from pipeline.stages.pass05.encounter_facts import Facts
-from pipeline.stages.pass05.groups import Group, Part
+from pipeline.stages.pass05.groups import EncounterGroup, EncounterPart
 from pipeline.stages.pass05.line_claims import (
     Claim,
     line_starts,
@@ -31,12 +31,12 @@ from pipeline.stages.pass05.types import (
     Chain,
     ChunkReport,
     Decision,
+    DiscoveredEncounter,
     Edge,
-    Encounter,
     Member,
     Reason,
     Reconciliation,
-    Rule,
+    ReconciliationRule,
 )
 
 __all__ = [
@@ -44,12 +44,12 @@ __all__ = [
     "Chain",
     "ChunkReport",
     "Decision",
+    "DiscoveredEncounter",
     "Edge",
-    "Encounter",
     "Member",
     "Reason",
     "Reconciliation",
-    "Rule",
+    "ReconciliationRule",
     "check",
     "reconcile",
     "spans_from_lines",
@@ -149,9 +149,9 @@ def _in_order(reports: Sequence[ChunkReport]) -> list[ChunkReport]:
 
 def _parts(
     reports: Sequence[ChunkReport], pages: Mapping[int, PageText], log: list[Decision]
-) -> list[Part]:
+) -> list[EncounterPart]:
     """Resolve every claim; return the parts with text of their own, in the order of the text."""
-    parts: list[Part] = []
+    parts: list[EncounterPart] = []
     claims: list[Claim] = []
     for report in reports:
         for index, found in enumerate(report.encounters):
@@ -160,10 +160,12 @@ def _parts(
             own = [s for s in spans if report.first_page <= s.page <= report.last_page]
             shown = tuple(s for s in spans if s.page == report.context_page)
             if not own and shown:
-                log.append(_drop(Rule.CONTEXT_ONLY, member, "the previous chunk reports it"))
+                log.append(
+                    _drop(ReconciliationRule.CONTEXT_ONLY, member, "the previous chunk reports it")
+                )
                 continue
             owner = len(parts)
-            parts.append(Part(member, found, Facts.of(found), shown))
+            parts.append(EncounterPart(member, found, Facts.of(found), shown))
             claims += [Claim(span, owner) for span in own]
             if found.open_at_start:
                 claims += [Claim(span, owner, own=False) for span in shown]
@@ -171,7 +173,7 @@ def _parts(
     for winner, loser in sorted(collisions):
         log.append(
             Decision(
-                rule=Rule.CONFLICT,
+                rule=ReconciliationRule.CONFLICT,
                 chunks=(parts[winner].chunk,),
                 subjects=(parts[winner].member.key, parts[loser].member.key),
                 outcome="assigned",
@@ -183,12 +185,14 @@ def _parts(
         part.claimed = won.get(owner, ())
         shared = {span.page for span in part.context}
         if all(span.page in shared for span in part.claimed):
-            log.append(_drop(Rule.NOTHING_LEFT, part.member, "no line of its own is left"))
+            log.append(
+                _drop(ReconciliationRule.NOTHING_LEFT, part.member, "no line of its own is left")
+            )
             continue
         if any(span.page in shared for span in part.claimed):
             log.append(
                 Decision(
-                    rule=Rule.CONTEXT_FILLS_GAP,
+                    rule=ReconciliationRule.CONTEXT_FILLS_GAP,
                     chunks=(part.chunk - 1, part.chunk),
                     subjects=(part.member.key,),
                     outcome="assigned",
@@ -199,7 +203,7 @@ def _parts(
     return sorted(kept, key=lambda part: part.order)
 
 
-def _drop(rule: Rule, member: Member, reason: str) -> Decision:
+def _drop(rule: ReconciliationRule, member: Member, reason: str) -> Decision:
     return Decision(
         rule=rule,
         chunks=(member.chunk_index,),
@@ -209,9 +213,11 @@ def _drop(rule: Rule, member: Member, reason: str) -> Decision:
     )
 
 
-def _encounter(name: str, group: Group, spans: Sequence[Span], unmatched: set[Member]) -> Encounter:
+def _encounter(
+    name: str, group: EncounterGroup, spans: Sequence[Span], unmatched: set[Member]
+) -> DiscoveredEncounter:
     facts = group.facts
-    return Encounter(
+    return DiscoveredEncounter(
         key=name,
         encounter_type=facts.encounter_type,
         facility=facts.facility,

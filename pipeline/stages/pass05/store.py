@@ -289,7 +289,7 @@ def _sightings(
     return rows
 
 
-def _sighting_status(e: types.Encounter | None, member: types.Member) -> PendingStatus:
+def _sighting_status(e: types.DiscoveredEncounter | None, member: types.Member) -> PendingStatus:
     if e is None:
         return PendingStatus.DROPPED
     if e.mismatch:
@@ -381,7 +381,10 @@ def _note_on_record(
 def _held_pages(found: types.Reconciliation) -> Iterator[tuple[str, list[int]]]:
     """Yield each message about held pages with the pages; pages of another patient come first."""
     named = {
-        key for d in found.decisions if d.rule is types.Rule.PATIENT_MISMATCH for key in d.subjects
+        key
+        for d in found.decisions
+        if d.rule is types.ReconciliationRule.PATIENT_MISMATCH
+        for key in d.subjects
     }
     held = [e for e in found.encounters if e.mismatch]
     for message, encounters in (

@@ -43,7 +43,7 @@ class Reason(StrEnum):
     UNSUPPORTED_LANGUAGE = "unsupported_language"
 
 
-class Rule(StrEnum):
+class ReconciliationRule(StrEnum):
     """The rules of the reconciliation log."""
 
     JOIN_OVERLAP = "join_overlap"
@@ -89,7 +89,7 @@ class Member:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encounter:
+class DiscoveredEncounter:
     """One encounter of the record."""
 
     key: str
@@ -132,7 +132,7 @@ class Edge:
 
     earlier: Member
     later: Member
-    rule: Rule
+    rule: ReconciliationRule
     overlap: int
     """The number of characters of the shared page that both sides claim."""
 
@@ -150,7 +150,7 @@ class Chain:
 class Decision:
     """One row of the reconciliation log."""
 
-    rule: Rule
+    rule: ReconciliationRule
     chunks: tuple[int, ...]
     subjects: tuple[str, ...]
     """Keys of members (`c0.2`) or encounters (`e3`)."""
@@ -164,7 +164,7 @@ class Decision:
 class Reconciliation:
     """The encounters of a record, and the decisions that led to them."""
 
-    encounters: tuple[Encounter, ...]
+    encounters: tuple[DiscoveredEncounter, ...]
     assignments: tuple[Assignment, ...]
     chains: tuple[Chain, ...]
     decisions: tuple[Decision, ...]

@@ -16,7 +16,7 @@ from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.pass1.quote_search import Fold, find, stands_alone
 
 
-class Outcome(StrEnum):
+class AlignmentOutcome(StrEnum):
     """The result of the search for a quote."""
 
     ALIGNED = "aligned"
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
     """Found on no page; kept, but never accepted."""
 
 
-class Match(StrEnum):
+class QuoteMatch(StrEnum):
     """How literally the quote was found."""
 
     EXACT = "exact"
@@ -44,8 +44,8 @@ class Match(StrEnum):
 class Alignment:
     """The position of a quote, and how certain the position is."""
 
-    outcome: Outcome
-    match: Match | None = None
+    outcome: AlignmentOutcome
+    match: QuoteMatch | None = None
     spans: tuple[Span, ...] = ()
     """One span, or two if the quote continues on the next page."""
     text: str = field(default="", repr=False)
@@ -61,7 +61,11 @@ class Alignment:
     @property
     def kept(self) -> bool:
         """Whether the caller stores it: aligned, relocated or unaligned."""
-        return self.outcome in (Outcome.ALIGNED, Outcome.RELOCATED, Outcome.UNALIGNED)
+        return self.outcome in (
+            AlignmentOutcome.ALIGNED,
+            AlignmentOutcome.RELOCATED,
+            AlignmentOutcome.UNALIGNED,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +81,7 @@ Claim = tuple[str, str, Span]
 """Category, name and position of a mention that already has this position."""
 
 
-_SCORE = {Match.EXACT: 1.0, Match.LAYOUT: 0.95, Match.CONFUSABLE: 0.8}
+_SCORE = {QuoteMatch.EXACT: 1.0, QuoteMatch.LAYOUT: 0.95, QuoteMatch.CONFUSABLE: 0.8}
 _RELOCATED = 0.9
 _OVER_PAGES = 0.95
 _EDGE_LINES = 4
@@ -101,7 +105,7 @@ def align(
     found = _at_hint(entity, own, pages, taken)
     if found is None:
         if _hinted(entity, context, pages):
-            return Alignment(outcome=Outcome.CONTEXT)
+            return Alignment(outcome=AlignmentOutcome.CONTEXT)
         here = [span for span in sorted(own) if span.page == entity.page]
         elsewhere = sorted(
             (span for span in own if span.page != entity.page),
@@ -112,14 +116,18 @@ def align(
         found = found or _over_pages(entity, here, own, context, pages, taken)
         if found is None and not repeated:
             if next(_places(entity, shown, pages), None):
-                return Alignment(outcome=Outcome.CONTEXT)
+                return Alignment(outcome=AlignmentOutcome.CONTEXT)
             found, repeated = _in_order(entity, elsewhere, pages, taken)
             if found is not None:
-                found = replace(found, outcome=Outcome.RELOCATED, score=found.score * _RELOCATED)
+                found = replace(
+                    found, outcome=AlignmentOutcome.RELOCATED, score=found.score * _RELOCATED
+                )
         if found is None and not repeated and next(_places(entity, context, pages), None):
-            return Alignment(outcome=Outcome.CONTEXT)
+            return Alignment(outcome=AlignmentOutcome.CONTEXT)
         if found is None:
-            return Alignment(outcome=Outcome.REPEATED if repeated else Outcome.UNALIGNED)
+            return Alignment(
+                outcome=AlignmentOutcome.REPEATED if repeated else AlignmentOutcome.UNALIGNED
+            )
     taken.add(_claim(entity, found.spans[0]))
     return found
 
@@ -178,7 +186,7 @@ def _at_hint(
     span = _hinted(entity, own, pages)
     if span is None or _claim(entity, span) in taken:
         return None
-    return _aligned(Match.EXACT, (span,), pages)
+    return _aligned(QuoteMatch.EXACT, (span,), pages)
 
 
 def _hinted(
@@ -208,14 +216,14 @@ def _in_order(
 
 def _places(
     entity: FoundEntity, spans: Iterable[Span], pages: Mapping[int, PageText]
-) -> Iterator[tuple[Match, Span]]:
+) -> Iterator[tuple[QuoteMatch, Span]]:
     """Yield the places of the quote: exact places first, then layout, then confusable."""
     ordered = list(spans)
     for match, fold in (
-        (Match.EXACT, None),
-        (Match.LAYOUT, Fold.LAYOUT),
-        (Match.LAYOUT, Fold.JOINED),
-        (Match.CONFUSABLE, Fold.CONFUSABLE),
+        (QuoteMatch.EXACT, None),
+        (QuoteMatch.LAYOUT, Fold.LAYOUT),
+        (QuoteMatch.LAYOUT, Fold.JOINED),
+        (QuoteMatch.CONFUSABLE, Fold.CONFUSABLE),
     ):
         for span in ordered:
             text = pages[span.page].text
@@ -258,7 +266,7 @@ def _over_pages(
                 one = Span(first.page, start + at, end)
                 other = Span(second.page, begin, begin + to - edge - 1)
                 if _claim(entity, one) not in taken:
-                    found = _aligned(Match.LAYOUT, (one, other), pages)
+                    found = _aligned(QuoteMatch.LAYOUT, (one, other), pages)
                     return replace(found, score=found.score * _OVER_PAGES)
     return None
 
@@ -291,9 +299,11 @@ def _trimmed_starts(text: str, start: int, end: int) -> Iterator[int]:
         start = at + 1
 
 
-def _aligned(match: Match, spans: tuple[Span, ...], pages: Mapping[int, PageText]) -> Alignment:
+def _aligned(
+    match: QuoteMatch, spans: tuple[Span, ...], pages: Mapping[int, PageText]
+) -> Alignment:
     return Alignment(
-        outcome=Outcome.ALIGNED,
+        outcome=AlignmentOutcome.ALIGNED,
         match=match,
         spans=spans,
         text="\n".join(pages[s.page].text[s.start : s.end] for s in spans),

@@ -18,7 +18,7 @@ from pipeline.core.types import slices as cut
 from pipeline.models import AlignmentKind, Batch, EncounterResult
 from pipeline.providers.schemas import EntityReply
 from pipeline.stages.pass1 import plausibility
-from pipeline.stages.pass1.align import Aligned, Outcome, align_all, merge
+from pipeline.stages.pass1.align import Aligned, AlignmentOutcome, align_all, merge
 from pipeline.stages.pass1.planner import PlannedBatch, context_for
 from pipeline.transitions import Lease
 
@@ -117,13 +117,13 @@ def _columns(
     entity, where = found.entity, found.alignment
     spans = where.spans
     ocr, digits = ocr_confidence(spans, words, where.text)
-    accepted = where.outcome is not Outcome.UNALIGNED
+    accepted = where.outcome is not AlignmentOutcome.UNALIGNED
     flags = list(plausibility.doubts(entity))
     if accepted:
         flags += plausibility.unquoted(entity, where.text)
     else:
         flags.append("unaligned")
-    if where.outcome is Outcome.RELOCATED:
+    if where.outcome is AlignmentOutcome.RELOCATED:
         flags.append("relocated")
     if digits is not None and digits < LOW_WORD_CONFIDENCE:
         flags.append("low_ocr_confidence")
@@ -167,9 +167,9 @@ def _page_named(page: int, batch: PlannedBatch) -> int:
 
 def _kind(found: Aligned) -> str:
     where = found.alignment
-    if where.outcome is Outcome.UNALIGNED:
+    if where.outcome is AlignmentOutcome.UNALIGNED:
         return AlignmentKind.UNALIGNED.value
-    if where.outcome is Outcome.RELOCATED:
+    if where.outcome is AlignmentOutcome.RELOCATED:
         return AlignmentKind.RELOCATED.value
     return where.match.value if where.match else AlignmentKind.EXACT.value
 

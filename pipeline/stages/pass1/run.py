@@ -67,7 +67,7 @@ class _Batches:
         self,
         lease: Lease,
         pages: Mapping[int, PageText],
-        plan: store.Plan,
+        plan: store.RecordPlan,
         source: Source | None = None,
     ) -> None:
         self._lease = lease
@@ -181,7 +181,7 @@ def _accepted(reply: EntityReply) -> Accepted:
     )
 
 
-def _first_in_words(plan: store.Plan, first: EncounterResult, batch: Batch | None) -> str:
+def _first_in_words(plan: store.RecordPlan, first: EncounterResult, batch: Batch | None) -> str:
     """Return `encounter 2 (pages 6–10): API_5XX ×3`, counted from 1."""
     encounter = Encounter.objects.get(id=first.healthcare_encounter_id)
     name = f"encounter {encounter.encounter_index}"
@@ -195,7 +195,7 @@ def _first_in_words(plan: store.Plan, first: EncounterResult, batch: Batch | Non
     return f"{name}{unit} ({where}): {why}"
 
 
-def _failure(plan: store.Plan, failed: Sequence[EncounterResult]) -> Failure:
+def _failure(plan: store.RecordPlan, failed: Sequence[EncounterResult]) -> Failure:
     first = store.first_failed(plan, failed)
     broken = store.broken_batches(plan, failed)
     refused = [r for r in failed if r.failure_batch_index is None]

@@ -43,7 +43,7 @@ from pipeline.transitions import Lease, fenced
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class RecordPlan:
     """The stored plan of a record: its encounters in page order, each with its batches."""
 
     results: list[EncounterResult]
@@ -51,7 +51,9 @@ class Plan:
     """By encounter result, in batch order."""
 
 
-def plan(lease: Lease, spans: Mapping[UUID, Sequence[Span]], pages: Mapping[int, PageText]) -> Plan:
+def plan(
+    lease: Lease, spans: Mapping[UUID, Sequence[Span]], pages: Mapping[int, PageText]
+) -> RecordPlan:
     """Return the record's plan; each part is stored before the first call.
 
     A planned encounter keeps its plan, even if the settings change later.
@@ -76,7 +78,7 @@ def plan(lease: Lease, spans: Mapping[UUID, Sequence[Span]], pages: Mapping[int,
         "batch_index"
     ):
         batches[batch.pass1_encounter_result_id].append(batch)
-    return Plan(results=results, batches=batches)
+    return RecordPlan(results=results, batches=batches)
 
 
 def result_row(result: EncounterResult) -> dict[str, Any]:
@@ -141,7 +143,7 @@ def mark_refused(result: EncounterResult, code: ErrorCode) -> None:
     result.total_entities_detected = 0
 
 
-def broken_batches(plan: Plan, failed: Sequence[EncounterResult]) -> list[Batch]:
+def broken_batches(plan: RecordPlan, failed: Sequence[EncounterResult]) -> list[Batch]:
     """Return the failed batches of a record, lowest page first (requirement 9)."""
     return sorted(
         (b for r in failed for b in plan.batches.get(r.id, ()) if b.status == WorkStatus.FAILED),
@@ -149,7 +151,7 @@ def broken_batches(plan: Plan, failed: Sequence[EncounterResult]) -> list[Batch]
     )
 
 
-def first_failed(plan: Plan, failed: Sequence[EncounterResult]) -> EncounterResult:
+def first_failed(plan: RecordPlan, failed: Sequence[EncounterResult]) -> EncounterResult:
     """Return the encounter of the first failed batch; its failure is the one reported."""
     broken = broken_batches(plan, failed)
     if not broken:
@@ -182,7 +184,7 @@ def joint_no_known_allergies(replies: Sequence[EntityReply]) -> bool | None:
     return True if True in said else (False if False in said else None)
 
 
-def publish_totals(lease: Lease, plan: Plan) -> None:
+def publish_totals(lease: Lease, plan: RecordPlan) -> None:
     """Write the pass's metrics and the record's summary."""
     _add_late_tokens(plan)
     summary = Summary.objects.get(shell_file_id=lease.shell_file_id)
@@ -297,7 +299,7 @@ def _tokens(batches: Sequence[Batch]) -> tuple[int, int]:
     )
 
 
-def _add_late_tokens(plan: Plan) -> None:
+def _add_late_tokens(plan: RecordPlan) -> None:
     """Add the tokens of replies that arrived after their encounter had ended."""
     for result in plan.results:
         tokens = _tokens(plan.batches.get(result.id, ()))
@@ -308,7 +310,7 @@ def _add_late_tokens(plan: Plan) -> None:
             )
 
 
-def _review(lease: Lease, plan: Plan) -> None:
+def _review(lease: Lease, plan: RecordPlan) -> None:
     flagged = (
         Entity.objects.filter(shell_file_id=lease.shell_file_id).exclude(review_flags=[]).exists()
     )
