@@ -39,8 +39,8 @@ from pipeline.execution.shutdown import grace_left, grace_s, on_stop
 from pipeline.execution.split_plan import Accepted, Dividing, Pieces
 from pipeline.execution.splits import Key, Piece
 from pipeline.execution.step_result import StepResult
-from pipeline.models import Batch, Chunk
 from pipeline.models.fields import milliseconds
+from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.providers.base import Provider, Request
 from pipeline.transitions import Failure, Flush, Lease, row_of
@@ -55,12 +55,12 @@ class Work(Dividing, Protocol):
     """What a pass tells the owner about its batches or chunks."""
 
     @property
-    def rows(self) -> Sequence[Batch] | Sequence[Chunk]:
+    def rows(self) -> Sequence[WorkItem]:
         """The rows that still need a call."""
         ...
 
     @property
-    def known(self) -> Sequence[Batch] | Sequence[Chunk]:
+    def known(self) -> Sequence[WorkItem]:
         """Rows that succeeded in an earlier run and are not published yet."""
         ...
 

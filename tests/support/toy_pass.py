@@ -1,0 +1,146 @@
+"""A pass that only tests run: Pass 2 over the zones of a record, one zone for each encounter.
+
+`register` is all that the pass needs outside its stage; a test counts the lines of `register`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+from django.conf import settings
+from pydantic import BaseModel
+
+from pipeline import selectors
+from pipeline.core.errors import ErrorCode
+from pipeline.core.states import WORK_TERMINAL, Step, WorkStatus
+from pipeline.core.types import PageSlice
+from pipeline.execution import executor
+from pipeline.execution.split_plan import Accepted
+from pipeline.execution.splits import Piece
+from pipeline.execution.step_result import StepResult
+from pipeline.models import Encounter, ZoneResult
+from pipeline.models.work_tables import WORK_TABLES, WorkTable
+from pipeline.providers.base import Request
+from pipeline.providers.config import ProviderConfig
+from pipeline.providers.factory import provider_for
+from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_entities
+from pipeline.providers.schemas import EntityReply
+from pipeline.stages.registry import PASSES
+from pipeline.transitions import Failure, Flush, Lease, fenced
+
+
+def register(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add the pass to the registry of work items and to the order of the passes."""
+    table = WorkTable(
+        step=Step.PASS2,
+        model=ZoneResult,
+        noun="zone",
+        task="entities",
+        index="zone_index",
+        counts=(("entities_enriched", "entity"),),
+        encounter="healthcare_encounter",
+    )
+    monkeypatch.setitem(WORK_TABLES, Step.PASS2, table)
+    monkeypatch.setitem(PASSES, Step.PASS2, run)
+
+
+def run(lease: Lease) -> StepResult:
+    """Ask about each zone that has not succeeded; the stage publishes nothing of its own."""
+    zones = _plan(lease)
+    work = _Zones(lease, [zone for zone in zones if zone.status not in WORK_TERMINAL])
+    stopped = executor.run(
+        lease,
+        work,
+        provider_for(ProviderConfig.of_settings()),
+        deadline_s=executor.step_deadline_s(len(work.rows)),
+    )
+    if stopped is not None:
+        return stopped
+    failed = [zone for zone in zones if zone.status == WorkStatus.FAILED]
+    return StepResult(failure=_failure(failed) if failed else None)
+
+
+def _plan(lease: Lease) -> list[ZoneResult]:
+    with fenced(lease):
+        if not ZoneResult.objects.filter(processing_session_id=lease.session_id).exists():
+            ZoneResult.objects.bulk_create(
+                ZoneResult(
+                    healthcare_encounter=encounter,
+                    processing_session_id=lease.session_id,
+                    zone_index=0,
+                    zone_type="other",
+                    page_range_start=encounter.page_start,
+                    page_range_end=encounter.page_end,
+                )
+                for encounter in Encounter.objects.filter(shell_file_id=lease.shell_file_id)
+            )
+    zones = ZoneResult.objects.filter(processing_session_id=lease.session_id)
+    return list(zones.order_by("page_range_start"))
+
+
+def _failure(failed: Sequence[ZoneResult]) -> Failure:
+    first = failed[0]
+    return Failure(
+        code=ErrorCode(first.error_code or ErrorCode.INTERNAL_ERROR),
+        message=f"{len(failed)} zones failed",
+        encounter_id=first.encounter_id,
+    )
+
+
+class _Zones:
+    """The zones as the executor needs them."""
+
+    def __init__(self, lease: Lease, zones: Sequence[ZoneResult]) -> None:
+        self._pages = selectors.page_texts(lease.shell_file_id)
+        self.rows: Sequence[ZoneResult] = zones
+        self.known: Sequence[ZoneResult] = ()
+        self.groups: Sequence[Hashable] = [zone.id for zone in zones]
+
+    @property
+    def schema(self) -> type[BaseModel]:
+        return EntityReply
+
+    def group_of(self, row: ZoneResult) -> Hashable:
+        return cast(UUID, row.id)
+
+    def pages_of(self, row: ZoneResult) -> Sequence[int]:
+        return range(row.page_range_start, row.page_range_end + 1)
+
+    def size_of(self, piece: Piece) -> int:
+        return sum(len(self._pages[n].text) for n in piece.pages) // 4
+
+    def request(self, piece: Piece) -> Request:
+        slices = [PageSlice(page=n, start=0, text=self._pages[n].text) for n in piece.pages]
+        prompt = render_entities(piece.token, slices, include_zones=False)
+        return Request(
+            item_token=piece.token,
+            prompt=prompt,
+            schema=EntityReply,
+            max_output_tokens=1_000,
+            deadline_s=settings.CALL_DEADLINE_S,
+            prompt_version=PROMPT_VERSION,
+            estimated_input_tokens=estimate_tokens(prompt),
+        )
+
+    def accept(self, piece: Piece, output: BaseModel) -> Accepted:
+        reply = cast(EntityReply, output)
+        return Accepted(
+            output=reply.model_dump(mode="json"),
+            counts={"entities_enriched": len(reply.entities)},
+        )
+
+    def merged(self, row: ZoneResult, answers: Sequence[tuple[Piece, dict[str, Any]]]) -> Accepted:
+        found = sum(len(output["entities"]) for _, output in answers)
+        return Accepted(output={}, counts={"entities_enriched": found})
+
+    def started(self, row: ZoneResult, flush: Flush) -> None:
+        return
+
+    def settled(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
+        return ()
+
+    def refused(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
+        return
