@@ -246,3 +246,25 @@ def test_architecture_is_short_and_names_files_and_names_that_exist() -> None:
     assert files
     assert not missing
     assert len(text.splitlines()) <= 200
+
+
+def test_architecture_lists_singletons_that_exist() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    section = text.split("\n## Process-wide singletons\n")[1].split("\n## ")[0]
+    listed = re.findall(r"^\| (`.+`) \| `(.+)` \|", section, re.MULTILINE)
+
+    missing = [
+        name
+        for names, file in listed
+        for name in re.findall(r"`(\w+)", names)
+        if not re.search(rf"\b{name}\b", source_of(file))
+    ]
+
+    assert listed
+    assert not missing
+
+
+def source_of(name: str) -> str:
+    """Return the source of a module that the architecture page names."""
+    roots = [PROJECT_ROOT / root for root in ("pipeline", "")]
+    return next(root / name for root in roots if (root / name).is_file()).read_text("utf-8")
