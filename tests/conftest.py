@@ -21,7 +21,6 @@ from pytest_django import DjangoDbBlocker
 from medproc import embedded
 from medproc.embedded import Places
 from medproc.env import Environment
-from pipeline.core.deadline import DEADLINE
 from tests.support import databases, schedule, valkey
 
 _BASE_VARIABLE = "MEDPROC_TEST_SERVERS"
@@ -174,13 +173,6 @@ def _open_limiter() -> None:
             keys = list(client.scan_iter("medproc:gate:*"))
             if keys:
                 client.delete(*keys)
-
-
-@pytest.fixture(autouse=True)
-def _no_deadline() -> Iterator[None]:
-    """Forget the deadline of a step that the test ran, so that it ends no later step."""
-    yield
-    DEADLINE.forget()
 
 
 @pytest.fixture

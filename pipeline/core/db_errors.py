@@ -6,7 +6,10 @@ again, so repeating it is useless.
 
 from __future__ import annotations
 
-from django.db import InterfaceError, OperationalError
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from django.db import Error, InterfaceError, OperationalError, connection
 
 _AWAY_CLASSES = frozenset({"08", "25", "40", "53", "55", "57", "58"})
 """SQLSTATE classes of temporary failures: connection, transaction state, rollback (deadlock),
@@ -21,3 +24,22 @@ def is_away(error: BaseException) -> bool:
         return False
     state = getattr(error.__cause__, "sqlstate", None)
     return state is None or (state[:2] in _AWAY_CLASSES and state != _CANCELLED)
+
+
+def _do_nothing(_error: Error) -> None:
+    """Leave an absence without further notice."""
+
+
+@contextmanager
+def unless_away(when_away: Callable[[Error], None] = _do_nothing) -> Iterator[None]:
+    """Leave the block undone while PostgreSQL is away, and close the broken connection.
+
+    Calls `when_away` with the error. Raises every error that is no absence.
+    """
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        if not is_away(error):
+            raise
+        connection.close()
+        when_away(error)

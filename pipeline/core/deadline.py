@@ -1,79 +1,81 @@
-"""How long the step of this process may take: set by its owner, seen by the process's parent.
+"""The deadline of a step: one object, created by `run_step` and passed to everything that asks.
 
-Imports the standard library only. The end lies in memory that a horse shares with its worker, as
-seconds of the system's monotonic clock, so that the worker can end a horse that hangs in C code.
-A step has one deadline: soft at `SOFT_SHARE` of it, when nothing more is begun, then hard.
+The deadline is soft at `SOFT_SHARE` of the step's time, when nothing more is begun, then hard.
+Only the object itself moves its end.
 """
 
 from __future__ import annotations
 
-import mmap
-import struct
 import time
+from collections.abc import Callable
 
 SOFT_SHARE = 0.9
-"""Part of a deadline after which nothing is begun (`spec.md` points 26 and 44: 270 of 300 s)."""
-
-_END = struct.Struct("d")
-_NONE = 0.0
+"""Part of a step's time after which nothing is begun (requirements 26 and 44: 270 of 300 s)."""
 
 
-class Deadline:
-    """The deadline of one process's step, and of the horses that it forks."""
+def _unpublished(_ends_at: float | None) -> None:
+    """Publish the end of a step nowhere."""
 
-    def __init__(self) -> None:
-        self.renew()
 
-    def renew(self) -> None:
-        """Take memory of its own, as each worker must: a pool's children share their parent's."""
-        self._shared = mmap.mmap(-1, _END.size)
-        self._reserve_s = 0.0
+class StepDeadline:
+    """When one step must end, in seconds of the system's monotonic clock.
 
-    def allow(self, seconds: float) -> None:
-        """Give the step so many seconds from now."""
-        self._reserve_s = seconds * (1 - SOFT_SHARE)
-        self._write(time.monotonic() + seconds)
+    `publish` is told every new end, and None when the step is over.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        *,
+        now: float | None = None,
+        soft_share: float | None = None,
+        publish: Callable[[float | None], None] = _unpublished,
+    ) -> None:
+        self._publish = publish
+        self._soft_share = SOFT_SHARE if soft_share is None else soft_share
+        self._left_out_until = 0.0
+        self.restart(seconds, now=now)
+
+    def restart(self, seconds: float, *, now: float | None = None) -> None:
+        """Give the step so many seconds from now: once its work is known, the time is too."""
+        now = time.monotonic() if now is None else now
+        self._set(now + seconds, now + seconds * self._soft_share)
 
     def extend(self, seconds: float) -> None:
-        """Move the deadline by time that does not count: parked, or cooling down."""
-        end = self._read()
-        if end != _NONE:
-            self._write(end + seconds)
+        """Move the end by time that does not count."""
+        self._set(self.ends_at + seconds, self.soft_ends_at + seconds)
 
-    def forget(self) -> None:
-        """Have none, as between two steps."""
-        self._write(_NONE)
+    def leave_out(self, seconds: float, *, now: float) -> None:
+        """Leave a wait that begins now out of the step's time (requirement 26).
+
+        Waits that overlap are left out once.
+        """
+        until = now + seconds
+        added = until - max(now, self._left_out_until)
+        if added > 0:
+            self._left_out_until = until
+            self.extend(added)
+
+    def close(self) -> None:
+        """Publish that the step is over."""
+        self._publish(None)
 
     @property
-    def left_s(self) -> float | None:
-        """The seconds until the step ends whatever it does, below 0 when it has; None without."""
-        end = self._read()
-        return None if end == _NONE else end - time.monotonic()
+    def left_s(self) -> float:
+        """The seconds until the step must end; below 0 when that time has passed."""
+        return self.ends_at - time.monotonic()
 
     @property
-    def soft_left_s(self) -> float | None:
-        """The seconds in which something may still be begun; None without a deadline."""
-        left_s = self.left_s
-        return None if left_s is None else left_s - self._reserve_s
+    def is_soft_passed(self) -> bool:
+        """Whether the step should begin nothing more."""
+        return time.monotonic() >= self.soft_ends_at
 
-    def _read(self) -> float:
-        found: tuple[float] = _END.unpack_from(self._shared)
-        return found[0]
+    @property
+    def is_passed(self) -> bool:
+        """Whether the step's time is used up."""
+        return time.monotonic() >= self.ends_at
 
-    def _write(self, end: float) -> None:
-        _END.pack_into(self._shared, 0, end)
-
-
-DEADLINE = Deadline()
-
-
-def is_soft_passed() -> bool:
-    """Tell whether the step should begin nothing more."""
-    left_s = DEADLINE.soft_left_s
-    return left_s is not None and left_s <= 0
-
-
-def is_passed() -> bool:
-    """Tell whether the step's time is used up."""
-    left_s = DEADLINE.left_s
-    return left_s is not None and left_s <= 0
+    def _set(self, ends_at: float, soft_ends_at: float) -> None:
+        self.ends_at = ends_at
+        self.soft_ends_at = soft_ends_at
+        self._publish(ends_at)

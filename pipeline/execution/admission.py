@@ -1,29 +1,27 @@
-"""A step's side of the rate gate: asks for its calls, reports them, and knows when to give way.
+"""A step before the rate limiter: it asks for calls, reports them, and knows when it must park.
 
-Imports the gate and `incidents`. The local engine has no limit and no gate. Only the owner thread
-uses it, but for `sent`. It also says how a step is parked, whatever it waits for.
+The local engine has no limit and no limiter. Only the executor thread uses `StepAdmission`, except
+for `sent`, which a call thread uses.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TypeAlias
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from medproc.timing import scaled
-from pipeline.core.db_errors import is_away
+from pipeline.core.db_errors import unless_away
 from pipeline.core.errors import CallDetails, CallError, ErrorCode
 from pipeline.core.states import IncidentKind
 from pipeline.core.types import ProviderModel
-from pipeline.execution.splits import Key
+from pipeline.execution.splits import SplitKey
 from pipeline.incidents import detector
 from pipeline.providers.base import Provider
 from pipeline.ratelimit import (
@@ -42,13 +40,13 @@ from pipeline.transitions import Lease, Parking, pause_on
 from pipeline.transitions.holds import REASONS
 
 PARK_AFTER_S = 60.0
-"""A step with nothing in flight gives its worker back where the gate stays closed so long."""
+"""A step with nothing in flight frees its worker where the limiter stays closed so long."""
 OPENED_S = 1.0
-"""A gate that was opened is asked again so soon; it says itself when a call may start."""
+"""A limiter that was opened is asked again so soon; its answer says when a call may start."""
 UNLIMITED = "local"
-"""The provider without a gate."""
+"""The provider without a limiter."""
 OUTAGE_CODES = frozenset({ErrorCode.API_5XX, ErrorCode.API_TIMEOUT})
-"""What the breaker counts, and gives back."""
+"""What the breaker counts, and what is refunded after an outage."""
 _CLOSED = frozenset({Why.QUOTA, Why.DAY, Why.PAUSED, Why.BREAKER})
 _NOT_COUNTED = _CLOSED | {Why.COOLDOWN}
 """Waits for these do not count towards the step's deadline."""
@@ -56,18 +54,45 @@ _NOT_COUNTED = _CLOSED | {Why.COOLDOWN}
 _limiters: dict[tuple[Hashable, ...], RateLimiter] = {}
 
 
+@dataclass(frozen=True)
+class KeepRunning:
+    """Nothing stops the step."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class Cause:
-    """What a step stops for."""
+class ParkForIncident:
+    """The step parks for a failure that every other call of this job would meet too.
+
+    The incident is opened, or found, when the step is parked.
+    """
 
     code: ErrorCode
-    """The failure that no other call of this job would be spared."""
     details: CallDetails | None = None
     failing_since: float | None = None
+    """The first failure of the outage, in seconds of the epoch."""
+
+
+@dataclass(frozen=True)
+class ParkUntil:
+    """The step parks for a wait that is known already."""
+
+    parking: Parking
+
+
+StopCause: TypeAlias = KeepRunning | ParkForIncident | ParkUntil
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdmissionWait:
+    """A call may not start yet; ask again in `seconds`."""
+
+    seconds: float
+    is_left_out: bool
+    """Whether the wait is left out of the step's deadline."""
 
 
 def limiter_of(provider: Provider) -> RateLimiter | None:
-    """Return this process's gate of a provider and model; None for one without a limit."""
+    """Return this process's limiter of a provider and model; None for one without a limit."""
     if provider.name == UNLIMITED:
         return None
     key = (
@@ -79,32 +104,37 @@ def limiter_of(provider: Provider) -> RateLimiter | None:
         Tuning.of_settings(),
     )
     if key not in _limiters:
-        of = ProviderModel(provider=provider.name, model=provider.model)
-        _limiters[key] = RateLimiter.for_(of.provider, of.model, standing=lambda: _standing(of))
+        model = ProviderModel(provider=provider.name, model=provider.model)
+        _limiters[key] = RateLimiter.for_(
+            model.provider, model.model, standing=lambda: _standing(model)
+        )
     return _limiters[key]
 
 
-class Admission:
-    """The calls of one step before the gate."""
+class StepAdmission:
+    """The calls of one step before the limiter."""
 
     def __init__(self, lease: Lease, provider: Provider) -> None:
         self.limiter = limiter_of(provider)
-        self._of = ProviderModel(provider=provider.name, model=provider.model)
+        self._model = ProviderModel(provider=provider.name, model=provider.model)
         self._lease = lease
-        self._tickets: dict[Key, Ticket] = {}
-        self._limited: set[Key] = set()
+        self._tickets: dict[SplitKey, Ticket] = {}
+        self._limited: set[SplitKey] = set()
         self._closed_since: float | None = None
-        self.cause: Cause | Parking | None = None
-        """Why the step must stop, or how it waits where that is known already; set once."""
+        self._outage_since: float | None = None
+        """The first failure of the last outage that the limiter told of."""
         self.failing_since: float | None = None
-        """The first failure of the outage, where the last answer of the gate told of one."""
-        self._since: float | None = None
+        """The first failure of the outage, where the last answer of the limiter told of one."""
+        self.stop_cause: StopCause = KeepRunning()
+        """Why the step must park; set once."""
 
-    def ask(self, key: Key, tokens: int, prompt_version: str) -> tuple[float, bool] | None:
-        """Ask for the start of a call: None to go, else the seconds until the next ask.
+    @property
+    def must_park(self) -> bool:
+        """Whether the step must park."""
+        return not isinstance(self.stop_cause, KeepRunning)
 
-        With them whether that wait is left out of the step's deadline.
-        """
+    def ask(self, key: SplitKey, tokens: int, prompt_version: str) -> AdmissionWait | None:
+        """Ask for the start of a call: None to go, else how long to wait."""
         self.failing_since = None
         if self.limiter is None:
             return None
@@ -113,30 +143,31 @@ class Admission:
                 job=str(self._lease.job_id),
                 item=_item(key),
                 tokens=tokens,
-                # Text and pages differ in what an estimate misses, so each learns for itself.
+                # An estimate misses different things in text and in pages, so each has its own
+                # correction.
                 prompt_version=f"{self._lease.step.value}-{prompt_version}-{settings.PASS_INPUT}",
             )
         )
         if isinstance(answer, Later):
             self._note(answer.failing_since)
-            if answer.why in _CLOSED and self._give_way(answer.why, answer.seconds):
-                return (scaled(OPENED_S), True)
+            if answer.why in _CLOSED and self._park_when_closed(answer.why, answer.seconds):
+                return AdmissionWait(seconds=scaled(OPENED_S), is_left_out=True)
             if answer.why is Why.COOLDOWN and answer.seconds > scaled(PARK_AFTER_S):
-                self._sit_out(answer.seconds)
-            return (answer.seconds, answer.why in _NOT_COUNTED)
+                self._park_for_cooldown(answer.seconds)
+            return AdmissionWait(seconds=answer.seconds, is_left_out=answer.why in _NOT_COUNTED)
         self._tickets[key] = answer.ticket
         if not answer.ticket.is_probe:
             self._closed_since = None
         self._limited.discard(key)
         return None
 
-    def sent(self, key: Key) -> None:
-        """Note that a call goes out now; in its call thread."""
+    def sent(self, key: SplitKey) -> None:
+        """Note that a call goes out now. Runs in the call thread."""
         ticket = self._tickets.get(key)
         if self.limiter is not None and ticket is not None:
             self.limiter.sent(ticket)
 
-    def failed(self, key: Key, error: CallError) -> Reported:
+    def failed(self, key: SplitKey, error: CallError) -> Reported:
         """Report a call that failed or was written off."""
         self.failing_since = None
         ticket = self._tickets.pop(key, None)
@@ -147,26 +178,26 @@ class Admission:
         if error.code is ErrorCode.RATE_LIMIT:
             self._limited.add(key)
         if reported.failing_since is not None:
-            self._give_way(Why.BREAKER, reported.opens_in_s)
+            self._park_when_closed(Why.BREAKER, reported.opens_in_s)
         return reported
 
-    def succeeded(self, key: Key, details: CallDetails) -> None:
+    def succeeded(self, key: SplitKey, details: CallDetails) -> None:
         """Report an accepted reply with the input tokens that it has cost."""
         self._closed_since = None
         self._report(key, Outcome.success(details.input_tokens or None))
 
-    def cut(self, key: Key) -> None:
+    def cut(self, key: SplitKey) -> None:
         """Report a call that was given up when its step stopped."""
         self._report(key, Outcome(code=ErrorCode.CANCELLED))
 
-    def ended(self, key: Key) -> None:
-        """Note that a piece asks no more, so that the gate does not wait for it."""
+    def ended(self, key: SplitKey) -> None:
+        """Note that a split asks no more, so that the limiter does not wait for it."""
         if self.limiter is not None and key in self._limited:
             self._limited.discard(key)
             self.limiter.abandon([_item(key)])
 
     def close(self) -> None:
-        """Let go of all that this step has waiting before the gate."""
+        """Withdraw everything that this step has waiting before the limiter."""
         if self.limiter is not None:
             self.limiter.abandon([_item(key) for key in sorted(self._limited)])
         self._limited.clear()
@@ -175,74 +206,78 @@ class Admission:
         """Return the first failure and the end of the last outage that is over."""
         return None if self.limiter is None else self.limiter.state().last_outage
 
-    def stop_for(self, error: CallError) -> None:
-        """Note a failure that every other call would meet too: a used-up quota, a refused key."""
-        if self.cause is None:
-            self.cause = Cause(code=error.code, details=error.details)
-            # At once, not when the step has drained: a gate that is closed for no incident that
-            # the database knows is opened by the next who meets it.
-            with _unless_away():
+    def park_for(self, error: CallError) -> None:
+        """Park for a failure that every other call would meet too: a used-up quota, a bad key."""
+        if not self.must_park:
+            self.stop_cause = ParkForIncident(code=error.code, details=error.details)
+            # The incident is opened at once, not when the step has drained: the database would
+            # know of no reason for the closed limiter, and the next step would open it.
+            with unless_away():
                 self.parking()
 
     def parking(self) -> Parking | None:
         """Return how the step waits, where it must; opens the incident that it waits for."""
-        cause = self.cause
-        if cause is None or isinstance(cause, Parking):
-            return cause
-        since = cause.failing_since
-        return detector.parking(
-            cause.code,
-            self._of,
-            first_failure_at=None if since is None else datetime.fromtimestamp(since, UTC),
-            details=cause.details,
-        )
+        match self.stop_cause:
+            case KeepRunning():
+                return None
+            case ParkUntil(parking):
+                return parking
+            case ParkForIncident(code=code, details=details, failing_since=since):
+                return detector.parking(
+                    code,
+                    self._model,
+                    first_failure_at=None if since is None else datetime.fromtimestamp(since, UTC),
+                    details=details,
+                )
 
-    def _give_way(self, why: Why, seconds: float) -> bool:
-        """Stop the step where nothing is in flight and the gate stays closed for long.
+    def _park_when_closed(self, why: Why, seconds: float) -> bool:
+        """Park the step where nothing is in flight and the limiter stays closed for long.
 
-        Returns whether the gate was opened instead, for nothing that the database knows holds it.
+        Returns whether the limiter was opened instead, because the database knows of no hold.
         """
         now = time.monotonic()
         self._closed_since = self._closed_since or now
         closed_s = now - self._closed_since + seconds
-        if self._tickets or self.cause:
+        if self._tickets or self.must_park:
             return False
-        # For a pause at once: people take longer to resume than a step can wait.
+        # A pause parks at once: people take longer to resume than a step can wait.
         if why is not Why.PAUSED and closed_s <= scaled(PARK_AFTER_S):
             return False
         if why in {Why.PAUSED, Why.QUOTA}:
-            return self._wait_for_what_is_known(why)
+            return self._park_for_known_hold(why)
         if why is Why.DAY:
-            self._wait(f"the calls of a day of {self._of} are used up", seconds)
+            self._park_until(f"the calls of a day of {self._model} are used up", seconds)
         else:
-            self.cause = Cause(code=ErrorCode.API_5XX, failing_since=self._since)
+            self.stop_cause = ParkForIncident(
+                code=ErrorCode.API_5XX, failing_since=self._outage_since
+            )
         return False
 
-    def _sit_out(self, seconds: float) -> None:
-        """Stop the step for a cooldown that a long hint has set: it would only hold its worker."""
-        if not self._tickets and self.cause is None:
-            self._wait(REASONS[IncidentKind.THROTTLING].format(name=self._of), seconds)
+    def _park_for_cooldown(self, seconds: float) -> None:
+        """Park for a cooldown that a long hint has set: the step would only hold its worker."""
+        if not self._tickets and not self.must_park:
+            self._park_until(REASONS[IncidentKind.THROTTLING].format(name=self._model), seconds)
 
-    def _wait(self, reason: str, seconds: float) -> None:
+    def _park_until(self, reason: str, seconds: float) -> None:
         until = timezone.now() + timedelta(seconds=max(seconds, scaled(PARK_AFTER_S)))
-        self.cause = Parking(reason=reason, until=until)
+        self.stop_cause = ParkUntil(Parking(reason=reason, until=until))
 
-    def _wait_for_what_is_known(self, why: Why) -> bool:
-        """Stop the step for a pause or a used-up quota, or open the gate and return True.
+    def _park_for_known_hold(self, why: Why) -> bool:
+        """Park for a pause or a used-up quota, or open the limiter and return True.
 
-        The database is the truth: a gate that it knows no such thing of, since Redis was away when
-        it ended, is opened here.
+        The database is the truth. Redis may have been away when the hold ended; the limiter that
+        still has the hold is opened here.
         """
-        with _unless_away():
-            pause, standing = pause_on(self._of), detector.standing(self._of)
+        with unless_away():
+            pause, standing = pause_on(self._model), detector.standing(self._model)
             if why is Why.PAUSED and pause is not None:
-                self.cause = Parking(reason=pause.reason, pause_id=pause.pause_id)
+                self.stop_cause = ParkUntil(Parking(reason=pause.reason, pause_id=pause.pause_id))
             elif why is Why.QUOTA and standing.closed_until is not None:
-                self.cause = Cause(code=ErrorCode.QUOTA_EXHAUSTED)
+                self.stop_cause = ParkForIncident(code=ErrorCode.QUOTA_EXHAUSTED)
             elif self.limiter is not None:
                 self.limiter.align(standing)
-                # What began between the two must not be undone.
-                again = detector.standing(self._of)
+                # A hold that began between the two statements must not be undone.
+                again = detector.standing(self._model)
                 if again != standing:
                     self.limiter.align(again)
                 return True
@@ -250,39 +285,22 @@ class Admission:
 
     def _note(self, failing_since: float | None) -> None:
         if failing_since is not None:
-            self.failing_since = self._since = failing_since
+            self.failing_since = self._outage_since = failing_since
 
-    def _report(self, key: Key, outcome: Outcome) -> None:
-        ticket: Any = self._tickets.pop(key, None)
+    def _report(self, key: SplitKey, outcome: Outcome) -> None:
+        ticket = self._tickets.pop(key, None)
         if self.limiter is not None and ticket is not None:
             self.limiter.note(ticket, outcome)
 
 
-def _standing(of: ProviderModel) -> Standing | None:
+def _standing(model: ProviderModel) -> Standing | None:
     """Return what holds a provider and model; None while the database is away."""
-    try:
-        return detector.standing(of)
-    except (OperationalError, InterfaceError) as error:
-        _let_go(error)
-        return None
+    standing: Standing | None = None
+    with unless_away():
+        standing = detector.standing(model)
+    return standing  # noqa: RET504 - the block may be left undone
 
 
-@contextmanager
-def _unless_away() -> Iterator[None]:
-    """Leave what is inside undone while PostgreSQL is away, and let go of the connection."""
-    try:
-        yield
-    except (OperationalError, InterfaceError) as error:
-        _let_go(error)
-
-
-def _let_go(error: OperationalError | InterfaceError) -> None:
-    """Close the connection of a PostgreSQL that is away; raises what is no absence."""
-    if not is_away(error):
-        raise error
-    connection.close()
-
-
-def _item(key: Key) -> str:
+def _item(key: SplitKey) -> str:
     row_id, name = key
     return f"{row_id}.{name}" if name else str(row_id)

@@ -1,8 +1,8 @@
 """`PASS_INPUT=pdf`: the pages of a call, cut out of the record's file and sent beside the prompt.
 
-Imports the reader, storage and models. The file is opened once a step, by the owner; `Source` runs
-in call threads and touches no database. What is cut stays within a bound of memory, and no page
-that another encounter shares is sent: of such a page the prompt holds this encounter's text alone.
+The executor thread opens the file once a step; `Source` runs in call threads and touches no
+database. The cut pages stay within a bound of memory. A page that another encounter shares is not
+sent: the prompt holds this encounter's text of that page alone.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from uuid import UUID
+
+from django.conf import settings
 
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.core.types import PageSlice, PageText
@@ -143,10 +144,10 @@ class Source:
 
 
 @contextmanager
-def source_of(shell_file_id: UUID, settings: Any) -> Iterator[Source | None]:
+def source_of(shell_file_id: UUID) -> Iterator[Source | None]:
     """Give the record's file for the time of a step; None where only text is sent.
 
-    Runs in the owner's thread: it reads the database and opens the store.
+    Runs in the executor thread: reads the database and opens the store.
     """
     if settings.PASS_INPUT != "pdf":  # noqa: S105 - a mode, not a password
         yield None
@@ -180,8 +181,8 @@ class HeldBytes:
     def hold(self, attachment: Attachment) -> Attachment:
         """Wait for room, then count an attachment until it is released or forgotten.
 
-        One that is larger than the whole room goes alone; none waits for ever, since a bound of
-        memory must not stop the work.
+        An attachment larger than the limit is sent on its own. After `max_wait_s` the call
+        proceeds anyway: the limit must not stall work.
         """
         size = len(attachment.content)
         due = time.monotonic() + self._max_wait_s

@@ -1,8 +1,8 @@
-"""What the failed calls of a step have cost, and what an outage gives back of it.
+"""The attempts that the failed calls of a step have cost, and their refund after an outage.
 
-Imports `errors` and `parts`. Each piece has its own attempts, each row its own limited calls; a row
-shows the attempts of its dearest piece. What failed because the provider was down counts nowhere,
-and stays in the row's history, marked `given_back`.
+Each split has attempts of its own, each row its own limited calls. A row shows the attempts of the
+split that spent the most. A call that failed because the provider was down costs nothing; it stays
+in the row's history, marked `refunded`.
 """
 
 from __future__ import annotations
@@ -11,126 +11,126 @@ from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from pipeline.core.errors import ERRORS, Budget, ErrorCode
-from pipeline.execution.splits import Key, Piece
+from pipeline.execution.splits import Split, SplitKey
+from pipeline.models.work_item import WorkItem
 
 SKEW_S = 1.0
-"""The outage's beginning is told by Redis's clock, a failure by this host's."""
+"""Redis's clock tells when an outage began, this host's clock when a call failed."""
 
 
 @dataclass(kw_only=True, eq=False)
-class _Failure:
-    piece: Piece
+class _FailedCall:
+    row: WorkItem
+    split: str
     code: ErrorCode
     at: float
     """Seconds of the epoch."""
     spent: bool
-    entry: dict[str, Any] | None = None
-    """What the row's history says of it, once it is recorded."""
+    position: int | None = None
+    """Position in the row's history, once the call is recorded there."""
 
 
-class Tally:
-    """The budgets of the pieces of a step."""
+class AttemptBudget:
+    """The spent attempts of the splits of a step."""
 
-    def __init__(self, rows: Iterable[Any], outage_codes: frozenset[ErrorCode]) -> None:
-        self._outage_codes = outage_codes
+    def __init__(self, rows: Iterable[WorkItem], refundable: frozenset[ErrorCode]) -> None:
+        self._refundable = refundable
         self._spent: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
         self._waits: dict[UUID, int] = {}
-        self._failures: list[_Failure] = []
-        self._unrecorded: defaultdict[Key, deque[_Failure]] = defaultdict(deque)
+        self._failed: list[_FailedCall] = []
+        self._unrecorded: defaultdict[SplitKey, deque[_FailedCall]] = defaultdict(deque)
         for row in rows:
             self._waits[row.id] = row.rate_limit_waits
             self._read(row)
 
-    def attempts(self, piece: Piece) -> int:
-        """Return how many attempts a piece has spent."""
-        return self._spent[piece.row.id].get(piece.name, 0)
+    def attempts(self, split: Split[WorkItem]) -> int:
+        """Return how many attempts a split has spent."""
+        return self._spent[split.row.id].get(split.name, 0)
 
-    def waits(self, row: Any) -> int:
+    def waits(self, row: WorkItem) -> int:
         """Return how many limited calls a row has met."""
         return self._waits[row.id]
 
     @property
-    def has_outage_failures(self) -> bool:
-        """Tell whether anything could be given back."""
-        return any(self._counts(f) for f in self._failures)
+    def has_refundable(self) -> bool:
+        """Whether an outage could give anything back."""
+        return any(self._is_refundable(call) for call in self._failed)
 
-    def failed(self, piece: Piece, code: ErrorCode, at: float, *, spends: bool) -> None:
-        """Count a failed call."""
-        failure = _Failure(piece=piece, code=code, at=at, spent=spends)
-        self._unrecorded[piece.key].append(failure)
-        self._failures.append(failure)
+    def fail(self, split: Split[WorkItem], code: ErrorCode, at: float, *, spends: bool) -> None:
+        """Count a failed call as soon as it is decided about; its row shows it when recorded."""
+        call = _FailedCall(row=split.row, split=split.name, code=code, at=at, spent=spends)
+        self._unrecorded[split.key].append(call)
+        self._failed.append(call)
         if spends:
-            self._spend(piece, 1)
+            self._spend(split.row, split.name, 1)
         elif ERRORS[code].budget is Budget.RATE_LIMIT:
-            self._waits[piece.row.id] += 1
+            self._waits[split.row.id] += 1
 
-    def recorded(self, piece: Piece, entry: dict[str, Any]) -> None:
-        """Bring a row up to a failed call whose entry its history now has."""
-        failure = self._unrecorded[piece.key].popleft()
-        failure.entry = entry
-        _mark(failure)
-        if ERRORS[failure.code].budget is Budget.RATE_LIMIT:
-            piece.row.rate_limit_waits += 1
-        self._show(piece.row)
+    def record(self, split: Split[WorkItem], position: int) -> None:
+        """Show a failed call on its row, whose history has the call at `position` now."""
+        call = self._unrecorded[split.key].popleft()
+        call.position = position
+        _mark(call)
+        if ERRORS[call.code].budget is Budget.RATE_LIMIT:
+            split.row.count_limited_call()
+        self._show(split.row)
 
-    def answered(self, piece: Piece) -> None:
+    def answer(self, split: Split[WorkItem]) -> None:
         """Count the call that was accepted."""
-        self._spend(piece, 1)
-        self._show(piece.row)
+        self._spend(split.row, split.name, 1)
+        self._show(split.row)
 
-    def give_back(self, since: float, until: float | None = None) -> list[Any]:
-        """Give back what failed in an outage; return the rows that have changed."""
+    def refund(self, since: float, until: float | None = None) -> list[WorkItem]:
+        """Refund what failed in an outage; return the rows that have changed."""
         changed = []
-        for failure in self._failures:
-            if not self._counts(failure) or failure.at < since - SKEW_S:
+        for call in self._failed:
+            if not self._is_refundable(call) or call.at < since - SKEW_S:
                 continue
-            if until is not None and failure.at > until + SKEW_S:
+            if until is not None and call.at > until + SKEW_S:
                 continue
-            failure.spent = False
-            self._spend(failure.piece, -1)
-            _mark(failure)
-            self._show(failure.piece.row)
-            changed.append(failure.piece.row)
+            call.spent = False
+            self._spend(call.row, call.split, -1)
+            _mark(call)
+            self._show(call.row)
+            changed.append(call.row)
         return changed
 
-    def _read(self, row: Any) -> None:
+    def _read(self, row: WorkItem) -> None:
         """Take over what earlier runs spent."""
-        history: list[dict[str, Any]] = row.transient_error_history or []
-        of_parts = self._spent[row.id]
-        for entry in history:
-            code = ErrorCode(entry["error_code"])
-            name = entry.get("part", "")
-            spent = ERRORS[code].budget in {Budget.ATTEMPT, Budget.NONE}
-            spent = spent and not entry.get("given_back")
-            of_parts[name] = of_parts.get(name, 0) + spent
-            self._failures.append(
-                _Failure(
-                    piece=Piece(row=row, pages=(), name=name),
+        spent_by_split = self._spent[row.id]
+        for position, entry in enumerate(row.failure_history):
+            code, name = ErrorCode(entry["error_code"]), entry.get("part", "")
+            is_counted = ERRORS[code].budget in {Budget.ATTEMPT, Budget.NONE}
+            spent = is_counted and not entry.get("refunded")
+            spent_by_split[name] = spent_by_split.get(name, 0) + spent
+            self._failed.append(
+                _FailedCall(
+                    row=row,
+                    split=name,
                     code=code,
                     at=datetime.fromisoformat(entry["timestamp"]).timestamp(),
                     spent=spent,
-                    entry=entry,
+                    position=position,
                 )
             )
-        if len(of_parts) < 2:
-            of_parts[""] = row.attempt_count
+        if len(spent_by_split) < 2:
+            spent_by_split[""] = row.attempt_count
 
-    def _counts(self, failure: _Failure) -> bool:
-        return failure.spent and failure.code in self._outage_codes
+    def _is_refundable(self, call: _FailedCall) -> bool:
+        return call.spent and call.code in self._refundable
 
-    def _spend(self, piece: Piece, number: int) -> None:
-        of_parts = self._spent[piece.row.id]
-        of_parts[piece.name] = max(0, of_parts.get(piece.name, 0) + number)
+    def _spend(self, row: WorkItem, split: str, number: int) -> None:
+        spent_by_split = self._spent[row.id]
+        spent_by_split[split] = max(0, spent_by_split.get(split, 0) + number)
 
-    def _show(self, row: Any) -> None:
-        row.attempt_count = max(self._spent[row.id].values(), default=0)
+    def _show(self, row: WorkItem) -> None:
+        row.show_attempts(max(self._spent[row.id].values(), default=0))
 
 
-def _mark(failure: _Failure) -> None:
-    is_given_back = not failure.spent and ERRORS[failure.code].budget is Budget.ATTEMPT
-    if is_given_back and failure.entry is not None:
-        failure.entry["given_back"] = True
+def _mark(call: _FailedCall) -> None:
+    is_refunded = not call.spent and ERRORS[call.code].budget is Budget.ATTEMPT
+    if is_refunded and call.position is not None:
+        call.row.refund_failure(call.position)

@@ -1,8 +1,7 @@
-"""Keeping a lease while something takes long outside the fan-out, whose ticks do it elsewhere.
+"""The lease of a step is renewed while work outside the fan-out takes long, as OCR of a page does.
 
-Imports transitions. The work runs in a thread of its own and touches no row; the owner thread only
-waits for it and renews the lease, so that a page of OCR may take longer than a lease lasts. At the
-step's deadline it is left alone.
+The work runs in a thread of its own and touches no row. The executor thread waits for the work and
+renews the lease. At the step's deadline the executor thread leaves the work alone.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from typing import TypeVar
 from django.conf import settings
 
 from medproc.timing import scaled
-from pipeline.core import deadline
+from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.transitions import Lease, heartbeat
 
 T = TypeVar("T")
 AHEAD = 2
-"""Results that may wait for the owner; more would only hold memory."""
+"""Results that may wait for the executor; more would only hold memory."""
 LOOK_S = 1.0
 """How soon a passed deadline is noticed."""
 POLL_S = 0.05
-"""How soon the thread notices that nobody wants its results any more."""
+"""How soon the thread notices that its results are not wanted any more."""
 
 
 class _Done:
@@ -37,46 +36,48 @@ class _Done:
         self.error = error
 
 
-def kept(lease: Lease, source: Callable[[], Iterator[T]]) -> Generator[T, None, None]:
+def with_lease(
+    lease: Lease, deadline: StepDeadline, source: Callable[[], Iterator[T]]
+) -> Generator[T, None, None]:
     """Yield what `source` yields, renewing the lease in between and while it takes long.
 
     Raises what `source` raises, LeaseLostError, and PipelineError: DEADLINE_EXCEEDED when the
-    step's time is used up, CANCELLED where an operator wants that. Closing this generator closes
-    the source.
+    step's time is used up, CANCELLED where an operator wants the job cancelled. Closing this
+    generator closes the source.
     """
     ready: Queue[T | _Done] = Queue(AHEAD)
     unwanted = Event()
     thread = Thread(target=_produce, args=(source, ready, unwanted), daemon=True)
     thread.start()
-    beaten = time.monotonic()
-    every = scaled(settings.HEARTBEAT_S)
+    renewed_at = time.monotonic()
+    interval_s = scaled(settings.HEARTBEAT_S)
     try:
         while True:
             with contextlib.suppress(Empty):
-                item = ready.get(timeout=min(every / 2, LOOK_S))
+                item = ready.get(timeout=min(interval_s / 2, LOOK_S))
                 if isinstance(item, _Done):
                     if item.error is not None:
                         raise item.error
                     return
                 yield item
-            if deadline.is_passed():
+            if deadline.is_passed:
                 raise PipelineError(
                     "the step's time was used up before its work had ended",
                     code=ErrorCode.DEADLINE_EXCEEDED,
                 )
-            if time.monotonic() - beaten >= every:
-                if heartbeat(lease):
+            if time.monotonic() - renewed_at >= interval_s:
+                if heartbeat(lease, deadline.left_s):
                     raise PipelineError(code=ErrorCode.CANCELLED)
-                beaten = time.monotonic()
+                renewed_at = time.monotonic()
     finally:
         unwanted.set()
-        # What hangs would not end for being waited for; it ends with the process.
-        thread.join(POLL_S if deadline.is_passed() else None)
+        # Work that hangs is not waited for: its daemon thread ends with the process.
+        thread.join(POLL_S if deadline.is_passed else None)
 
 
-def kept_call(lease: Lease, work: Callable[[], T]) -> T:
+def call_with_lease(lease: Lease, deadline: StepDeadline, work: Callable[[], T]) -> T:
     """Return what `work` returns, renewing the lease until it does."""
-    return next(kept(lease, lambda: iter((work(),))))
+    return next(with_lease(lease, deadline, lambda: iter((work(),))))
 
 
 def _produce(source: Callable[[], Iterator[T]], ready: Queue[T | _Done], unwanted: Event) -> None:
@@ -89,7 +90,7 @@ def _produce(source: Callable[[], Iterator[T]], ready: Queue[T | _Done], unwante
             for item in items:
                 if not _put(ready, item, unwanted):
                     return
-    except BaseException as error:  # noqa: BLE001 - it is raised again in the owner thread
+    except BaseException as error:  # noqa: BLE001 - raised again in the executor thread
         done = _Done(error)
     _put(ready, done, unwanted)
 

@@ -1,7 +1,7 @@
-"""When a large step makes room: it has run for a while, and smaller records wait for its worker.
+"""Preemption: a large step that has run for a while makes room for smaller records that wait.
 
-Imports transitions. Looks at the database every so often and no oftener; the step then begins
-nothing more, keeps what it has in flight, and goes back in line behind what it made room for.
+The step looks at the database every `LOOK_S` only. A preempted step begins nothing more, keeps
+its calls in flight, and queues again behind the work that it made room for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Preemption:
         self._look_at = time.monotonic() + preempt_after_s()
 
     def is_due(self) -> bool:
-        """Tell whether the step should stop and give itself back now; mostly without a look."""
+        """Tell whether the step should stop now; most calls answer without a look."""
         now = time.monotonic()
         if now < self._look_at:
             return False

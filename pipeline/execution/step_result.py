@@ -1,38 +1,73 @@
-"""How a stage says what became of its step. Imports `transitions` for the shapes of its end.
+"""How a step ended: a stage returns one of these, and `run_step` writes it to the rows.
 
-A stage works and returns; `jobs.run_step` writes the end of the step, in one fenced transaction
-with whatever the stage publishes.
+`run_step` writes the end in one fenced transaction, together with whatever the stage publishes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+from pipeline.core.deadline import StepDeadline
 from pipeline.transitions import Failure, Lease, Parking
 
+SIGTERM = "sigterm"
+"""Why a step was interrupted whose worker stops."""
+CANCELLED = "cancelled"
+"""Why a step was interrupted that an operator wants cancelled."""
 
-def nothing() -> None:
+
+def publish_nothing() -> None:
     """Publish nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepResult:
-    """The end of a step: completed, failed, parked, or given back unfinished."""
+class StepCompleted:
+    """All work of the step is done."""
 
-    failure: Failure | None = None
-    given_back: str | None = None
-    """Why the step stopped early, as `sigterm`; it goes on later at no cost."""
-    parked: Parking | None = None
-    """Until when, or for which incident, it waits; it goes on then at no cost."""
-    publish: Callable[[], None] = nothing
+    publish: Callable[[], None] = publish_nothing
     """Writes the pass's totals and results; runs inside the fence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepFailed:
+    """The step failed for good, unless a retry is worth its while."""
+
+    failure: Failure
+    publish: Callable[[], None] = publish_nothing
+    """Writes what the step publishes although it failed; runs inside the fence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepParked:
+    """The step waits for a time, an incident or a pause; it then continues at no cost."""
+
+    parking: Parking
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepInterrupted:
+    """The step stopped early; it continues later at no cost."""
+
+    reason: str
+    """SIGTERM, CANCELLED, `preemption.PREEMPTED`, or `written_off` where too many calls hang."""
+
+
+StepResult: TypeAlias = StepCompleted | StepFailed | StepParked | StepInterrupted
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllItemsEnded:
+    """Every work item of the step has succeeded or failed; the stage draws the conclusion."""
+
+
+ExecutorResult: TypeAlias = AllItemsEnded | StepFailed | StepParked | StepInterrupted
 
 
 class Stage(Protocol):
     """One pass, run for one record."""
 
-    def __call__(self, lease: Lease) -> StepResult:
-        """Do the work of the step. Raises LeaseLostError when the job is not ours any longer."""
+    def __call__(self, lease: Lease, deadline: StepDeadline) -> StepResult:
+        """Do the work of the step. Raises LeaseLostError when another worker has the job."""
         ...

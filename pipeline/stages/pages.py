@@ -6,6 +6,7 @@ crash loses one chunk at most. A file that cannot be read fails at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -13,13 +14,19 @@ from functools import partial
 from django.conf import settings
 
 from medproc.timing import scaled
-from pipeline.core import deadline
+from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.documents import reader, storage
-from pipeline.execution.lease_keeper import kept, kept_call
+from pipeline.execution.lease_keeper import call_with_lease, with_lease
 from pipeline.execution.preemption import PREEMPTED, Preemption
 from pipeline.execution.shutdown import stop_requested
-from pipeline.execution.step_result import StepResult
+from pipeline.execution.step_result import (
+    SIGTERM,
+    StepCompleted,
+    StepFailed,
+    StepInterrupted,
+    StepResult,
+)
 from pipeline.models import Job, Page, PageSource, Session, ShellFile, Summary
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Failure, Lease, fenced, set_deadline
@@ -32,14 +39,14 @@ SIZE_BOUNDS = (50, 500)
 record of 500 pages keeps thirty calls busy for minutes."""
 
 
-def run(lease: Lease) -> StepResult:
+def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     """Read every page that is not in the database yet."""
     shell_file = ShellFile.objects.get(id=lease.shell_file_id)
     try:
         with storage.local_path(shell_file.storage_key) as path:
-            return _read(lease, shell_file, str(path))
+            return _read(lease, deadline, shell_file, str(path))
     except reader.InputRefused as refused:
-        return StepResult(failure=Failure(code=ErrorCode(refused.code), message=refused.message))
+        return StepFailed(failure=Failure(code=ErrorCode(refused.code), message=refused.message))
     except FileNotFoundError:
         raise PipelineError(
             "the stored file of this record is gone", code=ErrorCode.INPUT_INVALID
@@ -60,35 +67,46 @@ def limits() -> reader.ReaderLimits:
     )
 
 
-def _read(lease: Lease, shell_file: ShellFile, path: str) -> StepResult:
+def _read(lease: Lease, deadline: StepDeadline, shell_file: ShellFile, path: str) -> StepResult:
     preemption = Preemption(lease)
-    set_deadline(lease, deadline_s(1))
-    count = kept_call(lease, lambda: reader.probe(path, limits())).page_count
+    _restart(lease, deadline, deadline_s(1))
+    count = call_with_lease(lease, deadline, lambda: reader.probe(path, limits())).page_count
     if count != shell_file.page_count:
         with fenced(lease):
             ShellFile.objects.filter(id=shell_file.id).update(page_count=count)
             Job.objects.filter(id=lease.job_id).update(size_class=size_class(count))
     for first in range(shell_file.pages_read + 1, count + 1, CHUNK_PAGES):
         last = min(first + CHUNK_PAGES - 1, count)
-        set_deadline(lease, deadline_s(last - first + 1))
-        stopped = _read_chunk(lease, shell_file, path, range(first, last + 1), preemption)
+        _restart(lease, deadline, deadline_s(last - first + 1))
+        chunk = with_lease(lease, deadline, partial(reader.read_pages, path, first, last, limits()))
+        stopped = _read_chunk(
+            lease, shell_file, chunk, last, lambda read: _stop(read, preemption, deadline)
+        )
         if stopped is not None:
             return stopped
     return _judge(lease)
 
 
+def _restart(lease: Lease, deadline: StepDeadline, seconds: float) -> None:
+    deadline.restart(seconds)
+    set_deadline(lease, seconds)
+
+
 def _read_chunk(
-    lease: Lease, shell_file: ShellFile, path: str, numbers: range, preemption: Preemption
+    lease: Lease,
+    shell_file: ShellFile,
+    chunk: Generator[reader.PageRead, None, None],
+    last: int,
+    stop_after: Callable[[int], StepResult | None],
 ) -> StepResult | None:
-    """Read pages and write them together; return why reading stopped if pages are left."""
-    chunk = kept(lease, partial(reader.read_pages, path, numbers[0], numbers[-1], limits()))
+    """Read the pages up to `last` and write them together; return why pages are left, if any."""
     pages: list[Page] = []
     stopped: StepResult | None = None
     try:
         with closing(chunk):
             for page in chunk:
                 pages.append(_row(shell_file, page))
-                if page.number < numbers[-1] and (stopped := _stop(page.number, preemption)):
+                if page.number < last and (stopped := stop_after(page.number)):
                     break
     finally:
         # Write the pages after an error as well, so that no page is read twice.
@@ -99,13 +117,13 @@ def _read_chunk(
     return stopped
 
 
-def _stop(pages_read: int, preemption: Preemption) -> StepResult | None:
+def _stop(pages_read: int, preemption: Preemption, deadline: StepDeadline) -> StepResult | None:
     if stop_requested():
-        return StepResult(given_back="sigterm")
+        return StepInterrupted(reason=SIGTERM)
     if preemption.is_due():
-        return StepResult(given_back=PREEMPTED)
-    if deadline.is_soft_passed():
-        return StepResult(
+        return StepInterrupted(reason=PREEMPTED)
+    if deadline.is_soft_passed:
+        return StepFailed(
             failure=Failure(
                 code=ErrorCode.DEADLINE_EXCEEDED,
                 message=f"the time for these pages was used up after page {pages_read};"
@@ -145,14 +163,14 @@ def _judge(lease: Lease) -> StepResult:
         if source in (PageSource.OCR, PageSource.TEXT_LAYER):
             readable += 1
     if damaged and len(damaged) == total:
-        return StepResult(
+        return StepFailed(
             failure=Failure(
                 code=ErrorCode.INPUT_INVALID,
                 message=f"not one of its {total} pages can be read; send the file again",
             )
         )
     if poor and len(poor) == readable:
-        return StepResult(
+        return StepFailed(
             failure=Failure(
                 code=ErrorCode.OCR_QUALITY_LOW,
                 message=f"mean word confidence is below {settings.OCR_MIN_CONFIDENCE}"
@@ -188,7 +206,7 @@ def _judge(lease: Lease) -> StepResult:
                 manual_review_required=True
             )
 
-    return StepResult(publish=publish)
+    return StepCompleted(publish=publish)
 
 
 def _row(shell_file: ShellFile, page: reader.PageRead) -> Page:

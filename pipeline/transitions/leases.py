@@ -16,7 +16,6 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from medproc.timing import scaled
-from pipeline.core.deadline import DEADLINE
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import WORKFLOW_STEP, Step
 from pipeline.core.types import ProviderModel
@@ -203,11 +202,12 @@ def fenced(lease: Lease) -> Iterator[None]:
         yield
 
 
-def heartbeat(lease: Lease) -> bool:
+def heartbeat(lease: Lease, deadline_left_s: float | None = None) -> bool:
     """Renew the lease; return whether an operator wants the job cancelled.
 
-    Raises LeaseLostError where it is gone or has run out already. The step's deadline is noted
-    anew: waits that do not count have moved it.
+    `deadline_left_s` updates the stored deadline of the step, which waits that do not count have
+    moved; None leaves the stored deadline as it is. Raises LeaseLostError where the lease ran out
+    or was taken.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -217,7 +217,7 @@ def heartbeat(lease: Lease) -> bool:
             "clock_timestamp() + make_interval(secs => %s), step_deadline_at)"
             " WHERE id = %s AND lease_gen = %s AND status = 'processing'"
             " AND lease_expires_at > clock_timestamp() RETURNING cancel_requested_at IS NOT NULL",
-            [scaled(settings.LEASE_S), DEADLINE.left_s, lease.job_id, lease.gen],
+            [scaled(settings.LEASE_S), deadline_left_s, lease.job_id, lease.gen],
         )
         row = cursor.fetchone()
         if row is None:
@@ -242,11 +242,10 @@ def expire_leases(worker_id: str) -> int:
 
 
 def set_deadline(lease: Lease, seconds: float) -> None:
-    """Give the step so many seconds from now, and note it for whoever looks at the job.
+    """Store that the step has so many seconds from now, so that the console can show it.
 
-    The fan-out and `keeping` end the step at its deadline, its worker a little later by force.
+    The step itself keeps to its `StepDeadline`; its worker ends it by force a little later.
     """
-    DEADLINE.allow(seconds)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE job_queue SET step_deadline_at = clock_timestamp() + make_interval(secs => %s)"

@@ -35,7 +35,6 @@ from rq.worker_registration import register
 
 from medproc.timing import scaled
 from pipeline import transitions
-from pipeline.core.deadline import DEADLINE
 from pipeline.core.redaction import scrubbed
 from pipeline.execution.shutdown import grace_s, request_stop
 from pipeline.providers import factory
@@ -43,6 +42,7 @@ from pipeline.providers.config import ProviderConfig
 from pipeline.queueing.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.workers import stuck_steps
 from pipeline.workers.identity import renew_identity, serve, worker_identity
+from pipeline.workers.shared_deadline import SHARED_DEADLINE
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ class Worker(RQWorker):
         Returns the exit code: 1 if a horse exceeded its grace period and was killed, else 0.
         Raises RedisError if Redis does not answer at the start.
         """
-        DEADLINE.renew()
+        SHARED_DEADLINE.renew()
         serve(self.queue_names())
         logger.info("worker %s: waits for %s", self.name, ", ".join(self.queue_names()))
         # Level WARNING, because RQ's own info lines only repeat ours.
@@ -281,7 +281,7 @@ class Worker(RQWorker):
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Fork; a stop that arrives before the horse's pid is known is passed on afterwards."""
         self._horse_status = None
-        DEADLINE.forget()
+        SHARED_DEADLINE.publish(None)
         # Close here, because the horse would close the parent's sockets with a protocol message.
         connections.close_all()
         # Flush, because the horse would print the parent's buffer again.
@@ -308,7 +308,7 @@ class Worker(RQWorker):
                 self._kill_at = None
                 self._drained = False
                 self.kill_horse()
-            left_s = DEADLINE.left_s
+            left_s = SHARED_DEADLINE.left_s
             if left_s is not None and left_s < -max(1.0, scaled(OVERDUE_S)) and not self._overdue:
                 logger.error(
                     "worker %s: the horse hangs beyond its step's deadline; it is killed",

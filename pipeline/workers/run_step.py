@@ -1,7 +1,7 @@
 """The RQ entry point: claim a job, run its step, write how the step ended.
 
-An entry is a wake-up, not an order: whoever is woken claims
-the best waiting row of the pass, and the row alone says what is due.
+An entry is a wake-up, not an order: the worker claims the best waiting row of the pass, and the
+row alone says what is due.
 """
 
 from __future__ import annotations
@@ -22,13 +22,21 @@ from tenacity import (
 
 from medproc.timing import scaled
 from pipeline.core.db_errors import is_away
-from pipeline.core.deadline import DEADLINE
+from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, LeaseLostError, PipelineError
 from pipeline.core.redaction import scrubbed
 from pipeline.core.states import Step
 from pipeline.execution.preemption import PREEMPTED
 from pipeline.execution.shutdown import on_stop, stop_requested
-from pipeline.execution.step_result import StepResult
+from pipeline.execution.step_result import (
+    CANCELLED,
+    SIGTERM,
+    StepCompleted,
+    StepFailed,
+    StepInterrupted,
+    StepParked,
+    StepResult,
+)
 from pipeline.operations import liveness
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
@@ -49,6 +57,7 @@ from pipeline.transitions import (
 )
 from pipeline.transitions.rollup import Leaving, settle
 from pipeline.workers.identity import served_beside, worker_identity
+from pipeline.workers.shared_deadline import SHARED_DEADLINE
 
 logger = logging.getLogger(__name__)
 
@@ -65,13 +74,13 @@ def run_step(step: str) -> None:
     if lease is None:
         return
     _log("step_started", lease)
-    DEADLINE.allow(scaled(settings.STEP_DEADLINE_MIN_S))
+    deadline = StepDeadline(scaled(settings.STEP_DEADLINE_MIN_S), publish=SHARED_DEADLINE.publish)
     try:
-        _end(lease, _run(lease))
+        _end(lease, deadline, _run(lease, deadline))
     except LeaseLostError:
         _log("lease_lost", lease)
     finally:
-        DEADLINE.forget()
+        deadline.close()
 
 
 def _warn_of_scheduler() -> None:
@@ -81,8 +90,8 @@ def _warn_of_scheduler() -> None:
         logger.warning("%s", "; ".join(problems), extra={"action": "scheduler_silent"})
 
 
-def _run(lease: Lease) -> StepResult:
-    """Run the step; while the database is away, again after 10, 20 and 40 s (`spec.md` 44)."""
+def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
+    """Run the step; while the database is away, again after 10, 20 and 40 s (requirement 44)."""
     woken = Event()
     forget = on_stop(woken.set)
     try:
@@ -96,32 +105,32 @@ def _run(lease: Lease) -> StepResult:
         ):
             with attempt:
                 if attempt.retry_state.attempt_number > 1:
-                    if heartbeat(lease):
-                        return StepResult(given_back="cancelled")
+                    if heartbeat(lease, deadline.left_s):
+                        return StepInterrupted(reason=CANCELLED)
                     if stop_requested():
-                        return StepResult(given_back="sigterm")
-                return PASSES[lease.step](lease)
+                        return StepInterrupted(reason=SIGTERM)
+                return PASSES[lease.step](lease, deadline)
         raise AssertionError("the last attempt returns or raises")
     except LeaseLostError:
         raise
     except PipelineError as error:
         if error.code is ErrorCode.CANCELLED:
-            return StepResult(given_back="cancelled")
-        return StepResult(failure=Failure(code=error.code, message=error.message))
+            return StepInterrupted(reason=CANCELLED)
+        return StepFailed(failure=Failure(code=error.code, message=error.message))
     except Exception as error:  # noqa: BLE001 - whatever it is, the job must end as failed
         return _broken(lease, error)
     finally:
         forget()
 
 
-def _end(lease: Lease, result: StepResult) -> None:
-    """Write the end of a step; one that cannot be written fails the job, and never strands it.
+def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:
+    """Write the end of a step; an end that cannot be written fails the job, and never strands it.
 
-    A COMMIT of unknown outcome is repeated on a fresh connection as long as the lease lives: if it
-    did go through, the fence stops the second one.
+    A COMMIT of unknown outcome is repeated on a fresh connection as long as the lease lives. The
+    fence stops the second COMMIT where the first one went through.
     """
     # What was paid for is written as long as the lease lives, also when the step's time is up.
-    DEADLINE.extend(scaled(settings.LEASE_S))
+    deadline.extend(scaled(settings.LEASE_S))
     try:
         for attempt in Retrying(
             retry=retry_if_exception(is_away),
@@ -149,44 +158,58 @@ def _broken(lease: Lease, error: Exception) -> StepResult:
         extra={"action": "step_crashed", **lease.log_context()},
     )
     code = ErrorCode.DB_ERROR if isinstance(error, DatabaseError) else ErrorCode.INTERNAL_ERROR
-    return StepResult(failure=Failure(code=code, message=f"unexpected {type(error).__name__}"))
+    return StepFailed(failure=Failure(code=code, message=f"unexpected {type(error).__name__}"))
 
 
 def _write_end(lease: Lease, result: StepResult) -> None:
     with fenced(lease):
-        result.publish()
-        has_ended = False
-        if result.given_back is not None:
-            was_preempted = result.given_back == PREEMPTED
-            _wake(lease, lease.step, requeue_interrupted(lease, preempted=was_preempted))
-        elif result.parked is not None:
-            park(lease, result.parked)
-        elif result.failure is not None:
-            has_ended = not retry_later(lease, result.failure)
-            if has_ended:
-                fail_step(lease, result.failure)
-        else:
-            following = next_step(lease.step)
-            dispatch_no = complete_step(lease, following)
-            has_ended = following is None
-            if following is not None and dispatch_no is not None:
-                _wake(lease, following, dispatch_no)
-        # Whatever the job would wait for, an operator's wish goes first; a wake-up finds nothing.
+        has_ended = _write_result(lease, result)
+        # A cancellation goes before everything that the job would wait for; a wake-up that was
+        # sent already finds nothing.
         has_ended |= cancel_asked(lease)
         event = f"{lease.step}: {_outcome(result)}"
         enqueue_steps(settle([Leaving.by(lease, event, has_ended=has_ended)]))
 
 
-def _wake(lease: Lease, step: Step, dispatch_no: int) -> None:
-    enqueue_step(lease.job_id, step.value, dispatch_no)
+def _write_result(lease: Lease, result: StepResult) -> bool:
+    """Write how the step ended; return whether its job has ended too."""
+    match result:
+        case StepInterrupted(reason=reason):
+            dispatch_no = requeue_interrupted(lease, preempted=reason == PREEMPTED)
+            enqueue_step(lease.job_id, lease.step.value, dispatch_no)
+            return False
+        case StepParked(parking=parking):
+            park(lease, parking)
+            return False
+        case StepFailed(failure=failure, publish=publish):
+            publish()
+            if retry_later(lease, failure):
+                return False
+            fail_step(lease, failure)
+            return True
+        case StepCompleted(publish=publish):
+            publish()
+            return _complete(lease)
+
+
+def _complete(lease: Lease) -> bool:
+    following = next_step(lease.step)
+    dispatch_no = complete_step(lease, following)
+    if following is not None and dispatch_no is not None:
+        enqueue_step(lease.job_id, following.value, dispatch_no)
+    return following is None
 
 
 def _outcome(result: StepResult) -> str:
-    if result.given_back is not None:
-        return f"given back ({result.given_back})"
-    if result.parked is not None:
-        return f"parked ({result.parked.reason})"
-    return result.failure.code if result.failure else "completed"
+    match result:
+        case StepInterrupted(reason=reason):
+            return f"interrupted ({reason})"
+        case StepParked(parking=parking):
+            return f"parked ({parking.reason})"
+        case StepFailed(failure=failure):
+            return failure.code
+        case StepCompleted():
+            return "completed"
 
 
 def _log(action: str, lease: Lease, **extra: str) -> None:

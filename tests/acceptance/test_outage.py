@@ -153,7 +153,7 @@ def assert_nothing_was_lost_or_spent(outage: Outage) -> None:
     assert {(b.status, b.attempt_count) for b in outage.batches()} == {("succeeded", 1)}
     history = [e for b in outage.batches() for e in b.transient_error_history or ()]
     assert len(history) >= 5
-    assert all(e["error_code"] == "API_5XX" and e["given_back"] for e in history)
+    assert all(e["error_code"] == "API_5XX" and e["refunded"] for e in history)
     for each in outage.received:
         assert not astray(ShellFile.objects.get(id=each.shell_file_id))
     proof = prove_log(outage.log)

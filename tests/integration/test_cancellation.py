@@ -15,14 +15,19 @@ from django.utils import timezone
 
 from pipeline.core.errors import LeaseLostError, UserError
 from pipeline.core.states import JobStatus, Step
-from pipeline.execution.step_result import StepResult
+from pipeline.execution.step_result import (
+    SIGTERM,
+    StepCompleted,
+    StepInterrupted,
+    StepResult,
+)
 from pipeline.models import Batch, Job, ProviderCall, Session, ShellFile, Summary
 from pipeline.operations import services
 from pipeline.transitions import Lease, claim, fenced, heartbeat
 from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.workers import run_step
 from tests.support import records
-from tests.support.rows import a_job, an_encounter
+from tests.support.rows import a_deadline, a_job, an_encounter
 from tests.support.short_records import short_record
 from tests.support.workers import until
 
@@ -111,7 +116,7 @@ def test_a_running_step_that_is_cancelled_keeps_what_succeeded_and_goes_on_when_
     assert {each.work_item_id for each in accepted} >= done
 
 
-@pytest.mark.parametrize("result", [StepResult(), StepResult(given_back="sigterm")])
+@pytest.mark.parametrize("result", [StepCompleted(), StepInterrupted(reason=SIGTERM)])
 @pytest.mark.usefixtures("cloned_db", "redis_db")
 def test_a_step_that_ends_after_the_wish_leaves_nothing_in_line(result: StepResult) -> None:
     job = a_job(step=Step.PAGES)
@@ -121,13 +126,15 @@ def test_a_step_that_ends_after_the_wish_leaves_nothing_in_line(result: StepResu
 
     told = services.job_cancel(job.id)
     wish = heartbeat(lease)
-    run_step._end(lease, result)
+    run_step._end(lease, a_deadline(), result)
 
     job.refresh_from_db()
     assert (told.is_ended, wish, job.status) == (False, True, "cancelled")
     assert claim(Step.PASS05, "w") is None
     record = ShellFile.objects.get()
-    assert record.status == ("uploaded" if result.given_back else "pages_complete")
+    assert record.status == (
+        "uploaded" if isinstance(result, StepInterrupted) else "pages_complete"
+    )
 
 
 @pytest.mark.django_db
@@ -138,7 +145,7 @@ def test_a_reading_of_pages_stops_at_the_wish(settings: Any, redis_db: redis.Red
     assert lease is not None
     services.job_cancel(received.job_id)
 
-    run_step._end(lease, run_step._run(lease))
+    run_step._end(lease, a_deadline(), run_step._run(lease, a_deadline()))
 
     assert Job.objects.get().status == JobStatus.CANCELLED
     assert ShellFile.objects.get().pages_read == 0

@@ -15,15 +15,18 @@ from gemini_emulator import Emulator
 from pipeline.core import deadline
 from pipeline.core.states import JobStatus, Step
 from pipeline.execution import admission
+from pipeline.execution.preemption import PREEMPTED
 from pipeline.execution.shutdown import STOP
+from pipeline.execution.step_result import SIGTERM, StepFailed, StepInterrupted
 from pipeline.models import Batch, Job, Page, ShellFile, Summary
 from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry, entry_id
 from pipeline.stages import pages
 from pipeline.transitions import claim
 from pipeline.workers import run_step
+from pipeline.workers.shared_deadline import SHARED_DEADLINE
 from tests.support import records
-from tests.support.rows import a_job
+from tests.support.rows import a_deadline, a_job
 from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand, is_alive, until
 
@@ -56,7 +59,7 @@ def test_a_step_out_of_time_keeps_what_succeeded_and_a_retry_asks_for_the_rest_a
     rows = _batches(job)
     kept = {row.id for row in rows if row.status == "succeeded"}
     assert (job.status, job.error_code) == (JobStatus.FAILED, "DEADLINE_EXCEEDED")
-    assert (job.step_deadline_at, deadline.DEADLINE.left_s) == (None, None)
+    assert (job.step_deadline_at, SHARED_DEADLINE.left_s) == (None, None)
     assert Summary.objects.get(shell_file=job.shell_file_id).error_code == "DEADLINE_EXCEEDED"
     assert ShellFile.objects.get(id=job.shell_file_id).status == "pass05_complete"
     assert {row.status for row in rows} == {"succeeded", "pending"}
@@ -132,18 +135,19 @@ def test_pages_that_were_read_are_kept_when_a_step_ends_in_the_middle_of_a_chunk
         monkeypatch.setattr(deadline, "SOFT_SHARE", 0.0)
 
     try:
-        result = pages.run(lease)
+        result = pages.run(lease, a_deadline())
     finally:
         STOP.reset()
-        deadline.DEADLINE.forget()
 
     record = ShellFile.objects.get(id=received.shell_file_id)
     assert (record.pages_read, record.page_count) == (1, 5)
     assert list(Page.objects.values_list("page_number", flat=True)) == [1]
-    assert result.given_back == {"stopped": "sigterm", "made room": "preempted"}.get(ends)
-    assert (result.failure and result.failure.code) == (
-        "DEADLINE_EXCEEDED" if ends == "out of time" else None
-    )
+    if ends == "out of time":
+        assert isinstance(result, StepFailed)
+        assert result.failure.code == "DEADLINE_EXCEEDED"
+    else:
+        reason = {"stopped": SIGTERM, "made room": PREEMPTED}[ends]
+        assert result == StepInterrupted(reason=reason)
 
 
 def test_a_chunk_of_pages_has_the_time_that_its_pages_are_allowed(settings: Any) -> None:

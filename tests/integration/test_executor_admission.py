@@ -79,7 +79,7 @@ def test_an_outage_fails_nothing_gives_attempts_back_and_completes_by_itself(
     assert {(b.status, b.attempt_count) for b in rows} == {("succeeded", 1)}
     history = [entry for b in rows for entry in b.transient_error_history or ()]
     assert len(history) >= 5
-    assert all(entry["error_code"] == "API_5XX" and entry["given_back"] for entry in history)
+    assert all(entry["error_code"] == "API_5XX" and entry["refunded"] for entry in history)
     assert any(b.had_transient_failure for b in rows)
     # The breaker let probes through and nothing else.
     assert ProviderCall.objects.filter(outcome="API_5XX").count() < 4 * VISITS
@@ -93,7 +93,7 @@ def test_a_failure_of_one_batch_alone_is_no_outage_and_spends_its_attempts(tmp_p
 
     failed, *others = batches(received)
     assert (failed.status, failed.attempt_count) == ("failed", 3)
-    assert not any("given_back" in entry for entry in failed.transient_error_history)
+    assert not any("refunded" in entry for entry in failed.transient_error_history)
     assert {b.status for b in others} == {"succeeded"}
 
 
@@ -111,7 +111,7 @@ def test_an_outage_that_lasts_gives_the_worker_back_and_waits_for_the_incident(
     assert job.incident.kind == "outage"
     rows = batches(received)
     assert {(b.status, b.attempt_count) for b in rows} == {("pending", 0)}
-    assert all(e["given_back"] for b in rows for e in b.transient_error_history or ())
+    assert all(e["refunded"] for b in rows for e in b.transient_error_history or ())
     assert limiter().state().in_flight == 0
 
 

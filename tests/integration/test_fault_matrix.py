@@ -110,9 +110,7 @@ def test_faults_that_all_pass_let_their_record_complete(
 
 
 @by_step
-def test_in_an_outage_each_of_its_faults_is_given_back_and_parks(
-    played: Played, step: Step
-) -> None:
+def test_in_an_outage_each_of_its_faults_is_refunded_and_parks(played: Played, step: Step) -> None:
     down, over = played.outage(step)
 
     assert (down.job.status, down.job.incident.kind) == ("parked", "outage")
@@ -128,7 +126,7 @@ def test_in_an_outage_each_of_its_faults_is_given_back_and_parks(
         assert {entry["error_code"] for entry in history} <= {row.code, "API_TIMEOUT"}
         histories += history
     assert len(histories) >= len(IN_OUTAGE) / 2
-    assert all(entry["given_back"] for entry in histories)
+    assert all(entry["refunded"] for entry in histories)
 
 
 def rows_of(ended: Ended, row: FaultCase) -> dict[str, Any]:

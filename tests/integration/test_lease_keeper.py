@@ -10,10 +10,10 @@ from django.db import connection
 
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import JobStatus, Step
-from pipeline.execution.lease_keeper import kept, kept_call
+from pipeline.execution.lease_keeper import call_with_lease, with_lease
 from pipeline.models import Job
 from pipeline.transitions import Lease, claim
-from tests.support.rows import a_job
+from tests.support.rows import a_deadline, a_job
 
 
 def a_lease() -> Lease:
@@ -36,7 +36,7 @@ def test_the_lease_is_renewed_while_one_result_takes_long() -> None:
         finally:
             connection.close()
 
-    assert list(kept(lease, until_renewed)) == [True]
+    assert list(with_lease(lease, a_deadline(), until_renewed)) == [True]
 
 
 @pytest.mark.django_db
@@ -46,7 +46,7 @@ def test_what_the_source_raises_is_raised_here() -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        list(kept(a_lease(), broken))
+        list(with_lease(a_lease(), a_deadline(), broken))
 
 
 @pytest.mark.django_db
@@ -60,7 +60,7 @@ def test_closing_early_closes_the_source() -> None:
         finally:
             closed.set()
 
-    stream = kept(a_lease(), endless)
+    stream = with_lease(a_lease(), a_deadline(), endless)
     next(stream)
 
     stream.close()
@@ -82,7 +82,7 @@ def test_a_lost_lease_ends_the_wait() -> None:
             given_up.set()
 
     with pytest.raises(LeaseLostError):
-        for _ in kept(lease, slow):
+        for _ in with_lease(lease, a_deadline(), slow):
             pass
 
     assert given_up.wait(timeout=60)
@@ -90,4 +90,4 @@ def test_a_lost_lease_ends_the_wait() -> None:
 
 @pytest.mark.django_db
 def test_a_call_gives_what_its_work_gives() -> None:
-    assert kept_call(a_lease(), lambda: 42) == 42
+    assert call_with_lease(a_lease(), a_deadline(), lambda: 42) == 42

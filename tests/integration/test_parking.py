@@ -14,7 +14,7 @@ from django.utils import timezone
 from pipeline import transitions
 from pipeline.core.errors import UserError
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step, WorkStatus
-from pipeline.execution.step_result import StepResult
+from pipeline.execution.step_result import StepParked
 from pipeline.models import Batch, EncounterResult, IncidentJob, Job, Session
 from pipeline.operations import services
 from pipeline.providers.config import ProviderConfig
@@ -24,7 +24,7 @@ from pipeline.transitions import Parking, claim, fenced, park
 from pipeline.workers import run_step
 from tests.support import records
 from tests.support.incident_rows import GEMINI, OTHER_MODEL, an_incident
-from tests.support.rows import a_job, an_encounter
+from tests.support.rows import a_deadline, a_job, an_encounter
 from tests.support.workers import until
 
 
@@ -85,7 +85,7 @@ def test_a_parked_job_is_released_at_its_time_and_its_worker_woken(redis_db: red
     lease = claim(Step.PASS1, "w")
     assert lease is not None
     ends = timezone.now() + timedelta(seconds=0.5)
-    run_step._end(lease, StepResult(parked=Parking(reason="a test", until=ends)))
+    run_step._end(lease, a_deadline(), StepParked(parking=Parking(reason="a test", until=ends)))
     assert services.parked_release() == 0
     assert claim(Step.PASS1, "w") is None
 

@@ -26,6 +26,7 @@ from pipeline.transitions import claim
 from pipeline.workers import run_step
 from tests.support import records
 from tests.support.lying_model import Say, lying_model
+from tests.support.rows import a_deadline
 from tests.support.short_records import short_record
 
 JANE, JOHN = "Wrenfield, Odalys M.", "Quarrington, Thaddeus B."
@@ -68,10 +69,10 @@ def test_two_first_records_of_a_patient_cannot_both_say_who_that_is(tmp_path: Pa
     run_step.run_step("pages")
     lease = claim(Step.PASS05, "slow")
     assert lease is not None
-    found = pass05.run(lease)
+    found = pass05.run(lease, a_deadline())
     second = records.run_record(submitted(tmp_path, "b.pdf", JOHN))
 
-    run_step._end(lease, found)
+    run_step._end(lease, a_deadline(), found)
 
     assert second.encounters.count() == 2
     assert held(ShellFile.objects.get(id=first.shell_file_id))

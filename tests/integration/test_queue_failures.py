@@ -21,7 +21,7 @@ from redis.retry import Retry
 
 from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.states import JobStatus, Step
-from pipeline.execution.step_result import StepResult
+from pipeline.execution.step_result import StepCompleted, StepFailed
 from pipeline.models import Job, Patient
 from pipeline.operations import services
 from pipeline.operations.services import Selection
@@ -30,12 +30,12 @@ from pipeline.queueing.queues import entry_id, push
 from pipeline.transitions import Failure, Lease, claim, heartbeat
 from pipeline.workers import run_step
 from tests.support import records
-from tests.support.rows import a_job
+from tests.support.rows import a_deadline, a_job
 from tests.support.short_records import short_record
 from tests.support.workers import until
 
 PATIENCE_S = 600.0
-FAILED = StepResult(failure=Failure(code=ErrorCode.INPUT_INVALID, message="a test"))
+FAILED = StepFailed(failure=Failure(code=ErrorCode.INPUT_INVALID, message="a test"))
 
 
 class _WorkerThreads:
@@ -53,7 +53,7 @@ class _WorkerThreads:
                 self.noted[lease.job_id].append(("began", lease.gen))
                 heartbeat(lease)
                 self.noted[lease.job_id].append(("ended", lease.gen))
-                run_step._end(lease, FAILED)
+                run_step._end(lease, a_deadline(), FAILED)
 
     def reconcile(self) -> None:
         while not self._stop.wait(0.1):
@@ -205,7 +205,7 @@ def test_a_step_whose_next_wake_up_cannot_be_sent_ends_and_its_worker_goes_on() 
     for _ in range(2):
         lease = claim(Step.PASS05, "w")
         assert lease is not None
-        run_step._end(lease, StepResult())
+        run_step._end(lease, a_deadline(), StepCompleted())
         ended.append(lease)
 
     assert [lease.job_id for lease in ended] == [first.id, second.id]

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from pipeline import transitions
 from pipeline.core.states import IncidentKind, JobStatus, Step
-from pipeline.execution.admission import Admission
+from pipeline.execution.admission import KeepRunning, StepAdmission
 from pipeline.models import Job, Pause
 from pipeline.operations import services
 from pipeline.ratelimit import Go, Later, RateLimiter, RateLimiterState, Standing, Why
@@ -27,12 +27,12 @@ from tests.support.workers import until
 KEY, OTHER_KEY = (uuid4(), ""), (uuid4(), "")
 
 
-def a_step() -> Admission:
+def a_step() -> StepAdmission:
     """Give a running step's side of the gate."""
     a_job()
     lease = claim(Step.PASS1, "w")
     assert lease is not None
-    return Admission(lease, gemini("http://127.0.0.1:9"))
+    return StepAdmission(lease, gemini("http://127.0.0.1:9"))
 
 
 def state(model: str = GEMINI.model) -> RateLimiterState:
@@ -129,7 +129,7 @@ def test_what_is_over_arms_nothing(redis_db: redis.Redis) -> None:
 
     until(lambda: step.ask(KEY, 1, "1") is None)
 
-    assert step.cause is None
+    assert step.stop_cause == KeepRunning()
 
 
 @pytest.mark.usefixtures("cloned_db")
@@ -210,7 +210,7 @@ def test_a_limiter_that_a_quota_closed_is_opened_by_who_meets_it_where_redis_mis
 
     assert closed_until is not None
     assert met is not None
-    assert later.cause is None
+    assert later.stop_cause == KeepRunning()
     assert state().closed_until is None
     until(lambda: later.ask(KEY, 1, "1") is None)
 

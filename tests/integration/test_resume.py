@@ -30,13 +30,14 @@ from pipeline.stages.pass1 import run as pass1
 from pipeline.transitions import claim
 from pipeline.workers import run_step
 from tests.support import records
+from tests.support.rows import a_deadline
 
 
 def die_before_the_end(step: Step) -> None:
     """Run a step of the waiting job and vanish before its end is written."""
     lease = claim(step, "dies")
     assert lease is not None
-    registry.PASSES[step](lease)
+    registry.PASSES[step](lease, a_deadline())
     # As the reconciler does once the lease has run out.
     Job.objects.filter(id=lease.job_id).update(status=JobStatus.PENDING)
 

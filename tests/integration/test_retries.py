@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.states import JobStatus, Step
-from pipeline.execution.step_result import StepResult
+from pipeline.execution.step_result import StepFailed
 from pipeline.models import (
     Batch,
     Chunk,
@@ -38,7 +38,7 @@ from pipeline.transitions import Failure, claim
 from pipeline.transitions.retries import ALL, NOTHING, worth_retrying
 from pipeline.workers import run_step
 from tests.support import records
-from tests.support.rows import a_job, an_encounter
+from tests.support.rows import a_deadline, a_job, an_encounter
 from tests.support.short_records import short_record
 
 TABLES = (
@@ -404,13 +404,13 @@ def test_a_step_that_broke_as_a_whole_is_retried_and_its_failed_rows_are_left() 
     job = a_job(max_retries=1)
     _, (batch,) = an_encounter(job)
     Batch.objects.update(status="failed", error_code="CONTENT_BLOCKED")
-    broken = StepResult(failure=Failure(code=ErrorCode.DB_ERROR, message="the database failed"))
+    broken = StepFailed(failure=Failure(code=ErrorCode.DB_ERROR, message="the database failed"))
 
     ends = []
     for _ in range(2):
         lease = claim(Step.PASS1, "w")
         assert lease is not None
-        run_step._end(lease, broken)
+        run_step._end(lease, a_deadline(), broken)
         job.refresh_from_db()
         ends.append((job.status, job.retry_count, job.error_code))
         services.job_release([job.id])

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from gemini_emulator.recorded_rows import prove_log
 from gemini_emulator.request_log import LogLine
-from pipeline.execution.splits import half, token_of
+from pipeline.execution.splits import pages_of, token_of
 from pipeline.models import Batch, Chunk, Entity, Incident, Job, ProviderCall, ShellFile
 from pipeline.operations import services
 from pipeline.ratelimit import RateLimiter
@@ -66,7 +66,7 @@ def calls_of(row: Batch | Chunk) -> QuerySet[ProviderCall, ProviderCall]:
 def test_the_parts_of_a_row_hold_its_pages_once_each_and_echo_tokens_of_their_own() -> None:
     row = Batch().id
 
-    leaves = [half(range(1, 11), name) for name in ("00", "01", "10", "11")]
+    leaves = [pages_of(range(1, 11), name) for name in ("00", "01", "10", "11")]
 
     assert [page for leaf in leaves for page in leaf] == list(range(1, 11))
     assert len({token_of(row, name) for name in ("", "0", "1", "00", "01")}) == 5

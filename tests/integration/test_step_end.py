@@ -12,8 +12,8 @@ from django.utils import timezone
 from pipeline import transitions
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, PassStatus, Step, WorkStatus
-from pipeline.execution import executor
-from pipeline.execution.step_result import StepResult
+from pipeline.execution import step_writer
+from pipeline.execution.step_result import StepCompleted, StepResult
 from pipeline.models import (
     Batch,
     DiscoverySession,
@@ -29,11 +29,11 @@ from pipeline.stages.pass1 import entity_rows, run
 from pipeline.transitions import Failure, Flush, Lease, claim, fail_step, fenced
 from pipeline.workers import run_step
 from tests.support import records
-from tests.support.rows import a_job, an_encounter
+from tests.support.rows import a_deadline, a_job, an_encounter
 
 
 def run_with(monkeypatch: pytest.MonkeyPatch, job: Job, result: StepResult) -> Job:
-    monkeypatch.setitem(registry.PASSES, Step(job.current_step), lambda lease: result)
+    monkeypatch.setitem(registry.PASSES, Step(job.current_step), lambda lease, deadline: result)
     run_step.run_step(job.current_step)
     job.refresh_from_db()
     return job
@@ -50,7 +50,7 @@ def test_a_pass_that_cannot_be_published_fails_its_job(
         ShellFile.objects.update(language="xx")
         raise error
 
-    job = run_with(monkeypatch, a_job(), StepResult(publish=publish))
+    job = run_with(monkeypatch, a_job(), StepCompleted(publish=publish))
 
     assert (job.status, job.error_code) == (JobStatus.FAILED, code)
     assert "PHI" not in str(job.error_details) + str(job.last_error)
@@ -69,7 +69,7 @@ def test_the_end_of_a_step_is_written_again_when_its_connection_breaks(
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
-    job = run_with(monkeypatch, a_job(step=Step.PAGES), StepResult(publish=publish))
+    job = run_with(monkeypatch, a_job(step=Step.PAGES), StepCompleted(publish=publish))
 
     assert len(tries) == 2
     assert (job.status, job.current_step) == (JobStatus.PENDING, Step.PASS05)
@@ -201,7 +201,7 @@ def test_a_last_flush_waits_for_postgresql(monkeypatch: pytest.MonkeyPatch) -> N
         real(lease, flush)
 
     monkeypatch.setattr(transitions, "write", away)
-    monkeypatch.setattr(executor, "FLUSH_S", 600.0)
+    monkeypatch.setattr(step_writer, "FLUSH_S", 600.0)
     records.run_record(received)
 
     assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED
@@ -216,7 +216,7 @@ def test_a_provider_step_renews_its_lease_before_it_waits_for_calls() -> None:
     nearly_over = timezone.now() + timedelta(seconds=2)
     Job.objects.filter(id=job.id).update(lease_expires_at=nearly_over)
 
-    run.run(lease)
+    run.run(lease, a_deadline())
 
     job.refresh_from_db()
     assert job.lease_expires_at is not None

@@ -280,7 +280,7 @@ def markdown() -> str:
             _both("batch", row),
         )
         lines.append(f"| {' | '.join(cells)} |")
-    given_back = ", ".join(f"`{row.name}`" for row in MATRIX if row.in_outages)
+    refunded = ", ".join(f"`{row.name}`" for row in MATRIX if row.in_outages)
     lines += [
         "",
         (
@@ -290,7 +290,7 @@ def markdown() -> str:
         "",
         (
             "Where these come together as an outage, every attempt that is made before the breaker"
-            f" keeps the rest from it is given back, and the job is parked: {given_back}."
+            f" keeps the rest from it is refunded, and the job is parked: {refunded}."
         ),
     ]
     return "\n".join(lines)

@@ -32,7 +32,14 @@ from hypothesis.stateful import (
 from pipeline.core.errors import ErrorCode, LeaseLostError, UserError
 from pipeline.core.states import JOB_MOVES, JOB_TERMINAL, JobStatus, Step, WorkStatus
 from pipeline.execution.preemption import PREEMPTED
-from pipeline.execution.step_result import StepResult
+from pipeline.execution.step_result import (
+    SIGTERM,
+    StepCompleted,
+    StepFailed,
+    StepInterrupted,
+    StepParked,
+    StepResult,
+)
 from pipeline.models import Batch, EncounterResult, Entity, Job, ProviderCall
 from pipeline.operations import services
 from pipeline.queueing import queues
@@ -51,7 +58,7 @@ from pipeline.transitions import (
 from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.workers import run_step
 from tests.support.flush_rows import a_call, an_entity, succeed
-from tests.support.rows import a_job, an_encounter
+from tests.support.rows import a_deadline, a_job, an_encounter
 
 UNIT_S = 20
 """One unit of the model's time; the run itself takes less than one."""
@@ -426,9 +433,9 @@ class JobMachine(RuleBasedStateMachine):
             end = "back"
         if truth.owner is not worker:
             with pytest.raises(LeaseLostError):
-                run_step._end(worker.lease, self._result(worker, end))
+                run_step._end(worker.lease, a_deadline(), self._result(worker, end))
             return
-        run_step._end(worker.lease, self._result(worker, end))
+        run_step._end(worker.lease, a_deadline(), self._result(worker, end))
         truth.owner = None
         if end == "done":
             truth.crashes = 0
@@ -436,18 +443,18 @@ class JobMachine(RuleBasedStateMachine):
     def _result(self, worker: MachineWorker, end: str) -> StepResult:
         if end == "park":
             until = timezone.now() + timedelta(seconds=2 * UNIT_S)
-            return StepResult(parked=Parking(reason="a test", until=until))
+            return StepParked(parking=Parking(reason="a test", until=until))
         if end in {"back", "room"}:
-            return StepResult(given_back=PREEMPTED if end == "room" else "sigterm")
+            return StepInterrupted(reason=PREEMPTED if end == "room" else SIGTERM)
         if end == "done":
-            return StepResult()
+            return StepCompleted()
         code = ErrorCode.API_5XX if end == "fail" else ErrorCode.INPUT_INVALID
         failed = []
         if worker.result.status == WorkStatus.FAILED:
             failed = [
                 {"encounter_id": str(worker.result.healthcare_encounter_id), "error_code": code}
             ]
-        return StepResult(failure=Failure(code=code, message="a test", drill_down=failed))
+        return StepFailed(failure=Failure(code=code, message="a test", drill_down=failed))
 
     def _expired(self, truth: Truth) -> bool:
         return truth.expires <= self.now

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
+from pipeline.core.deadline import StepDeadline
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import (
     Batch,
@@ -20,6 +21,11 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
+
+
+def a_deadline() -> StepDeadline:
+    """Give a step an hour, which no test uses up."""
+    return StepDeadline(3600.0)
 
 
 def a_job(*, step: Step = Step.PASS1, **columns: Any) -> Job:

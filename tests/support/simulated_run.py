@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from pipeline.core.deadline import StepDeadline
 from pipeline.execution.fanout import (
     Admit,
     Decision,
@@ -30,6 +31,7 @@ class SimulatedRun:
 
     steps: Steps
     limits: Limits = field(default_factory=lambda: Limits(tick_s=1000))
+    deadline: StepDeadline | None = None
     decide: Callable[[Item[str, str], int, BaseException, float], Decision[str, str]] = (
         lambda item, attempt, error, now: Retry(delay_s=1, spends_attempt=True)
     )
@@ -74,6 +76,7 @@ class SimulatedRun:
             limits=self.limits,
             groups=self.groups,
             admit=self.admit,
+            deadline=self.deadline,
             clock=clock,
             executor=executor,
         ) as run:

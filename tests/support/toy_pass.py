@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, cast
 from uuid import UUID
 
@@ -14,13 +14,14 @@ from django.conf import settings
 from pydantic import BaseModel
 
 from pipeline import selectors
+from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import WORK_TERMINAL, Step, WorkStatus
 from pipeline.core.types import PageSlice
 from pipeline.execution import executor
-from pipeline.execution.split_plan import Accepted
-from pipeline.execution.splits import Piece
-from pipeline.execution.step_result import StepResult
+from pipeline.execution.splits import Split
+from pipeline.execution.step_result import AllItemsEnded, StepCompleted, StepFailed, StepResult
+from pipeline.execution.step_work import AcceptedReply
 from pipeline.models import Encounter, ZoneResult
 from pipeline.models.work_tables import WORK_TABLES, WorkTable
 from pipeline.providers.base import Request
@@ -29,7 +30,7 @@ from pipeline.providers.factory import provider_for
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_entities
 from pipeline.providers.schemas import EntityReply
 from pipeline.stages.registry import PASSES
-from pipeline.transitions import Failure, Flush, Lease, fenced
+from pipeline.transitions import Failure, Lease, fenced
 
 
 def register(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,20 +48,21 @@ def register(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PASSES, Step.PASS2, run)
 
 
-def run(lease: Lease) -> StepResult:
+def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     """Ask about each zone that has not succeeded; the stage publishes nothing of its own."""
     zones = _plan(lease)
     work = _Zones(lease, [zone for zone in zones if zone.status not in WORK_TERMINAL])
-    stopped = executor.run(
+    result = executor.run(
         lease,
         work,
         provider_for(ProviderConfig.of_settings()),
+        deadline=deadline,
         deadline_s=executor.step_deadline_s(len(work.rows)),
     )
-    if stopped is not None:
-        return stopped
+    if not isinstance(result, AllItemsEnded):
+        return result
     failed = [zone for zone in zones if zone.status == WorkStatus.FAILED]
-    return StepResult(failure=_failure(failed) if failed else None)
+    return StepFailed(failure=_failure(failed)) if failed else StepCompleted()
 
 
 def _plan(lease: Lease) -> list[ZoneResult]:
@@ -109,14 +111,14 @@ class _Zones:
     def pages_of(self, row: ZoneResult) -> Sequence[int]:
         return range(row.page_range_start, row.page_range_end + 1)
 
-    def size_of(self, piece: Piece) -> int:
-        return sum(len(self._pages[n].text) for n in piece.pages) // 4
+    def size_of(self, split: Split[ZoneResult]) -> int:
+        return sum(len(self._pages[n].text) for n in split.pages) // 4
 
-    def request(self, piece: Piece) -> Request:
-        slices = [PageSlice(page=n, start=0, text=self._pages[n].text) for n in piece.pages]
-        prompt = render_entities(piece.token, slices, include_zones=False)
+    def request(self, split: Split[ZoneResult]) -> Request:
+        slices = [PageSlice(page=n, start=0, text=self._pages[n].text) for n in split.pages]
+        prompt = render_entities(split.token, slices, include_zones=False)
         return Request(
-            item_token=piece.token,
+            item_token=split.token,
             prompt=prompt,
             schema=EntityReply,
             max_output_tokens=1_000,
@@ -125,22 +127,15 @@ class _Zones:
             estimated_input_tokens=estimate_tokens(prompt),
         )
 
-    def accept(self, piece: Piece, output: BaseModel) -> Accepted:
+    def accept(self, split: Split[ZoneResult], output: BaseModel) -> AcceptedReply:
         reply = cast(EntityReply, output)
-        return Accepted(
+        return AcceptedReply(
             output=reply.model_dump(mode="json"),
             counts={"entities_enriched": len(reply.entities)},
         )
 
-    def merged(self, row: ZoneResult, answers: Sequence[tuple[Piece, dict[str, Any]]]) -> Accepted:
-        found = sum(len(output["entities"]) for _, output in answers)
-        return Accepted(output={}, counts={"entities_enriched": found})
-
-    def started(self, row: ZoneResult, flush: Flush) -> None:
-        return
-
-    def settled(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
-        return ()
-
-    def refused(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
-        return
+    def merge(
+        self, row: ZoneResult, outputs: Sequence[tuple[Split[ZoneResult], Mapping[str, Any]]]
+    ) -> AcceptedReply:
+        found = sum(len(output["entities"]) for _, output in outputs)
+        return AcceptedReply(output={}, counts={"entities_enriched": found})

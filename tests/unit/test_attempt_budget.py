@@ -1,117 +1,112 @@
-"""What failed calls cost, and what an outage gives back of it."""
+"""The attempts that failed calls cost, and their refund after an outage."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from pipeline.core.errors import ErrorCode
 from pipeline.execution.admission import OUTAGE_CODES
-from pipeline.execution.attempt_budget import Tally
-from pipeline.execution.splits import Piece
+from pipeline.execution.attempt_budget import AttemptBudget
+from pipeline.execution.splits import Split
+from pipeline.models import Batch
+from pipeline.models.work_item import FailureEntry
 
 PAGES = tuple(range(1, 11))
 
 
-def a_row(**columns: Any) -> Any:
-    return SimpleNamespace(
-        **{
-            "id": uuid4(),
-            "attempt_count": 0,
-            "rate_limit_waits": 0,
-            "transient_error_history": None,
-            **columns,
-        }
-    )
+def an_entry(code: ErrorCode, at: float = 0.0) -> FailureEntry:
+    return {
+        "attempt": 1,
+        "error_code": code.value,
+        "error_message": "a test",
+        "timestamp": datetime.fromtimestamp(at, UTC).isoformat(),
+        "retry_delay_ms": None,
+    }
+
+
+def a_budget(**columns: Any) -> tuple[AttemptBudget, Split[Batch]]:
+    row = Batch(page_range_start=1, page_range_end=10, **columns)
+    return AttemptBudget([row], OUTAGE_CODES), Split(row=row, pages=PAGES)
 
 
 def fail(
-    tally: Tally, piece: Piece, code: ErrorCode, at: float, *, spends: bool = True
-) -> dict[str, Any]:
-    entry: dict[str, Any] = {"error_code": code.value}
-    tally.failed(piece, code, at, spends=spends)
-    tally.recorded(piece, entry)
-    return entry
+    budget: AttemptBudget, split: Split[Batch], code: ErrorCode, at: float, *, spends: bool = True
+) -> None:
+    budget.fail(split, code, at, spends=spends)
+    budget.record(split, split.row.record_failure(an_entry(code, at)))
 
 
-def test_an_outage_gives_back_what_failed_in_it_and_nothing_else() -> None:
-    row = a_row()
-    piece = Piece(row=row, pages=PAGES)
-    tally = Tally([row], OUTAGE_CODES)
-    before = fail(tally, piece, ErrorCode.API_5XX, 50.0)
-    garbage = fail(tally, piece, ErrorCode.PARSE_JSON, 101.0)
-    within = fail(tally, piece, ErrorCode.API_TIMEOUT, 102.0)
-    after = fail(tally, piece, ErrorCode.API_5XX, 150.0)
-
-    changed = tally.give_back(100.0, 120.0)
-
-    assert changed == [row]
-    assert within["given_back"] is True
-    assert not any("given_back" in entry for entry in (before, garbage, after))
-    assert row.attempt_count == tally.attempts(piece) == 3
+def refunded(row: Batch) -> list[bool]:
+    return [entry.get("refunded", False) for entry in row.failure_history]
 
 
-def test_nothing_is_given_back_twice() -> None:
-    row = a_row()
-    piece = Piece(row=row, pages=PAGES)
-    tally = Tally([row], OUTAGE_CODES)
-    fail(tally, piece, ErrorCode.API_5XX, 100.0)
+def test_an_outage_refunds_what_failed_in_it_and_nothing_else() -> None:
+    budget, split = a_budget()
+    for code, at in (
+        (ErrorCode.API_5XX, 50.0),
+        (ErrorCode.PARSE_JSON, 101.0),
+        (ErrorCode.API_TIMEOUT, 102.0),
+        (ErrorCode.API_5XX, 150.0),
+    ):
+        fail(budget, split, code, at)
 
-    tally.give_back(99.0)
-    again = tally.give_back(99.0)
+    changed = budget.refund(100.0, 120.0)
 
-    assert (again, row.attempt_count) == ([], 0)
-
-
-def test_what_is_given_back_before_it_is_recorded_is_marked_when_it_is() -> None:
-    row = a_row()
-    piece = Piece(row=row, pages=PAGES)
-    tally = Tally([row], OUTAGE_CODES)
-    tally.failed(piece, ErrorCode.API_5XX, 100.0, spends=True)
-    tally.give_back(99.0)
-    entry: dict[str, Any] = {}
-
-    tally.recorded(piece, entry)
-
-    assert (entry, row.attempt_count) == ({"given_back": True}, 0)
+    assert changed == [split.row]
+    assert refunded(split.row) == [False, False, True, False]
+    assert split.row.attempt_count == budget.attempts(split) == 3
 
 
-def test_an_earlier_runs_failures_are_given_back_by_their_history() -> None:
-    entry = {
-        "attempt": 1,
-        "error_code": "API_5XX",
-        "timestamp": "1970-01-01T00:01:40+00:00",
-    }
-    row = a_row(attempt_count=2, transient_error_history=[entry])
-    tally = Tally([row], OUTAGE_CODES)
+def test_nothing_is_refunded_twice() -> None:
+    budget, split = a_budget()
+    fail(budget, split, ErrorCode.API_5XX, 100.0)
 
-    tally.give_back(99.0, 101.0)
+    budget.refund(99.0)
+    again = budget.refund(99.0)
 
-    assert (row.attempt_count, entry["given_back"]) == (1, True)
+    assert (again, split.row.attempt_count) == ([], 0)
 
 
-def test_each_part_has_attempts_of_its_own_and_the_row_shows_the_most() -> None:
-    row = a_row()
-    first, second = Piece(row=row, pages=PAGES).halves
-    tally = Tally([row], OUTAGE_CODES)
-    fail(tally, first, ErrorCode.PARSE_JSON, 1.0)
-    fail(tally, first, ErrorCode.PARSE_JSON, 2.0)
+def test_a_call_that_is_refunded_before_it_is_recorded_is_marked_when_it_is() -> None:
+    budget, split = a_budget()
+    budget.fail(split, ErrorCode.API_5XX, 100.0, spends=True)
+    budget.refund(99.0)
 
-    tally.answered(second)
+    budget.record(split, split.row.record_failure(an_entry(ErrorCode.API_5XX)))
 
-    assert (tally.attempts(first), tally.attempts(second), row.attempt_count) == (2, 1, 2)
+    assert (refunded(split.row), split.row.attempt_count) == ([True], 0)
+
+
+def test_an_earlier_runs_failures_are_refunded_by_their_history() -> None:
+    entry = an_entry(ErrorCode.API_5XX, 100.0)
+    budget, split = a_budget(attempt_count=2, transient_error_history=[entry])
+
+    budget.refund(99.0, 101.0)
+
+    assert (split.row.attempt_count, refunded(split.row)) == (1, [True])
+
+
+def test_each_split_has_attempts_of_its_own_and_the_row_shows_the_most() -> None:
+    budget, whole = a_budget()
+    first, second = whole.halves
+    fail(budget, first, ErrorCode.PARSE_JSON, 1.0)
+    fail(budget, first, ErrorCode.PARSE_JSON, 2.0)
+
+    budget.answer(second)
+
+    assert (budget.attempts(first), budget.attempts(second)) == (2, 1)
+    assert whole.row.attempt_count == 2
 
 
 @pytest.mark.parametrize("code", [ErrorCode.RATE_LIMIT, ErrorCode.QUOTA_EXHAUSTED])
 def test_limits_and_quotas_spend_no_attempt(code: ErrorCode) -> None:
-    row = a_row()
-    piece = Piece(row=row, pages=PAGES)
-    tally = Tally([row], OUTAGE_CODES)
+    budget, split = a_budget()
 
-    fail(tally, piece, code, 1.0, spends=False)
+    fail(budget, split, code, 1.0, spends=False)
 
-    assert row.attempt_count == 0
-    assert row.rate_limit_waits == tally.waits(row) == (code is ErrorCode.RATE_LIMIT)
+    assert split.row.attempt_count == 0
+    assert split.row.rate_limit_waits == budget.waits(split.row)
+    assert budget.waits(split.row) == (code is ErrorCode.RATE_LIMIT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.core.deadline import StepDeadline
 from pipeline.execution.fanout import (
     AttemptFailed,
     CallTimedOut,
@@ -16,6 +17,7 @@ from pipeline.execution.fanout import (
     Item,
     LateReply,
     Limits,
+    Park,
     Replace,
     Replaced,
     Retry,
@@ -225,11 +227,9 @@ def test_a_late_reply_makes_room_for_another_hung_call() -> None:
 
 
 def test_a_retry_past_the_deadline_of_the_run_fails_now_and_says_both_numbers() -> None:
-    limits = Limits(run_deadline_s=10, tick_s=1000)
-
     run = SimulatedRun(
         {"a0": [(4.0, BROKEN)]},
-        limits=limits,
+        deadline=StepDeadline(10, now=0),
         decide=lambda *_: Retry(delay_s=7, spends_attempt=True),
     ).play()
 
@@ -242,17 +242,31 @@ def test_a_retry_past_the_deadline_of_the_run_fails_now_and_says_both_numbers() 
 
 
 def test_time_that_does_not_count_moves_the_deadline_of_the_run() -> None:
+    deadline = StepDeadline(10, now=0)
+
     def grant(run: FanOut[str, str, str], event: object) -> None:
         if isinstance(event, Started) and event.attempt == 1:
-            run.extend_deadline(5)
+            deadline.extend(5)
 
     run = SimulatedRun(
         {"a0": once(seconds=4)},
-        limits=Limits(run_deadline_s=10, tick_s=1000),
+        deadline=deadline,
         decide=lambda *_: Retry(delay_s=7, spends_attempt=True),
     ).play(grant)
 
     assert run.when(Succeeded) == [(12, "a0")]
+
+
+def test_a_limiter_that_says_park_ends_an_idle_run_at_once() -> None:
+    run = SimulatedRun(
+        {"a0": once(), "b0": once()}, admit=lambda item, now: Park(reason="parked")
+    ).play()
+
+    assert run.of(Returned) == [
+        Returned(key="a0", call_no=None),
+        Returned(key="b0", call_no=None),
+    ]
+    assert run.log[-1] == (0, Stopped(reason="parked", returned=2))
 
 
 def test_a_limiter_that_says_wait_holds_neither_a_slot_nor_a_place() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.core.deadline import StepDeadline
 from pipeline.execution.fanout import (
     AttemptFailed,
     Fail,
@@ -204,9 +205,11 @@ def test_after_the_soft_deadline_nothing_begins_and_what_is_in_flight_has_until_
     None
 ):
     steps: Steps = {"a0": [(9.5, None)], "b0": [(50.0, None)], "c0": [(1.0, None)]}
-    limits = Limits(calls=2, grace_s=60, run_deadline_s=10, tick_s=1000)
+    limits = Limits(calls=2, grace_s=60, tick_s=1000)
+    deadline = StepDeadline(10, now=0)
+    sizes = {"a0": 3.0, "b0": 2.0}
 
-    run = SimulatedRun(steps, limits=limits, sizes={"a0": 3.0, "b0": 2.0}).play()
+    run = SimulatedRun(steps, limits=limits, deadline=deadline, sizes=sizes).play()
 
     assert run.when(Started) == [(0, "a0"), (0, "b0")]
     assert run.when(Succeeded) == [(9.5, "a0")]
@@ -215,8 +218,10 @@ def test_after_the_soft_deadline_nothing_begins_and_what_is_in_flight_has_until_
 
 
 def test_a_grace_period_never_outlasts_the_deadline() -> None:
-    limits = Limits(grace_s=60, run_deadline_s=10, tick_s=1000)
+    limits = Limits(grace_s=60, tick_s=1000)
+    deadline = StepDeadline(10, now=0)
+    steps: Steps = {"a0": [(50.0, None)]}
 
-    run = SimulatedRun({"a0": [(50.0, None)]}, limits=limits, stop_at=(2, "sigterm")).play()
+    run = SimulatedRun(steps, limits=limits, deadline=deadline, stop_at=(2, "sigterm")).play()
 
     assert run.log[-1] == (10, Stopped(reason="sigterm", returned=1))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from medproc.env import PROJECT_ROOT
 
 PATH = "pipeline/execution/executor.py"
-"""Where a pass's call is made, behind the gate and before the ledger."""
+"""Where a pass's call is made, behind the rate limiter and before the call log."""
 PROVIDERS = "pipeline/providers/"
 """One warms itself up, in memory; the emulator answers with another."""
 
@@ -25,7 +25,7 @@ def callers_of_a_provider() -> Iterator[str]:
                     yield path.relative_to(PROJECT_ROOT).as_posix()
 
 
-def test_nothing_but_the_owner_of_a_step_calls_a_provider() -> None:
+def test_nothing_but_the_step_executor_calls_a_provider() -> None:
     callers = [name for name in callers_of_a_provider() if not name.startswith(PROVIDERS)]
 
     assert callers == [PATH]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.errors import ERRORS, Budget, ErrorCode
-from pipeline.execution.retry_policy import RetryLimits, Verdict, backoff_s, decide
+from pipeline.execution.retry_policy import RetryLimits, RetryVerdict, backoff_s, decide
 
 
 def verdict(
@@ -21,7 +21,7 @@ def verdict(
     hint_s: float | None = None,
     seed: int = 1,
     limits: RetryLimits | None = None,
-) -> Verdict:
+) -> RetryVerdict:
     return decide(
         code,
         attempts=attempts,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Generic, Self, cast
 
+from pipeline.core.deadline import StepDeadline
 from pipeline.execution.fanout.events import Event, Finished, G, Item, K, Limits, R, Stopped
 from pipeline.execution.fanout.scheduler import Admit, Decide, Scheduler
 from pipeline.execution.fanout.thread_pool import (
@@ -31,7 +32,10 @@ class FanOut(Generic[K, G, R]):
     3. `decide(item, attempt, error, now)` and `admit(item, now)` run in the owner's thread; what
        they raise leaves `events()`. `admit` returns None for go, or the seconds after which to
        ask again; it is asked for the head of the line only, and right before the start.
-    4. `groups` gives the order of groups and names the ones that have no item; these settle at
+    4. `admit` may also return Park: the run then drains, as by `stop`.
+    5. After the soft end of `deadline` nothing is begun, and the run stops with the reason
+       `DEADLINE`; at its hard end the calls in flight are given up.
+    6. `groups` gives the order of groups and names the ones that have no item; these settle at
        once. Groups it does not name follow in the order of their first item.
     """
 
@@ -44,6 +48,7 @@ class FanOut(Generic[K, G, R]):
         limits: Limits | None = None,
         groups: Iterable[G] = (),
         admit: Admit[K, G] | None = None,
+        deadline: StepDeadline | None = None,
         clock: Clock | None = None,
         executor: Callable[[CallFunction[K, G, R], Clock], Executor[K, G, R]] = ThreadExecutor,
     ) -> None:
@@ -57,6 +62,7 @@ class FanOut(Generic[K, G, R]):
             now=self._clock.monotonic(),
             groups=groups,
             admit=admit,
+            deadline=deadline,
         )
         self._last_tick = self._clock.monotonic()
         self._begun = False
@@ -122,10 +128,6 @@ class FanOut(Generic[K, G, R]):
         default that of the limits.
         """
         self._executor.post(StopRequest(reason=reason, grace_s=grace_s))
-
-    def extend_deadline(self, seconds: float) -> None:
-        """Move the run's deadline; for time that does not count (parked, cooling down)."""
-        self._scheduler.extend_deadline(seconds)
 
     def close(self) -> None:
         """Cancel what still runs and let the threads go; idempotent."""

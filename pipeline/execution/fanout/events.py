@@ -40,11 +40,9 @@ DEADLINE = "deadline"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """How much a run may do at once, and for how long (`spec.md` points 2 and 3).
+    """How much a run may do at once, and how long a call may take (requirements 2 and 3).
 
-    `groups` and `calls` are counts, the rest seconds. `run_deadline_s` counts from the moment the
-    fan-out is made; `None` is no deadline. After `soft_share` of it nothing is begun (`Stopped`
-    with the reason `DEADLINE`), at its end what is still in flight is given up.
+    `groups` and `calls` are counts, the rest seconds.
     """
 
     groups: int = 120
@@ -52,8 +50,6 @@ class Limits:
     call_deadline_s: float = 120.0
     grace_s: float = 10.0
     tick_s: float = 0.5
-    run_deadline_s: float | None = None
-    soft_share: float = 0.9
 
     def __post_init__(self) -> None:
         if self.groups < 1 or self.calls < 1:
@@ -63,7 +59,7 @@ class Limits:
                 raise ValueError(f"{name} must be above 0 s")
         for field in fields(self):
             limit = getattr(self, field.name)
-            if limit is not None and (math.isnan(limit) or limit < 0):
+            if math.isnan(limit) or limit < 0:
                 raise ValueError(f"{field.name} must not be negative")
 
 

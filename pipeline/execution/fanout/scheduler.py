@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias
 
+from pipeline.core.deadline import StepDeadline
 from pipeline.execution.fanout.events import (
     DEADLINE,
     AttemptFailed,
@@ -44,7 +45,7 @@ from pipeline.execution.fanout.events import (
 from pipeline.execution.fanout.ready_queue import Entry, ItemGroup, ReadyQueue
 
 Decide: TypeAlias = Callable[[Item[K, G], int, BaseException, float], Decision[K, G]]
-Admit: TypeAlias = Callable[[Item[K, G], float], float | None]
+Admit: TypeAlias = Callable[[Item[K, G], float], float | Park | None]
 
 MIN_HOLD_S = 0.001
 """A gate that answers 0 s is asked again this much later, so that it cannot make the run spin."""
@@ -73,17 +74,14 @@ class Scheduler(Generic[K, G, R]):
         now: float,
         groups: Iterable[G] = (),
         admit: Admit[K, G] | None = None,
+        deadline: StepDeadline | None = None,
     ) -> None:
         self.events: deque[Event[K, G, R]] = deque()
         self._done = False
         self._decide = decide
         self._admit = admit
         self._limits = limits
-        self._deadline: float | None = None
-        self._soft_deadline: float | None = None
-        if limits.run_deadline_s is not None:
-            self._deadline = now + limits.run_deadline_s
-            self._soft_deadline = now + limits.run_deadline_s * limits.soft_share
+        self._deadline = deadline
         self._line: ReadyQueue[K, G] = ReadyQueue(limits.groups)
         self._entries: dict[K, Entry[K, G]] = {}
         self._timers: list[tuple[float, int, Entry[K, G]]] = []
@@ -115,9 +113,13 @@ class Scheduler(Generic[K, G, R]):
         if entry is None:
             return None
         if self._admit is not None:
-            hold_s = self._admit(entry.item, now)
-            if hold_s is not None:
-                self._held_until = now + max(hold_s, MIN_HOLD_S)
+            hold = self._admit(entry.item, now)
+            if isinstance(hold, Park):
+                self.stop(hold.reason, now=now)
+                self._end_if_over(now)
+                return None
+            if hold is not None:
+                self._held_until = now + max(hold, MIN_HOLD_S)
                 return None
         return self._start(entry, now)
 
@@ -168,12 +170,6 @@ class Scheduler(Generic[K, G, R]):
             self._drain_until = until
         self._drain_until = min(self._drain_until, until)
 
-    def extend_deadline(self, seconds: float) -> None:
-        """Move the run's deadline, for time that does not count (parked, cooling down)."""
-        if self._deadline is not None and self._soft_deadline is not None:
-            self._deadline += seconds
-            self._soft_deadline += seconds
-
     def next_wake(self) -> float | None:
         """When `advance` or `start_next` has something to do next, if nothing is reported."""
         wakes = []
@@ -182,8 +178,8 @@ class Scheduler(Generic[K, G, R]):
         if self._stop_reason is not None:
             wakes.append(self._drain_until)
         else:
-            if self._soft_deadline is not None:
-                wakes.append(self._soft_deadline)
+            if self._deadline is not None:
+                wakes.append(self._deadline.soft_ends_at)
             if self._timers:
                 wakes.append(self._timers[0][0])
             if self._first_in_line() is not None:
@@ -268,9 +264,9 @@ class Scheduler(Generic[K, G, R]):
     def _within_deadline(
         self, decision: Decision[K, G], error: BaseException, now: float
     ) -> Decision[K, G]:
-        if not isinstance(decision, Retry) or self._soft_deadline is None or self._stop_reason:
+        if not isinstance(decision, Retry) or self._deadline is None or self._stop_reason:
             return decision
-        remaining_s = self._soft_deadline - now
+        remaining_s = self._deadline.soft_ends_at - now
         if decision.delay_s <= remaining_s:
             return decision
         exceeded = DeadlineExceeded(
@@ -351,12 +347,12 @@ class Scheduler(Generic[K, G, R]):
 
     def _keep_to_deadline(self, now: float) -> None:
         """Begin nothing after the soft deadline, and wait for nothing after the hard one."""
-        if self._deadline is None or self._soft_deadline is None:
+        if self._deadline is None:
             return
-        if self._stop_reason is None and self._unsettled and now >= self._soft_deadline:
-            self.stop(DEADLINE, now=now, grace_s=max(self._deadline - now, 0.0))
+        if self._stop_reason is None and self._unsettled and now >= self._deadline.soft_ends_at:
+            self.stop(DEADLINE, now=now, grace_s=max(self._deadline.ends_at - now, 0.0))
         if self._stop_reason is not None:
-            self._drain_until = min(self._drain_until, max(self._deadline, now))
+            self._drain_until = min(self._drain_until, max(self._deadline.ends_at, now))
 
     def _end_if_over(self, now: float) -> None:
         if self._done:

@@ -1,13 +1,13 @@
 """The stage of Pass 0.5: chunks of pages are searched in parallel, then joined and published.
 
-Chunks use the same fan-out, retries, stored replies and resume as batches. If a chunk fails for
+Chunks use the same executor, retries, stored replies and resume as batches. If a chunk fails for
 good, the pass fails and publishes nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
@@ -17,16 +17,22 @@ from pydantic import BaseModel
 
 from medproc.timing import scaled
 from pipeline import selectors
+from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted, ended_with, pages
 from pipeline.core.states import WORK_TERMINAL, WorkStatus
 from pipeline.core.types import PageSlice, PageText
 from pipeline.execution import executor
 from pipeline.execution.attachments import Shown, Source, source_of
-from pipeline.execution.lease_keeper import kept_call
-from pipeline.execution.split_plan import Accepted
-from pipeline.execution.splits import Piece, half
-from pipeline.execution.step_result import StepResult
+from pipeline.execution.lease_keeper import call_with_lease
+from pipeline.execution.splits import Split, pages_of
+from pipeline.execution.step_result import (
+    AllItemsEnded,
+    StepCompleted,
+    StepFailed,
+    StepResult,
+)
+from pipeline.execution.step_work import AcceptedReply
 from pipeline.models import Chunk, DiscoverySession
 from pipeline.providers.base import Request
 from pipeline.providers.config import ProviderConfig
@@ -35,7 +41,7 @@ from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_d
 from pipeline.providers.schemas import DiscoveryReply
 from pipeline.stages.pass05 import store
 from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
-from pipeline.transitions import Failure, Flush, Lease
+from pipeline.transitions import Failure, Lease
 
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})?")
 """A language tag; any other text that a model writes here may be text of the document."""
@@ -47,20 +53,21 @@ MAX_OUTPUT_TOKENS = 16_384
 """Room for about two hundred encounters; a reply that fills this room is in a loop."""
 
 
-def run(lease: Lease) -> StepResult:
+def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     """Find the encounters of a record; continue with the stored plan after an interruption."""
     pages = selectors.page_texts(lease.shell_file_id)
     session, chunks = store.plan(lease, pages, settings.PASS05_CHUNK_PAGES)
-    with source_of(lease.shell_file_id, settings) as source:
-        work = _Chunks(pages, chunks, source)
-        stopped = executor.run(
+    with source_of(lease.shell_file_id) as source:
+        work = ChunkWork(pages, chunks, source)
+        result = executor.run(
             lease,
             work,
             provider_for(ProviderConfig.of_settings()),
+            deadline=deadline,
             deadline_s=executor.step_deadline_s(len(work.rows)),
         )
-    if stopped is not None:
-        return stopped
+    if not isinstance(result, AllItemsEnded):
+        return result
     failed = [chunk for chunk in chunks if chunk.status == WorkStatus.FAILED]
     if failed:
         return _failed(lease, session, chunks, _failure(failed, len(chunks)))
@@ -74,7 +81,9 @@ def run(lease: Lease) -> StepResult:
         )
         return _failed(lease, session, chunks, unread)
     known, key = store.known_digests(lease), store.digest_key()
-    found = kept_call(lease, lambda: reconcile(reports, pages, known=known, key=key))
+    found = call_with_lease(
+        lease, deadline, lambda: reconcile(reports, pages, known=known, key=key)
+    )
     stated = [reply.language for chunk in chunks for _, reply in _replies(chunk)]
     languages = [language for language in stated if LANGUAGE.fullmatch(language)]
 
@@ -97,26 +106,26 @@ def run(lease: Lease) -> StepResult:
             found if unchanged else reconcile(reports, pages, known=latest, key=key),
         )
 
-    return StepResult(publish=publish)
+    return StepCompleted(publish=publish)
 
 
-def report(piece: Piece, reply: DiscoveryReply) -> ChunkReport:
+def report(split: Split[Chunk], reply: DiscoveryReply) -> ChunkReport:
     """Return the reply to a chunk, or to a split of a chunk, in the form for `reconcile`."""
-    first, last = piece.page_range
+    first, last = split.page_range
     return ChunkReport(
-        chunk_index=piece.row.chunk_index,
+        chunk_index=split.row.chunk_index,
         first_page=first,
         last_page=last,
-        context_page=_context_page(piece),
+        context_page=_context_page(split),
         encounters=tuple(reply.encounters),
         unsupported_pages=tuple(reply.unsupported_pages),
     )
 
 
-def _context_page(piece: Piece) -> int | None:
+def _context_page(split: Split[Chunk]) -> int | None:
     """Return the page before the first one; text on it may continue across the edge."""
-    chunk: Chunk = piece.row
-    first = piece.page_range[0]
+    chunk = split.row
+    first = split.page_range[0]
     return chunk.context_page if first == chunk.page_range_start else first - 1
 
 
@@ -124,13 +133,13 @@ def _pages_of(chunk: Chunk) -> range:
     return range(chunk.page_range_start, chunk.page_range_end + 1)
 
 
-def _replies(chunk: Chunk) -> list[tuple[Piece, DiscoveryReply]]:
+def _replies(chunk: Chunk) -> list[tuple[Split[Chunk], DiscoveryReply]]:
     """Return the replies of a chunk: one reply, or the replies of its splits."""
     output: dict[str, Any] = chunk.output or {}
     parts: dict[str, Any] = output.get(PARTS, {"": output})
     return [
         (
-            Piece(row=chunk, name=name, pages=tuple(half(_pages_of(chunk), name))),
+            Split(row=chunk, name=name, pages=tuple(pages_of(_pages_of(chunk), name))),
             DiscoveryReply.model_validate(reply),
         )
         for name, reply in sorted(parts.items())
@@ -141,8 +150,8 @@ def _reports(chunk: Chunk) -> list[ChunkReport]:
     """Return the reports of a chunk; a split's report knows its first encounter's number."""
     reports: list[ChunkReport] = []
     seen = 0
-    for piece, reply in _replies(chunk):
-        reports.append(replace(report(piece, reply), row_index=chunk.chunk_index, first_local=seen))
+    for split, reply in _replies(chunk):
+        reports.append(replace(report(split, reply), row_index=chunk.chunk_index, first_local=seen))
         seen += len(reply.encounters)
     return reports
 
@@ -172,8 +181,8 @@ def _with_blank_runs(reports: Sequence[ChunkReport]) -> list[ChunkReport]:
     return joined
 
 
-class _Chunks:
-    """The chunks, as the executor needs them."""
+class ChunkWork:
+    """The chunks of a record as the executor needs them; their pass publishes at its end."""
 
     def __init__(
         self, pages: dict[int, PageText], chunks: Sequence[Chunk], source: Source | None = None
@@ -197,19 +206,19 @@ class _Chunks:
     def pages_of(self, row: Chunk) -> Sequence[int]:
         return _pages_of(row)
 
-    def size_of(self, piece: Piece) -> int:
-        slices = self._slices(piece)
+    def size_of(self, split: Split[Chunk]) -> int:
+        slices = self._slices(split)
         if self._source is not None:
             return self._overhead + self._source.size_beside_text(slices)
         return self._overhead + sum(len(s.text) for s in slices) // 4
 
-    def request(self, piece: Piece) -> Request:
-        shown = Shown(slices=tuple(self._slices(piece)))
+    def request(self, split: Split[Chunk]) -> Request:
+        shown = Shown(slices=tuple(self._slices(split)))
         if self._source is not None:
             shown = self._source.beside_text(shown.slices)
-        prompt = render_discovery(piece.token, shown.slices)
+        prompt = render_discovery(split.token, shown.slices)
         return Request(
-            item_token=piece.token,
+            item_token=split.token,
             prompt=prompt,
             schema=DiscoveryReply,
             max_output_tokens=MAX_OUTPUT_TOKENS,
@@ -219,32 +228,25 @@ class _Chunks:
             attachments=shown.attachments,
         )
 
-    def accept(self, piece: Piece, output: BaseModel) -> Accepted:
+    def accept(self, split: Split[Chunk], output: BaseModel) -> AcceptedReply:
         reply = cast(DiscoveryReply, output)
-        check(report(piece, reply), self._pages)
-        return Accepted(
+        check(report(split, reply), self._pages)
+        return AcceptedReply(
             output=reply.model_dump(mode="json"),
             counts={"encounters_detected": len(reply.encounters)},
         )
 
-    def merged(self, row: Chunk, answers: Sequence[tuple[Piece, dict[str, Any]]]) -> Accepted:
-        return Accepted(
-            output={PARTS: {piece.name: output for piece, output in answers}},
-            counts={"encounters_detected": sum(len(output["encounters"]) for _, output in answers)},
+    def merge(
+        self, row: Chunk, outputs: Sequence[tuple[Split[Chunk], Mapping[str, Any]]]
+    ) -> AcceptedReply:
+        return AcceptedReply(
+            output={PARTS: {split.name: output for split, output in outputs}},
+            counts={"encounters_detected": sum(len(output["encounters"]) for _, output in outputs)},
         )
 
-    def started(self, row: Chunk, flush: Flush) -> None:
-        return
-
-    def settled(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
-        return ()
-
-    def refused(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
-        return
-
-    def _slices(self, piece: Piece) -> list[PageSlice]:
-        slices = [PageSlice(page=n, start=0, text=self._pages[n].text) for n in piece.pages]
-        context = _context_page(piece)
+    def _slices(self, split: Split[Chunk]) -> list[PageSlice]:
+        slices = [PageSlice(page=n, start=0, text=self._pages[n].text) for n in split.pages]
+        context = _context_page(split)
         if context is not None:
             text = self._pages[context].text
             slices.insert(0, PageSlice(page=context, start=0, text=text, context=True))
@@ -253,8 +255,8 @@ class _Chunks:
 
 def _failed(
     lease: Lease, session: DiscoverySession, chunks: Sequence[Chunk], failure: Failure
-) -> StepResult:
-    return StepResult(failure=failure, publish=lambda: store.fail(lease, session, chunks, failure))
+) -> StepFailed:
+    return StepFailed(failure=failure, publish=lambda: store.fail(lease, session, chunks, failure))
 
 
 def _failure(failed: Sequence[Chunk], total: int) -> Failure:

@@ -15,15 +15,21 @@ from pydantic import BaseModel
 
 from medproc.timing import scaled
 from pipeline import selectors
+from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted, ended_with, pages
 from pipeline.core.states import WORK_TERMINAL, WorkStatus
 from pipeline.core.types import PageText
 from pipeline.execution import executor
 from pipeline.execution.attachments import Shown, Source, source_of
-from pipeline.execution.split_plan import Accepted
-from pipeline.execution.splits import Piece
-from pipeline.execution.step_result import StepResult
+from pipeline.execution.splits import Split
+from pipeline.execution.step_result import (
+    AllItemsEnded,
+    StepCompleted,
+    StepFailed,
+    StepResult,
+)
+from pipeline.execution.step_work import AcceptedReply
 from pipeline.models import Batch, Encounter, EncounterResult
 from pipeline.providers.base import Request
 from pipeline.providers.config import ProviderConfig
@@ -38,30 +44,35 @@ MAX_OUTPUT_TOKENS = 32_768
 """Half of the model's output limit; a ten-page batch of tables needs about 12,000 tokens."""
 
 
-def run(lease: Lease) -> StepResult:
+def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     """Detect the entities of every encounter that is not published yet."""
     pages = selectors.page_texts(lease.shell_file_id)
     spans = selectors.spans_by_encounter(lease.shell_file_id)
     plan = store.plan(lease, spans, pages)
-    with source_of(lease.shell_file_id, settings) as source:
-        work = _Batches(lease, pages, plan, source)
-        stopped = executor.run(
+    with source_of(lease.shell_file_id) as source:
+        work = BatchWork(lease, pages, plan, source)
+        result = executor.run(
             lease,
             work,
             provider_for(ProviderConfig.of_settings()),
+            deadline=deadline,
             deadline_s=executor.step_deadline_s(len(work.rows)),
+            publisher=work,
         )
-    if stopped is not None:
-        return stopped
+    if not isinstance(result, AllItemsEnded):
+        return result
     failed = [r for r in plan.results if r.status == WorkStatus.FAILED]
-    return StepResult(
-        failure=_failure(plan, failed) if failed else None,
-        publish=lambda: store.publish_totals(lease, plan),
-    )
+
+    def publish() -> None:
+        store.publish_totals(lease, plan)
+
+    if failed:
+        return StepFailed(failure=_failure(plan, failed), publish=publish)
+    return StepCompleted(publish=publish)
 
 
-class _Batches:
-    """The batches and their encounters, as the executor needs them."""
+class BatchWork:
+    """The batches of a record as the executor needs them; publishes their encounters."""
 
     def __init__(
         self,
@@ -98,27 +109,27 @@ class _Batches:
     def pages_of(self, row: Batch) -> Sequence[int]:
         return self._texts[row.pass1_encounter_result_id].pages_of(row.batch_index)
 
-    def size_of(self, piece: Piece) -> int:
-        text = self._texts[piece.row.pass1_encounter_result_id]
+    def size_of(self, split: Split[Batch]) -> int:
+        text = self._texts[split.row.pass1_encounter_result_id]
         if self._source is not None:
-            slices = text.slices(piece.row.batch_index, piece.pages)
+            slices = text.slices(split.row.batch_index, split.pages)
             return self._overhead + self._source.size_of_whole_pages(slices, self._pages)
-        spans = text.part(piece.row.batch_index, piece.pages).spans
+        spans = text.part(split.row.batch_index, split.pages).spans
         return self._overhead + sum(map(len, spans)) // 4
 
-    def request(self, piece: Piece) -> Request:
-        row = piece.row
-        slices = self._texts[row.pass1_encounter_result_id].slices(row.batch_index, piece.pages)
+    def request(self, split: Split[Batch]) -> Request:
+        row = split.row
+        slices = self._texts[row.pass1_encounter_result_id].slices(row.batch_index, split.pages)
         shown = Shown(slices=slices)
         if self._source is not None:
             shown = self._source.whole_pages(slices, self._pages)
         prompt = render_entities(
-            piece.token,
+            split.token,
             shown.slices,
             include_zones=not settings.PASS1_DISABLE_ZONES,
         )
         return Request(
-            item_token=piece.token,
+            item_token=split.token,
             prompt=prompt,
             schema=EntityReply,
             max_output_tokens=MAX_OUTPUT_TOKENS,
@@ -128,11 +139,13 @@ class _Batches:
             attachments=shown.attachments,
         )
 
-    def accept(self, piece: Piece, output: BaseModel) -> Accepted:
+    def accept(self, split: Split[Batch], output: BaseModel) -> AcceptedReply:
         return _accepted(cast(EntityReply, output))
 
-    def merged(self, row: Batch, answers: Sequence[tuple[Piece, dict[str, Any]]]) -> Accepted:
-        replies = [EntityReply.model_validate(output) for _, output in answers]
+    def merge(
+        self, row: Batch, outputs: Sequence[tuple[Split[Batch], Mapping[str, Any]]]
+    ) -> AcceptedReply:
+        replies = [EntityReply.model_validate(output) for _, output in outputs]
         return _accepted(
             EntityReply(
                 item_token=row.id.hex,
@@ -144,14 +157,14 @@ class _Batches:
             )
         )
 
-    def started(self, row: Batch, flush: Flush) -> None:
+    def start(self, row: Batch, flush: Flush) -> None:
         result = self._results[row.pass1_encounter_result_id]
         if result.status == WorkStatus.PROCESSING:
             return
         store.mark_started(result)
         flush.encounters.append(store.result_row(result))
 
-    def settled(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
+    def settle(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
         result = self._results[cast(UUID, group)]
         batches = self._plan.batches[result.id]
         failed = [b for b in batches if b.status == WorkStatus.FAILED]
@@ -168,14 +181,14 @@ class _Batches:
         flush.entities.extend(entities)
         return [batch.id for batch in batches]
 
-    def refused(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
+    def refuse(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
         result = self._results[cast(UUID, group)]
         store.mark_refused(result, code)
         flush.encounters.append(store.result_row(result))
 
 
-def _accepted(reply: EntityReply) -> Accepted:
-    return Accepted(
+def _accepted(reply: EntityReply) -> AcceptedReply:
+    return AcceptedReply(
         output=reply.model_dump(mode="json", exclude_defaults=True),
         counts={"entities_detected": len(reply.entities), "zones_detected": len(reply.zones)},
     )
