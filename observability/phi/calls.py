@@ -21,7 +21,7 @@ from pipeline.core.states import Step
 from pipeline.core.types import PageSlice, PageText
 from pipeline.documents import reader
 from pipeline.execution.attachments import Source
-from pipeline.execution.splits import half, token_of
+from pipeline.execution.splits import pages_of, token_of
 from pipeline.models import OUTCOME_OK, Batch, Chunk, Page, ProviderCall, ProviderPayload
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES
@@ -179,7 +179,7 @@ def _zones(configuration: object) -> bool:
 
 
 def _chunk_slices(chunk: Chunk, part: str, pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
-    own = half(range(chunk.page_range_start, chunk.page_range_end + 1), part)
+    own = pages_of(range(chunk.page_range_start, chunk.page_range_end + 1), part)
     first = own[0]
     before = chunk.context_page if first == chunk.page_range_start else first - 1
     context = () if before is None else (before,)
@@ -192,5 +192,5 @@ def _chunk_slices(chunk: Chunk, part: str, pages: dict[int, PageText]) -> tuple[
 def _batch_slices(batch: Batch, part: str, pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
     batches = Batch.objects.filter(healthcare_encounter_id=batch.healthcare_encounter_id)
     text = EncounterText.of(list(batches.defer("output").order_by("batch_index")), pages)
-    own = half(text.pages_of(batch.batch_index), part)
+    own = pages_of(text.pages_of(batch.batch_index), part)
     return text.slices(batch.batch_index, own)

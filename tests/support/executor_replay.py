@@ -1,0 +1,728 @@
+"""Replays the recorded event log of a step through the executor, without a database.
+
+A log has one JSON line per entry, in the order of the executor thread. `in` is what the thread was
+told (a finished call, the time, an event of the fan-out), `call` a question to its environment with
+the recorded answer, `out` a decision. `ReplayedStep.play` feeds the inputs, gives the answers, and
+fails at the first question, decision, row or result that differs from the log.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import random
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Self, cast
+from unittest.mock import patch
+from uuid import UUID, uuid4
+
+from django.db import DataError, OperationalError
+from django.test import override_settings
+from pydantic import BaseModel
+
+from pipeline import selectors, transitions
+from pipeline.core import deadline as core_deadline
+from pipeline.core.deadline import StepDeadline
+from pipeline.core.errors import CallDetails, CallError, ErrorCode, LeaseLostError, PipelineError
+from pipeline.core.states import Step
+from pipeline.execution import (
+    admission,
+    call_log,
+    executor,
+    fanout,
+    lease_renewal,
+    policy,
+    preemption,
+    split_plan,
+    step_writer,
+)
+from pipeline.execution.executor import StepExecutor
+from pipeline.execution.fanout.scheduler import Scheduler
+from pipeline.execution.splits import Split, SplitKey
+from pipeline.execution.step_result import (
+    AllItemsEnded,
+    ExecutorResult,
+    StepFailed,
+    StepInterrupted,
+    StepParked,
+)
+from pipeline.execution.step_work import AcceptedReply
+from pipeline.incidents import detector
+from pipeline.models import Batch
+from pipeline.models.work_item import WorkItem
+from pipeline.models.work_tables import WORK_TABLES
+from pipeline.providers.base import Provider, Request
+from pipeline.ratelimit import Ask, Later, Reported, Standing, Ticket, Why
+from pipeline.ratelimit.types import Go, Outcome
+from pipeline.transitions import Flush, Lease, Parking
+
+FOLDER = Path(__file__).parents[1] / "fixtures" / "executor_logs"
+
+Entry = dict[str, Any]
+CLOCKED = (core_deadline, admission, call_log, lease_renewal, policy, preemption, step_writer)
+"""Modules that read `time`."""
+DATED = (admission, call_log, executor)
+"""Modules that read `timezone`."""
+
+
+class LogEndedError(BaseException):
+    """The log has ended, because its worker was killed. No `except Exception` may catch this."""
+
+
+class DivergedError(BaseException):
+    """The executor differs from the log. No `except Exception` may catch this."""
+
+
+class AnyReply(BaseModel):
+    """Stands for a stored reply, of which the log has a hash alone."""
+
+
+def logs(path: Path) -> Iterator[list[Entry]]:
+    """Give the log of each step of a fixture."""
+    entries: list[Entry] = []
+    with lzma.open(path, "rt") as lines:
+        for line in lines:
+            entry = json.loads(line)
+            if entry.get("in") == "step" and entries:
+                yield entries
+                entries = []
+            entries.append(entry)
+    yield entries
+
+
+def plain(value: Any) -> Any:
+    """Give a value as a log has it."""
+    return json.loads(json.dumps(value, default=str))
+
+
+@dataclass
+class EventLog:
+    """A cursor over the entries of one step, and the count of what was compared."""
+
+    entries: list[Entry]
+    position: int = 0
+    compared: Counter[str] = field(default_factory=Counter)
+    now: float = 0.0
+    epoch: float = 0.0
+    _difference: DivergedError | None = None
+
+    @property
+    def next(self) -> Entry:
+        # What the executor does after the first difference, to end its run, tells nothing.
+        if self._difference is not None:
+            raise self._difference
+        if self.position == len(self.entries):
+            raise LogEndedError
+        return self.entries[self.position]
+
+    def compare(self, found: Any, logged: Any) -> None:
+        """Raise DivergedError where the executor differs from the log."""
+        if found != logged:
+            message = f"entry {self.position}:\n executor {found}\n log      {logged}"
+            self._difference = DivergedError(message)
+            raise self._difference
+
+    def take(self, kind: str) -> Entry:
+        """Take the next entry, an input of this kind; the clock is set to its time."""
+        entry = self.next
+        self.compare({"in": kind}, {"in": entry.get("in")} if "in" in entry else entry)
+        self.position += 1
+        self.now, self.epoch = entry["t"]
+        self.compared["inputs"] += 1
+        return entry
+
+    def expect(self, kind: str, name: str, **said: Any) -> Entry:
+        """Take the next entry, which must be this question or decision."""
+        entry = self.next
+        told = {k: v for k, v in entry.items() if k not in {"answer", "error"}}
+        if name == "raised":
+            told = dict(entry)
+        found = {kind: name, **plain(said)}
+        self.compare(found, told)
+        self.position += 1
+        self.compared["questions" if kind == "call" else "decisions"] += 1
+        return entry
+
+    def ask(self, name: str, **said: Any) -> Any:
+        """Take the recorded answer to a question, or raise the recorded error."""
+        entry = self.expect("call", name, **said)
+        match entry.get("error"):
+            case None:
+                return entry["answer"]
+            case "away":
+                raise OperationalError("the server is away")
+            case "refused":
+                raise DataError("refused")
+            case "lease lost":
+                raise LeaseLostError("the lease was lost")
+            case other:
+                raise RuntimeError(other)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def time(self) -> float:
+        return self.epoch
+
+    def sleep(self, seconds: float) -> None:
+        self.take("turn")
+
+    def wall(self) -> datetime:
+        return datetime.fromtimestamp(self.epoch, UTC)
+
+
+def _key(key: SplitKey) -> list[str]:
+    return [str(key[0]), key[1]]
+
+
+def _details(details: CallDetails) -> Entry:
+    empty = {**asdict(CallDetails()), "raw_reply": False}
+    found = {**asdict(details), "raw_reply": bool(details.raw_reply)}
+    return {name: value for name, value in found.items() if value != empty[name]}
+
+
+def _details_of(entry: Entry) -> CallDetails:
+    raw_reply = "a reply" if entry.get("raw_reply") else ""
+    return CallDetails(**{**entry, "raw_reply": raw_reply})
+
+
+def _reply(reply: AcceptedReply | None) -> Entry | None:
+    if reply is None:
+        return None
+    return {
+        "output": reply.output,
+        "counts": reply.counts,
+        "details": _details(reply.details),
+    }
+
+
+def _reply_of(entry: Entry) -> AcceptedReply:
+    return AcceptedReply(
+        output=entry["output"],
+        counts=entry["counts"],
+        details=_details_of(entry.get("details", {})),
+    )
+
+
+def _error(error: BaseException | None) -> Entry | None:
+    match error:
+        case None:
+            return None
+        case CallError():
+            return {
+                "type": "call",
+                "code": error.code,
+                "message": error.message,
+                "details": _details(error.details),
+            }
+        case PipelineError():
+            return {"type": "pipeline", "code": error.code, "message": error.message}
+        case fanout.CallTimedOut():
+            return {
+                "type": "timed_out",
+                "deadline_s": error.deadline_s,
+                "elapsed_s": error.elapsed_s,
+            }
+        case fanout.DeadlineExceeded():
+            return {
+                "type": "deadline",
+                "delay_s": error.delay_s,
+                "remaining_s": error.remaining_s,
+            }
+        case _:
+            return {"type": "other", "name": type(error).__name__}
+
+
+def _error_of(entry: Entry) -> BaseException:
+    match entry["type"]:
+        case "call":
+            return CallError(
+                entry["message"],
+                code=ErrorCode(entry["code"]),
+                details=_details_of(entry["details"]),
+            )
+        case "pipeline":
+            return PipelineError(entry["message"], code=ErrorCode(entry["code"]))
+        case _:
+            error: BaseException = type(entry["name"], (Exception,), {})()
+            return error
+
+
+def _item(item: fanout.Item[SplitKey, Hashable]) -> Entry:
+    return {
+        "key": _key(item.key),
+        "group": str(item.group),
+        "size": item.size,
+        "attempts": item.attempts,
+        "waits": item.waits,
+    }
+
+
+_SHOWN: dict[str, Callable[[Any], Any]] = {
+    "key": _key,
+    "result": _reply,
+    "error": _error,
+    "items": lambda items: [_item(item) for item in items],
+    "failed_keys": lambda keys: [_key(key) for key in keys],
+    "group": str,
+}
+
+
+def _shown(value: Any) -> Entry:
+    """Give an event or a decision as a log has it."""
+    found = {f.name: getattr(value, f.name) for f in fields(value)}
+    return {
+        "kind": type(value).__name__,
+        **{name: _SHOWN.get(name, lambda same: same)(each) for name, each in found.items()},
+    }
+
+
+def _renamed(entry: Entry) -> Entry:
+    return {{"part": "split"}.get(name, name): value for name, value in entry.items()}
+
+
+def _stored(entry: Entry) -> Entry:
+    return {{"split": "part"}.get(name, name): value for name, value in entry.items()}
+
+
+def _with_history(row: Entry, rename: Callable[[Entry], Entry]) -> Entry:
+    found = dict(row)
+    history = found["transient_error_history"]
+    found["transient_error_history"] = history and [rename(entry) for entry in history]
+    for name in ("error_context", "error_details"):
+        if context := found.get(name):
+            entries = context["attempt_history"]
+            context = {**context, "attempt_history": entries and [rename(e) for e in entries]}
+            found[name] = context
+    return found
+
+
+def _call_row(row: Entry) -> Entry:
+    left_out = {"id", "prompt_version", "schema_version", "batch_id", "chunk_id", "part"}
+    work_item_id = row.get("work_item_id") or row.get("batch_id") or row.get("chunk_id")
+    kept = {name: value for name, value in row.items() if name not in left_out}
+    return {**kept, "work_item_id": work_item_id, "split": row["part"]}
+
+
+def _flush(flush: Flush) -> Entry:
+    return {
+        "items": [_with_history(row, _renamed) for row in flush.items],
+        "calls": [_call_row(row) for row in flush.calls],
+        "payloads": [[row["page_range_start"], row["page_range_end"]] for row in flush.payloads],
+        "encounters": flush.encounters,
+        "entities": len(flush.entities),
+    }
+
+
+def _parking(parking: Parking) -> Entry:
+    return {
+        "reason": parking.reason,
+        "until": parking.until and parking.until.isoformat(),
+        "incident_id": parking.incident_id and str(parking.incident_id),
+        "pause_id": parking.pause_id and str(parking.pause_id),
+    }
+
+
+def _result(result: ExecutorResult) -> Entry:
+    match result:
+        case AllItemsEnded():
+            return {"kind": "all_ended"}
+        case StepParked(parking=parking):
+            return {"kind": "parked", **_parking(parking)}
+        case StepInterrupted(reason=reason):
+            return {"kind": "interrupted", "reason": reason}
+        case StepFailed(failure=failure):
+            return {
+                "kind": "failed",
+                "code": failure.code,
+                "message": failure.message,
+                "encounter_id": failure.encounter_id and str(failure.encounter_id),
+                "batch_index": failure.batch_index,
+            }
+
+
+class RecordedDeadline(StepDeadline):
+    """A deadline whose every extension must be in the log."""
+
+    log: EventLog
+
+    def extend(self, seconds: float) -> None:
+        super().extend(seconds)
+        self.log.expect("out", "extend_deadline", seconds=seconds, ends_at=self.ends_at)
+
+
+@dataclass
+class RecordedLimiter:
+    """Answers as the rate limiter did."""
+
+    log: EventLog
+
+    def admit(self, ask: Ask) -> Go | Later:
+        answer = self.log.ask("limiter.admit", item=ask.item, tokens=ask.tokens)
+        if not answer["go"]:
+            return Later(
+                seconds=answer["seconds"],
+                why=Why(answer["why"]),
+                failing_since=answer["failing_since"],
+            )
+        return Go(
+            ticket=Ticket(
+                id="",
+                item=ask.item,
+                generation=0,
+                epoch=0,
+                bucket="",
+                tokens=ask.tokens,
+                estimate=ask.tokens,
+                prompt_version="",
+                asked_at=0.0,
+                is_probe=answer["is_probe"],
+            )
+        )
+
+    def report(self, ticket: Ticket, outcome: Outcome) -> Reported:
+        answer = self.log.ask("limiter.report", item=ticket.item, **self._outcome(outcome))
+        return Reported(opens_in_s=answer["opens_in_s"], failing_since=answer["failing_since"])
+
+    def note(self, ticket: Ticket, outcome: Outcome) -> None:
+        self.log.ask("limiter.note", item=ticket.item, **self._outcome(outcome))
+
+    def abandon(self, items: Sequence[str]) -> None:
+        self.log.ask("limiter.abandon", items=items)
+
+    def align(self, standing: Standing) -> None:
+        self.log.ask("limiter.align", standing=asdict(standing))
+
+    def state(self) -> Any:
+        outage = self.log.ask("limiter.last_outage")
+        return SimpleNamespace(last_outage=outage and tuple(outage))
+
+    @staticmethod
+    def _outcome(outcome: Outcome) -> Entry:
+        return {
+            "code": outcome.code,
+            "input_tokens": outcome.input_tokens,
+            "retry_after_s": outcome.retry_after_s,
+            "quota_id": outcome.quota_id,
+        }
+
+
+class RecordedWork:
+    """The work items of a log, and the publisher of their groups."""
+
+    schema = BaseModel
+
+    def __init__(self, log: EventLog, header: Entry) -> None:
+        self.log = log
+        self.model: type[Any] = WORK_TABLES[Step(header["pass"])].model
+        rows = {row["id"]: self._row(row) for row in header["rows"]}
+        self.rows = [rows[row["id"]] for row in header["rows"] if not row["known"]]
+        self.known = [rows[row["id"]] for row in header["rows"] if row["known"]]
+        self._groups = {UUID(row["id"]): UUID(row["group"]) for row in header["rows"]}
+        self._pages = {UUID(row["id"]): row["pages"] for row in header["rows"]}
+        self.groups = [UUID(group) for group in header["groups"]]
+        decided = [e["decision"] for e in log.entries if e.get("out") == "decide"]
+        made = [e for e in log.entries if e.get("out") == "fanout"]
+        items = [item for each in (*made, *decided) for item in each.get("items", ())]
+        self._sizes = {(UUID(i["key"][0]), i["key"][1]): i["size"] for i in items}
+
+    def _row(self, row: Entry) -> Any:
+        names = {f.attname for f in self.model._meta.concrete_fields}
+        values = {k: v for k, v in _with_history(row, _stored).items() if k in names}
+        values["page_range_start"], values["page_range_end"] = row["page_range"]
+        values["id"] = UUID(row["id"])
+        for name in ("started_at", "completed_at"):
+            values[name] = row[name] and datetime.fromisoformat(row[name])
+        if self.model is Batch:
+            values["batch_index"] = row["index"]
+            values["healthcare_encounter_id"] = UUID(row["encounter_id"])
+        else:
+            values["chunk_index"] = row["index"]
+        return self.model(**values)
+
+    def group_of(self, row: WorkItem) -> Hashable:
+        return self._groups[row.id]
+
+    def pages_of(self, row: WorkItem) -> Sequence[int]:
+        return cast(Sequence[int], self._pages[row.id])
+
+    def size_of(self, split: Split[Any]) -> int:
+        return cast(int, self._sizes[split.key])
+
+    def request(self, split: Split[Any]) -> Request:
+        raise AssertionError("a replay makes no call")
+
+    def accept(self, split: Split[Any], output: BaseModel) -> AcceptedReply:
+        """Give a stored reply again, as it was read when the step resumed."""
+        answer = self.log.ask("read_stored_reply", key=_key(split.key))
+        if answer is None:
+            raise PipelineError("unusable")
+        return _reply_of(answer)
+
+    def merge(
+        self, row: WorkItem, outputs: Sequence[tuple[Split[Any], Mapping[str, Any]]]
+    ) -> AcceptedReply:
+        names = [split.name for split, _ in outputs]
+        return _reply_of(self.log.ask("merge", item=str(row.id), splits=names))
+
+    def start(self, row: WorkItem, flush: Flush) -> None:
+        flush.encounters += self.log.ask("group_started", item=str(row.id))
+
+    def settle(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
+        answer = self.log.ask("settle_group", group=str(group))
+        flush.encounters += answer["encounters"]
+        flush.entities += [{}] * answer["entities"]
+        return [UUID(row) for row in answer["published"]]
+
+    def refuse(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
+        flush.encounters += self.log.ask("refuse_group", group=str(group), code=code)
+
+
+class RecordedFanOut:
+    """The real scheduler, told what the log says in place of threads and a clock."""
+
+    log: EventLog
+
+    def __init__(
+        self,
+        items: Sequence[fanout.Item[SplitKey, Hashable]],
+        *,
+        call: Any,
+        decide: Callable[..., Any],
+        admit: Callable[..., Any],
+        groups: Sequence[Hashable],
+        limits: fanout.Limits,
+        deadline: StepDeadline,
+    ) -> None:
+        made = self.log.next
+        known = asdict(limits)
+        made["limits"] = {k: v for k, v in made["limits"].items() if k in known}
+        self.log.expect(
+            "out",
+            "fanout",
+            items=[_item(item) for item in items],
+            groups=[str(group) for group in groups],
+            limits=known,
+        )
+        self._decide, self._admit = decide, admit
+        self._scheduler: Scheduler[SplitKey, Hashable, AcceptedReply] = Scheduler(
+            items,
+            self._decided,
+            limits=limits,
+            now=self.log.now,
+            groups=groups,
+            admit=self._admitted,
+            deadline=deadline,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._scheduler.abandon()
+
+    @property
+    def stop_reason(self) -> str | None:
+        return self._scheduler.stop_reason
+
+    def stop(self, reason: str, *, grace_s: float | None = None) -> None:
+        self.log.expect("out", "request_stop", reason=reason, grace_s=grace_s)
+
+    def events(self) -> Iterator[Any]:
+        told = {
+            "start_next": lambda e: self._scheduler.start_next(e["t"][0]),
+            "advance": lambda e: self._scheduler.advance(e["t"][0]),
+            "succeed": lambda e: self._scheduler.succeed(
+                e["call_no"], _reply_of(e["result"]), duration_s=e["duration_s"]
+            ),
+            "fail": lambda e: self._scheduler.fail(
+                e["call_no"], _error_of(e["error"]), now=e["t"][0], duration_s=e["duration_s"]
+            ),
+            "stop": lambda e: self._scheduler.stop(
+                e["reason"], now=e["t"][0], grace_s=e["grace_s"]
+            ),
+        }
+        while True:
+            self._skip_a_look()
+            kind = self.log.next.get("in", "event")
+            entry = self.log.take(kind)
+            if kind in told:
+                told[kind](entry)
+                continue
+            event = self._event(entry["event"])
+            yield event
+            if isinstance(event, fanout.Finished | fanout.Stopped):
+                return
+
+    def _skip_a_look(self) -> None:
+        """Skip a look for smaller records at the moment between parking and its effect.
+
+        The recorded executor stopped the run by a message to itself; this one stops the run in the
+        same step, and so has no such moment.
+        """
+        parks = self._scheduler.stop_reason == policy.PARKED
+        if parks and self.log.next.get("call") == "should_preempt":
+            self.log.position += 1
+            self.log.compared["looks less"] += 1
+
+    def _event(self, recorded: Entry) -> Any:
+        is_tick = recorded["kind"] == "Tick"
+        waiting: deque[Any] = self._scheduler.events
+        if not (is_tick or waiting):
+            self.log.compare(None, recorded)
+        event = self._scheduler.tick() if is_tick else waiting.popleft()
+        self.log.compare(plain(_shown(event)), recorded)
+        self.log.compared["events"] += 1
+        return event
+
+    def _decided(self, item: Any, attempt: int, error: BaseException, now: float) -> Any:
+        decision = self._decide(item, attempt, error, now)
+        self.log.expect("out", "decide", key=_key(item.key), decision=_shown(decision))
+        return decision
+
+    def _admitted(self, item: Any, now: float) -> Any:
+        answer = self._admit(item, now)
+        parks = isinstance(answer, fanout.Park)
+        hold_s = self.log.next.get("hold_s") if parks else answer
+        self.log.expect("out", "admit", key=_key(item.key), hold_s=hold_s, parks=parks)
+        return answer
+
+
+@dataclass
+class ReplayedStep:
+    """One step of a fixture."""
+
+    log: EventLog
+
+    def play(self) -> Counter[str]:
+        """Replay the step; give the number of inputs, questions, decisions, events and rows."""
+        header = self.log.take("step")
+        work = RecordedWork(self.log, header)
+        lease = Lease(
+            job_id=UUID(header["job"]),
+            shell_file_id=uuid4(),
+            session_id=UUID(header["session"]),
+            step=Step(header["pass"]),
+            gen=header["lease_gen"],
+            worker_id="worker",
+        )
+        with self._environment(header):
+            deadline = RecordedDeadline(3600.0)
+            try:
+                self._run(lease, work, SimpleNamespace(**header["provider"]), deadline)
+            except LogEndedError:
+                self.log.compared["cut off"] += 1
+        self.log.compare(self.log.position, len(self.log.entries))
+        self.log.compared["steps"] += 1
+        return self.log.compared
+
+    def _run(self, lease: Lease, work: RecordedWork, provider: Any, deadline: StepDeadline) -> None:
+        publisher = work if work.model is Batch else None
+        self._deadline = deadline
+        step: StepExecutor[Any] = StepExecutor(
+            lease, work, cast(Provider, provider), deadline, publisher
+        )
+        deadline_s = self.log.take("run")["deadline_s"]
+        try:
+            result = step.run(deadline_s)
+        except LeaseLostError:
+            self.log.expect("out", "raised", error="lease lost")
+        except OperationalError:
+            self.log.expect("out", "raised", error="away")
+        except RuntimeError as error:
+            self.log.expect("out", "raised", error=str(error))
+        else:
+            self.log.expect("out", "result", result=_result(result))
+
+    @contextmanager
+    def _environment(self, header: Entry) -> Iterator[None]:
+        log = self.log
+        provider = header["provider"]["name"]
+        limiter = None if provider == admission.UNLIMITED else RecordedLimiter(log)
+        replaced: list[tuple[Any, str, Any]] = [
+            *((module, "time", log) for module in CLOCKED),
+            *((module, "timezone", SimpleNamespace(now=log.wall)) for module in DATED),
+            (transitions, "set_deadline", self._set_deadline),
+            (transitions, "heartbeat", self._heartbeat),
+            (transitions, "write", self._write),
+            (selectors, "split_calls", self._split_calls),
+            (split_plan, "stored_output", lambda *_: AnyReply()),
+            (admission, "limiter_of", lambda _: limiter),
+            (admission, "pause_on", self._pause_on),
+            (detector, "parking", self._parking),
+            (detector, "standing", lambda _: Standing(**log.ask("standing"))),
+            (preemption, "should_preempt", lambda *_: log.ask("should_preempt")),
+            (preemption, "preempt_after_s", lambda: header["preempt_after_s"]),
+            (random, "Random", lambda: SimpleNamespace(random=lambda: log.ask("random"))),
+            (executor, "grace_s", lambda: header["grace_s"]),
+            (executor, "on_stop", lambda _: lambda: None),
+            (fanout, "FanOut", type("FanOut", (RecordedFanOut,), {"log": log})),
+            (RecordedDeadline, "log", log),
+            *(
+                (module, name, value)
+                for name, value in header["constants"].items()
+                for module in (admission, step_writer, executor)
+                if hasattr(module, name)
+            ),
+        ]
+        with ExitStack() as stack:
+            stack.enter_context(override_settings(**header["settings"]))
+            for target, name, value in replaced:
+                stack.enter_context(patch.object(target, name, value, create=True))
+            yield
+
+    def _set_deadline(self, lease: Lease, seconds: float) -> None:
+        self.log.ask("set_deadline", seconds=seconds)
+
+    def _heartbeat(self, lease: Lease, deadline_left_s: float) -> bool:
+        self.log.compare(deadline_left_s, self._deadline.ends_at - self.log.now)
+        return bool(self.log.ask("heartbeat", ends_at=self._deadline.ends_at))
+
+    def _write(self, lease: Lease, flush: Flush) -> None:
+        if flush:
+            rows = _flush(flush)
+            self.log.compared["rows"] += len(rows["items"]) + len(rows["calls"])
+            self.log.ask("write", rows=rows)
+
+    def _split_calls(self, rows: Sequence[WorkItem]) -> list[selectors.SplitCall]:
+        return [
+            selectors.SplitCall(
+                row_id=UUID(call["item"]),
+                part=call["split"],
+                accepted=call["accepted"],
+                page_range=call["page_range"] and tuple(call["page_range"]),
+                reply="a reply" if call["reply"] else None,
+            )
+            for call in self.log.ask("split_calls", items=[str(row.id) for row in rows])
+        ]
+
+    def _pause_on(self, _: object) -> Any:
+        pause = self.log.ask("pause_on")
+        return pause and SimpleNamespace(reason=pause["reason"], pause_id=UUID(pause["pause_id"]))
+
+    def _parking(
+        self,
+        code: ErrorCode,
+        _: object,
+        *,
+        first_failure_at: datetime | None = None,
+        details: CallDetails | None = None,
+    ) -> Parking:
+        answer = self.log.ask(
+            "parking",
+            code=code,
+            first_failure_at=first_failure_at and first_failure_at.isoformat(),
+            details=details and _details(details),
+        )
+        return Parking(
+            reason=answer["reason"],
+            until=answer["until"] and datetime.fromisoformat(answer["until"]),
+            incident_id=answer["incident_id"] and UUID(answer["incident_id"]),
+            pause_id=answer["pause_id"] and UUID(answer["pause_id"]),
+        )

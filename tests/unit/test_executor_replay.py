@@ -1,0 +1,64 @@
+"""The step executor decides on recorded event logs as the executor did that recorded them.
+
+The logs were recorded from the executor before its restructuring: the fault matrix, the short chaos
+run, and tests of outages, splits, retries, deadlines and crashes. `pytest -s` prints the figures.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pipeline.core.errors import ErrorCode
+from pipeline.execution import admission, attempt_budget, policy, retry_policy, step_writer
+from tests.support.executor_replay import FOLDER, DivergedError, EventLog, ReplayedStep, logs
+
+FIXTURES = sorted(FOLDER.glob("*.jsonl.xz"))
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Show no warning of a recorded absence of PostgreSQL."""
+    logging.disable(logging.ERROR)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def replayed(name: str) -> Counter[str]:
+    compared: Counter[str] = Counter()
+    for entries in logs(FOLDER / f"{name}.jsonl.xz"):
+        compared += ReplayedStep(EventLog(entries)).play()
+    return compared
+
+
+@pytest.mark.parametrize("name", [path.name.split(".")[0] for path in FIXTURES])
+def test_recorded_steps_are_decided_as_they_were(name: str) -> None:
+    compared = replayed(name)
+
+    figures = ", ".join(f"{number:,} {what}" for what, number in sorted(compared.items()))
+    sys.stdout.write(f"\n{name}: {figures}\n")
+    assert compared["decisions"] > compared["steps"] > 50
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "value"),
+    [
+        (retry_policy, "JITTER", 0.3),
+        (attempt_budget, "SKEW_S", -1000.0),
+        (admission, "PARK_AFTER_S", 6000.0),
+        (policy, "OUTAGE_CODES", frozenset({ErrorCode.API_5XX})),
+        (step_writer, "FLUSH_S", 5.0),
+    ],
+)
+def test_a_replay_notices_a_changed_constant(
+    monkeypatch: pytest.MonkeyPatch, target: Any, name: str, value: object
+) -> None:
+    monkeypatch.setattr(target, name, value)
+
+    with pytest.raises(DivergedError):
+        replayed("fault_matrix")
