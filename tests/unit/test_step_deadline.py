@@ -1,0 +1,62 @@
+"""The deadline of a step: one object moves its end, and a shared memory shows the end outside."""
+
+from __future__ import annotations
+
+import time
+
+from pipeline.core.deadline import StepDeadline
+from pipeline.workers.shared_deadline import SharedDeadline
+
+
+def test_nothing_begins_in_the_last_tenth_of_a_step() -> None:
+    deadline = StepDeadline(300, now=1000)
+
+    assert (deadline.soft_ends_at, deadline.ends_at) == (1270, 1300)
+
+
+def test_a_restart_counts_from_now() -> None:
+    deadline = StepDeadline(300, now=1000)
+
+    deadline.restart(100, now=1050)
+
+    assert (deadline.soft_ends_at, deadline.ends_at) == (1140, 1150)
+
+
+def test_waits_that_overlap_are_left_out_once() -> None:
+    deadline = StepDeadline(100, now=0)
+
+    deadline.leave_out(10, now=20)
+    deadline.leave_out(10, now=25)
+    deadline.leave_out(1, now=26)
+
+    assert (deadline.soft_ends_at, deadline.ends_at) == (105, 115)
+
+
+def test_a_deadline_that_has_passed_says_so() -> None:
+    passed = StepDeadline(10, now=time.monotonic() - 9.5)
+
+    assert (passed.is_soft_passed, passed.is_passed) == (True, False)
+    assert 0 < passed.left_s <= 0.5
+
+
+def test_each_new_end_is_published_and_none_when_the_step_is_over() -> None:
+    ends: list[float | None] = []
+    deadline = StepDeadline(10, now=0, publish=ends.append)
+
+    deadline.extend(5)
+    deadline.close()
+
+    assert ends == [10, 15, None]
+
+
+def test_the_shared_memory_shows_the_end_of_the_running_step_alone() -> None:
+    shared = SharedDeadline()
+    before = shared.left_s
+    deadline = StepDeadline(60, publish=shared.publish)
+    running = shared.left_s
+
+    deadline.close()
+
+    assert running is not None
+    assert 59 < running <= 60
+    assert (before, shared.left_s) == (None, None)
