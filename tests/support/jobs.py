@@ -18,11 +18,13 @@ import rq
 from django.db import connection
 
 from pipeline.core.errors import ErrorCode, PipelineError
+from pipeline.core.deadline import StepDeadline
 from pipeline.core.states import Step
 from pipeline.execution.shutdown import grace_left, on_stop, stop_requested
 from pipeline.queueing.queues import QUEUES, entry_id, push
 from pipeline.transitions import claim, set_deadline
 from pipeline.workers.identity import worker_identity
+from pipeline.workers.shared_deadline import SHARED_DEADLINE
 
 PATIENT = "Jane Doe, born 1961-02-03"
 
@@ -92,6 +94,7 @@ def hang_beyond_deadline() -> None:
     """Claim a job and hang where no thread of this process can end it."""
     lease = claim(Step.PASS1, worker_identity())
     if lease is not None:
+        StepDeadline(0.1, publish=SHARED_DEADLINE.publish)
         set_deadline(lease, 0.1)
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         threading.Event().wait()
