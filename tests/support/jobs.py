@@ -17,8 +17,8 @@ from uuid import uuid4
 import rq
 from django.db import connection
 
-from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.core.deadline import StepDeadline
+from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.core.states import Step
 from pipeline.execution.shutdown import grace_left, on_stop, stop_requested
 from pipeline.queueing.queues import QUEUES, entry_id, push
