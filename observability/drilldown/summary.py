@@ -83,7 +83,7 @@ def _parked(rows: RecordRows) -> str:
 
 
 def _until(at: datetime) -> str:
-    """Return `07:39 (in 48 s)`, with the day where it is not today."""
+    """Return `07:39 (in 48 s)`, with the date if it is not today."""
     now = timezone.now()
     day = "" if at.date() == now.date() else f"{at:%Y-%m-%d} "
     left_s = (at - now).total_seconds()

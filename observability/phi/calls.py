@@ -1,7 +1,7 @@
 """The prompt and the reply of a call. PHI.
 
-Prompts are not stored: a prompt is rendered again from the pages and compared by its hash, so that
-a different prompt is never shown as the one that was sent.
+Prompts are not stored. A prompt is rendered again from the pages, and its hash is compared with the
+stored hash. So a different prompt is never shown as the prompt that was sent.
 """
 
 from __future__ import annotations

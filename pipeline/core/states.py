@@ -1,7 +1,7 @@
 """The values of every status, step and queue column, and the allowed moves between them.
 
 The enums are plain `TextChoices`, so that models, transitions, console and documentation use the
-same values (the table of values at the end of the requirements).
+same values.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _stop(pages_read: int, preemption: Preemption, deadline: StepDeadline) -> St
             failure=Failure(
                 code=ErrorCode.DEADLINE_EXCEEDED,
                 message=f"the time for these pages was used up after page {pages_read};"
-                " a retry goes on from there",
+                " a retry continues from there",
             )
         )
     return None

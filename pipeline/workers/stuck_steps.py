@@ -64,7 +64,7 @@ def _end(lease: Lease) -> None:
             Failure(
                 code=ErrorCode.DEADLINE_EXCEEDED,
                 message=f"{lease.step} hung beyond its deadline and was killed;"
-                " what had succeeded is kept, a retry goes on from there",
+                " completed work is kept, and a retry continues from there",
             ),
         )
         # A worker does not enqueue: the reconciler wakes the next record of the batch.

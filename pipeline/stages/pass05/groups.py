@@ -1,7 +1,7 @@
 """The parts of one encounter and their joint facts.
 
 This module is pure. A group updates its joint facts with each new part and never re-reads the
-earlier parts, so the cost per chunk stays constant even for a stay of a thousand chunks.
+earlier parts. So a chunk costs the same in a stay of a thousand chunks.
 """
 
 from __future__ import annotations

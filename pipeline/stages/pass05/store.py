@@ -131,7 +131,7 @@ def known_digests(lease: Lease) -> dict[str, str] | None:
 def locked_digests(lease: Lease) -> dict[str, str] | None:
     """Lock the patient's row until commit and return its current digests.
 
-    Without the lock, two first records of a patient could be published at once, and each would
+    Without the lock, two first records of a patient could be published at once. Each of them would
     define the patient, even if they name different people. `no_key` lets other transactions
     reference the patient's row.
     """

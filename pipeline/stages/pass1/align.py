@@ -98,8 +98,8 @@ def align(
 ) -> Alignment:
     """Find the position of one entity's quote and add it to `taken`.
 
-    Search at the hint, on the named page, over the end of that page, in the context, and on the
-    other pages of the batch, in this order. At each place try exact, then layout, then confusable.
+    Search in this order: at the hint, on the named page, over the end of that page, in the context,
+    on the other pages of the batch. At each place try exact, then layout, then confusable.
     `own` are the batch's spans, `context` the spans of its context slices.
     """
     found = _at_hint(entity, own, pages, taken)
