@@ -28,7 +28,7 @@ def drill_down(text: str) -> DrillDown:
 def drill_down_to(located: Located) -> DrillDown:
     """Explain the record of a located object. Raises IdError if the object has no single record."""
     if located.shell_file_id is None:
-        raise IdError(f"That is the id of {located.named}, which belongs to no one record.")
+        raise IdError(f"That is the id of {located.named}, which belongs to no single record.")
     rows = rows_of(located.shell_file_id)
     return drilled(
         rows,

@@ -28,10 +28,10 @@ _PHRASES: dict[str, str] = {
     ErrorCode.API_4XX: "the provider refused the request",
     ErrorCode.API_AUTH: "the key was refused",
     ErrorCode.PARSE_JSON: "the reply was not JSON",
-    ErrorCode.PARSE_SCHEMA: "the reply had another shape",
+    ErrorCode.PARSE_SCHEMA: "the reply did not fit the schema",
     ErrorCode.EMPTY_RESPONSE: "the reply was empty",
     ErrorCode.REPLY_MISMATCH: "the reply belonged to another request",
-    ErrorCode.OUTPUT_TRUNCATED: "the answer was cut off",
+    ErrorCode.OUTPUT_TRUNCATED: "the reply was cut off",
     ErrorCode.CONTEXT_TOO_LARGE: "the pages were too long",
     ErrorCode.CONTENT_BLOCKED: "the provider's filter refused the pages",
 }
@@ -47,7 +47,7 @@ def record_answer(rows: RecordRows, root: Node) -> str:
         case JobStatus.PARKED:
             return _parked(rows)
         case JobStatus.CANCELLED:
-            return f"Cancelled in {_title(rows)}; what is complete stays."
+            return f"Cancelled in {_title(rows)}; completed work stays."
         case JobStatus.PENDING:
             since = duration((timezone.now() - rows.job.updated_at).total_seconds())
             return f"Waiting for {_title(rows)} since {since}."
@@ -172,7 +172,7 @@ def _failed(rows: RecordRows, root: Node) -> str:
     step = next(n for n in root.children if n.id == rows.job.current_step)
     broken = _broken(step)
     if not broken:
-        message = (cause.message if cause else "").rstrip(".") or "no reason was kept"
+        message = (cause.message if cause else "").rstrip(".") or "no reason was stored"
         code = f" ({cause.root})" if cause else ""
         return f"{title} {verb}: {message}{code}.{_visible(rows, step)}{advice}"
     units = [n for n in step.walk() if n.is_work_item]

@@ -179,15 +179,15 @@ def judge_end(
                 because = "the quota was reset"
         case IncidentKind.THROTTLING:
             if quiet_for > limits.window:
-                because = "no call was limited any more"
+                because = "no call is limited any more"
         case _:
             if answered >= limits.successes:
                 because = "the provider answers again"
             elif answered and not somebody_waits and quiet_for > limits.burst:
                 # Without waiting jobs no further calls can prove the recovery.
-                because = "the provider answers again, and nothing waits"
+                because = "the provider answers again, and no job waits"
             elif not somebody_waits and quiet_for > QUIET_WINDOWS * limits.window:
-                because = "nothing failed for long, and nothing waits"
+                because = "no call failed for long, and no job waits"
     return EndCondition(because=because, answered=answered)
 
 

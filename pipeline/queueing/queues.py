@@ -77,7 +77,7 @@ class StepEntry(Job):
     def perform(self) -> Any:
         """Run the step; raises InvalidJobOperation for a foreign entry."""
         if not self.is_ours():
-            raise InvalidJobOperation("not an entry of ours")
+            raise InvalidJobOperation("not a valid entry")
         return super().perform()
 
 

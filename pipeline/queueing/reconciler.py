@@ -151,7 +151,7 @@ def match_wakeups() -> ReconcilerTick:
         cleaned = rq_registries.clean()
     except (RedisError, OSError) as error:
         logger.warning(
-            "wake-ups are not looked at: %s", type(error).__name__, extra={"action": "redis_away"}
+            "wake-ups cannot be checked: %s", type(error).__name__, extra={"action": "redis_away"}
         )
         return ReconcilerTick(redis_away=True)
     return ReconcilerTick(woken=woken, removed=removed, cleaned=cleaned)
@@ -209,7 +209,7 @@ def _remove_surplus(
 def _log_recovered(each: Recovered) -> None:
     log = logger.error if each.is_dead else logger.warning
     log(
-        "%s job=%s step=%s worker=%s lease_gen=%s crash=%s last heard of %s",
+        "%s job=%s step=%s worker=%s lease_gen=%s crash=%s last heartbeat %s",
         "job_dead" if each.is_dead else "job_recovered",
         each.lease.job_id,
         each.lease.step.value,

@@ -166,7 +166,7 @@ def _judge(lease: Lease) -> StepResult:
         return StepFailed(
             failure=Failure(
                 code=ErrorCode.INPUT_INVALID,
-                message=f"not one of its {total} pages can be read; send the file again",
+                message=f"none of the {total} pages can be read; send the file again",
             )
         )
     if poor and len(poor) == readable:

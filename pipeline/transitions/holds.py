@@ -204,7 +204,7 @@ def _pause(**columns: Any) -> UUID:
         with transaction.atomic():
             pause_id: UUID = Pause.objects.create(**columns).id
     except IntegrityError:
-        raise UserError("it is paused already", code=UserErrorCode.STATE_CONFLICT) from None
+        raise UserError("already paused", code=UserErrorCode.STATE_CONFLICT) from None
     return pause_id
 
 

@@ -264,7 +264,7 @@ class Worker(RQWorker):
                 super().execute_job(job, queue)
                 logger.info("worker %s: %s ends", self.name, job.id)
             else:
-                logger.error("worker %s: %s refused: not an entry of ours", self.name, job.id)
+                logger.error("worker %s: %s refused: not a valid entry", self.name, job.id)
                 self._drop(job, queue)
         except REDIS_AWAY as error:
             # The horse has ended or never started; its result is in its row.
@@ -304,7 +304,7 @@ class Worker(RQWorker):
         due = time.monotonic() + self.job_monitoring_interval
         while end.is_alive():
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
-                logger.warning("worker %s: the horse outlived its grace", self.name)
+                logger.warning("worker %s: the horse exceeded its grace period", self.name)
                 self._kill_at = None
                 self._drained = False
                 self.kill_horse()
@@ -346,7 +346,7 @@ class Worker(RQWorker):
 
     def _should_leave(self) -> bool:
         if self.pool_pid is not None and os.getppid() != self.pool_pid:
-            logger.warning("worker %s: its pool is gone, it leaves", self.name)
+            logger.warning("worker %s: its pool is gone, the worker exits", self.name)
             self._stop_requested = True
         return bool(self._stop_requested)
 

@@ -306,7 +306,7 @@ def test_a_paused_provider_holds_one_model_or_all() -> None:
 def test_a_second_pause_and_a_resume_without_one_are_refused() -> None:
     services.queue_pause(Step.PASS1, reason="once")
 
-    with pytest.raises(UserError, match="paused already"):
+    with pytest.raises(UserError, match="already paused"):
         services.queue_pause(Step.PASS1, reason="twice")
     with pytest.raises(UserError, match="is not paused"):
         services.queue_resume(Step.PASS2, reason="never")

@@ -189,7 +189,7 @@ def test_digests_of_another_key_are_not_known_and_are_replaced(
     assert not set(before.values()) & set(after.values())
     said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
     assert [line for line in said if line.startswith("patient")] == [
-        f"patient {patient.id}: what was known is of another SECRET_KEY and is replaced"
+        f"patient {patient.id}: the known digests belong to another SECRET_KEY and are replaced"
     ]
 
 

@@ -85,7 +85,7 @@ def _line(row: Stale) -> str:
         if row.lease_expired_s is not None
         else f"job {row.job_status}"
     )
-    heard = f", last heard {row.heartbeat_age_s:.0f} s ago" if row.heartbeat_age_s else ""
+    heard = f", last heartbeat {row.heartbeat_age_s:.0f} s ago" if row.heartbeat_age_s else ""
     return (
         f"{row.kind} {row.number:<4} {row.id}  processing for {row.processing_s:.0f} s,"
         f" attempt {row.attempt_count}, owner {row.worker_id or 'none'}, {lease}{heard}"

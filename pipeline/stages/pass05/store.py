@@ -410,7 +410,8 @@ def _learn(patient: Patient, found: types.Reconciliation) -> None:
         return
     if patient.identity_digests and not known:
         logger.warning(
-            "patient %s: what was known is of another SECRET_KEY and is replaced", patient.id
+            "patient %s: the known digests belong to another SECRET_KEY and are replaced",
+            patient.id,
         )
     Patient.objects.filter(id=patient.id).update(
         identity_digests={**stated, **known, "key": key_id()}
