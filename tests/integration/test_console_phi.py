@@ -160,9 +160,9 @@ def test_a_prompt_says_whether_it_is_the_one_that_was_sent(ran: UUID) -> None:
     payload = ProviderPayload.objects.get(call=call)
 
     ProviderPayload.objects.filter(call=call).update(prompt_sha256="0" * 64)
-    changed = read_call(call)
+    changed = read_call(ProviderCall.objects.get(id=call.id))
     ProviderPayload.objects.filter(call=call).delete()
-    pruned = read_call(call)
+    pruned = read_call(ProviderCall.objects.get(id=call.id))
     payload.save(force_insert=True)
 
     assert (sent.state, of_chunk.state) == (Prompt.SAME, Prompt.SAME)

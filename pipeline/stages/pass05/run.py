@@ -15,7 +15,6 @@ from uuid import UUID
 from django.conf import settings
 from pydantic import BaseModel
 
-from medproc.timing import scaled
 from pipeline import selectors
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
@@ -37,10 +36,11 @@ from pipeline.models import Chunk, DiscoverySession
 from pipeline.providers.base import Request
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import provider_for
-from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_discovery
+from pipeline.providers.prompts import estimate_tokens, render_discovery
 from pipeline.providers.schemas import DiscoveryReply
 from pipeline.stages.pass05 import store
 from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
+from pipeline.stages.provider_passes import call_request, failure_entry
 from pipeline.transitions import Failure, Lease
 
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})?")
@@ -217,15 +217,12 @@ class ChunkWork:
         if self._source is not None:
             shown = self._source.beside_text(shown.slices)
         prompt = render_discovery(split.token, shown.slices)
-        return Request(
-            item_token=split.token,
-            prompt=prompt,
+        return call_request(
+            split.token,
+            prompt,
+            shown,
             schema=DiscoveryReply,
             max_output_tokens=MAX_OUTPUT_TOKENS,
-            deadline_s=scaled(settings.CALL_DEADLINE_S),
-            prompt_version=PROMPT_VERSION,
-            estimated_input_tokens=estimate_tokens(prompt) + shown.input_tokens,
-            attachments=shown.attachments,
         )
 
     def accept(self, split: Split[Chunk], output: BaseModel) -> AcceptedReply:
@@ -271,13 +268,7 @@ def _failure(failed: Sequence[Chunk], total: int) -> Failure:
         underlying=ErrorCode(context.get("final_underlying_error", ErrorCode.INTERNAL_ERROR)),
         attempt_history=context.get("attempt_history", []),
         drill_down=[
-            {
-                "chunk_index": chunk.chunk_index,
-                "pages": [chunk.page_range_start, chunk.page_range_end],
-                "error_code": chunk.error_code,
-                "underlying_error": (chunk.error_context or {}).get("final_underlying_error"),
-                "attempts": chunk.attempt_count,
-            }
+            {"chunk_index": chunk.chunk_index, **failure_entry(chunk)}
             for chunk in sorted(failed, key=lambda chunk: chunk.page_range_start)
         ],
     )

@@ -39,7 +39,7 @@ from pipeline.providers.schemas import FoundEncounter
 from pipeline.stages.pass05 import types
 from pipeline.stages.pass05.encounter_facts import iso_date
 from pipeline.stages.pass05.line_claims import spans_from_lines
-from pipeline.stages.pass_totals import pass_totals
+from pipeline.stages.provider_passes import pass_totals
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Failure, Lease, begin_discovery, fenced, settle_discovery
 

@@ -13,7 +13,6 @@ from uuid import UUID
 from django.conf import settings
 from pydantic import BaseModel
 
-from medproc.timing import scaled
 from pipeline import selectors
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
@@ -34,10 +33,11 @@ from pipeline.models import Batch, Encounter, EncounterResult
 from pipeline.providers.base import Request
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import provider_for
-from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_entities
+from pipeline.providers.prompts import estimate_tokens, render_entities
 from pipeline.providers.schemas import EntityReply
 from pipeline.stages.pass1 import store
 from pipeline.stages.pass1.entity_rows import EncounterText, entity_rows
+from pipeline.stages.provider_passes import call_request, failure_entry
 from pipeline.transitions import Failure, Flush, Lease
 
 MAX_OUTPUT_TOKENS = 32_768
@@ -128,15 +128,8 @@ class BatchWork:
             shown.slices,
             include_zones=not settings.PASS1_DISABLE_ZONES,
         )
-        return Request(
-            item_token=split.token,
-            prompt=prompt,
-            schema=EntityReply,
-            max_output_tokens=MAX_OUTPUT_TOKENS,
-            deadline_s=scaled(settings.CALL_DEADLINE_S),
-            prompt_version=PROMPT_VERSION,
-            estimated_input_tokens=estimate_tokens(prompt) + shown.input_tokens,
-            attachments=shown.attachments,
+        return call_request(
+            split.token, prompt, shown, schema=EntityReply, max_output_tokens=MAX_OUTPUT_TOKENS
         )
 
     def accept(self, split: Split[Batch], output: BaseModel) -> AcceptedReply:
@@ -200,7 +193,7 @@ def _first_in_words(plan: store.RecordPlan, first: EncounterResult, batch: Batch
     name = f"encounter {encounter.encounter_index}"
     if batch is None:
         where = pages(range(encounter.page_start, encounter.page_end + 1))
-        return f"{name} ({where}): not published, {first.error_summary}"
+        return f"{name} ({where}): {first.error_summary}"
     total = len(plan.batches[first.id])
     unit = f", batch {batch.batch_index + 1} of {total}" if total > 1 else ""
     where = pages(range(batch.page_range_start, batch.page_range_end + 1))
@@ -227,10 +220,7 @@ def _failure(plan: store.RecordPlan, failed: Sequence[EncounterResult]) -> Failu
             {
                 "encounter_id": str(b.healthcare_encounter_id),
                 "batch_index": b.batch_index,
-                "pages": [b.page_range_start, b.page_range_end],
-                "error_code": b.error_code,
-                "underlying_error": (b.error_context or {}).get("final_underlying_error"),
-                "attempts": b.attempt_count,
+                **failure_entry(b),
             }
             for b in broken
         ]

@@ -37,7 +37,7 @@ from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens
 from pipeline.providers.schemas import SCHEMA_VERSION, EntityReply
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
-from pipeline.stages.pass_totals import pass_totals
+from pipeline.stages.provider_passes import pass_totals
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Lease, fenced
 
@@ -138,7 +138,7 @@ def mark_refused(result: EncounterResult, code: ErrorCode) -> None:
     result.failure_batch_index = None
     result.error_code = code
     result.error_summary = (
-        "The entities could not be published. The replies are kept; a retry needs no call."
+        "the entities could not be published; the replies are kept, and a retry needs no call"
     )
     result.total_entities_detected = 0
 
