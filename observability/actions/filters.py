@@ -20,6 +20,11 @@ from pipeline.operations.preview.bulk_selection import Crowd
 IDS = ("record", "job", "encounter", "batch", "incident")
 SHORTEST_STALE_S = 60.0
 """A later limit would reset jobs of workers that have only just lost their lease."""
+FAILED = frozenset({JobStatus.FAILED, JobStatus.DEAD})
+"""The states of a failed job."""
+_STATUSES = {
+    WORDS[status]: status for status in (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PARKED)
+}
 LONGEST_STALE_S = 30 * 86_400.0
 
 
@@ -56,10 +61,6 @@ def failed_again(operation_id: UUID) -> tuple[UUID, ...]:
     )
     failed = Job.objects.filter(status__in=FAILED, id__in=items.values("job_id"))
     return tuple(failed.order_by("created_at", "id").values_list("id", flat=True))
-
-
-FAILED = frozenset({JobStatus.FAILED, JobStatus.DEAD})
-"""The states of a failed job."""
 
 
 def as_fields(chosen: Selection) -> dict[str, str]:
@@ -117,11 +118,6 @@ def crowd_fields(chosen: Crowd) -> dict[str, str]:
         "until": chosen.until.isoformat() if chosen.until else None,
     }
     return {name: str(value) for name, value in given.items() if value is not None}
-
-
-_STATUSES = {
-    WORDS[status]: status for status in (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PARKED)
-}
 
 
 def in_words(fields: Mapping[str, str]) -> str:

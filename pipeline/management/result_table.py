@@ -37,6 +37,21 @@ from pipeline.selectors import Progress
 
 REMIND_S = 10.0
 """Seconds after which a line is written even if neither pass nor status has changed."""
+_ORDER = {
+    word: at
+    for at, word in enumerate(
+        (
+            StatusWord.RUNNING,
+            StatusWord.FAILED,
+            StatusWord.DEAD,
+            StatusWord.PARKED,
+            StatusWord.CANCELLED,
+            StatusWord.WAITING,
+            StatusWord.DONE,
+            StatusWord.SKIPPED,
+        )
+    )
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,23 +236,6 @@ class Screen:
             table.caption.append(f"\n{self._note}", style="yellow")
         table.caption_justify = "left"
         return table
-
-
-_ORDER = {
-    word: at
-    for at, word in enumerate(
-        (
-            StatusWord.RUNNING,
-            StatusWord.FAILED,
-            StatusWord.DEAD,
-            StatusWord.PARKED,
-            StatusWord.CANCELLED,
-            StatusWord.WAITING,
-            StatusWord.DONE,
-            StatusWord.SKIPPED,
-        )
-    )
-}
 
 
 def _took(progress: Progress, watched_s: float) -> str:

@@ -28,6 +28,8 @@ from pipeline.operations import services
 from pipeline.operations.preview import Preview, Selection
 from pipeline.operations.reasons import stated_if_given
 
+_YES_NO = {True: "yes", False: "no", None: "no call was made before"}
+
 
 class Command(BaseCommand):
     """Retry failed work."""
@@ -119,9 +121,6 @@ def lines(found: Preview) -> list[str]:
     if permanent:
         said.append(f"  May well fail again: {', '.join(permanent)}")
     return said
-
-
-_YES_NO = {True: "yes", False: "no", None: "no call was made before"}
 
 
 def _target(selection: Selection) -> tuple[str, str]:
