@@ -151,7 +151,7 @@ def a_line(*starts: float) -> RecordRows:
         for number, start in enumerate(starts, 1)
     ]
     rows: dict[str, Any] = dict.fromkeys(RecordRows.__dataclass_fields__)
-    rows |= {"encounters": [encounter], "batches": [batch], "chunks": [], "calls": made}
+    rows |= {"encounters": [encounter], "items": {Step.PASS1: [batch]}, "calls": made}
     return RecordRows(**rows)
 
 
