@@ -1,8 +1,8 @@
-"""The process-wide wish to stop: set by a signal, read by whoever runs a step.
+"""The stop request of this process: set by a signal, read by the step that runs.
 
-Imports Django's settings and `medproc.timing`, nothing of the pipeline. Setting it takes no lock,
-so a signal handler may do it wherever the main thread stands; callbacks run on a thread of their
-own and may take locks. A forked child starts without the wish and without the callbacks.
+A request takes no lock, so a signal handler may make one at any point of the main thread. Callbacks
+run on a thread of their own and may take locks. A forked child starts without the request and
+without the callbacks.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from medproc.timing import scaled
 
 
 class StopFlag:
-    """Whether this process should drain, and whom to wake when it should."""
+    """Whether this process should drain, and the callbacks that a stop request calls."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the wish and the callbacks, as a forked child must: its watcher is not there."""
+        """Forget request and callbacks; a forked child must, because it has no watcher thread."""
         self._requested_at: float | None = None
         self._callbacks: tuple[Callable[[], object], ...] = ()
         self._wakes: SimpleQueue[None] = SimpleQueue()
@@ -37,7 +37,7 @@ class StopFlag:
         return self._requested_at is not None
 
     def request(self) -> None:
-        """Ask for a drain; safe in a signal handler, and harmless a second time."""
+        """Request a drain; safe in a signal handler, and harmless a second time."""
         if self._requested_at is None:
             self._requested_at = time.monotonic()
         # SimpleQueue.put is re-entrant by contract; Event.set and Condition.notify are not, and
@@ -45,15 +45,15 @@ class StopFlag:
         self._wakes.put(None)
 
     def grace_left(self) -> float | None:
-        """Give the seconds until the process is killed; None while nobody asked for a stop."""
+        """Return the seconds until the process is killed; None without a stop request."""
         if self._requested_at is None:
             return None
         return max(0.0, self._requested_at + grace_s() - time.monotonic())
 
     def on_stop(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Have `callback` called when a stop is asked for, or was; give its cancellation.
+        """Call `callback` on a stop request, also on an earlier one; return its cancellation.
 
-        It runs on the watcher's thread, possibly more than once, and must not raise.
+        The callback runs on the watcher's thread, possibly more than once, and must not raise.
         """
         self._callbacks = (*self._callbacks, callback)
         if self._watcher is None:
@@ -75,7 +75,7 @@ class StopFlag:
 
 
 def grace_s() -> float:
-    """Give the seconds that a step has between the first SIGTERM and its end."""
+    """Return the seconds that a step has between the first SIGTERM and its end."""
     return scaled(settings.STOP_GRACE_S)
 
 

@@ -1,9 +1,8 @@
-"""The concurrency engine: groups of items become calls in threads, and events for one owner.
+"""The fan-out: groups of items become calls in threads, and events for one consumer thread.
 
-Layer 2: pure Python, no Django, no provider. `events` holds the values, `line` the order,
-`core` the scheduler, `threads` the executor, `run` the driver, `simulated` their stand-ins.
-Promises: separate limits for groups and calls, retries that hold no slot, largest first, no
-deadlock at limits of 1 (`spec.md` points 1 to 9 and 26).
+The package is pure Python and knows neither Django nor a provider. `driver` is the entry point.
+Groups and calls have separate limits, a waiting retry holds no slot, the largest item starts first,
+and limits of 1 cause no deadlock (requirements 1 to 9 and 26).
 """
 
 from __future__ import annotations

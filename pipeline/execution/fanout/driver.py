@@ -1,7 +1,7 @@
-"""The driver of a fan-out: joins scheduler, executor and clock, and hands events to one owner.
+"""The driver of a fan-out: connects scheduler, executor and clock, and yields events to one thread.
 
-Imports its package only. Promises: freed slots are dispatched before any event is yielded, the
-owner has the floor at least every `tick_s`, and `stop` is safe in a signal handler.
+Freed slots are filled before an event is yielded. The consumer gets an event at least every
+`tick_s`. `stop` is safe in a signal handler.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from pipeline.execution.fanout.thread_pool import (
 
 
 class FanOut(Generic[K, G, R]):
-    """One run of many calls, owned by one thread.
+    """One run of many calls, consumed by one thread.
 
     1. `with FanOut(items, call=…, decide=…) as run: for event in run.events(): …`
-    2. `call(item, attempt, cancel)` runs in a call thread; what it raises is its outcome.
-    3. `decide(item, attempt, error, now)` and `admit(item, now)` run in the owner's thread; what
-       they raise leaves `events()`. `admit` returns None for go, or the seconds after which to
-       ask again; it is asked for the head of the line only, and right before the start.
+    2. `call(item, attempt, cancel)` runs in a call thread; an error that it raises is its result.
+    3. `decide(item, attempt, error, now)` and `admit(item, now)` run in the consumer's thread; what
+       they raise leaves `events()`. `admit` returns None to start, or the seconds after which to
+       ask again. It is asked about the first ready item only, right before the start.
     4. `admit` may also return Park: the run then drains, as by `stop`.
     5. After the soft end of `deadline` nothing is begun, and the run stops with the reason
        `DEADLINE`; at its hard end the calls in flight are given up.
-    6. `groups` gives the order of groups and names the ones that have no item; these settle at
-       once. Groups it does not name follow in the order of their first item.
+    6. `groups` gives the order of groups, also of groups without items, which settle at once.
+       Other groups follow in the order of their first item.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class FanOut(Generic[K, G, R]):
         return self._scheduler.stop_reason
 
     def events(self) -> Iterator[Event[K, G, R]]:
-        """Yield what happens, ending with Finished or Stopped; once, and in one thread.
+        """Yield the events of the run, the last being Finished or Stopped; once, in one thread.
 
         Raises RuntimeError when it is asked for a second time.
         """
@@ -97,7 +97,7 @@ class FanOut(Generic[K, G, R]):
                 now = self._clock.monotonic()
                 if now >= self._last_tick + self._limits.tick_s:
                     yield self._scheduler.tick()
-                    # Counted from here, so that an owner slower than a tick still gets events.
+                    # Counted from here, so that a slow consumer still gets other events.
                     self._last_tick = self._clock.monotonic()
                 elif self._scheduler.events:
                     event = self._scheduler.events.popleft()
@@ -110,9 +110,9 @@ class FanOut(Generic[K, G, R]):
             self.close()
 
     def dispatch(self) -> None:
-        """Take in what has ended and start what may start; never blocks, never yields.
+        """Record the calls that have ended and start new ones; never blocks, never yields.
 
-        The owner may call it between two slow statements of its own.
+        The consumer may call this between two slow statements.
         """
         self._take(self._executor.wait(0))
         self._scheduler.advance(self._clock.monotonic())
@@ -122,15 +122,15 @@ class FanOut(Generic[K, G, R]):
     def stop(self, reason: str, *, grace_s: float | None = None) -> None:
         """Ask the run to drain, from any thread or a signal handler.
 
-        It is seen at once, but for a signal that comes in the instant before the owner begins to
-        wait: Python runs its handler after that wait, so at the next tick at the latest. The
-        first reason stands; a later stop can only shorten the grace. `grace_s` in seconds,
+        The run sees the request at once. A signal in the instant before the consumer begins to wait
+        is the exception: Python runs the handler after that wait, at the next tick at the latest.
+        The first reason counts; a later stop can only shorten the grace. `grace_s` in seconds,
         default that of the limits.
         """
         self._executor.post(StopRequest(reason=reason, grace_s=grace_s))
 
     def close(self) -> None:
-        """Cancel what still runs and let the threads go; idempotent."""
+        """Cancel the running calls and end the threads; idempotent."""
         self._scheduler.abandon()
         self._executor.close()
 

@@ -1,7 +1,7 @@
-"""What goes into a fan-out and what comes out: items, limits, decisions, errors, events.
+"""The values that a fan-out takes and yields: items, limits, decisions, errors and events.
 
-Standard library only. Everything here is a frozen value; the scheduler and its driver pass these
-and nothing else. Times are seconds on the driver's monotonic clock.
+Every value is frozen; scheduler and driver pass nothing else. Times are seconds on the driver's
+monotonic clock.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields
 from typing import Generic, TypeAlias, TypeVar
 
 K = TypeVar("K", bound=Hashable)
-"""An item's key (a batch or a chunk)."""
+"""The key of an item."""
 G = TypeVar("G", bound=Hashable)
-"""A group's key (an encounter)."""
+"""The key of a group."""
 R = TypeVar("R")
-"""What a call returns."""
+"""The result of a call."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,12 +35,12 @@ class Item(Generic[K, G]):
 
 
 DEADLINE = "deadline"
-"""Why a run stops whose time is used up."""
+"""The stop reason of a run whose time is used up."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """How much a run may do at once, and how long a call may take (requirements 2 and 3).
+    """How many groups and calls run at once, and how long a call may take (requirements 2 and 3).
 
     `groups` and `calls` are counts, the rest seconds.
     """
@@ -81,7 +81,7 @@ class Fail:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Park:
-    """The item cannot go on now: it spends nothing and the run drains, as by `stop(reason)`."""
+    """The item must wait: it spends nothing, and the run drains as by `stop(reason)`."""
 
     reason: str
 
@@ -106,7 +106,7 @@ class CallTimedOut(Exception):  # noqa: N818 - named for what happened, as Timeo
 
 
 class DeadlineExceeded(Exception):  # noqa: N818 - the taxonomy's word, DEADLINE_EXCEEDED
-    """A retry would begin when the run begins nothing any more (`spec.md` point 26)."""
+    """A retry would begin after the soft deadline of the run (requirement 26)."""
 
     def __init__(self, *, remaining_s: float, delay_s: float, original: BaseException) -> None:
         self.remaining_s = remaining_s
@@ -140,7 +140,7 @@ class Succeeded(Generic[K, R]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptFailed(Generic[K]):
-    """A call raised or was written off; `retry_in_s` is None when this run tries it no more.
+    """A call raised or was written off; `retry_in_s` is None when this run does not retry the call.
 
     A run that is stopped before a promised retry returns the item instead.
     """
@@ -164,7 +164,7 @@ class Failed(Generic[K]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Replaced(Generic[K, G]):
-    """The item is gone and `items` stand in its place; follows its `AttemptFailed`."""
+    """The item was replaced by `items`; follows its `AttemptFailed`."""
 
     key: K
     items: tuple[Item[K, G], ...]
@@ -172,7 +172,7 @@ class Replaced(Generic[K, G]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Returned(Generic[K]):
-    """The run was stopped before the item was settled; what a cut-off call began is not spent.
+    """The run was stopped before the item was settled; a cut-off call spends nothing.
 
     `call_no` is that of the call given up at the end of the grace period, else None.
     """
@@ -183,7 +183,7 @@ class Returned(Generic[K]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LateReply(Generic[K, R]):
-    """A written-off call came back after all; it changes nothing but what was spent on it."""
+    """A written-off call returned after all; only the tokens of the call count."""
 
     key: K
     attempt: int
@@ -203,7 +203,7 @@ class GroupSettled(Generic[K, G]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tick:
-    """At least this often the owner has the floor; counts as of now."""
+    """Yielded at least every `tick_s`, so that the consumer can act; the counts of this moment."""
 
     in_flight: int
     ready: int

@@ -1,8 +1,7 @@
-"""The line of ready items: who starts next when only so many groups may be open.
+"""The queue of ready items: which item starts next while the number of open groups is limited.
 
-Imports `events` only. Promises: of the items that have waited least often, the largest that may
-start is first; a group opens when one of its items starts, and closes when it has nothing in
-flight and nothing ready.
+Of the items that were sent away least often, the largest that may start is first. A group opens
+when one of its items starts, and closes when it has nothing in flight and nothing ready.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from typing import Generic, TypeAlias
 from pipeline.execution.fanout.events import G, Item, K
 
 Rank: TypeAlias = tuple[int, float, int, int]
-"""(waits, -size, group order, item order): the least starts first, so the largest does.
+"""(waits, -size, group order, item order): the least rank starts first, so the largest item does.
 
-One that was sent away and spent nothing goes behind those that were not: else the largest would be
-the first to ask after each cooldown, and alone use up what an item may meet of limits.
+An item that was sent away without spending an attempt goes behind items that were not. Otherwise
+the largest item would ask first after each cooldown, and would alone use up its limited calls.
 """
 
 
 @dataclass(slots=True, eq=False)
 class ItemGroup(Generic[K, G]):
-    """A group's place in the run and what it has under way."""
+    """The place of a group in the run, and its items in flight and ready."""
 
     key: G
     order: int
@@ -36,7 +35,7 @@ class ItemGroup(Generic[K, G]):
 
 @dataclass(slots=True, eq=False)
 class Entry(Generic[K, G]):
-    """An item's place in the run; its `item` is replaced as attempts are spent."""
+    """The place of an item in the run; `item` is replaced as attempts are spent."""
 
     item: Item[K, G]
     group: ItemGroup[K, G]
@@ -46,7 +45,7 @@ class Entry(Generic[K, G]):
 
     @property
     def rank(self) -> Rank:
-        """Where it stands among all items."""
+        """The rank of the item among all items."""
         return (self.item.waits, -self.item.size, self.group.order, self.order)
 
 
@@ -62,21 +61,21 @@ class ReadyQueue(Generic[K, G]):
         self._heads: dict[bool, list[Rank]] = {True: [], False: []}
 
     def group(self, key: G) -> ItemGroup[K, G]:
-        """Return the group of that key, made at the end of the order if it is new."""
+        """Return the group of that key; a new group goes to the end of the order."""
         if key not in self._by_key:
             self._by_key[key] = ItemGroup(key=key, order=len(self.groups))
             self.groups.append(self._by_key[key])
         return self._by_key[key]
 
     def push(self, entry: Entry[K, G], since: float) -> None:
-        """Let an entry compete for a start."""
+        """Put an entry into the queue."""
         entry.ready_since = since
         self.ready += 1
         heapq.heappush(entry.group.ready, (entry.rank, entry))
         self._show_head(entry.group)
 
     def first(self) -> Entry[K, G] | None:
-        """Return the entry of the least rank that may start, leaving it in line."""
+        """Return the entry of the least rank that may start; the entry stays in the queue."""
         heads = [self._peek(is_open=True)]
         if self.groups_open < self._group_limit:
             heads.append(self._peek(is_open=False))
@@ -84,7 +83,7 @@ class ReadyQueue(Generic[K, G]):
         return None if rank is None else self.groups[rank[2]].ready[0][1]
 
     def take(self, first: Entry[K, G]) -> None:
-        """Move the first entry from the line into flight, opening its group."""
+        """Move the first entry from the queue into flight, and open its group."""
         group = first.group
         heapq.heappop(group.ready)
         self.ready -= 1
@@ -95,7 +94,7 @@ class ReadyQueue(Generic[K, G]):
         self._show_head(group)
 
     def land(self, entry: Entry[K, G]) -> None:
-        """Take an entry out of flight; its group gives up its place if that left it idle."""
+        """Take an entry out of flight, and close its group if the group is idle now."""
         group = entry.group
         group.in_flight -= 1
         if not group.in_flight and not group.ready:
@@ -107,7 +106,7 @@ class ReadyQueue(Generic[K, G]):
             heapq.heappush(self._heads[group.is_open], group.ready[0][0])
 
     def _peek(self, *, is_open: bool) -> Rank | None:
-        # Heads are shown freely and dropped here, once they no longer are their group's first.
+        # Pushing a head is cheap; a head that is no longer the first of its group is dropped here.
         heads = self._heads[is_open]
         while heads:
             rank = heads[0]

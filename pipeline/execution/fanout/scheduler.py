@@ -1,8 +1,8 @@
-"""The scheduler of a fan-out: decides, from `now` and what is reported, what starts and what ends.
+"""The scheduler of a fan-out: decides from the time and the reported results what starts and ends.
 
-Sans-IO and deterministic: imports `events` and `line` only, reads no clock, starts no thread.
-Promises: both limits hold, a waiting retry holds nothing, every item ends in exactly one of
-Succeeded, Failed, Replaced and Returned, and nothing a late reply says changes an item.
+The scheduler is deterministic: it reads no clock and starts no thread. Both limits hold, and a
+waiting retry holds no slot. Every item ends in exactly one of Succeeded, Failed, Replaced and
+Returned. A late reply changes no item.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ Decide: TypeAlias = Callable[[Item[K, G], int, BaseException, float], Decision[K
 Admit: TypeAlias = Callable[[Item[K, G], float], float | Park | None]
 
 MIN_HOLD_S = 0.001
-"""A gate that answers 0 s is asked again this much later, so that it cannot make the run spin."""
+"""A limiter that answers 0 s is asked again so much later; else the run would spin."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Call(Generic[K, G]):
-    """One call that the driver must run; `cancel` is set once nobody waits for it any more."""
+    """One call that the driver must run; `cancel` is set once its result is not needed."""
 
     call_no: int
     item: Item[K, G]
@@ -63,7 +63,7 @@ class Call(Generic[K, G]):
 
 
 class Scheduler(Generic[K, G, R]):
-    """The state of one run. Not thread-safe: one owner calls it, in order of time."""
+    """The state of one run. Not thread-safe: one thread calls the methods, in order of time."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class Scheduler(Generic[K, G, R]):
         self._apply(entry, verdict, error, now)
 
     def advance(self, now: float) -> None:
-        """Do what time alone brings: retries fall due, calls are written off, a drain ends."""
+        """Apply the passing of time: retries fall due, calls are written off, a drain ends."""
         while self._timers and self._timers[0][0] <= now:
             due, _, entry = heapq.heappop(self._timers)
             self._line.push(entry, due)
@@ -163,7 +163,7 @@ class Scheduler(Generic[K, G, R]):
         self._end_if_over(now)
 
     def stop(self, reason: str, *, now: float, grace_s: float | None = None) -> None:
-        """Admit no more; calls in flight have `grace_s` left. A later stop can only shorten it."""
+        """Start no more calls; those in flight have `grace_s`, which a later stop can only shorten."""
         until = now + (self._limits.grace_s if grace_s is None else grace_s)
         if self._stop_reason is None:
             self._stop_reason = reason
@@ -171,7 +171,7 @@ class Scheduler(Generic[K, G, R]):
         self._drain_until = min(self._drain_until, until)
 
     def next_wake(self) -> float | None:
-        """When `advance` or `start_next` has something to do next, if nothing is reported."""
+        """Return when `advance` or `start_next` has something to do, if no result comes before."""
         wakes = []
         if (call := self._first_in_flight()) is not None:
             wakes.append(call.started_at + self._limits.call_deadline_s)
@@ -187,7 +187,7 @@ class Scheduler(Generic[K, G, R]):
         return min(wakes, default=None)
 
     def tick(self) -> Tick:
-        """Count what the run holds now."""
+        """Return the counts of this moment."""
         return Tick(
             in_flight=len(self._in_flight),
             ready=self._line.ready,
@@ -198,7 +198,7 @@ class Scheduler(Generic[K, G, R]):
         )
 
     def abandon(self) -> None:
-        """Tell every call still running that nobody waits for it."""
+        """Tell every running call that its result is not needed."""
         for call, _ in self._in_flight.values():
             call.cancel.set()
 
@@ -346,7 +346,7 @@ class Scheduler(Generic[K, G, R]):
             self.stop("written_off", now=now)
 
     def _keep_to_deadline(self, now: float) -> None:
-        """Begin nothing after the soft deadline, and wait for nothing after the hard one."""
+        """Start no call after the soft deadline, and wait for no call after the hard deadline."""
         if self._deadline is None:
             return
         if self._stop_reason is None and self._unsettled and now >= self._deadline.soft_ends_at:

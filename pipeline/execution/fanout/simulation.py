@@ -1,7 +1,7 @@
 """A clock that moves only when the run waits, and an executor whose calls take simulated time.
 
-Imports its package only. In place of `SystemClock` and `ThreadExecutor` it makes a whole run
-deterministic and instant: no thread, no sleep. For tests, and for replays without overhead.
+Instead of `SystemClock` and `ThreadExecutor` they make a run deterministic and instant, without a
+thread or a sleep. Tests and benchmarks use them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class SimulatedClock:
 
 
 class SimulatedExecutor(Generic[K, G, R]):
-    """Asks the call for its outcome at once and delivers it `latency(item, attempt)` s later.
+    """Makes each call at once and delivers its result `latency(item, attempt)` s later.
 
     Pass `functools.partial(SimulatedExecutor, latency=…, clock=…)` as `executor`, or keep one
-    made beforehand and pass `lambda call, clock: …`. `at` schedules whatever else must happen.
+    made beforehand and pass `lambda call, clock: …`. `at` schedules every other action.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class SimulatedExecutor(Generic[K, G, R]):
 
     @property
     def running(self) -> list[Call[K, G]]:
-        """The calls under way that somebody still waits for."""
+        """The calls in flight that are not cancelled."""
         calls = [due[2] for due in self._due if isinstance(due[2], Call)]
         return [call for call in calls if not call.cancel.is_set()]
 
@@ -62,7 +62,7 @@ class SimulatedExecutor(Generic[K, G, R]):
         self._schedule(moment, action, None)
 
     def submit(self, call: Call[K, G]) -> None:
-        """Fix the call's outcome and when it will be known."""
+        """Make the call, and schedule the delivery of its result."""
         result: R | None = None
         error: BaseException | None = None
         took_s = self._latency(call.item, call.attempt)

@@ -1,7 +1,7 @@
-"""Where calls run: daemon threads fed by a queue, and the clock that stamps them.
+"""The threads in which calls run, and the clock that times them.
 
-Standard library only. Promises: `post` may be called from a signal handler, from any thread, even
-inside `wait`; whatever a call raises is its outcome; no thread is joined, at exit or ever.
+A signal handler and any thread may call `post`, even during `wait`. Everything that a call raises
+is its result. No thread is ever joined, not even at exit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CallFunction: TypeAlias = Callable[[Item[K, G], int, threading.Event], R]
 
 
 class Clock(Protocol):
-    """Seconds that never go back."""
+    """A source of seconds that never go back."""
 
     def monotonic(self) -> float:
         """Return the time in seconds since some fixed moment."""
@@ -47,21 +47,21 @@ class CallResult(Generic[R]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StopRequest:
-    """Somebody asked the run to stop."""
+    """A request to stop the run."""
 
     reason: str
     grace_s: float | None
 
 
 class Executor(Protocol[K, G, R]):
-    """Runs calls somewhere and brings back their outcomes; tests put a simulation in its place."""
+    """Runs calls and returns their results; tests use a simulation instead."""
 
     def submit(self, call: Call[K, G]) -> None:
         """Begin a call; never blocks."""
         ...
 
     def post(self, request: StopRequest) -> None:
-        """Hand a request to whoever waits, from anywhere, without taking a lock."""
+        """Pass a request to the waiting thread; takes no lock."""
         ...
 
     def wait(self, timeout_s: float) -> list[CallResult[R] | StopRequest]:
@@ -69,15 +69,15 @@ class Executor(Protocol[K, G, R]):
         ...
 
     def close(self) -> None:
-        """Let idle threads go; calls still running end unheard."""
+        """End idle threads; the results of running calls are dropped."""
         ...
 
 
 class ThreadExecutor(Generic[K, G, R]):
     """Daemon threads, grown one at a time when every thread has a call.
 
-    Not `ThreadPoolExecutor`: that one joins its threads when the interpreter exits, so that one
-    hung call would hold a stopped worker for ever.
+    `ThreadPoolExecutor` joins its threads when the interpreter exits, so one hung call would keep
+    a stopped worker alive for ever.
     """
 
     def __init__(self, call: CallFunction[K, G, R], clock: Clock) -> None:
@@ -97,7 +97,7 @@ class ThreadExecutor(Generic[K, G, R]):
             self._grow()
 
     def post(self, request: StopRequest) -> None:
-        """Hand a request to whoever waits."""
+        """Pass a request to the waiting thread."""
         self._inbox.put(request)
 
     def wait(self, timeout_s: float) -> list[CallResult[R] | StopRequest]:
@@ -113,7 +113,7 @@ class ThreadExecutor(Generic[K, G, R]):
         return messages
 
     def close(self) -> None:
-        """Let idle threads go, and each busy one when its call ends."""
+        """End idle threads at once, and each busy thread when its call ends."""
         for _ in range(self._threads):
             self._calls.put(None)
 
