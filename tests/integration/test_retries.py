@@ -361,7 +361,7 @@ def test_what_waits_for_its_retry_can_be_had_at_once_and_what_waits_for_a_quota_
     held = a_job(**parked, park_reason="a quota is used up")
 
     services.record_retry(failed.shell_file_id, reason="it is back")
-    with pytest.raises(UserError, match="goes on by itself: a quota is used up"):
+    with pytest.raises(UserError, match="continues by itself: a quota is used up"):
         services.record_retry(held.shell_file_id, reason="it is back")
 
     failed.refresh_from_db()
