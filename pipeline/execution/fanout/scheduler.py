@@ -163,7 +163,7 @@ class Scheduler(Generic[K, G, R]):
         self._end_if_over(now)
 
     def stop(self, reason: str, *, now: float, grace_s: float | None = None) -> None:
-        """Start no more calls; those in flight have `grace_s`, which a later stop can only shorten."""
+        """Start no more calls; those in flight have `grace_s`. A later stop only shortens it."""
         until = now + (self._limits.grace_s if grace_s is None else grace_s)
         if self._stop_reason is None:
             self._stop_reason = reason
