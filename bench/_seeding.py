@@ -233,7 +233,7 @@ FROM bench_records WHERE status = 'failed'
 """Name of the rows → statement that inserts them, in order."""
 
 
-def seed(batches: int, say: Callable[[str], None]) -> int:
+def seed(batches: int, log: Callable[[str], None]) -> int:
     """Insert about `batches` batches and the rows around them; return the number of batches.
 
     Needs a superuser and a throw-away database: foreign keys and the audit's triggers are off
@@ -249,16 +249,16 @@ def seed(batches: int, say: Callable[[str], None]) -> int:
             [list(TABLES)],
         )
         for what, statement in _ROWS.items():
-            then = time.perf_counter()
+            started = time.perf_counter()
             cursor.execute(statement)
-            say(f"  {what:24} {time.perf_counter() - then:6.1f} s")
-        then = time.perf_counter()
+            log(f"  {what:24} {time.perf_counter() - started:6.1f} s")
+        started = time.perf_counter()
         for table in TABLES:
             cursor.execute(f"REINDEX TABLE {table}")
             cursor.execute(f"VACUUM (ANALYZE) {table}")
-        say(f"  {'indexes, statistics':24} {time.perf_counter() - then:6.1f} s")
+        log(f"  {'indexes, statistics':24} {time.perf_counter() - started:6.1f} s")
         cursor.execute("DROP TABLE bench_records; RESET ALL")
         cursor.execute("SELECT count(*) FROM pass1_batch_results")
         (number,) = cursor.fetchone()
-    say(f"{number:,} batches in {time.perf_counter() - began:.0f} s")
+    log(f"{number:,} batches in {time.perf_counter() - began:.0f} s")
     return int(number)

@@ -91,8 +91,8 @@ def one_round(client: redis.Redis, limiter: RateLimiter, calls: int, number: int
 def measured(client: redis.Redis, name: str, quota: Quota, calls: int) -> bool:
     """Measure one kind of admission; print the figures, and return whether they hold.
 
-    The least disturbed round counts for the server's mean, because a mean includes every time that
-    the machine took the processor away from the server.
+    The least disturbed round counts for the server's mean: a mean includes every moment in which
+    the server did not have the processor.
     """
     client.flushall()
     limiter = RateLimiter(

@@ -87,11 +87,11 @@ def _negation(data: str, note: GoldNote, misses: Misses | None) -> Iterator[Scor
     reading = DocumentState.of(compose((PageSlice(page=1, start=0, text=note.text),)))
     tp = fp = fn = 0
     for span in judged:
-        said = reading.judge(span.start, span.end).negated is True
-        tp += said and span.negated is True
-        fp += said and not span.negated
-        fn += not said and span.negated is True
-        if misses is not None and said != span.negated:
+        is_negated = reading.judge(span.start, span.end).negated is True
+        tp += is_negated and span.negated is True
+        fp += is_negated and not span.negated
+        fn += not is_negated and span.negated is True
+        if misses is not None and is_negated != span.negated:
             words = note.text[max(0, span.start - 70) : span.end + 20]
-            misses(note.name, "negation: " + ("false" if said else "missed"), words)
+            misses(note.name, "negation: " + ("false" if is_negated else "missed"), words)
     yield Score(data=data, part="all", measure="negation on labelled spans", tp=tp, fp=fp, fn=fn)

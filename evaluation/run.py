@@ -35,11 +35,11 @@ def _score_contexts(path: Path, misses: Misses | None) -> Iterator[Score]:
     for note, expected in contexts(path):
         cases += 1
         reading = DocumentState.of(compose((PageSlice(page=1, start=0, text=note.text),)))
-        said = reading.judge(note.spans[0].start, note.spans[0].end)
+        assertion = reading.judge(note.spans[0].start, note.spans[0].end)
         for name, wanted, got in (
-            ("negation", expected["negation"] == "negated", said.negated is True),
-            ("history", expected["temporality"] == "historical", said.historical is True),
-            ("hypothesis", expected["certainty"] == "uncertain", said.hypothetical is True),
+            ("negation", expected["negation"] == "negated", assertion.negated is True),
+            ("history", expected["temporality"] == "historical", assertion.historical is True),
+            ("hypothesis", expected["certainty"] == "uncertain", assertion.hypothetical is True),
         ):
             row = counts[name]
             row[0] += wanted and got

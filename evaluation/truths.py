@@ -97,11 +97,11 @@ def _compare(
             if _plain(entity.get(field)) != _plain(getattr(match, theirs))
         ]
         number = _NUMBER.get(category)
-        lied = any(w.startswith(f"{number}=") and "=None" not in w for w in wrong)
-        counts[category, "wrong number" if lied else "wrong" if wrong else "right"] += 1
+        is_number_wrong = any(w.startswith(f"{number}=") and "=None" not in w for w in wrong)
+        counts[category, "wrong number" if is_number_wrong else "wrong" if wrong else "right"] += 1
         expected = entity.get("assertion", "present")
-        said = [a for a in _ASSERTIONS if getattr(match, a)]
-        fits = expected in said if expected != "present" else not said
+        asserted = [a for a in _ASSERTIONS if getattr(match, a)]
+        fits = expected in asserted if expected != "present" else not asserted
         counts["assertion", "right" if fits else "wrong"] += 1
         if misses is not None and wrong:
             misses(
@@ -113,7 +113,8 @@ def _compare(
             misses(
                 name,
                 "assertion",
-                f"p{entity['page']} {expected} not {said}: {entity['quote']} @ {entity['line']}",
+                f"p{entity['page']} {expected} not {asserted}: "
+                f"{entity['quote']} @ {entity['line']}",
             )
     for extra in free:
         number = _NUMBER.get(extra.category)
@@ -188,7 +189,9 @@ def _as_scores(name: str, counts: Counter[tuple[str, str]]) -> Iterator[Score]:
             fp=wrong + counts[category, "invented" if category in _NUMBER else "extra"],
             fn=missed + wrong,
         )
-    lies = sum(count for (_, what), count in counts.items() if what in ("wrong number", "invented"))
+    bad_numbers = sum(
+        count for (_, what), count in counts.items() if what in ("wrong number", "invented")
+    )
     wrong_numbers = sum(count for (_, what), count in counts.items() if what == "wrong number")
     numbers = sum(
         count
@@ -200,7 +203,7 @@ def _as_scores(name: str, counts: Counter[tuple[str, str]]) -> Iterator[Score]:
         part="all",
         measure="numbers not wrong",
         tp=numbers - wrong_numbers,
-        fp=lies,
+        fp=bad_numbers,
         fn=0,
     )
     yield Score(

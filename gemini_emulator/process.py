@@ -130,4 +130,4 @@ def _document(scenario: str | Mapping[str, Any], **parts: Any) -> dict[str, Any]
     if scenario:
         return load_scenario(str(scenario)).model_dump(mode="json")
     latency = parts.pop("latency") or "0"
-    return {"title": "as told", "expect": "as told", "latency": latency, **parts}
+    return {"title": "custom", "expect": "custom", "latency": latency, **parts}

@@ -158,18 +158,18 @@ def _judge_rest(
     recorded = {call.response_id: call for call in calls if call.response_id}
     given_up = [call for call in calls if call.outcome in GIVEN_UP and not call.response_id]
     for line in sorted(successes, key=lambda line: line.time):
-        unheard = next((call for call in given_up if _overlaps(call, line)), None)
-        told = recorded.get(line.response_id)
-        if unheard is not None:
+        abandoned = next((call for call in given_up if _overlaps(call, line)), None)
+        recorded_call = recorded.get(line.response_id)
+        if abandoned is not None:
             # The late reply of an abandoned call, if it arrived, is recorded beside the timeout.
-            given_up.remove(unheard)
-            proof.counts[f"replies matched to {GIVEN_UP[unheard.outcome]}"] += 1
-        elif told is not None and told.outcome in SET_ASIDE:
-            proof.counts[f"replies recorded as {told.outcome}, not accepted"] += 1
-        elif told is not None:
+            given_up.remove(abandoned)
+            proof.counts[f"replies matched to {GIVEN_UP[abandoned.outcome]}"] += 1
+        elif recorded_call is not None and recorded_call.outcome in SET_ASIDE:
+            proof.counts[f"replies recorded as {recorded_call.outcome}, not accepted"] += 1
+        elif recorded_call is not None:
             proof.findings.append(
                 f"refused: item {item.token} was given response {line.response_id} (call"
-                f" {line.number}), a good reply, and recorded it as {told.outcome}"
+                f" {line.number}), a good reply, and recorded it as {recorded_call.outcome}"
             )
         elif _was_killed(line, item, calls, by_run, served):
             proof.counts["replies matched to a killed worker"] += 1

@@ -107,18 +107,18 @@ class Service:
         try:
             check_key(request)
             if model and request.method == "GET" and verb is None:
-                return self._told(asks, _model_card(model))
+                return self._plain_reply(asks, _model_card(model))
             if asks == "other":
                 raise Refused(404, "NOT_FOUND", "Requested entity was not found.")
             content = read_json(request.body)
             if asks == "countTokens":
-                return self._told(asks, _token_count(model, input_of(content)))
+                return self._plain_reply(asks, _token_count(model, input_of(content)))
             if asks == "generateContent":
                 return await self._generate(model, request, content)
             return await self._embed(model, request, asks, content)
         except Refused as refused:
             line = bare_line(asks, status=refused.status, outcome="bad-request")
-            return self._told(asks, refused.body, line=line)
+            return self._plain_reply(asks, refused.body, line=line)
 
     def close(self) -> None:
         """Stop the threads and close the log."""
@@ -126,7 +126,7 @@ class Service:
         self._readers.shutdown(wait=False, cancel_futures=True)
         self._log.close()
 
-    def _told(self, route: str, body: bytes, *, line: LogLine | None = None) -> HttpAnswer:
+    def _plain_reply(self, route: str, body: bytes, *, line: LogLine | None = None) -> HttpAnswer:
         """Return a reply that needs no model, and log it."""
         self._log.write(line := line or bare_line(route, status=200, outcome="ok"))
         return HttpAnswer(status=line.status, body=body)

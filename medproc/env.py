@@ -91,8 +91,8 @@ def _variable(number: int, default: Any = None, *, hint: str, **bounds: Any) -> 
     return Field(default=default, json_schema_extra=extra, **bounds)
 
 
-# pydantic-settings was chosen over django-environ and environs: pydantic already validates the
-# provider's replies, and it checks types and bounds and reports all mistakes at once.
+# pydantic-settings was chosen over django-environ and environs: it checks types and bounds, and
+# reports all mistakes at once. Pydantic already validates the provider's replies.
 class Environment(BaseSettings):
     """The variables of docs/configuration.md; each is also a Django setting of the same name."""
 

@@ -75,12 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return up(port=options.port, stopping=stopping)
             return demo(options.files, stopping=stopping)
     except (embedded.EmbeddedError, ChildDiedError, OSError, SystemCheckError) as error:
-        _say(str(error), stream=sys.stderr)
+        _print_line(str(error), stream=sys.stderr)
     except OperationalError as error:
         line = absence.explain(error)
         if line is None:
             raise
-        _say(line, stream=sys.stderr)
+        _print_line(line, stream=sys.stderr)
     return 1
 
 
@@ -93,12 +93,12 @@ def up(*, port: int, stopping: threading.Event) -> int:
         _start(children, "console", "runserver", "--noreload", "--insecure", f"127.0.0.1:{port}")
         if not _wait_until_listening(port, children, stopping):
             return 0
-        _say(f"Console: http://127.0.0.1:{port}/admin/")
+        _print_line(f"Console: http://127.0.0.1:{port}/admin/")
         for line in _demo_login():
-            _say(line)
+            _print_line(line)
         for child in children:
-            _say(f"The {child.name}: process {child.process.pid}, log {child.log}")
-        _say("Ctrl-C stops everything.")
+            _print_line(f"The {child.name}: process {child.process.pid}, log {child.log}")
+        _print_line("Ctrl-C stops everything.")
         while not stopping.wait(POLL_S):
             _raise_if_died(children)
     return 0
@@ -113,12 +113,12 @@ def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
         code = _run_beside(children, stopping, "process", *names, "--force")
         record = _latest_record()
         if record is not None and not stopping.is_set():
-            _say(f"\nmanage.py explain {record}\n")
+            _print_line(f"\nmanage.py explain {record}\n")
             code = _run_beside(children, stopping, "explain", record) or code
     if stopping.is_set():
         return 130
     if code == 0:
-        _say("\nThe console with these records: make up")
+        _print_line("\nThe console with these records: make up")
     return code
 
 
@@ -153,7 +153,7 @@ def _children() -> Iterator[list[Child]]:
             try:
                 child.process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                _say(f"{child.name} did not stop within {grace_s:.0f} s; killed", sys.stderr)
+                _print_line(f"{child.name} did not stop within {grace_s:.0f} s; killed", sys.stderr)
                 os.killpg(child.process.pid, signal.SIGKILL)
                 child.process.wait()
 
@@ -257,7 +257,7 @@ def _latest_record() -> str | None:
     return None if record is None else str(record)
 
 
-def _say(text: str, stream: TextIO | None = None) -> None:
+def _print_line(text: str, stream: TextIO | None = None) -> None:
     stream = stream or sys.stdout
     stream.write(f"{text}\n")
     stream.flush()

@@ -1,4 +1,4 @@
-"""The provider's configuration: the one place where the providers read Django's settings."""
+"""The provider's configuration: the only reader of Django's settings among the providers."""
 
 from __future__ import annotations
 

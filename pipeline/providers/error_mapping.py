@@ -157,7 +157,7 @@ def classify(exc: Exception, *, elapsed_s: float = 0.0) -> CallError:
         return exc
     failure = read_failure(exc)
     if failure is not None:
-        return _told(failure)
+        return _call_error(failure)
     kind = type(exc).__name__
     if (code := _transport_code(exc, elapsed_s)) is not None:
         return CallError(f"the connection failed: {kind}", code=code)
@@ -172,7 +172,7 @@ def classify(exc: Exception, *, elapsed_s: float = 0.0) -> CallError:
 
 def unreadable(status: int, retry_after: str | None) -> CallError:
     """Return the error for a reply with an unreadable body, from its status and Retry-After."""
-    return _told(read_error_body(status, None, _seconds(retry_after)))
+    return _call_error(read_error_body(status, None, _seconds(retry_after)))
 
 
 def read_failure(exc: Exception) -> ServiceError | None:
@@ -225,10 +225,10 @@ def _hint(
             case str(text) if found := _SECONDS.match(text.strip()):
                 return float(found[1])
             case {"seconds": seconds, **rest}:
-                whole = _SECONDS.match(str(seconds))
+                found = _SECONDS.match(str(seconds))
                 nanos = rest.get("nanos", 0)
-                if whole:
-                    return float(whole[1]) + (nanos / 1e9 if isinstance(nanos, int) else 0.0)
+                if found:
+                    return float(found[1]) + (nanos / 1e9 if isinstance(nanos, int) else 0.0)
     if header_hint_s is not None:
         return header_hint_s
     found = _PLEASE_RETRY.search(message)
@@ -256,7 +256,7 @@ def _transport_code(exc: Exception, elapsed_s: float) -> ErrorCode | None:
     return None
 
 
-def _told(failure: ServiceError) -> CallError:
+def _call_error(failure: ServiceError) -> CallError:
     return CallError(
         _describe(failure),
         code=failure.code,

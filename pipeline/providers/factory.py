@@ -1,7 +1,7 @@
 """Choose the provider that answers in this process.
 
-Each provider's module is imported only when the configuration names that provider: a local run must
-not pay the two seconds that google.genai takes to load.
+A provider's module is imported only if the configuration names that provider. A local run must not
+pay the two seconds that google.genai takes to load.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ if owed_requests > 0 then
   book(now, owed_requests, owed_tokens)
 end
 
--- Estimates err in both directions, so reserve a margin of three standard errors of the sum of all calls in flight,
--- divided among these calls. A standard deviation is 1.25 mean deviations.
+-- Estimates err in both directions. So each call in flight reserves its part of a common margin: three standard errors
+-- of the sum of all calls in flight. A standard deviation is 1.25 mean deviations.
 local function reserved()
   local ratio, deviation = ratio_of(version)
   if not ratio then
@@ -69,8 +69,8 @@ local function ramp_wait()
     set('ramp_from', '')
     return 0
   end
-  -- Step 0 begins with a start. In later steps the first start waits for its share of the step, so no second that
-  -- begins with a start holds more starts than the larger of its two steps allows.
+  -- Step 0 begins with a start. In later steps the first start waits for its share of the step. Otherwise a second
+  -- that begins with a start, and spans two steps, could hold more starts than the larger step allows.
   local starts = step == num('ramp_step') and num('ramp_starts') or 0
   local due = step + (step == 0 and starts or starts + 1) / limit
   if starts >= limit then

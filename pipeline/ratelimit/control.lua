@@ -1,7 +1,11 @@
--- Control verbs of operators, incidents and steps. 'pause' stops all starts. 'align' applies exactly this pause and
--- quota closure. 'rearm' restores the holds after Redis was empty. 'abandon' forgets items that will not ask again.
--- 'started' removes items that started while Redis was away. 'late' moves a call that left later than the guard allows
--- into the current bucket. Returns 1; 'rearm' returns 1 only for the asker that armed, 'late' returns the new bucket.
+-- Control verbs of operators, incidents and steps:
+--   'pause'    stops all starts;
+--   'align'    applies exactly this pause and quota closure;
+--   'rearm'    restores the holds after Redis was empty, and returns 1 only for the first asker;
+--   'late'     moves a call that left later than the guard allows into the current bucket, and returns that bucket;
+--   'abandon'  forgets limited items that will not ask again;
+--   'started'  removes limited items that started while Redis was away.
+-- Each verb returns 1 otherwise.
 local verb = text()
 local answer = 1
 if verb == 'pause' then

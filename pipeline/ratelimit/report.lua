@@ -4,8 +4,8 @@ local ticket, bucket, version, item, kind = text(), text(), text(), text(), text
 local reserved, estimate, generation, epoch = number(), number(), number(), number()
 local actual, hint = number(), number() -- -1: not known
 
--- A second report, or a report after the lease has expired, must not correct the window: the bucket may be gone, or may
--- be corrected already. The reservation stays booked.
+-- Only the first report within the lease corrects the window. Later the bucket may be gone, or already corrected; the
+-- reservation then stays booked.
 local is_first = redis.call('ZREM', LEASES, ticket) == 1
 
 -- The mean of the first fifty calls; afterwards an exponential mean, so that it follows slow changes.

@@ -41,7 +41,7 @@ class Command(BaseCommand):
         folder = Path(options["data"] or _SAMPLES)
         if not folder.is_dir():
             raise CommandError(f"The folder {folder} does not exist.")
-        scores = evaluate(folder, self._tell if options["misses"] else None)
+        scores = evaluate(folder, self._print_miss if options["misses"] else None)
         if not scores:
             raise CommandError(
                 f"{folder} contains no labelled data: no Anafora XML, brat .ann, context_*.jsonl "
@@ -56,7 +56,7 @@ class Command(BaseCommand):
                 console.print(_table(scores))
             self.stdout.write(capture.get())
 
-    def _tell(self, note: str, measure: str, words: str) -> None:
+    def _print_miss(self, note: str, measure: str, words: str) -> None:
         self.stdout.write(f"{note} | {measure} | {' '.join(words.split())}")
 
 

@@ -98,7 +98,7 @@ class Command(BaseCommand):
         except (ValueError, TypeError):
             raise CommandError(f"{path.name}: not a log of the emulator") from None
         proof = prove_log(lines)
-        self.stdout.write(json.dumps(proof.as_dict()) if as_json else _told(proof))
+        self.stdout.write(json.dumps(proof.as_dict()) if as_json else _as_table(proof))
         if proof.findings:
             sys.exit(1)
 
@@ -128,7 +128,7 @@ def _with_map(latency: Latency, path: Path) -> Latency:
     return replace(latency, by_place={str(at): float(seconds) for at, seconds in places.items()})
 
 
-def _told(proof: Proof) -> str:
+def _as_table(proof: Proof) -> str:
     lines = [f"{what:<44}{count:>8}" for what, count in proof.counts.items()]
     verdict = (
         f"{len(proof.findings)} findings" if proof.findings else "nothing lost, doubled or swapped"

@@ -21,8 +21,8 @@ def filed_under(identity: Identity) -> frozenset[str]:
 def sought_under(identity: Identity) -> frozenset[str]:
     """Return the keys of all identities that can agree with this identity.
 
-    Two identities without a common birth date or number agree only by name, and only if one of them
-    lacks the date and one lacks the number.
+    Two identities without a common birth date or number agree only by name. Then one of them must
+    lack the date, and one must lack the number.
     """
     name, _, _ = identity.reading
     fitting = [other for other in range(4) if not other & _stated(identity)]

@@ -116,7 +116,7 @@ def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -
         ):
             end, reaction = m.end(), own_words(_NOTED.split(m[1])[0])
             break
-    said = reading.judge(match.start, match.end)
+    assertion = reading.judge(match.start, match.end)
     return Finding(
         category="allergy",
         start=match.start,
@@ -128,7 +128,7 @@ def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -
         else "allergy.sentence.v1",
         strength=0.9,
         reaction=reaction,
-        negated=True if said.negated else None,
-        family=said.family,
+        negated=True if assertion.negated else None,
+        family=assertion.family,
         zone=reading.zones.type_at(match.start),
     )

@@ -210,7 +210,7 @@ class _Reader:
                 opened = Open(head)
                 if self.current is not None and head.lone:
                     opened.inherit(self.current.open)
-                self._open(opened, rule, whole=True)
+                self._open(opened, rule, is_complete=True)
         elif self.current is not None:
             self.current.open.take(head)
         self._give(lines, head=True)
@@ -228,8 +228,8 @@ class _Reader:
         filled = [line for line in current.lines if line.text.strip()]
         return len(filled) <= _PREAMBLE and {line.page for line in filled} == {1}
 
-    def _open(self, opened: Open, rule: str, *, whole: bool = False) -> None:
-        self.current = _Found(opened, rule, from_before=not self.found and not whole)
+    def _open(self, opened: Open, rule: str, *, is_complete: bool = False) -> None:
+        self.current = _Found(opened, rule, from_before=not self.found and not is_complete)
         self.found.append(self.current)
         self._closed = ""
 

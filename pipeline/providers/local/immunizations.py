@@ -38,7 +38,7 @@ def read_immunization_rows(reading: DocumentState) -> None:
         end = start + len(name.rstrip(" ,"))
         date_at = _DATE.match(reading.text, end, line.end)
         given = _iso(date_at) if date_at else None
-        said = reading.judge(start, end)
+        assertion = reading.judge(start, end)
         reading.add(
             Finding(
                 category="immunization",
@@ -49,7 +49,7 @@ def read_immunization_rows(reading: DocumentState) -> None:
                 rule="immunization.row.v1",
                 strength=0.85,
                 date=given,
-                negated=said.negated,
+                negated=assertion.negated,
                 zone="immunizations",
             )
         )
@@ -78,7 +78,7 @@ def as_immunization(reading: DocumentState, match: TermMatch, term: Term) -> Fin
         return None
     m = _DATE.match(reading.text, match.end)
     given = _iso(m) if m else None
-    said = reading.judge(match.start, match.end)
+    assertion = reading.judge(match.start, match.end)
     return Finding(
         category="immunization",
         start=match.start,
@@ -88,9 +88,9 @@ def as_immunization(reading: DocumentState, match: TermMatch, term: Term) -> Fin
         rule="immunization.v1",
         strength=0.9,
         date=given,
-        negated=said.negated,
-        historical=said.historical,
-        hypothetical=said.hypothetical,
+        negated=assertion.negated,
+        historical=assertion.historical,
+        hypothetical=assertion.hypothetical,
         zone=reading.zones.type_at(match.start),
     )
 

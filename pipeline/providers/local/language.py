@@ -1,8 +1,8 @@
 """The language of a page, and whether this engine reads it.
 
-Function words decide the clear cases, so that tables without sentences are not misjudged. py3langid
-decides only the doubtful cases, among languages in Latin letters: loading it takes 0.5 to 1.1 s and
-80 MB (measured).
+Function words decide the clear cases, so that tables without sentences are not misjudged. The model
+of py3langid decides only doubtful cases in Latin letters, because loading this model takes 0.5 to
+1.1 s and 80 MB (measured).
 """
 
 from __future__ import annotations

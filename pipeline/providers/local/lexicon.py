@@ -1,8 +1,8 @@
 """The compiled lexicon: the longest match of known terms over a page's tokens.
 
-One trie of plain dicts per process. Rejected: pyahocorasick (a C extension without wheels for all
-platforms; it matches characters, so plurals and hyphens would need listing), flashtext2 (no longest
-match over normalized tokens), medspaCy (spaCy's 100 MB; logs the note's text by default).
+One trie of plain dicts per process. Rejected: pyahocorasick has no wheels for all platforms, and
+matches characters, so plurals and hyphens would need listing. flashtext2 has no longest match over
+normalized tokens. medspaCy needs spaCy's 100 MB, and logs the note's text by default.
 """
 
 from __future__ import annotations

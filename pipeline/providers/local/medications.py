@@ -70,7 +70,7 @@ def described(
         begin, dose = before
     if needs_dose and dose is None:
         return None
-    said = reading.judge(start, end)
+    assertion = reading.judge(start, end)
     zone = reading.zones.at(start)
     stopped = _is_stopped(text, sentence.start, start, max(sig.end, end), sentence.end) or (
         zone is not None and bool(_STOP_HEADING.match(zone.heading or ""))
@@ -86,10 +86,10 @@ def described(
         dose=dose,
         route=sig.route,
         frequency=sig.frequency,
-        negated=True if stopped else said.negated,
-        historical=None if stopped and not said.historical else said.historical,
-        hypothetical=said.hypothetical,
-        family=said.family,
+        negated=True if stopped else assertion.negated,
+        historical=None if stopped and not assertion.historical else assertion.historical,
+        hypothetical=assertion.hypothetical,
+        family=assertion.family,
         zone=zone.zone if zone else None,
     )
 

@@ -108,8 +108,8 @@ def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str)
         stage = _STAGE.match(reading.text, end)
         end = stage.end() if stage else end
     lasting = term.category == "condition" and _is_chronic(reading.text[start:end], term.name)
-    said = reading.judge(match.start, match.end, lasting=lasting)
-    negated = True if term.name == "no acute distress" else said.negated
+    assertion = reading.judge(match.start, match.end, lasting=lasting)
+    negated = True if term.name == "no acute distress" else assertion.negated
     return Finding(
         category=term.category,
         start=start,
@@ -119,9 +119,9 @@ def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str)
         rule=rule,
         strength=_STRENGTH.get(term.kind, 0.7),
         negated=negated,
-        historical=said.historical,
-        hypothetical=said.hypothetical,
-        family=said.family,
+        historical=assertion.historical,
+        hypothetical=assertion.hypothetical,
+        family=assertion.family,
         zone=reading.zones.type_at(match.start),
     )
 

@@ -64,7 +64,7 @@ def read_slash_lists(reading: DocumentState) -> None:
             continue
         if reading.zones.in_heading(m.start()):
             continue
-        said = reading.judge(m.start(), m.end())
+        assertion = reading.judge(m.start(), m.end())
         at = m.start()
         for letter, meaning in zip(letters, meanings, strict=True):
             reading.add(
@@ -76,10 +76,10 @@ def read_slash_lists(reading: DocumentState) -> None:
                     name=meaning,
                     rule="symptom.slash-list.v1",
                     strength=0.8,
-                    negated=said.negated,
-                    historical=said.historical,
-                    hypothetical=said.hypothetical,
-                    family=said.family,
+                    negated=assertion.negated,
+                    historical=assertion.historical,
+                    hypothetical=assertion.hypothetical,
+                    family=assertion.family,
                     zone=reading.zones.type_at(at),
                 )
             )

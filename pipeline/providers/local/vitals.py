@@ -257,7 +257,7 @@ def _found(
     value: str,
     unit: str | None,
 ) -> Finding:
-    said = reading.judge(*span)
+    assertion = reading.judge(*span)
     return Finding(
         category="vital",
         start=span[0],
@@ -268,7 +268,7 @@ def _found(
         unit=own_words(unit).rstrip(".") if unit else None,
         rule=f"vital.{vital.key.lower().replace(' ', '-')}.v1",
         strength=0.95,
-        historical=True if said.historical else None,
+        historical=True if assertion.historical else None,
         zone=reading.zones.type_at(span[0]),
     )
 

@@ -100,15 +100,15 @@ def _headings(line: PrintedLine) -> list[_Heading]:
     found: list[_Heading] = []
     begin = bullet_end(line.text)
     table = _table()
-    whole = line.text[begin:].strip().rstrip(":").strip()
-    if len(whole) <= _MAX_HEADING:
-        words = re.sub(r"\s+", " ", re.sub(r"\([^)]*\)", "", whole)).strip().lower()
+    printed = line.text[begin:].strip().rstrip(":").strip()
+    if len(printed) <= _MAX_HEADING:
+        words = re.sub(r"\s+", " ", re.sub(r"\([^)]*\)", "", printed)).strip().lower()
         known = words in table and len(words.split()) <= _MAX_HEADING_WORDS
-        if known and _stands_alone(whole, line):
-            return [(line.start + begin, line.end, table[words], whole)]
-        longer = _longer_heading(whole, words)
+        if known and _stands_alone(printed, line):
+            return [(line.start + begin, line.end, table[words], printed)]
+        longer = _longer_heading(printed, words)
         if longer is not None:
-            return [(line.start + begin, line.end, longer, whole)]
+            return [(line.start + begin, line.end, longer, printed)]
     for m in _pattern().finditer(line.text):
         kind = table.get(re.sub(r"\s+", " ", m["name"]).lower())
         if kind is None:
@@ -120,12 +120,17 @@ def _headings(line: PrintedLine) -> list[_Heading]:
     return found
 
 
-def _longer_heading(whole: str, words: str) -> str | None:
+def _longer_heading(printed: str, words: str) -> str | None:
     """Classify a line in capitals by the known words at its end or its beginning."""
     letters = re.sub(
-        r"[^A-Za-z]", "", re.sub(r"\(.*?\)|\b(?:per|drawn|collected|on|at)\b.*", "", whole)
+        r"[^A-Za-z]", "", re.sub(r"\(.*?\)|\b(?:per|drawn|collected|on|at)\b.*", "", printed)
     )
-    if not letters.isupper() or len(letters) < _MIN_CAPITALS or "," in whole or whole.endswith("."):
+    if (
+        not letters.isupper()
+        or len(letters) < _MIN_CAPITALS
+        or "," in printed
+        or printed.endswith(".")
+    ):
         return None
     parts = re.sub(r"[^a-z/& ]", " ", words).split()
     if not parts or len(parts) > _MAX_HEADING_WORDS:
