@@ -5,6 +5,7 @@ local ticket, job, item, version = text(), text(), text(), text()
 local estimate = number()
 local owed_requests, owed_tokens = number(), number()
 
+-- Calls that this process started while Redis was away have used the quota too.
 if owed_requests > 0 then
   book(now, owed_requests, owed_tokens)
 end
@@ -125,6 +126,8 @@ if cfg.per_day > 0 and num('day_calls') >= cfg.per_day then
   return later(num('day_ends') - now, 'day')
 end
 
+-- While the breaker is open, one call at a time may probe the provider. A probe whose worker died frees its place when
+-- its lease ends.
 local is_probe = is_set('open_since')
 if is_probe then
   if num('probe_at') > now then
@@ -146,6 +149,7 @@ end
 if by_tokens > wait then
   wait, why = by_tokens, 'tokens'
 end
+-- Fairness: a job waits for its turn even if the quota has room, as long as a job that was served less is in line.
 local first, first_tag = first_in_line()
 local tag, is_in_line = place_of_job(first, first_tag)
 if first and first ~= job and first_tag < tag - 1e-9 then

@@ -136,6 +136,7 @@ local function be_born()
   end
 end
 
+-- The totals of the window are kept beside the buckets, so that an ask need not add up to 1,200 buckets.
 local function forget_old_buckets()
   if not is_set('newest') then
     return
@@ -169,6 +170,7 @@ local function keep_guard()
   end
 end
 
+-- The process computes midnight Pacific (`day_ends`), because Lua in Redis has no time zones.
 local function begin_day()
   if now < num('day_ends') then
     return
@@ -190,6 +192,8 @@ do
   begin_day()
 end
 
+-- A new epoch makes the breaker ignore calls that began earlier. The counts are deleted, so that the window after the
+-- outage does not start with failures of the outage.
 local function open_breaker(first_failure)
   set('open_since', now)
   set('first_failure', first_failure)
@@ -200,6 +204,7 @@ local function open_breaker(first_failure)
   count('breaker_trips')
 end
 
+-- The calls that waited must not all start at once against a provider that has just recovered: begin a ramp.
 local function close_breaker()
   set('outage_from', st.first_failure)
   set('outage_until', now)

@@ -19,6 +19,7 @@ elseif verb == 'align' then
     if was_held then
       begin_ramp()
     end
+    -- The places in the line are older than the hold: no job must wait for jobs that may be gone.
     redis.call('DEL', LINE, LINE_UNTIL)
   end
 elseif verb == 'rearm' then

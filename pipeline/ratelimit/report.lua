@@ -86,6 +86,8 @@ elseif is_current and is_first and (kind == 'ok' or kind == 'failed') then
   feed_breaker()
 end
 
+-- An emptied Redis has forgotten its generations, so a ticket can be newer than the state. The exponent is capped to
+-- stay finite.
 local function cool_down()
   set('generation', math.max(generation, num('generation')) + 1)
   local is_quiet = now - num('until') > cfg.quiet
@@ -102,6 +104,8 @@ if kind == 'limited' then
     redis.call('EXPIRE', PARKED, PARKED_TTL_S)
     count('rate_limited_items_stored')
   end
+  -- Only the first 429 of a generation sets the cooldown. The 429s of calls that started before it are its echoes, and
+  -- must not prolong it.
   if generation >= num('generation') and num('until') <= now then
     role = 'coordinator'
     count('rate_limit_generations')

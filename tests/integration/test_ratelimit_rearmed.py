@@ -242,5 +242,5 @@ def test_a_pause_that_redis_was_not_told_of_is_said_and_holds_all_the_same(
 
     services.provider_pause("gemini", reason="a test")
 
-    assert "running steps of gemini are not told" in caplog.text
+    assert "running steps of gemini do not learn of this change" in caplog.text
     assert claim(Step.PASS1, "w", GEMINI) is None
