@@ -211,11 +211,12 @@ INSERT INTO incident_jobs (id, incident_id, job_id, effect)
 SELECT md5('effect' || r)::uuid, md5('incident1')::uuid, job, 'parked'
 FROM bench_records WHERE status = 'parked'
 """,
-    "audit and mass actions": """
-INSERT INTO audit_events (id, created_at, actor, verb, target_kind, target_id, reason)
+    "audit and bulk operations": """
+INSERT INTO audit_events (id, created_at, actor, action, target_kind, target_id, reason)
 SELECT md5('audit' || r)::uuid, at, 'operator', 'retry', 'record', id::text, 'the provider is back'
 FROM bench_records WHERE r % 3 = 0;
-INSERT INTO bulk_operations (id, created_at, token, verb, selection, expected, reason, requested_by,
+INSERT INTO bulk_operations (id, created_at, token, action, selection, expected, reason,
+requested_by,
   started_at, finished_at)
 SELECT md5('operation' || n)::uuid, now() - interval '1 hour' * n, md5('token' || n)::uuid, 'retry',
   '{"error_code": "API_5XX"}',

@@ -25,8 +25,8 @@ from medproc.embedded import throw_away_servers  # noqa: E402 - after the path i
 
 BATCHES = 5_000_000
 BOUND_MS = 150.0
-WIDE_BOUND_MS = 250.0
-WIDE_BOUND_BYTES = 300_000
+LARGE_BOUND_MS = 250.0
+LARGE_BOUND_BYTES = 300_000
 WARM = 2
 
 
@@ -77,14 +77,14 @@ def measure(requests: int, only: str) -> int:
     from django.contrib.auth.models import User
     from django.test import Client
 
-    from tests.support.large_rows import a_wide_record
+    from tests.support.large_rows import a_large_record
 
     client = Client(SERVER_NAME="127.0.0.1")
     client.force_login(User.objects.create_superuser("bench"))
-    wide = a_wide_record()
+    large = a_large_record()
     missed = []
     print(f"{'page':44} {'least':>8} {'p50':>8} {'p95':>8} {'size':>9} statements")
-    for name, url in pages(wide):
+    for name, url in pages(large):
         if only not in name:
             continue
         found = _measured(client, name, url, requests)
@@ -97,7 +97,7 @@ def measure(requests: int, only: str) -> int:
     return 1 if missed else 0
 
 
-def pages(wide: Any) -> list[tuple[str, str]]:
+def pages(large: Any) -> list[tuple[str, str]]:
     """Return the name and URL of every measured page."""
     from django.apps import apps
     from django.contrib import admin
@@ -109,14 +109,14 @@ def pages(wide: Any) -> list[tuple[str, str]]:
     from pipeline.models import Batch, Incident, Job, ProviderCall
 
     def one(status: JobStatus) -> Job:
-        jobs = Job.objects.filter(status=status).exclude(shell_file_id=wide)
+        jobs = Job.objects.filter(status=status).exclude(shell_file_id=large)
         return jobs.order_by("-created_at")[0]
 
     failed, parked, done = map(one, (JobStatus.FAILED, JobStatus.PARKED, JobStatus.COMPLETED))
     batch = Batch.objects.filter(status=WorkStatus.FAILED)[0]
     middle = Job.objects.order_by("-created_at")[100_000:][:1] or [done]
     place = f"{middle[0].created_at.isoformat()}~{middle[0].id}".replace("+", "%2B")
-    call, other = ProviderCall.objects.filter(processing_session__shell_file=wide)[:2]
+    call, other = ProviderCall.objects.filter(processing_session__shell_file=large)[:2]
     incident = Incident.objects.order_by("opened_at")[0]
     operation = BulkOperation.objects.order_by("created_at")[0]
     named = {name: reverse(f"admin:{name}") for name in (
@@ -126,7 +126,7 @@ def pages(wide: Any) -> list[tuple[str, str]]:
     members = f"{named['failure_members']}?window=7d&cause="
     listed = list(named.items() - {("retry", named["retry"])})
     listed += [
-        ("record, 300 batches", reverse("admin:record", args=[wide])),
+        ("record, 300 batches", reverse("admin:record", args=[large])),
         *((f"record, {job.status}", reverse("admin:record", args=[job.shell_file_id]))
           for job in (failed, parked, done)),
         *((f"records, {word}", f"{named['records']}?is={word}")
@@ -142,15 +142,15 @@ def pages(wide: Any) -> list[tuple[str, str]]:
         ("search, beginning", f"{named['search']}?q={str(batch.id)[:8]}"),
         ("retry, record", f"{named['retry']}?record={failed.shell_file_id}"),
         ("retry, cause within 24 h", f"{named['retry']}?error_code=API_5XX&window=24h"),
-        ("record_page", reverse("admin:record_page", args=[wide, 1])),
+        ("record_page", reverse("admin:record_page", args=[large, 1])),
         ("call_reading", reverse("admin:call_reading", args=[call.id])),
         ("bulk_operation", reverse("admin:bulk_operation", args=[operation.id])),
         ("incident", reverse("admin:incident", args=[incident.id])),
-        ("compare", reverse("admin:compare", args=[wide]) + f"?a={call.id}&b={other.id}"),
+        ("compare", reverse("admin:compare", args=[large]) + f"?a={call.id}&b={other.id}"),
         ("confirm", reverse("admin:confirm", args=["pause"]) + "?target=pass1"),
-        *((f"mass, {name}", reverse("admin:mass", args=[name]))
+        *((f"bulk preview, {name}", reverse("admin:bulk_preview", args=[name]))
           for name in KINDS if name != "retry"),
-        ("release, job", reverse("admin:mass", args=["release"]) + f"?job={parked.id}"),
+        ("release, job", reverse("admin:bulk_preview", args=["release"]) + f"?job={parked.id}"),
     ]  # fmt: skip
     for model in apps.get_models():
         if not admin.site.is_registered(model):
@@ -193,7 +193,7 @@ def _measured(client: Any, name: str, url: str, requests: int) -> Measured:
         began = time.perf_counter()
         response = client.get(url)
         took.append(1000 * (time.perf_counter() - began))
-    is_wide = name == "record, 300 batches"
+    is_large = name == "record, 300 batches"
     return Measured(
         name=name,
         least_ms=min(took),
@@ -201,8 +201,8 @@ def _measured(client: Any, name: str, url: str, requests: int) -> Measured:
         p95_ms=statistics.quantiles(took, n=20)[-1],
         size=len(response.content),
         statements=statements,
-        bound_ms=WIDE_BOUND_MS if is_wide else BOUND_MS,
-        bound_bytes=WIDE_BOUND_BYTES if is_wide else None,
+        bound_ms=LARGE_BOUND_MS if is_large else BOUND_MS,
+        bound_bytes=LARGE_BOUND_BYTES if is_large else None,
     )
 
 

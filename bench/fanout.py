@@ -203,12 +203,12 @@ def bench_source(scale: float) -> list[BenchmarkRow]:
     seconds = {(n, 1): full * scale for n, full in enumerate(SOURCE_S)}
     work = Workload(encounters, seconds, frozenset())
     slowest = max(SOURCE_S) * scale
-    wide = fan_out(work, groups=120, calls=SLOTS)
+    large = fan_out(work, groups=120, calls=SLOTS)
     narrow = fan_out(work, groups=1, calls=1)
     return [
-        BenchmarkRow("8 encounters, limit 30", wide, "slowest", wide / slowest, 1.05),
+        BenchmarkRow("8 encounters, limit 30", large, "slowest", large / slowest, 1.05),
         BenchmarkRow(
-            "8 encounters, limits 1/1", narrow, "limit 30", narrow / wide, 4.0, at_least=True
+            "8 encounters, limits 1/1", narrow, "limit 30", narrow / large, 4.0, at_least=True
         ),
     ]
 

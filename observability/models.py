@@ -33,7 +33,7 @@ class AuditEvent(models.Model):
     """The user's name at the time of the event; `command line: root@host` for a command."""
     actor_id = models.BigIntegerField(null=True, blank=True)
     """Not a foreign key, because the row outlives the user."""
-    verb = models.TextField()
+    action = models.TextField()
     target_kind = models.TextField()
     """record, job, encounter, batch, call, queue, provider, …"""
     target_id = models.TextField(blank=True, default="", db_default="")
@@ -67,12 +67,12 @@ class AuditEvent(models.Model):
             ),
             models.CheckConstraint(
                 name="audit_events_words_check",
-                condition=~models.Q(actor="") & ~models.Q(verb="") & ~models.Q(target_kind=""),
+                condition=~models.Q(actor="") & ~models.Q(action="") & ~models.Q(target_kind=""),
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.verb} by {self.actor}"
+        return f"{self.action} by {self.actor}"
 
 
 class AuditLink(models.Model):
@@ -105,7 +105,7 @@ class BulkOperation(models.Model):
     created_at = fields.created_at()
     token = models.UUIDField(unique=True, editable=False)
     """Token of the form that started the operation; a double click finds the same operation."""
-    verb = models.TextField()
+    action = models.TextField()
     selection = models.JSONField()
     """The filter with the time limit that the preview used."""
     expected = models.JSONField(default=dict, db_default={})
@@ -132,7 +132,7 @@ class BulkOperation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.id}"
+        return f"{self.action} {self.id}"
 
     @property
     def word(self) -> str:

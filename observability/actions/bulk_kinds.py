@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from observability.actions.filters import as_fields, crowd, crowd_fields, selection
+from observability.actions.filters import as_fields, bulk_selection, selection, selection_fields
 from observability.models import BulkOperation
 from observability.permissions import Right
 from pipeline.core.states import JobStatus
@@ -53,11 +53,11 @@ def _of_retry(asked: Mapping[str, str], now: datetime) -> tuple[Preview, dict[st
 
 
 def _of(
-    verb: str,
+    action: str,
 ) -> Callable[[Mapping[str, str], datetime], tuple[Preview, dict[str, str]]]:
     def look(asked: Mapping[str, str], now: datetime) -> tuple[Preview, dict[str, str]]:
-        chosen = crowd(verb, asked, now)
-        return services.crowd_preview(chosen), crowd_fields(chosen)
+        chosen = bulk_selection(action, asked, now)
+        return services.bulk_preview(chosen), selection_fields(chosen)
 
     return look
 

@@ -82,7 +82,7 @@ def _start(
         operation, is_new = BulkOperation.objects.get_or_create(
             token=token,
             defaults={
-                "verb": kind.name,
+                "action": kind.name,
                 "selection": fields,
                 "expected": _promise(found, moved_on=len(seen) - len(found.eligible)),
                 "reason": reason,
@@ -107,7 +107,7 @@ def _same(
     made: BulkOperation, kind: BulkOperationKind, actor: AbstractBaseUser | AnonymousUser
 ) -> BulkOperation:
     """Return the operation of a token to its user. Raises UserError for another form's token."""
-    if (made.verb, made.requested_by) != (kind.name, actor.get_username()):
+    if (made.action, made.requested_by) != (kind.name, actor.get_username()):
         raise UserError(
             "this form has already started another operation; open the preview again",
             code=UserErrorCode.FORM_EXPIRED,

@@ -69,7 +69,7 @@ def _settle(operation: BulkOperation, item: BulkItem) -> bool:
     """Apply the action to one item; return False if the item must wait for the database."""
     try:
         with transaction.atomic():
-            reason = KINDS[operation.verb].settle(candidate_of(item), operation)
+            reason = KINDS[operation.action].settle(candidate_of(item), operation)
             _note(item, BulkItem.SKIPPED if reason else BulkItem.DONE, reason)
     except UserError as error:
         # The action's own guard: the job's state has changed since the preview.

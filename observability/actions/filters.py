@@ -15,7 +15,7 @@ from pipeline.core.labels import WORDS, StatusWord, duration
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
 from pipeline.operations.preview import Selection
-from pipeline.operations.preview.bulk_selection import Crowd
+from pipeline.operations.preview.bulk_selection import BulkSelection
 
 IDS = ("record", "job", "encounter", "batch", "incident")
 SHORTEST_STALE_S = 60.0
@@ -74,7 +74,7 @@ def as_fields(chosen: Selection) -> dict[str, str]:
     return fields
 
 
-def crowd(verb: str, asked: Mapping[str, str], now: datetime) -> Crowd:
+def bulk_selection(action: str, asked: Mapping[str, str], now: datetime) -> BulkSelection:
     """Parse the jobs of a bulk action; the field `is` holds a status word.
 
     Raises UserError if the filter names no jobs.
@@ -94,7 +94,7 @@ def crowd(verb: str, asked: Mapping[str, str], now: datetime) -> Crowd:
         given["until"] = moment(asked["until"]) if asked.get("until") else now
     except (ValueError, TypeError, KeyError):
         raise UserError("this filter names no jobs", code=UserErrorCode.VALUE_INVALID) from None
-    return Crowd(verb=verb, **given)
+    return BulkSelection(action=action, **given)
 
 
 def _age(text: str) -> float:
@@ -106,15 +106,15 @@ def _age(text: str) -> float:
     return max(SHORTEST_STALE_S, seconds)
 
 
-def crowd_fields(chosen: Crowd) -> dict[str, str]:
-    """Return a bulk selection as the fields that `crowd` parses."""
+def selection_fields(chosen: BulkSelection) -> dict[str, str]:
+    """Return a bulk selection as the fields that `bulk_selection` parses."""
     given = {
         "job": chosen.job,
         "incident": chosen.incident,
         "is": WORDS[chosen.status] if chosen.status else None,
         "step": chosen.step,
         "error_code": chosen.error_code,
-        "older": f"{chosen.older_s:g}" if chosen.verb == "reset" else None,
+        "older": f"{chosen.older_s:g}" if chosen.action == "reset" else None,
         "until": chosen.until.isoformat() if chosen.until else None,
     }
     return {name: str(value) for name, value in given.items() if value is not None}

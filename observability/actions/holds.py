@@ -21,12 +21,12 @@ from pipeline.operations import services
 from pipeline.operations.reasons import stated
 from pipeline.providers.factory import NAMES
 
-Act = Callable[[str, str, str], str]
+RunHold = Callable[[str, str, str], str]
 """From target, reason and user name to the result in words. Raises UserError."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verb:
+class HoldAction:
     """One action on one target."""
 
     name: str
@@ -35,7 +35,7 @@ class Verb:
     right: Right
     effect: str
     """A sentence for the confirmation page: the effect of the action."""
-    act: Act
+    run: RunHold
 
 
 def _pause(target: str, reason: str, by: str) -> str:
@@ -61,27 +61,27 @@ def _resume_provider(target: str, reason: str, by: str) -> str:
     return f"resumed; {ended} ended, {done.released} released"
 
 
-VERBS: dict[str, Verb] = {
-    verb.name: verb
-    for verb in (
-        Verb(
+HOLD_ACTIONS: dict[str, HoldAction] = {
+    action.name: action
+    for action in (
+        HoldAction(
             name="pause",
             title="Pause",
             target_kind="queue",
             right=Right.PAUSE,
             effect="No job of this pass starts any more, on any host. Running jobs continue to"
             " their end; waiting jobs are parked when a worker reaches them.",
-            act=_pause,
+            run=_pause,
         ),
-        Verb(
+        HoldAction(
             name="resume",
             title="Resume",
             target_kind="queue",
             right=Right.RESUME,
             effect="The hold on this pass ends, and its parked jobs go back to the queue.",
-            act=_resume,
+            run=_resume,
         ),
-        Verb(
+        HoldAction(
             name="pause-provider",
             title="Pause",
             target_kind="provider",
@@ -89,9 +89,9 @@ VERBS: dict[str, Verb] = {
             effect="No pass that calls this provider starts any more, on any host. Running steps"
             " start no more calls and keep the calls in flight. Waiting jobs are parked when a"
             " worker reaches them.",
-            act=_pause_provider,
+            run=_pause_provider,
         ),
-        Verb(
+        HoldAction(
             name="resume-provider",
             title="Resume",
             target_kind="provider",
@@ -99,47 +99,47 @@ VERBS: dict[str, Verb] = {
             effect="The provider's pauses end, its open incidents are closed, its rate limiter"
             " opens, and its parked jobs go back to the queue. If calls still fail, an incident"
             " opens again.",
-            act=_resume_provider,
+            run=_resume_provider,
         ),
     )
 }
 
 
 def perform(
-    verb: Verb, target: str, *, reason: str, actor: AbstractBaseUser | AnonymousUser
+    action: HoldAction, target: str, *, reason: str, actor: AbstractBaseUser | AnonymousUser
 ) -> str:
     """Run an action and audit it, refusals too; return the result in words. Raises UserError."""
-    with log.deed(
-        actor, verb.name, target_kind=verb.target_kind, target_id=target, reason=reason
+    with log.audited(
+        actor, action.name, target_kind=action.target_kind, target_id=target, reason=reason
     ) as facts:
-        done = verb.act(target, stated(reason), actor.get_username())
+        done = action.run(target, stated(reason), actor.get_username())
         facts["message"] = done
     return done
 
 
-def applies(verb: Verb, target: str) -> bool:
+def applies(action: HoldAction, target: str) -> bool:
     """Return whether the action would change the target's present state."""
-    if verb.target_kind == "queue":
+    if action.target_kind == "queue":
         is_paused = Pause.objects.filter(queue=target, ended_at=None).exists()
-        return is_paused == (verb.name == "resume")
+        return is_paused == (action.name == "resume")
     provider, model = of_provider(target)
     of = {"provider": provider} | ({} if model is None else {"model": model})
     is_paused = Pause.objects.filter(provider=provider, model=model, ended_at=None).exists()
-    if verb.name == "pause-provider":
+    if action.name == "pause-provider":
         return not is_paused
     return is_paused or Incident.objects.filter(state=IncidentState.OPEN, **of).exists()
 
 
-def target_of(verb: Verb, text: str) -> str:
+def target_of(action: HoldAction, text: str) -> str:
     """Return the target in the form to store. Raises UserError for an invalid target."""
     try:
-        if verb.target_kind == "provider":
+        if action.target_kind == "provider":
             of_provider(text)
             return text
         return Step(text).value
     except ValueError:
         raise UserError(
-            f"there is no such {verb.target_kind}", code=UserErrorCode.NOT_FOUND
+            f"there is no such {action.target_kind}", code=UserErrorCode.NOT_FOUND
         ) from None
 
 
@@ -151,8 +151,8 @@ def of_provider(target: str) -> tuple[str, str | None]:
     return provider, model or None
 
 
-def named(verb: Verb, target: str) -> str:
+def named(action: HoldAction, target: str) -> str:
     """Describe the target for people."""
-    if verb.target_kind == "queue":
+    if action.target_kind == "queue":
         return f"the queue of {PASS_TITLES[Step(target)]}"
     return f"the provider {target.replace(':', ' ')}"

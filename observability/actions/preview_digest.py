@@ -16,7 +16,7 @@ LENGTH = 8
 """Characters per job: 48 bits, enough that no two of 10,000 jobs have the same digest."""
 
 
-def seen_of(eligible: Iterable[Candidate]) -> str:
+def preview_digest_of(eligible: Iterable[Candidate]) -> str:
     """Return the digests of a preview as one word, free of ids."""
     return "".join(sorted(map(_digest, eligible)))
 

@@ -22,7 +22,7 @@ def checked(path: str) -> str:
     return path if is_ours else ""
 
 
-def origin(verb: str, fields: Mapping[str, str]) -> str:
+def origin(action: str, fields: Mapping[str, str]) -> str:
     """Return the page that shows the subject of a filter."""
     if "operation" in fields:
         return reverse("admin:bulk_operation", args=[fields["operation"]])
@@ -30,19 +30,19 @@ def origin(verb: str, fields: Mapping[str, str]) -> str:
         return reverse("admin:incident", args=[fields["incident"]])
     if "record" in fields:
         return reverse("admin:record", args=[fields["record"]])
-    if verb == "reset":
+    if action == "reset":
         return reverse("admin:stale", query={"older": fields.get("older", "")})
     for name in ("job", "encounter", "batch"):
         if name in fields:
             return reverse("admin:search", query={"q": fields[name]})
-    if verb == "retry" and "error_code" in fields:
+    if action == "retry" and "error_code" in fields:
         query = {_OF_MEMBERS[name]: fields[name] for name in _OF_MEMBERS if name in fields}
         return reverse("admin:failure_members", query=query)
-    if verb == "requeue":
+    if action == "requeue":
         return reverse("admin:stale")
     if "step" in fields:
         return reverse("admin:queues")
-    if verb in {"cancel", "release"}:
-        word = fields.get("is", "parked" if verb == "release" else "")
+    if action in {"cancel", "release"}:
+        word = fields.get("is", "parked" if action == "release" else "")
         return reverse("admin:records", query={"is": word} if word else None)
     return reverse("admin:failures")

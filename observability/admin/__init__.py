@@ -1,6 +1,6 @@
 """The admin of every table: read-only, without PHI, fast at millions of rows.
 
-Modules by subject; `base` holds what they share. Nothing here changes a row: the operator's verbs
+Modules by subject; `base` holds what they share. Nothing here changes a row: the operator's actions
 are services, and the passes write their own results. Users and groups alone are changed here.
 """
 

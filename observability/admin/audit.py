@@ -11,12 +11,12 @@ from observability.permissions import Right
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyAdmin):
-    """Every verb and every reading of PHI; for those who may read the audit."""
+    """Every action and every reading of PHI; for those who may read the audit."""
 
     right = Right.READ_AUDIT
     heavy = ("facts",)
     list_display = (
-        "created_at", "actor", "verb", "target_kind", "target_id", "reason", "result",
+        "created_at", "actor", "action", "target_kind", "target_id", "reason", "result",
     )  # fmt: skip
     list_filter = ("result",)
     id_fields = ("pk", "target_id")

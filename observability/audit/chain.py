@@ -25,7 +25,7 @@ _LINKS = """
 SELECT c.seq, c.event_id, c.hash, e.id IS NULL, jsonb_build_object(
     'id', e.id,
     'created_at', to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'),
-    'actor', e.actor, 'actor_id', e.actor_id, 'verb', e.verb, 'target_kind', e.target_kind,
+    'actor', e.actor, 'actor_id', e.actor_id, 'action', e.action, 'target_kind', e.target_kind,
     'target_id', e.target_id, 'reason', e.reason, 'result', e.result, 'facts', e.facts)::text
 FROM audit_chain c LEFT JOIN audit_events e ON e.id = c.event_id
 ORDER BY c.seq

@@ -40,7 +40,7 @@ class AuditResult(StrEnum):
 
 def record(
     actor: Actor,
-    verb: str,
+    action: str,
     *,
     target_kind: str,
     target_id: object = "",
@@ -53,7 +53,7 @@ def record(
     return AuditEvent.objects.create(
         actor=name,
         actor_id=None if isinstance(actor, str) else actor.pk,
-        verb=verb,
+        action=action,
         target_kind=target_kind,
         target_id=str(target_id),
         reason=reason,
@@ -63,9 +63,9 @@ def record(
 
 
 @contextmanager
-def deed(
+def audited(
     actor: Actor,
-    verb: str,
+    action: str,
     *,
     target_kind: str,
     target_id: object = "",
@@ -81,11 +81,11 @@ def deed(
     try:
         with transaction.atomic():
             yield facts
-            record(actor, verb, **row, facts=facts)
+            record(actor, action, **row, facts=facts)
     except UserError as error:
         record(
             actor,
-            verb,
+            action,
             **row,
             result=AuditResult.REFUSED,
             facts={"code": error.code.value, "said": error.message},

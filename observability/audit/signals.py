@@ -123,9 +123,9 @@ def log_in_failed(
         )
 
 
-def _write(verb: str, row: Model, facts: Mapping[str, Any]) -> None:
+def _write(action: str, row: Model, facts: Mapping[str, Any]) -> None:
     kind = str(row._meta.model_name)
-    log.record(actor(), verb, target_kind=kind, target_id=row.pk, facts=facts)
+    log.record(actor(), action, target_kind=kind, target_id=row.pk, facts=facts)
 
 
 def _shown(row: Model, name: str) -> Any:

@@ -30,10 +30,10 @@ from observability.metrics.forecast import (
     quota_minutes,
     uses,
 )
-from observability.metrics.history import Quarter, quarters
+from observability.metrics.history import QuarterHour, fifteen_minute_history
 from observability.metrics.queue_depths import FAILED_WINDOW, Queue, queue
 from observability.metrics.throughput import Rates, rates
-from observability.metrics.workers import Crew, crew
+from observability.metrics.workers import WorkerFleet, worker_fleet
 from pipeline.core.labels import counted
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.models import Incident, Pause
@@ -81,12 +81,12 @@ class Overview:
     pauses: Sequence[Pause]
     queue: Queue
     rates: Rates
-    quarters: Sequence[Quarter]
+    fifteen_minute_history: Sequence[QuarterHour]
     left: Outstanding
     forecast: Forecast
     limiter: RateLimiterState
     uses: Sequence[Use]
-    crew: Crew
+    worker_fleet: WorkerFleet
     ticks: Sequence[LastTaskRun]
     failures: Groups
 
@@ -102,13 +102,13 @@ class Overview:
             HealthProblem(f"{said[0].upper()}{said[1:]}.")
             for said in scheduler_problems(self.ticks)
         ]
-        if self.crew.is_redis_away:
+        if self.worker_fleet.is_redis_away:
             found.append(
                 HealthProblem(
                     "Redis does not answer: no worker is woken. Start Redis; nothing is lost."
                 )
             )
-        elif not self.crew.alive and not self.queue.is_empty:
+        elif not self.worker_fleet.alive and not self.queue.is_empty:
             found.append(
                 HealthProblem("No worker is alive, and work waits. Start manage.py rqworker-pool.")
             )
@@ -158,12 +158,12 @@ def overview() -> Overview:
         pauses=list(Pause.objects.filter(ended_at=None).order_by("created_at")[:SHOWN]),
         queue=queue(),
         rates=of_calls,
-        quarters=quarters(now),
+        fifteen_minute_history=fifteen_minute_history(now),
         left=left,
         forecast=forecast(left, limiter, of_calls.calls_a_minute, now),
         limiter=limiter,
         uses=uses(limiter),
-        crew=crew(),
+        worker_fleet=worker_fleet(),
         ticks=last_task_runs(),
         failures=groups(Period.last(Window.DAY, now), cap=FAILURES_READ),
     )

@@ -20,7 +20,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from observability.metrics.workers import Crew, WorkerView
+from observability.metrics.workers import WorkerFleet, WorkerView
 from pipeline.core.labels import counted
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
@@ -100,7 +100,7 @@ class Evidence:
     """Whether more jobs are stale than are shown."""
 
 
-def evidence(older_s: float, known: Crew) -> Evidence:
+def evidence(older_s: float, known: WorkerFleet) -> Evidence:
     """Read the work that was untouched for `older_s` seconds; a constant number of statements."""
     rows = services.stale_batches_reset(older_s, dry_run=True, jobs=JOBS_LIMIT + 1)
     jobs = {
@@ -223,7 +223,7 @@ class Death:
     crashes: Sequence[Loss]
 
 
-def deaths(jobs: Sequence[Job], known: Crew) -> dict[UUID, Death]:
+def deaths(jobs: Sequence[Job], known: WorkerFleet) -> dict[UUID, Death]:
     """Return the lost workers of these dead jobs, from the jobs' history."""
     workers = {worker.name: worker for worker in known.workers if worker.is_in_redis}
     return {

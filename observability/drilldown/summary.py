@@ -166,7 +166,7 @@ def _are(number: int) -> str:
 
 def _failed(rows: RecordRows, root: Node) -> str:
     title = _title(rows)
-    verb = "is dead" if rows.job.status == JobStatus.DEAD else "failed"
+    action = "is dead" if rows.job.status == JobStatus.DEAD else "failed"
     cause = root.cause
     advice = f" Advice: {cause.advice}" if cause and cause.advice else ""
     step = next(n for n in root.children if n.id == rows.job.current_step)
@@ -174,7 +174,7 @@ def _failed(rows: RecordRows, root: Node) -> str:
     if not broken:
         message = (cause.message if cause else "").rstrip(".") or "no reason was stored"
         code = f" ({cause.root})" if cause else ""
-        return f"{title} {verb}: {message}{code}.{_visible(rows, step)}{advice}"
+        return f"{title} {action}: {message}{code}.{_visible(rows, step)}{advice}"
     units = [n for n in step.walk() if n.is_work_item]
     _, first, encounter = broken[0]
     where = f"{_short(encounter)}, {first.title}" if encounter else first.title
@@ -185,7 +185,7 @@ def _failed(rows: RecordRows, root: Node) -> str:
         else ""
     )
     return (
-        f"{title} {verb}: {many}{where}: {_happened(first)}.{_visible(rows, step)}"
+        f"{title} {action}: {many}{where}: {_happened(first)}.{_visible(rows, step)}"
         f"{_assessment(broken)}{advice}{_retry_cost(root, broken)}"
     )
 

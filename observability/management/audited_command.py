@@ -37,18 +37,18 @@ def target_of(options: dict[str, Any]) -> Step | None:
     return Step(options["queue"]) if options["queue"] is not None else None
 
 
-def deed(verb: str, **row: Any) -> AbstractContextManager[dict[str, Any]]:
+def audited(action: str, **row: Any) -> AbstractContextManager[dict[str, Any]]:
     """Run an action and audit the action as the operator's at the command line."""
-    return log.deed(command_line(), verb, **row)
+    return log.audited(command_line(), action, **row)
 
 
-def held(verb: str, options: dict[str, Any]) -> AbstractContextManager[dict[str, Any]]:
+def held(action: str, options: dict[str, Any]) -> AbstractContextManager[dict[str, Any]]:
     """Run a pause or resume and audit the action under the console's name for it."""
     queue, provider, model = options["queue"], options["provider"], options["model"]
     if queue is not None:
-        return deed(verb, target_kind="queue", target_id=queue, reason=options["reason"])
-    return deed(
-        f"{verb}-provider",
+        return audited(action, target_kind="queue", target_id=queue, reason=options["reason"])
+    return audited(
+        f"{action}-provider",
         target_kind="provider",
         target_id=f"{provider}:{model}" if model else provider,
         reason=options["reason"],

@@ -14,14 +14,14 @@ from uuid import UUID
 from django.core.management.base import BaseCommand
 
 from observability.audit.actor import operator
-from observability.management.audited_command import deed, one_line
+from observability.management.audited_command import audited, one_line
 from observability.management.id_arguments import record_of
 
 
-class RecordVerbCommand(BaseCommand, ABC):
+class RecordActionCommand(BaseCommand, ABC):
     """Takes any id of a record and a reason; reports the action as a line or as JSON."""
 
-    verb = ""
+    action = ""
     """The name of the action in the audit."""
 
     @abstractmethod
@@ -42,7 +42,7 @@ class RecordVerbCommand(BaseCommand, ABC):
         record = record_of(options["id"])
         reason = options["reason"]
         row = {"target_kind": "record", "target_id": record, "reason": reason}
-        with one_line(), deed(self.verb, **row) as told:
+        with one_line(), audited(self.action, **row) as told:
             line, facts = self.act(record, reason=reason, by=operator())
             told["message"] = line
         if options["json"]:

@@ -13,15 +13,15 @@ from datetime import UTC, datetime, timedelta
 from django.core.cache import cache
 from django.db import connection
 
-QUARTER = timedelta(minutes=15)
-QUARTERS = 24
+QUARTER_HOUR = timedelta(minutes=15)
+QUARTER_HOURS = 24
 SETTLES = timedelta(minutes=2)
 """Delay after which a quarter is final: call rows are written together, a little later."""
-KEPT_S = QUARTERS * QUARTER.total_seconds()
+KEPT_S = QUARTER_HOURS * QUARTER_HOUR.total_seconds()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quarter:
+class QuarterHour:
     """The calls that ended within one quarter of an hour."""
 
     at: datetime
@@ -48,24 +48,24 @@ FROM provider_calls WHERE created_at >= %(since)s GROUP BY 1
 """
 
 
-def quarters(now: datetime) -> Sequence[Quarter]:
+def fifteen_minute_history(now: datetime) -> Sequence[QuarterHour]:
     """Return the quarters before `now`, empty ones too, oldest first; the last is unfinished."""
     newest = datetime.fromtimestamp(now.timestamp() // 900 * 900, UTC)
-    times = [newest - QUARTER * back for back in range(QUARTERS)][::-1]
-    kept: dict[str, Quarter] = cache.get_many([_key(at) for at in times])
+    times = [newest - QUARTER_HOUR * back for back in range(QUARTER_HOURS)][::-1]
+    kept: dict[str, QuarterHour] = cache.get_many([_key(at) for at in times])
     since = next(at for at in times if _key(at) not in kept)
     read = _read(since)
-    found = [kept.get(_key(at)) or read.get(at) or Quarter(at=at) for at in times]
-    settled = {_key(each.at): each for each in found if each.at + QUARTER + SETTLES <= now}
+    found = [kept.get(_key(at)) or read.get(at) or QuarterHour(at=at) for at in times]
+    settled = {_key(each.at): each for each in found if each.at + QUARTER_HOUR + SETTLES <= now}
     cache.set_many({key: settled[key] for key in settled.keys() - kept.keys()}, KEPT_S)
     return found
 
 
-def _read(since: datetime) -> dict[datetime, Quarter]:
+def _read(since: datetime) -> dict[datetime, QuarterHour]:
     with connection.cursor() as cursor:
         cursor.execute(_SQL, {"since": since})
         return {
-            at: Quarter(
+            at: QuarterHour(
                 at=at,
                 answered=answered,
                 limited=limited,

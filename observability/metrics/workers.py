@@ -89,7 +89,7 @@ class WorkerView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crew:
+class WorkerFleet:
     """All workers."""
 
     workers: Sequence[WorkerView]
@@ -109,7 +109,7 @@ class Crew:
         return len({worker.name for worker in self.workers})
 
 
-def crew() -> Crew:
+def worker_fleet() -> WorkerFleet:
     """Read the workers, in six statements and two round trips to Redis."""
     held = _held()
     shown = held[:LEASES_READ]
@@ -119,7 +119,7 @@ def crew() -> Crew:
     found += [
         _worker(name, facts, None) for name, facts in (known or {}).items() if name not in names
     ]
-    return Crew(
+    return WorkerFleet(
         workers=sorted(found, key=lambda worker: (worker.held is None, worker.name)),
         is_redis_away=known is None,
         is_capped=len(held) > len(shown),

@@ -40,7 +40,7 @@ BEGIN
     coalesce(last.hash, '') || ' ' || next || ' ' || jsonb_build_object(
       'id', NEW.id,
       'created_at', to_char(NEW.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'),
-      'actor', NEW.actor, 'actor_id', NEW.actor_id, 'verb', NEW.verb,
+      'actor', NEW.actor, 'actor_id', NEW.actor_id, 'action', NEW.action,
       'target_kind', NEW.target_kind, 'target_id', NEW.target_id, 'reason', NEW.reason,
       'result', NEW.result, 'facts', NEW.facts)::text, 'UTF8')), 'hex'));
   RETURN NULL;
@@ -210,7 +210,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(db_default=pipeline.models.fields.ClockTimestamp(), editable=False)),
                 ('actor', models.TextField()),
                 ('actor_id', models.BigIntegerField(blank=True, null=True)),
-                ('verb', models.TextField()),
+                ('action', models.TextField()),
                 ('target_kind', models.TextField()),
                 ('target_id', models.TextField(blank=True, db_default='', default='')),
                 ('reason', models.TextField(blank=True, db_default='', default='')),
@@ -223,7 +223,7 @@ class Migration(migrations.Migration):
                 'db_table_comment': 'Every operator action and every reading of PHI. Append-only: triggers refuse UPDATE, DELETE and TRUNCATE. reason is free text.',
                 'default_permissions': (),
                 'indexes': [models.Index(fields=['-created_at', '-id'], name='idx_audit_events_recent'), models.Index(fields=['target_id', '-created_at'], name='idx_audit_events_target'), models.Index(fields=['actor', '-created_at'], name='idx_audit_events_actor')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('result__in', ['done', 'refused', 'failed'])), name='audit_events_result_check'), models.CheckConstraint(condition=models.Q(models.Q(('actor', ''), _negated=True), models.Q(('verb', ''), _negated=True), models.Q(('target_kind', ''), _negated=True)), name='audit_events_words_check')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('result__in', ['done', 'refused', 'failed'])), name='audit_events_result_check'), models.CheckConstraint(condition=models.Q(models.Q(('actor', ''), _negated=True), models.Q(('action', ''), _negated=True), models.Q(('target_kind', ''), _negated=True)), name='audit_events_words_check')],
             },
         ),
         migrations.CreateModel(
@@ -232,7 +232,7 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(db_default=django.contrib.postgres.functions.RandomUUID(), default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('token', models.UUIDField(editable=False, unique=True)),
-                ('verb', models.TextField()),
+                ('action', models.TextField()),
                 ('selection', models.JSONField()),
                 ('expected', models.JSONField(db_default={}, default=dict)),
                 ('reason', models.TextField()),

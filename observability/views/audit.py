@@ -14,7 +14,7 @@ from observability.listing.pagination import keyset_page
 from observability.models import AuditEvent
 from observability.permissions import Right
 from observability.views.decorators import page
-from observability.views.render import shown
+from observability.views.render import render_page
 
 LISTED = 50
 RESULTS = [(each, each) for each in ("done", "refused", "failed")]
@@ -24,7 +24,7 @@ class Events(django_filters.FilterSet):  # type: ignore[misc]
     """The filter of the list; all of it stands in the URL."""
 
     actor = django_filters.CharFilter(label="Who")
-    verb = django_filters.CharFilter(label="Verb")
+    action = django_filters.CharFilter(label="Action")
     target = django_filters.CharFilter(label="Target", field_name="target_id")
     result = django_filters.ChoiceFilter(label="Result", choices=RESULTS, empty_label="any")
 
@@ -40,7 +40,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     place = asked.pop("after", [""])[-1]
     chosen = Events(asked, queryset=AuditEvent.objects.all())
     listed = keyset_page(chosen.qs, "created_at", place, LISTED)
-    return shown(
+    return render_page(
         request,
         "console/audit.html",
         "Audit",
@@ -52,7 +52,7 @@ def audit(request: HttpRequest) -> HttpResponse:
 
 
 def _target_url(event: AuditEvent) -> str:
-    """Return the page of what a verb was done to; nothing where there is none."""
+    """Return the page of what an action was done to; nothing where there is none."""
     try:
         target = UUID(event.target_id)
     except ValueError:

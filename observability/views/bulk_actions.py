@@ -1,4 +1,4 @@
-"""Mass actions: what exactly will happen, then, with a reason, it is started."""
+"""Bulk operations: what exactly will happen, then, with a reason, it is started."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from django.utils import timezone
 from observability.actions import bulk_operations
 from observability.actions.bulk_kinds import KINDS, BulkOperationKind
 from observability.actions.filters import in_words
-from observability.actions.preview_digest import seen_of
+from observability.actions.preview_digest import preview_digest_of
 from observability.actions.return_url import checked, origin
 from observability.audit.log import BULK_OPERATION
-from observability.views.decorators import RequestedAction, page, verb
-from observability.views.render import shown
+from observability.views.decorators import RequestedAction, action, page
+from observability.views.render import render_page
 from pipeline.core.errors import UserError
 from pipeline.core.labels import PASS_TITLES
 from pipeline.operations.reasons import ReasonError
@@ -28,7 +28,7 @@ SAMPLE = 20
 
 @page()
 def preview(request: HttpRequest, name: str = "retry") -> HttpResponse:
-    """Show what a verb would do to many; nothing is done before it is confirmed."""
+    """Show what an action would do to many; nothing is done before it is confirmed."""
     kind = _named(name)
     if not request.user.has_perm(kind.right.permission):
         raise PermissionDenied
@@ -37,10 +37,10 @@ def preview(request: HttpRequest, name: str = "retry") -> HttpResponse:
 
 def _to_start(request: HttpRequest, name: str = "retry") -> RequestedAction:
     kind = _named(name)
-    return RequestedAction(verb=kind.name, right=kind.right, target_kind=BULK_OPERATION)
+    return RequestedAction(action=kind.name, right=kind.right, target_kind=BULK_OPERATION)
 
 
-@verb(_to_start)
+@action(_to_start)
 def start(request: HttpRequest, name: str = "retry") -> HttpResponse:
     """Start what was previewed, and go to its page; show the preview again where it cannot be."""
     kind = _named(name)
@@ -84,10 +84,10 @@ def _preview(
     except UserError as unread:
         problem = problem or unread.message
     came_from = checked(asked.get("next", ""))
-    form = {**fields, "seen": seen_of(found.eligible)} if found else {}
-    return shown(
+    form = {**fields, "seen": preview_digest_of(found.eligible)} if found else {}
+    return render_page(
         request,
-        "console/mass.html",
+        "console/bulk_preview.html",
         kind.title,
         status=HTTPStatus.BAD_REQUEST
         if found is None or isinstance(error, ReasonError)

@@ -1,4 +1,4 @@
-"""The mass actions that were started: what is happening, what came of it, and all of them."""
+"""The bulk operations that were started: what is happening, what came of it, and all of them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from observability.audit.log import BULK_OPERATION
 from observability.listing.pagination import keyset_page
 from observability.models import BulkItem, BulkOperation
 from observability.permissions import Right
-from observability.views.decorators import RequestedAction, page, verb
-from observability.views.render import shown
+from observability.views.decorators import RequestedAction, action, page
+from observability.views.render import render_page
 from pipeline.core.states import JobStatus
 from pipeline.models import Job
 
@@ -30,14 +30,14 @@ _OPEN = {JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PARKED}
 def _to_abort(request: HttpRequest, operation_id: UUID) -> RequestedAction:
     found = get_object_or_404(BulkOperation, id=operation_id)
     return RequestedAction(
-        verb="abort",
-        right=KINDS[found.verb].right,
+        action="abort",
+        right=KINDS[found.action].right,
         target_kind=BULK_OPERATION,
         target_id=operation_id,
     )
 
 
-@verb(_to_abort)
+@action(_to_abort)
 def abort(request: HttpRequest, operation_id: UUID) -> HttpResponse:
     """Ask an operation to stop; whoever may start one of its kind may."""
     bulk_operations.abort(BulkOperation.objects.get(id=operation_id), request.user)
@@ -48,7 +48,7 @@ def abort(request: HttpRequest, operation_id: UUID) -> HttpResponse:
 def operation(request: HttpRequest, operation_id: UUID) -> HttpResponse:
     """Show an operation: progress, what became of its jobs, its items (`?state=failed`)."""
     found = get_object_or_404(BulkOperation, id=operation_id)
-    kind = KINDS[found.verb]
+    kind = KINDS[found.action]
     states = dict.fromkeys(BulkItem.STATES, 0)
     states |= dict(found.items.order_by().values_list("state").annotate(number=Count("id")))
     total = sum(states.values())
@@ -65,9 +65,9 @@ def operation(request: HttpRequest, operation_id: UUID) -> HttpResponse:
     listed = _listed(found, state).filter(position__gte=_place(request)).order_by("position")
     status = Job.objects.filter(id=OuterRef("job_id")).values("status")[:1]
     items = list(listed.annotate(job_status=Subquery(status))[: LISTED + 1])
-    return shown(
+    return render_page(
         request,
-        "console/operation.html",
+        "console/bulk_operation.html",
         f"{kind.title} {str(found.id)[:8]}",
         operation=found,
         kind=kind,
@@ -96,10 +96,10 @@ def history(request: HttpRequest) -> HttpResponse:
     listed = keyset_page(
         BulkOperation.objects.all(), "created_at", request.GET.get("after", ""), LISTED
     )
-    return shown(
+    return render_page(
         request,
-        "console/operations.html",
-        "Mass actions",
+        "console/bulk_operations.html",
+        "Bulk operations",
         listed=listed,
         rows=[(each, in_words(each.selection)) for each in listed.rows],
     )

@@ -13,7 +13,7 @@ from observability.drilldown.summary import thousands
 from observability.phi.calls import reply_lines
 from observability.phi.diff import COMPARED_LINES, DiffRow, difference
 from observability.views.decorators import PhiResponse, page, phi, reading
-from observability.views.render import shown
+from observability.views.render import render_page
 from pipeline.core.labels import duration, ranges
 from pipeline.core.states import Step
 from pipeline.models import ProviderCall
@@ -56,7 +56,7 @@ def compare_replies(request: HttpRequest, record_id: UUID) -> PhiResponse:
 
 def _shown(request: HttpRequest, record_id: UUID, replies: Replies | None = None) -> HttpResponse:
     a, b, attempts = _attempts(request, record_id)
-    return shown(
+    return render_page(
         request,
         "console/compare.html",
         f"Attempts {a.attempt} and {b.attempt}",

@@ -1,7 +1,7 @@
-"""The door of every page and verb of the console.
+"""The access check of every page and action of the console.
 
 Imports rights. A page is read in a read-only transaction with a time limit, so that no GET changes
-anything, whatever its code does; a verb takes POST alone, with Django's CSRF token.
+anything, whatever its code does; an action takes POST alone, with Django's CSRF token.
 """
 
 from __future__ import annotations
@@ -95,16 +95,16 @@ def reading() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedAction:
-    """What a form asks for: a verb, its right, and on what."""
+    """What a form asks for: an action, its right, and on what."""
 
-    verb: str
+    action: str
     right: Right
     target_kind: str
     target_id: object = ""
     """An id or a name that has been read; never a text as it was posted."""
 
 
-def verb(of: Callable[..., RequestedAction]) -> Callable[[View], View]:
+def action(of: Callable[..., RequestedAction]) -> Callable[[View], View]:
     """Let a view answer POST alone, to whoever has the right of what `of` reads from its request.
 
     Who has not gets 403, and a row of the audit. `of` raises Http404 for what is not there.
@@ -119,7 +119,7 @@ def verb(of: Callable[..., RequestedAction]) -> Callable[[View], View]:
             if not request.user.has_perm(asked.right.permission):
                 log.record(
                     request.user,
-                    asked.verb,
+                    asked.action,
                     target_kind=asked.target_kind,
                     target_id=asked.target_id,
                     result=log.AuditResult.REFUSED,

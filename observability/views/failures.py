@@ -31,7 +31,7 @@ from observability.listing.records import root_cause
 from observability.listing.time_window import Period, Window, asked_for
 from observability.metrics.charts import bars
 from observability.views.decorators import page
-from observability.views.render import shown
+from observability.views.render import render_page
 from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.labels import PASS_TITLES, counted
 from pipeline.core.states import JobStatus, Step, WorkStatus
@@ -50,7 +50,7 @@ def failures(request: HttpRequest) -> HttpResponse:
     """Show the groups of a period (`?window=1h`, `24h`, `7d`, or `?since=…&until=…`)."""
     period, problem = _period(request)
     found = groups(period)
-    return shown(
+    return render_page(
         request,
         "console/failures.html",
         "Failures",
@@ -141,7 +141,7 @@ def members(request: HttpRequest) -> HttpResponse:
     cause = asked.get("cause", "")
     step = asked.get("step", "")
     where = f" in {PASS_TITLES[Step(step)]}" if step in Step.values else ""
-    return shown(
+    return render_page(
         request,
         "console/members.html",
         f"Failures: {cause or 'all causes'}{where}",

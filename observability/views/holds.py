@@ -1,4 +1,4 @@
-"""A verb about a queue or provider: what will happen, then, with a reason, it does."""
+"""An action about a queue or provider: what will happen, then, with a reason, it does."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from observability.actions.holds import VERBS, Verb, applies, named, perform, target_of
+from observability.actions.holds import HOLD_ACTIONS, HoldAction, applies, named, perform, target_of
 from observability.metrics.queue_depths import Depth, queue
-from observability.views.decorators import RequestedAction, page, verb
-from observability.views.render import shown
+from observability.views.decorators import RequestedAction, action, page
+from observability.views.render import render_page
 from pipeline.core.errors import UserError
 from pipeline.core.labels import PASS_TITLES, StatusWord
 from pipeline.core.states import IncidentState
@@ -27,7 +27,7 @@ from pipeline.providers.factory import named_provider
 
 @page()
 def confirm(request: HttpRequest, name: str) -> HttpResponse:
-    """Show what a verb will do to `?target=`."""
+    """Show what an action will do to `?target=`."""
     chosen = _named(name)
     if not request.user.has_perm(chosen.right.permission):
         raise PermissionDenied
@@ -41,12 +41,12 @@ def _asked(request: HttpRequest, name: str) -> RequestedAction:
     except UserError:
         target = ""
     return RequestedAction(
-        verb=chosen.name, right=chosen.right, target_kind=chosen.target_kind, target_id=target
+        action=chosen.name, right=chosen.right, target_kind=chosen.target_kind, target_id=target
     )
 
 
-@verb(_asked)
-def act(request: HttpRequest, name: str) -> HttpResponse:
+@action(_asked)
+def perform_action(request: HttpRequest, name: str) -> HttpResponse:
     """Do it, and go to the page of what it was done to; show it again where it was refused."""
     chosen = _named(name)
     text, reason = request.POST.get("target", ""), request.POST.get("reason", "")
@@ -67,7 +67,7 @@ def queues(request: HttpRequest) -> HttpResponse:
         pause.queue: pause
         for pause in Pause.objects.filter(ended_at=None, queue__isnull=False)[:50]
     }
-    return shown(
+    return render_page(
         request,
         "console/queues.html",
         "Queues",
@@ -115,15 +115,15 @@ def _target(held: Pause | Incident) -> str:
     return f"{held.provider}:{held.model}" if held.model else str(held.provider)
 
 
-def _named(name: str) -> Verb:
-    if name not in VERBS:
+def _named(name: str) -> HoldAction:
+    if name not in HOLD_ACTIONS:
         raise Http404
-    return VERBS[name]
+    return HOLD_ACTIONS[name]
 
 
 def _confirm(
     request: HttpRequest,
-    chosen: Verb,
+    chosen: HoldAction,
     text: str,
     *,
     error: UserError | None = None,
@@ -133,11 +133,11 @@ def _confirm(
         target = target_of(chosen, text)
     except UserError:
         raise Http404 from None
-    return shown(
+    return render_page(
         request,
         "console/confirm.html",
         f"{chosen.title} {named(chosen, target)}",
-        verb=chosen,
+        action=chosen,
         target=target,
         is_open=applies(chosen, target),
         status=HTTPStatus.BAD_REQUEST if isinstance(error, ReasonError) else HTTPStatus.OK,

@@ -25,7 +25,7 @@ from observability.diagnostics.overview import outlook
 from observability.listing.pagination import keyset_page
 from observability.metrics.forecast import Outstanding
 from observability.views.decorators import page
-from observability.views.render import shown
+from observability.views.render import render_page
 from pipeline.core.labels import counted, duration
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.models import Incident, IncidentJob, Pause
@@ -43,7 +43,7 @@ def incidents(request: HttpRequest) -> HttpResponse:
     rows = Incident.objects.filter(state=IncidentState.OPEN) if is_open else Incident.objects.all()
     listed = keyset_page(rows, "opened_at", request.GET.get("after", ""), LISTED)
     standing = standings([each.id for each in listed.rows])
-    return shown(
+    return render_page(
         request,
         "console/incidents.html",
         "Incidents",
@@ -79,7 +79,7 @@ def incident(request: HttpRequest, incident_id: UUID) -> HttpResponse:
         .order_by()
     )
     is_open = found.state == IncidentState.OPEN
-    return shown(
+    return render_page(
         request,
         "console/incident.html",
         f"Incident {str(incident_id)[:8]}",

@@ -38,7 +38,7 @@ _FIELDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trail:
+class ListNavigation:
     """A list, and what stands before and after a record in it."""
 
     title: str
@@ -54,7 +54,7 @@ def within(name: str, asked: Mapping[str, str]) -> str:
     return urlencode({"list": name, **fields})
 
 
-def trail(asked: Mapping[str, str]) -> Trail | None:
+def list_navigation(asked: Mapping[str, str]) -> ListNavigation | None:
     """Read `?in=` and `?at=`; None where they name no list."""
     try:
         fields = dict(parse_qsl(asked.get("in", ""), max_num_fields=12))
@@ -70,11 +70,11 @@ def trail(asked: Mapping[str, str]) -> Trail | None:
         return None
 
 
-def _of_records(fields: Mapping[str, str], place: str) -> Trail:
+def _of_records(fields: Mapping[str, str], place: str) -> ListNavigation:
     chosen = records.chosen(fields)
     before, after = chosen.beside(place)
     said = [fields[field] for field in records.FIELDS if fields.get(field)]
-    return Trail(
+    return ListNavigation(
         title=f"Records{': ' if said else ''}{', '.join(said)}",
         url=f"{reverse('admin:records')}?{urlencode(fields)}",
         before=_to(before, chosen.column, within(RECORDS, fields)),
@@ -82,7 +82,7 @@ def _of_records(fields: Mapping[str, str], place: str) -> Trail:
     )
 
 
-def _of_failures(fields: Mapping[str, str], place: str) -> Trail:
+def _of_failures(fields: Mapping[str, str], place: str) -> ListNavigation:
     period = asked_for(fields, timezone.now())
     query = {**fields, **period.fields}
     rows: QuerySet[Any, Any]
@@ -93,7 +93,7 @@ def _of_failures(fields: Mapping[str, str], place: str) -> Trail:
     before, after = neighbours(rows, column, place)
     step = fields.get("step", "")
     where = f" in {PASS_TITLES[Step(step)]}" if step in Step.values else ""
-    return Trail(
+    return ListNavigation(
         title=f"Failures: {fields.get('cause') or 'all causes'}{where}",
         url=f"{reverse('admin:failure_members')}?{urlencode(query)}",
         before=_to(before, column, within(FAILURES, query)),

@@ -8,11 +8,11 @@ from django.http import HttpRequest, HttpResponse
 
 from observability.diagnostics.overview import overview as read
 from observability.metrics.charts import Chart, stacked
-from observability.metrics.history import QUARTER, Quarter
+from observability.metrics.history import QUARTER_HOUR, QuarterHour
 from observability.metrics.queue_depths import FAILED_WINDOW, Depth
 from observability.metrics.throughput import Rates
 from observability.views.decorators import page
-from observability.views.render import shown
+from observability.views.render import render_page
 from pipeline.core.labels import PASS_TITLES, StatusWord, counted, duration
 
 POLL_S = 5
@@ -23,14 +23,14 @@ CAUSES_SHOWN = 6
 def overview(request: HttpRequest) -> HttpResponse:
     """Show the overview; the page asks for itself again every `POLL_S` while it is looked at."""
     found = read()
-    return shown(
+    return render_page(
         request,
         "console/overview.html",
         "Overview",
         found=found,
         calls=_calls(found.rates),
-        by_quarter=calls_chart(found.quarters),
-        times=latency_chart(found.quarters),
+        by_quarter_hour=calls_chart(found.fifteen_minute_history),
+        times=latency_chart(found.fifteen_minute_history),
         passes=[
             (PASS_TITLES[step], {word.value: of.get(word, Depth()) for word in StatusWord})
             for step, of in found.queue.by_pass.items()
@@ -58,27 +58,32 @@ def _calls(rates: Rates) -> Chart:
     )
 
 
-def calls_chart(quarters: Sequence[Quarter]) -> Chart:
+def calls_chart(fifteen_minute_history: Sequence[QuarterHour]) -> Chart:
     """Return the calls of each fifteen minutes: answered, limited and failed."""
-    every = sum(each.calls for each in quarters)
-    limited, failed = (sum(getattr(q, kind) for q in quarters) for kind in ("limited", "failed"))
-    peak = max(quarters, key=lambda each: each.calls)
+    every = sum(each.calls for each in fifteen_minute_history)
+    limited, failed = (
+        sum(getattr(q, kind) for q in fifteen_minute_history) for kind in ("limited", "failed")
+    )
+    peak = max(fifteen_minute_history, key=lambda each: each.calls)
     words = f"{counted(every, 'call')}, {limited} limited and {failed} failed"
     if every:
         words += f"; most at {_span(peak)}: {peak.calls}"
     return stacked(
-        [[("ok", q.answered), ("limited", q.limited), ("failed", q.failed)] for q in quarters],
+        [
+            [("ok", q.answered), ("limited", q.limited), ("failed", q.failed)]
+            for q in fifteen_minute_history
+        ],
         words=f"{words}.",
         titles=[
             f"{_span(q)}: {q.answered} answered, {q.limited} limited, {q.failed} failed"
-            for q in quarters
+            for q in fifteen_minute_history
         ],
     )
 
 
-def latency_chart(quarters: Sequence[Quarter]) -> Chart:
+def latency_chart(fifteen_minute_history: Sequence[QuarterHour]) -> Chart:
     """Return the time to an answer: p50 below, and the excess of p95 above p50."""
-    known = [(q, q.p50_ms, q.p95_ms) for q in quarters if q.p50_ms and q.p95_ms]
+    known = [(q, q.p50_ms, q.p95_ms) for q in fifteen_minute_history if q.p50_ms and q.p95_ms]
     words = "No call was answered."
     if known:
         last, slowest = known[-1], max(known, key=lambda each: each[2])
@@ -89,17 +94,17 @@ def latency_chart(quarters: Sequence[Quarter]) -> Chart:
             [("p50", round(of[1])), ("p95", round(of[2] - of[1]))]
             if (of := by_start.get(q.at))
             else []
-            for q in quarters
+            for q in fifteen_minute_history
         ],
         words=words,
-        titles=[_taken(*of) if (of := by_start.get(q.at)) else "" for q in quarters],
+        titles=[_taken(*of) if (of := by_start.get(q.at)) else "" for q in fifteen_minute_history],
     )
 
 
-def _span(quarter: Quarter) -> str:
-    return f"{quarter.at:%H:%M}–{quarter.at + QUARTER:%H:%M}"
+def _span(quarter_hour: QuarterHour) -> str:
+    return f"{quarter_hour.at:%H:%M}–{quarter_hour.at + QUARTER_HOUR:%H:%M}"
 
 
-def _taken(quarter: Quarter, p50_ms: float, p95_ms: float) -> str:
+def _taken(quarter_hour: QuarterHour, p50_ms: float, p95_ms: float) -> str:
     p50, p95 = duration(p50_ms / 1000), duration(p95_ms / 1000)
-    return f"{_span(quarter)} p50 {p50}, p95 {p95}"
+    return f"{_span(quarter_hour)} p50 {p50}, p95 {p95}"

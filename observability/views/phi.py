@@ -17,7 +17,7 @@ from observability.phi.calls import read_call
 from observability.phi.images import BusyError, is_written_down, page_image, ticket
 from observability.phi.pages import page_view
 from observability.views.decorators import PhiResponse, page, phi, reading
-from observability.views.render import shown
+from observability.views.render import render_page
 from pipeline.documents import reader
 from pipeline.models import Page, ProviderCall, ShellFile
 
@@ -43,7 +43,7 @@ def record_page(request: HttpRequest, record_id: UUID, number: int) -> PhiRespon
             raise Http404 from None
         image = reverse("admin:page_image", args=[record_id, number])
         shown_by = ticket(str(request.user.pk), record_id, number)
-        response = shown(
+        response = render_page(
             request,
             "console/page.html",
             f"Page {number} of record {str(record_id)[:8]}",
@@ -94,7 +94,7 @@ def call(request: HttpRequest, call_id: UUID) -> PhiResponse:
         except ProviderCall.DoesNotExist:
             raise Http404 from None
         record_id = found.processing_session.shell_file_id
-        response = shown(
+        response = render_page(
             request,
             "console/call.html",
             f"Prompt and reply of call {str(call_id)[:8]}",

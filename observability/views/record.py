@@ -20,9 +20,9 @@ from observability.drilldown.timeline import timeline
 from observability.drilldown.tree import tree
 from observability.models import BulkItem
 from observability.views.decorators import page
-from observability.views.list_navigation import trail
-from observability.views.render import shown
-from observability.views.tree_html import branches
+from observability.views.list_navigation import list_navigation
+from observability.views.render import render_page
+from observability.views.tree_html import tree_html
 from pipeline.core.labels import PASS_TITLES, StatusWord, duration
 from pipeline.core.states import IncidentState, Step, WorkStatus
 from pipeline.models import Incident, IncidentJob, Job, ShellFile
@@ -59,13 +59,13 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
     part = (
         WorkStatus.FAILED.value if path[-1].status is StatusWord.FAILED else path[-1].status.value
     )
-    return shown(
+    return render_page(
         request,
         "console/record.html",
         f"Record {str(record_id)[:8]}",
         rows=rows,
         found=found,
-        trail=trail(request.GET.dict()),
+        list_navigation=list_navigation(request.GET.dict()),
         tone=tone,
         unpublished=unpublished,
         poll_s=POLL_S if status in MOVES else 0,
@@ -74,7 +74,7 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
             each for each in incidents if status in MOVES and each.state == IncidentState.OPEN
         ],
         passes=found.root.children,
-        verbs=[
+        actions=[
             kind
             for kind in KINDS.values()
             if rows.job.status in kind.open_to and request.user.has_perm(kind.right.permission)
@@ -83,7 +83,7 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         retry_node=_retried_alone(path[-1])
         if why_not_retried(rows.job, part=part) is None
         else None,
-        tree=branches(rowed, found.focus),
+        tree=tree_html(rowed, found.focus),
         facts=_facts(path[-1]),
         history=_history(rows.job) if len(path) == 1 else [],
         tokens=_tokens(found.root),
@@ -100,7 +100,7 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
 
 
 def _expected(job_id: UUID) -> BulkItem | None:
-    """Return the mass action that has yet to come to this job."""
+    """Return the bulk operation that has yet to come to this job."""
     return (
         BulkItem.objects.filter(operation__finished_at=None, job_id=job_id, state=BulkItem.WAITING)
         .select_related("operation")

@@ -11,7 +11,7 @@ from observability.listing.pagination import ListPage
 from observability.listing.records import FIELDS, READ, STATES, Chosen, chosen, whys
 from observability.views.decorators import page
 from observability.views.list_navigation import RECORDS, within
-from observability.views.render import shown
+from observability.views.render import render_page
 from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.labels import PASS_TITLES
 from pipeline.models import Job
@@ -30,7 +30,7 @@ def records(request: HttpRequest) -> HttpResponse:
         filtered, listed = Chosen(), ListPage[Job](rows=(), next_place="")
     word = asked.get("is", "") if filtered.status else ""
     said = whys(listed.rows)
-    return shown(
+    return render_page(
         request,
         "console/records.html",
         _title(word, filtered),

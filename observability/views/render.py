@@ -16,7 +16,7 @@ from django.utils import timezone
 from observability.permissions import Right
 
 
-def shown(
+def render_page(
     request: HttpRequest, template: str, title: str, status: int = 200, **context: Any
 ) -> HttpResponse:
     """Render a page now, inside its read-only transaction."""

@@ -9,7 +9,7 @@ from django.urls import reverse
 from observability.drilldown.lookup import IdError, locate
 from observability.listing.records import patient_of
 from observability.views.decorators import page
-from observability.views.render import shown
+from observability.views.render import render_page
 
 
 @page()
@@ -19,11 +19,11 @@ def search(request: HttpRequest) -> HttpResponse:
     if text.upper().startswith("P-"):
         return _of_patient(request, text)
     if not text:
-        return shown(request, "console/search.html", "Search", text="", problem="")
+        return render_page(request, "console/search.html", "Search", text="", problem="")
     try:
         located = locate(text)
     except IdError as error:
-        return shown(request, "console/search.html", "Search", text=text, problem=str(error))
+        return render_page(request, "console/search.html", "Search", text=text, problem=str(error))
     if located.kind == "record batch":
         return redirect(reverse("admin:records", query={"batch": str(located.id)}))
     if located.shell_file_id is None:
@@ -43,4 +43,4 @@ def _of_patient(request: HttpRequest, text: str) -> HttpResponse:
     if found := patient_of(text):
         return redirect(reverse("admin:records", query={"patient": found.pseudonym}))
     problem = f"No patient here has the pseudonym {text}."
-    return shown(request, "console/search.html", "Search", text=text, problem=problem)
+    return render_page(request, "console/search.html", "Search", text=text, problem=problem)

@@ -6,9 +6,9 @@ from django.http import HttpRequest, HttpResponse
 
 from observability.diagnostics.stale_work import deaths, evidence
 from observability.listing.pagination import keyset_page
-from observability.metrics.workers import crew
+from observability.metrics.workers import worker_fleet
 from observability.views.decorators import page
-from observability.views.render import shown
+from observability.views.render import render_page
 from pipeline.core.states import JobStatus
 from pipeline.models import Job
 from pipeline.transitions.stale import STALE_S
@@ -22,7 +22,7 @@ def stale(request: HttpRequest) -> HttpResponse:
     """Show what is stale (`?older=`, in seconds), what is overdue, and the dead letters."""
     asked = request.GET.get("older", "")
     older = next((age for age, _ in AGES if f"{age:g}" == asked), STALE_S)
-    known = crew()
+    known = worker_fleet()
     found = evidence(older, known)
     dead = keyset_page(
         Job.objects.filter(status=JobStatus.DEAD),
@@ -31,7 +31,7 @@ def stale(request: HttpRequest) -> HttpResponse:
         LISTED,
     )
     died = deaths(dead.rows, known)
-    return shown(
+    return render_page(
         request,
         "console/stale.html",
         "Stale and dead",

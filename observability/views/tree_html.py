@@ -16,7 +16,7 @@ from pipeline.core.labels import SHAPES
 _HERE = mark_safe(' id="here" aria-current="true"')
 
 
-def branches(line: TreeRow, focus: str) -> SafeString:
+def tree_html(line: TreeRow, focus: str) -> SafeString:
     """Return the rows below and including `line`."""
     return format_html('<ul class="c-tree">{}</ul>', _item(line, focus))
 

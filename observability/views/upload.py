@@ -15,18 +15,18 @@ from observability.permissions import Right
 from observability.uploads.batches import KIND, close_batch, handed_out, named, open_batch, own
 from observability.uploads.handler import LEFT_OUT
 from observability.uploads.submit import Form, UploadResult, form_of, left_out, refused, take_in
-from observability.views.decorators import RequestedAction, page, verb
-from observability.views.render import shown
+from observability.views.decorators import RequestedAction, action, page
+from observability.views.render import render_page
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.models import RecordBatch
 
 
 def _asked(request: HttpRequest, batch: str | None = None) -> RequestedAction:
     if batch is None:
-        return RequestedAction(verb="upload", right=Right.UPLOAD, target_kind="record")
+        return RequestedAction(action="upload", right=Right.UPLOAD, target_kind="record")
     batch_id = named(batch)
     return RequestedAction(
-        verb="upload", right=Right.UPLOAD, target_kind=KIND, target_id=batch_id or ""
+        action="upload", right=Right.UPLOAD, target_kind=KIND, target_id=batch_id or ""
     )
 
 
@@ -36,7 +36,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     return _form(request)
 
 
-@verb(_asked)
+@action(_asked)
 def files(request: HttpRequest) -> HttpResponse:
     """Take in the files of the form; answer JSON to the page's script, a page to anybody else."""
     wants_json = request.headers.get("Accept", "") == "application/json"
@@ -55,13 +55,13 @@ def files(request: HttpRequest) -> HttpResponse:
     return _form(request, outcomes=outcomes, batch_id=batch_id)
 
 
-@verb(_asked)
+@action(_asked)
 def batch(request: HttpRequest) -> HttpResponse:
     """Open a batch for files that are sent one by one."""
     return JsonResponse({"batch": handed_out(open_batch(request.user), request.user)})
 
 
-@verb(_asked)
+@action(_asked)
 def close(request: HttpRequest, batch: str) -> HttpResponse:
     """Close a batch of one's own; closing it twice changes nothing."""
     try:
@@ -115,7 +115,7 @@ def _form(
     problem: str = "",
 ) -> HttpResponse:
     posted = request.POST
-    return shown(
+    return render_page(
         request,
         "console/upload.html",
         "Upload",

@@ -32,7 +32,7 @@ from pipeline.operations.job_actions import (
     work_retry,
 )
 from pipeline.operations.preview import Preview, Selection
-from pipeline.operations.preview.bulk_selection import Crowd, crowd_preview
+from pipeline.operations.preview.bulk_selection import BulkSelection, bulk_preview
 from pipeline.operations.reasons import stated
 from pipeline.providers.factory import NAMES
 from pipeline.queueing import reconciler
@@ -43,16 +43,16 @@ from pipeline.transitions.holds import RELEASE_LIMIT
 from pipeline.transitions.stale import JOBS_LIMIT as STALE_JOBS_LIMIT
 
 __all__ = [
+    "BulkSelection",
     "Cancelled",
-    "Crowd",
     "Preview",
     "Requeued",
     "Resumed",
     "Retried",
     "Selection",
     "batch_retry",
+    "bulk_preview",
     "candidate_retry",
-    "crowd_preview",
     "encounter_retry",
     "incidents_detect",
     "job_cancel",

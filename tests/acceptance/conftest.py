@@ -15,7 +15,7 @@ import redis
 
 from medproc.embedded import Places
 from pipeline.queueing.queues import RUN_STEP
-from tests.support.workers import Nursery, WorkerCommand
+from tests.support.workers import WorkerCommand, WorkerFixture
 
 StartPool = Callable[..., WorkerCommand]
 PATIENT = {"LEASE_S": 2400, "CALL_DEADLINE_S": 2400.0}
@@ -29,11 +29,11 @@ def _patient(settings: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def step_nursery(servers: Places) -> Iterator[Nursery]:
+def step_worker_fixture(servers: Places) -> Iterator[WorkerFixture]:
     """Give the process that pools with the real steps are forked from."""
-    nursery = Nursery(RUN_STEP)
-    yield nursery
-    nursery.close()
+    worker_fixture = WorkerFixture(RUN_STEP)
+    yield worker_fixture
+    worker_fixture.close()
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def module_redis(servers: Places) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def start_pool(
-    step_nursery: Nursery,
+    step_worker_fixture: WorkerFixture,
     module_db: str,
     module_redis: Any,
     tmp_path_factory: pytest.TempPathFactory,
@@ -61,7 +61,7 @@ def start_pool(
 
     def start(*arguments: str, grace_s: float = 600.0, **settings: Any) -> WorkerCommand:
         started.append(
-            step_nursery.start(
+            step_worker_fixture.start(
                 tmp_path_factory.mktemp("pool"),
                 "",
                 "rqworker-pool",
@@ -82,9 +82,9 @@ def start_pool(
 
 @pytest.fixture
 def clock(
-    step_nursery: Nursery, module_db: str, tmp_path_factory: pytest.TempPathFactory
+    step_worker_fixture: WorkerFixture, module_db: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WorkerCommand]:
     """Run `rqcron` on the module's database for one test."""
-    running = step_nursery.start(tmp_path_factory.mktemp("scheduler"), "", "rqcron")
+    running = step_worker_fixture.start(tmp_path_factory.mktemp("scheduler"), "", "rqcron")
     yield running
     running.stop()

@@ -79,7 +79,7 @@ def test_a_hostile_file_completes_or_fails_at_once_with_its_code(
         assert job.error_details["stage"] == "pages"
 
 
-def test_a_file_that_is_refused_at_the_door_leaves_nothing_behind(handed: Handed) -> None:
+def test_a_file_that_is_refused_at_the_upload_leaves_nothing_behind(handed: Handed) -> None:
     assert handed.refused.keys() == {"empty.pdf", "text.pdf"}
     assert ShellFile.objects.count() == len(handed.taken)
 

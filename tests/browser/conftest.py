@@ -19,7 +19,7 @@ from tests.support.browser import PASSWORD, WatchedPage, logged_in
 
 if TYPE_CHECKING:
     # This module is loaded before Django is set up, so what needs its models is imported later.
-    from tests.support.incident_scenario import Night
+    from tests.support.incident_scenario import IncidentScenario
 
 PATIENCE_MS = 60_000
 """Playwright's own five seconds for `expect` fail on a busy machine."""
@@ -44,7 +44,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def people(browser: Browser, module_db: str) -> None:
+def users(browser: Browser, module_db: str) -> None:
     """Make a user of each role, and one without."""
     from django.contrib.auth.models import Group, User
 
@@ -55,15 +55,15 @@ def people(browser: Browser, module_db: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def night(people: None) -> Night:
+def scenario(users: None) -> IncidentScenario:
     """Give the rows of a night."""
-    from tests.support.incident_scenario import a_night
+    from tests.support.incident_scenario import an_incident_scenario
 
-    return a_night()
+    return an_incident_scenario()
 
 
 @pytest.fixture(scope="module")
-def server(night: Night) -> Iterator[str]:
+def server(scenario: IncidentScenario) -> Iterator[str]:
     """Serve the console; give its address."""
     from django.contrib.staticfiles.handlers import StaticFilesHandler
     from django.test.testcases import LiveServerThread

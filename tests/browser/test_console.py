@@ -16,7 +16,7 @@ from observability.permissions import Role
 from tests.support.browser import WatchedPage, log_in, logged_in
 
 if TYPE_CHECKING:
-    from tests.support.incident_scenario import Night
+    from tests.support.incident_scenario import IncidentScenario
 
 # One night and one browser for all of these.
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
@@ -24,22 +24,22 @@ pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
 SERIOUS = {"serious", "critical"}
 
 
-def the_pages(night: Night) -> dict[str, str]:
+def the_pages(scenario: IncidentScenario) -> dict[str, str]:
     """Give the path of each page."""
     return {
         "overview": "/admin/overview/",
         "failures": "/admin/failures/",
         "members": "/admin/failures/members/?cause=API_5XX&step=pass1",
         "records": "/admin/records/",
-        "record": f"/admin/records/{night.failed}/",
-        "retry": f"/admin/retry/?record={night.failed}",
-        "actions": "/admin/actions/",
+        "record": f"/admin/records/{scenario.failed}/",
+        "retry": f"/admin/retry/?record={scenario.failed}",
+        "actions": "/admin/bulk-operations/",
         "queues": "/admin/queues/",
         "incidents": "/admin/incidents/",
-        "incident": f"/admin/incidents/{night.incident}/",
+        "incident": f"/admin/incidents/{scenario.incident}/",
         "stale": "/admin/stale/",
-        "cancel many": "/admin/mass/cancel/?is=waiting",
-        "requeue many": "/admin/mass/requeue/",
+        "cancel many": "/admin/bulk-operations/new/cancel/?is=waiting",
+        "requeue many": "/admin/bulk-operations/new/requeue/",
         "pause a provider": "/admin/act/pause-provider/?target=gemini",
         "upload": "/admin/upload/",
         "confirm": "/admin/act/pause/?target=pass1",
@@ -49,7 +49,9 @@ def the_pages(night: Night) -> dict[str, str]:
     }
 
 
-def test_the_night_is_told_in_three_clicks(operator: WatchedPage, night: Night) -> None:
+def test_the_incident_is_told_in_three_clicks(
+    operator: WatchedPage, scenario: IncidentScenario
+) -> None:
     page = operator.page
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
     expect(page.get_by_label("Incident")).to_contain_text("has been down for 19 min")
@@ -60,15 +62,15 @@ def test_the_night_is_told_in_three_clicks(operator: WatchedPage, night: Night) 
     expect(page.locator("#answer")).to_contain_text("7 of 8 batches failed")
     expect(page.locator("#detail-title")).to_contain_text("Call")
     expect(page.locator(".c-detail")).to_contain_text("503")
-    assert str(night.failed) in page.url
+    assert str(scenario.failed) in page.url
     assert operator.complaints == []
 
 
 def test_a_node_opens_without_a_new_page_and_keeps_its_address(
-    operator: WatchedPage, server: str, night: Night
+    operator: WatchedPage, server: str, scenario: IncidentScenario
 ) -> None:
     page = operator.page
-    page.goto(f"{server}/admin/records/{night.failed}/")
+    page.goto(f"{server}/admin/records/{scenario.failed}/")
     page.evaluate("window.stayed = true")
 
     page.locator(".c-tree a", has_text="chunk 1 of 1").click()
@@ -80,7 +82,9 @@ def test_a_node_opens_without_a_new_page_and_keeps_its_address(
     assert operator.complaints == []
 
 
-def test_the_keyboard_alone_reaches_a_failed_call(operator: WatchedPage, night: Night) -> None:
+def test_the_keyboard_alone_reaches_a_failed_call(
+    operator: WatchedPage, scenario: IncidentScenario
+) -> None:
     page = operator.page
 
     page.keyboard.press("?")
@@ -99,16 +103,16 @@ def test_the_keyboard_alone_reaches_a_failed_call(operator: WatchedPage, night: 
     page.wait_for_url(re.compile("/records/.+node="))
     expect(page.locator("#detail-title")).to_contain_text("Call")
     page.keyboard.press("/")
-    page.keyboard.type(str(night.completed))
+    page.keyboard.type(str(scenario.completed))
     page.keyboard.press("Enter")
 
-    page.wait_for_url(f"**/records/{night.completed}/")
+    page.wait_for_url(f"**/records/{scenario.completed}/")
     expect(page.locator("#answer")).to_contain_text("Done in")
     assert operator.complaints == []
 
 
 def test_the_keys_turn_to_the_next_record_of_a_list_and_retry_a_chosen_group(
-    operator: WatchedPage, server: str, night: Night
+    operator: WatchedPage, server: str, scenario: IncidentScenario
 ) -> None:
     page = operator.page
     page.goto(f"{server}/admin/records/?is=parked")
@@ -133,7 +137,7 @@ def test_the_keys_turn_to_the_next_record_of_a_list_and_retry_a_chosen_group(
 
 
 def test_rows_without_a_link_are_passed_over_by_keyboard(
-    context: BrowserContext, server: str, night: Night
+    context: BrowserContext, server: str, scenario: IncidentScenario
 ) -> None:
     viewer = logged_in(context, server, Role.VIEWER)
     page = viewer.page
@@ -148,10 +152,10 @@ def test_rows_without_a_link_are_passed_over_by_keyboard(
 
 
 def test_a_bar_of_the_time_line_leads_to_its_call(
-    operator: WatchedPage, server: str, night: Night
+    operator: WatchedPage, server: str, scenario: IncidentScenario
 ) -> None:
     page = operator.page
-    page.goto(f"{server}/admin/records/{night.failed}/")
+    page.goto(f"{server}/admin/records/{scenario.failed}/")
 
     page.locator(".c-time .b-failed").last.click()
 
@@ -160,28 +164,28 @@ def test_a_bar_of_the_time_line_leads_to_its_call(
 
 
 def test_a_failed_record_is_retried_by_keyboard_and_watched_to_the_end(
-    operator: WatchedPage, server: str, night: Night
+    operator: WatchedPage, server: str, scenario: IncidentScenario
 ) -> None:
     from observability.actions.bulk_runner import advance
     from tests.support import records
 
     page = operator.page
-    page.goto(f"{server}/admin/records/{night.broken}/")
+    page.goto(f"{server}/admin/records/{scenario.broken}/")
 
     page.keyboard.press("r")
     expect(page.get_by_text("What will happen")).to_be_visible()
     page.get_by_label("Reason").focus()
     page.keyboard.type("the provider has recovered")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/actions/**")
+    page.wait_for_url("**/bulk-operations/**")
     expect(page.locator("[data-announce]")).to_contain_text("0 of 1 settled")
     advance()
     expect(page.locator("[data-announce]")).to_contain_text("1 requeued")
-    records.run_again(night.broken)
+    records.run_again(scenario.broken)
 
-    row = page.get_by_role("row").filter(has_text=str(night.broken)[:8])
+    row = page.get_by_role("row").filter(has_text=str(scenario.broken)[:8])
     expect(row.locator(".chip")).to_contain_text("done")
-    page.goto(f"{server}/admin/records/{night.broken}/")
+    page.goto(f"{server}/admin/records/{scenario.broken}/")
     expect(page.locator("#answer")).to_contain_text("Done in")
     assert operator.complaints == []
 
@@ -216,13 +220,13 @@ def test_the_overview_goes_on_while_it_is_looked_at_and_rests_while_it_is_not(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_serious_barrier(
-    operator: WatchedPage, server: str, night: Night, scheme: str
+    operator: WatchedPage, server: str, scenario: IncidentScenario, scheme: str
 ) -> None:
     page = operator.page
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     found = {}
 
-    for name, path in the_pages(night).items():
+    for name, path in the_pages(scenario).items():
         page.goto(f"{server}{path}")
         found[name] = _barriers(page)
 
@@ -230,12 +234,14 @@ def test_no_page_has_a_serious_barrier(
     assert operator.complaints == []
 
 
-def test_every_page_fits_a_phone(operator: WatchedPage, server: str, night: Night) -> None:
+def test_every_page_fits_a_phone(
+    operator: WatchedPage, server: str, scenario: IncidentScenario
+) -> None:
     page = operator.page
     page.set_viewport_size({"width": 390, "height": 844})
 
     widths = {}
-    for name, path in the_pages(night).items():
+    for name, path in the_pages(scenario).items():
         page.goto(f"{server}{path}")
         widths[name] = page.evaluate("document.documentElement.scrollWidth")
 

@@ -28,7 +28,7 @@ from tests.acceptance.conftest import (  # noqa: F401 - fixtures
     clock,
     module_redis,
     start_pool,
-    step_nursery,
+    step_worker_fixture,
 )
 from tests.support import records
 from tests.support.browser import WatchedPage
@@ -66,7 +66,7 @@ REASON = "the provider is back"
 
 
 @pytest.fixture(scope="module")
-def night(people: None) -> None:
+def scenario(users: None) -> None:
     """Begin with an empty console: what there is to see happens."""
 
 
@@ -210,7 +210,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
     assert prove_log(log).findings == []
     assert BulkOperation.objects.count() == before + 1
     event = AuditEvent.objects.latest("created_at")
-    assert (event.actor, event.verb, event.reason) == ("operator", "retry", REASON)
+    assert (event.actor, event.action, event.reason) == ("operator", "retry", REASON)
     assert operator.complaints == []
 
 

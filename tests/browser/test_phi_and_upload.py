@@ -14,7 +14,7 @@ from observability.permissions import Role
 from tests.support.browser import WatchedPage, logged_in
 
 if TYPE_CHECKING:
-    from tests.support.incident_scenario import Night
+    from tests.support.incident_scenario import IncidentScenario
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
 
@@ -59,11 +59,11 @@ def the_pages(record_id: UUID) -> dict[str, str]:
 
 
 def test_an_entity_is_marked_in_image_and_text_at_once(
-    context: BrowserContext, server: str, night: Night
+    context: BrowserContext, server: str, scenario: IncidentScenario
 ) -> None:
     reviewer = logged_in(context, server, Role.REVIEWER)
     page = reviewer.page
-    page.goto(f"{server}/admin/records/{night.failed}/")
+    page.goto(f"{server}/admin/records/{scenario.failed}/")
     page.get_by_label("Read page").fill("4")
     page.get_by_role("button", name="Open").click()
     page.wait_for_url("**/pages/4/")
@@ -114,14 +114,14 @@ def test_files_are_dropped_and_chosen_and_each_gets_its_word(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_serious_barrier_and_each_fits_a_phone(
-    context: BrowserContext, server: str, night: Night, scheme: str
+    context: BrowserContext, server: str, scenario: IncidentScenario, scheme: str
 ) -> None:
     watched = logged_in(context, server, Role.ADMINISTRATOR)
     page = watched.page
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     found, widths = {}, {}
 
-    for name, path in the_pages(night.failed).items():
+    for name, path in the_pages(scenario.failed).items():
         page.set_viewport_size({"width": 1440, "height": 900})
         page.goto(f"{server}{path}")
         found[name] = barriers(page)

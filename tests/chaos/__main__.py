@@ -13,10 +13,10 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tests.chaos.environment import SHORT, house
+from tests.chaos.environment import SHORT, chaos
 
 if TYPE_CHECKING:
-    from tests.chaos.environment import House
+    from tests.chaos.environment import ChaosEnvironment
 
 LATENCY = "0.25/call"
 KILLS, FULL_KILLS = 10, 200
@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     is_clean = True
-    with house(options.seed, LATENCY) as built:
+    with chaos(options.seed, LATENCY) as built:
         from tests.chaos.proof import references
         from tests.chaos.scenarios import scenes
 
@@ -46,7 +46,9 @@ def main() -> int:
     return 0 if is_clean else 1
 
 
-def _played(scene: Callable[[House], dict[str, Any]], built: House) -> dict[str, Any]:
+def _played(
+    scene: Callable[[ChaosEnvironment], dict[str, Any]], built: ChaosEnvironment
+) -> dict[str, Any]:
     try:
         return scene(built)
     except Exception as error:  # noqa: BLE001 - the next scene is played all the same

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gemini_emulator import Emulator
     from pipeline.models import Job
     from pipeline.stages.intake import Received
-    from tests.support.workers import Nursery, WorkerCommand
+    from tests.support.workers import WorkerCommand, WorkerFixture
 
 T = TypeVar("T")
 
@@ -60,12 +60,12 @@ SETTINGS: Mapping[str, Any] = {
 
 
 @dataclass
-class House:
+class ChaosEnvironment:
     """What runs, and the records that were handed in."""
 
     places: Places
     emulator: Emulator
-    nursery: Nursery
+    worker_fixture: WorkerFixture
     folder: Path
     received: list[Received] = field(default_factory=list)
     references: list[Received] = field(default_factory=list)
@@ -77,7 +77,7 @@ class House:
         self,
         seats: int = 4,
         *,
-        nursery: Nursery | None = None,
+        worker_fixture: WorkerFixture | None = None,
         file_bytes: int | None = None,
         **settings: Any,
     ) -> Iterator[WorkerCommand]:
@@ -85,7 +85,7 @@ class House:
         folder = self.folder / f"pool-{next(self._numbers)}"
         folder.mkdir()
         queues = ("--queues", "pass1", "pass05", "pages", "--workers", str(seats))
-        pool = (nursery or self.nursery).start(
+        pool = (worker_fixture or self.worker_fixture).start(
             folder, "", "rqworker-pool", *queues, file_bytes=file_bytes, settings=settings
         )
         try:
@@ -164,7 +164,7 @@ def lasting(seconds: float) -> None:
 
 
 @contextmanager
-def house(seed: int, latency: str) -> Iterator[House]:
+def chaos(seed: int, latency: str) -> Iterator[ChaosEnvironment]:
     """Build it in this process, which must not have set Django up; gone at the end."""
     places = embedded.throw_away_places()
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
@@ -190,7 +190,7 @@ def house(seed: int, latency: str) -> Iterator[House]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _set_up(places: Places, folder: Path, emulator: Emulator) -> Iterator[House]:
+def _set_up(places: Places, folder: Path, emulator: Emulator) -> Iterator[ChaosEnvironment]:
     import django
     from django.core.management import call_command
 
@@ -198,16 +198,18 @@ def _set_up(places: Places, folder: Path, emulator: Emulator) -> Iterator[House]
     call_command("migrate", verbosity=0, interactive=False)
     from pipeline.queueing.queues import RUN_STEP
     from tests.support.short_records import short_record
-    from tests.support.workers import Nursery
+    from tests.support.workers import WorkerFixture
 
     for visits in VISITS:
         short_record(folder / f"{visits}.pdf", visits)
-    nursery = Nursery(RUN_STEP)
+    worker_fixture = WorkerFixture(RUN_STEP)
     scheduler_folder = folder / "scheduler"
     scheduler_folder.mkdir()
-    clock = nursery.start(scheduler_folder, "", "rqcron")
+    clock = worker_fixture.start(scheduler_folder, "", "rqcron")
     try:
-        yield House(places=places, emulator=emulator, nursery=nursery, folder=folder)
+        yield ChaosEnvironment(
+            places=places, emulator=emulator, worker_fixture=worker_fixture, folder=folder
+        )
     finally:
         clock.stop()
-        nursery.close()
+        worker_fixture.close()

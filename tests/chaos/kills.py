@@ -25,7 +25,7 @@ from django.db import OperationalError, transaction
 from medproc.timing import scaled
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, ProviderCall
-from tests.chaos.environment import LEASE_S, PATIENCE_S, RECONCILE_S, House
+from tests.chaos.environment import LEASE_S, PATIENCE_S, RECONCILE_S, ChaosEnvironment
 from tests.chaos.proof import ChaosObservations
 from tests.support.rows import crashes_of
 from tests.support.workers import WorkerCommand, children, until
@@ -65,7 +65,7 @@ class Stranded:
 class KillLoop:
     """One run of it, with what it met."""
 
-    house: House
+    chaos: ChaosEnvironment
     rng: random.Random
     pools: Sequence[WorkerCommand]
     ledger: ChaosObservations
@@ -76,7 +76,7 @@ class KillLoop:
     def run(self, count: int) -> None:
         """Kill until so many processes of steps have been hit."""
         while self.kills.total() < count:
-            self.house.keep_coming(OPEN)
+            self.chaos.keep_coming(OPEN)
             self._pause(self.rng.uniform(0, LONGEST_PAUSE_S))
             victim = self._victim()
             if victim is not None:
@@ -89,7 +89,7 @@ class KillLoop:
 
     def figures(self) -> dict[str, Any]:
         """Say what was done, and how long recovery took."""
-        jobs = self.house.jobs(self.ledger.received)
+        jobs = self.chaos.jobs(self.ledger.received)
         noted = {(job.id, crash["lease_gen"]) for job in jobs for crash in crashes_of(job)}
         missed = [each for each in self.stranded if (each.job_id, each.gen) not in noted]
         findings = [f"a crash of job {each.job_id} is not counted" for each in missed]
@@ -203,12 +203,12 @@ class KillLoop:
         self.late_writes += calls - each.calls
 
 
-def kill_loop(house: House, count: int, seed: int) -> dict[str, Any]:
+def kill_loop(chaos: ChaosEnvironment, count: int, seed: int) -> dict[str, Any]:
     """Kill so many times; give the figures and the findings."""
-    ledger = ChaosObservations(house)
+    ledger = ChaosObservations(chaos)
     began = time.monotonic()
-    with house.workers(SEATS) as first, house.workers(SEATS) as second:
-        loop = KillLoop(house, random.Random(seed), (first, second), ledger)
+    with chaos.workers(SEATS) as first, chaos.workers(SEATS) as second:
+        loop = KillLoop(chaos, random.Random(seed), (first, second), ledger)
         loop.run(count)
         loop.settle()
         ended = ledger.close()

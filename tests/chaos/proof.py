@@ -20,7 +20,7 @@ from gemini_emulator.request_log import LogLine
 from pipeline.core.states import JOB_TERMINAL, JobStatus
 from pipeline.models import Batch, Chunk, Entity, Job, ProviderCall, Session, ShellFile
 from pipeline.stages.intake import Received
-from tests.chaos.environment import PATIENCE_S, VISITS, House, tried
+from tests.chaos.environment import PATIENCE_S, VISITS, ChaosEnvironment, tried
 from tests.support.record_runs import astray
 from tests.support.rows import crashes_of
 from tests.support.workers import until
@@ -40,7 +40,7 @@ WHERE EXISTS (SELECT 1 FROM pass1_entity_detections d WHERE d.healthcare_encount
 class ChaosObservations:
     """What was seen while things broke, held against the end."""
 
-    house: House
+    chaos: ChaosEnvironment
     began: int = 0
     """Records that were handed in before."""
     committed: dict[str, float] = field(default_factory=dict)
@@ -51,12 +51,12 @@ class ChaosObservations:
     """Looks that found half an encounter."""
 
     def __post_init__(self) -> None:
-        self.began = len(self.house.received)
+        self.began = len(self.chaos.received)
 
     @property
     def received(self) -> list[Received]:
         """The records that are under watch."""
-        return self.house.received[self.began :]
+        return self.chaos.received[self.began :]
 
     def look(self) -> None:
         """Note which calls are committed by now, and look for half an encounter."""
@@ -82,11 +82,11 @@ class ChaosObservations:
         rows = Job.objects.filter(id__in=ids, status__in=JOB_TERMINAL)
         until(lambda: tried(rows.count) == len(ids), PATIENCE_S)
         self.look()
-        jobs = self.house.jobs(self.received)
+        jobs = self.chaos.jobs(self.received)
         findings = [*self._unended(jobs, may_fail=may_fail), *self._differences(jobs)]
         tokens = _tokens_of([each.shell_file_id for each in self.received])
         # The clock of the log is this machine's, as is ours.
-        log = [line for line in self.house.emulator.log() if line.item_token in tokens]
+        log = [line for line in self.chaos.emulator.log() if line.item_token in tokens]
         late = self._late(log)
         proof = prove_log([line for line in log if line not in late])
         repeated = sum(line.time > self.committed.get(line.item_token, line.time) for line in log)
@@ -144,7 +144,7 @@ class ChaosObservations:
         """Compare what was found in each record with a record of its size that met with nothing."""
         whole = {
             _size(each.shell_file_id): _entities(each.shell_file_id)
-            for each in self.house.references
+            for each in self.chaos.references
         }
         found: list[str] = []
         for job in jobs:
@@ -188,10 +188,10 @@ def _entities(shell_file_id: UUID) -> dict[int, list[tuple[Any, ...]]]:
     return {index: sorted(found, key=str) for index, found in by_encounter.items()}
 
 
-def references(house: House) -> None:
+def references(chaos: ChaosEnvironment) -> None:
     """Run one record of each size before anything breaks."""
-    with house.workers():
-        house.references = [house.submit(visits) for visits in VISITS]
-        until(lambda: not house.open_jobs(), PATIENCE_S)
-    assert {job.status for job in house.jobs()} == {JobStatus.COMPLETED}
-    house.received.clear()
+    with chaos.workers():
+        chaos.references = [chaos.submit(visits) for visits in VISITS]
+        until(lambda: not chaos.open_jobs(), PATIENCE_S)
+    assert {job.status for job in chaos.jobs()} == {JobStatus.COMPLETED}
+    chaos.received.clear()

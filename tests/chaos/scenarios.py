@@ -23,14 +23,14 @@ from django.db import connection
 
 from medproc import embedded
 from medproc.embedded import postgres, valkey
-from tests.chaos.environment import PATIENT_LEASE_S, SHORT, House, lasting, tried
+from tests.chaos.environment import PATIENT_LEASE_S, SHORT, ChaosEnvironment, lasting, tried
 from tests.chaos.kills import kill_loop
 from tests.chaos.lossy_proxy import LossyProxy
 from tests.chaos.proof import ChaosObservations
-from tests.support.workers import Nursery, until
+from tests.support.workers import WorkerFixture, until
 
-Scene = Callable[[House], dict[str, Any]]
-Trouble = Callable[[House], AbstractContextManager[None]]
+Scene = Callable[[ChaosEnvironment], dict[str, Any]]
+Trouble = Callable[[ChaosEnvironment], AbstractContextManager[None]]
 
 AWAY_S = 5.0
 FULL_S = 2.0
@@ -45,45 +45,47 @@ def scenes(*, kills: int, seconds: float, seed: int) -> Mapping[str, Scene]:
     """Give every scene by its name."""
     restarted = partial(_restarted, seconds=seconds)
     return {
-        "kills": lambda house: kill_loop(house, kills, seed),
-        "redis-stopped": lambda house: _through(house, _stopped),
-        "redis-paused": lambda house: _through(house, _paused),
-        "redis-emptied": lambda house: _through(house, _emptied),
-        "redis-full": lambda house: _through(house, _redis_full),
-        "postgres-restarts": lambda house: _through(house, restarted),
-        "disk-full": lambda house: _through(house, _disk_full, file_bytes=0),
+        "kills": lambda chaos: kill_loop(chaos, kills, seed),
+        "redis-stopped": lambda chaos: _through(chaos, _stopped),
+        "redis-paused": lambda chaos: _through(chaos, _paused),
+        "redis-emptied": lambda chaos: _through(chaos, _emptied),
+        "redis-full": lambda chaos: _through(chaos, _redis_full),
+        "postgres-restarts": lambda chaos: _through(chaos, restarted),
+        "disk-full": lambda chaos: _through(chaos, _disk_full, file_bytes=0),
         "lost-replies": _lost_replies,
-        SHORT: lambda house: _through(house, _stopped, _paused, _emptied, restarted, _disk_full),
+        SHORT: lambda chaos: _through(chaos, _stopped, _paused, _emptied, restarted, _disk_full),
     }
 
 
-def _through(house: House, *troubles: Trouble, file_bytes: int | None = None) -> dict[str, Any]:
+def _through(
+    chaos: ChaosEnvironment, *troubles: Trouble, file_bytes: int | None = None
+) -> dict[str, Any]:
     """Have each trouble in mid-job; a record that is handed in meanwhile runs after it at latest.
 
     `file_bytes` is what the workers can write to a file: nothing, where their disk is full too.
     """
-    ledger = ChaosObservations(house)
-    with house.workers(LEASE_S=PATIENT_LEASE_S, file_bytes=file_bytes):
+    ledger = ChaosObservations(chaos)
+    with chaos.workers(LEASE_S=PATIENT_LEASE_S, file_bytes=file_bytes):
         for trouble in troubles:
-            house.keep_coming(OPEN - 1)
-            house.in_the_middle()
-            with trouble(house):
-                house.submit()
+            chaos.keep_coming(OPEN - 1)
+            chaos.in_the_middle()
+            with trouble(chaos):
+                chaos.submit()
                 ledger.look()
         return ledger.close(may_fail=True)
 
 
 @contextmanager
-def _stopped(house: House) -> Iterator[None]:
-    valkey.shut_down(house.places)
+def _stopped(chaos: ChaosEnvironment) -> Iterator[None]:
+    valkey.shut_down(chaos.places)
     yield
     lasting(AWAY_S)
-    embedded.up(house.places, with_postgres=False)
+    embedded.up(chaos.places, with_postgres=False)
 
 
 @contextmanager
-def _paused(house: House) -> Iterator[None]:
-    pid = valkey.running_pid(house.places)
+def _paused(chaos: ChaosEnvironment) -> Iterator[None]:
+    pid = valkey.running_pid(chaos.places)
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     yield
@@ -92,18 +94,18 @@ def _paused(house: House) -> Iterator[None]:
 
 
 @contextmanager
-def _emptied(house: House) -> Iterator[None]:
-    pid = valkey.running_pid(house.places)
+def _emptied(chaos: ChaosEnvironment) -> Iterator[None]:
+    pid = valkey.running_pid(chaos.places)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    until(lambda: valkey.running_pid(house.places) is None)
-    shutil.rmtree(house.places.valkey_data)
+    until(lambda: valkey.running_pid(chaos.places) is None)
+    shutil.rmtree(chaos.places.valkey_data)
     yield
-    embedded.up(house.places, with_postgres=False)
+    embedded.up(chaos.places, with_postgres=False)
 
 
 @contextmanager
-def _redis_full(house: House) -> Iterator[None]:
+def _redis_full(chaos: ChaosEnvironment) -> Iterator[None]:
     with redis.Redis.from_url(str(settings.REDIS_URL)) as client:
         client.config_set("maxmemory", 1)
         yield
@@ -112,26 +114,26 @@ def _redis_full(house: House) -> Iterator[None]:
 
 
 @contextmanager
-def _restarted(house: House, seconds: float) -> Iterator[None]:
+def _restarted(chaos: ChaosEnvironment, seconds: float) -> Iterator[None]:
     """Restart PostgreSQL every few seconds, in turn politely and by force."""
     ends = time.monotonic() + seconds
     by_force = False
     while time.monotonic() < ends:
-        house.keep_coming(OPEN)
+        chaos.keep_coming(OPEN)
         lasting(BETWEEN_RESTARTS_S)
-        pid = postgres.running_pid(house.places)
+        pid = postgres.running_pid(chaos.places)
         if by_force and pid is not None:
             os.kill(pid, signal.SIGQUIT)
-            until(lambda: postgres.running_pid(house.places) is None)
+            until(lambda: postgres.running_pid(chaos.places) is None)
         else:
-            postgres.shut_down(house.places)
-        embedded.up(house.places, with_valkey=False)
+            postgres.shut_down(chaos.places)
+        embedded.up(chaos.places, with_valkey=False)
         by_force = not by_force
     yield
 
 
 @contextmanager
-def _disk_full(house: House) -> Iterator[None]:
+def _disk_full(chaos: ChaosEnvironment) -> Iterator[None]:
     """Have PostgreSQL say what it says when its disk is full, whatever is inserted."""
     refuse = """
         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -154,17 +156,17 @@ def _disk_full(house: House) -> Iterator[None]:
         cursor.execute("DROP FUNCTION refuse()")
 
 
-def _lost_replies(house: House) -> dict[str, Any]:
+def _lost_replies(chaos: ChaosEnvironment) -> dict[str, Any]:
     """Lose the replies to commits that publish or end a step: the server has done it."""
-    ledger = ChaosObservations(house)
+    ledger = ChaosObservations(chaos)
     losing = {PUBLISHES: 4, ENDS_A_STEP: 3}
     with (
-        tempfile.TemporaryDirectory(dir=house.places.base, prefix="proxy-") as folder,
-        LossyProxy(house.places.sockets, Path(folder), losing) as proxy,
-        _nursery_at(f"postgresql://medproc@/medproc?host={folder}") as nursery,
-        house.workers(nursery=nursery, LEASE_S=PATIENT_LEASE_S),
+        tempfile.TemporaryDirectory(dir=chaos.places.base, prefix="proxy-") as folder,
+        LossyProxy(chaos.places.sockets, Path(folder), losing) as proxy,
+        _worker_fixture_at(f"postgresql://medproc@/medproc?host={folder}") as worker_fixture,
+        chaos.workers(worker_fixture=worker_fixture, LEASE_S=PATIENT_LEASE_S),
     ):
-        house.keep_coming(OPEN)
+        chaos.keep_coming(OPEN)
         figures = ledger.close()
     if proxy.lost != losing:
         figures["findings"].append(f"only {dict(proxy.lost)} replies were lost")
@@ -172,14 +174,14 @@ def _lost_replies(house: House) -> dict[str, Any]:
 
 
 @contextmanager
-def _nursery_at(database_url: str) -> Iterator[Nursery]:
+def _worker_fixture_at(database_url: str) -> Iterator[WorkerFixture]:
     from pipeline.queueing.queues import RUN_STEP
 
     before = os.environ["DATABASE_URL"]
     os.environ["DATABASE_URL"] = database_url
     try:
-        nursery = Nursery(RUN_STEP)
+        worker_fixture = WorkerFixture(RUN_STEP)
     finally:
         os.environ["DATABASE_URL"] = before
-    yield nursery
-    nursery.close()
+    yield worker_fixture
+    worker_fixture.close()

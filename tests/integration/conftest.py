@@ -9,27 +9,27 @@ from typing import Any
 import pytest
 
 from medproc.embedded import Places
-from tests.support.workers import Nursery, WorkerCommand
+from tests.support.workers import WorkerCommand, WorkerFixture
 
 
 @pytest.fixture(scope="session")
-def nursery(servers: Places) -> Iterator[Nursery]:
+def worker_fixture(servers: Places) -> Iterator[WorkerFixture]:
     """Give the process that worker commands are forked from."""
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
+    worker_fixture = WorkerFixture()
+    yield worker_fixture
+    worker_fixture.close()
 
 
 @pytest.fixture
 def start_worker(
-    nursery: Nursery, tmp_path_factory: pytest.TempPathFactory
+    worker_fixture: WorkerFixture, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., WorkerCommand]]:
     """Give a way to start worker commands with the steps of `tests/support/jobs.py`."""
     started: list[WorkerCommand] = []
 
     def start(does: str, *arguments: str, **options: Any) -> WorkerCommand:
         folder: Path = tmp_path_factory.mktemp("worker")
-        started.append(nursery.start(folder, does, *arguments, **options))
+        started.append(worker_fixture.start(folder, does, *arguments, **options))
         return started[-1]
 
     yield start

@@ -59,7 +59,7 @@ def role(name: Role) -> Group:
 def rows(user: User) -> list[tuple[str, str, dict[str, Any]]]:
     """Give what was written down about somebody since he was made."""
     found = AuditEvent.objects.filter(target_kind="user", target_id=user.pk, actor="boss")
-    return list(found.order_by("created_at").values_list("verb", "result", "facts"))
+    return list(found.order_by("created_at").values_list("action", "result", "facts"))
 
 
 def test_an_administrator_makes_nobody_a_superuser_not_even_himself() -> None:
@@ -177,8 +177,8 @@ def test_what_is_done_outside_of_a_request_is_the_command_lines() -> None:
     other.delete()
 
     found = AuditEvent.objects.filter(actor=command_line()).order_by("created_at")
-    told = [(each.target_kind, each.verb, each.facts) for each in found]
-    assert [(kind, verb) for kind, verb, _ in told] == [
+    told = [(each.target_kind, each.action, each.facts) for each in found]
+    assert [(kind, action) for kind, action, _ in told] == [
         ("user", "add"),
         ("user", "change"),
         ("group", "change"),
@@ -203,7 +203,7 @@ def test_who_comes_and_who_tries_is_written_down_and_no_name_that_nobody_has() -
     client.post(reverse("admin:logout"))
 
     found = AuditEvent.objects.exclude(actor=command_line()).order_by("created_at")
-    assert list(found.values_list("actor", "verb", "result", "target_id")) == [
+    assert list(found.values_list("actor", "action", "result", "target_id")) == [
         ("anonymous", "log_in", "refused", str(other.pk)),
         ("other", "log_in", "done", str(other.pk)),
         ("other", "log_out", "done", str(other.pk)),

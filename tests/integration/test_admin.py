@@ -36,12 +36,12 @@ def operator(db: None) -> Client:
 
 def _words_of_the_record() -> set[str]:
     truth = json.loads(records.TRAPS.with_suffix(".truth.json").read_text())
-    people = [truth["patient"]["name"], truth["patient"]["identifier"], records.TRAPS.name]
+    users = [truth["patient"]["name"], truth["patient"]["identifier"], records.TRAPS.name]
     facilities = [encounter["facility"] for encounter in truth["encounters"]]
     quotes = [
         entity["quote"] for encounter in truth["encounters"] for entity in encounter["entities"]
     ]
-    return {word for word in [*people, *facilities, *quotes] if word and len(word) > 6}
+    return {word for word in [*users, *facilities, *quotes] if word and len(word) > 6}
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model.__name__))

@@ -22,7 +22,7 @@ SHOWN = {
         "business_events error_code error_drill_down failure_stage processing_status"
     ),
     "audit_chain": "hash",
-    "audit_events": "actor facts reason result target_id target_kind verb",
+    "audit_events": "action actor facts reason result target_id target_kind",
     "periodic_task_runs": "name outcome",
     "healthcare_encounters": "encounter_type",
     "incident_jobs": "effect",

@@ -21,7 +21,7 @@ from django.urls import resolve, reverse
 from observability.admin.base import COUNTED, CappedPaginator
 from tests.integration.test_role_matrix import OUR_TABLES, url_of
 from tests.support import records
-from tests.support.url_matrix import PAGES, Door, more, targets
+from tests.support.url_matrix import PAGES, CheckedUrl, more, targets
 
 pytestmark = pytest.mark.django_db
 
@@ -163,15 +163,23 @@ def test_every_list_and_row_asks_the_same_number_of_few_rows_and_of_many(client:
 
 def test_every_page_asks_the_same_number_of_few_rows_and_of_many(client: Client) -> None:
     known = targets()
-    few = {door.title: number_of(client, url_of(door, known)) for door in PAGES}
+    few = {
+        checked_url.title: number_of(client, url_of(checked_url, known)) for checked_url in PAGES
+    }
     more()
 
-    many = {door.title: number_of(client, url_of(door, known)) for door in PAGES}
+    many = {
+        checked_url.title: number_of(client, url_of(checked_url, known)) for checked_url in PAGES
+    }
 
     assert many == few
-    assert [title(door, many) for door in PAGES if many[door.title] > door.statements] == []
+    assert [
+        title(checked_url, many)
+        for checked_url in PAGES
+        if many[checked_url.title] > checked_url.statements
+    ] == []
 
 
-def title(door: Door, numbers: dict[str, int]) -> str:
+def title(checked_url: CheckedUrl, numbers: dict[str, int]) -> str:
     """Say how many statements a page has, and may have."""
-    return f"{door.title}: {numbers[door.title]}, not {door.statements}"
+    return f"{checked_url.title}: {numbers[checked_url.title]}, not {checked_url.statements}"

@@ -21,7 +21,7 @@ from pipeline.operations.scheduler import periodic_tasks, run_task
 from tests.support.workers import until
 
 INSERT = (
-    "INSERT INTO audit_events (id, actor, verb, target_kind)"
+    "INSERT INTO audit_events (id, actor, action, target_kind)"
     " VALUES (gen_random_uuid(), %s, 'cancel', 'job')"
 )
 

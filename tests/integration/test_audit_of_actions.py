@@ -1,4 +1,4 @@
-"""A verb and its row of the audit are one: neither stands where the other could not be written."""
+"""An action and its audit row are one: neither exists if the other could not be written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from observability.actions.bulk_kinds import KINDS
-from observability.actions.holds import VERBS
+from observability.actions.holds import HOLD_ACTIONS
 from observability.audit.actor import command_line
 from observability.models import BulkOperation
 from observability.permissions import Role
@@ -26,7 +26,7 @@ from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, Job, Pause, ShellFile
 from pipeline.operations.reasons import LONGEST, ReasonError, stated
 from pipeline.transitions import claim
-from tests.support.audit_rows import deeds
+from tests.support.audit_rows import audit_events
 from tests.support.records import LAB
 from tests.support.rows import a_job, an_encounter
 from tests.support.url_matrix import targets
@@ -57,7 +57,7 @@ def refuse_audit() -> None:
 
 
 def standing() -> list[Any]:
-    """Return how everything stands that a verb could change."""
+    """Return how everything stands that an action could change."""
     jobs = Job.objects.order_by("id")
     return [
         list(jobs.values_list("id", "status", "dispatch_no", "error_details", "updated_at")),
@@ -114,14 +114,14 @@ COMMANDS: dict[str, tuple[Callable[[], Any], Callable[[Any], list[str]]]] = {
 
 @pytest.fixture(params=COMMANDS)
 def command(request: pytest.FixtureRequest) -> tuple[str, list[str]]:
-    """Give a verb, and the command for something that it applies to."""
+    """Give an action, and the command for something that it applies to."""
     prepare, words = COMMANDS[request.param]
     return request.param, words(prepare())
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_whose_row_cannot_be_written_is_not_done(
-    verb: str, django_capture_on_commit_callbacks: Any
+@pytest.mark.parametrize("action", HOLD_ACTIONS)
+def test_an_action_whose_row_cannot_be_written_is_not_done(
+    action: str, django_capture_on_commit_callbacks: Any
 ) -> None:
     known, client = targets(), an_operator(raise_request_exception=False)
     refuse_audit()
@@ -129,14 +129,15 @@ def test_a_verb_whose_row_cannot_be_written_is_not_done(
 
     with django_capture_on_commit_callbacks() as woken:
         response = client.post(
-            reverse("admin:act", args=[verb]), {"target": known[verb], "reason": "as agreed"}
+            reverse("admin:perform", args=[action]),
+            {"target": known[action], "reason": "as agreed"},
         )
 
     assert response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
     assert (standing(), woken) == (before, [])
 
 
-def test_a_mass_action_whose_row_cannot_be_written_is_neither_begun_nor_stopped(
+def test_a_bulk_operation_whose_row_cannot_be_written_is_neither_begun_nor_stopped(
     django_capture_on_commit_callbacks: Any,
 ) -> None:
     known, client = targets(), an_operator(raise_request_exception=False)
@@ -146,7 +147,7 @@ def test_a_mass_action_whose_row_cannot_be_written_is_neither_begun_nor_stopped(
 
     with django_capture_on_commit_callbacks() as woken:
         statuses = {
-            client.post(reverse("admin:mass_start", args=["retry"]), form).status_code,
+            client.post(reverse("admin:bulk_start", args=["retry"]), form).status_code,
             client.post(reverse("admin:bulk_abort", args=[known["operation"]])).status_code,
         }
 
@@ -186,13 +187,13 @@ def test_a_command_whose_row_cannot_be_written_does_nothing(
 def test_a_command_writes_down_who_did_what_to_what_and_why(
     command: tuple[str, list[str]],
 ) -> None:
-    verb, words = command
+    action, words = command
 
     call_command(*words, "--reason", "as agreed")
 
-    (row,) = deeds()
+    (row,) = audit_events()
     assert (row.actor, row.actor_id) == (command_line(), None)
-    assert (row.verb, row.result, row.reason) == (verb, "done", "as agreed")
+    assert (row.action, row.result, row.reason) == (action, "done", "as agreed")
     assert row.target_id in {*words, "gemini:m", "gemini", ""}
     assert row.facts
 
@@ -204,7 +205,7 @@ def test_a_command_that_is_refused_is_written_down_as_refused(words: list[str]) 
     with pytest.raises(CommandError):
         call_command(*words, str(job.shell_file_id), "--reason", "as agreed")
 
-    assert [(each.verb, each.result) for each in deeds()] == [(words[0], "refused")]
+    assert [(each.action, each.result) for each in audit_events()] == [(words[0], "refused")]
 
 
 @pytest.mark.parametrize("reason", UNREADABLE)
@@ -228,7 +229,7 @@ def test_a_command_refuses_a_reason_that_cannot_be_kept_in_one_line(
 
 @pytest.mark.parametrize(
     ("url", "name"),
-    [("act", verb) for verb in VERBS] + [("mass_start", kind) for kind in KINDS],
+    [("perform", action) for action in HOLD_ACTIONS] + [("bulk_start", kind) for kind in KINDS],
 )
 def test_the_console_refuses_a_reason_that_cannot_be_kept(url: str, name: str) -> None:
     known, client = targets(), an_operator()
@@ -242,4 +243,6 @@ def test_the_console_refuses_a_reason_that_cannot_be_kept(url: str, name: str) -
     assert response.status_code == HTTPStatus.BAD_REQUEST
     assert response.context["problem"] == "give a reason of one line, without control characters"
     assert standing() == before
-    assert [(each.verb, each.result, each.reason) for each in deeds()] == [(name, "refused", "")]
+    assert [(each.action, each.result, each.reason) for each in audit_events()] == [
+        (name, "refused", "")
+    ]

@@ -18,9 +18,9 @@ from observability.permissions import Role
 from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import Batch, IncidentJob, Job
 from pipeline.transitions.recovery import CRASH_LIMIT
-from tests.support.audit_rows import deeds
+from tests.support.audit_rows import audit_events
 from tests.support.incident_rows import an_incident
-from tests.support.large_rows import a_wide_record
+from tests.support.large_rows import a_large_record
 from tests.support.rows import a_job, a_stale_job
 from tests.support.users import client_of
 
@@ -33,11 +33,11 @@ def operator() -> Client:
     return client_of(Role.OPERATOR)
 
 
-def done(client: Client, verb: str, **query: Any) -> BulkOperation:
-    """Preview a verb, start exactly what was previewed, and let the clock run it."""
-    preview = client.get(reverse("admin:mass", args=[verb]), query)
+def done(client: Client, action: str, **query: Any) -> BulkOperation:
+    """Preview an action, start exactly what was previewed, and let the clock run it."""
+    preview = client.get(reverse("admin:bulk_preview", args=[action]), query)
     fields = {**preview.context["fields"], "token": uuid4(), "reason": "as agreed"}
-    response = client.post(reverse("admin:mass_start", args=[verb]), fields)
+    response = client.post(reverse("admin:bulk_start", args=[action]), fields)
     assert response.status_code == HTTPStatus.FOUND, response.context["problem"]
     advance()
     return BulkOperation.objects.latest("created_at")
@@ -54,8 +54,8 @@ def test_all_dead_jobs_go_back_in_line_and_nothing_else_does(operator: Client) -
     }
     assert Job.objects.get(id=other.id).status == JobStatus.FAILED
     assert Job.objects.filter(status=JobStatus.PENDING).count() == len(dead)
-    event = deeds().get()
-    assert (event.verb, event.target_id, event.reason) == (
+    event = audit_events().get()
+    assert (event.action, event.target_id, event.reason) == (
         "requeue",
         str(operation.id),
         "as agreed",
@@ -64,9 +64,9 @@ def test_all_dead_jobs_go_back_in_line_and_nothing_else_does(operator: Client) -
 
 def test_what_moved_on_after_the_preview_is_left_alone_with_the_reason(operator: Client) -> None:
     job, finished = a_job(), a_job()
-    preview = operator.get(reverse("admin:mass", args=["cancel"]), {"is": "waiting"})
+    preview = operator.get(reverse("admin:bulk_preview", args=["cancel"]), {"is": "waiting"})
     form = {**preview.context["fields"], "token": uuid4(), "reason": "a wrong batch"}
-    operator.post(reverse("admin:mass_start", args=["cancel"]), form)
+    operator.post(reverse("admin:bulk_start", args=["cancel"]), form)
     Job.objects.filter(id=finished.id).update(status=JobStatus.COMPLETED)
     late = a_job()
 
@@ -97,7 +97,7 @@ def test_what_an_incident_has_parked_is_released_and_what_waits_otherwise_is_not
 
 def test_what_failed_because_of_an_incident_is_retried_and_nothing_else(operator: Client) -> None:
     incident = an_incident()
-    because, otherwise = a_wide_record(encounters=1, batches=3), a_wide_record(batches=3)
+    because, otherwise = a_large_record(encounters=1, batches=3), a_large_record(batches=3)
     job = Job.objects.get(shell_file_id=because)
     IncidentJob.objects.create(incident=incident, job=job, effect=IncidentJob.FAILED)
     page = operator.get(reverse("admin:incident", args=[incident.id]))
@@ -143,7 +143,7 @@ def test_a_reset_says_beforehand_when_its_job_is_dead_afterwards(operator: Clien
 def test_looking_at_stale_work_changes_nothing(operator: Client) -> None:
     a_stale_job()
 
-    preview = operator.get(reverse("admin:mass", args=["reset"]), {"older": "600"})
+    preview = operator.get(reverse("admin:bulk_preview", args=["reset"]), {"older": "600"})
 
     assert (len(preview.context["found"].eligible), preview.context["found"].calls) == (1, 2)
     assert not _waiting()
@@ -152,7 +152,7 @@ def test_looking_at_stale_work_changes_nothing(operator: Client) -> None:
 
 def test_rows_of_the_tables_and_pages_of_the_console_lead_to_each_other(operator: Client) -> None:
     incident = an_incident()
-    record = a_wide_record(encounters=1, batches=2)
+    record = a_large_record(encounters=1, batches=2)
     batch = Batch.objects.filter(status=WorkStatus.FAILED).first()
     assert batch is not None
 

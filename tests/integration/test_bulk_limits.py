@@ -1,4 +1,4 @@
-"""A mass action at its edges: what breaks, what joins, what is too much, and the way back."""
+"""A bulk operation at its edges: what breaks, what joins, what is too much, and the way back."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from django.utils import timezone
 
 from observability.actions.bulk_kinds import KINDS
 from observability.actions.bulk_runner import TRIES, advance
-from observability.actions.holds import VERBS
+from observability.actions.holds import HOLD_ACTIONS
 from observability.models import BulkItem, BulkOperation
 from observability.permissions import Role
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Session
 from tests.support.incident_rows import an_incident
-from tests.support.large_rows import a_wide_record
+from tests.support.large_rows import a_large_record
 from tests.support.rows import a_job, a_stale_job
 from tests.support.url_matrix import PAGES, targets
 from tests.support.users import client_of
@@ -38,16 +38,16 @@ def operator() -> Client:
     return client_of(Role.OPERATOR)
 
 
-def form_of(client: Client, verb: str, **query: Any) -> dict[str, Any]:
-    """Preview a verb; give the form that the preview shows."""
-    page = client.get(reverse("admin:mass", args=[verb]), query)
+def form_of(client: Client, action: str, **query: Any) -> dict[str, Any]:
+    """Preview an action; give the form that the preview shows."""
+    page = client.get(reverse("admin:bulk_preview", args=[action]), query)
     assert page.status_code == HTTPStatus.OK, page.context["problem"]
     return {**page.context["fields"], "token": uuid4(), "reason": "as agreed"}
 
 
-def start(client: Client, verb: str, form: dict[str, Any]) -> BulkOperation:
+def start(client: Client, action: str, form: dict[str, Any]) -> BulkOperation:
     """Start what a form shows."""
-    response = client.post(reverse("admin:mass_start", args=[verb]), form)
+    response = client.post(reverse("admin:bulk_start", args=[action]), form)
     assert response.status_code == HTTPStatus.FOUND, response.context["problem"]
     return BulkOperation.objects.get(token=form["token"])
 
@@ -121,11 +121,11 @@ def test_what_joined_the_filter_after_the_preview_is_not_taken_up_and_is_said(
 
 def test_only_the_figures_of_what_is_started_are_kept(operator: Client, settings: Any) -> None:
     settings.MEDPROC_PROVIDER, settings.GEMINI_API_KEY = "gemini", "none"
-    a_wide_record(encounters=1, batches=2)
+    a_large_record(encounters=1, batches=2)
     asked = {"error_code": "API_5XX", "window": "1h"}
     shown = operator.get(reverse("admin:retry"), asked).context["found"]
     form = form_of(operator, "retry", **asked)
-    late = a_wide_record(encounters=1, batches=2)
+    late = a_large_record(encounters=1, batches=2)
     Job.objects.filter(shell_file_id=late).update(completed_at=form["until"])
 
     operation = start(operator, "retry", form)
@@ -170,9 +170,9 @@ def test_the_items_of_an_operation_are_listed_by_what_came_of_them(operator: Cli
 def test_an_action_whose_jobs_failed_again_is_not_green_and_leads_to_their_retry(
     operator: Client,
 ) -> None:
-    again = a_wide_record(encounters=1, batches=2)
+    again = a_large_record(encounters=1, batches=2)
     form = form_of(operator, "retry", error_code="API_5XX", window="1h")
-    other = a_wide_record(encounters=1, batches=2)
+    other = a_large_record(encounters=1, batches=2)
     operation = start(operator, "retry", form)
     advance()
     advance()
@@ -200,17 +200,17 @@ COLUMNS: dict[JobStatus, dict[str, Any]] = {
 """What a status asks for."""
 
 
-@pytest.mark.parametrize("verb", ["cancel", "release", "requeue"])
-def test_the_page_of_a_record_leads_to_the_preview_of_a_verb_where_it_applies(
-    operator: Client, verb: str
+@pytest.mark.parametrize("action", ["cancel", "release", "requeue"])
+def test_the_page_of_a_record_leads_to_the_preview_of_an_action_where_it_applies(
+    operator: Client, action: str
 ) -> None:
     for status in JobStatus:
         job = a_job(status=status, **COLUMNS.get(status, {}))
-        preview = f"{reverse('admin:mass', args=[verb])}?job={job.id}"
+        preview = f"{reverse('admin:bulk_preview', args=[action])}?job={job.id}"
         shown = operator.get(reverse("admin:record", args=[job.shell_file_id])).content.decode()
         found = operator.get(preview).context["found"]
 
-        is_open = status in KINDS[verb].open_to
+        is_open = status in KINDS[action].open_to
         assert (preview in shown) == is_open == bool(found.eligible), status
 
 
@@ -220,7 +220,7 @@ def test_an_action_takes_the_oldest_up_to_its_cap_and_a_second_one_the_rest(
     monkeypatch.setattr("pipeline.operations.preview.selection.JOBS_LIMIT", 2)
     jobs = [a_job(status=JobStatus.DEAD) for _ in range(3)]
 
-    page = operator.get(reverse("admin:mass", args=["requeue"]))
+    page = operator.get(reverse("admin:bulk_preview", args=["requeue"]))
     first = start(operator, "requeue", form_of(operator, "requeue"))
     advance()
     rest = form_of(operator, "requeue")
@@ -248,7 +248,7 @@ def test_what_cannot_be_retried_takes_no_place_of_what_can(
 
 
 def test_a_preview_asks_a_constant_number_however_many_chunks_there_are(operator: Client) -> None:
-    url = reverse("admin:mass", args=["cancel"])
+    url = reverse("admin:bulk_preview", args=["cancel"])
     a_job(step=Step.PASS05)
     with CaptureQueriesContext(connection) as few:
         operator.get(url)
@@ -287,7 +287,7 @@ def test_a_page_that_is_stopped_by_its_time_limit_says_so(
 
 @pytest.mark.parametrize("older", ["inf", "nan", "-inf", "1e300", "-1", "2592001", "x", "9" * 5000])
 def test_an_age_that_is_none_is_refused_with_a_line(operator: Client, older: str) -> None:
-    page = operator.get(reverse("admin:mass", args=["reset"]), {"older": older})
+    page = operator.get(reverse("admin:bulk_preview", args=["reset"]), {"older": older})
 
     assert page.status_code == HTTPStatus.BAD_REQUEST
     assert page.context["problem"]
@@ -325,24 +325,30 @@ PARAMETERS = {
     "incidents": ("is", "after"),
     "incident": ("after",),
     "stale": ("older", "after"),
-    "audit": ("actor", "verb", "target", "result", "after"),
+    "audit": ("actor", "action", "target", "result", "after"),
     "bulk_operations": ("after",),
     "bulk_operation": ("state", "from"),
 }
-OF_CROWDS = ("job", "incident", "is", "step", "error_code", "older", "until", "next")
+OF_SELECTIONS = ("job", "incident", "is", "step", "error_code", "older", "until", "next")
 
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 def test_no_parameter_breaks_a_page(admin_client: Client, value: str) -> None:
     known = targets()
-    doors = {(door.name, door.args) for door in PAGES if door.name in PARAMETERS}
+    checked_urls = {
+        (checked_url.name, checked_url.args)
+        for checked_url in PAGES
+        if checked_url.name in PARAMETERS
+    }
     asked = [
         (reverse(f"admin:{name}", args=[known.get(arg, arg) for arg in args]), parameter)
-        for name, args in sorted(doors)
+        for name, args in sorted(checked_urls)
         for parameter in PARAMETERS[name]
     ]
-    asked += [(reverse("admin:mass", args=["reset"]), parameter) for parameter in OF_CROWDS]
-    asked += [(reverse("admin:confirm", args=[verb]), "target") for verb in VERBS]
+    asked += [
+        (reverse("admin:bulk_preview", args=["reset"]), parameter) for parameter in OF_SELECTIONS
+    ]
+    asked += [(reverse("admin:confirm", args=[action]), "target") for action in HOLD_ACTIONS]
     retry = f"{reverse('admin:retry')}?error_code=API_5XX&"
 
     broken = [
@@ -358,7 +364,7 @@ def test_no_parameter_breaks_a_page(admin_client: Client, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verb", "query", "home"),
+    ("action", "query", "home"),
     [
         ("retry", {"error_code": "API_5XX", "step": "pass1"}, "/admin/failures/members/"),
         ("reset", {"older": "600"}, "/admin/stale/?older=600"),
@@ -372,9 +378,9 @@ def test_no_parameter_breaks_a_page(admin_client: Client, value: str) -> None:
     ],
 )
 def test_leaving_a_preview_leads_back_to_where_it_was_opened(
-    operator: Client, verb: str, query: dict[str, str], home: str
+    operator: Client, action: str, query: dict[str, str], home: str
 ) -> None:
-    page = operator.get(reverse("admin:mass", args=[verb]), query)
+    page = operator.get(reverse("admin:bulk_preview", args=[action]), query)
 
     assert page.context["home"].startswith(home)
 
@@ -383,8 +389,8 @@ def test_a_preview_of_one_thing_leads_back_to_its_page(operator: Client) -> None
     job, incident = a_job(), an_incident()
 
     homes = [
-        operator.get(reverse("admin:mass", args=[verb]), query).context["home"]
-        for verb, query in (
+        operator.get(reverse("admin:bulk_preview", args=[action]), query).context["home"]
+        for action, query in (
             ("cancel", {"job": str(job.id)}),
             ("retry", {"record": str(job.shell_file_id)}),
             ("release", {"incident": str(incident.id)}),
@@ -406,7 +412,7 @@ def test_the_page_of_stale_work_says_where_it_stops(
     a_stale_job()
 
     page = operator.get(reverse("admin:stale"))
-    preview = operator.get(reverse("admin:mass", args=["reset"]), {"older": "600"})
+    preview = operator.get(reverse("admin:bulk_preview", args=["reset"]), {"older": "600"})
 
     assert "of more" not in whole
     assert "These are the oldest 2 of more" in page.content.decode()
@@ -421,7 +427,7 @@ def test_a_reset_of_more_than_its_cap_says_so(
     for _ in range(3):
         a_stale_job()
 
-    page = operator.get(reverse("admin:mass", args=["reset"]), {"older": "600"})
+    page = operator.get(reverse("admin:bulk_preview", args=["reset"]), {"older": "600"})
 
     assert "These are the oldest 2 jobs of more" in page.content.decode()
     assert (len(page.context["found"].eligible), page.context["found"].calls) == (2, 4)

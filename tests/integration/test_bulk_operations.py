@@ -19,8 +19,8 @@ from observability.permissions import Role
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, ProviderCall
 from tests.support import records
-from tests.support.audit_rows import deeds
-from tests.support.large_rows import a_wide_record
+from tests.support.audit_rows import audit_events
+from tests.support.large_rows import a_large_record
 from tests.support.users import client_of
 
 pytestmark = pytest.mark.django_db
@@ -63,18 +63,20 @@ def test_a_retry_is_run_by_the_scheduler_and_asks_for_nothing_twice() -> None:
     assert (said, record.status) == ("settled 1", JobStatus.COMPLETED)
     assert page.context["states"] == {"waiting": 0, "done": 1, "skipped": 0, "failed": 0}
     assert accepted <= set(ProviderCall.objects.filter(accepted=True).values_list("id", flat=True))
-    (event,) = deeds()
-    assert (event.actor, event.verb, event.reason) == ("operator", "retry", "it is back")
+    (event,) = audit_events()
+    assert (event.actor, event.action, event.reason) == ("operator", "retry", "it is back")
     assert event.facts["calls"] == 7
 
 
 def test_a_double_click_starts_one_operation_with_one_item_for_a_job() -> None:
-    record = a_wide_record(encounters=2, batches=3)
+    record = a_large_record(encounters=2, batches=3)
     client, token = client_of(Role.OPERATOR), uuid4()
 
     first = started(client, record=record, token=token)
     second = started(client, record=record, token=token)
-    of_one_form = [rows.count() for rows in (BulkOperation.objects, BulkItem.objects, deeds())]
+    of_one_form = [
+        rows.count() for rows in (BulkOperation.objects, BulkItem.objects, audit_events())
+    ]
     other_form = started(client, record=record)
     advance()
 
@@ -87,26 +89,26 @@ def test_a_double_click_starts_one_operation_with_one_item_for_a_job() -> None:
 
 
 def test_a_token_of_another_action_or_of_somebody_else_starts_and_shows_nothing() -> None:
-    record = a_wide_record(encounters=1, batches=3)
+    record = a_large_record(encounters=1, batches=3)
     client, token = client_of(Role.OPERATOR), uuid4()
     started(client, record=record, token=token)
     form = {"record": record, "token": token, "reason": "it is back"}
 
     somebody = client_of(Role.OPERATOR, "somebody").post(reverse("admin:retry_start"), form)
-    other_verb = client.post(reverse("admin:mass_start", args=["cancel"]), form)
+    other_action = client.post(reverse("admin:bulk_start", args=["cancel"]), form)
 
-    for page in (somebody, other_verb):
+    for page in (somebody, other_action):
         assert "this form has already started another operation" in page.context["problem"]
     assert BulkOperation.objects.count() == 1
-    assert [each.result for each in deeds()] == ["done", "refused", "refused"]
+    assert [each.result for each in audit_events()] == ["done", "refused", "refused"]
 
 
 def test_all_that_failed_with_a_code_is_retried_and_nothing_that_failed_later() -> None:
-    within = a_wide_record(encounters=1, batches=3)
+    within = a_large_record(encounters=1, batches=3)
     client = client_of(Role.OPERATOR)
     preview = client.get(reverse("admin:retry"), {"error_code": "API_5XX", "window": "1h"})
     fields = preview.context["fields"]
-    later = a_wide_record(encounters=1, batches=3)
+    later = a_large_record(encounters=1, batches=3)
     Job.objects.filter(shell_file_id=later).update(
         completed_at=timezone.now() + timedelta(seconds=5)
     )
@@ -118,9 +120,9 @@ def test_all_that_failed_with_a_code_is_retried_and_nothing_that_failed_later() 
 
 def test_retry_these_takes_what_the_list_of_failures_shows() -> None:
     """By the model and the time of the calls, whenever the job has ended."""
-    shown = a_wide_record(encounters=1, batches=3)
-    of_other_model = a_wide_record(encounters=1, batches=3)
-    called_earlier = a_wide_record(encounters=1, batches=3)
+    shown = a_large_record(encounters=1, batches=3)
+    of_other_model = a_large_record(encounters=1, batches=3)
+    called_earlier = a_large_record(encounters=1, batches=3)
     ProviderCall.objects.filter(processing_session__shell_file=of_other_model).update(model="other")
     ProviderCall.objects.filter(processing_session__shell_file=called_earlier).update(
         created_at=timezone.now() - timedelta(hours=2)
@@ -144,7 +146,7 @@ def test_retry_these_takes_what_the_list_of_failures_shows() -> None:
 
 def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
     for _ in range(3):
-        a_wide_record(encounters=1, batches=2)
+        a_large_record(encounters=1, batches=2)
     client = client_of(Role.OPERATOR)
     operation = started(client, error_code="API_5XX", window="1h")
 
@@ -155,7 +157,7 @@ def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
     assert operation.finished_at is not None
     assert set(operation.items.values_list("state", "message")) == {(BulkItem.SKIPPED, "aborted")}
     assert set(Job.objects.values_list("status", flat=True)) == {JobStatus.FAILED}
-    assert list(deeds().values_list("verb", flat=True)) == [
+    assert list(audit_events().values_list("action", flat=True)) == [
         "retry",
         "abort",
     ]
@@ -173,14 +175,14 @@ def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
 def test_what_cannot_be_started_is_shown_again_with_the_reason(
     fields: dict[str, str], said: str, status: HTTPStatus
 ) -> None:
-    record = a_wide_record(encounters=1, batches=1)
+    record = a_large_record(encounters=1, batches=1)
     client = client_of(Role.OPERATOR)
     form = {"record": record, "reason": "it is back", "token": uuid4(), **fields}
 
     page = client.post(reverse("admin:retry_start"), form)
 
     assert page.status_code == status
-    assert [(each.verb, each.result) for each in deeds()] == [("retry", "refused")]
+    assert [(each.action, each.result) for each in audit_events()] == [("retry", "refused")]
     assert said in page.context["problem"]
     assert page.context["problem"]
     assert not BulkOperation.objects.exists()
@@ -188,7 +190,7 @@ def test_what_cannot_be_started_is_shown_again_with_the_reason(
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.REVIEWER])
 def test_who_may_not_retry_neither_previews_nor_starts_nor_aborts(role: Role) -> None:
-    operation = started(client_of(Role.OPERATOR), record=a_wide_record(encounters=1, batches=2))
+    operation = started(client_of(Role.OPERATOR), record=a_large_record(encounters=1, batches=2))
     client = client_of(role)
     url = reverse("admin:bulk_abort", args=[operation.id])
 

@@ -15,7 +15,7 @@ from observability.diagnostics.overview import outlook, overview
 from observability.listing.time_window import Period, Window
 from observability.metrics import forecast, queue_depths, workers
 from observability.metrics.forecast import outstanding
-from observability.metrics.workers import crew
+from observability.metrics.workers import worker_fleet
 from pipeline.core.labels import StatusWord
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import OUTCOME_LATE, Batch, Job
@@ -119,7 +119,7 @@ def test_workers_beyond_the_cap_are_told_of_and_two_jobs_of_one_are_two_rows(
         a_job(status=JobStatus.PROCESSING, worker_id=name, lease_expires_at=later)
     _in_redis(redis_db, "far", "busy")
 
-    found = crew()
+    found = worker_fleet()
 
     assert found.is_capped
     assert sum(worker.held is not None for worker in found.workers) == 3
@@ -136,7 +136,7 @@ def test_a_worker_without_heartbeat_or_lease_is_in_error_and_an_unknown_one_is_g
         _in_redis(redis_db, name, "idle")
     _in_redis(redis_db, "silent", "busy", ago_s=300)
 
-    found = {worker.name: worker.state for worker in crew().workers}
+    found = {worker.name: worker.state for worker in worker_fleet().workers}
 
     assert found == {"expired": "error", "lost": "gone", "idle": "idle", "silent": "error"}
 

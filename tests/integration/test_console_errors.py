@@ -32,7 +32,7 @@ BAD = (
 NAMES = (
     "after", "from", "to", "until", "since", "hours", "window", "page", "p", "q", "o", "is", "all",
     "size", "shown", "older", "node", "source", "target", "step", "code", "model", "status",
-    "group", "left", "right", "verb", "actor", "e", "_popup", "_to_field", "priority", "call",
+    "group", "left", "right", "action", "actor", "e", "_popup", "_to_field", "priority", "call",
 )  # fmt: skip
 ERRORS = ("400.html", "403.html", "404.html", "500.html", "503.html", "403_csrf.html")
 
@@ -47,7 +47,7 @@ def client(db: None) -> Client:
 
 def test_nothing_that_stands_in_a_query_breaks_a_page(client: Client) -> None:
     known = targets()
-    pages = {url_of(door, known).partition("?")[0] for door in PAGES}
+    pages = {url_of(checked_url, known).partition("?")[0] for checked_url in PAGES}
     # All at once, and the place alone: another's refusal would hide it.
     together: tuple[tuple[str, ...], ...] = (("after",), NAMES)
     asked = [(url, names, value) for url in pages for names in together for value in BAD]

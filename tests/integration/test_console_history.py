@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from observability.metrics.history import QUARTERS, quarters
+from observability.metrics.history import QUARTER_HOURS, fifteen_minute_history
 from observability.views.overview import calls_chart, latency_chart
 from pipeline.models import ProviderCall
 from tests.support.incident_rows import calls
@@ -35,9 +35,9 @@ def test_each_quarter_has_its_calls_and_how_long_an_answer_took() -> None:
     made("API_5XX", NOW, 100)
     made("OK", NOW - timedelta(hours=7), 9000)
 
-    found = quarters(NOW)
+    found = fifteen_minute_history(NOW)
 
-    assert len(found) == QUARTERS
+    assert len(found) == QUARTER_HOURS
     assert found[-1].at == NOW.replace(minute=15)
     busy = [(each.at, each.answered, each.limited, each.failed) for each in found if each.calls]
     assert busy == [
@@ -50,12 +50,12 @@ def test_each_quarter_has_its_calls_and_how_long_an_answer_took() -> None:
 
 def test_a_poll_reads_the_newest_quarters_alone_and_changes_nothing_of_the_others() -> None:
     made("OK", NOW - timedelta(hours=2), 1000)
-    first = quarters(NOW)
+    first = fifteen_minute_history(NOW)
 
     made("OK", NOW - timedelta(hours=2), 1000)
     made("OK", NOW, 1000)
     with CaptureQueriesContext(connection) as captured:
-        second = quarters(NOW)
+        second = fifteen_minute_history(NOW)
 
     assert second[:-1] == first[:-1]
     assert (first[-1].answered, second[-1].answered) == (0, 1)
@@ -65,22 +65,22 @@ def test_a_poll_reads_the_newest_quarters_alone_and_changes_nothing_of_the_other
 
 def test_a_quarter_is_kept_only_when_its_last_calls_are_written() -> None:
     just_over = NOW.replace(minute=31)
-    quarters(just_over)
+    fifteen_minute_history(just_over)
 
     made("OK", NOW.replace(minute=29), 1000)
 
-    assert quarters(just_over)[-2].answered == 1
-    assert quarters(NOW.replace(minute=33))[-2].answered == 1
+    assert fifteen_minute_history(just_over)[-2].answered == 1
+    assert fifteen_minute_history(NOW.replace(minute=33))[-2].answered == 1
 
 
 def test_the_charts_say_in_words_what_they_draw() -> None:
     made("OK", NOW - timedelta(hours=2), 1000, 2000, 3000)
     made("API_5XX", NOW - timedelta(hours=2), 100)
-    found = quarters(NOW)
+    found = fifteen_minute_history(NOW)
 
-    by_quarter, times = calls_chart(found), latency_chart(found)
+    by_quarter_hour, times = calls_chart(found), latency_chart(found)
 
-    assert by_quarter.words == "4 calls, 0 limited and 1 failed; most at 01:15–01:30: 4."
-    assert [bar.kind for bar in by_quarter.bars] == ["ok", "failed"]
+    assert by_quarter_hour.words == "4 calls, 0 limited and 1 failed; most at 01:15–01:30: 4."
+    assert [bar.kind for bar in by_quarter_hour.bars] == ["ok", "failed"]
     assert times.words.startswith("01:15–01:30 p50 2.0 s, p95 2.9 s")
     assert [bar.kind for bar in times.bars] == ["p50", "p95"]

@@ -1,4 +1,4 @@
-"""The verbs about a queue or provider: who may, that each is done once and is written down."""
+"""The actions about a queue or provider: who may, that each is done once and is written down."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
-from observability.actions.holds import VERBS
+from observability.actions.holds import HOLD_ACTIONS
 from observability.permissions import ROLES, Role
 from pipeline.core.states import Step
 from pipeline.models import Pause
-from tests.support.audit_rows import deeds
+from tests.support.audit_rows import audit_events
 from tests.support.incident_rows import GEMINI, an_incident
 from tests.support.rows import a_job
 
@@ -30,82 +30,84 @@ def a_client(name: str) -> Client:
     return client
 
 
-def a_target(verb: str) -> str:
-    """Give something that a verb applies to."""
-    if VERBS[verb].target_kind == "queue":
-        if verb == "resume":
+def a_target(action: str) -> str:
+    """Give something that an action applies to."""
+    if HOLD_ACTIONS[action].target_kind == "queue":
+        if action == "resume":
             Pause.objects.create(queue=Step.PASS1, reason="a test")
         return Step.PASS1.value
-    if verb == "resume-provider":
+    if action == "resume-provider":
         an_incident()
     return f"{GEMINI.provider}:{GEMINI.model}"
 
 
-def do(client: Client, verb: str, target: str, reason: str = "as agreed") -> Any:
-    """Perform a verb as its form does."""
-    return client.post(reverse("admin:act", args=[verb]), {"target": target, "reason": reason})
+def do(client: Client, action: str, target: str, reason: str = "as agreed") -> Any:
+    """Perform an action as its form does."""
+    return client.post(
+        reverse("admin:perform", args=[action]), {"target": target, "reason": reason}
+    )
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("action", HOLD_ACTIONS)
 @pytest.mark.parametrize("who", ["nobody", *Role])
-def test_a_verb_is_open_to_the_roles_that_have_its_right(verb: str, who: str) -> None:
-    may = who != "nobody" and VERBS[verb].right in ROLES[Role(who)]
-    client, target = a_client(who), a_target(verb)
+def test_an_action_is_open_to_the_roles_that_have_its_right(action: str, who: str) -> None:
+    may = who != "nobody" and HOLD_ACTIONS[action].right in ROLES[Role(who)]
+    client, target = a_client(who), a_target(action)
 
-    asked = client.get(reverse("admin:confirm", args=[verb]), {"target": target}).status_code
-    looked = client.get(reverse("admin:act", args=[verb])).status_code
-    done = do(client, verb, target).status_code
+    asked = client.get(reverse("admin:confirm", args=[action]), {"target": target}).status_code
+    looked = client.get(reverse("admin:perform", args=[action])).status_code
+    done = do(client, action, target).status_code
 
     assert asked == (HTTPStatus.OK if may else HTTPStatus.FORBIDDEN)
     assert looked == HTTPStatus.METHOD_NOT_ALLOWED
     assert done == (HTTPStatus.FOUND if may else HTTPStatus.FORBIDDEN)
-    expected = [("done" if may else "refused", verb, target)]
-    assert list(deeds().values_list("result", "verb", "target_id")) == expected
+    expected = [("done" if may else "refused", action, target)]
+    assert list(audit_events().values_list("result", "action", "target_id")) == expected
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_second_click_is_refused_and_both_are_written_down(verb: str) -> None:
-    client, target = a_client(Role.OPERATOR), a_target(verb)
+@pytest.mark.parametrize("action", HOLD_ACTIONS)
+def test_a_second_click_is_refused_and_both_are_written_down(action: str) -> None:
+    client, target = a_client(Role.OPERATOR), a_target(action)
 
-    first = do(client, verb, target)
-    second = do(client, verb, target)
+    first = do(client, action, target)
+    second = do(client, action, target)
 
     assert first.status_code == HTTPStatus.FOUND
     assert second.status_code == HTTPStatus.OK
     assert second.context["problem"]
     assert not second.context["is_open"]
-    events = deeds().values_list("verb", "target_id", "result")
-    assert list(events) == [(verb, target, "done"), (verb, target, "refused")]
+    events = audit_events().values_list("action", "target_id", "result")
+    assert list(events) == [(action, target, "done"), (action, target, "refused")]
 
 
-def test_what_a_verb_will_do_is_shown_and_nothing_is_done() -> None:
+def test_what_an_action_will_do_is_shown_and_nothing_is_done() -> None:
     page = a_client(Role.OPERATOR).get(
         reverse("admin:confirm", args=["pause"]), {"target": a_target("pause")}
     )
 
-    assert VERBS["pause"].effect in page.content.decode()
+    assert HOLD_ACTIONS["pause"].effect in page.content.decode()
     assert not Pause.objects.exists()
 
 
 @pytest.mark.parametrize(
-    ("verb", "target"),
+    ("action", "target"),
     [("pause", "none"), ("drop", "pass1"), ("cancel", "pass1"), ("pause-provider", "none")],
 )
-def test_what_is_not_there_is_not_found(verb: str, target: str) -> None:
-    url = reverse("admin:confirm", args=[verb])
+def test_what_is_not_there_is_not_found(action: str, target: str) -> None:
+    url = reverse("admin:confirm", args=[action])
 
     response = a_client(Role.ADMINISTRATOR).get(url, {"target": target})
 
     assert response.status_code == HTTPStatus.NOT_FOUND
 
 
-def test_a_verb_without_a_reason_does_nothing() -> None:
+def test_an_action_without_a_reason_does_nothing() -> None:
     response = do(a_client(Role.OPERATOR), "pause", a_target("pause"), reason=" ")
 
     assert response.status_code == HTTPStatus.BAD_REQUEST
     assert response.context["problem"] == "give a reason"
     assert not Pause.objects.exists()
-    assert [each.result for each in deeds()] == ["refused"]
+    assert [each.result for each in audit_events()] == ["refused"]
 
 
 def test_the_queues_say_who_holds_them() -> None:

@@ -36,7 +36,7 @@ from pipeline.models import (
 from pipeline.operations import schedule
 from tests.support import records
 from tests.support.incident_rows import an_incident, calls
-from tests.support.large_rows import a_wide_record
+from tests.support.large_rows import a_large_record
 from tests.support.rows import a_job, an_encounter
 from tests.support.users import client_of
 
@@ -117,14 +117,14 @@ def test_all_is_well_while_nothing_waits_for_a_decision(viewer: Client, settings
 
 
 def test_a_record_of_300_batches_is_small_and_asks_a_constant_number(viewer: Client) -> None:
-    small = a_wide_record(encounters=1, batches=2, pages=3)
-    wide = a_wide_record()
+    small = a_large_record(encounters=1, batches=2, pages=3)
+    large = a_large_record()
 
     _, of_small = asked(viewer, reverse("admin:record", args=[small]))
-    page, of_wide = asked(viewer, reverse("admin:record", args=[wide]))
-    unfolded, _ = asked(viewer, reverse("admin:record", args=[wide]) + "?all=1")
+    page, of_large = asked(viewer, reverse("admin:record", args=[large]))
+    unfolded, _ = asked(viewer, reverse("admin:record", args=[large]) + "?all=1")
 
-    assert of_wide == of_small <= RECORD_STATEMENTS
+    assert of_large == of_small <= RECORD_STATEMENTS
     assert len(page.content) < 300_000
     assert len(unfolded.content) < 600_000
     assert "encounter 12, batch 25 of 25 (page 25)" in page.content.decode()
@@ -145,8 +145,8 @@ def test_no_page_shows_a_word_of_the_document(viewer: Client) -> None:
     record = records.completed_record(records.TRAPS)
     truth = json.loads(records.TRAPS.with_suffix(".truth.json").read_text())
     quotes = [e["quote"] for each in truth["encounters"] for e in each["entities"]]
-    people = [truth["patient"]["name"], truth["patient"]["identifier"], records.TRAPS.name]
-    words = {word for word in [*quotes, *people] if word and len(word) > 6}
+    users = [truth["patient"]["name"], truth["patient"]["identifier"], records.TRAPS.name]
+    words = {word for word in [*quotes, *users] if word and len(word) > 6}
     urls = [reverse(f"admin:{name}") for name in ("overview", "records", "failures")]
     urls.append(reverse("admin:record", args=[record.id]) + "?all=1")
 
@@ -156,9 +156,9 @@ def test_no_page_shows_a_word_of_the_document(viewer: Client) -> None:
 
 
 def test_pages_have_no_inline_script_style_or_handler(viewer: Client) -> None:
-    wide = a_wide_record(encounters=2, batches=3)
+    large = a_large_record(encounters=2, batches=3)
     urls = [reverse(f"admin:{name}") for name in ("overview", "failures", "failure_members")]
-    urls.append(reverse("admin:record", args=[wide]))
+    urls.append(reverse("admin:record", args=[large]))
 
     for url in urls:
         markup = asked(viewer, url)[0].content.decode()
@@ -166,7 +166,7 @@ def test_pages_have_no_inline_script_style_or_handler(viewer: Client) -> None:
 
 
 def test_failures_are_grouped_with_what_was_absorbed_and_what_is_lost(db: None) -> None:
-    a_wide_record(encounters=1, batches=21)
+    a_large_record(encounters=1, batches=21)
     a_job(
         step=Step.PAGES,
         status=JobStatus.FAILED,
@@ -195,7 +195,7 @@ def test_failures_are_grouped_with_what_was_absorbed_and_what_is_lost(db: None) 
 def test_the_members_of_a_group_are_its_batches_each_once_over_all_pages(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    a_wide_record(encounters=1, batches=95)
+    a_large_record(encounters=1, batches=95)
     monkeypatch.setattr("observability.views.failures.LISTED", 4)
     url = reverse("admin:failure_members") + "?cause=API_5XX&step=pass1"
 
@@ -244,7 +244,7 @@ def test_typed_times_go_from_the_groups_to_the_members_to_the_retry(viewer: Clie
 def test_failures_asks_a_constant_number(viewer: Client) -> None:
     url = reverse("admin:failures") + "?window=7d"
     _, empty = asked(viewer, url)
-    a_wide_record(encounters=2, batches=30)
+    a_large_record(encounters=2, batches=30)
 
     _, full = asked(viewer, url)
 
@@ -252,7 +252,7 @@ def test_failures_asks_a_constant_number(viewer: Client) -> None:
 
 
 def test_a_call_of_a_pass_without_batches_is_found_and_opens(viewer: Client) -> None:
-    record = a_wide_record(encounters=1, batches=2)
+    record = a_large_record(encounters=1, batches=2)
     job = Job.objects.get(shell_file_id=record)
     calls(job, "API_5XX", step=Step.PASS3)
     call = ProviderCall.objects.get(step=Step.PASS3)
@@ -434,7 +434,7 @@ def test_the_tables_lead_to_the_console_only_where_there_is_a_page(viewer: Clien
 
 
 def test_attempts_of_a_batch_are_read_without_those_of_its_record(viewer: Client) -> None:
-    record = a_wide_record(encounters=1, batches=21)
+    record = a_large_record(encounters=1, batches=21)
     lost = ProviderCall.objects.filter(outcome="API_5XX").order_by("started_at").last()
 
     with CaptureQueriesContext(connection) as captured:

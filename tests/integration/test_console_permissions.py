@@ -1,4 +1,4 @@
-"""The guards of pages and verbs, the roles, and that what people do stays written down."""
+"""The guards of pages and actions, the roles, and that what people do stays written down."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.urls import reverse
 from observability.audit.log import AuditResult, record
 from observability.models import AuditEvent
 from observability.permissions import ROLES, USER_PERMISSIONS, Right, Role
-from observability.views.decorators import RequestedAction, page, verb
+from observability.views.decorators import RequestedAction, action, page
 from tests.support.rows import a_job
 
 pytestmark = pytest.mark.django_db
@@ -52,8 +52,10 @@ def test_a_page_that_would_write_is_refused_by_the_database() -> None:
         writes(request)
 
 
-def test_a_verb_takes_post_alone_and_needs_its_own_right() -> None:
-    @verb(lambda request: RequestedAction(verb="retry", right=Right.RETRY, target_kind="record"))
+def test_an_action_takes_post_alone_and_needs_its_own_right() -> None:
+    @action(
+        lambda request: RequestedAction(action="retry", right=Right.RETRY, target_kind="record")
+    )
     def retries(request: HttpRequest) -> HttpResponse:
         return HttpResponse()
 
@@ -121,7 +123,7 @@ def test_nothing_that_was_written_down_is_changed(statement: str) -> None:
         cursor.execute(statement)
 
     kept = AuditEvent.objects.get(id=written.id)
-    assert (kept.actor, kept.actor_id, kept.verb, kept.reason, kept.facts) == (
+    assert (kept.actor, kept.actor_id, kept.action, kept.reason, kept.facts) == (
         "operator",
         operator.pk,
         "retry",

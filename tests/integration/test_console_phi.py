@@ -17,7 +17,7 @@ from observability.phi.highlights import halves, runs
 from observability.phi.pages import page_view
 from pipeline.models import Batch, Entity, Page, ProviderCall, ProviderPayload
 from tests.support import records
-from tests.support.audit_rows import deeds
+from tests.support.audit_rows import audit_events
 
 OK, FORBIDDEN, LOGIN = HTTPStatus.OK, HTTPStatus.FORBIDDEN, HTTPStatus.FOUND
 READ = 5
@@ -64,7 +64,7 @@ def test_phi_goes_to_those_with_the_right_and_each_reading_is_written_down(
     ran: UUID, who: str
 ) -> None:
     may = who in set(Role) and Right.READ_PHI in ROLES[Role(who)]
-    client, before = a_client(who), deeds().count()
+    client, before = a_client(who), audit_events().count()
     urls = the_urls(ran)
 
     answers = {name: client.get(url) for name, url in urls.items()}
@@ -75,8 +75,8 @@ def test_phi_goes_to_those_with_the_right_and_each_reading_is_written_down(
         urls, expected
     )
     assert set(posted.values()) == {LOGIN if who == "anonymous" else HTTPStatus.METHOD_NOT_ALLOWED}
-    written = list(deeds())[before:]
-    assert [(each.verb, each.target_kind) for each in written] == (
+    written = list(audit_events())[before:]
+    assert [(each.action, each.target_kind) for each in written] == (
         [("read_phi", kind) for kind in ("record", "record", "call", "call")] if may else []
     )
     if may:
@@ -86,7 +86,7 @@ def test_phi_goes_to_those_with_the_right_and_each_reading_is_written_down(
 
 
 def test_a_page_and_its_image_are_one_reading(ran: UUID) -> None:
-    client, before = a_client(Role.REVIEWER), deeds().count()
+    client, before = a_client(Role.REVIEWER), audit_events().count()
     page = client.get(the_urls(ran)["page"])
     image = page.context["image"]
 
@@ -94,7 +94,7 @@ def test_a_page_and_its_image_are_one_reading(ran: UUID) -> None:
     by_another = a_client(Role.REVIEWER).get(image)
 
     assert (drawn.status_code, by_another.status_code) == (OK, OK)
-    facts = [each.facts for each in deeds()[before:]]
+    facts = [each.facts for each in audit_events()[before:]]
     assert facts == [
         {"page": READ, "entities": len(page.context["view"].found)},
         {"page": READ, "image": True},
@@ -214,10 +214,10 @@ def test_a_difference_folds_what_is_alike() -> None:
 
 @pytest.mark.parametrize("number", [0, 6, 99999])
 def test_a_page_that_is_not_there_is_not_found_and_no_reading(ran: UUID, number: int) -> None:
-    client, before = a_client(Role.REVIEWER), deeds().count()
+    client, before = a_client(Role.REVIEWER), audit_events().count()
 
     page = client.get(reverse("admin:record_page", args=[ran, number]))
     image = client.get(reverse("admin:page_image", args=[ran, number]))
 
     assert (page.status_code, image.status_code) == (HTTPStatus.NOT_FOUND, HTTPStatus.NOT_FOUND)
-    assert deeds().count() == before
+    assert audit_events().count() == before

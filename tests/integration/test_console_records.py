@@ -31,7 +31,7 @@ from pipeline.models import (
     Summary,
 )
 from tests.support.incident_rows import an_incident, calls
-from tests.support.large_rows import a_wide_record
+from tests.support.large_rows import a_large_record
 from tests.support.rows import a_job, an_encounter
 from tests.support.users import client_of
 
@@ -187,7 +187,7 @@ def test_a_record_leads_to_the_next_of_its_list_and_back(client: Client) -> None
 
 
 def test_a_failed_call_leads_to_the_next_call_of_its_group(client: Client) -> None:
-    a_wide_record(encounters=1, batches=30)
+    a_large_record(encounters=1, batches=30)
 
     page = client.get(reverse("admin:failure_members"), {"cause": "API_5XX", "step": "pass1"})
     first, second = re.findall(r'<th scope="row"><a href="([^"]+)"', page.content.decode())[:2]
@@ -260,7 +260,7 @@ def a_running_record() -> Job:
 def test_a_running_record_says_what_goes_wrong_and_opens_at_what_is_lost(client: Client) -> None:
     job = a_running_record()
     operation = BulkOperation.objects.create(
-        token=uuid4(), verb="retry", selection={}, reason="again", requested_by="demo"
+        token=uuid4(), action="retry", selection={}, reason="again", requested_by="demo"
     )
     BulkItem.objects.create(
         operation=operation,
@@ -355,7 +355,7 @@ def test_a_dead_record_opens_at_what_was_at_work_and_says_dead_everywhere(client
 
 def test_a_worker_that_lives_has_lost_its_work_process(monkeypatch: pytest.MonkeyPatch) -> None:
     from observability.diagnostics.stale_work import deaths
-    from observability.metrics.workers import Crew, WorkerView
+    from observability.metrics.workers import WorkerFleet, WorkerView
 
     name = "vm-1-4711-ab12cd34"
     job = Job(
@@ -364,12 +364,12 @@ def test_a_worker_that_lives_has_lost_its_work_process(monkeypatch: pytest.Monke
             "history": [{"event": "crashed", "worker_id": name, "at": "2026-11-28T07:39:15+00:00"}]
         },
     )
-    crew = Crew(
+    worker_fleet = WorkerFleet(
         workers=[WorkerView(name=name, state="idle", host="elsewhere", pid=4711)],
         is_redis_away=False,
     )
 
-    (loss,) = deaths([job], crew)[job.id].crashes
+    (loss,) = deaths([job], worker_fleet)[job.id].crashes
 
     assert loss.words == "its work process was lost; the worker itself lives: registered, idle"
 

@@ -23,7 +23,7 @@ from observability.uploads.cleanup import OLD_S, sweep
 from pipeline.documents import storage
 from pipeline.models import Job, Patient, RecordBatch, ShellFile
 from tests.integration.test_storage_full import no_room, stored
-from tests.support.audit_rows import deeds
+from tests.support.audit_rows import audit_events
 from tests.support.records import LAB, VISITS
 
 pytestmark = pytest.mark.django_db
@@ -86,7 +86,11 @@ def test_only_whoever_may_upload_sees_the_form_and_is_taken_a_file_from(
 
     assert {looked, sent, opened} == {HTTPStatus.OK if may else HTTPStatus.FORBIDDEN}
     assert got == HTTPStatus.METHOD_NOT_ALLOWED
-    assert ShellFile.objects.count() == deeds().filter(verb="upload", result="done").count() == may
+    assert (
+        ShellFile.objects.count()
+        == audit_events().filter(action="upload", result="done").count()
+        == may
+    )
     # What came from the others was not even kept while it arrived.
     assert list(Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir()) == []
 
@@ -103,8 +107,8 @@ def test_a_form_that_is_sent_twice_makes_one_record() -> None:
     record = ShellFile.objects.get(id=first["record"])
     assert (record.patient.reference, record.original_filename) == ("R-1", "Jane-Doe.pdf")
     assert Job.objects.get(shell_file=record).priority == 7
-    events = deeds()
-    assert [(each.verb, each.target_id, each.facts["repeated"]) for each in events] == [
+    events = audit_events()
+    assert [(each.action, each.target_id, each.facts["repeated"]) for each in events] == [
         ("upload", first["record"], False),
         ("upload", first["record"], True),
         ("upload", corrected["record"], False),
@@ -131,7 +135,7 @@ def test_good_and_bad_files_of_one_form_each_get_their_word(settings: Any) -> No
     assert batch.submitted_at is not None
     assert batch.records_total == 2
     assert Job.objects.filter(record_batch_id=batch.id).count() == 2
-    told = deeds().filter(verb="upload").values_list("result", "facts")
+    told = audit_events().filter(action="upload").values_list("result", "facts")
     assert sorted(result for result, _ in told) == ["done", "done", *["refused"] * 3]
     assert not any("notes" in str(facts) or "Jane" in str(facts) for _, facts in told)
 
@@ -154,8 +158,8 @@ def test_files_that_a_script_sends_one_by_one_are_one_batch() -> None:
     found = Job.objects.filter(record_batch_id=made.id).values_list("shell_file_id", flat=True)
     assert {str(each) for each in found} == set(sent)
     assert "closed" in late["message"]
-    written = deeds().filter(target_kind=KIND, target_id=made.id)
-    assert [each.verb for each in written] == ["open_batch", "close_batch"]
+    written = audit_events().filter(target_kind=KIND, target_id=made.id)
+    assert [each.action for each in written] == ["open_batch", "close_batch"]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +198,7 @@ def test_a_batch_is_neither_filled_nor_closed_by_somebody_else() -> None:
 
     assert ["no batch of yours" in each["message"] for each in sent] == [True, True]
     assert close == [HTTPStatus.BAD_REQUEST] * 3
-    refusals = deeds().filter(result="refused", target_kind=KIND)
+    refusals = audit_events().filter(result="refused", target_kind=KIND)
     assert [each.target_id for each in refusals] == [str(made.id)] * 3
     assert RecordBatch.objects.get().submitted_at is None
     assert not Job.objects.exists()

@@ -23,7 +23,7 @@ from pipeline.core.states import JobStatus, ShellFileStatus, Step, WorkStatus
 from pipeline.models import Job, ProviderCall, ShellFile, ZoneResult
 from pipeline.operations import services
 from pipeline.operations.preview import Selection
-from pipeline.operations.preview.bulk_selection import Crowd, crowd_preview
+from pipeline.operations.preview.bulk_selection import BulkSelection, bulk_preview
 from pipeline.stages.intake import Received
 from pipeline.transitions import claim, requeue_interrupted
 from pipeline.transitions.leases import fenced
@@ -114,7 +114,7 @@ def test_an_item_of_a_new_pass_that_no_worker_holds_waits_again(received: Receiv
         requeue_interrupted(lease)
     interrupted = zones()[0].status
     _begin_long_ago(failed)
-    preview = crowd_preview(Crowd(verb="reset"))
+    preview = bulk_preview(BulkSelection(action="reset"))
     (reset,) = services.stale_batches_reset(600)
 
     assert interrupted == WorkStatus.PENDING

@@ -21,8 +21,9 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from observability.permissions import Right, Role
-from tests.support.audit_rows import deeds
+from tests.support.audit_rows import audit_events
 from tests.support.url_matrix import (
+    ACTION_URLS,
     ANONYMOUS,
     AUDIT,
     NOBODY,
@@ -30,10 +31,9 @@ from tests.support.url_matrix import (
     OTHERS,
     OUTSIDER,
     PAGES,
-    PEOPLE,
     STAFF,
-    VERB_URLS,
-    Door,
+    USERS,
+    CheckedUrl,
     holders,
     targets,
 )
@@ -57,12 +57,12 @@ def a_client(who: str) -> Client:
     return client
 
 
-def url_of(door: Door, known: dict[str, str]) -> str:
-    """Give the URL of a door, its keys replaced by what they stand for."""
-    is_verb = door.name in {"act", "confirm", "mass", "mass_start"}
-    args = [arg if is_verb else known.get(arg, arg) for arg in door.args]
-    query = {name: known.get(key, key) for name, key in door.query.items()}
-    return reverse(f"admin:{door.name}", args=args, query=query)
+def url_of(checked_url: CheckedUrl, known: dict[str, str]) -> str:
+    """Give the URL of a checked URL, its keys replaced by what they stand for."""
+    is_action = checked_url.name in {"perform", "confirm", "bulk_preview", "bulk_start"}
+    args = [arg if is_action else known.get(arg, arg) for arg in checked_url.args]
+    query = {name: known.get(key, key) for name, key in checked_url.query.items()}
+    return reverse(f"admin:{checked_url.name}", args=args, query=query)
 
 
 def post(client: Client, url: str, form: dict[str, str] | None = None) -> Any:
@@ -73,14 +73,14 @@ def post(client: Client, url: str, form: dict[str, str] | None = None) -> Any:
         )
 
 
-def reverse_of(door: Door, known: dict[str, str]) -> str:
+def reverse_of(checked_url: CheckedUrl, known: dict[str, str]) -> str:
     """Give the same without its query."""
-    return url_of(door, known).partition("?")[0]
+    return url_of(checked_url, known).partition("?")[0]
 
 
-def form_of(door: Door, known: dict[str, str]) -> dict[str, str]:
-    """Give the form of a verb."""
-    return {name: known.get(key, key) for name, key in (door.form or {}).items()}
+def form_of(checked_url: CheckedUrl, known: dict[str, str]) -> dict[str, str]:
+    """Give the form of an action."""
+    return {name: known.get(key, key) for name, key in (checked_url.form or {}).items()}
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def test_every_url_of_the_site_is_in_the_matrix() -> None:
         for model in TABLES
         for what in OF_A_TABLE
     }
-    listed = {door.name for door in (*PAGES, *VERB_URLS)} | OTHERS | of_tables
+    listed = {checked_url.name for checked_url in (*PAGES, *ACTION_URLS)} | OTHERS | of_tables
 
     found = {name for name in names(get_resolver().url_patterns) if name is not None}
 
@@ -157,8 +157,8 @@ def test_a_member_of_staff_without_a_right_neither_sees_nor_acts_on_a_queue() ->
         post(client, url, {"target": target, "reason": "idle hands", "post": "yes"}).status_code
         for url, target in (
             (reverse("admin:pipeline_job_delete", args=[job]), job),
-            (reverse("admin:mass_start", args=["cancel"]), job),
-            (reverse("admin:act", args=["pause"]), known["pause"]),
+            (reverse("admin:bulk_start", args=["cancel"]), job),
+            (reverse("admin:perform", args=["pause"]), known["pause"]),
         )
     }
     of_rq = {post(client, path).status_code for path in RQ_PATHS}
@@ -172,47 +172,50 @@ def test_neither_statistics_of_rq_nor_any_page_tells_the_password_of_redis(setti
     known, client = targets(), a_client(Role.ADMINISTRATOR)
 
     of_rq = {client.get(path, follow=True).status_code for path in RQ_PATHS}
-    pages = {door.title: client.get(url_of(door, known)) for door in PAGES}
+    pages = {checked_url.title: client.get(url_of(checked_url, known)) for checked_url in PAGES}
 
     assert of_rq == {NOT_FOUND}
     assert {title for title, page in pages.items() if b"a-word-for-redis" in page.content} == set()
     assert {page.status_code for page in pages.values()} == {OK, FOUND}
 
 
-@pytest.mark.parametrize("who", PEOPLE)
+@pytest.mark.parametrize("who", USERS)
 def test_each_page_is_open_to_those_with_its_right_and_writes_nothing(who: str) -> None:
     known, client = targets(), a_client(who)
     before = written()
 
-    for door in PAGES:
-        response = client.get(url_of(door, known))
-        expected = door.answer if who in door.who else refusal(who, response)
-        assert response.status_code == expected, door.title
-        assert changed_since(before) == (door.writes if who in door.who else set()), door.title
+    for checked_url in PAGES:
+        response = client.get(url_of(checked_url, known))
+        expected = checked_url.answer if who in checked_url.who else refusal(who, response)
+        assert response.status_code == expected, checked_url.title
+        assert changed_since(before) == (checked_url.writes if who in checked_url.who else set()), (
+            checked_url.title
+        )
         before = written()
 
 
-@pytest.mark.parametrize("who", PEOPLE)
-def test_each_verb_is_open_to_those_with_its_right_and_to_nobody_else(who: str) -> None:
+@pytest.mark.parametrize("who", USERS)
+def test_each_action_is_open_to_those_with_its_right_and_to_nobody_else(who: str) -> None:
     known, client = targets(), a_client(who)
 
-    for door in VERB_URLS:
+    for checked_url in ACTION_URLS:
         before = written()
-        response = post(client, url_of(door, known), form_of(door, known))
-        if who in door.who:
-            assert response.status_code == door.answer, door.title
+        response = post(client, url_of(checked_url, known), form_of(checked_url, known))
+        if who in checked_url.who:
+            assert response.status_code == checked_url.answer, checked_url.title
         else:
-            assert response.status_code == refusal(who, response), door.title
-            assert changed_since(before) == (AUDIT if who in STAFF else set()), door.title
+            assert response.status_code == refusal(who, response), checked_url.title
+            assert changed_since(before) == (AUDIT if who in STAFF else set()), checked_url.title
 
 
-def test_a_verb_takes_neither_a_link_nor_a_form_from_elsewhere() -> None:
+def test_an_action_takes_neither_a_link_nor_a_form_from_elsewhere() -> None:
     known, client = targets(), a_client(Role.ADMINISTRATOR)
     before = written()
 
-    looked = {client.get(url_of(door, known)).status_code for door in VERB_URLS}
+    looked = {client.get(url_of(checked_url, known)).status_code for checked_url in ACTION_URLS}
     forged = {
-        client.post(url_of(door, known), form_of(door, known)).status_code for door in VERB_URLS
+        client.post(url_of(checked_url, known), form_of(checked_url, known)).status_code
+        for checked_url in ACTION_URLS
     }
 
     assert looked == {NOT_ALLOWED}
@@ -222,12 +225,15 @@ def test_a_verb_takes_neither_a_link_nor_a_form_from_elsewhere() -> None:
 
 def test_a_page_takes_no_form() -> None:
     known, client = targets(), a_client(Role.ADMINISTRATOR)
-    ours = [door for door in PAGES if door.name not in {"index", "tables"}]
+    ours = [checked_url for checked_url in PAGES if checked_url.name not in {"index", "tables"}]
     before = written()
 
-    answers = {door.title: post(client, url_of(door, known)).status_code for door in ours}
+    answers = {
+        checked_url.title: post(client, url_of(checked_url, known)).status_code
+        for checked_url in ours
+    }
 
-    assert answers == {door.title: NOT_ALLOWED for door in ours}
+    assert answers == {checked_url.title: NOT_ALLOWED for checked_url in ours}
     assert written() == before
 
 
@@ -237,7 +243,7 @@ def right_of(model: type[Model]) -> Right:
     return shown.right  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("who", PEOPLE)
+@pytest.mark.parametrize("who", USERS)
 def test_each_table_is_open_to_those_with_its_right_and_is_changed_by_nobody(who: str) -> None:
     targets()
     client = a_client(who)
@@ -278,7 +284,7 @@ def test_the_first_page_is_the_overview_or_for_a_member_of_staff_without_a_role_
     assert (shown.status_code, shown.context["app_list"]) == (OK, [])
 
 
-@pytest.mark.parametrize("who", PEOPLE)
+@pytest.mark.parametrize("who", USERS)
 def test_only_an_administrator_makes_users_and_nobody_deletes_them(who: str) -> None:
     client = a_client(who)
     other = User.objects.create_user("other", is_staff=True)
@@ -302,44 +308,46 @@ def test_only_an_administrator_makes_users_and_nobody_deletes_them(who: str) -> 
     assert refused == {FORBIDDEN if who in STAFF else FOUND}
 
 
-@pytest.mark.parametrize("door", VERB_URLS, ids=lambda door: door.title)
-def test_a_verb_without_its_right_is_written_down_as_refused(door: Door) -> None:
+@pytest.mark.parametrize("checked_url", ACTION_URLS, ids=lambda checked_url: checked_url.title)
+def test_an_action_without_its_right_is_written_down_as_refused(checked_url: CheckedUrl) -> None:
     known, client = targets(), Client()
     client.force_login(User.objects.create_user(NOBODY, is_staff=True))
-    form = form_of(door, known)
+    form = form_of(checked_url, known)
 
-    response = client.post(url_of(door, known), {**form, "reason": "Jane Doe", "patient": "Jane"})
+    response = client.post(
+        url_of(checked_url, known), {**form, "reason": "Jane Doe", "patient": "Jane"}
+    )
 
     assert response.status_code == FORBIDDEN
-    (row,) = deeds()
+    (row,) = audit_events()
     assert (row.actor, row.result, row.reason) == (NOBODY, "refused", "")
-    assert row.verb in {*door.args, "retry", "abort", "upload"}
+    assert row.action in {*checked_url.args, "retry", "abort", "upload"}
     assert row.target_id in {"", *form.values(), *known.values()}
-    assert bool(row.target_id) == (door.name in {"act", "bulk_abort", "upload_close"})
+    assert bool(row.target_id) == (checked_url.name in {"act", "bulk_abort", "upload_close"})
     assert "Jane" not in str(row.facts)
 
 
 @pytest.mark.parametrize(
-    "door",
-    [door for door in (*PAGES, *VERB_URLS) if not door.writes],
-    ids=lambda door: door.title,
+    "checked_url",
+    [checked_url for checked_url in (*PAGES, *ACTION_URLS) if not checked_url.writes],
+    ids=lambda checked_url: checked_url.title,
 )
-def test_a_text_that_no_database_can_keep_is_refused_in_words(door: Door) -> None:
+def test_a_text_that_no_database_can_keep_is_refused_in_words(checked_url: CheckedUrl) -> None:
     known, client = targets(), Client(raise_request_exception=False)
     client.force_login(User.objects.create_superuser("root"))
-    posted = form_of(door, known)
-    fields = {*posted, *(door.query or {}), "reason", "target", "patient", "older", "since"}
-    fields |= {"q", "after", "until", "error_code", "is", "actor", "verb", "window", "batch"}
+    posted = form_of(checked_url, known)
+    fields = {*posted, *(checked_url.query or {}), "reason", "target", "patient", "older", "since"}
+    fields |= {"q", "after", "until", "error_code", "is", "actor", "action", "window", "batch"}
 
     for name in sorted(fields):
         for text in ("as agreed\0", "inf"):
-            given = {**posted, **door.query, name: text}
+            given = {**posted, **checked_url.query, name: text}
             given = {key: known.get(value, value) for key, value in given.items()}
             with undone():
-                if door.is_verb:
-                    response = client.post(url_of(door, known), given)
+                if checked_url.is_action:
+                    response = client.post(url_of(checked_url, known), given)
                 else:
-                    response = client.get(reverse_of(door, known), given)
+                    response = client.get(reverse_of(checked_url, known), given)
             assert response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR, (name, text)
 
 
@@ -347,12 +355,12 @@ STOCK = {"subtitle"}
 """Variables of the admin's own frame that it does not give to itself."""
 
 
-@pytest.mark.parametrize("door", PAGES, ids=lambda door: door.title)
+@pytest.mark.parametrize("checked_url", PAGES, ids=lambda checked_url: checked_url.title)
 def test_no_page_shows_a_variable_that_its_view_does_not_give(
-    door: Door, caplog: pytest.LogCaptureFixture
+    checked_url: CheckedUrl, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = a_client(Role.ADMINISTRATOR)
-    url = url_of(door, targets())
+    url = url_of(checked_url, targets())
 
     # Django shows nothing in its place, and says so to this logger alone.
     with caplog.at_level(logging.DEBUG, "django.template"):

@@ -7,6 +7,6 @@ from django.db.models import QuerySet
 from observability.models import AuditEvent
 
 
-def deeds() -> QuerySet[AuditEvent]:
+def audit_events() -> QuerySet[AuditEvent]:
     """Return what was done, refused or read, oldest first; not who was made, or came."""
     return AuditEvent.objects.exclude(target_kind__in=["user", "group"]).order_by("created_at")

@@ -21,7 +21,7 @@ from tests.support.rows import a_job
 
 
 @dataclass(frozen=True, kw_only=True)
-class Night:
+class IncidentScenario:
     """What there is to see."""
 
     failed: UUID
@@ -33,7 +33,7 @@ class Night:
     incident: UUID
 
 
-def a_night() -> Night:
+def an_incident_scenario() -> IncidentScenario:
     """Make the night."""
     failed = records.failed_record(records.LAB)
     completed = records.completed_record(records.LAB)
@@ -93,7 +93,7 @@ def a_night() -> Night:
         PeriodicTaskRun.objects.create(
             name=task, started_at=now, finished_at=now, last_ok_at=now, outcome="ok"
         )
-    return Night(
+    return IncidentScenario(
         failed=failed.id,
         broken=broken.id,
         completed=completed.id,

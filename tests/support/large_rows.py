@@ -14,7 +14,7 @@ from tests.support.rows import a_job, an_encounter
 MODEL = "gemini-3.5-flash-lite"
 
 
-def a_wide_record(*, encounters: int = 12, batches: int = 25, pages: int = 1000) -> UUID:
+def a_large_record(*, encounters: int = 12, batches: int = 25, pages: int = 1000) -> UUID:
     """Insert a record whose last batch has failed thrice; every tenth call before it failed too."""
     now = timezone.now()
     job = a_job(

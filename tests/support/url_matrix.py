@@ -1,6 +1,6 @@
 """Every URL of the admin site, who may pass it, and with what: the table of the role matrix.
 
-A new URL gets a row in `PAGES`, `VERB_URLS` or `OTHERS`; the tables of the admin come by
+A new URL gets a row in `PAGES`, `ACTION_URLS` or `OTHERS`; the tables of the admin come by
 themselves. A row names what stands in its URL and its form by the keys of `targets`.
 """
 
@@ -17,8 +17,8 @@ from django.core.files.storage import default_storage
 from django.utils import timezone
 
 from observability.actions.bulk_kinds import KINDS
-from observability.actions.holds import VERBS
-from observability.actions.preview_digest import seen_of
+from observability.actions.holds import HOLD_ACTIONS
+from observability.actions.preview_digest import preview_digest_of
 from observability.models import BulkItem, BulkOperation
 from observability.permissions import ROLES, Right, Role
 from pipeline.core.states import JobStatus, Step, WorkStatus
@@ -26,7 +26,7 @@ from pipeline.models import Batch, Job, Pause, ProviderCall, RecordBatch, ShellF
 from pipeline.operations.preview import Candidate
 from pipeline.transitions import Scope
 from tests.support.incident_rows import OTHER_MODEL, an_incident
-from tests.support.large_rows import a_wide_record
+from tests.support.large_rows import a_large_record
 from tests.support.records import LAB
 from tests.support.rows import a_job
 
@@ -35,9 +35,9 @@ OUTSIDER = "outsider"
 """Has an account, and is no member of staff."""
 NOBODY = "nobody"
 """A member of staff without a role."""
-PEOPLE = (ANONYMOUS, OUTSIDER, NOBODY, *(role.value for role in Role))
+USERS = (ANONYMOUS, OUTSIDER, NOBODY, *(role.value for role in Role))
 
-EVERYBODY = frozenset(PEOPLE)
+EVERYBODY = frozenset(USERS)
 STAFF = EVERYBODY - {ANONYMOUS, OUTSIDER}
 
 
@@ -51,7 +51,7 @@ AUDIT = frozenset({"audit_events"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Door:
+class CheckedUrl:
     """A URL with one way to pass it."""
 
     name: str
@@ -60,7 +60,7 @@ class Door:
     """Keys of targets, or plain words."""
     query: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] | None = None
-    """Of a verb: what is posted; a page has none."""
+    """Of an action: what is posted; a page has none."""
     who: frozenset[str] = holders(Right.VIEW)
     answer: HTTPStatus = HTTPStatus.OK
     """To those who may pass; others get 403, or are sent to the log-in."""
@@ -76,26 +76,28 @@ class Door:
         return " ".join([self.name, *self.args, *self.query])
 
     @property
-    def is_verb(self) -> bool:
+    def is_action(self) -> bool:
         """Whether it takes POST alone."""
         return self.form is not None
 
 
 PAGES = (
-    Door(name="tables", who=STAFF),
-    Door(name="overview", statements=20),
-    Door(name="search"),
-    Door(name="search", query={"q": "record"}, answer=HTTPStatus.FOUND),
-    Door(name="records"),
-    Door(name="records", query={"is": "failed"}),
-    Door(name="record", args=("record",), statements=19),
-    Door(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
-    Door(name="record_pages", args=("record",), who=PHI, answer=HTTPStatus.FOUND),
-    Door(name="record_page", args=("record", "1"), who=PHI, writes=AUDIT, statements=13),
-    Door(name="page_image", args=("record", "1"), who=PHI, writes=AUDIT),
-    Door(name="call_reading", args=("call",), who=PHI, writes=AUDIT, statements=16),
-    Door(name="compare", args=("record",), query={"a": "call", "b": "next_call"}, statements=9),
-    Door(
+    CheckedUrl(name="tables", who=STAFF),
+    CheckedUrl(name="overview", statements=20),
+    CheckedUrl(name="search"),
+    CheckedUrl(name="search", query={"q": "record"}, answer=HTTPStatus.FOUND),
+    CheckedUrl(name="records"),
+    CheckedUrl(name="records", query={"is": "failed"}),
+    CheckedUrl(name="record", args=("record",), statements=19),
+    CheckedUrl(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
+    CheckedUrl(name="record_pages", args=("record",), who=PHI, answer=HTTPStatus.FOUND),
+    CheckedUrl(name="record_page", args=("record", "1"), who=PHI, writes=AUDIT, statements=13),
+    CheckedUrl(name="page_image", args=("record", "1"), who=PHI, writes=AUDIT),
+    CheckedUrl(name="call_reading", args=("call",), who=PHI, writes=AUDIT, statements=16),
+    CheckedUrl(
+        name="compare", args=("record",), query={"a": "call", "b": "next_call"}, statements=9
+    ),
+    CheckedUrl(
         name="compare_replies",
         args=("record",),
         query={"a": "call", "b": "next_call"},
@@ -103,13 +105,13 @@ PAGES = (
         writes=AUDIT,
         statements=13,
     ),
-    Door(name="failures"),
-    Door(name="failure_members"),
-    Door(name="failure_members", query={"source": "job"}),
-    Door(name="retry", query={"record": "record"}, who=holders(Right.RETRY), statements=11),
+    CheckedUrl(name="failures"),
+    CheckedUrl(name="failure_members"),
+    CheckedUrl(name="failure_members", query={"source": "job"}),
+    CheckedUrl(name="retry", query={"record": "record"}, who=holders(Right.RETRY), statements=11),
     *(
-        Door(
-            name="mass",
+        CheckedUrl(
+            name="bulk_preview",
             args=(kind.name,),
             query={} if kind.name != "retry" else {"record": "record"},
             who=holders(kind.right),
@@ -117,34 +119,39 @@ PAGES = (
         )
         for kind in KINDS.values()
     ),
-    Door(name="incidents"),
-    Door(name="incident", args=("incident",), statements=15),
-    Door(name="stale", statements=15),
-    Door(name="audit", who=holders(Right.READ_AUDIT)),
-    Door(name="bulk_operations"),
-    Door(name="bulk_operation", args=("operation",), statements=9),
-    Door(name="bulk_operation", args=("operation",), query={"state": "failed again"}, statements=9),
-    Door(name="queues", statements=10),
-    *(
-        Door(
-            name="confirm", args=(verb.name,), query={"target": verb.name}, who=holders(verb.right)
-        )
-        for verb in VERBS.values()
+    CheckedUrl(name="incidents"),
+    CheckedUrl(name="incident", args=("incident",), statements=15),
+    CheckedUrl(name="stale", statements=15),
+    CheckedUrl(name="audit", who=holders(Right.READ_AUDIT)),
+    CheckedUrl(name="bulk_operations"),
+    CheckedUrl(name="bulk_operation", args=("operation",), statements=9),
+    CheckedUrl(
+        name="bulk_operation", args=("operation",), query={"state": "failed again"}, statements=9
     ),
-    Door(name="upload", who=holders(Right.UPLOAD)),
+    CheckedUrl(name="queues", statements=10),
+    *(
+        CheckedUrl(
+            name="confirm",
+            args=(action.name,),
+            query={"target": action.name},
+            who=holders(action.right),
+        )
+        for action in HOLD_ACTIONS.values()
+    ),
+    CheckedUrl(name="upload", who=holders(Right.UPLOAD)),
 )
 """What is looked at: GET and HEAD alone; no row is written but where `writes` says so."""
 
-VERB_URLS = (
-    Door(
+ACTION_URLS = (
+    CheckedUrl(
         name="retry_start",
         form={"record": "record", "reason": "as agreed", "token": "token", "seen": "seen"},
         who=holders(Right.RETRY),
         answer=HTTPStatus.FOUND,
     ),
     *(
-        Door(
-            name="mass_start",
+        CheckedUrl(
+            name="bulk_start",
             args=(kind.name,),
             form={"record": "record", "reason": "as agreed", "token": "token", "seen": "seen"},
             who=holders(kind.right),
@@ -153,7 +160,7 @@ VERB_URLS = (
         )
         for kind in KINDS.values()
     ),
-    Door(
+    CheckedUrl(
         name="bulk_abort",
         args=("operation",),
         form={},
@@ -161,18 +168,18 @@ VERB_URLS = (
         answer=HTTPStatus.FOUND,
     ),
     *(
-        Door(
-            name="act",
-            args=(verb.name,),
-            form={"target": verb.name, "reason": "as agreed"},
-            who=holders(verb.right),
+        CheckedUrl(
+            name="perform",
+            args=(action.name,),
+            form={"target": action.name, "reason": "as agreed"},
+            who=holders(action.right),
             answer=HTTPStatus.FOUND,
         )
-        for verb in VERBS.values()
+        for action in HOLD_ACTIONS.values()
     ),
-    Door(name="upload_files", form={"token": "token"}, who=holders(Right.UPLOAD)),
-    Door(name="upload_batch", form={}, who=holders(Right.UPLOAD)),
-    Door(
+    CheckedUrl(name="upload_files", form={"token": "token"}, who=holders(Right.UPLOAD)),
+    CheckedUrl(name="upload_batch", form={}, who=holders(Right.UPLOAD)),
+    CheckedUrl(
         name="upload_close",
         args=("batch",),
         form={},
@@ -200,7 +207,7 @@ def targets() -> dict[str, str]:
     Pause.objects.create(queue=Step.PASS1, reason="a test")
     operation = BulkOperation.objects.create(
         token=uuid4(),
-        verb="retry",
+        action="retry",
         selection={"error_code": "API_5XX"},
         expected={
             "jobs": 1,
@@ -216,7 +223,7 @@ def targets() -> dict[str, str]:
         requested_by="somebody",
     )
     an_item(operation, a_job(), position=0)
-    record = a_wide_record(encounters=1, batches=2, pages=3)
+    record = a_large_record(encounters=1, batches=2, pages=3)
     key = default_storage.save("records/of-the-matrix", ContentFile(LAB.read_bytes()))
     ShellFile.objects.filter(id=record).update(storage_key=key)
     failed = Batch.objects.filter(status=WorkStatus.FAILED).values("id")
@@ -237,7 +244,7 @@ def targets() -> dict[str, str]:
         "pause-provider": "local",
         "resume-provider": f"{OTHER_MODEL.provider}:{OTHER_MODEL.model}",
     }
-    return {**known, "seen": seen_of(map(a_candidate, Job.objects.all()))}
+    return {**known, "seen": preview_digest_of(map(a_candidate, Job.objects.all()))}
 
 
 def a_candidate(job: Job) -> Candidate:
@@ -255,7 +262,7 @@ def a_candidate(job: Job) -> Candidate:
 
 
 def targets_of_jobs() -> dict[str, str]:
-    """Insert a job for each verb about one; give their ids."""
+    """Insert a job for each action about one; give their ids."""
     parked = a_job(
         status=JobStatus.PARKED,
         park_reason="a quota",
@@ -266,7 +273,7 @@ def targets_of_jobs() -> dict[str, str]:
 
 
 def an_item(operation: BulkOperation, job: Job, *, position: int) -> None:
-    """Insert a job that a mass action has retried."""
+    """Insert a job that a bulk operation has retried."""
     BulkItem.objects.create(
         operation=operation,
         position=position,
@@ -280,7 +287,7 @@ def an_item(operation: BulkOperation, job: Job, *, position: int) -> None:
 
 def more() -> None:
     """Insert more of everything: what a page asks must not grow with it."""
-    a_wide_record(encounters=3, batches=10, pages=40)
+    a_large_record(encounters=3, batches=10, pages=40)
     for _ in range(4):
         targets_of_jobs()
     for operation in BulkOperation.objects.all():

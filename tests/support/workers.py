@@ -118,7 +118,7 @@ class WorkerCommand:
         return path.read_text() if path.exists() else ""
 
 
-class Nursery:
+class WorkerFixture:
     """Starts worker commands by forking from one process that has Django set up.
 
     Their steps are those of `tests.support.jobs`, unless another entry point is named.

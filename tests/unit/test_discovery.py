@@ -228,7 +228,7 @@ def test_a_running_header_of_another_patient_begins_an_encounter() -> None:
     assert second.rule == "split.patient"
 
 
-def test_a_foot_line_of_another_house_does_not_split() -> None:
+def test_a_foot_line_of_another_facility_does_not_split() -> None:
     assert len(seen(f"{VISIT}\n{BODY}\nHollins Creek Medical Center Page 1 of 3", BODY)) == 1
 
 

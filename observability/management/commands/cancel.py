@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from observability.management.job_command import RecordVerbCommand
+from observability.management.job_command import RecordActionCommand
 from pipeline.operations import services
 
 
-class Command(RecordVerbCommand):
+class Command(RecordActionCommand):
     """Cancel a record's job."""
 
-    verb = "cancel"
+    action = "cancel"
     help = (
         "Cancel the job of a record. A waiting job ends at once. A running step is told to stop,"
         " keeps what succeeded and ends as cancelled. `retry --record` continues from there."

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from observability.management.job_command import RecordVerbCommand
+from observability.management.job_command import RecordActionCommand
 from pipeline.operations import services
 
 
-class Command(RecordVerbCommand):
+class Command(RecordActionCommand):
     """Requeue a dead letter."""
 
-    verb = "requeue"
+    action = "requeue"
     help = (
         "Requeue a dead letter (a job whose workers died too often) with a new budget; the job"
         " keeps its history. For a failed or cancelled job use `retry`."

@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand
 from django.core.serializers.json import DjangoJSONEncoder
 
 from medproc.timing import scaled
-from observability.management.audited_command import deed, one_line
+from observability.management.audited_command import audited, one_line
 from pipeline.core.labels import counted
 from pipeline.operations import services
 from pipeline.operations.reasons import stated_if_given
@@ -55,8 +55,8 @@ class Command(BaseCommand):
             }
             self.stdout.write(json.dumps(found, cls=DjangoJSONEncoder))
             return
-        verb = "would be reset" if options["dry_run"] else "reset"
-        self.stdout.write(f"{counted(len(rows), 'stale row')} {verb}")
+        action = "would be reset" if options["dry_run"] else "reset"
+        self.stdout.write(f"{counted(len(rows), 'stale row')} {action}")
         for row in rows:
             self.stdout.write(f"  {_line(row)}")
 
@@ -72,7 +72,7 @@ def seconds(text: str) -> float:
 def _reset(older_s: float, reason: str, *, dry_run: bool) -> list[Stale]:
     if dry_run:
         return services.stale_batches_reset(older_s, dry_run=True)
-    with deed("reset", target_kind="stale work", reason=stated_if_given(reason)) as facts:
+    with audited("reset", target_kind="stale work", reason=stated_if_given(reason)) as facts:
         rows = services.stale_batches_reset(older_s)
         facts.update(older_s=older_s, requeued=len(rows))
         facts["jobs"] = sorted({str(row.job_id) for row in rows})

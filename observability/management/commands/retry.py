@@ -18,7 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from observability.audit.actor import operator
-from observability.management.audited_command import deed, one_line
+from observability.management.audited_command import audited, one_line
 from observability.management.id_arguments import located, moment
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted
@@ -76,7 +76,7 @@ class Command(BaseCommand):
                 self._end(found, (), dry_run=True, as_json=options["json"])
                 sys.exit(0 if found.eligible else 1)
             kind, target = _target(selection)
-            with deed("retry", target_kind=kind, target_id=target, reason=reason) as facts:
+            with audited("retry", target_kind=kind, target_id=target, reason=reason) as facts:
                 done = services.work_retry(found, reason=reason, by=operator())
                 facts.update(retried=len(done.retried), skipped=len(done.ineligible))
                 facts["selection"] = str(selection)

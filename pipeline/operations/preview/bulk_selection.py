@@ -36,10 +36,10 @@ OPEN_TO: dict[str, frozenset[JobStatus]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crowd:
+class BulkSelection:
     """Jobs selected by their state; fields that are not given do not narrow the selection."""
 
-    verb: str
+    action: str
     job: UUID | None = None
     status: JobStatus | None = None
     step: Step | None = None
@@ -51,14 +51,14 @@ class Crowd:
     """For a reset: the least time in seconds without any work on the job."""
 
     def __str__(self) -> str:
-        return f"jobs to {self.verb}"
+        return f"jobs to {self.action}"
 
 
-def crowd_preview(of: Crowd) -> Preview:
+def bulk_preview(of: BulkSelection) -> Preview:
     """Preview a bulk action without changing anything."""
-    if of.verb == "reset":
+    if of.action == "reset":
         return _reset(of)
-    states = OPEN_TO[of.verb]
+    states = OPEN_TO[of.action]
     jobs = Job.objects.all()
     if of.job is not None:
         jobs = jobs.filter(id=of.job)
@@ -82,7 +82,7 @@ def crowd_preview(of: Crowd) -> Preview:
     return costed(of, found, left, is_capped)
 
 
-def _reset(of: Crowd) -> Preview:
+def _reset(of: BulkSelection) -> Preview:
     # Each job is reset separately, so no more than one job is locked at a time.
     stale = transitions.find_stale(of.older_s, JOBS_LIMIT + 1, job_id=of.job)
     by_job: defaultdict[UUID, list[Stale]] = defaultdict(list)
