@@ -68,7 +68,7 @@ def _open_items(table: WorkTable) -> str:
     owner, column = "ai_processing_sessions", "processing_session_id"
     key, of = "id", ""
     if parent := table.encounter_parent:
-        # Only parents that are open: of a long record most encounters have succeeded.
+        # Only open parents, because most encounters of a long record have succeeded already.
         owner, column, of = parent.table, f"{parent.encounter}_id", " AND o.status <> 'succeeded'"
         key = column
     # OFFSET 0 makes the planner look rows up by key; a plain join scans all items.

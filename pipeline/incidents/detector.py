@@ -54,7 +54,7 @@ KINDS: dict[ErrorCode, IncidentKind] = {
 # `since` is a parameter, because no index can serve an expression of the clock. `failed` is the
 # failed calls of the window, from a partial index. `watched` is the providers and models with a
 # failure or an open incident. Successful calls, the bulk of the window, are read only if `watched`
-# is not empty. MATERIALIZED, because both CTEs are used twice.
+# is not empty. MATERIALIZED, so that each CTE is evaluated only once.
 _WINDOW = """
 WITH failed AS MATERIALIZED (
   SELECT provider, model, outcome, created_at, retry_after_ms, quota_id

@@ -141,7 +141,7 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         overall_success=True,
         processing_completed_at=ClockTimestamp(),
     )
-    # `last_error` and `error_details` stay: they say what an earlier run met.
+    # `last_error` and `error_details` stay: they keep the errors of earlier runs.
     _leave(
         lease,
         status=JobStatus.COMPLETED,
