@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -86,7 +87,7 @@ def result_row(result: EncounterResult) -> dict[str, Any]:
     row: dict[str, Any] = {"id": str(result.id)}
     for column in ENCOUNTER_COLUMNS:
         value = getattr(result, column)
-        row[column] = value.isoformat() if hasattr(value, "isoformat") else value
+        row[column] = value.isoformat() if isinstance(value, datetime) else value
     return row
 
 

@@ -1,0 +1,80 @@
+"""Each entry of the registries names columns, tasks and engines that exist."""
+
+from __future__ import annotations
+
+import pytest
+from django.db.models import Q
+
+from gemini_emulator.answers import Answers
+from pipeline.core.states import CALLING_STEPS, WorkStatus
+from pipeline.core.types import PageSlice
+from pipeline.models import ZoneResult
+from pipeline.models.work_tables import WORK_TABLES, WorkTable, composed, table_of
+from pipeline.providers.local import answer_to
+from pipeline.providers.prompts import read_prompt, render
+from pipeline.providers.tasks import TASKS, Task
+
+PAGE = PageSlice(page=1, start=0, text="Assessment: asthma.")
+
+
+@pytest.mark.parametrize("table", WORK_TABLES.values(), ids=lambda table: str(table.noun))
+def test_an_entry_names_columns_that_exist(table: WorkTable) -> None:
+    columns = {field.name for field in table.model._meta.local_fields}
+    named = {table.index, *(column for column, _ in table.counts), *table.error_columns}
+    named |= set(filter(None, (table.estimate, table.context, table.encounter)))
+    named.add(table.owner_field)
+
+    assert named <= columns
+    assert table.task in TASKS
+    if table.parent:
+        parent = {field.name for field in table.parent.model._meta.local_fields}
+        assert {"shell_file", "status", *table.parent.columns} <= parent
+
+
+@pytest.mark.parametrize("table", WORK_TABLES.values(), ids=lambda table: str(table.noun))
+def test_a_partial_index_answers_the_search_for_stale_items(table: WorkTable) -> None:
+    stale = [
+        index
+        for index in table.model._meta.indexes
+        if index.fields == ["started_at"] and index.condition == Q(status=WorkStatus.PROCESSING)
+    ]
+
+    assert len(stale) == 1
+
+
+def test_each_step_of_the_registry_is_known_as_one_that_calls() -> None:
+    assert set(WORK_TABLES) <= CALLING_STEPS
+    assert [table.step for table in WORK_TABLES.values()] == list(WORK_TABLES)
+    assert len({table.noun for table in WORK_TABLES.values()}) == len(WORK_TABLES)
+
+
+def test_a_model_that_no_pass_has_registered_is_an_error() -> None:
+    with pytest.raises(LookupError, match="ZoneResult"):
+        table_of(ZoneResult)
+
+
+def test_what_is_composed_follows_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    nouns = composed(lambda tables: [table.noun for table in tables])
+    before = nouns()
+
+    monkeypatch.delitem(WORK_TABLES, next(iter(WORK_TABLES)))
+
+    assert nouns() == before[1:]
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: str(task.name))
+def test_a_task_is_rendered_read_and_answered(task: Task) -> None:
+    question = read_prompt(render(task, "0" * 32, [PAGE]))
+
+    reply = answer_to(question)
+
+    assert question.kind == task.name
+    assert question.slices == (PAGE,)
+    assert isinstance(reply, task.reply)
+    assert isinstance(getattr(reply, task.results), list)
+    assert f'"{task.results}": []' in Answers("minimal").to(question, {})
+
+
+def test_a_prompt_of_an_unknown_task_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a prompt"):
+        read_prompt(f"<<<TASK horoscope {'0' * 32} zones=no>>>")
