@@ -38,7 +38,7 @@ def target_of(options: dict[str, Any]) -> Step | None:
 
 
 def audited(action: str, **row: Any) -> AbstractContextManager[dict[str, Any]]:
-    """Run an action and audit the action as the operator's at the command line."""
+    """Run an action, and audit it under the name of the command line's user."""
     return log.audited(command_line(), action, **row)
 
 

@@ -27,14 +27,14 @@ def is_away(error: BaseException) -> bool:
 
 
 def _do_nothing(_error: Error) -> None:
-    """Leave an absence without further notice."""
+    """Take no action while the database is unreachable."""
 
 
 @contextmanager
 def unless_away(when_away: Callable[[Error], None] = _do_nothing) -> Iterator[None]:
-    """Leave the block undone while PostgreSQL is away, and close the broken connection.
+    """Suppress the error of an unreachable database, and close the broken connection.
 
-    Calls `when_away` with the error. Raises every error that is no absence.
+    Calls `when_away` with the error. Re-raises every other error.
     """
     try:
         yield

@@ -34,7 +34,7 @@ SHORT_PARK_S = 60.0
 
 
 OUTAGE_PATIENCE_S = 600.0
-"""Seconds for which an outage of the provider is waited out."""
+"""Longest wait for the end of a provider outage, in seconds."""
 
 
 class View(Protocol):
@@ -66,7 +66,7 @@ def follow(shell_file_ids: Collection[UUID], view: View) -> dict[UUID, Progress]
 
 
 def is_settled(progress: Progress) -> bool:
-    """Tell whether further waiting would change nothing soon."""
+    """Tell whether the record will not change soon, so that waiting is useless."""
     if progress.is_terminal:
         return True
     if progress.status != JobStatus.PARKED:

@@ -57,7 +57,7 @@ class WorkTable:
     step: Step
     model: type[WorkItem]
     noun: str
-    """How people call one item, in the singular."""
+    """The singular noun for one item that people read."""
     task: str
     """Name of the task that a call sets (`providers.tasks`)."""
     index: str
@@ -66,17 +66,17 @@ class WorkTable:
     """Counter columns, each with the noun that people read; an empty noun is not shown."""
     parent: ParentTable | None = None
     encounter: str | None = None
-    """The foreign key to the encounter, where an item belongs to one encounter."""
+    """The foreign key to the encounter; None if an item belongs to no single encounter."""
     error_columns: tuple[str, ...] = ()
-    """Columns of a failure beside those of `WorkItem`."""
+    """Columns of a failure in addition to those of `WorkItem`."""
     estimate: str | None = None
     """Column of the estimated input tokens."""
     context: str | None = None
     """Column of the page before the first one, which a call shows too."""
     results: type[Model] | None = None
-    """Rows that a flush inserts when it publishes what was found."""
+    """The model of the results that a flush inserts at publication."""
     unread: tuple[str, ...] = ("output",)
-    """Columns that a drill-down does not read: long ones, and all that hold PHI."""
+    """Columns that a drill-down does not read: long columns, and columns with PHI."""
 
     @property
     def table(self) -> str:
@@ -90,7 +90,7 @@ class WorkTable:
 
     @property
     def owner(self) -> type[Model]:
-        """The table through which an item reaches its record: the parent, or else the session."""
+        """The table that links an item to its record: the parent, or else the session."""
         return self.parent.model if self.parent else Session
 
     @property
@@ -105,12 +105,12 @@ class WorkTable:
 
     @property
     def encounter_parent(self) -> ParentTable | None:
-        """The parent, where each encounter has one."""
+        """The parent table, if each encounter has a parent; else None."""
         return self.parent if self.parent and self.parent.encounter else None
 
     @property
     def record_parent(self) -> ParentTable | None:
-        """The parent, where the whole record has one."""
+        """The parent table, if the whole record has one parent; else None."""
         return self.parent if self.parent and not self.parent.encounter else None
 
     def number_of(self, item: WorkItem) -> int:
@@ -122,12 +122,12 @@ class WorkTable:
         return getattr(item, self.encounter).encounter_index if self.encounter else None
 
     def found_in(self, item: WorkItem) -> dict[str, int]:
-        """Return what an item has found, by the noun that people read; no zeros."""
+        """Return the results of an item by their nouns, without zeros."""
         counts = {noun: getattr(item, column) for column, noun in self.counts if noun}
         return {noun: int(number) for noun, number in counts.items() if number}
 
     def estimate_of(self, item: WorkItem) -> int:
-        """Return the estimated input tokens of an item; 0 where its table holds no estimate."""
+        """Return the estimated input tokens of an item; 0 if its table has no estimate."""
         return int(getattr(item, self.estimate) or 0) if self.estimate else 0
 
 
@@ -193,7 +193,7 @@ WORK_TABLES: dict[Step, WorkTable] = {
         unread=("output", "spans"),
     ),
 }
-"""The passes that ask the provider, in the order of the record's way."""
+"""The passes that call the provider, in the order in which a record goes through them."""
 
 
 def table_of(model: type[WorkItem]) -> WorkTable:
@@ -223,7 +223,7 @@ def status_sql(tables: Sequence[WorkTable], item: str, step: str) -> str:
 
 
 def composed(compose: Callable[[tuple[WorkTable, ...]], T]) -> Callable[[], T]:
-    """Compose a value, mostly SQL, once for each content of the registry; the decorator is lazy."""
+    """Cache a composed value, mostly SQL, until the content of the registry changes."""
     cached = lru_cache(maxsize=4)(compose)
 
     @wraps(compose)
