@@ -22,7 +22,7 @@ from pipeline.core.errors import CallDetails, CallError, ErrorCode
 from pipeline.core.states import IncidentKind
 from pipeline.core.types import ProviderModel
 from pipeline.execution.splits import SplitKey
-from pipeline.incidents import detector
+from pipeline.incidents import lifecycle
 from pipeline.providers.base import Provider
 from pipeline.ratelimit import (
     Ask,
@@ -223,7 +223,7 @@ class StepAdmission:
             case ParkUntil(parking):
                 return parking
             case ParkForIncident(code=code, details=details, failing_since=since):
-                return detector.parking(
+                return lifecycle.parking(
                     code,
                     self._model,
                     first_failure_at=None if since is None else datetime.fromtimestamp(since, UTC),
@@ -269,7 +269,7 @@ class StepAdmission:
         still has the hold is opened here.
         """
         with unless_away():
-            pause, standing = pause_on(self._model), detector.standing(self._model)
+            pause, standing = pause_on(self._model), lifecycle.standing(self._model)
             if why is Why.PAUSED and pause is not None:
                 self.stop_cause = ParkUntil(Parking(reason=pause.reason, pause_id=pause.pause_id))
             elif why is Why.QUOTA and standing.closed_until is not None:
@@ -277,7 +277,7 @@ class StepAdmission:
             elif self.limiter is not None:
                 self.limiter.align(standing)
                 # A hold that began between the two statements must not be undone.
-                again = detector.standing(self._model)
+                again = lifecycle.standing(self._model)
                 if again != standing:
                     self.limiter.align(again)
                 return True
@@ -297,7 +297,7 @@ def _standing(model: ProviderModel) -> Standing | None:
     """Return what holds a provider and model; None while the database is away."""
     standing: Standing | None = None
     with unless_away():
-        standing = detector.standing(model)
+        standing = lifecycle.standing(model)
     return standing  # noqa: RET504 - the block may be left undone
 
 

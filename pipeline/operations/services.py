@@ -17,7 +17,7 @@ from pipeline import transitions
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.states import Step
 from pipeline.core.types import Due
-from pipeline.incidents import detector
+from pipeline.incidents import detector, lifecycle
 from pipeline.operations.job_actions import (
     Cancelled,
     Requeued,
@@ -239,7 +239,7 @@ def provider_resume(
     words = stated(reason)
     with transaction.atomic():
         ended = transitions.end_pauses(provider=provider, model=model, reason=words, by=by)
-        closed = detector.close_by_hand(provider, model, reason=words)
+        closed = lifecycle.close_by_hand(provider, model, reason=words)
         if not ended and not closed:
             raise UserError(
                 f"{_name(provider, model)} is not on hold", code=UserErrorCode.STATE_CONFLICT

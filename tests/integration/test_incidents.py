@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from pipeline.core.errors import CallDetails, ErrorCode
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step, WorkStatus
-from pipeline.incidents import detector
+from pipeline.incidents import call_window, detector, lifecycle
 from pipeline.incidents.assessment import Assessment, assess
 from pipeline.incidents.rules import Thresholds
 from pipeline.models import Batch, Incident, IncidentJob, Job, Pause, ProviderCall
@@ -87,7 +87,7 @@ def test_the_window_reads_failures_from_their_partial_index() -> None:
     limits = Thresholds.of_settings()
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE provider_calls")
-        cursor.execute(f"EXPLAIN {detector._WINDOW}", {"since": timezone.now() - limits.window})
+        cursor.execute(f"EXPLAIN {call_window._WINDOW}", {"since": timezone.now() - limits.window})
         plan = "\n".join(row[0] for row in cursor.fetchall())
 
     assert "idx_provider_calls_failed" in plan
@@ -145,7 +145,7 @@ def test_a_probe_that_fails_is_followed_by_another_after_its_time(redis_db: redi
     calls(job, "API_5XX", 1)
 
     with fenced(lease):
-        park(lease, detector.parking(ErrorCode.API_5XX, GEMINI))
+        park(lease, lifecycle.parking(ErrorCode.API_5XX, GEMINI))
 
     assert _look().due == []
     probes = [(timezone.now() - timedelta(seconds=31)).isoformat()]
@@ -189,7 +189,7 @@ def test_a_refused_key_opens_at_the_first_call_and_parks_the_step_that_met_it() 
     with fenced(lease):
         park(
             lease,
-            detector.parking(ErrorCode.API_AUTH, GEMINI, details=CallDetails(http_status=401)),
+            lifecycle.parking(ErrorCode.API_AUTH, GEMINI, details=CallDetails(http_status=401)),
         )
 
     job.refresh_from_db()
@@ -197,7 +197,7 @@ def test_a_refused_key_opens_at_the_first_call_and_parks_the_step_that_met_it() 
     assert (incident.kind, incident.evidence["opened_by"]["http_status"]) == ("credentials", 401)
     assert (job.status, job.incident_id) == (JobStatus.PARKED, incident.id)
     assert job.park_reason == "the provider gemini gemini-3.5-flash-lite refuses the key"
-    assert detector.opened(IncidentKind.CREDENTIALS, GEMINI) == incident.id
+    assert lifecycle.opened(IncidentKind.CREDENTIALS, GEMINI) == incident.id
 
 
 @pytest.mark.django_db
@@ -208,7 +208,7 @@ def test_an_outage_that_a_worker_meets_began_with_the_first_failure_of_the_windo
     calls(job, "API_5XX", ago_s=20, of=OTHER_MODEL)
     breaker_saw = timezone.now() - timedelta(seconds=5)
 
-    detector.opened(IncidentKind.OUTAGE, GEMINI, first_failure_at=breaker_saw)
+    lifecycle.opened(IncidentKind.OUTAGE, GEMINI, first_failure_at=breaker_saw)
 
     first = ProviderCall.objects.filter(outcome="API_5XX").order_by("created_at")[0]
     assert Incident.objects.get().first_failure_at == first.created_at
@@ -218,7 +218,7 @@ def test_an_outage_that_a_worker_meets_began_with_the_first_failure_of_the_windo
 def test_a_days_quota_parks_until_midnight_in_california_whatever_the_hint() -> None:
     quota = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
 
-    parking = detector.parking(
+    parking = lifecycle.parking(
         ErrorCode.QUOTA_EXHAUSTED, GEMINI, details=CallDetails(quota_id=quota, retry_after_s=5.0)
     )
 
@@ -406,7 +406,7 @@ def test_claims_releases_and_the_end_of_an_incident_at_once_strand_no_job(
 
     def trouble() -> None:
         for _ in range(10):
-            found = detector.opened(IncidentKind.OUTAGE, GEMINI)
+            found = lifecycle.opened(IncidentKind.OUTAGE, GEMINI)
             close_incident(found, {})
             services.parked_release()
 

@@ -53,7 +53,7 @@ from pipeline.execution.step_result import (
     StepParked,
 )
 from pipeline.execution.step_work import AcceptedReply
-from pipeline.incidents import detector
+from pipeline.incidents import lifecycle
 from pipeline.models import Batch
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES
@@ -655,8 +655,8 @@ class ReplayedStep:
             (split_plan, "stored_output", lambda *_: AnyReply()),
             (admission, "limiter_of", lambda _: limiter),
             (admission, "pause_on", self._pause_on),
-            (detector, "parking", self._parking),
-            (detector, "standing", lambda _: Standing(**log.ask("standing"))),
+            (lifecycle, "parking", self._parking),
+            (lifecycle, "standing", lambda _: Standing(**log.ask("standing"))),
             (preemption, "should_preempt", lambda *_: log.ask("should_preempt")),
             (preemption, "preempt_after_s", lambda: header["preempt_after_s"]),
             (random, "Random", lambda: SimpleNamespace(random=lambda: log.ask("random"))),
