@@ -1,7 +1,7 @@
-"""Fixtures of the acceptance tests: the product through its real parts.
+"""Fixtures of the acceptance tests: the whole product with real parts.
 
-Real PostgreSQL and Redis, the real `rqworker-pool` with its forked horses, and the real
-google-genai client against the emulator. A module starts its pools itself and shares them.
+The parts are PostgreSQL, Valkey, `rqworker-pool` with its horses, and the google-genai client with
+the emulator as its service. The tests of a module share its pools.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.support.workers import WorkerCommand, WorkerFixture
 
 StartPool = Callable[..., WorkerCommand]
 PATIENT = {"LEASE_S": 2400, "CALL_DEADLINE_S": 2400.0}
-"""Two minutes at the suite's time scale, so that a busy machine loses no lease and no call."""
+"""Two minutes at the suite's time scale: a busy machine loses no lease and no call."""
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def _patient(settings: Any) -> None:
 
 @pytest.fixture(scope="session")
 def step_worker_fixture(servers: Places) -> Iterator[WorkerFixture]:
-    """Give the process that pools with the real steps are forked from."""
+    """Give the process from which pools with the real steps are forked."""
     worker_fixture = WorkerFixture(RUN_STEP)
     yield worker_fixture
     worker_fixture.close()
@@ -38,7 +38,7 @@ def step_worker_fixture(servers: Places) -> Iterator[WorkerFixture]:
 
 @pytest.fixture(scope="module")
 def module_redis(servers: Places) -> Iterator[Any]:
-    """Give this worker's Redis database, empty when the module begins and ends."""
+    """Give the Redis of this test process, emptied before and after the module."""
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
     client.flushdb()
     yield client
@@ -53,9 +53,9 @@ def start_pool(
     module_redis: Any,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[StartPool]:
-    """Give a way to start `rqworker-pool` on the module's database, with settings of its own.
+    """Give a function that starts `rqworker-pool` on the module's database.
 
-    `start_pool(CALL_DEADLINE_S=80, grace_s=60)`; what it does not name is `PATIENT`.
+    `start_pool(CALL_DEADLINE_S=80, grace_s=60)` changes settings; the defaults are in `PATIENT`.
     """
     started: list[WorkerCommand] = []
 
@@ -84,7 +84,7 @@ def start_pool(
 def clock(
     step_worker_fixture: WorkerFixture, module_db: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WorkerCommand]:
-    """Run `rqcron` on the module's database for one test."""
+    """Run the scheduler (`rqcron`) on the module's database for one test."""
     running = step_worker_fixture.start(tmp_path_factory.mktemp("scheduler"), "", "rqcron")
     yield running
     running.stop()

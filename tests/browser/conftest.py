@@ -1,7 +1,6 @@
-"""A real Chromium before a live server on a database of its own.
+"""A real Chromium and a live server with its own database.
 
-The browser is the system's, by `executable_path`. Where there is none the tests skip, but never
-under CI, which installs it.
+The tests use the Chromium of the system. Without a Chromium they skip; under CI they fail.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from observability.permissions import Role
 from tests.support.browser import PASSWORD, WatchedPage, logged_in
 
 if TYPE_CHECKING:
-    # This module is loaded before Django is set up, so what needs its models is imported later.
+    # This module is loaded before Django is set up, so imports of models come later.
     from tests.support.incident_scenario import IncidentScenario
 
 PATIENCE_MS = 60_000
@@ -28,13 +27,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Start Chromium, or skip where there is none; it is gone before the next module."""
+    """Start Chromium for one module, or skip if there is none."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         if os.environ.get("CI"):
             pytest.fail("CI needs a browser: apt-get install chromium")
         pytest.skip(f"needs one of {', '.join(BROWSERS)} on PATH")
-    # Playwright runs a loop in this thread, and Django takes that for asynchronous code.
+    # Playwright runs an event loop in this thread, so Django would refuse synchronous queries.
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         expect.set_options(timeout=PATIENCE_MS)
@@ -45,7 +44,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def users(browser: Browser, module_db: str) -> None:
-    """Make a user of each role, and one without."""
+    """Create a user of each role, and a user without a role."""
     from django.contrib.auth.models import Group, User
 
     for role in Role:
@@ -56,7 +55,7 @@ def users(browser: Browser, module_db: str) -> None:
 
 @pytest.fixture(scope="module")
 def scenario(users: None) -> IncidentScenario:
-    """Give the rows of a night."""
+    """Give the rows of an incident scenario."""
     from tests.support.incident_scenario import an_incident_scenario
 
     return an_incident_scenario()
@@ -64,7 +63,7 @@ def scenario(users: None) -> IncidentScenario:
 
 @pytest.fixture(scope="module")
 def server(scenario: IncidentScenario) -> Iterator[str]:
-    """Serve the console; give its address."""
+    """Serve the console; give the address."""
     from django.contrib.staticfiles.handlers import StaticFilesHandler
     from django.test.testcases import LiveServerThread
 
@@ -80,7 +79,7 @@ def server(scenario: IncidentScenario) -> Iterator[str]:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Give a browser without cookies."""
+    """Give a browser context without cookies."""
     made = browser.new_context(viewport={"width": 1440, "height": 900})
     made.set_default_timeout(PATIENCE_MS)
     yield made
@@ -89,5 +88,5 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def operator(context: BrowserContext, server: str) -> WatchedPage:
-    """Give a page on which the operator is logged in, at the overview."""
+    """Give the overview page with a logged-in operator."""
     return logged_in(context, server, Role.OPERATOR)

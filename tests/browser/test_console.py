@@ -18,7 +18,7 @@ from tests.support.browser import WatchedPage, log_in, logged_in
 if TYPE_CHECKING:
     from tests.support.incident_scenario import IncidentScenario
 
-# One night and one browser for all of these.
+# All of these share one database and one browser.
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
 
 SERIOUS = {"serious", "critical"}

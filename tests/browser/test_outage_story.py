@@ -1,7 +1,7 @@
-"""The night story: the provider goes down, an operator sees it, finds a failed call, and retries.
+"""The provider goes down; an operator sees the outage, finds a failed call, and retries.
 
-Real workers, the real clock, the emulator's outage and a real browser; by mouse, then by keyboard
-alone. Each ends without a complaint of the browser.
+The test uses real workers, the real scheduler, the emulator's outage and a real browser. It runs
+once by mouse and once by keyboard, and the browser must report no error.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ Start = Callable[..., WorkerCommand]
 RECORDS = 3
 VISITS = 6
 BROKEN_PAGE = 6
-"""Two calls at once: it is asked for in the third wave, when the provider is down already."""
+"""With two calls at once, the third pair asks for this page; the provider is down by then."""
 SCALE = 0.05
 LATENCY = "8/call"
 PATIENCE_MS = 180_000
 ATTEMPTS = 3
-"""Replies without JSON of one page: as many as a batch may have, so that a retry mends it."""
+"""Replies without JSON for one page: as many as a batch has attempts, so a retry succeeds."""
 GARBLED = {"fault": "bad-json", "kind": "entities", "page": BROKEN_PAGE, "attempt": f"1-{ATTEMPTS}"}
 POOL = {
     "MEDPROC_PROVIDER": "gemini",
@@ -67,16 +67,16 @@ REASON = "the provider is back"
 
 @pytest.fixture(scope="module")
 def scenario(users: None) -> None:
-    """Begin with an empty console: what there is to see happens."""
+    """Start with an empty console; the test itself makes the rows."""
 
 
 class Mouse:
-    """Points and clicks."""
+    """Operates the page by mouse."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.followed = 0
-        """Links so far."""
+        """Number of links followed."""
 
     def follow(self, link: Locator) -> None:
         self.followed += 1
@@ -97,7 +97,7 @@ class Mouse:
 
 
 class Keyboard(Mouse):
-    """Presses keys alone."""
+    """Operates the page by keyboard only."""
 
     def _follow(self, link: Locator) -> None:
         link.first.wait_for(timeout=PATIENCE_MS)
@@ -130,7 +130,7 @@ def before_pass1(
     tmp_path: Path,
     settings: Any,
 ) -> tuple[list[Received], list[LogLine]]:
-    """Bring records before Pass 1; give them, and what was asked for until then."""
+    """Run records up to Pass 1; give them and the calls until then."""
     settings.MEDPROC_PROVIDER = "gemini"
     settings.JOB_MAX_RETRIES = 0
     files = [short_record(tmp_path / f"{n}.pdf", VISITS, patient=f"P{n}") for n in range(RECORDS)]
@@ -163,7 +163,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
     waiting, earlier = before_pass1
     page, hand = operator.page, by(operator.page)
     before = BulkOperation.objects.count()
-    # The scenario without its end: the provider is back when the call has been found.
+    # The scenario has no end here: the provider is back after the call has been found.
     outage = {
         **load_scenario("outage").model_dump(mode="json"),
         "latency": LATENCY,
@@ -215,7 +215,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
 
 
 def _drill_to_a_failed_call(page: Page, hand: Mouse, banner: Locator) -> int:
-    """Go from the overview to a call that the outage has failed; count the links followed."""
+    """Go from the overview to a call that failed in the outage; count the links."""
     until(lambda: Job.objects.filter(status=JobStatus.PARKED).exists())
     before = hand.followed
     hand.follow(banner.get_by_role("link", name="Open the incident"))
@@ -230,7 +230,7 @@ def _drill_to_a_failed_call(page: Page, hand: Mouse, banner: Locator) -> int:
 
 
 def _all_ended(received: list[Received]) -> int:
-    """Wait until each record has ended; count those that failed."""
+    """Wait until each record has ended; count the failed records."""
     jobs = Job.objects.filter(id__in=[each.job_id for each in received])
     until(lambda: not jobs.exclude(status__in=JOB_TERMINAL).exists(), RECORD_PATIENCE_S)
     return jobs.filter(status=JobStatus.FAILED).count()

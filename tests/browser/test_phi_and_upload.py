@@ -33,7 +33,7 @@ async ([name, type, bytes]) => {
 
 
 def barriers(page: Page) -> list[str]:
-    """Give what keeps somebody out."""
+    """List the serious accessibility violations."""
     found = Axe().run(page).response["violations"]
     return [
         f"{each['id']}: {each['nodes'][0]['html'][:160]}"

@@ -1,7 +1,7 @@
-"""`python -m tests.chaos [SCENE …]`: break what can break, and prove that nothing was lost.
+"""`python -m tests.chaos [SCENE …]`: break every part, and prove that no result is lost.
 
-Sets the environment and Django up itself, on servers of its own. Prints the figures of each scene,
-with `--json` a line each; exits 1 where a scene has found anything.
+The command sets up its own servers, environment and Django. It prints the figures of each scene,
+with `--json` one line per scene. It exits 1 if a scene has findings.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ SECONDS, FULL_SECONDS = 8.0, 60.0
 
 
 def main() -> int:
-    """Run the scenes that are named, or all."""
+    """Run the named scenes, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("scene", nargs="*", help="kills, redis-stopped …; all of them if none")
+    parser.add_argument("scene", nargs="*", help="kills, redis-stopped …; the default is all")
     parser.add_argument("--kills", type=int, default=FULL_KILLS)
     parser.add_argument("--seconds", type=float, default=FULL_SECONDS, help="of restarts")
     parser.add_argument("--seed", type=int, default=1)
@@ -51,7 +51,7 @@ def _played(
 ) -> dict[str, Any]:
     try:
         return scene(built)
-    except Exception as error:  # noqa: BLE001 - the next scene is played all the same
+    except Exception as error:  # noqa: BLE001 - the next scene runs all the same
         traceback.print_exc()
         return {"findings": [f"it broke off: {type(error).__name__}: {error}"]}
 

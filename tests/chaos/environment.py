@@ -1,7 +1,7 @@
-"""A house to break things in: servers, provider, clock and workers of its own, all of them real.
+"""The environment of the chaos scenes: real servers, provider, scheduler and workers.
 
-Imports the embedded servers and the helpers of the tests; Django only after `house` has set the
-environment. A lease lasts three seconds and the clock ticks each 0.75 s, as of `TIME_SCALE`.
+Django is imported only after `chaos` has set the environment. With `TIME_SCALE`, a lease lasts
+three seconds and the scheduler ticks every 0.75 s.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ T = TypeVar("T")
 TIME_SCALE = 0.05
 LEASE_S, RECONCILE_S = 60.0, 15.0
 PATIENT_LEASE_S = 600.0
-"""Half a minute here: where a server is away and no worker dies, no lease runs out."""
+"""Half a minute here: while a server is away and no worker dies, no lease expires."""
 PATIENCE_S = 300.0
 VISITS = (4, 6, 8)
-"""The records are of these sizes; those of one size differ in nothing but their names."""
+"""Sizes of the records in visits; records of one size differ only in their names."""
 SHORT = "outages"
-"""The scene that plays one trouble after the other."""
+"""The scene that plays one outage after the other."""
 SETTINGS: Mapping[str, Any] = {
     "DEBUG": False,
     "SECRET_KEY": "for-rehearsals-only-" + "0" * 50,
@@ -48,7 +48,7 @@ SETTINGS: Mapping[str, Any] = {
     "LEASE_S": LEASE_S,
     "RECONCILE_S": RECONCILE_S,
     "RETRY_DELAY_S": 20,
-    # A minute here: a busy machine is not what is tried.
+    # A minute here: the scenes do not test a busy machine.
     "CALL_DEADLINE_S": 1200,
     "STEP_DEADLINE_MIN_S": 6000,
     "PASS05_CHUNK_PAGES": 2,
@@ -61,7 +61,7 @@ SETTINGS: Mapping[str, Any] = {
 
 @dataclass
 class ChaosEnvironment:
-    """What runs, and the records that were handed in."""
+    """The running parts, and the submitted records."""
 
     places: Places
     emulator: Emulator
@@ -69,7 +69,7 @@ class ChaosEnvironment:
     folder: Path
     received: list[Received] = field(default_factory=list)
     references: list[Received] = field(default_factory=list)
-    """One record of each size, which met with nothing."""
+    """One record of each size that met no fault."""
     _numbers: Iterator[int] = field(default_factory=count)
 
     @contextmanager
@@ -81,7 +81,7 @@ class ChaosEnvironment:
         file_bytes: int | None = None,
         **settings: Any,
     ) -> Iterator[WorkerCommand]:
-        """Run a pool of so many workers, each for every pass, with settings of its own."""
+        """Run a pool of `seats` workers, each for every pass, with these settings."""
         folder = self.folder / f"pool-{next(self._numbers)}"
         folder.mkdir()
         queues = ("--queues", "pass1", "pass05", "pages", "--workers", str(seats))
@@ -95,7 +95,7 @@ class ChaosEnvironment:
             pool.finish()
 
     def submit(self, visits: int | None = None) -> Received:
-        """Hand in the next record, as often as it takes: its key makes it one record."""
+        """Submit the next record, with repeats; its idempotency key makes it one record."""
         from pipeline.operations import services
         from pipeline.stages.intake import Submission
 
@@ -111,12 +111,12 @@ class ChaosEnvironment:
         return received
 
     def keep_coming(self, count: int) -> None:
-        """Hand in as many records as it takes for so many to be under way."""
+        """Submit records until `count` records are in progress."""
         for _ in range(count - len(self.open_jobs())):
             self.submit()
 
     def jobs(self, received: Sequence[Received] | None = None) -> list[Job]:
-        """Give the jobs of these records, or of all, as they stand."""
+        """Read the jobs of these records, or of all records."""
         from pipeline.models import Job
 
         ids = [each.job_id for each in (self.received if received is None else received)]
@@ -129,7 +129,7 @@ class ChaosEnvironment:
         return [job for job in self.jobs() if job.status not in JOB_TERMINAL]
 
     def in_the_middle(self) -> None:
-        """Wait until calls of Pass 1 run, and some have been answered and stored."""
+        """Wait until one more batch of Pass 1 has succeeded, so that a step is in progress."""
         from pipeline.models import Batch
         from tests.support.workers import until
 
@@ -140,7 +140,7 @@ class ChaosEnvironment:
 
 
 def tried(act: Callable[[], T]) -> T:
-    """Do something again until PostgreSQL answers."""
+    """Repeat `act` until PostgreSQL answers."""
     from django.db import InterfaceError, OperationalError, connection
 
     from tests.support.workers import until
@@ -159,13 +159,13 @@ def tried(act: Callable[[], T]) -> T:
 
 
 def lasting(seconds: float) -> None:
-    """Let a trouble last so long: its length is what is tried, and there is nothing to wait for."""
+    """Let an outage last for `seconds`: the scene tests this length, so there is no condition."""
     time.sleep(seconds)
 
 
 @contextmanager
 def chaos(seed: int, latency: str) -> Iterator[ChaosEnvironment]:
-    """Build it in this process, which must not have set Django up; gone at the end."""
+    """Build the environment, in a process without Django set up; remove it at the end."""
     places = embedded.throw_away_places()
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
     for name in Environment.model_fields:
@@ -178,7 +178,7 @@ def chaos(seed: int, latency: str) -> Iterator[ChaosEnvironment]:
         DJANGO_SETTINGS_MODULE="medproc.settings",
     )
     try:
-        # Durable, as where it counts: a server that is killed keeps what it has said it keeps.
+        # Durable servers: a killed server must keep what it has committed.
         embedded.up(places)
         from gemini_emulator import Emulator
 

@@ -1,7 +1,7 @@
-"""The kill loop: workers killed at random moments, by a seed, while records keep coming.
+"""The kill loop: processes die at random, seeded moments while records keep coming.
 
-Imports `house` and `proof`. A horse is killed, its worker, both, or the worker alone, with its
-horse asleep until somebody else has the job.
+Each kill hits a horse, its worker, or both. In a fourth kind the worker dies and its horse sleeps
+until a different worker has the job.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from tests.support.workers import WorkerCommand, children, until
 HORSE, WORKER, BOTH, ASLEEP = "horse", "worker", "both", "asleep"
 WEIGHTS = {HORSE: 4, WORKER: 2, BOTH: 3, ASLEEP: 1}
 OPEN = 5
-"""Records under way at any moment."""
+"""Records in progress at any moment."""
 SEATS = 7
-"""In each of two pools: more workers than records, though a pool waits before it starts one again
-that has died soon; whoever waits does so for the clock, not for a worker."""
+"""Workers in each of two pools: more than records, although a pool delays the restart of a worker
+that died soon. So a job waits only for the scheduler, never for a worker."""
 LONGEST_PAUSE_S = 0.8
 ON_ITS_WAY_S = 0.05
-"""From a process that is dead by now to the emulator."""
+"""Seconds that a request of a dead process may need to reach the emulator."""
 AGAIN = 0.35
-"""How often the next victim is the job that was hit last: some must crash three times."""
+"""Share of kills that hit the last job again: some jobs must crash three times."""
 
 
 @dataclass
 class Stranded:
-    """A job whose horse was killed, or put to sleep, under it."""
+    """A job whose horse was killed or put to sleep."""
 
     job_id: UUID
     gen: int
@@ -54,16 +54,16 @@ class Stranded:
     at: datetime
     sleeper: int | None = None
     calls: int = 0
-    """Of this lease, when the sleeper fell asleep."""
+    """Calls of this lease when the horse fell asleep."""
     back_s: float | None = None
-    """Until the job was in line again, or dead."""
+    """Seconds until the job waited in its queue again, or was dead."""
     at_work_s: float | None = None
-    """Until a worker had it again, or it was dead."""
+    """Seconds until a worker had the job again, or the job was dead."""
 
 
 @dataclass
 class KillLoop:
-    """One run of it, with what it met."""
+    """One run of the kill loop, with its observations."""
 
     chaos: ChaosEnvironment
     rng: random.Random
@@ -74,7 +74,7 @@ class KillLoop:
     late_writes: int = 0
 
     def run(self, count: int) -> None:
-        """Kill until so many processes of steps have been hit."""
+        """Kill until `count` processes of steps have been hit."""
         while self.kills.total() < count:
             self.chaos.keep_coming(OPEN)
             self._pause(self.rng.uniform(0, LONGEST_PAUSE_S))
@@ -84,11 +84,11 @@ class KillLoop:
                 self.ledger.look()
 
     def settle(self) -> None:
-        """Wait until each job that was stranded is at work again, or dead."""
+        """Wait until each stranded job is in progress again, or dead."""
         until(self._all_back, PATIENCE_S)
 
     def figures(self) -> dict[str, Any]:
-        """Say what was done, and how long recovery took."""
+        """Give the numbers of kills, the times of recovery and the findings."""
         jobs = self.chaos.jobs(self.ledger.received)
         noted = {(job.id, crash["lease_gen"]) for job in jobs for crash in crashes_of(job)}
         missed = [each for each in self.stranded if (each.job_id, each.gen) not in noted]
@@ -117,7 +117,7 @@ class KillLoop:
         until(is_over, seconds + PATIENCE_S)
 
     def _victim(self) -> tuple[int, int] | None:
-        """Give a worker and its horse, if any runs."""
+        """Give a worker and its horse, if a horse runs."""
         pairs = [
             (worker, horse)
             for pool in self.pools
@@ -145,7 +145,7 @@ class KillLoop:
             _kill(horse)
             until(lambda: not _runs(horse))
         elif kind == ASLEEP:
-            # First the worker's end: the system wakes and ends a stopped group that it orphans.
+            # Wait for the worker's end first: the kernel wakes and ends an orphaned, stopped group.
             until(lambda: _parent_of(horse) != worker)
             sleeper = horse if held and _asleep(horse, held[0]) else None
             kind = ASLEEP if sleeper else WORKER
@@ -162,7 +162,7 @@ class KillLoop:
                     Stranded(job.id, job.lease_gen, kind, at, sleeper=sleeper, calls=calls)
                 )
             elif _crash_of(Job.objects.get(id=job.id), job.lease_gen):
-                # The clock was faster than this look.
+                # The scheduler was faster than this look.
                 self.stranded.append(Stranded(job.id, job.lease_gen, kind, at))
 
     def _all_back(self) -> bool:
@@ -186,11 +186,11 @@ class KillLoop:
         elif job.lease_gen == each.gen + 2 and job.step_started_at:
             each.at_work_s = (job.step_started_at - each.at).total_seconds()
         elif job.lease_gen > each.gen + 2:
-            # It has been claimed and hit once more between two looks.
+            # The job was claimed and hit again between two looks.
             each.at_work_s = (datetime.now(UTC) - each.at).total_seconds()
 
     def _wake(self, each: Stranded, job: Job) -> None:
-        """Let a horse go on whose job was taken, and count what it writes."""
+        """Wake a horse whose job was taken, and count its writes."""
         assert each.sleeper is not None
         horse = each.sleeper
         woken = time.time()
@@ -204,7 +204,7 @@ class KillLoop:
 
 
 def kill_loop(chaos: ChaosEnvironment, count: int, seed: int) -> dict[str, Any]:
-    """Kill so many times; give the figures and the findings."""
+    """Run the kill loop with `count` kills; give the figures and the findings."""
     ledger = ChaosObservations(chaos)
     began = time.monotonic()
     with chaos.workers(SEATS) as first, chaos.workers(SEATS) as second:
@@ -225,7 +225,7 @@ def _held_by(worker: int) -> list[Job]:
 
 
 def _crash_of(job: Job, gen: int) -> dict[str, Any] | None:
-    """Give what is noted of the crash under this lease."""
+    """Give the recorded crash of this lease."""
     return next((crash for crash in crashes_of(job) if crash["lease_gen"] == gen), None)
 
 
@@ -235,7 +235,7 @@ def _kill(pid: int) -> None:
 
 
 def _stat(pid: int) -> list[str]:
-    """Give the fields of a process from its state on; nothing where it is gone."""
+    """Give the fields of /proc/PID/stat from the state on; empty if the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
     except OSError:
@@ -243,7 +243,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def _runs(pid: int) -> bool:
-    """Tell whether a process is there and no zombie: who should reap it may be dead."""
+    """Tell whether a process exists and is no zombie; its parent may be dead and reap nothing."""
     return _stat(pid)[:1] not in ([], ["Z"])
 
 
@@ -253,9 +253,9 @@ def _parent_of(pid: int) -> int | None:
 
 
 def _asleep(horse: int, held: Job) -> bool:
-    """Stop a process where it holds no lock of its job, as a machine that sleeps would mostly."""
+    """Stop a horse while it holds no lock of its job; tell whether it still has the job."""
 
-    def stands() -> bool:
+    def is_stopped() -> bool:
         if not _runs(horse):
             return True
         os.kill(horse, signal.SIGSTOP)
@@ -267,7 +267,7 @@ def _asleep(horse: int, held: Job) -> bool:
             return False
         return True
 
-    until(stands)
+    until(is_stopped)
     is_held = Job.objects.filter(
         id=held.id, lease_gen=held.lease_gen, status=JobStatus.PROCESSING
     ).exists()

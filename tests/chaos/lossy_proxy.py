@@ -1,7 +1,6 @@
-"""A proxy before PostgreSQL that loses the reply to a COMMIT which the server has done.
+"""A proxy in front of PostgreSQL that loses replies to successful COMMITs.
 
-Imports the standard library only. It reads the frontend's and the backend's messages as bytes; the
-server's sockets and its own are unix sockets.
+The proxy reads the messages of the frontend and the backend as bytes, over unix sockets.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _BLOCK = 1 << 16
 
 
 class LossyProxy:
-    """Pass everything on, but for the replies to some commits: then the connection is cut.
+    """Forward all messages, but lose the replies to some commits and cut the connection.
 
-    `losing` says of transactions that hold these bytes how many replies are lost; `lost` counts.
+    `losing` maps bytes of a transaction to the number of replies to lose; `lost` counts them.
     """
 
     def __init__(self, server: Path, folder: Path, losing: Mapping[bytes, int]) -> None:
@@ -47,7 +46,7 @@ class LossyProxy:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # Only a shutdown wakes the thread that waits in accept.
+        # Only a shutdown wakes the thread in accept.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 

@@ -1,7 +1,6 @@
-"""What must hold whatever was broken: nothing lost, nothing doubled, nothing shown by halves.
+"""The proof after each scene: no result is lost, none is stored twice, no encounter is partial.
 
-Imports the models, the proof from the emulator's log, and `house`. Asks the tables, not the
-pipeline's own selectors.
+The proof reads the tables and the emulator's log, not the pipeline's own selectors.
 """
 
 from __future__ import annotations
@@ -38,28 +37,28 @@ WHERE EXISTS (SELECT 1 FROM pass1_entity_detections d WHERE d.healthcare_encount
 
 @dataclass
 class ChaosObservations:
-    """What was seen while things broke, held against the end."""
+    """Observations during a scene, for the comparison with its end."""
 
     chaos: ChaosEnvironment
     began: int = 0
-    """Records that were handed in before."""
+    """Number of records that were submitted before the scene."""
     committed: dict[str, float] = field(default_factory=dict)
-    """By item token, when a batch or chunk was first seen as succeeded (Unix time)."""
+    """Unix time at which a batch or chunk was first seen as succeeded, by item token."""
     awake: list[tuple[UUID, float, float]] = field(default_factory=list)
-    """When a horse whose lease was gone woke and ended, and of which record."""
+    """Record, start and end of each horse that woke after it had lost its lease."""
     partial: int = 0
-    """Looks that found half an encounter."""
+    """Number of looks that found a partly published encounter."""
 
     def __post_init__(self) -> None:
         self.began = len(self.chaos.received)
 
     @property
     def received(self) -> list[Received]:
-        """The records that are under watch."""
+        """The records of this scene."""
         return self.chaos.received[self.began :]
 
     def look(self) -> None:
-        """Note which calls are committed by now, and look for half an encounter."""
+        """Record which calls are committed, and look for partly published encounters."""
         tokens, partial = tried(self._seen)
         now = time.time()
         for token in tokens:
@@ -77,7 +76,7 @@ class ChaosObservations:
             return tokens, cursor.fetchone()[0]
 
     def close(self, *, may_fail: bool = False) -> dict[str, Any]:
-        """Wait for the end of all records; give the figures, and what is wrong as `findings`."""
+        """Wait for the end of all records; give the figures, with the errors as `findings`."""
         ids = [each.job_id for each in self.received]
         rows = Job.objects.filter(id__in=ids, status__in=JOB_TERMINAL)
         until(lambda: tried(rows.count) == len(ids), PATIENCE_S)
@@ -85,7 +84,7 @@ class ChaosObservations:
         jobs = self.chaos.jobs(self.received)
         findings = [*self._unended(jobs, may_fail=may_fail), *self._differences(jobs)]
         tokens = _tokens_of([each.shell_file_id for each in self.received])
-        # The clock of the log is this machine's, as is ours.
+        # The log and this process use the same clock.
         log = [line for line in self.chaos.emulator.log() if line.item_token in tokens]
         late = self._late(log)
         proof = prove_log([line for line in log if line not in late])
@@ -109,9 +108,9 @@ class ChaosObservations:
         return {**figures, "findings": [*findings, *proof.findings]}
 
     def _late(self, log: Sequence[LogLine]) -> list[LogLine]:
-        """Give the calls that were on the point of being sent when their horse fell asleep.
+        """Give the calls that a horse sent after it woke without its lease.
 
-        It sends them when it wakes, and then learns that its lease is gone: nobody hears of them.
+        The horse was about to send them when it fell asleep. No worker stores their replies.
         """
         found = []
         for shell_file_id, woken, ended in self.awake:
@@ -141,7 +140,7 @@ class ChaosObservations:
         return found
 
     def _differences(self, jobs: Sequence[Job]) -> list[str]:
-        """Compare what was found in each record with a record of its size that met with nothing."""
+        """Compare the entities of each record with a record of the same size that met no fault."""
         whole = {
             _size(each.shell_file_id): _entities(each.shell_file_id)
             for each in self.chaos.references
@@ -152,11 +151,11 @@ class ChaosObservations:
             encounters = _entities(job.shell_file_id)
             complete = job.status == JobStatus.COMPLETED
             if any(rows != reference.get(index) for index, rows in encounters.items()):
-                found.append(f"job {job.id} shows an encounter that is not as it should be")
+                found.append(f"job {job.id} shows an encounter that differs from its reference")
             if complete and encounters != reference:
                 found.append(f"job {job.id} is completed and not whole")
             if complete and astray(job.shell_file):
-                found.append(f"job {job.id} has entities that stand elsewhere")
+                found.append(f"job {job.id} has entities in the wrong place")
         return found
 
 
@@ -169,7 +168,7 @@ def _tokens_of(files: Sequence[UUID]) -> set[str]:
 
 
 def crashes_in_a_row(job: Job) -> int:
-    """Count the crashes that are noted of the job's present step."""
+    """Count the recorded crashes of the job's current step."""
     return sum(crash["step"] == job.current_step for crash in crashes_of(job))
 
 
@@ -178,7 +177,7 @@ def _size(shell_file_id: UUID) -> int:
 
 
 def _entities(shell_file_id: UUID) -> dict[int, list[tuple[Any, ...]]]:
-    """Give what is visible of a record, by the number of its encounter."""
+    """Give the visible entities of a record by encounter number."""
     rows = Entity.objects.filter(shell_file_id=shell_file_id).values_list(
         "healthcare_encounter__encounter_index", *FOUND
     )
@@ -189,7 +188,7 @@ def _entities(shell_file_id: UUID) -> dict[int, list[tuple[Any, ...]]]:
 
 
 def references(chaos: ChaosEnvironment) -> None:
-    """Run one record of each size before anything breaks."""
+    """Run one record of each size before the first scene."""
     with chaos.workers():
         chaos.references = [chaos.submit(visits) for visits in VISITS]
         until(lambda: not chaos.open_jobs(), PATIENCE_S)

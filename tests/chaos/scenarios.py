@@ -1,7 +1,7 @@
-"""The scenes: which server is taken away, how, and for how long, while records are under way.
+"""The scenes: the server that is taken away, the way, and the time, while records are processed.
 
-Imports `house`, `proof` and `kills`. In each, records are handed in before and while it lasts, and
-each of them must complete, or fail and say why.
+Records are submitted before and during each outage. Each record must complete, or fail with its
+reason.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OPEN = 4
 """Records under way at any moment."""
 BETWEEN_RESTARTS_S = 2.0
 PUBLISHES, ENDS_A_STEP = b'"char_start"', b'"completed_steps" + 1'
-"""What only the transaction says that shows an encounter, and the one that ends a step."""
+"""SQL that only the transaction contains that publishes an encounter, or that ends a step."""
 
 
 def scenes(*, kills: int, seconds: float, seed: int) -> Mapping[str, Scene]:
@@ -60,9 +60,9 @@ def scenes(*, kills: int, seconds: float, seed: int) -> Mapping[str, Scene]:
 def _through(
     chaos: ChaosEnvironment, *troubles: Trouble, file_bytes: int | None = None
 ) -> dict[str, Any]:
-    """Have each trouble in mid-job; a record that is handed in meanwhile runs after it at latest.
+    """Play each outage in the middle of a job; records submitted meanwhile run after it at latest.
 
-    `file_bytes` is what the workers can write to a file: nothing, where their disk is full too.
+    `file_bytes` limits the files that the workers write; 0 means that their disk is full too.
     """
     ledger = ChaosObservations(chaos)
     with chaos.workers(LEASE_S=PATIENT_LEASE_S, file_bytes=file_bytes):
@@ -115,7 +115,7 @@ def _redis_full(chaos: ChaosEnvironment) -> Iterator[None]:
 
 @contextmanager
 def _restarted(chaos: ChaosEnvironment, seconds: float) -> Iterator[None]:
-    """Restart PostgreSQL every few seconds, in turn politely and by force."""
+    """Restart PostgreSQL every few seconds, in turn by a shutdown and by a kill."""
     ends = time.monotonic() + seconds
     by_force = False
     while time.monotonic() < ends:
@@ -134,7 +134,7 @@ def _restarted(chaos: ChaosEnvironment, seconds: float) -> Iterator[None]:
 
 @contextmanager
 def _disk_full(chaos: ChaosEnvironment) -> Iterator[None]:
-    """Have PostgreSQL say what it says when its disk is full, whatever is inserted."""
+    """Let PostgreSQL refuse every INSERT as it does when its disk is full."""
     refuse = """
         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
           RAISE EXCEPTION 'could not extend file: No space left on device'
@@ -157,7 +157,7 @@ def _disk_full(chaos: ChaosEnvironment) -> Iterator[None]:
 
 
 def _lost_replies(chaos: ChaosEnvironment) -> dict[str, Any]:
-    """Lose the replies to commits that publish or end a step: the server has done it."""
+    """Lose the replies to commits that publish or end a step; the server has committed."""
     ledger = ChaosObservations(chaos)
     losing = {PUBLISHES: 4, ENDS_A_STEP: 3}
     with (

@@ -1,4 +1,4 @@
-"""The rows of the audit that a test is about, without those of its own people's making."""
+"""Audit rows without the rows that the creation of the test's own users leaves."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from observability.models import AuditEvent
 
 
 def audit_events() -> QuerySet[AuditEvent]:
-    """Return what was done, refused or read, oldest first; not who was made, or came."""
+    """Return the rows of actions, refusals and reads, oldest first; no row of a user or log-in."""
     return AuditEvent.objects.exclude(target_kind__in=["user", "group"]).order_by("created_at")

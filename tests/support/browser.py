@@ -1,4 +1,4 @@
-"""What the browser tests do as a person: log in, and notice what the browser complains about."""
+"""Log-ins of the browser tests, and the errors that the browser reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PASSWORD = "for-tests-only-0000"
 
 
 class WatchedPage:
-    """A page whose complaints are kept: errors of the console, and violations of the policy."""
+    """A page that collects its console errors and its violations of the content security policy."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -23,7 +23,7 @@ class WatchedPage:
 
 
 def logged_in(context: BrowserContext, server: str, name: str) -> WatchedPage:
-    """Open the console as somebody who has logged in; a test of its own goes through the form."""
+    """Open the console with the session of the user `name`; a separate test covers the form."""
     from django.contrib.auth.models import User
 
     client = Client()
@@ -36,7 +36,7 @@ def logged_in(context: BrowserContext, server: str, name: str) -> WatchedPage:
 
 
 def log_in(page: Page, server: str, name: str) -> None:
-    """Log in by the form, as a person does."""
+    """Log in through the form."""
     page.goto(f"{server}/admin/")
     page.fill("#id_username", name)
     page.fill("#id_password", PASSWORD)

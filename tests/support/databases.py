@@ -1,7 +1,6 @@
-"""Test databases: a template migrated once, and clones of it.
+"""Test databases in the session's PostgreSQL: a template that is migrated once, and its clones.
 
-Uses the throw-away PostgreSQL of the session. Nothing here is flushed with TRUNCATE: a test rolls
-back, or has a clone that is dropped.
+No database is flushed with TRUNCATE: a test rolls back, or has a clone that is dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _numbers = count(1)
 
 
 def worker_name() -> str:
-    """Name this process among the xdist workers: gw0, gw1, … or `main`."""
+    """Give the name of this xdist worker: gw0, gw1, …; `main` without xdist."""
     return os.environ.get("PYTEST_XDIST_WORKER", "main")
 
 
@@ -35,7 +34,7 @@ def url_of(places: Places, name: str) -> str:
 
 
 def ensure_template(places: Places) -> None:
-    """Migrate the template database unless another worker has done so."""
+    """Create and migrate the template database unless another worker has done this."""
     with exclusive(places.base / "template.lock"):
         with _maintenance(places) as server:
             found = server.execute("SELECT 1 FROM pg_database WHERE datname = %s", [TEMPLATE])
@@ -69,7 +68,8 @@ def using(name: str) -> Iterator[None]:
 def clone(places: Places, name: str | None = None) -> Iterator[str]:
     """Give a fresh copy of the template to this process and its children; drop it at the end.
 
-    Yields its URL, which is also in `os.environ["DATABASE_URL"]` and `settings.DATABASE_URL`.
+    Yields the URL of the copy. `os.environ["DATABASE_URL"]` and `settings.DATABASE_URL` have the
+    same URL.
     """
     name = name or f"clone_{worker_name()}_{next(_numbers)}"
     identifier = sql.Identifier(name)
@@ -99,7 +99,7 @@ def _maintenance(places: Places) -> Iterator[psycopg.Connection[tuple[object, ..
 
 @contextmanager
 def no_connections() -> Iterator[None]:
-    """Cut every connection to the module's database, and let none begin."""
+    """Cut every connection to the current database, and refuse new ones."""
     name = connection.settings_dict["NAME"]
     connection.close()
     with psycopg.connect(os.environ["DATABASE_URL"], dbname="postgres", autocommit=True) as server:

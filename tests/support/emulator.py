@@ -1,4 +1,4 @@
-"""Requests and providers for tests that speak to the emulator through the real client."""
+"""Requests and providers for tests that call the emulator through the real client."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def entities_request(
     max_output_tokens: int = 8_192,
     schema: type[BaseModel] = EntityReply,
 ) -> Request:
-    """Ask for the entities of one page."""
+    """Make a request for the entities of one page."""
     token = token or secrets.token_hex(16)
     prompt = render_entities(token, [PageSlice(page=page, start=0, text=text)], include_zones=False)
     return _request(token, prompt, schema, deadline_s, max_output_tokens)
 
 
 def discovery_request(*, token: str = "", page: int = 1, text: str = TEXT) -> Request:
-    """Ask for the encounters of one page."""
+    """Make a request for the encounters of one page."""
     token = token or secrets.token_hex(16)
     prompt = render_discovery(token, [PageSlice(page=page, start=0, text=text)])
     return _request(token, prompt, DiscoveryReply, 30.0, 8_192)
@@ -58,5 +58,5 @@ def _request(
 
 
 def gemini(url: str, *, api_key: str = "test-key", least_wait_s: float = 10.0) -> GeminiProvider:
-    """Make a provider that asks the emulator at `url`."""
+    """Make a provider whose service is the emulator at `url`."""
     return GeminiProvider(api_key=api_key, model=MODEL, base_url=url, least_wait_s=least_wait_s)

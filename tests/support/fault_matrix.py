@@ -1,8 +1,8 @@
-"""What each fault of the emulator must come to, whether it lasts or passes: one table.
+"""The expected end of each fault of the emulator, for faults that last and faults that pass.
 
-Imports nothing of the pipeline but the emulator's names of faults, so that it can disagree with it.
-`tests/integration/test_fault_matrix.py` holds both passes to the table.
-`python -m tests.support.fault_matrix` prints the table.
+The table knows nothing of the pipeline, so that it can disagree with the pipeline's own rules.
+`tests/integration/test_fault_matrix.py` checks both passes against it, and
+`python -m tests.support.fault_matrix` prints it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ATTEMPTS = 3
 LIMITED_CALLS = 3
 """`RATE_LIMIT_BUDGET` while the matrix is played."""
 PIECES_S = 0.001
-"""Between the pieces of a trickle that ends in time."""
+"""Seconds between the pieces of a trickled reply that ends in time."""
 HINT_S = 0.02
 EXHAUSTED = "MAX_RETRIES_EXCEEDED"
 
@@ -27,28 +27,28 @@ class Lasts(StrEnum):
     """How long a fault goes on."""
 
     PERSISTENT = "persistent"
-    """Every call of its pages meets it."""
+    """Every call of the fault's pages fails."""
     PASSING = "passing"
-    """The first one does."""
+    """Only the first call fails."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedEnd:
-    """How a batch or chunk of two pages ends, and with it the record that has no other."""
+    """The end of a batch or chunk of two pages, which is the only one of its record."""
 
     status: str
-    """Of the batch, the chunk; of a parked job's it is `pending`."""
+    """Status of the batch or chunk; `pending` while its job is parked."""
     attempts: int = 0
     waits: int = 0
     calls: tuple[str, ...]
-    """Outcome of each call in the order of parts, `FAULT` for the code of the fault."""
+    """Outcome of each call in the order of the splits; `FAULT` means the code of the fault."""
     error: str = ""
-    """`error_code` of everything from the batch to the job, `FAULT` for the code of the fault."""
+    """`error_code` from the batch up to the job; `FAULT` means the code of the fault."""
     words: str
 
     @property
     def failures(self) -> int:
-        """How many entries its history has."""
+        """Number of entries in the history of failures."""
         return self.calls.count(FAULT)
 
 
@@ -56,7 +56,7 @@ FAULT = "FAULT"
 
 
 class ExpectedBudget(Enum):
-    """What a fault costs: its name, its end while it lasts, and its end when it passes."""
+    """The cost of a fault: its name, and the ends of a lasting and of a passing fault."""
 
     ATTEMPT = (
         "attempt",
@@ -156,44 +156,44 @@ class ExpectedBudget(Enum):
         self._passing = passing
 
     def end(self, lasts: Lasts) -> ExpectedEnd:
-        """Return what its faults come to."""
+        """Return the end of a fault with this budget."""
         return self._lasting if lasts is Lasts.PERSISTENT else self._passing
 
     @property
     def parks(self) -> bool:
-        """Whether the job waits, which closes the gate for every other call."""
+        """Whether the job parks, which closes the rate limiter for every other call."""
         return self in {ExpectedBudget.QUOTA, ExpectedBudget.KEY}
 
 
 @dataclass(frozen=True, kw_only=True)
 class FaultCase:
-    """One fault, perhaps with a setting that makes another fault of it."""
+    """One fault; a setting can turn a fault into a different one."""
 
     fault: str
     code: str = ""
-    """Of the call; empty where the reply is read."""
+    """Error code of the call; empty when the reply is accepted."""
     budget: ExpectedBudget
     setting: Mapping[str, Any] = field(default_factory=dict)
     times_out: bool = False
-    """It is the call's wall deadline that ends it."""
+    """Whether the deadline of the call ends it."""
     also: str = ""
-    """Which of several rows of this fault it is."""
+    """Tells rows of the same fault apart."""
 
     @property
     def name(self) -> str:
-        """Its name in the printed table."""
+        """Name of the row in the printed table."""
         return f"{self.fault} {self.also}".rstrip()
 
     @property
     def http_status(self) -> int | None:
-        """The status that its calls bear; None where no answer came."""
+        """HTTP status of the calls; None when no answer came."""
         if self.fault[:3].isdigit():
             return int(self.fault[:3])
         return None if self.times_out or self.fault in {"reset", "cut"} else 200
 
     @property
     def in_outages(self) -> bool:
-        """Whether the breaker counts it, and an outage gives it back."""
+        """Whether the breaker counts the fault, so that an outage returns the attempt."""
         return self.code in {"API_5XX", "API_TIMEOUT"}
 
 

@@ -1,8 +1,7 @@
-"""Plays the faults of `fault_matrix` in real steps, and gives the rows that they end in.
+"""Plays the faults of `fault_matrix` in real steps, and gives the rows at their end.
 
-A step of this process asks the emulator through the real client. The visits of one record meet one
-fault each; a cell of the matrix keeps its own visit of it, and is rolled back at its end. Needs a
-database to commit to.
+A step in this process calls the emulator through the real client. Each visit of one record meets
+one fault. A cell of the matrix plays one visit and is rolled back. Needs a database to commit to.
 """
 
 from __future__ import annotations
@@ -47,38 +46,38 @@ from tests.support.short_records import short_record
 PASSES = (Step.PASS05, Step.PASS1)
 KINDS = {Step.PASS05: "discovery", Step.PASS1: "entities"}
 PAGES = 2
-"""Of each visit, so that there is something to halve."""
+"""Pages of each visit: two, so that a batch can be halved."""
 SCALE = 0.01
 PATIENT_S, HASTY_S = 60.0, 0.2
-"""Seconds that a call may take; the second where only the deadline can end it."""
+"""Seconds that a call may take; the second figure where only the deadline ends the call."""
 TIMED_OUT_S = 3.0
-"""The same where the reply to the next attempt must come in time."""
+"""The same where the reply to the next attempt must arrive in time."""
 LONG_S = 3600.0
 IN_OUTAGE = [row for row in MATRIX if row.in_outages]
 PARKS = [row for row in MATRIX if row.budget.parks]
 TOGETHER = [row for row in MATRIX if not row.budget.parks and row.budget is not ExpectedBudget.ENDS]
-"""Those that complete by themselves when they pass: they share a step, but for the next ones."""
+"""Faults that complete without an operator when they pass; they share one step."""
 TIMED_OUT = [row for row in TOGETHER if row.times_out]
-"""They share another, whose calls have to end some time."""
+"""Faults that share a second step, whose calls have a deadline."""
 
 
 def pages_of(visit: int) -> list[int]:
-    """Give the pages of a visit, counted from 0."""
+    """Give the pages of a visit; pages count from 1, visits from 0."""
     return [visit * PAGES + 1, visit * PAGES + 2]
 
 
 def visit_of(row: FaultCase) -> int:
-    """Give the visit that meets a fault."""
+    """Give the visit of a fault."""
     return MATRIX.index(row)
 
 
 def outage_visit_of(row: FaultCase) -> int:
-    """Give the visit that meets a fault in an outage alone."""
+    """Give the visit of a fault that is played in an outage only."""
     return len(MATRIX) + IN_OUTAGE.index(row)
 
 
 def rules(lasts: Lasts) -> list[dict[str, Any]]:
-    """Give the script in which each visit meets its fault, in either pass."""
+    """Give the emulator's script: each visit meets its fault in both passes."""
     if lasts is Lasts.PERSISTENT:
         visits = [(row, visit_of(row)) for row in MATRIX]
         visits += [(row, outage_visit_of(row)) for row in IN_OUTAGE]
@@ -93,14 +92,14 @@ def rules(lasts: Lasts) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Ended:
-    """The rows of a step, as they were when it had ended."""
+    """The rows of a step at its end."""
 
     step: Step
     work: dict[int, Any]
     """Batches or chunks, by visit."""
     results: dict[int, EncounterResult]
     entities: Counter[int]
-    """How many accepted entities are visible, by visit."""
+    """Number of visible accepted entities, by visit."""
     encounters: int
     discovery: DiscoverySession
     job: Any
@@ -111,7 +110,7 @@ class Ended:
 
     @classmethod
     def of(cls, received: Received, step: Step) -> Ended:
-        """Read them."""
+        """Read the rows."""
         record = received.shell_file_id
         rows: Any = (
             Chunk.objects.filter(discovery_session__shell_file_id=record)
@@ -138,14 +137,14 @@ class Ended:
 
 @dataclass
 class Played:
-    """A record that waits for each pass, and a service for each way in which a fault can last."""
+    """A record that waits for each pass, and an emulator for each duration of a fault."""
 
     waiting: dict[Step, Received]
     services: dict[Lasts, Emulator]
     _together: dict[tuple[Step, bool], Ended] = field(default_factory=dict)
 
     def alone(self, step: Step, lasts: Lasts, row: FaultCase) -> list[Ended]:
-        """Play a fault; where it parks the job, once more after an operator has resumed it."""
+        """Play a fault; if it parks the job, resume the provider and play the fault again."""
         deadline_s = HASTY_S if row.times_out else PATIENT_S
         with self._keeping(step, [visit_of(row)]), self._asking(lasts), records.no_breaker():
             ends = [self._run(step, deadline_s=deadline_s)]
@@ -155,7 +154,7 @@ class Played:
             return ends
 
     def together(self, step: Step, *, timed_out: bool = False) -> Ended:
-        """Play the faults that pass, each on its own visit, in one step; once for all askers."""
+        """Play all passing faults in one step, each on its own visit; the result is cached."""
         if (step, timed_out) not in self._together:
             rows = TIMED_OUT if timed_out else [r for r in TOGETHER if not r.times_out]
             visits, deadline_s = map(visit_of, rows), TIMED_OUT_S if timed_out else PATIENT_S
@@ -164,7 +163,7 @@ class Played:
         return self._together[step, timed_out]
 
     def outage(self, step: Step) -> list[Ended]:
-        """Play all faults of an outage at once before the breaker, and then its end."""
+        """Play all faults of an outage at once with the breaker on, then the end of the outage."""
         with self._keeping(step, [outage_visit_of(row) for row in IN_OUTAGE]):
             with self._asking(Lasts.PERSISTENT):
                 down = self._run(step, deadline_s=HASTY_S)
@@ -174,7 +173,7 @@ class Played:
 
     @cached_property
     def healthy(self) -> Counter[int]:
-        """How many entities each visit has, as the local engine finds them without a service."""
+        """Number of entities of each visit, as the local engine finds them."""
         with transaction.atomic():
             ended = self._run(Step.PASS1)
             transaction.set_rollback(True)
@@ -187,7 +186,7 @@ class Played:
 
     @contextmanager
     def _keeping(self, step: Step, visits: Sequence[int]) -> Iterator[None]:
-        """Leave these visits of the record alone, and put all back at the end."""
+        """Keep only these visits of the record, and restore the others at the end."""
         record = self.waiting[step].shell_file_id
         kept = [page for visit in visits for page in pages_of(visit)]
         with transaction.atomic():
@@ -207,7 +206,7 @@ class Played:
 
 @contextmanager
 def playing(folder: Path) -> Iterator[Played]:
-    """Make the records and start the services."""
+    """Make the records and start the emulators."""
     path = short_record(
         folder / "record.pdf", len(MATRIX) + len(IN_OUTAGE), pages=PAGES, patient="Quill, Ada"
     )
@@ -218,7 +217,7 @@ def playing(folder: Path) -> Iterator[Played]:
             STEP_DEADLINE_MIN_S=LONG_S / SCALE,
             CALL_DEADLINE_S=PATIENT_S / SCALE,
             RATE_LIMIT_BUDGET=LIMITED_CALLS,
-            # The breaker's window shrinks with the scale, and the calls do not.
+            # The breaker's window shrinks with the time scale, but the calls do not.
             GATE_BREAKER_WINDOW_S=PATIENT_S / SCALE,
             PASS05_CHUNK_PAGES=PAGES,
             PASS1_BATCH_MIN_PAGES=PAGES,
@@ -240,9 +239,9 @@ def playing(folder: Path) -> Iterator[Played]:
 
 
 def _resume() -> None:
-    """Resume the provider, as an operator does who has put the cause right."""
+    """Resume the provider, as an operator does after they removed the cause."""
     provider_resume("gemini", reason="a test")
-    # It is resumed on commit, which a cell never comes to.
+    # The resume takes effect on commit, and a cell never commits.
     _limiter().resume()
 
 

@@ -1,4 +1,4 @@
-"""Rows of a flush, as the owner of a step makes them: calls, payloads, entities."""
+"""Rows of a flush, as the step executor makes them: calls, payloads, entities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.transitions import Lease
 
 
 def a_call(lease: Lease, batch: Batch, *, accepted: bool = True) -> dict[str, Any]:
-    """Give a call of a batch, answered unless it is not accepted."""
+    """Give the row of a call of a batch: accepted, or refused as PARSE_JSON."""
     return {
         "id": str(uuid4()),
         "processing_session_id": str(lease.session_id),
@@ -40,7 +40,7 @@ def a_call(lease: Lease, batch: Batch, *, accepted: bool = True) -> dict[str, An
 
 
 def a_payload(call: dict[str, Any]) -> dict[str, Any]:
-    """Give the kept reply of a call."""
+    """Give the row of a call's stored reply."""
     return {
         "call_id": call["id"],
         "page_range_start": 1,
@@ -51,7 +51,7 @@ def a_payload(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def an_entity(lease: Lease, result: EncounterResult, *, index: int = 0) -> dict[str, Any]:
-    """Give an entity of an encounter."""
+    """Give the row of an entity of an encounter."""
     return {
         "id": str(uuid4()),
         "shell_file_id": str(lease.shell_file_id),
@@ -75,7 +75,7 @@ def an_entity(lease: Lease, result: EncounterResult, *, index: int = 0) -> dict[
 
 
 def succeed(batch: Batch) -> None:
-    """Answer a batch with its first attempt."""
+    """Let the first attempt of a batch succeed."""
     batch.status = WorkStatus.SUCCEEDED
     batch.started_at = batch.completed_at = timezone.now()
     batch.attempt_count = 1

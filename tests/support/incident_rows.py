@@ -1,4 +1,4 @@
-"""Factories of calls and incidents, for tests of what the provider does to all records."""
+"""Factories of calls and incidents, for tests of provider trouble that affects all records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def calls(
     step: Step = Step.PASS1,
     **columns: Any,
 ) -> None:
-    """Insert calls of a job's session that ended so many seconds ago."""
+    """Insert calls of a job's session that ended `ago_s` seconds ago."""
     at = timezone.now() - timedelta(seconds=ago_s)
     session: UUID = Session.objects.get(shell_file_id=job.shell_file_id).id
     made = ProviderCall.objects.bulk_create(
@@ -45,7 +45,7 @@ def calls(
         )
         for _ in range(count)
     )
-    # The column's default, the database's clock, is what an INSERT gets.
+    # An INSERT takes the column's default, the time of the database.
     ProviderCall.objects.filter(id__in=[call.id for call in made]).update(created_at=at)
 
 

@@ -1,7 +1,7 @@
-"""A night in the console: records that ran, failed, wait and are parked, with what holds them.
+"""Rows of an incident for the console: completed, failed, waiting, running and parked records.
 
-Rows come from real steps where they can; what needs an outage of an hour is inserted by the
-factories. Needs `cloned_db` or `module_db`.
+Real steps make most rows. Factories insert the rows that would need an outage of an hour. Needs
+`cloned_db` or `module_db`.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from tests.support.rows import a_job
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentScenario:
-    """What there is to see."""
+    """The ids of the records and of the incident."""
 
     failed: UUID
-    """Seven batches lost with API_5XX, one absorbed."""
+    """Seven batches failed with API_5XX; one succeeded after a retry."""
     broken: UUID
-    """One batch lost with PARSE_JSON; a test mends it."""
+    """One batch failed with PARSE_JSON; a test retries it."""
     completed: UUID
     running: UUID
     incident: UUID
 
 
 def an_incident_scenario() -> IncidentScenario:
-    """Make the night."""
+    """Make the rows."""
     failed = records.failed_record(records.LAB)
     completed = records.completed_record(records.LAB)
     broken = records.failed_record(
         records.LAB, [{"fault": "bad-json", "kind": "entities", "page": 5}]
     )
     now = timezone.now()
-    # Of another model than the records': a retry of these goes through.
+    # The incident is about a model that the records do not use, so their retry goes through.
     incident = an_incident(
         of=OTHER_MODEL,
         opened_at=now - timedelta(minutes=18),
@@ -103,5 +103,5 @@ def an_incident_scenario() -> IncidentScenario:
 
 
 def counts() -> tuple[int, int, int]:
-    """Give how many records, jobs and incidents there are, to see that nothing has changed."""
+    """Count the records, jobs and incidents, for a test that nothing changes."""
     return ShellFile.objects.count(), Job.objects.count(), Incident.objects.count()

@@ -1,8 +1,8 @@
-"""Every way in which a job moves, in any order: the rules of a state machine (Hypothesis).
+"""The moves of a job in any order: the rules of a Hypothesis state machine.
 
-The moves are the product's own, on a database and a Redis of one test. Its clock is the database's:
-time passes by moving the rows' times back, in units that are long beside the run. The model knows
-who owns each job and until when, how often it crashed and what was committed; nothing else.
+The moves are the product's own, on the database and the Redis of one test. Time passes by moving
+the times in the rows back, in units that are long compared with the run. The model knows only the
+owner and expiry of each lease, the number of crashes, and the committed results.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ from tests.support.flush_rows import a_call, an_entity, succeed
 from tests.support.rows import a_deadline, a_job, an_encounter
 
 UNIT_S = 20
-"""One unit of the model's time; the run itself takes less than one."""
+"""Seconds of one unit of the model's time; a run takes less than one unit."""
 LEASE = 3
-"""Units of a lease."""
+"""Length of a lease in units."""
 BATCHES = 2
 ENTITIES = 3
 RECORDS = 4
 STEPS = (Step.PASS1, Step.PASS05)
-"""What workers here serve, in their order."""
+"""The steps that the workers serve, in the order of their priority."""
 
 _PASSES = """
 UPDATE job_queue SET available_at = available_at - {0}, lease_expires_at = lease_expires_at - {0},
@@ -80,7 +80,7 @@ UPDATE pass1_batch_results SET started_at = started_at - {0};
 
 @dataclass(eq=False)
 class MachineWorker:
-    """A step as the process that runs it sees it; it may have lost its lease long ago."""
+    """A step as its process sees it; the process may have lost the lease long ago."""
 
     lease: Lease
     result: EncounterResult
@@ -90,7 +90,7 @@ class MachineWorker:
 
 @dataclass
 class Truth:
-    """What the model knows of a job."""
+    """The model's knowledge of a job."""
 
     owner: MachineWorker | None = None
     expires: int = 0
@@ -100,7 +100,7 @@ class Truth:
 
 
 class JobMachine(RuleBasedStateMachine):
-    """Workers, operators, a reconciler and a Redis that forgets, over a few records."""
+    """Workers, operators, a reconciler and a Redis that loses entries, over a few records."""
 
     redis: Any
     workers = Bundle("workers")
@@ -119,7 +119,7 @@ class JobMachine(RuleBasedStateMachine):
             cursor.execute("DELETE FROM shell_files; DELETE FROM pauses; DELETE FROM user_profiles")
         self.submit(retries=1, large=False)
 
-    # What a record and its workers do.
+    # Moves of a record and its workers.
 
     @precondition(lambda self: len(self.truth) < RECORDS)
     @rule(retries=st.integers(0, 1), large=st.booleans())
@@ -136,7 +136,7 @@ class JobMachine(RuleBasedStateMachine):
 
     @rule(target=workers)
     def wake_up(self) -> Any:
-        """Have a worker take the next wake-up, of the later pass first."""
+        """Let a worker take the next wake-up; the later pass comes first."""
         for step in STEPS:
             if self._popped(step):
                 return self._claimed(step)
@@ -144,7 +144,7 @@ class JobMachine(RuleBasedStateMachine):
 
     @rule(target=workers, step=st.sampled_from(STEPS))
     def stray_wake_up(self, step: Step) -> Any:
-        """Have a worker take a wake-up that was sent twice."""
+        """Let a worker take a wake-up that was sent twice."""
         return self._claimed(step)
 
     @rule(worker=workers, index=st.integers(0, BATCHES - 1))
@@ -163,9 +163,9 @@ class JobMachine(RuleBasedStateMachine):
 
     @rule(worker=workers, which=st.integers(0, 5))
     def write_again(self, worker: MachineWorker, which: int) -> None:
-        """Repeat a flush whose outcome is not known, at once or long after."""
+        """Repeat a flush of unknown outcome, at once or much later."""
         if worker.written:
-            # An owner repeats its last one before it goes on.
+            # An owner repeats only its last flush, before it continues.
             is_owner = self.truth[worker.lease.job_id].owner is worker
             self._written(worker, worker.written[-1 if is_owner else which % len(worker.written)])
 
@@ -181,19 +181,19 @@ class JobMachine(RuleBasedStateMachine):
 
     @rule(worker=workers, end=st.sampled_from(["done", "fail", "broke", "back", "room", "park"]))
     def end_step(self, worker: MachineWorker, end: str) -> None:
-        """End a step, by its owner or late by one who has lost it."""
+        """End a step, by its owner or late by a process that lost the lease."""
         self._end(worker, end)
 
     @rule(worker=consumes(workers), seen=st.booleans())
     def die(self, worker: MachineWorker, seen: bool) -> None:
-        """Kill a horse; its own worker may live and say so."""
+        """Kill a horse; its worker may live and expire the lease."""
         truth = self.truth[worker.lease.job_id]
         if seen:
             expire_leases(worker.lease.worker_id)
             if truth.owner is worker:
                 truth.expires = min(truth.expires, self.now)
 
-    # What happens to them.
+    # Events from outside.
 
     @rule(units=st.sampled_from([1, 1, 2, LEASE, 40]))
     def time_passes(self, units: int) -> None:
@@ -227,11 +227,11 @@ class JobMachine(RuleBasedStateMachine):
         for row in services.stale_batches_reset(10 * UNIT_S):
             truth = self.truth[row.job_id]
             assert truth.owner is None or self._expired(truth)
-            # Its worker writes nothing more; the reconciler takes the job and counts the crash.
+            # The worker writes no more; the reconciler takes the job and counts the crash.
             if truth.owner is not None:
                 truth.owner = MachineWorker(truth.owner.lease, truth.owner.result, [])
 
-    # What operators do.
+    # Moves of operators.
 
     @rule(which=st.integers(0, RECORDS - 1))
     def cancel(self, which: int) -> None:
@@ -281,7 +281,7 @@ class JobMachine(RuleBasedStateMachine):
         with suppress(UserError):
             (services.queue_pause if on else services.queue_resume)(step, reason="a test")
 
-    # What must hold, whatever came before.
+    # Invariants after every move.
 
     @invariant()
     def no_job_is_lost_and_each_has_one_owner(self) -> None:
@@ -316,7 +316,7 @@ class JobMachine(RuleBasedStateMachine):
         assert published == dict.fromkeys(done, ENTITIES)
 
     def teardown(self) -> None:
-        """Let all come back to work by themselves, then have an operator mend what has ended."""
+        """Let all jobs end by themselves, then let an operator retry the jobs that failed."""
         if not self.truth:
             return
         for step in STEPS:
@@ -333,7 +333,7 @@ class JobMachine(RuleBasedStateMachine):
         assert Entity.objects.count() == ENTITIES * len(self.truth)
 
     def _drain(self) -> None:
-        """Work on wake-ups alone, as they come from Redis, until every job has ended."""
+        """Work on the wake-ups from Redis alone until every job has ended."""
         for _ in range(8):
             self.time_passes(40)
             self.reconcile()
@@ -344,7 +344,7 @@ class JobMachine(RuleBasedStateMachine):
                         self._work(worker)
             if not Job.objects.exclude(status__in=JOB_TERMINAL).exists():
                 return
-        raise AssertionError("a job has not come to its end")
+        raise AssertionError("a job has not ended")
 
     def _work(self, worker: MachineWorker) -> None:
         if worker.lease.step is Step.PASS1:
@@ -357,7 +357,7 @@ class JobMachine(RuleBasedStateMachine):
         entry = self.redis.lpop(f"rq:queue:{step}")
         if entry is None:
             return False
-        # One that Redis has lost wakes nobody: RQ takes the next.
+        # RQ skips an entry whose data Redis has lost, and takes the next entry.
         return bool(self.redis.delete(f"rq:job:{entry.decode()}")) or self._popped(step)
 
     def _claimed(self, step: Step) -> Any:

@@ -1,6 +1,6 @@
 """Steps that behave well and badly, run by real workers in place of `pipeline.workers.run_step`.
 
-`STEP_DOES` names the behaviour, `STEP_SEEN` the file that it reports to, one JSON object a line.
+`STEP_DOES` names the behaviour. `STEP_SEEN` names the report, a file with one JSON object per line.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def run_step(step: str) -> None:
 
 
 def seen(**facts: Any) -> None:
-    """Append to the report, in one write."""
+    """Append an event to the report in one write."""
     with Path(os.environ["STEP_SEEN"]).open("a") as report:
         report.write(json.dumps({"at": time.time(), **facts}) + "\n")
 
 
 def drain() -> None:
-    """Work until told to stop, as an owner thread that waits for its calls does."""
+    """Work until a stop request, like an executor that waits for its calls."""
     woken = threading.Event()
     on_stop(woken.set)
     woken.wait()
@@ -52,7 +52,7 @@ def drain() -> None:
 
 
 def ignore_stop() -> None:
-    """Hang, whatever is asked."""
+    """Hang, and ignore every stop request."""
     threading.Event().wait()
 
 
@@ -63,7 +63,7 @@ def leave_a_thread() -> None:
 
 
 def fail() -> None:
-    """Raise with a document's text in the message and in the cause."""
+    """Raise an error with a document's text in the message and in the cause."""
     try:
         json.loads(PATIENT)
     except ValueError as error:
@@ -76,7 +76,7 @@ def report_alarms() -> None:
 
 
 def report_connections() -> None:
-    """Report which connections the horse talks on."""
+    """Report which connections the horse uses."""
     entry = rq.get_current_job()
     assert entry is not None
     report_backend("database")
@@ -91,7 +91,7 @@ def report_backend(event: str) -> None:
 
 
 def hang_beyond_deadline() -> None:
-    """Claim a job and hang where no thread of this process can end it."""
+    """Claim a job and hang so that no thread of this process can end the step."""
     lease = claim(Step.PASS1, worker_identity())
     if lease is not None:
         StepDeadline(0.1, publish=SHARED_DEADLINE.publish)
@@ -101,7 +101,7 @@ def hang_beyond_deadline() -> None:
 
 
 def wake_next() -> None:
-    """Wake the next pass, as a step that has completed does."""
+    """Wake the next pass, as a completed step does."""
     entry = rq.get_current_job()
     assert entry is not None
     after = QUEUES[QUEUES.index(entry.origin) + 1 :]

@@ -1,4 +1,4 @@
-"""A record that is wide: many encounters, many batches, several calls of each; by INSERT alone."""
+"""A record with many encounters, many batches and several calls of each batch, by INSERT alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODEL = "gemini-3.5-flash-lite"
 
 
 def a_large_record(*, encounters: int = 12, batches: int = 25, pages: int = 1000) -> UUID:
-    """Insert a record whose last batch has failed thrice; every tenth call before it failed too."""
+    """Insert a record whose last batch failed three times; every tenth earlier call failed too."""
     now = timezone.now()
     job = a_job(
         step=Step.PASS1,
@@ -79,7 +79,7 @@ def record_of(job: Job) -> UUID:
 
 
 def _settle(batch: Batch, outcomes: list[str]) -> None:
-    """Bring a batch to where its calls have led it, by plain UPDATE: no step has run."""
+    """Set a batch to the end of its calls by a plain UPDATE; no step has run."""
     is_lost = outcomes[-1] != "OK"
     status = WorkStatus.FAILED if is_lost else WorkStatus.SUCCEEDED
     Batch.objects.filter(id=batch.id).update(

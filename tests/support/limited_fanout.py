@@ -1,4 +1,4 @@
-"""A fan-out whose starts the gate admits, as the owner of a step joins the two."""
+"""A fan-out whose starts the rate limiter admits, joined as in the step executor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.ratelimit import Ask, CooldownRole, Later, Outcome, RateLimiter, T
 from tests.support.limiter_simulation import BEGIN, LUA_CLOCK, UNLIMITED
 
 Answer = Callable[[Ticket], None]
-"""Answers the call of a ticket, or raises what it ends with."""
+"""Answers the call of a ticket, or raises the error of the call."""
 
 
 def _is_limited(item: str, call: int) -> bool:
@@ -26,7 +26,7 @@ def _is_limited(item: str, call: int) -> bool:
 
 
 def half_limited() -> Answer:
-    """Limit every other call by chance; which calls of an item, its name decides."""
+    """Limit half of the calls; the item's name decides which of its calls are limited."""
     calls: Counter[str] = Counter()
 
     def answer(ticket: Ticket) -> None:
@@ -38,12 +38,12 @@ def half_limited() -> Answer:
 
 
 def limited_calls(items: Iterable[str]) -> int:
-    """Count the calls that `half_limited` limits until all these items have succeeded."""
+    """Count the calls that `half_limited` limits until all of the items have succeeded."""
     return sum(next(call for call in count(1) if not _is_limited(item, call)) - 1 for item in items)
 
 
 class LimitedRun:
-    """One step: its items, and the tickets of its calls in flight."""
+    """One step with its items, and the tickets of its calls in flight."""
 
     def __init__(self, limiter: RateLimiter, job: str, answer: Answer) -> None:
         self.limiter = limiter
@@ -55,14 +55,14 @@ class LimitedRun:
         self._tickets: dict[str, Ticket] = {}
 
     def call(self, item: Item[str, str], attempt: int, cancel: threading.Event) -> str:
-        """Make one call; in a call thread."""
+        """Make one call, in a call thread."""
         ticket = self._tickets[item.key]
         self.limiter.sent(ticket)
         self._answer(ticket)
         return item.key
 
     def admit(self, item: Item[str, str], now: float) -> float | None:
-        """Ask for the head of the line."""
+        """Ask the rate limiter for the first waiting item."""
         admission = self.limiter.admit(Ask(job=self._job, item=item.key, tokens=100))
         if isinstance(admission, Later):
             return admission.seconds
@@ -72,7 +72,7 @@ class LimitedRun:
     def decide(
         self, item: Item[str, str], attempt: int, error: BaseException, now: float
     ) -> Decision[str, str]:
-        """Report a failed call, and try again when the gate may open."""
+        """Report a failed call, and retry when the rate limiter may open."""
         assert isinstance(error, CallError)
         ticket = self._tickets.pop(item.key)
         reported = self.limiter.report(ticket, Outcome.failure(error))
@@ -83,7 +83,7 @@ class LimitedRun:
         return Retry(delay_s=reported.opens_in_s, spends_attempt=spends)
 
     def follow(self, fan_out: FanOut[str, str, str]) -> None:
-        """Take the run's events in, to its end."""
+        """Consume the events of the run to its end."""
         with fan_out as run:
             for event in run.events():
                 if isinstance(event, Succeeded):

@@ -1,6 +1,6 @@
-"""Real processes before one gate, in Redis's time: fan-outs and bare workers, and what they saw.
+"""Real processes at one rate limiter, in Redis's time: fan-outs, bare workers, and their reports.
 
-What a process runs is a function of this module; spawned, so nothing but its arguments gets there.
+A process is spawned and runs a function of this module, so it knows nothing but its arguments.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ LATENCY_S = 0.02
 
 @dataclass(frozen=True)
 class RunObservations:
-    """What one process saw of its run."""
+    """The report of one process about its run."""
 
     succeeded: list[str]
     starts: list[tuple[int, float]]
     """Generation and moment of each admission; seconds by Redis's clock."""
     roles: list[CooldownRole]
     cooldowns: dict[int, float]
-    """Seconds of those that this process has set, by the generation that they began."""
+    """Seconds of the cooldowns that this process set, by the generation that they began."""
     local_starts: int
     """Admissions while Redis was away."""
 
 
 class WatchedRun(LimitedRun):
-    """A run that notes its admissions by Redis's clock, and the cooldowns that it sets."""
+    """A run that records its admissions by Redis's clock, and the cooldowns that it sets."""
 
     def __init__(self, limiter: RateLimiter, job: str, answer: Answer, client: redis.Redis) -> None:
         super().__init__(limiter, job, answer)
@@ -56,7 +56,7 @@ class WatchedRun(LimitedRun):
         self._client = client
 
     def admit(self, item: Item[str, str], now: float) -> float | None:
-        """Ask, and note the moment that the ticket's lease counts from."""
+        """Ask, and record the moment from which the ticket's lease counts."""
         wait = super().admit(item, now)
         if wait is None:
             ticket = self._tickets[item.key]
@@ -70,7 +70,7 @@ class WatchedRun(LimitedRun):
     def decide(
         self, item: Item[str, str], attempt: int, error: BaseException, now: float
     ) -> Decision[str, str]:
-        """Report, and note how long a cooldown that begins with it lasts."""
+        """Report, and record the length of a cooldown that begins with the report."""
         generation = self._tickets[item.key].generation
         decision = super().decide(item, attempt, error, now)
         if self.roles[-1] is CooldownRole.COORDINATOR:
@@ -78,19 +78,19 @@ class WatchedRun(LimitedRun):
         return decision
 
     def seen(self) -> RunObservations:
-        """Give what it saw."""
+        """Give the report of the run."""
         return RunObservations(
             self.succeeded, self.starts, self.roles, self.cooldowns, self.local_starts
         )
 
 
 def limiter_on(client: redis.Redis, tuning: Tuning, quota: Quota = UNLIMITED) -> RateLimiter:
-    """Give the gate that all processes here share."""
+    """Give the rate limiter that all of the processes share."""
     return RateLimiter("gemini", "m", client=client, quota=quota, tuning=tuning)
 
 
 def play(run: LimitedRun, keys: list[str], calls: int) -> None:
-    """Run a step of these items to its end."""
+    """Run a step with these items to its end."""
     run.follow(
         FanOut(
             [Item(key=key, group=key, size=1) for key in keys],
@@ -108,14 +108,14 @@ def _ended(run: WatchedRun, keys: list[str], calls: int) -> RunObservations:
 
 
 def half_of_calls_limited(url: str, job: str, keys: list[str], calls: int) -> RunObservations:
-    """Run a step whose provider takes a while and limits every other call."""
+    """Run a step whose provider takes `LATENCY_S` and limits half of the calls."""
     client, answer = redis.Redis.from_url(url), half_limited()
 
     def slowly(ticket: Ticket) -> None:
         threading.Event().wait(LATENCY_S)
         answer(ticket)
 
-    # A quota in nobody's way: the window's books are kept too.
+    # A quota that never binds: the limiter counts the calls of the window all the same.
     limiter = limiter_on(client, FAST, Quota(requests=10**6))
     return _ended(WatchedRun(limiter, job, slowly, client), keys, calls)
 
@@ -123,7 +123,7 @@ def half_of_calls_limited(url: str, job: str, keys: list[str], calls: int) -> Ru
 def closed_for(
     url: str, job: str, keys: list[str], calls: int, generations: int
 ) -> RunObservations:
-    """Run a step whose provider limits every call until so many cooldowns are over."""
+    """Run a step whose provider limits every call until `generations` cooldowns are over."""
     client = redis.Redis.from_url(url)
 
     def answer(ticket: Ticket) -> None:
@@ -141,7 +141,7 @@ def open_to_all(url: str, job: str, keys: list[str], calls: int, tuning: Tuning)
 
 
 def closed_until_frozen(url: str, job: str, keys: list[str], folder: Path) -> RunObservations:
-    """Run a step that is limited until `folder` has `frozen`; note there a start without Redis."""
+    """Run a step that is limited until the file `frozen` exists; note a start without Redis."""
     client = limiter_client(url)
 
     def answer(ticket: Ticket) -> None:
@@ -156,7 +156,7 @@ def closed_until_frozen(url: str, job: str, keys: list[str], folder: Path) -> Ru
             return wait
 
     tuning = Tuning(cooldown_base_s=0.5, cooldown_cap_s=0.5, ramp_step_s=0.05)
-    # The part of it that a process keeps to without Redis is twenty starts a second.
+    # Without Redis, a process uses a part of this quota: twenty starts a second.
     limiter = limiter_on(client, tuning, Quota(requests=60_000))
     run = Noting(limiter, job, answer, client)
     play(run, keys, 10)
@@ -167,7 +167,7 @@ def closed_until_frozen(url: str, job: str, keys: list[str], folder: Path) -> Ru
 def limited_and_stuck(
     url: str, job: str, keys: list[str], tuning: Tuning, told: Connection
 ) -> None:
-    """Have all these calls limited at once, say so, and never come back from it."""
+    """Limit all of the calls at once, report their roles, and hang."""
     limiter, together = limiter_on(redis.Redis.from_url(url), tuning), threading.Barrier(len(keys))
 
     class Stuck(LimitedRun):
@@ -189,16 +189,17 @@ def limited_and_stuck(
 
 @dataclass(frozen=True)
 class Told:
-    """What the gate told one bare worker."""
+    """The answers of the rate limiter to one bare worker."""
 
     role: CooldownRole
     was_redistributed: bool
 
 
 def at_once(url: str, items: list[str], limited: set[str], everybody: int) -> list[Told]:
-    """Start a worker for each item; all of the cluster's report at once, then ask once more.
+    """Start a worker for each item; all workers of the cluster report at once, then ask again.
 
-    Each has a gate of its own and one call in flight; those in `limited` end with a 429.
+    Each worker has its own rate limiter and one call in flight. The calls of the items in `limited`
+    end with a 429. The workers meet when `everybody` workers of all processes are there.
     """
     client = redis.Redis.from_url(url)
 
@@ -215,7 +216,7 @@ def at_once(url: str, items: list[str], limited: set[str], everybody: int) -> li
         meet("all-reported")
         while isinstance(answer := limiter.admit(ask(item=item)), Later):
             assert answer.why in {Why.COOLDOWN, Why.TURN}
-            # As its owner does: the gate has said when it may ask again, by its own clock.
+            # The step executor waits the same way: the answer says when to ask again.
             time.sleep(answer.seconds)
         limiter.report(answer.ticket, Outcome.success(0))
         return Told(role, answer.ticket.is_redistributed)

@@ -1,7 +1,7 @@
-"""A cluster in simulated time before a real Redis: worker processes, their gates, a provider.
+"""A cluster in simulated time with a real Redis: workers, their rate limiters and a provider.
 
-The gate's scripts take their time from here, so an hour passes in seconds. One thread, one heap
-of events, seeded: a run is repeatable.
+The limiter's scripts read the simulated time, so an hour passes in seconds. One thread, one heap of
+events and a seed make a run repeatable.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNLIMITED = Quota()
 
 
 class Simulation:
-    """The clock, and what happens at which moment."""
+    """The simulated clock and its events."""
 
     def __init__(
         self, client: redis.Redis, quota: Quota = UNLIMITED, tuning: Tuning | None = None
@@ -37,7 +37,7 @@ class Simulation:
         self._numbers = itertools.count()
 
     def limiter(self, model: str = "m") -> RateLimiter:
-        """Give another process's gate of the one provider and model."""
+        """Give the rate limiter of one more process for the same provider and model."""
         return RateLimiter(
             "gemini",
             model,
@@ -50,7 +50,7 @@ class Simulation:
         )
 
     def at(self, moment: float, action: Callable[[], None]) -> None:
-        """Let something happen at a moment of the simulated clock."""
+        """Plan an action at a moment of the simulated clock."""
         heapq.heappush(self._events, (moment, next(self._numbers), action))
 
     def flush(self) -> None:
@@ -58,7 +58,7 @@ class Simulation:
         self.client.flushdb()
 
     def run(self, until: float | None = None) -> None:
-        """Play the events, all of them or those until a moment."""
+        """Play all events, or the events until a moment."""
         while self._events and (until is None or self._events[0][0] <= until):
             moment, _, action = heapq.heappop(self._events)
             self.now = max(self.now, moment)
@@ -68,19 +68,19 @@ class Simulation:
 
 
 def ask(job: str = "job", item: str = "item", tokens: int = 0, version: str = "v1") -> Ask:
-    """Give an ask."""
+    """Make an ask with defaults."""
     return Ask(job=job, item=item, tokens=tokens, prompt_version=version)
 
 
 def admitted(limiter: RateLimiter, wanted: Ask | None = None) -> Ticket:
-    """Start a call that the gate must let through now."""
+    """Ask for a call that the rate limiter must admit now; give its ticket."""
     answer = limiter.admit(wanted or ask())
     assert isinstance(answer, Go), answer
     return answer.ticket
 
 
 def refused(limiter: RateLimiter, wanted: Ask | None = None) -> Later:
-    """Ask for a call that the gate must hold back now."""
+    """Ask for a call that the rate limiter must refuse now; give the answer."""
     answer = limiter.admit(wanted or ask())
     assert isinstance(answer, Later)
     return answer
@@ -94,7 +94,7 @@ def fail(
 
 
 def settle(simulation: Simulation, limiter: RateLimiter) -> None:
-    """Let the window that counts as spent and the first ramp pass."""
+    """Let the first window, which counts as spent, and the first ramp pass."""
     limiter.state()
     simulation.now += 2 * simulation.quota.window_s
     limiter.report(admitted(limiter, ask(job="settler")), Outcome.success(0))
@@ -103,7 +103,7 @@ def settle(simulation: Simulation, limiter: RateLimiter) -> None:
 
 @dataclass
 class SimulatedProvider:
-    """Exact sliding windows over what arrives, as the emulator keeps them; 0 is no limit."""
+    """A provider with exact sliding windows over arrivals, like the emulator; 0 means no limit."""
 
     requests: int = 0
     tokens: int = 0
@@ -112,7 +112,7 @@ class SimulatedProvider:
     refusals: list[float] = field(default_factory=list)
 
     def answer(self, moment: float, tokens: int) -> Outcome:
-        """Answer a call that arrives at a moment."""
+        """Answer a call that arrives at `moment`."""
         while self.arrivals and self.arrivals[0][0] <= moment - self.window_s:
             self.arrivals.popleft()
         used = sum(t for _, t in self.arrivals)
@@ -127,7 +127,7 @@ class SimulatedProvider:
 
 @dataclass(frozen=True)
 class Start:
-    """A call that was let through."""
+    """An admitted call."""
 
     moment: float
     job: str
@@ -136,7 +136,7 @@ class Start:
 
 
 class SimulatedWorker:
-    """A worker process with one job: as many calls as it has slots, and one ask at a time."""
+    """A worker process with one job, `slots` calls in flight, and one ask at a time."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class SimulatedWorker:
         item, tokens = self.waiting[0]
         answer = self.limiter.admit(ask(self.job, item, self._estimate(tokens)))
         if isinstance(answer, Later):
-            # Nobody asks at the very moment that he was told.
+            # A real process asks a little later than the moment in the answer.
             self._ask_at(simulation.now + answer.seconds + 0.002 * self._random.random())
             return
         self.waiting.popleft()
@@ -216,7 +216,7 @@ class SimulatedWorker:
 
 
 def busiest(moments: Iterable[float], seconds: float) -> int:
-    """Give the most starts in any span of so many seconds."""
+    """Give the largest number of starts in any span of `seconds`."""
     window: deque[float] = deque()
     most = 0
     for moment in sorted(moments):

@@ -1,7 +1,7 @@
-"""A service that speaks the Gemini protocol and says whatever a test wants it to say.
+"""A Gemini server whose replies a test chooses: well formed, but wrong.
 
-Where the emulator's answers are honest and its faults are the network's, these replies are well
-formed and wrong. Served by a thread of this process; the client is the real one.
+The emulator's answers are correct, and its faults are those of the network. This server runs in a
+thread of the test process. The client is the real one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from django.test import override_settings
 from pipeline.providers.prompts import Question, read_prompt
 
 Say = Callable[[Question], dict[str, Any]]
-"""From what is asked to the fields of the reply; the item token is put in unless given."""
+"""Maps a question to the fields of the reply; the item token is added unless given."""
 
 
 @contextmanager
 def lying_model(say: Say) -> Iterator[list[Question]]:
-    """Have steps of this process ask a model that says `say(question)`; give what was asked."""
+    """Let steps of this process ask a model that replies `say(question)`; give the questions."""
     asked: list[Question] = []
 
     class Handler(BaseHTTPRequestHandler):

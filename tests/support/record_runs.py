@@ -1,7 +1,6 @@
-"""Records on their way through real workers: waited for, and read back as they ended.
+"""Waiting for records that real workers process, and reading their results.
 
-For the acceptance tests. What is asked of the database is asked of the tables, not of the
-pipeline's own selectors, since these are under test as well.
+The helpers query the tables and not the pipeline's own selectors, which are under test too.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ RECORD_PATIENCE_S = 480.0
 
 
 def ended(*received: Received) -> list[Job]:
-    """Wait until the jobs of these records have ended; give them in this order."""
+    """Wait until the jobs of these records have ended; give the jobs in the same order."""
     ids = [each.job_id for each in received]
     rows = Job.objects.filter(id__in=ids)
     until(lambda: rows.filter(status__in=JOB_TERMINAL).count() == len(ids), RECORD_PATIENCE_S)
@@ -31,7 +30,7 @@ def ended(*received: Received) -> list[Job]:
 
 
 def take_over(job_id: UUID) -> None:
-    """Let the lease of a job run out whose worker is gone, and have the reconciler see it."""
+    """Expire the lease of a job whose worker is gone, and let the reconciler recover the job."""
     taken = Job.objects.filter(id=job_id, status=JobStatus.PROCESSING).update(
         lease_expires_at=ClockTimestamp() - timedelta(seconds=1)
     )
@@ -40,7 +39,7 @@ def take_over(job_id: UUID) -> None:
 
 
 def encounter_pages(record: ShellFile) -> list[tuple[str, list[int]]]:
-    """Give each encounter's type and the pages that its text is assigned on, in order."""
+    """Give the type and the assigned pages of each encounter, in order."""
     return [
         (
             encounter.encounter_type,
@@ -57,7 +56,7 @@ def encounter_pages(record: ShellFile) -> list[tuple[str, list[int]]]:
 
 
 def spans_of(encounter_id: UUID) -> list[tuple[int, int, int]]:
-    """Give an encounter's runs of text as (page, start, end)."""
+    """Give the spans of an encounter as (page, start, end)."""
     return list(
         PageAssignment.objects.filter(healthcare_encounter_id=encounter_id)
         .order_by("page_number", "start_offset")
@@ -66,9 +65,10 @@ def spans_of(encounter_id: UUID) -> list[tuple[int, int, int]]:
 
 
 def astray(record: ShellFile) -> list[str]:
-    """Give what is wrong with where the entities of a record stand; empty where all is right.
+    """List the accepted entities of a record that are in the wrong place.
 
-    Each accepted quote stands verbatim at its span of its page, within a span of its encounter.
+    In the right place, the quote equals the text at its span of its page, and the span lies within
+    a span of the encounter.
     """
     texts = dict(Page.objects.filter(shell_file=record).values_list("page_number", "text"))
     spans = {
@@ -86,7 +86,7 @@ def astray(record: ShellFile) -> list[str]:
 
 
 def _parts(entity: Entity, texts: dict[int, str]) -> list[tuple[int, int, int]]:
-    """Give the runs of text that hold the quote verbatim: two where it runs over a page's end."""
+    """Give the spans of the quote: two if the quote continues on the next page, none if wrong."""
     quote, start, end = entity.quote, entity.char_start or 0, entity.char_end or 0
     if entity.page_end is None:
         whole = (entity.page_number, start, end)

@@ -1,7 +1,7 @@
-"""Records that have really run: submitted, stepped through in this process, and as they ended.
+"""Records that the real steps process in this process.
 
-Rows come from the pipeline itself, never from a fixture written by hand. A record that fails meets
-its faults at the emulator, through the real client. Needs `db`, `cloned_db` or `module_db`.
+The pipeline itself makes the rows, never a fixture. A record that fails meets its faults at the
+emulator, through the real client. Needs `db`, `cloned_db` or `module_db`.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ OUTAGE: tuple[Mapping[str, Any], ...] = (
     {"fault": "503", "kind": "entities", "page": "1-4"},
     {"fault": "500", "kind": "entities", "page": 5, "attempt": 1},
 )
-"""On `LAB`: seven batches fail for good with API_5XX, the one of page 5 after a second try not."""
+"""On `LAB`: seven batches fail with API_5XX; the batch of page 5 succeeds at its second attempt."""
 ONE_BROKEN_BATCH: tuple[Mapping[str, Any], ...] = (
     {"fault": "bad-json", "kind": "entities", "page": 1},
 )
-"""On `VISITS`: the first batch of the first encounter fails for good with PARSE_JSON."""
+"""On `VISITS`: the first batch of the first encounter fails with PARSE_JSON."""
 
 
 def submit(path: Path, **options: Any) -> Received:
-    """Submit a file as `process` does."""
+    """Submit a file, as the command `process` does."""
     return record_submit(Submission(path=path, filename=path.name, **options))
 
 
 def run_record(received: Received) -> ShellFile:
-    """Run the steps of a record in this process until its job waits for none; give its record."""
+    """Run the steps of a record in this process until its job ends or parks; give the record."""
     for step in registry.PASSES:
         job = Job.objects.get(id=received.job_id)
         if job.status == JobStatus.PENDING and job.current_step == step:
@@ -74,34 +74,34 @@ def completed_record(path: Path = LAB, **options: Any) -> ShellFile:
 def through_emulator(
     faults: Sequence[Mapping[str, Any]] = (), **options: Any
 ) -> Iterator[Emulator]:
-    """Have steps of this process ask an emulator that plays `faults`."""
+    """Let steps of this process call an emulator that plays `faults`."""
     with (
         Emulator(faults=faults, **options) as emulator,
         override_settings(MEDPROC_PROVIDER="gemini", GEMINI_BASE_URL=emulator.url),
     ):
-        # As a worker does before it forks; the import alone can outlast a lease of the tests.
+        # A worker does the same before it forks: the import alone can outlast a lease of the tests.
         warm(ProviderConfig.of_settings())
         yield emulator
 
 
 def no_breaker() -> override_settings:
-    """Have each failure cost its attempt: no number of them is taken for an outage."""
+    """Keep the breaker closed, so that each failure costs an attempt and none is an outage."""
     return override_settings(GATE_BREAKER_FAILURES=1000)
 
 
 def failed_record(
     path: Path = LAB, faults: Sequence[Mapping[str, Any]] = OUTAGE, **options: Any
 ) -> ShellFile:
-    """Run a file through an emulator that plays `faults`; no breaker saves it from them."""
+    """Run a file through an emulator that plays `faults`, without a breaker."""
     received = submit(path, **options)
     with through_emulator(faults), no_breaker():
         return run_record(received)
 
 
 def run_again(record_id: UUID) -> None:
-    """Run the pass that a record waits for, through an emulator that plays no fault.
+    """Run the pass for which a record waits, through an emulator without faults.
 
-    Others that wait for the same pass may have their turn first.
+    Other records that wait for the same pass may run first.
     """
     waiting = Job.objects.filter(shell_file_id=record_id, status=JobStatus.PENDING)
     step = waiting.get().current_step
@@ -112,7 +112,7 @@ def run_again(record_id: UUID) -> None:
 
 
 def rows(sql: str, *parameters: str) -> list[dict[str, Any]]:
-    """Give the rows of a query, by column."""
+    """Give the rows of a query as dictionaries by column."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         names = [column.name for column in cursor.description or ()]

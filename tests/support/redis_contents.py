@@ -1,4 +1,4 @@
-"""All that a Redis database holds, as text, for tests that search it."""
+"""The contents of a Redis database as text, for tests that search them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOST_FIELDS = frozenset({"python_version", "hostname", "ip_address"})
 
 
 def everything(client: Any) -> str:
-    """Give all keys and values but RQ's notes on the host, unpacked where RQ has packed them."""
+    """Give all keys and values, decompressed, except RQ's notes on the host."""
     held: list[str] = []
     for key in client.scan_iter("*"):
         held.append(as_text(key))

@@ -1,4 +1,4 @@
-"""Factories of rows, for tests that need a state rather than the way to it."""
+"""Factories of rows, for tests that need a state without the steps that lead to it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def a_deadline() -> StepDeadline:
 
 
 def a_job(*, step: Step = Step.PASS1, **columns: Any) -> Job:
-    """Insert a record with session, report card and a waiting job."""
+    """Insert a record with its session, its summary and a waiting job."""
     patient = Patient.objects.create()
     shell_file = ShellFile.objects.create(
         patient=patient,
@@ -90,7 +90,7 @@ def crashes_of(job: Job) -> list[dict[str, Any]]:
 
 
 def a_stale_job() -> Job:
-    """Insert a job whose worker is gone, with two batches that it has begun."""
+    """Insert a job whose worker is gone, with two batches that the worker began."""
     job = a_job()
     _, batches = an_encounter(job, batches=2)
     now = timezone.now()

@@ -1,7 +1,6 @@
-"""Short text records, made here: one visit after the other, a few lines a page.
+"""Short text records: one visit after the other, a few lines per page.
 
-Imports reportlab only. They cost the engine a few milliseconds a page, so that tests of workers
-wait for what they test and not for reading.
+Reading them takes a few milliseconds per page, so that tests of workers do not wait for the reader.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ DRUG = "metformin"
 
 
 def short_pdf(visits: int, *, pages: int = 1, patient: str = PATIENT, drug: str = DRUG) -> bytes:
-    """Return a PDF of `visits` visits a month apart, each of `pages` pages."""
+    """Return a PDF of `visits` visits, one per month, each with `pages` pages."""
     buffer = io.BytesIO()
     sheet = canvas.Canvas(buffer)
     for number in range(visits):

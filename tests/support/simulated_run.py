@@ -21,13 +21,13 @@ from pipeline.execution.fanout import (
 from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecutor
 
 Step = tuple[float, BaseException | None]
-"""How one call goes: it takes so many seconds and raises this, or succeeds."""
+"""One call: its seconds, and the error that it raises; None means success."""
 Steps = Mapping[str, Sequence[Step]]
 
 
 @dataclass
 class SimulatedRun:
-    """A simulated run: what each item's calls do, in order; the last one repeats."""
+    """A simulated run: the calls of each item in order; the last call of an item repeats."""
 
     steps: Steps
     limits: Limits = field(default_factory=lambda: Limits(tick_s=1000))

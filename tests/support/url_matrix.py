@@ -1,7 +1,7 @@
-"""Every URL of the admin site, who may pass it, and with what: the table of the role matrix.
+"""Every URL of the admin site with the roles that may use it: the table of the role matrix.
 
-A new URL gets a row in `PAGES`, `ACTION_URLS` or `OTHERS`; the tables of the admin come by
-themselves. A row names what stands in its URL and its form by the keys of `targets`.
+A new URL gets a row in `PAGES`, `ACTION_URLS` or `OTHERS`; the tables of the admin need no row. A
+row names the ids in its URL and in its form by the keys of `targets`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.support.rows import a_job
 
 ANONYMOUS = "anonymous"
 OUTSIDER = "outsider"
-"""Has an account, and is no member of staff."""
+"""A user who is not a member of staff."""
 NOBODY = "nobody"
 """A member of staff without a role."""
 USERS = (ANONYMOUS, OUTSIDER, NOBODY, *(role.value for role in Role))
@@ -55,29 +55,29 @@ class CheckedUrl:
     """A URL with one way to pass it."""
 
     name: str
-    """In the admin's namespace."""
+    """Name of the URL in the admin's namespace."""
     args: tuple[str, ...] = ()
-    """Keys of targets, or plain words."""
+    """Keys of `targets`, or plain words."""
     query: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] | None = None
     """Of an action: what is posted; a page has none."""
     who: frozenset[str] = holders(Right.VIEW)
     answer: HTTPStatus = HTTPStatus.OK
-    """To those who may pass; others get 403, or are sent to the log-in."""
+    """Status for users with access; others get 403 or a redirect to the log-in."""
     writes: frozenset[str] = frozenset()
-    """Tables that a GET writes to: the audit, where PHI is read."""
+    """Tables that a GET writes: the audit, when it shows PHI."""
 
     statements: int = 7
-    """How many it asks of the database at most, however much is in it."""
+    """Largest number of SQL statements, whatever the number of rows."""
 
     @property
     def title(self) -> str:
-        """What a test calls it."""
+        """Name of the row in a test."""
         return " ".join([self.name, *self.args, *self.query])
 
     @property
     def is_action(self) -> bool:
-        """Whether it takes POST alone."""
+        """Whether the URL accepts only POST."""
         return self.form is not None
 
 
@@ -140,7 +140,7 @@ PAGES = (
     ),
     CheckedUrl(name="upload", who=holders(Right.UPLOAD)),
 )
-"""What is looked at: GET and HEAD alone; no row is written but where `writes` says so."""
+"""Pages: they accept GET and HEAD only, and write only the tables in `writes`."""
 
 ACTION_URLS = (
     CheckedUrl(
@@ -155,7 +155,7 @@ ACTION_URLS = (
             args=(kind.name,),
             form={"record": "record", "reason": "as agreed", "token": "token", "seen": "seen"},
             who=holders(kind.right),
-            # Nothing of the table is stale; the others find something.
+            # No row here is stale, so this action finds nothing; the others find rows.
             answer=HTTPStatus.OK if kind.name == "reset" else HTTPStatus.FOUND,
         )
         for kind in KINDS.values()
@@ -184,11 +184,11 @@ ACTION_URLS = (
         args=("batch",),
         form={},
         who=holders(Right.UPLOAD),
-        # Nobody's own; `test_console_upload.py` closes one that is.
+        # The batch belongs to no user; `test_console_upload.py` closes a user's own batch.
         answer=HTTPStatus.BAD_REQUEST,
     ),
 )
-"""What changes something: POST alone, with the token of the form."""
+"""Actions: they accept POST only, with the token of the form."""
 
 OTHERS = frozenset(
     {
@@ -196,14 +196,14 @@ OTHERS = frozenset(
         "jsi18n", "view_on_site", "app_list", "auth_user_password_change",
     }
 )  # fmt: skip
-"""Django's own; what matters of them has tests of its own beside the matrix."""
+"""Django's own URLs; separate tests cover the ones that matter."""
 
 OF_A_TABLE = ("changelist", "add", "history", "delete", "change")
-"""What the admin has for each table: `<application>_<model>_<this>`."""
+"""The admin's URLs of each table: `<application>_<model>_<this>`."""
 
 
 def targets() -> dict[str, str]:
-    """Insert what stands in the URLs and forms; give the id of each by its key."""
+    """Insert the rows that URLs and forms name; give their ids by key."""
     Pause.objects.create(queue=Step.PASS1, reason="a test")
     operation = BulkOperation.objects.create(
         token=uuid4(),
@@ -248,7 +248,7 @@ def targets() -> dict[str, str]:
 
 
 def a_candidate(job: Job) -> Candidate:
-    """Give what a preview says of a whole job, without its figures."""
+    """Give the candidate of a preview for a whole job, without figures."""
     return Candidate(
         job_id=job.id,
         shell_file_id=job.shell_file_id,
@@ -262,7 +262,7 @@ def a_candidate(job: Job) -> Candidate:
 
 
 def targets_of_jobs() -> dict[str, str]:
-    """Insert a job for each action about one; give their ids."""
+    """Insert a job for each action on jobs; give the ids by action."""
     parked = a_job(
         status=JobStatus.PARKED,
         park_reason="a quota",
@@ -286,7 +286,7 @@ def an_item(operation: BulkOperation, job: Job, *, position: int) -> None:
 
 
 def more() -> None:
-    """Insert more of everything: what a page asks must not grow with it."""
+    """Insert more rows of every kind; the statements of a page must not grow with them."""
     a_large_record(encounters=3, batches=10, pages=40)
     for _ in range(4):
         targets_of_jobs()

@@ -1,4 +1,4 @@
-"""Somebody with a role, and a browser in which he is logged in."""
+"""Users with a role, and their logged-in test clients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.test import Client
 
 
 def client_of(role: str, name: str = "") -> Client:
-    """Give a client of a new user with a role, who is called by it unless a name is given."""
+    """Create a user with a role and give their client; the default name is the role's."""
     user = User.objects.create_user(name or str(role), is_staff=True)
     user.groups.add(Group.objects.get(name=role))
     client = Client()

@@ -1,7 +1,7 @@
-"""A process that forks worker commands whose steps are those of `tests.support.jobs`, or another's.
+"""A process that forks worker commands, so that a test does not wait for the start of Django.
 
 `python -m tests.support.worker_process [ENTRY_POINT]` reads orders from stdin, one JSON object per
-line. A test does not pay for the start of Django each time. End of file ends the process.
+line, and ends at the end of the file. The default steps are those of `tests.support.jobs`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import django
 
 
 def main() -> None:
-    """Fork a command for each order, under a parent that notes its pid and its exit code."""
+    """Fork a command for each order; its parent records the pid and the exit code."""
     django.setup()
     from pipeline.queueing.queues import StepEntry
     from pipeline.workers.rq_worker import warm

@@ -1,4 +1,4 @@
-"""Real worker commands for tests: started, watched, signalled, and gone at the end."""
+"""Real worker commands for tests: start, watch, signal and end them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def until(condition: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
-    """Wait until `condition()` is true and give its value; fail after `patience_s`."""
+    """Wait until `condition()` is true and give its value; fail after `patience_s` seconds."""
     began = time.monotonic()
     while not (value := condition()):
         waited_s = time.monotonic() - began
@@ -38,7 +38,7 @@ def until(condition: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether the process is there, or has not been waited for."""
+    """Tell whether the process exists, also as a zombie."""
     with suppress(ProcessLookupError):
         os.kill(pid, 0)
         return True
@@ -55,21 +55,21 @@ def children(pid: int) -> list[int]:
 
 @dataclass(frozen=True)
 class WorkerCommand:
-    """A worker command in a process of its own, and what its steps reported."""
+    """A worker command in its own process, with the reports of its steps."""
 
     folder: Path
 
     @property
     def pid(self) -> int:
-        """The process of the command: the worker's, or its pool's."""
+        """Process id of the command: a worker or a pool."""
         return int(until(lambda: self._noted("pid")))
 
     def finish(self) -> int:
-        """Wait for the command's end and give its exit code."""
+        """Wait for the end of the command and give its exit code."""
         return int(until(lambda: self._noted("exit")))
 
     def send(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Send a signal to the command's process, if it has not ended."""
+        """Send a signal to the command unless it has ended."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
@@ -79,7 +79,7 @@ class WorkerCommand:
         return self.finish()
 
     def seen(self, event: str) -> list[dict[str, Any]]:
-        """Give the steps' reports of this kind, oldest first."""
+        """Give the reports of this kind, oldest first."""
         report = self.folder / "seen.jsonl"
         if not report.exists():
             return []
@@ -87,26 +87,26 @@ class WorkerCommand:
         return [line for line in lines if line["event"] == event]
 
     def wait_for(self, event: str, count: int = 1) -> list[dict[str, Any]]:
-        """Wait until so many reports of this kind are there, and give them."""
+        """Wait until `count` reports of this kind exist, and give them."""
         until(lambda: len(self.seen(event)) >= count)
         return self.seen(event)
 
     def printed(self) -> str:
-        """Give all that the command and its children wrote."""
+        """Give the output of the command and its children."""
         log = self.folder / "log.txt"
         return log.read_text() if log.exists() else ""
 
     @property
     def has_ended(self) -> bool:
-        """Whether the command's process is gone."""
+        """Whether the command has ended."""
         return bool(self._noted("exit"))
 
     def horses(self) -> list[int]:
-        """Give the horses of a pool's workers that run now."""
+        """Give the running horses of the pool's workers."""
         return [horse for worker in children(self.pid) for horse in children(worker)]
 
     def kill(self) -> None:
-        """End what is left of the command, its horses included."""
+        """Kill the command and its horses, if they still run."""
         if not self.has_ended:
             self.stop(signal.SIGKILL)
         for began in self.seen("began"):
@@ -119,9 +119,9 @@ class WorkerCommand:
 
 
 class WorkerFixture:
-    """Starts worker commands by forking from one process that has Django set up.
+    """Starts worker commands by forking from one process in which Django is set up.
 
-    Their steps are those of `tests.support.jobs`, unless another entry point is named.
+    The steps are those of `tests.support.jobs` unless an entry point is given.
     """
 
     def __init__(self, *entry_point: str) -> None:
@@ -142,9 +142,9 @@ class WorkerFixture:
         file_bytes: int | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> WorkerCommand:
-        """Start a command whose steps do as `jobs.BEHAVIOURS[does]` says.
+        """Start a command whose steps behave as `jobs.BEHAVIOURS[does]`.
 
-        `file_bytes` is the most that its processes may write to a file, as on a full disk.
+        `file_bytes` limits the size of files that its processes write, as a full disk does.
         """
         order = {
             "folder": str(folder),
@@ -162,5 +162,5 @@ class WorkerFixture:
         return WorkerCommand(folder)
 
     def close(self) -> None:
-        """End the process; what it has started is its starter's to end."""
+        """End the process; the caller ends the commands that it started."""
         self._process.communicate()
