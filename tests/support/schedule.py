@@ -28,6 +28,7 @@ SECONDS: dict[str, int] = {
     "statement-budget": 14,
     "acceptance-liar": 11,
     "acceptance-many": 10,
+    "new_pass": 10,
     "acceptance-deployment": 9,
     "acceptance-phi": 9,
     "explain": 8,
