@@ -12,7 +12,6 @@ import pytest
 
 from gemini_emulator.faults import FAULTS
 from pipeline.core.states import Step
-from pipeline.models import ProviderCall
 from pipeline.providers.reply_parsing import FINISHES
 from tests.support.fault_matrix import FAULT, MATRIX, ExpectedBudget, ExpectedEnd, FaultCase, Lasts
 from tests.support.fault_player import (
@@ -132,8 +131,7 @@ def test_in_an_outage_each_of_its_faults_is_refunded_and_parks(played: Played, s
 def rows_of(ended: Ended, row: FaultCase) -> dict[str, Any]:
     """Give what stands on a batch or chunk, and of its calls."""
     found = ended.work[visit_of(row)]
-    own = ProviderCall.objects.filter(work_item_id=found.id)
-    calls = sorted(own, key=lambda call: (call.part, call.attempt))
+    calls = sorted(ended.calls[found.id], key=lambda call: (call.part, call.attempt))
     history = found.transient_error_history or []
     context = found.error_context or {}
     assert all(

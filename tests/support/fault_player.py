@@ -6,13 +6,14 @@ one fault. A cell of the matrix plays one visit and is rolled back. Needs a data
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings as django_settings
 from django.db import transaction
@@ -29,6 +30,7 @@ from pipeline.models import (
     Entity,
     Job,
     Page,
+    ProviderCall,
     Session,
     ShellFile,
     Summary,
@@ -97,6 +99,8 @@ class Ended:
     step: Step
     work: dict[int, Any]
     """Batches or chunks, by visit."""
+    calls: Mapping[UUID | None, list[ProviderCall]]
+    """The calls of each of them."""
     results: dict[int, EncounterResult]
     entities: Counter[int]
     """Number of visible accepted entities, by visit."""
@@ -117,11 +121,16 @@ class Ended:
             if step is Step.PASS05
             else Batch.objects.filter(pass1_encounter_result__shell_file_id=record)
         )
+        calls: defaultdict[UUID | None, list[ProviderCall]] = defaultdict(list)
+        # Read now, because the rows of a cell are rolled back.
+        for call in ProviderCall.objects.filter(work_item_id__in=[row.id for row in rows]):
+            calls[call.work_item_id].append(call)
         results = EncounterResult.objects.filter(shell_file_id=record)
         entities = Entity.objects.filter(shell_file_id=record, accepted=True)
         pages = entities.values_list("healthcare_encounter__page_start", flat=True)
         return cls(
             step=step,
+            calls=calls,
             work={row.page_range_start // PAGES: row for row in rows},
             results={r.healthcare_encounter.page_start // PAGES: r for r in results},
             entities=Counter(page // PAGES for page in pages),
