@@ -39,6 +39,7 @@ class AttemptBudget:
     def __init__(self, rows: Iterable[WorkItem], refundable: frozenset[ErrorCode]) -> None:
         self._refundable = refundable
         self._spent: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
+        self._recorded: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
         self._waits: dict[UUID, int] = {}
         self._failed: list[_FailedCall] = []
         self._unrecorded: defaultdict[SplitKey, deque[_FailedCall]] = defaultdict(deque)
@@ -65,7 +66,7 @@ class AttemptBudget:
         self._unrecorded[split.key].append(call)
         self._failed.append(call)
         if spends:
-            self._spend(split.row, split.name, 1)
+            _add(self._spent[split.row.id], split.name, 1)
         elif ERRORS[code].budget is Budget.RATE_LIMIT:
             self._waits[split.row.id] += 1
 
@@ -74,13 +75,15 @@ class AttemptBudget:
         call = self._unrecorded[split.key].popleft()
         call.position = position
         _mark(call)
+        _add(self._recorded[split.row.id], split.name, int(call.spent))
         if ERRORS[call.code].budget is Budget.RATE_LIMIT:
             split.row.count_limited_call()
         self._show(split.row)
 
     def answer(self, split: Split[WorkItem]) -> None:
         """Count the call that was accepted."""
-        self._spend(split.row, split.name, 1)
+        _add(self._spent[split.row.id], split.name, 1)
+        _add(self._recorded[split.row.id], split.name, 1)
         self._show(split.row)
 
     def refund(self, since: float, until: float | None = None) -> list[WorkItem]:
@@ -92,7 +95,9 @@ class AttemptBudget:
             if until is not None and call.at > until + SKEW_S:
                 continue
             call.spent = False
-            self._spend(call.row, call.split, -1)
+            _add(self._spent[call.row.id], call.split, -1)
+            if call.position is not None:
+                _add(self._recorded[call.row.id], call.split, -1)
             _mark(call)
             self._show(call.row)
             changed.append(call.row)
@@ -118,16 +123,19 @@ class AttemptBudget:
             )
         if len(spent_by_split) < 2:
             spent_by_split[""] = row.attempt_count
+        self._recorded[row.id] = dict(spent_by_split)
 
     def _is_refundable(self, call: _FailedCall) -> bool:
         return call.spent and call.code in self._refundable
 
-    def _spend(self, row: WorkItem, split: str, number: int) -> None:
-        spent_by_split = self._spent[row.id]
-        spent_by_split[split] = max(0, spent_by_split.get(split, 0) + number)
-
     def _show(self, row: WorkItem) -> None:
-        row.show_attempts(max(self._spent[row.id].values(), default=0))
+        # A call that is decided about and not recorded yet must not count here: the history numbers
+        # the next call by what the row shows.
+        row.show_attempts(max(self._recorded[row.id].values(), default=0))
+
+
+def _add(by_split: dict[str, int], split: str, number: int) -> None:
+    by_split[split] = max(0, by_split.get(split, 0) + number)
 
 
 def _mark(call: _FailedCall) -> None:

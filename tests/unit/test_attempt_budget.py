@@ -110,3 +110,13 @@ def test_limits_and_quotas_spend_no_attempt(code: ErrorCode) -> None:
     assert split.row.attempt_count == 0
     assert split.row.rate_limit_waits == budget.waits(split.row)
     assert budget.waits(split.row) == (code is ErrorCode.RATE_LIMIT)
+
+
+def test_a_row_shows_no_attempt_that_its_history_does_not_have_yet() -> None:
+    budget, split = a_budget()
+    budget.fail(split, ErrorCode.API_5XX, 1.0, spends=True)
+    budget.fail(split, ErrorCode.API_5XX, 2.0, spends=True)
+
+    budget.record(split, split.row.record_failure(an_entry(ErrorCode.API_5XX)))
+
+    assert (budget.attempts(split), split.row.attempt_count) == (2, 1)
