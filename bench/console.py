@@ -159,7 +159,7 @@ def pages(large: Any) -> list[tuple[str, str]]:
         base = f"admin:{model._meta.app_label}_{model._meta.model_name}"
         url = reverse(f"{base}_changelist")
         listed.append((f"list of {model._meta.db_table}", url))
-        for column in shown.get_list_filter(None):  # type: ignore[arg-type]
+        for column in shown.get_list_filter(None):  # type: ignore[arg-type]  # no request
             if model._meta.app_label == "auth":
                 continue
             field: Any = model._meta.get_field(str(column))

@@ -92,8 +92,8 @@ class Fallback:
 
     def owed(self) -> tuple[int, int]:
         """Return the requests and input tokens that Redis has not booked yet."""
-        with self._lock:
-            return (self._limit.requests, self._limit.tokens) if self._limit else (0, 0)
+        limit = self._limit
+        return (limit.requests, limit.tokens) if limit else (0, 0)
 
     def has_started(self) -> bool:
         """Tell whether items have started that Redis does not know about."""
@@ -102,11 +102,13 @@ class Fallback:
 
     def take_started(self) -> list[str]:
         """Return the items that started without Redis, and forget them."""
+        # Each script comes here first, and mostly there is no limit: look before taking the lock.
+        limit = self._limit
+        if limit is None:
+            return []
         with self._lock:
-            if self._limit is None:
-                return []
-            items, self._limit.items = self._limit.items, []
-            return items
+            items, limit.items = limit.items, []
+        return items
 
     def keep_started(self, items: list[str]) -> None:
         """Put `take_started`'s items back: Redis could not be told."""

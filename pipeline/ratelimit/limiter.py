@@ -14,7 +14,6 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -135,21 +134,23 @@ class RateLimiter:
         return self._admit(ask)
 
     def _admit(self, ask: Ask) -> Admission:
-        ticket = Ticket(
-            id=uuid.uuid4().hex,
-            item=ask.item,
-            generation=0,
-            epoch=0,
-            bucket="",
-            tokens=ask.tokens,
-            estimate=ask.tokens,
-            prompt_version=ask.prompt_version,
-            asked_at=self._clock(),
-            is_local=True,
-        )
+        ticket_id, asked_at = uuid.uuid4().hex, self._clock()
+
+        def go(**booked: Any) -> Go:
+            return Go(
+                ticket=Ticket(
+                    id=ticket_id,
+                    item=ask.item,
+                    estimate=ask.tokens,
+                    prompt_version=ask.prompt_version,
+                    asked_at=asked_at,
+                    **booked,
+                )
+            )
+
         reply = self._run(
             self._scripts.admit,
-            ticket.id,
+            ticket_id,
             ask.job,
             ask.item,
             ask.prompt_version,
@@ -160,24 +161,20 @@ class RateLimiter:
             wait = self._fallback.wait_s(ask)
             if wait > 0:
                 return Later(seconds=min(wait, AWAY_FOR_S), why=Why.LOCAL)
-            return Go(ticket=ticket)
+            return go(generation=0, epoch=0, bucket="", tokens=ask.tokens, is_local=True)
         if not reply[0]:
             _, seconds, why, since = reply
             return Later(
                 seconds=float(seconds), why=Why(why.decode()), failing_since=moment_of(since)
             )
         _, generation, epoch, bucket, tokens, is_probe, is_redistributed = reply
-        return Go(
-            ticket=replace(
-                ticket,
-                generation=generation,
-                epoch=epoch,
-                bucket=bucket.decode(),
-                tokens=tokens,
-                is_probe=bool(is_probe),
-                is_redistributed=bool(is_redistributed),
-                is_local=False,
-            )
+        return go(
+            generation=generation,
+            epoch=epoch,
+            bucket=bucket.decode(),
+            tokens=tokens,
+            is_probe=bool(is_probe),
+            is_redistributed=bool(is_redistributed),
         )
 
     def sent(self, ticket: Ticket) -> None:

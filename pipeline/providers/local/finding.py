@@ -5,7 +5,7 @@ Offsets count in the document's text, not yet on a page.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pipeline.providers.schemas import Category, ZoneType
 
@@ -37,10 +37,6 @@ class Finding:
     hypothetical: bool | None = None
     family: bool | None = None
     zone: ZoneType | None = None
-
-    def but(self, **changes: object) -> Finding:
-        """Return a copy with some attributes changed."""
-        return replace(self, **changes)  # type: ignore[arg-type]
 
 
 def own_words(text: str) -> str:

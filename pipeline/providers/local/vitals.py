@@ -6,7 +6,7 @@ A value that no living body can show is not read.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
@@ -331,7 +331,7 @@ def _read_row(reading: DocumentState, line: PrintedLine, columns: list[_Column])
                 span = (line.start + cell.start(), line.start + cell.start() + len(value))
                 unit = column.unit or ("%" if cell.group().endswith("%") else None)
                 found = _found(reading, column.vital, span, column.name, value, unit)
-                reading.add(found.but(rule="vital.flowsheet.v1"))
+                reading.add(replace(found, rule="vital.flowsheet.v1"))
             reading.claim(line.start, line.end)
             return True
     return False
