@@ -60,7 +60,7 @@ class Scenario(BaseModel):
 
     title: str
     expect: str
-    """What the operator should observe; printed at the start."""
+    """The behaviour that the operator should observe; printed at the start."""
     seed: int = 1
     clock: str = ""
     """Pacific time at the start."""

@@ -149,7 +149,7 @@ end
 if by_tokens > wait then
   wait, why = by_tokens, 'tokens'
 end
--- Fairness: a job waits for its turn even if the quota has room, as long as a job that was served less is in line.
+-- Fairness: while a job that was served less is in line, another job waits even if the quota has room.
 local first, first_tag = first_in_line()
 local tag, is_in_line = place_of_job(first, first_tag)
 if first and first ~= job and first_tag < tag - 1e-9 then

@@ -1,4 +1,4 @@
-"""What one process does while Redis is away.
+"""The behaviour of one process while Redis is away.
 
 The process starts calls at a small share of the quota and logs this once a minute. It asks Redis
 again every `AWAY_FOR_S`. Afterwards it tells Redis which items have started.

@@ -194,7 +194,7 @@ class Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Reported:
-    """What the rate limiter concluded from an outcome."""
+    """The rate limiter's reply to an outcome."""
 
     role: CooldownRole = CooldownRole.NONE
     opens_in_s: float = 0.0

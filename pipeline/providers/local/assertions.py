@@ -20,7 +20,7 @@ from pipeline.providers.schemas import ZoneType
 
 
 class Assertion(NamedTuple):
-    """What the text asserts about one mention."""
+    """The assertions of the text about one mention."""
 
     negated: bool | None = None
     historical: bool | None = None
