@@ -62,27 +62,27 @@ def _of(
     return look
 
 
-def _retry(item: Candidate, of: BulkOperation) -> str:
-    done = services.candidate_retry(item, reason=of.reason, by=of.requested_by)
+def _retry(item: Candidate, operation: BulkOperation) -> str:
+    done = services.candidate_retry(item, reason=operation.reason, by=operation.requested_by)
     return "" if done else MEANWHILE
 
 
-def _cancel(item: Candidate, of: BulkOperation) -> str:
-    services.job_cancel(item.job_id, reason=of.reason, by=of.requested_by)
+def _cancel(item: Candidate, operation: BulkOperation) -> str:
+    services.job_cancel(item.job_id, reason=operation.reason, by=operation.requested_by)
     return ""
 
 
-def _requeue(item: Candidate, of: BulkOperation) -> str:
-    services.job_requeue(item.job_id, reason=of.reason, by=of.requested_by)
+def _requeue(item: Candidate, operation: BulkOperation) -> str:
+    services.job_requeue(item.job_id, reason=operation.reason, by=operation.requested_by)
     return ""
 
 
-def _release(item: Candidate, of: BulkOperation) -> str:
+def _release(item: Candidate, operation: BulkOperation) -> str:
     return "" if services.job_release([item.job_id]) else "the job is no longer parked"
 
 
-def _reset(item: Candidate, of: BulkOperation) -> str:
-    older_s = float(of.selection["older"])
+def _reset(item: Candidate, operation: BulkOperation) -> str:
+    older_s = float(operation.selection["older"])
     done = services.stale_batches_reset(older_s, job_id=item.job_id)
     return "" if done else "a worker processes the job, or it was reset already"
 

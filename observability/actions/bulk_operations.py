@@ -143,23 +143,23 @@ def candidate_of(item: BulkItem) -> Candidate:
     )
 
 
-def _promise(found: Preview, *, moved_on: int) -> dict[str, Any]:
+def _promise(preview: Preview, *, moved_on: int) -> dict[str, Any]:
     """Return the preview in the form to store; the number of reasons is limited."""
-    reasons = found.reasons | ({MOVED_ON: moved_on} if moved_on > 0 else {})
+    reasons = preview.reasons | ({MOVED_ON: moved_on} if moved_on > 0 else {})
     ordered = sorted(reasons.items(), key=lambda each: -each[1])
     ineligible = dict(ordered[:REASONS_KEPT])
     if others := sum(number for _, number in ordered[REASONS_KEPT:]):
         ineligible["other reasons"] = others
     return {
-        "jobs": len(found.eligible),
-        "is_capped": found.is_capped,
+        "jobs": len(preview.eligible),
+        "is_capped": preview.is_capped,
         "ineligible": ineligible,
-        "calls": found.calls,
-        "pages": found.pages,
-        "input_tokens": found.input_tokens,
-        "output_tokens": found.output_tokens,
-        "cost_usd": str(found.cost_usd),
-        "quota_minutes": round(found.quota_minutes, 2),
+        "calls": preview.calls,
+        "pages": preview.pages,
+        "input_tokens": preview.input_tokens,
+        "output_tokens": preview.output_tokens,
+        "cost_usd": str(preview.cost_usd),
+        "quota_minutes": round(preview.quota_minutes, 2),
     }
 
 

@@ -34,6 +34,8 @@ class PreviewDigest:
         return _digest(candidate) in self._digests
 
 
-def _digest(of: Candidate) -> str:
-    parts = [None if ids is None else sorted(map(str, ids)) for ids in astuple(of.scope)]
-    return urlsafe_b64encode(sha256(f"{of.job_id} {parts}".encode()).digest())[:LENGTH].decode()
+def _digest(candidate: Candidate) -> str:
+    parts = [None if ids is None else sorted(map(str, ids)) for ids in astuple(candidate.scope)]
+    return urlsafe_b64encode(sha256(f"{candidate.job_id} {parts}".encode()).digest())[
+        :LENGTH
+    ].decode()

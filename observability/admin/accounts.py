@@ -28,6 +28,9 @@ else:
 admin.site.unregister([User, Group])
 
 
+_SUPERUSERS = ("is_superuser", "user_permissions")
+
+
 @admin.register(User)
 class UserAdmin(_UserAdmin):
     """Gives people their roles; rights of their own, and superusers, are a superuser's to make."""
@@ -80,9 +83,6 @@ class GroupAdmin(stock.GroupAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Ask for a superuser."""
         return bool(request.user.is_superuser)
-
-
-_SUPERUSERS = ("is_superuser", "user_permissions")
 
 
 def _reaches(request: HttpRequest, obj: User | None) -> bool:

@@ -36,15 +36,15 @@ class TreeRow:
     below: tuple[TreeRow, ...] = field(default=())
 
 
-def outline(found: DrillDown, *, everything: bool = False) -> TreeRow:
+def outline(drill_down: DrillDown, *, everything: bool = False) -> TreeRow:
     """Return the rows of a drill-down, folded unless `everything` is set."""
-    kept = {node.id for node in found.path()}
-    return _line(found.root, kept, found.focus, everything)
+    kept = {node.id for node in drill_down.path()}
+    return _line(drill_down.root, kept, drill_down.focus, everything)
 
 
-def hides(found: DrillDown, folded: TreeRow) -> bool:
+def hides(drill_down: DrillDown, folded: TreeRow) -> bool:
     """Tell whether folding hides rows; unfolded, every node and every remark has a row."""
-    unfolded = (1 + len(node.notes) + bool(_reason(node)) for node in found.root.walk())
+    unfolded = (1 + len(node.notes) + bool(_reason(node)) for node in drill_down.root.walk())
     return _size(folded) < sum(unfolded)
 
 

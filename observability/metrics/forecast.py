@@ -167,20 +167,20 @@ def uses(limiter: RateLimiterState) -> list[Use]:
     return sorted(found, key=lambda use: use.share, reverse=True)
 
 
-def quota_minutes(left: Outstanding, limiter: RateLimiterState) -> tuple[float, str]:
+def quota_minutes(remaining: Outstanding, limiter: RateLimiterState) -> tuple[float, str]:
     """Return the least minutes that the per-minute limits need, and the limit that binds."""
-    of_calls = left.calls / limiter.requests_limit if limiter.requests_limit else 0.0
-    of_tokens = left.tokens / limiter.tokens_limit if limiter.tokens_limit else 0.0
+    of_calls = remaining.calls / limiter.requests_limit if limiter.requests_limit else 0.0
+    of_tokens = remaining.tokens / limiter.tokens_limit if limiter.tokens_limit else 0.0
     binds = "tokens a minute" if of_tokens > of_calls else "requests a minute"
     return max(of_calls, of_tokens), binds
 
 
 def forecast(
-    left: Outstanding, limiter: RateLimiterState, calls_a_minute: float, now: datetime
+    remaining: Outstanding, limiter: RateLimiterState, calls_a_minute: float, now: datetime
 ) -> Forecast:
     """Forecast the end of the outstanding work, at the present quota or else the present pace."""
-    if not left.calls:
-        if left.is_capped:
+    if not remaining.calls:
+        if remaining.is_capped:
             return Forecast(at=None, words="more jobs are waiting than a forecast reads")
         return Forecast(at=now, words="nothing is outstanding")
     if limiter.is_paused:
@@ -191,24 +191,24 @@ def forecast(
         )
     waits = [until for until in (limiter.cooldown_until, limiter.closed_until) if until]
     wait_s = max((until - limiter.now for until in waits), default=0.0)
-    minutes, binds = quota_minutes(left, limiter)
+    minutes, binds = quota_minutes(remaining, limiter)
     words = f"at the present quota; {binds} bind"
     if not minutes and calls_a_minute:
-        minutes = left.calls / calls_a_minute
+        minutes = remaining.calls / calls_a_minute
         words = "at the pace of the last ten minutes"
-    begins, share = _day(left, limiter, now)
+    begins, share = _day(remaining, limiter, now)
     if begins is not None:
         words = "at the present quota; requests a day bind"
     elif not minutes:
         return Forecast(at=None, words="no quota binds, and no call was answered lately")
-    if left.is_capped:
+    if remaining.is_capped:
         words = f"at the earliest, {words}"
     start = max(now + timedelta(seconds=wait_s), begins or now)
     return Forecast(at=start + timedelta(minutes=minutes * share), words=words)
 
 
 def _day(
-    left: Outstanding, limiter: RateLimiterState, now: datetime
+    remaining: Outstanding, limiter: RateLimiterState, now: datetime
 ) -> tuple[datetime | None, float]:
     """Return the start of the day whose quota suffices, and the share of work left for that day.
 
@@ -216,8 +216,8 @@ def _day(
     """
     if not limiter.day_limit:
         return None, 1.0
-    beyond = left.calls - max(0, limiter.day_limit - limiter.day_used)
+    beyond = remaining.calls - max(0, limiter.day_limit - limiter.day_used)
     if beyond <= 0:
         return None, 1.0
     full_days, rest = divmod(beyond - 1, limiter.day_limit)
-    return day_ends_at(now) + timedelta(days=full_days), (rest + 1) / left.calls
+    return day_ends_at(now) + timedelta(days=full_days), (rest + 1) / remaining.calls

@@ -78,12 +78,12 @@ def clock(at: datetime | None) -> SafeString | str:
     return _time(at, f"{at:%H:%M:%S}" if is_today else f"{at:%Y-%m-%d %H:%M:%S}")
 
 
-def _time(at: datetime, said: str) -> SafeString:
+def _time(at: datetime, text: str) -> SafeString:
     return format_html(
         '<time datetime="{}" title="{} UTC">{}</time>',
         at.isoformat(timespec="seconds"),
         f"{at:%Y-%m-%d %H:%M:%S}",
-        said,
+        text,
     )
 
 

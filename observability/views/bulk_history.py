@@ -105,16 +105,18 @@ def history(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _done(of: BulkOperation) -> QuerySet[BulkItem, BulkItem]:
-    return of.items.filter(state=BulkItem.DONE)
+def _done(operation: BulkOperation) -> QuerySet[BulkItem, BulkItem]:
+    return operation.items.filter(state=BulkItem.DONE)
 
 
-def _listed(of: BulkOperation, state: str) -> QuerySet[BulkItem, BulkItem]:
+def _listed(operation: BulkOperation, state: str) -> QuerySet[BulkItem, BulkItem]:
     """Return the items that stand in one way, or all."""
     if state == AGAIN:
-        failed = Job.objects.filter(status__in=FAILED, id__in=_done(of).values("job_id"))
-        return _done(of).filter(job_id__in=failed.values("id"))
-    return of.items.filter(state=state) if state in BulkItem.STATES else of.items.all()
+        failed = Job.objects.filter(status__in=FAILED, id__in=_done(operation).values("job_id"))
+        return _done(operation).filter(job_id__in=failed.values("id"))
+    return (
+        operation.items.filter(state=state) if state in BulkItem.STATES else operation.items.all()
+    )
 
 
 def _place(request: HttpRequest) -> int:

@@ -19,6 +19,28 @@ from pipeline.core.states import Step
 from pipeline.models import ProviderCall
 from pipeline.models.work_tables import WORK_TABLES
 
+_ROWS: tuple[tuple[str, Any], ...] = (
+    ("Outcome", lambda c: c.outcome + (", accepted" if c.accepted else "")),
+    ("Message", lambda c: _or_dash(c.message)),
+    ("HTTP", lambda c: _or_dash(c.http_status)),
+    ("Finish reason", lambda c: _or_dash(c.finish_reason)),
+    ("Part", lambda c: c.part or "whole"),
+    ("Pages", lambda c: _pages(c)),
+    ("Waited", lambda c: _ms(c.queue_wait_ms)),
+    ("Took", lambda c: _ms(c.duration_ms)),
+    ("Hint", lambda c: _ms(c.retry_after_ms)),
+    ("Input tokens", lambda c: thousands(c.input_tokens)),
+    ("Output tokens", lambda c: thousands(c.output_tokens)),
+    ("Thinking tokens", lambda c: thousands(c.thinking_tokens)),
+    ("Model", lambda c: f"{c.provider} {c.model}"),
+    ("Model version", lambda c: _or_dash(c.model_version)),
+    ("Prompt version", lambda c: _or_dash(c.prompt_version)),
+    ("Schema version", lambda c: _or_dash(c.schema_version)),
+    ("Response id", lambda c: _or_dash(c.response_id)),
+    ("Quota", lambda c: _or_dash(c.quota_id)),
+    ("Started", lambda c: f"{c.started_at:%Y-%m-%d %H:%M:%S} UTC"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Replies:
@@ -114,7 +136,7 @@ def _replies(a: ProviderCall, b: ProviderCall) -> Replies:
     )
 
 
-def _said(value: Any) -> str:
+def _or_dash(value: Any) -> str:
     return "–" if value in (None, "") else str(value)
 
 
@@ -125,26 +147,3 @@ def _pages(call: ProviderCall) -> str:
 
 def _ms(value: int | None) -> str:
     return "–" if value is None else duration(value / 1000)
-
-
-_ROWS: tuple[tuple[str, Any], ...] = (
-    ("Outcome", lambda c: c.outcome + (", accepted" if c.accepted else "")),
-    ("Message", lambda c: _said(c.message)),
-    ("HTTP", lambda c: _said(c.http_status)),
-    ("Finish reason", lambda c: _said(c.finish_reason)),
-    ("Part", lambda c: c.part or "whole"),
-    ("Pages", _pages),
-    ("Waited", lambda c: _ms(c.queue_wait_ms)),
-    ("Took", lambda c: _ms(c.duration_ms)),
-    ("Hint", lambda c: _ms(c.retry_after_ms)),
-    ("Input tokens", lambda c: thousands(c.input_tokens)),
-    ("Output tokens", lambda c: thousands(c.output_tokens)),
-    ("Thinking tokens", lambda c: thousands(c.thinking_tokens)),
-    ("Model", lambda c: f"{c.provider} {c.model}"),
-    ("Model version", lambda c: _said(c.model_version)),
-    ("Prompt version", lambda c: _said(c.prompt_version)),
-    ("Schema version", lambda c: _said(c.schema_version)),
-    ("Response id", lambda c: _said(c.response_id)),
-    ("Quota", lambda c: _said(c.quota_id)),
-    ("Started", lambda c: f"{c.started_at:%Y-%m-%d %H:%M:%S} UTC"),
-)

@@ -104,10 +104,11 @@ class RequestedAction:
     """An id or a name that has been read; never a text as it was posted."""
 
 
-def action(of: Callable[..., RequestedAction]) -> Callable[[View], View]:
-    """Let a view answer POST alone, to whoever has the right of what `of` reads from its request.
+def action(read_request: Callable[..., RequestedAction]) -> Callable[[View], View]:
+    """Let a view answer POST alone, to users with the right that `read_request` returns.
 
-    Who has not gets 403, and a row of the audit. `of` raises Http404 for what is not there.
+    Who has not gets 403, and a row of the audit. `read_request` raises Http404 for what is not
+    there.
     """
 
     def guarded(view: View) -> View:
@@ -115,7 +116,7 @@ def action(of: Callable[..., RequestedAction]) -> Callable[[View], View]:
         def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if request.method != "POST":
                 return HttpResponseNotAllowed(["POST"])
-            asked = of(request, *args, **kwargs)
+            asked = read_request(request, *args, **kwargs)
             if not request.user.has_perm(asked.right.permission):
                 log.record(
                     request.user,

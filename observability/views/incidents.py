@@ -111,7 +111,7 @@ def _by_status(incident_id: UUID) -> Mapping[str, int]:
     return dict(rows.annotate(number=Count("job_id", distinct=True)).order_by("job__status"))
 
 
-def _forecast(found: Incident, standing: IncidentJobCounts) -> str:
+def _forecast(incident: Incident, standing: IncidentJobCounts) -> str:
     """Say what happens next by itself, and how long the rest takes then."""
     waits = counted(standing.parked_now, "parked job")
     left: Outstanding
@@ -119,9 +119,9 @@ def _forecast(found: Incident, standing: IncidentJobCounts) -> str:
     then = f"≈ {left.calls} calls are outstanding in all"
     if minutes:
         then += f", ≈ {duration(minutes * 60)} of quota"
-    if found.resumes_at is not None:
+    if incident.resumes_at is not None:
         return f"It ends at its reset; {waits} then go back in line. {then}."
-    if IncidentKind(found.kind) is IncidentKind.CREDENTIALS:
+    if IncidentKind(incident.kind) is IncidentKind.CREDENTIALS:
         return f"It ends when somebody resumes the provider; {waits} then go back in line. {then}."
     return f"It ends when the provider answers again; {waits} then go back in line, ramped. {then}."
 
@@ -131,6 +131,6 @@ def _probes(report: IncidentReport) -> list[datetime]:
     return [datetime.fromisoformat(each) for each in kept[-PROBES_SHOWN:]][::-1]
 
 
-def _lasted(found: Incident) -> str:
-    until = found.closed_at or timezone.now()
-    return duration((until - found.first_failure_at).total_seconds())
+def _lasted(incident: Incident) -> str:
+    until = incident.closed_at or timezone.now()
+    return duration((until - incident.first_failure_at).total_seconds())

@@ -39,7 +39,7 @@ KINDS: dict[ErrorCode, IncidentKind] = {
 
 def opened(
     kind: IncidentKind,
-    of: ProviderModel,
+    provider_model: ProviderModel,
     *,
     first_failure_at: datetime | None = None,
     details: CallDetails | None = None,
@@ -53,7 +53,9 @@ def opened(
     details = details or CallDetails()
     opening = Opening(
         kind=kind,
-        first_failure_at=min([first_failure_at or now, *_failures_before(kind, of, now)]),
+        first_failure_at=min(
+            [first_failure_at or now, *_failures_before(kind, provider_model, now)]
+        ),
         last_failure_at=now,
         hint_s=details.retry_after_s,
         quota_id=details.quota_id,
@@ -66,14 +68,16 @@ def opened(
             "by": "worker",
         },
     )
-    return open_incident(of, opening)[0]
+    return open_incident(provider_model, opening)[0]
 
 
-def _failures_before(kind: IncidentKind, of: ProviderModel, now: datetime) -> list[datetime]:
+def _failures_before(
+    kind: IncidentKind, provider_model: ProviderModel, now: datetime
+) -> list[datetime]:
     """Return the times of failures of this kind in the window; the breaker knows only its own."""
     limits = Thresholds.of_settings()
-    after = last_ends(of, now, limits).get(kind, now - limits.window)
-    seen = window(now, limits).get(of, [])
+    after = last_ends(provider_model, now, limits).get(kind, now - limits.window)
+    seen = window(now, limits).get(provider_model, [])
     return [
         call.at for call in seen if call.counts and call.outcome in CODES[kind] and call.at > after
     ]
@@ -81,7 +85,7 @@ def _failures_before(kind: IncidentKind, of: ProviderModel, now: datetime) -> li
 
 def parking(
     code: ErrorCode,
-    of: ProviderModel,
+    provider_model: ProviderModel,
     *,
     first_failure_at: datetime | None = None,
     details: CallDetails | None = None,
@@ -91,24 +95,26 @@ def parking(
     Raises KeyError for a code that opens no incident.
     """
     kind = KINDS[code]
-    incident_id = opened(kind, of, first_failure_at=first_failure_at, details=details)
+    incident_id = opened(kind, provider_model, first_failure_at=first_failure_at, details=details)
     until = Incident.objects.values_list("resumes_at", flat=True).get(id=incident_id)
-    return Parking(reason=REASONS[kind].format(name=of), until=until, incident_id=incident_id)
+    return Parking(
+        reason=REASONS[kind].format(name=provider_model), until=until, incident_id=incident_id
+    )
 
 
-def standing(of: ProviderModel) -> Standing:
+def standing(provider_model: ProviderModel) -> Standing:
     """Return the present hold of a provider and model, to restore a rate limiter's state."""
     holding = {
         incident.kind: incident
         for incident in Incident.objects.filter(
-            provider=of.provider, model=of.model, state=IncidentState.OPEN
+            provider=provider_model.provider, model=provider_model.model, state=IncidentState.OPEN
         )
     }
     outage, quota = holding.get(IncidentKind.OUTAGE), holding.get(IncidentKind.QUOTA)
     return Standing(
         failing_since=outage.first_failure_at.timestamp() if outage else None,
         closed_until=quota.resumes_at.timestamp() if quota and quota.resumes_at else None,
-        is_paused=transitions.pause_on(of) is not None,
+        is_paused=transitions.pause_on(provider_model) is not None,
     )
 
 
@@ -133,20 +139,20 @@ def exclude_others() -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [TICK_LOCK])
 
 
-def open_incident(of: ProviderModel, opening: Opening) -> tuple[UUID, bool]:
+def open_incident(provider_model: ProviderModel, opening: Opening) -> tuple[UUID, bool]:
     """Open an incident unless one of its kind is open; return its id, and whether it is new."""
     resumes_at = None
     if opening.kind is IncidentKind.QUOTA:
         resumes_at = resets_at(opening.quota_id, opening.hint_s, opening.last_failure_at)
     incident_id, is_new = transitions.open_incident(
         opening.kind,
-        of,
+        provider_model,
         first_failure_at=opening.first_failure_at,
         resumes_at=resumes_at,
         evidence={"opened_by": opening.evidence, "probes": []},
     )
     if is_new:
-        _log("incident_opened", incident_id, opening.kind, of)
+        _log("incident_opened", incident_id, opening.kind, provider_model)
     return incident_id, is_new
 
 
@@ -167,11 +173,15 @@ def close_incident(incident: Incident, because: str) -> bool:
     return closed
 
 
-def last_ends(of: ProviderModel, now: datetime, limits: Thresholds) -> dict[IncidentKind, datetime]:
+def last_ends(
+    provider_model: ProviderModel, now: datetime, limits: Thresholds
+) -> dict[IncidentKind, datetime]:
     """Return the last end of each kind; earlier failures do not open an incident again."""
     found: dict[IncidentKind, datetime] = {}
     ended = Incident.objects.filter(
-        provider=of.provider, model=of.model, closed_at__gt=now - limits.window
+        provider=provider_model.provider,
+        model=provider_model.model,
+        closed_at__gt=now - limits.window,
     )
     for kind, closed_at in ended.order_by("closed_at").values_list("kind", "closed_at"):
         found[IncidentKind(kind)] = closed_at
@@ -211,13 +221,13 @@ def _total_by_code(incident: Incident) -> dict[str, int]:
     )
 
 
-def _log(action: str, incident_id: UUID, kind: IncidentKind, of: ProviderModel) -> None:
+def _log(action: str, incident_id: UUID, kind: IncidentKind, provider_model: ProviderModel) -> None:
     logger.warning(
         "%s incident=%s kind=%s provider=%s model=%s",
         action,
         incident_id,
         kind,
-        of.provider,
-        of.model,
+        provider_model.provider,
+        provider_model.model,
         extra={"action": action, "incident": str(incident_id)},
     )

@@ -40,7 +40,7 @@ OUTAGE_PATIENCE_S = 600.0
 class View(Protocol):
     """The display of progress."""
 
-    def update(self, found: Mapping[UUID, Progress]) -> None:
+    def update(self, progress_by_record: Mapping[UUID, Progress]) -> None:
         """Show the state of the records; called at each tick with every followed record."""
         ...
 
@@ -78,10 +78,10 @@ def is_settled(progress: Progress) -> bool:
     return progress.parked_until is None or progress.parked_until > soon
 
 
-def _look(found: dict[UUID, Progress], ids: Collection[UUID], view: View) -> bool:
+def _look(progress_by_record: dict[UUID, Progress], ids: Collection[UUID], view: View) -> bool:
     """Read the open records again; return False if PostgreSQL is unreachable."""
     try:
-        found.update(selectors.progress(ids))
+        progress_by_record.update(selectors.progress(ids))
     except (OperationalError, InterfaceError):
         connection.close()
         view.say("PostgreSQL does not answer; waiting for it.")

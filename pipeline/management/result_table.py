@@ -167,11 +167,11 @@ class Lines:
     _written: dict[UUID, tuple[float, str]] = field(default_factory=dict)
     _said: set[str] = field(default_factory=set)
 
-    def update(self, found: Mapping[UUID, Progress]) -> None:
+    def update(self, progress_by_record: Mapping[UUID, Progress]) -> None:
         """Write a line for each record that has changed, or that has been silent for a while."""
         now = time.monotonic()
         for shell_file_id in self.names:
-            progress = found[shell_file_id]
+            progress = progress_by_record[shell_file_id]
             place = (progress.step, progress.status)
             words = f"{_chip(progress)}  {doing(progress)}"
             wrote_at, last = self._written.get(shell_file_id, (0.0, ""))
@@ -205,21 +205,21 @@ class Screen:
     def __exit__(self, *exc: object) -> None:
         self._live.stop()
 
-    def update(self, found: Mapping[UUID, Progress]) -> None:
+    def update(self, progress_by_record: Mapping[UUID, Progress]) -> None:
         """Draw the table."""
-        self._live.update(self._table(found), refresh=True)
+        self._live.update(self._table(progress_by_record), refresh=True)
 
     def say(self, line: str) -> None:
         """Show a line under the table; it replaces the previous line."""
         self._note = line
 
-    def _table(self, found: Mapping[UUID, Progress]) -> Table:
+    def _table(self, progress_by_record: Mapping[UUID, Progress]) -> Table:
         table = Table(box=None, pad_edge=False, show_header=False, expand=False)
         table.add_column(no_wrap=True, overflow="ellipsis", max_width=40)
         table.add_column(no_wrap=True, min_width=11)
         table.add_column(no_wrap=True, overflow="ellipsis")
         table.add_column(no_wrap=True, justify="right")
-        rows = sorted(found.values(), key=lambda p: _ORDER[WORDS[p.status]])
+        rows = sorted(progress_by_record.values(), key=lambda p: _ORDER[WORDS[p.status]])
         room = max(3, self._console.size.height - 4)
         for progress in rows[:room]:
             word = WORDS[progress.status]
@@ -246,13 +246,13 @@ def _took(progress: Progress, watched_s: float) -> str:
     return duration((progress.completed_at - progress.started_at).total_seconds())
 
 
-def results(found: Sequence[FileResult]) -> list[Text]:
+def results(file_results: Sequence[FileResult]) -> list[Text]:
     """Return the table of results; warnings and advice follow the record that needs them."""
     head = ("file", "pages", "encounters", "entities", "warnings", "status")
-    cells = [_cells(result) for result in found]
+    cells = [_cells(result) for result in file_results]
     widths = [max(len(row[at]) for row in (head, *cells)) for at in range(len(head))]
     lines = [_row(head, widths, style="bold")]
-    for result, row in zip(found, cells, strict=True):
+    for result, row in zip(file_results, cells, strict=True):
         lines.append(_row(row, widths, last=COLOURS[result.word]))
         lines += [Text(f"    {line}", style="dim") for line in _remarks(result)]
     return lines

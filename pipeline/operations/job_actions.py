@@ -68,15 +68,15 @@ def retry_preview(selection: Selection) -> Preview:
     return preview(selection)
 
 
-def work_retry(found: Preview, *, reason: str, by: str | None = None) -> Retried:
+def work_retry(preview: Preview, *, reason: str, by: str | None = None) -> Retried:
     """Requeue the eligible jobs of a preview with new attempts, each in its own transaction.
 
     Successful work is never sent again. Raises UserError if there is nothing to retry.
     """
     stated(reason)
-    selection = found.selection
-    retried, left = [], list(found.ineligible)
-    for each in found.eligible:
+    selection = preview.selection
+    retried, left = [], list(preview.ineligible)
+    for each in preview.eligible:
         if candidate_retry(each, reason=reason, by=by, what=str(selection)):
             retried.append(each)
         else:
@@ -217,12 +217,12 @@ def _cancelled(job: Job, *, is_ended: bool) -> Cancelled:
     return Cancelled(job_id=job.id, shell_file_id=job.shell_file_id, is_ended=is_ended)
 
 
-def _nothing(selection: object, left: list[Ineligible]) -> str:
-    if not left:
+def _nothing(selection: object, ineligible_jobs: list[Ineligible]) -> str:
+    if not ineligible_jobs:
         return f"nothing to retry: {selection}"
-    if len(left) == 1:
-        return f"{selection} cannot be retried: {left[0].reason}"
-    return f"nothing to retry: {len(left)} found, the first: {left[0].reason}"
+    if len(ineligible_jobs) == 1:
+        return f"{selection} cannot be retried: {ineligible_jobs[0].reason}"
+    return f"nothing to retry: {len(ineligible_jobs)} found, the first: {ineligible_jobs[0].reason}"
 
 
 def _log(action: str, job: Job) -> None:

@@ -55,7 +55,7 @@ class PeriodicTask:
 
 def _reconcile() -> str:
     tick = services.jobs_reconcile()
-    return tick.said if tick.changed else ""
+    return tick.summary if tick.changed else ""
 
 
 def _reset_stale_batches() -> str:

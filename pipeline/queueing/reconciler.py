@@ -71,7 +71,7 @@ class ReconcilerTick:
         return self.redis_away or any(done)
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """The tick in one line."""
         away = ", Redis is away" if self.redis_away else ""
         return (

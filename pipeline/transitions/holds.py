@@ -126,17 +126,17 @@ def hold_on(cursor: CursorWrapper, step: Step, serving: ProviderModel | None) ->
     )
 
 
-def pause_on(of: ProviderModel) -> Hold | None:
+def pause_on(provider_model: ProviderModel) -> Hold | None:
     """Return the pause of a provider and model, or None."""
     pause = (
-        Pause.objects.filter(Q(model=of.model) | Q(model__isnull=True))
-        .filter(ended_at__isnull=True, provider=of.provider)
+        Pause.objects.filter(Q(model=provider_model.model) | Q(model__isnull=True))
+        .filter(ended_at__isnull=True, provider=provider_model.provider)
         .order_by("created_at", "id")
         .first()
     )
     if pause is None:
         return None
-    name = f"{of.provider} {pause.model}" if pause.model else of.provider
+    name = f"{provider_model.provider} {pause.model}" if pause.model else provider_model.provider
     return Hold(reason=f"provider {name} is paused", pause_id=pause.id)
 
 

@@ -49,7 +49,7 @@ ON CONFLICT DO NOTHING
 
 def open_incident(
     kind: IncidentKind,
-    of: ProviderModel,
+    provider_model: ProviderModel,
     *,
     first_failure_at: datetime,
     resumes_at: datetime | None = None,
@@ -65,8 +65,8 @@ def open_incident(
             _OPEN,
             {
                 "kind": kind.value,
-                "provider": of.provider,
-                "model": of.model,
+                "provider": provider_model.provider,
+                "model": provider_model.model,
                 "first": first_failure_at,
                 "resumes": resumes_at,
                 "evidence": _json(evidence),

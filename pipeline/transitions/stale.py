@@ -111,19 +111,19 @@ def find_stale(
         return [_stale(*row) for row in cursor.fetchall()]
 
 
-def reset_stale(found: Sequence[Stale]) -> list[Stale]:
+def reset_stale(stale_rows: Sequence[Stale]) -> list[Stale]:
     """Reset the stale rows of jobs that are not running to `pending`, and keep their attempts.
 
     Returns the rows that are no longer `processing`, including rows reset by other processes.
     """
-    if not found:
+    if not stale_rows:
         return []
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_LOCK, {"jobs": sorted({row.job_id for row in found})})
+        cursor.execute(_LOCK, {"jobs": sorted({row.job_id for row in stale_rows})})
         idle = {job_id for (job_id,) in cursor.fetchall()}
         left: set[UUID] = set()
         for table in WORK_TABLES.values():
-            of_kind = [row for row in found if row.kind == table.noun]
+            of_kind = [row for row in stale_rows if row.kind == table.noun]
             if not of_kind:
                 continue
             ids = sorted(row.id for row in of_kind if row.job_id in idle)
@@ -135,7 +135,7 @@ def reset_stale(found: Sequence[Stale]) -> list[Stale]:
             cursor.execute(_WORK.format(table=table.table), {"ids": ids})
             cursor.execute(_LEFT.format(table=table.table), {"ids": [row.id for row in of_kind]})
             left |= {row_id for (row_id,) in cursor.fetchall()}
-    return [row for row in found if row.id not in left]
+    return [row for row in stale_rows if row.id not in left]
 
 
 def _stale(*columns: Any) -> Stale:

@@ -323,7 +323,7 @@ def test_an_action_without_its_right_is_written_down_as_refused(checked_url: Che
     assert (row.actor, row.result, row.reason) == (NOBODY, "refused", "")
     assert row.action in {*checked_url.args, "retry", "abort", "upload"}
     assert row.target_id in {"", *form.values(), *known.values()}
-    assert bool(row.target_id) == (checked_url.name in {"act", "bulk_abort", "upload_close"})
+    assert bool(row.target_id) == (checked_url.name in {"perform", "bulk_abort", "upload_close"})
     assert "Jane" not in str(row.facts)
 
 

@@ -65,13 +65,13 @@ class Command(BaseCommand):
         for line in (report.answer, "", *report.as_lines()):
             self.stdout.write(line)
 
-    def _print(self, found: DrillDown, *, everything: bool) -> None:
-        rows = outline(found, everything=everything)
-        hint = "" if everything or not hides(found, rows) else "\n--all shows what is folded."
+    def _print(self, drill_down: DrillDown, *, everything: bool) -> None:
+        rows = outline(drill_down, everything=everything)
+        hint = "" if everything or not hides(drill_down, rows) else "\n--all shows what is folded."
         if not self.stdout.isatty():
-            self.stdout.write(found.answer)
-            if found.answer != found.record_answer:
-                self.stdout.write(found.record_answer)
+            self.stdout.write(drill_down.answer)
+            if drill_down.answer != drill_down.record_answer:
+                self.stdout.write(drill_down.record_answer)
             self.stdout.write("")
             for line in as_lines(rows):
                 self.stdout.write(line)
@@ -79,9 +79,9 @@ class Command(BaseCommand):
                 self.stdout.write(hint)
             return
         console = Console(file=sys.stdout, highlight=False)
-        console.print(found.answer, style="bold", markup=False)
-        if found.answer != found.record_answer:
-            console.print(found.record_answer, markup=False)
+        console.print(drill_down.answer, style="bold", markup=False)
+        if drill_down.answer != drill_down.record_answer:
+            console.print(drill_down.record_answer, markup=False)
         console.print()
         console.print(as_tree(rows))
         if hint:

@@ -84,10 +84,10 @@ class Command(BaseCommand):
         self._end(found, [each.job_id for each in done.retried], as_json=options["json"])
 
     def _end(
-        self, found: Preview, retried: Sequence[UUID], *, dry_run: bool = False, as_json: bool
+        self, preview: Preview, retried: Sequence[UUID], *, dry_run: bool = False, as_json: bool
     ) -> None:
         if as_json:
-            shown = {"dry_run": dry_run, "retried": list(retried), **found.as_json()}
+            shown = {"dry_run": dry_run, "retried": list(retried), **preview.as_json()}
             self.stdout.write(json.dumps(shown, cls=DjangoJSONEncoder))
         elif dry_run:
             self.stdout.write("Nothing was changed (dry run).")
@@ -95,29 +95,29 @@ class Command(BaseCommand):
             self.stdout.write(f"Retried {counted(len(retried), 'record')}.")
 
 
-def lines(found: Preview) -> list[str]:
+def lines(preview: Preview) -> list[str]:
     """Return a preview as lines."""
-    records, encounters = len(found.eligible), found.encounters
+    records, encounters = len(preview.eligible), preview.encounters
     said = [
-        f"Retry {found.selection}",
+        f"Retry {preview.selection}",
         f"  Eligible      {counted(records, 'record')} · {counted(encounters, 'failed encounter')}",
     ]
-    if found.is_capped:
+    if preview.is_capped:
         said.append("  These are the oldest ones; run the retry again for the rest")
-    if found.ineligible:
-        why = " · ".join(f"{reason} ({number})" for reason, number in found.reasons.items())
-        said.append(f"  Not eligible  {len(found.ineligible)}: {why}")
-    if found.eligible:
+    if preview.ineligible:
+        why = " · ".join(f"{reason} ({number})" for reason, number in preview.reasons.items())
+        said.append(f"  Not eligible  {len(preview.ineligible)}: {why}")
+    if preview.eligible:
         costs = (
-            counted(found.calls, "call"),
-            f"≈ {found.input_tokens:,} input tokens",
-            f"≈ ${found.cost_usd:.4f}",
-            f"≈ {found.quota_minutes:.1f} min of quota",
-            f"pages sent again: {found.pages:,}",
+            counted(preview.calls, "call"),
+            f"≈ {preview.input_tokens:,} input tokens",
+            f"≈ ${preview.cost_usd:.4f}",
+            f"≈ {preview.quota_minutes:.1f} min of quota",
+            f"pages sent again: {preview.pages:,}",
         )
         said.append(f"  Will make     {' · '.join(costs)}")
-        said.append(f"  Same prompt and model as before: {_YES_NO[found.same_versions]}")
-    permanent = sorted({cause for each in found.eligible for cause in each.permanent})
+        said.append(f"  Same prompt and model as before: {_YES_NO[preview.same_versions]}")
+    permanent = sorted({cause for each in preview.eligible for cause in each.permanent})
     if permanent:
         said.append(f"  May well fail again: {', '.join(permanent)}")
     return said

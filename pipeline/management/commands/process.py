@@ -135,13 +135,13 @@ class Command(BaseCommand):
         view: View = _Silent(self.stderr.write) if quiet else Lines(self.stdout.write, names)
         return follow(names, view)
 
-    def _show(self, found: Sequence[FileResult], *, as_json: bool) -> None:
+    def _show(self, file_results: Sequence[FileResult], *, as_json: bool) -> None:
         if as_json:
-            for result in found:
+            for result in file_results:
                 self.stdout.write(json.dumps(result.as_json()))
             return
-        print_lines(self.stdout, ["", *results(found)])
-        batch_id = next((result.batch_id for result in found if result.batch_id), None)
+        print_lines(self.stdout, ["", *results(file_results)])
+        batch_id = next((result.batch_id for result in file_results if result.batch_id), None)
         if batch_id is not None:
             print_lines(self.stdout, ["", totals(selectors.record_batch(batch_id))])
 
@@ -152,7 +152,7 @@ class _Silent(Lines):
     def __init__(self, write: Any) -> None:
         super().__init__(write, {})
 
-    def update(self, found: Mapping[UUID, Progress]) -> None:
+    def update(self, progress_by_record: Mapping[UUID, Progress]) -> None:
         """Show nothing."""
 
 
@@ -166,7 +166,7 @@ def _regular(path: Path) -> Path:
 
 
 def _with_progress(
-    found: Sequence[FileResult], progress: Mapping[UUID, Progress]
+    file_results: Sequence[FileResult], progress: Mapping[UUID, Progress]
 ) -> list[FileResult]:
     to_review = selectors.entities_to_review(progress)
     return [
@@ -177,7 +177,7 @@ def _with_progress(
         )
         if result.shell_file_id
         else result
-        for result in found
+        for result in file_results
     ]
 
 

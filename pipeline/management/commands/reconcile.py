@@ -27,4 +27,4 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the counts; work beyond the limits of one tick is left to the next tick."""
         tick = services.jobs_reconcile()
-        self.stdout.write(json.dumps(asdict(tick)) if options["json"] else tick.said)
+        self.stdout.write(json.dumps(asdict(tick)) if options["json"] else tick.summary)

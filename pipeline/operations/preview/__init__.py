@@ -51,35 +51,35 @@ def preview(selection: Selection) -> Preview:
     return costed(selection, *found_by(selection))
 
 
-def narrowed(found: Preview, is_meant: Callable[[Candidate], bool], reason: str) -> Preview:
+def narrowed(preview: Preview, is_meant: Callable[[Candidate], bool], reason: str) -> Preview:
     """Return a preview without the candidates that do not match, and the cost of the rest."""
-    kept = tuple(each for each in found.eligible if is_meant(each))
+    kept = tuple(each for each in preview.eligible if is_meant(each))
     left = [
         Ineligible(job_id=each.job_id, shell_file_id=each.shell_file_id, reason=reason)
-        for each in found.eligible
+        for each in preview.eligible
         if not is_meant(each)
     ]
     tokens = sum(each.input_tokens for each in kept)
-    share = tokens / found.input_tokens if found.input_tokens else 0.0
+    share = tokens / preview.input_tokens if preview.input_tokens else 0.0
     calls = sum(each.calls for each in kept)
     return replace(
-        found,
+        preview,
         eligible=kept,
-        ineligible=(*found.ineligible, *left),
-        output_tokens=int(found.output_tokens * share),
-        cost_usd=round(found.cost_usd * Decimal(share), 6),
+        ineligible=(*preview.ineligible, *left),
+        output_tokens=int(preview.output_tokens * share),
+        cost_usd=round(preview.cost_usd * Decimal(share), 6),
         quota_minutes=quota_minutes(named_provider(ProviderConfig.of_settings()), calls, tokens),
     )
 
 
 def costed(
     selection: object,
-    found: Sequence[SelectedJob],
-    left: Sequence[Ineligible],
+    selected_jobs: Sequence[SelectedJob],
+    ineligible_jobs: Sequence[Ineligible],
     is_capped: bool = False,
 ) -> Preview:
     """Return the preview of these jobs, with their cost and the excluded jobs."""
-    eligible, sessions = candidates(found)
+    eligible, sessions = candidates(selected_jobs)
     tokens = sum(each.input_tokens for each in eligible)
     calls = sum(each.calls for each in eligible)
     steps = {each.step for each in eligible}
@@ -88,7 +88,7 @@ def costed(
     return Preview(
         selection=selection,
         eligible=eligible,
-        ineligible=tuple(left),
+        ineligible=tuple(ineligible_jobs),
         output_tokens=output,
         cost_usd=cost_usd(
             provider.provider, CallDetails(input_tokens=tokens, output_tokens=output)

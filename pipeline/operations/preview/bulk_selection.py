@@ -54,24 +54,24 @@ class BulkSelection:
         return f"jobs to {self.action}"
 
 
-def bulk_preview(of: BulkSelection) -> Preview:
+def bulk_preview(selection: BulkSelection) -> Preview:
     """Preview a bulk action without changing anything."""
-    if of.action == "reset":
-        return _reset(of)
-    states = OPEN_TO[of.action]
+    if selection.action == "reset":
+        return _reset(selection)
+    states = OPEN_TO[selection.action]
     jobs = Job.objects.all()
-    if of.job is not None:
-        jobs = jobs.filter(id=of.job)
+    if selection.job is not None:
+        jobs = jobs.filter(id=selection.job)
     else:
-        jobs = jobs.filter(status__in=states & {of.status} if of.status else states)
-    if of.step is not None:
-        jobs = jobs.filter(current_step=of.step)
-    if of.error_code is not None:
-        jobs = jobs.filter(error_code=of.error_code)
-    if of.incident is not None:
-        jobs = jobs.filter(incident_id=of.incident)
-    if of.until is not None:
-        jobs = jobs.filter(created_at__lte=of.until)
+        jobs = jobs.filter(status__in=states & {selection.status} if selection.status else states)
+    if selection.step is not None:
+        jobs = jobs.filter(current_step=selection.step)
+    if selection.error_code is not None:
+        jobs = jobs.filter(error_code=selection.error_code)
+    if selection.incident is not None:
+        jobs = jobs.filter(incident_id=selection.incident)
+    if selection.until is not None:
+        jobs = jobs.filter(created_at__lte=selection.until)
     rows, is_capped = oldest(jobs)
     found, left = [], []
     for job in rows:
@@ -79,12 +79,12 @@ def bulk_preview(of: BulkSelection) -> Preview:
             found.append(SelectedJob(job=job, scope=Scope()))
         else:
             left.append(_left(job, f"the job is {job.status}"))
-    return costed(of, found, left, is_capped)
+    return costed(selection, found, left, is_capped)
 
 
-def _reset(of: BulkSelection) -> Preview:
+def _reset(selection: BulkSelection) -> Preview:
     # Each job is reset separately, so no more than one job is locked at a time.
-    stale = transitions.find_stale(of.older_s, JOBS_LIMIT + 1, job_id=of.job)
+    stale = transitions.find_stale(selection.older_s, JOBS_LIMIT + 1, job_id=selection.job)
     by_job: defaultdict[UUID, list[Stale]] = defaultdict(list)
     for row in stale:
         by_job[row.job_id].append(row)
@@ -117,7 +117,7 @@ def _reset(of: BulkSelection) -> Preview:
     calls = sum(each.calls for each in eligible)
     tokens = sum(each.input_tokens for each in eligible)
     return Preview(
-        selection=of,
+        selection=selection,
         eligible=tuple(eligible),
         ineligible=(),
         output_tokens=0,

@@ -42,18 +42,18 @@ _Work = Mapping[UUID, Sequence[_Item]]
 """Work items by record."""
 
 
-def candidates(found: Sequence[SelectedJob]) -> tuple[tuple[Candidate, ...], set[UUID]]:
+def candidates(selected_jobs: Sequence[SelectedJob]) -> tuple[tuple[Candidate, ...], set[UUID]]:
     """Return the work of each job, and the sessions whose earlier calls show its cost."""
-    work = _work(found)
-    encounters = _encounters(found)
+    work = _work(selected_jobs)
+    encounters = _encounters(selected_jobs)
     sessions = {item.session_id for items in work.values() for item in items if item.session_id}
-    return tuple(_candidate(each, work, encounters) for each in found), sessions
+    return tuple(_candidate(each, work, encounters) for each in selected_jobs), sessions
 
 
-def _work(found: Sequence[SelectedJob]) -> _Work:
+def _work(selected_jobs: Sequence[SelectedJob]) -> _Work:
     """Return the work items that would be sent to the provider, by record."""
-    scopes = {each.job.shell_file_id: each.scope for each in found}
-    steps = {each.job.shell_file_id: each.job.current_step for each in found}
+    scopes = {each.job.shell_file_id: each.scope for each in selected_jobs}
+    steps = {each.job.shell_file_id: each.job.current_step for each in selected_jobs}
     open_states = [WorkStatus.FAILED, WorkStatus.PENDING, WorkStatus.PROCESSING]
     work: defaultdict[UUID, list[_Item]] = defaultdict(list)
     for table in WORK_TABLES.values():
@@ -81,9 +81,9 @@ def _columns(table: WorkTable) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _encounters(found: Sequence[SelectedJob]) -> dict[UUID, int]:
+def _encounters(selected_jobs: Sequence[SelectedJob]) -> dict[UUID, int]:
     """Count the failed encounters that are included, by record."""
-    scopes = {each.job.shell_file_id: each.scope for each in found}
+    scopes = {each.job.shell_file_id: each.scope for each in selected_jobs}
     failed = EncounterResult.objects.filter(
         shell_file_id__in=scopes, status=WorkStatus.FAILED
     ).values_list("shell_file_id", "healthcare_encounter_id")
@@ -94,20 +94,20 @@ def _encounters(found: Sequence[SelectedJob]) -> dict[UUID, int]:
     )
 
 
-def _candidate(found: SelectedJob, work: _Work, encounters: Mapping[UUID, int]) -> Candidate:
-    items = work.get(found.job.shell_file_id, ())
+def _candidate(selected_job: SelectedJob, work: _Work, encounters: Mapping[UUID, int]) -> Candidate:
+    items = work.get(selected_job.job.shell_file_id, ())
     rows = [item.row for item in items]
-    step = Step(found.job.current_step)
+    step = Step(selected_job.job.current_step)
     return Candidate(
-        job_id=found.job.id,
-        shell_file_id=found.job.shell_file_id,
+        job_id=selected_job.job.id,
+        shell_file_id=selected_job.job.shell_file_id,
         step=step,
-        scope=found.scope,
-        encounters=encounters.get(found.job.shell_file_id, 0),
+        scope=selected_job.scope,
+        encounters=encounters.get(selected_job.job.shell_file_id, 0),
         calls=len(rows),
         pages=len({page for row in rows for page in _pages(row)}),
         input_tokens=sum(item.text_tokens + _overhead(step) for item in items),
-        permanent=_permanent(found.job, rows),
+        permanent=_permanent(selected_job.job, rows),
     )
 
 

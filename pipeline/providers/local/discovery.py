@@ -350,15 +350,15 @@ def _masked(text: str) -> str:
     return re.sub(r"(?i)(page\s*)\d+", r"\1#", " ".join(text.split())).casefold()
 
 
-def _report(found: _Found, *, started_before: bool, is_last: bool) -> FoundEncounter:
-    head, opened = found.open.head, found.open
-    context = any(not line.own for line in found.lines)
+def _report(found_facts: _Found, *, started_before: bool, is_last: bool) -> FoundEncounter:
+    head, opened = found_facts.open.head, found_facts.open
+    context = any(not line.own for line in found_facts.lines)
     day = opened.day
     end = head.discharged if day is None or not head.discharged or head.discharged > day else None
     return FoundEncounter(
         encounter_type=opened.type,
-        spans=list(_spans(found.lines)),
-        open_at_start=context or (found.from_before and started_before),
+        spans=list(_spans(found_facts.lines)),
+        open_at_start=context or (found_facts.from_before and started_before),
         open_at_end=is_last,
         date_start=day.isoformat() if day else None,
         date_end=end.isoformat() if end else None,
@@ -367,7 +367,9 @@ def _report(found: _Found, *, started_before: bool, is_last: bool) -> FoundEncou
         patient_name=head.name,
         patient_birth_date=head.born,
         patient_identifier=head.number,
-        rule="continues" if found.from_before and started_before else f"split.{found.rule}",
+        rule="continues"
+        if found_facts.from_before and started_before
+        else f"split.{found_facts.rule}",
     )
 
 

@@ -126,27 +126,27 @@ def _read_unlabelled(head: DocumentHead, line: str) -> None:
             head.kind = kind
 
 
-def _read_field(head: DocumentHead, found: Field) -> None:
-    if found.role == "date" and found.day is not None:
-        if head.weight is None or found.weight > head.weight:
-            head.day, head.time, head.weight = found.day, found.time, found.weight
-            head.label, head.opens = found.label, found.opens
-    elif found.role == "admitted" and found.day is not None:
-        head.admitted = head.admitted or found.day
-    elif found.role == "discharged" and found.day is not None:
-        head.discharged = head.discharged or found.day
-    elif found.role == "born" and found.day is not None:
-        head.born = head.born or found.day.isoformat()
-    elif found.role == "number":
-        head.number = head.number or found.text
-    elif found.role == "name":
-        if head.name is None or (head.name_label == "name" and found.label != "name"):
-            head.name, head.name_label = found.text, found.label
-    elif found.role == "facility":
+def _read_field(head: DocumentHead, head_field: Field) -> None:
+    if head_field.role == "date" and head_field.day is not None:
+        if head.weight is None or head_field.weight > head.weight:
+            head.day, head.time, head.weight = head_field.day, head_field.time, head_field.weight
+            head.label, head.opens = head_field.label, head_field.opens
+    elif head_field.role == "admitted" and head_field.day is not None:
+        head.admitted = head.admitted or head_field.day
+    elif head_field.role == "discharged" and head_field.day is not None:
+        head.discharged = head.discharged or head_field.day
+    elif head_field.role == "born" and head_field.day is not None:
+        head.born = head.born or head_field.day.isoformat()
+    elif head_field.role == "number":
+        head.number = head.number or head_field.text
+    elif head_field.role == "name":
+        if head.name is None or (head.name_label == "name" and head_field.label != "name"):
+            head.name, head.name_label = head_field.text, head_field.label
+    elif head_field.role == "facility":
         if not head.letterhead:
-            head.facility = found.text
-    elif found.role == "clinician":
-        if names_place(found.text) and not re.search(r"(?i)\bm\.?d\b", found.text):
-            head.facility = head.facility or found.text
+            head.facility = head_field.text
+    elif head_field.role == "clinician":
+        if names_place(head_field.text) and not re.search(r"(?i)\bm\.?d\b", head_field.text):
+            head.facility = head.facility or head_field.text
         else:
-            head.clinician = head.clinician or found.text
+            head.clinician = head.clinician or head_field.text

@@ -49,10 +49,10 @@ class DocumentState:
             _claimed=bytearray(len(document.text)),
         )
 
-    def add(self, found: Finding) -> None:
+    def add(self, finding: Finding) -> None:
         """Add an entity and claim its text."""
-        self.found.append(found)
-        self.claim(found.start, found.end)
+        self.found.append(finding)
+        self.claim(finding.start, finding.end)
 
     def claim(self, start: int, end: int) -> None:
         """Keep later rules away from `text[start:end]`."""

@@ -44,34 +44,34 @@ def detect(question: Question) -> EntityReply:
     )
 
 
-def _placed(document: Document, found: Finding, *, include_zone: bool) -> FoundEntity | None:
-    if not document.is_own(found.start):
+def _placed(document: Document, finding: Finding, *, include_zone: bool) -> FoundEntity | None:
+    if not document.is_own(finding.start):
         return None
-    place = document.place(found.start, min(found.end, found.start + _MAX_QUOTE))
+    place = document.place(finding.start, min(finding.end, finding.start + _MAX_QUOTE))
     if place is None:
         return None
     return FoundEntity(
-        category=found.category,
+        category=finding.category,
         page=place.page,
         quote=place.quote,
         start=place.start,
-        name=found.name[:_MAX_NAME],
-        value=found.value,
-        unit=found.unit,
-        reference_range=found.reference_range,
-        abnormal_flag=found.abnormal_flag,
-        dose=found.dose,
-        route=found.route,
-        frequency=found.frequency,
-        date=found.date,
-        reaction=found.reaction,
-        negated=found.negated,
-        historical=found.historical,
-        hypothetical=found.hypothetical,
-        family=found.family,
-        zone=found.zone if include_zone else None,
-        strength=found.strength,
-        rule=found.rule,
+        name=finding.name[:_MAX_NAME],
+        value=finding.value,
+        unit=finding.unit,
+        reference_range=finding.reference_range,
+        abnormal_flag=finding.abnormal_flag,
+        dose=finding.dose,
+        route=finding.route,
+        frequency=finding.frequency,
+        date=finding.date,
+        reaction=finding.reaction,
+        negated=finding.negated,
+        historical=finding.historical,
+        hypothetical=finding.hypothetical,
+        family=finding.family,
+        zone=finding.zone if include_zone else None,
+        strength=finding.strength,
+        rule=finding.rule,
     )
 
 

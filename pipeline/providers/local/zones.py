@@ -76,10 +76,10 @@ def zones_of(text: str, lines: list[PrintedLine]) -> Zones:
     return Zones(zones)
 
 
-def _followed(found: list[_Heading]) -> list[_Heading]:
+def _followed(headings: list[_Heading]) -> list[_Heading]:
     """Drop organ headings, except after vital signs, and most unknown headings."""
     kept: list[_Heading] = []
-    for start, body, kind, words in found:
+    for start, body, kind, words in headings:
         current = kept[-1][2] if kept else None
         if kind == _ORGAN:
             if current == "vitals":

@@ -25,19 +25,19 @@ class Facts:
     patient: Identity = field(default_factory=Identity, repr=False)
 
     @classmethod
-    def of(cls, found: FoundEncounter) -> Facts:
+    def of(cls, found_encounter: FoundEncounter) -> Facts:
         """Read the facts from a reply."""
-        start, end = iso_date(found.date_start), iso_date(found.date_end)
+        start, end = iso_date(found_encounter.date_start), iso_date(found_encounter.date_end)
         return cls(
-            encounter_type=found.encounter_type,
+            encounter_type=found_encounter.encounter_type,
             date_start=start,
             date_end=None if end and start and end < start else end,
-            facility=_clean(found.facility),
-            clinician=_clean(found.clinician),
+            facility=_clean(found_encounter.facility),
+            clinician=_clean(found_encounter.clinician),
             patient=Identity(
-                name=_clean(found.patient_name),
-                birth_date=found.patient_birth_date,
-                identifier=_clean(found.patient_identifier),
+                name=_clean(found_encounter.patient_name),
+                birth_date=found_encounter.patient_birth_date,
+                identifier=_clean(found_encounter.patient_identifier),
             ),
         )
 

@@ -154,16 +154,16 @@ def fail(
     _write_metrics(lease, chunks, error_code=failure.code, error_summary=failure.message)
 
 
-def publish(lease: Lease, findings: Findings, found: types.Reconciliation) -> None:
+def publish(lease: Lease, findings: Findings, reconciliation: types.Reconciliation) -> None:
     """Write every row of the pass: encounters, assignments, sightings, chains, decisions."""
     session, chunks, pages = findings.session, findings.chunks, findings.pages
     shell_file = ShellFile.objects.select_related("patient").get(id=lease.shell_file_id)
-    encounters = _encounters(shell_file, found)
+    encounters = _encounters(shell_file, reconciliation)
     Encounter.objects.bulk_create(encounters.values())
-    chains = _chains(findings, found, encounters)
+    chains = _chains(findings, reconciliation, encounters)
     CascadeChain.objects.bulk_create(chains.values())
-    PendingEncounter.objects.bulk_create(_sightings(findings, found, encounters, chains))
-    held = {e.key for e in found.encounters if e.mismatch}
+    PendingEncounter.objects.bulk_create(_sightings(findings, reconciliation, encounters, chains))
+    held = {e.key for e in reconciliation.encounters if e.mismatch}
     PageAssignment.objects.bulk_create(
         PageAssignment(
             discovery_session=session,
@@ -173,7 +173,7 @@ def publish(lease: Lease, findings: Findings, found: types.Reconciliation) -> No
             end_offset=a.span.end,
             reason=HELD if a.encounter in held else a.reason,
         )
-        for a in found.assignments
+        for a in reconciliation.assignments
     )
     ReconciliationEntry.objects.bulk_create(
         ReconciliationEntry(
@@ -184,7 +184,7 @@ def publish(lease: Lease, findings: Findings, found: types.Reconciliation) -> No
             outcome=d.outcome,
             reason=d.reason,
         )
-        for index, d in enumerate(found.decisions)
+        for index, d in enumerate(reconciliation.decisions)
     )
     Chunk.objects.filter(discovery_session=session).update(output=None)
     settle_discovery(
@@ -201,22 +201,24 @@ def publish(lease: Lease, findings: Findings, found: types.Reconciliation) -> No
         encounters_detected=len(encounters),
         encounters_held=len(held),
         pages_total=len(pages),
-        pages_unassigned=_pages_unassigned(found, pages),
-        characters_total=sum(len(a.span) for a in found.assignments),
-        characters_assigned=sum(len(a.span) for a in found.assignments if a.encounter),
+        pages_unassigned=_pages_unassigned(reconciliation, pages),
+        characters_total=sum(len(a.span) for a in reconciliation.assignments),
+        characters_assigned=sum(len(a.span) for a in reconciliation.assignments if a.encounter),
         encounter_types_found=sorted({e.encounter_type for e in encounters.values()}),
         error_code=None,
         error_summary=None,
     )
-    _note_on_record(lease, findings, shell_file, found)
+    _note_on_record(lease, findings, shell_file, reconciliation)
 
 
 def _ranges(pages: Mapping[int, PageText], size: int) -> list[tuple[int, int]]:
     return [(first, min(first + size - 1, len(pages))) for first in range(1, len(pages) + 1, size)]
 
 
-def _encounters(shell_file: ShellFile, found: types.Reconciliation) -> dict[str, Encounter]:
-    published = [e for e in found.encounters if not e.mismatch]
+def _encounters(
+    shell_file: ShellFile, reconciliation: types.Reconciliation
+) -> dict[str, Encounter]:
+    published = [e for e in reconciliation.encounters if not e.mismatch]
     return {
         e.key: Encounter(
             shell_file=shell_file,
@@ -237,7 +239,7 @@ def _encounters(shell_file: ShellFile, found: types.Reconciliation) -> dict[str,
 
 
 def _chains(
-    findings: Findings, found: types.Reconciliation, encounters: Mapping[str, Encounter]
+    findings: Findings, reconciliation: types.Reconciliation, encounters: Mapping[str, Encounter]
 ) -> dict[str, CascadeChain]:
     rows = {report.chunk_index: report.row for report in findings.reports}
     return {
@@ -256,17 +258,17 @@ def _chains(
                 for edge in chain.edges
             ],
         )
-        for chain in found.chains
+        for chain in reconciliation.chains
     }
 
 
 def _sightings(
     findings: Findings,
-    found: types.Reconciliation,
+    reconciliation: types.Reconciliation,
     encounters: Mapping[str, Encounter],
     chains: Mapping[str, CascadeChain],
 ) -> list[PendingEncounter]:
-    by_member = {member: e for e in found.encounters for member in e.members}
+    by_member = {member: e for e in reconciliation.encounters for member in e.members}
     chunk_ids: dict[int, UUID] = {chunk.chunk_index: chunk.id for chunk in findings.chunks}
     rows = []
     for report in findings.reports:
@@ -314,8 +316,8 @@ def _as_seen(seen: FoundEncounter, pages: Mapping[int, PageText]) -> dict[str, A
     }
 
 
-def _pages_unassigned(found: types.Reconciliation, pages: Mapping[int, PageText]) -> int:
-    assigned = {a.span.page for a in found.assignments if a.encounter}
+def _pages_unassigned(reconciliation: types.Reconciliation, pages: Mapping[int, PageText]) -> int:
+    assigned = {a.span.page for a in reconciliation.assignments if a.encounter}
     return sum(1 for n, page in pages.items() if n not in assigned and page.text.strip())
 
 
@@ -343,15 +345,15 @@ def _write_metrics(lease: Lease, chunks: Sequence[Chunk], **figures: Any) -> Non
 
 
 def _note_on_record(
-    lease: Lease, findings: Findings, shell_file: ShellFile, found: types.Reconciliation
+    lease: Lease, findings: Findings, shell_file: ShellFile, reconciliation: types.Reconciliation
 ) -> None:
     ShellFile.objects.filter(id=shell_file.id).update(language=findings.language)
-    _learn(shell_file.patient, found)
+    _learn(shell_file.patient, reconciliation)
     review = False
-    for message, pages in _held_pages(found):
+    for message, pages in _held_pages(reconciliation):
         review = True
         warn(lease.shell_file_id, ErrorCode.PATIENT_MISMATCH, message, pages)
-    headless = sorted({p for e in found.encounters if e.unresolved for p in e.pages})
+    headless = sorted({p for e in reconciliation.encounters if e.unresolved for p in e.pages})
     if headless:
         review = True
         # No error code describes a missing beginning; like a damaged page, it leaves a gap.
@@ -364,7 +366,7 @@ def _note_on_record(
             "These pages are in a language that the engine does not read.",
             findings.unsupported,
         )
-    if not found.encounters:
+    if not reconciliation.encounters:
         review = True
         warn(
             lease.shell_file_id,
@@ -378,15 +380,15 @@ def _note_on_record(
         )
 
 
-def _held_pages(found: types.Reconciliation) -> Iterator[tuple[str, list[int]]]:
+def _held_pages(reconciliation: types.Reconciliation) -> Iterator[tuple[str, list[int]]]:
     """Yield each message about held pages with the pages; pages of another patient come first."""
     named = {
         key
-        for d in found.decisions
+        for d in reconciliation.decisions
         if d.rule is types.ReconciliationRule.PATIENT_MISMATCH
         for key in d.subjects
     }
-    held = [e for e in found.encounters if e.mismatch]
+    held = [e for e in reconciliation.encounters if e.mismatch]
     for message, encounters in (
         (NAMES_ANOTHER, [e for e in held if e.key in named]),
         (IN_DOUBT, [e for e in held if e.key not in named]),
@@ -401,11 +403,11 @@ def _comparable(patient: Patient) -> dict[str, str]:
     return stored if stored.pop("key", key_id()) == key_id() else {}
 
 
-def _learn(patient: Patient, found: types.Reconciliation) -> None:
+def _learn(patient: Patient, reconciliation: types.Reconciliation) -> None:
     """Add the record's statements about its patient, unless they contradict the known facts."""
-    if found.patient is None:
+    if reconciliation.patient is None:
         return
-    known, stated = _comparable(patient), digests(found.patient, digest_key())
+    known, stated = _comparable(patient), digests(reconciliation.patient, digest_key())
     if known and not compare_digests(known, stated).agrees:
         return
     if patient.identity_digests and not known:

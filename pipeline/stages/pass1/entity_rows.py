@@ -112,9 +112,9 @@ def entity_rows(
 
 
 def _columns(
-    found: Aligned, batch: PlannedBatch, words: Mapping[int, list[tuple[int, int, float]]]
+    aligned: Aligned, batch: PlannedBatch, words: Mapping[int, list[tuple[int, int, float]]]
 ) -> dict[str, Any]:
-    entity, where = found.entity, found.alignment
+    entity, where = aligned.entity, aligned.alignment
     spans = where.spans
     ocr, digits = ocr_confidence(spans, words, where.text)
     accepted = where.outcome is not AlignmentOutcome.UNALIGNED
@@ -136,7 +136,7 @@ def _columns(
         "char_end": spans[-1].end if spans else None,
         "page_end": spans[-1].page if len(spans) > 1 else None,
         "quote": where.text if spans else entity.quote,
-        "alignment": _kind(found),
+        "alignment": _kind(aligned),
         "accepted": accepted,
         "value": entity.value,
         "unit": entity.unit,
@@ -165,8 +165,8 @@ def _page_named(page: int, batch: PlannedBatch) -> int:
     return page if any(span.page == page for span in batch.spans) else batch.first_page
 
 
-def _kind(found: Aligned) -> str:
-    where = found.alignment
+def _kind(aligned: Aligned) -> str:
+    where = aligned.alignment
     if where.outcome is AlignmentOutcome.UNALIGNED:
         return AlignmentKind.UNALIGNED.value
     if where.outcome is AlignmentOutcome.RELOCATED:

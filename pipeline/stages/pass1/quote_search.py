@@ -79,17 +79,17 @@ def stands_alone(text: str, start: int, end: int) -> bool:
     return not (cuts_left or cuts_right) or end - start >= _LEAST_INSIDE
 
 
-def same_numbers(quote: str, found: str, *, loose: bool = False) -> bool:
+def same_numbers(quote: str, found_text: str, *, loose: bool = False) -> bool:
     """Tell whether both texts contain the same numbers in the same order.
 
     `loose` accepts a digit for a letter inside a word that the quote writes without digits
     (`1isinopril`). It never accepts the reverse, or a word of fewer than five letters.
     """
     if not loose:
-        return _NUMBER.findall(quote) == _NUMBER.findall(found)
-    wanted, given = quote.split(), found.split()
+        return _NUMBER.findall(quote) == _NUMBER.findall(found_text)
+    wanted, given = quote.split(), found_text.split()
     if len(wanted) != len(given):
-        return _NUMBER.findall(quote) == _NUMBER.findall(found)
+        return _NUMBER.findall(quote) == _NUMBER.findall(found_text)
     return all(
         _NUMBER.findall(one) == _NUMBER.findall(other)
         or (
