@@ -37,7 +37,7 @@ from pipeline.operations import schedule
 from tests.support import records
 from tests.support.incident_rows import an_incident, calls
 from tests.support.large_rows import a_large_record
-from tests.support.rows import a_job, an_encounter
+from tests.support.rows import a_job, an_encounter, columns
 from tests.support.users import client_of
 
 OVERVIEW_STATEMENTS = 24
@@ -177,13 +177,18 @@ def test_failures_are_grouped_with_what_was_absorbed_and_what_is_lost(db: None) 
     found = groups(Period.last(Window.HOUR, timezone.now())).groups
 
     of_calls, of_jobs = found
-    assert (of_calls.source, of_calls.cause, of_calls.step) == (
-        FailureSource.CALL,
-        "API_5XX",
-        Step.PASS1,
-    )
+    assert columns(of_calls, "source", "cause", "step") == {
+        "source": FailureSource.CALL,
+        "cause": "API_5XX",
+        "step": Step.PASS1,
+    }
     # Batches 0 and 10 were answered in the end; 20, the last one, was not.
-    assert (of_calls.calls, of_calls.works, of_calls.absorbed, of_calls.failed) == (5, 3, 2, 1)
+    assert columns(of_calls, "calls", "works", "absorbed", "failed") == {
+        "calls": 5,
+        "works": 3,
+        "absorbed": 2,
+        "failed": 1,
+    }
     assert sum(of_calls.trend) == 5
     assert (of_jobs.source, of_jobs.cause, of_jobs.failed) == (
         FailureSource.JOB,

@@ -23,7 +23,7 @@ from pipeline.operations import services
 from pipeline.queueing import queues, reconciler, rq_registries
 from pipeline.queueing.queues import entry_id, push
 from pipeline.transitions import Lease, claim, complete_step, fenced, heartbeat
-from tests.support.rows import a_job, an_encounter, crashes_of
+from tests.support.rows import a_job, an_encounter, columns, crashes_of
 
 QUEUE = "rq:queue:pass1"
 
@@ -76,8 +76,17 @@ def test_an_expired_lease_puts_its_job_back_and_counts_the_crash(
 
     job.refresh_from_db()
     assert (tick.recovered, tick.dead_lettered) == (1, 0)
-    assert (job.status, job.worker_id, job.lease_expires_at) == (JobStatus.PENDING, None, None)
-    assert (job.crash_count, job.retry_count, job.lease_gen, job.dispatch_no) == (1, 0, 2, 1)
+    assert columns(job, "status", "worker_id", "lease_expires_at") == {
+        "status": JobStatus.PENDING,
+        "worker_id": None,
+        "lease_expires_at": None,
+    }
+    assert columns(job, "crash_count", "retry_count", "lease_gen", "dispatch_no") == {
+        "crash_count": 1,
+        "retry_count": 0,
+        "lease_gen": 2,
+        "dispatch_no": 1,
+    }
     (crash,) = crashes_of(job)
     assert (crash["step"], crash["worker_id"], crash["lease_gen"]) == ("pass1", "host-1", 1)
     assert crash["at"]

@@ -38,7 +38,7 @@ from pipeline.transitions import Failure, claim
 from pipeline.transitions.retries import ALL, NOTHING, worth_retrying
 from pipeline.workers import run_step
 from tests.support import records
-from tests.support.rows import a_deadline, a_job, an_encounter
+from tests.support.rows import a_deadline, a_job, an_encounter, columns
 from tests.support.short_records import short_record
 
 TABLES = (
@@ -94,46 +94,90 @@ def state() -> list[Any]:
     return found
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("one_page_batches", "redis_db")
-def test_a_batch_an_encounter_or_a_record_is_asked_for_again_and_nothing_else(
-    tmp_path: Path,
-) -> None:
+@pytest.fixture
+def failed(
+    db: None, one_page_batches: Any, redis_db: redis.Redis, tmp_path: Path
+) -> tuple[Received, list[Batch]]:
+    """Give a record whose first two encounters failed, and its three failed batches.
+
+    The first encounter has two failed batches, the second encounter has one.
+    """
     received = discovered(tmp_path)
     asked(bad_json(1, 2, 3))
-    first, second, third = Batch.objects.order_by("page_range_start")[:3]
-    results = EncounterResult.objects.order_by("healthcare_encounter__encounter_index")
-    assert [r.status for r in results] == ["failed", "failed", "succeeded"]
+    return received, list(Batch.objects.order_by("page_range_start")[:3])
+
+
+def results() -> list[str]:
+    """Give the status of each encounter's result, in the order of the encounters."""
+    rows = EncounterResult.objects.order_by("healthcare_encounter__encounter_index")
+    return list(rows.values_list("status", flat=True))
+
+
+def test_a_batch_an_encounter_or_a_record_is_asked_for_again_and_nothing_else(
+    failed: tuple[Received, list[Batch]],
+) -> None:
+    received, (first, second, third) = failed
+    assert results() == ["failed", "failed", "succeeded"]
 
     services.batch_retry(first.id, reason="look at one", by="ops")
-    of_batch = asked()
-    services.encounter_retry(first.healthcare_encounter_id, reason="the rest of it")
-    of_encounter = asked()
-    after_encounter = [r.status for r in results.all()]
-    services.record_retry(received.shell_file_id, reason="the provider recovered")
-    of_record = asked()
+    assert asked() == [first.id]
+    assert results() == ["failed", "failed", "succeeded"]
 
-    assert (of_batch, of_encounter, of_record) == ([first.id], [second.id], [third.id])
-    assert after_encounter == ["succeeded", "failed", "succeeded"]
+    services.encounter_retry(first.healthcare_encounter_id, reason="the rest of it")
+    assert asked() == [second.id]
+    assert results() == ["succeeded", "failed", "succeeded"]
+
+    services.record_retry(received.shell_file_id, reason="the provider recovered")
+    assert asked() == [third.id]
+    assert results() == ["succeeded", "succeeded", "succeeded"]
+
+
+def test_a_retried_batch_gets_new_attempts_and_keeps_the_history_of_the_old_ones(
+    failed: tuple[Received, list[Batch]],
+) -> None:
+    received, retried = failed
+    names = ("status", "attempt_count", "max_attempts")
+
+    services.record_retry(received.shell_file_id, reason="the provider recovered")
+    asked()
+
+    for batch in retried:
+        batch.refresh_from_db()
+        assert columns(batch, *names) == dict(zip(names, ("succeeded", 4, 6), strict=True))
+        assert len(batch.transient_error_history or []) == 3
+    for batch in Batch.objects.exclude(id__in=[batch.id for batch in retried]):
+        assert columns(batch, *names) == dict(zip(names, ("succeeded", 1, 3), strict=True))
+
+
+def test_a_record_that_completes_after_a_retry_shows_no_error(
+    failed: tuple[Received, list[Batch]],
+) -> None:
+    received, _ = failed
+
+    services.record_retry(received.shell_file_id, reason="the provider recovered")
+    asked()
+
     job = Job.objects.get(id=received.job_id)
-    assert (job.status, job.error_code) == (JobStatus.COMPLETED, None)
-    assert {(b.status, b.attempt_count, b.max_attempts) for b in Batch.objects.all()} == {
-        ("succeeded", 4, 6),
-        ("succeeded", 1, 3),
-    }
-    assert [len(b.transient_error_history or []) for b in Batch.objects.filter(max_attempts=6)] == [
-        3,
-        3,
-        3,
-    ]
-    summary, session = Summary.objects.get(), Session.objects.get()
-    assert (summary.processing_status, summary.error_code) == ("pass1_only", None)
-    assert (session.session_status, session.failure_pass, session.retry_count) == (
-        "completed",
-        None,
-        3,
-    )
-    history = (job.error_details or {})["history"]
+    assert columns(job, "status", "error_code") == {"status": "completed", "error_code": None}
+    summary = columns(Summary.objects.get(), "processing_status", "error_code")
+    assert summary == {"processing_status": "pass1_only", "error_code": None}
+    session = columns(Session.objects.get(), "session_status", "failure_pass")
+    assert session == {"session_status": "completed", "failure_pass": None}
+
+
+def test_the_history_of_a_job_says_who_retried_it_and_why(
+    failed: tuple[Received, list[Batch]],
+) -> None:
+    received, (first, *_) = failed
+
+    services.batch_retry(first.id, reason="look at one", by="ops")
+    asked()
+    services.encounter_retry(first.healthcare_encounter_id, reason="the rest of it")
+    asked()
+    services.record_retry(received.shell_file_id, reason="the provider recovered")
+    asked()
+
+    history = (Job.objects.get(id=received.job_id).error_details or {})["history"]
     assert [entry["event"] for entry in history] == ["failed", "retried"] * 3
     assert [(e["reason"], e.get("by")) for e in history if e["event"] == "retried"] == [
         ("look at one", "ops"),
@@ -141,6 +185,7 @@ def test_a_batch_an_encounter_or_a_record_is_asked_for_again_and_nothing_else(
         ("the provider recovered", None),
     ]
     assert all(entry["at"] for entry in history)
+    assert Session.objects.get().retry_count == 3
 
 
 @pytest.mark.django_db
@@ -286,40 +331,60 @@ def test_a_retry_that_cannot_be_is_refused_in_one_line(
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("one_page_batches", "redis_db")
-def test_a_failed_job_is_retried_by_itself_after_its_delay_and_then_fails(
+def test_a_job_that_waits_for_its_own_retry_says_why_and_until_when(
     tmp_path: Path, settings: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings.JOB_MAX_RETRIES, settings.PASS1_MAX_RETRIES = 2, 2
     received = discovered(tmp_path)
-    calls = [asked(bad_json(1))]
-    waiting = Job.objects.get(id=received.job_id)
+    asked(bad_json(1))
+
     call_command("explain", str(received.shell_file_id))
+
     explained = capsys.readouterr().out.splitlines()[0]
+    assert "encounter 1, batch 1 of 2 (page 1): PARSE_JSON ×2" in explained
+    assert "will be tried again, 1 of 2." in explained
+    waiting = Job.objects.get(id=received.job_id)
+    assert columns(waiting, "status", "retry_count", "park_reason") == {
+        "status": JobStatus.PARKED,
+        "retry_count": 1,
+        "park_reason": "retry 1 of 2 after PARSE_JSON",
+    }
+    assert waiting.parked_until is not None
+    # Five minutes, at the suite's scale.
+    assert round((waiting.parked_until - waiting.updated_at).total_seconds()) == 15
     assert services.parked_release() == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("one_page_batches", "redis_db")
+def test_a_failed_job_is_retried_by_itself_after_its_delay_and_then_fails(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.JOB_MAX_RETRIES, settings.PASS1_MAX_RETRIES = 2, 2
+    received = discovered(tmp_path)
+    calls = [asked(bad_json(1))]
 
     for _ in range(2):
         Job.objects.update(parked_until=timezone.now())
         assert services.parked_release() == 1
         calls.append(asked(bad_json(1)))
 
-    assert (waiting.status, waiting.retry_count) == (JobStatus.PARKED, 1)
-    assert waiting.park_reason == "retry 1 of 2 after PARSE_JSON"
-    assert "encounter 1, batch 1 of 2 (page 1): PARSE_JSON ×2" in explained
-    assert "will be tried again, 1 of 2." in explained
-    assert waiting.parked_until is not None
-    # Five minutes, at the suite's scale.
-    assert round((waiting.parked_until - waiting.updated_at).total_seconds()) == 15
     broken = Batch.objects.get(page_range_start=1)
     assert [Counter(each)[broken.id] for each in calls] == [2, 2, 2]
     assert [len(each) for each in calls] == [7, 2, 2]
     job = Job.objects.get(id=received.job_id)
-    assert (job.status, job.retry_count, job.error_code) == (
-        JobStatus.FAILED,
-        2,
-        "MAX_RETRIES_EXCEEDED",
-    )
-    assert (job.dead_letter_at, job.crash_count) == (None, 0)
-    assert (broken.status, broken.attempt_count, broken.max_attempts) == ("failed", 6, 6)
+    assert columns(job, "status", "retry_count", "error_code", "dead_letter_at", "crash_count") == {
+        "status": JobStatus.FAILED,
+        "retry_count": 2,
+        "error_code": "MAX_RETRIES_EXCEEDED",
+        "dead_letter_at": None,
+        "crash_count": 0,
+    }
+    assert columns(broken, "status", "attempt_count", "max_attempts") == {
+        "status": "failed",
+        "attempt_count": 6,
+        "max_attempts": 6,
+    }
     assert [entry["event"] for entry in (job.error_details or {})["history"]] == [
         "retried by itself",
         "retried by itself",

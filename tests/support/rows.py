@@ -83,6 +83,11 @@ def an_encounter(
     return result, made
 
 
+def columns(row: object, *names: str) -> dict[str, Any]:
+    """Give the columns of a row by name, so that a failed comparison names the wrong column."""
+    return {name: getattr(row, name) for name in names}
+
+
 def crashes_of(job: Job) -> list[dict[str, Any]]:
     """Give the crashes in a job's history, oldest first."""
     history = (job.error_details or {}).get("history", ())
