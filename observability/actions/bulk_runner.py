@@ -19,7 +19,7 @@ from observability.actions.bulk_operations import candidate_of
 from observability.models import BulkItem, BulkOperation
 from pipeline.core.db_errors import is_away
 from pipeline.core.errors import UserError
-from pipeline.core.redaction import scrubbed
+from pipeline.core.redaction import redacted
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def _settle(operation: BulkOperation, item: BulkItem) -> bool:
         # The action's own guard: the job's state has changed since the preview.
         _note(item, BulkItem.SKIPPED, error.message)
     except Exception as error:  # noqa: BLE001 - one item's error must not stop the other items
-        logger.warning("bulk item %s failed: %s", item.id, scrubbed(error))
+        logger.warning("bulk item %s failed: %s", item.id, redacted(error))
         if is_away(error) and item.tries + 1 < TRIES:
             BulkItem.objects.filter(id=item.id).update(tries=F("tries") + 1)
             return False

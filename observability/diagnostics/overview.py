@@ -82,7 +82,7 @@ class Overview:
     queue: Queue
     rates: Rates
     fifteen_minute_history: Sequence[QuarterHour]
-    left: Outstanding
+    outstanding: Outstanding
     forecast: Forecast
     limiter: RateLimiterState
     uses: Sequence[Use]
@@ -159,7 +159,7 @@ def overview() -> Overview:
         queue=queue(),
         rates=of_calls,
         fifteen_minute_history=fifteen_minute_history(now),
-        left=left,
+        outstanding=left,
         forecast=forecast(left, limiter, of_calls.calls_a_minute, now),
         limiter=limiter,
         uses=uses(limiter),

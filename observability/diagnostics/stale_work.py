@@ -28,7 +28,7 @@ from pipeline.operations import services
 from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.transitions.stale import JOBS_LIMIT
 
-OVERDUE_READ = 50
+EXPIRED_READ = 50
 _NAME = re.compile(r"(?P<host>.+)-(?P<pid>\d+)-[0-9a-f]{8}")
 """`<WORKER_ID>-<pid>-<random>`, the format of a worker's name."""
 
@@ -77,7 +77,7 @@ class StaleJob:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overdue:
+class ExpiredLease:
     """A running job whose lease has expired; the scheduler requeues the job by itself."""
 
     job_id: UUID
@@ -94,7 +94,7 @@ class Evidence:
     """The stale jobs, and the expired leases that the scheduler has not handled yet."""
 
     stale: Sequence[StaleJob]
-    overdue: Sequence[Overdue]
+    expired_leases: Sequence[ExpiredLease]
     is_redis_away: bool
     is_capped: bool
     """Whether more jobs are stale than are shown."""
@@ -110,7 +110,7 @@ def evidence(older_s: float, known: WorkerFleet) -> Evidence:
     late = list(
         Job.objects.filter(status=JobStatus.PROCESSING, lease_expires_at__lte=timezone.now())
         .defer("error_details")
-        .order_by("lease_expires_at", "id")[:OVERDUE_READ]
+        .order_by("lease_expires_at", "id")[:EXPIRED_READ]
     )
     workers = {worker.name: worker for worker in known.workers if worker.is_in_redis}
     stale = []
@@ -134,8 +134,8 @@ def evidence(older_s: float, known: WorkerFleet) -> Evidence:
         )
     return Evidence(
         stale=sorted(stale, key=lambda each: each.oldest_at)[:JOBS_LIMIT],
-        overdue=[
-            Overdue(
+        expired_leases=[
+            ExpiredLease(
                 job_id=job.id,
                 shell_file_id=job.shell_file_id,
                 step=Step(job.current_step),

@@ -93,7 +93,7 @@ class PageView:
     ocr_confidence: float | None
     is_blank: bool
     runs: Sequence[HighlightRun] = field(repr=False)
-    found: Sequence[PageEntity] = field(repr=False)
+    entities: Sequence[PageEntity] = field(repr=False)
     is_capped: bool
     drawing: Drawing | None
     """None for a page that could not be read at all."""
@@ -107,7 +107,7 @@ class PageView:
     @property
     def review(self) -> frozenset[int]:
         """The numbers of the entities that a person must check."""
-        return frozenset(each.number for each in self.found if each.reasons)
+        return frozenset(each.number for each in self.entities if each.reasons)
 
 
 def page_view(shell_file_id: UUID, number: int) -> PageView:
@@ -142,7 +142,7 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
         ocr_confidence=page.ocr_confidence,
         is_blank=page.is_blank,
         runs=runs(page.text, places),
-        found=[
+        entities=[
             PageEntity(
                 number=n,
                 entity=entity,

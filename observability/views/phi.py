@@ -55,7 +55,7 @@ def record_page(request: HttpRequest, record_id: UUID, number: int) -> PhiRespon
         response=response,
         target_kind="record",
         target_id=record_id,
-        facts={"page": number, "entities": len(view.found)},
+        facts={"page": number, "entities": len(view.entities)},
     )
 
 

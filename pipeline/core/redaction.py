@@ -13,7 +13,7 @@ from pipeline.core.errors import PipelineError
 FRAMES_KEPT = 6
 
 
-def scrubbed(error: BaseException) -> str:
+def redacted(error: BaseException) -> str:
     """Describe an exception in one line by its types, its code and the place that raised it."""
     code = f" [{error.code}]" if isinstance(error, PipelineError) else ""
     causes = "".join(f" from {type(cause).__name__}" for cause in _causes(error))

@@ -16,7 +16,7 @@ from django.conf import settings
 
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import Budget, CallError, ErrorCode, PipelineError
-from pipeline.core.redaction import scrubbed
+from pipeline.core.redaction import redacted
 from pipeline.execution import fanout, retry_policy
 from pipeline.execution.admission import OUTAGE_CODES, StepAdmission
 from pipeline.execution.attempt_budget import AttemptBudget
@@ -86,7 +86,7 @@ class StepPolicy(Generic[W]):
         if failed.code is ErrorCode.INTERNAL_ERROR:
             logger.error(
                 "call failed: %s",
-                scrubbed(error.__cause__ if isinstance(error.__cause__, Exception) else error),
+                redacted(error.__cause__ if isinstance(error.__cause__, Exception) else error),
                 extra={"action": "call_crashed", **self._lease.log_context()},
             )
         split = self._splits[item.key]

@@ -22,7 +22,7 @@ from pipeline import transitions
 from pipeline.core.db_errors import is_away
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
-from pipeline.core.redaction import scrubbed
+from pipeline.core.redaction import redacted
 from pipeline.execution.lease_renewal import LeaseRenewal
 from pipeline.execution.step_work import GroupPublisher, W
 from pipeline.models.work_item import WorkItem
@@ -179,7 +179,7 @@ class StepWriter(Generic[W]):
     ) -> None:
         logger.error(
             "a publication was refused: %s",
-            scrubbed(error),
+            redacted(error),
             extra={"action": "publication_refused", **self._lease.log_context()},
         )
         publisher.refuse(group, code, self.flush)

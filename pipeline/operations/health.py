@@ -84,9 +84,9 @@ def _of_step(step: Step, ages: StepAges) -> list[str]:
         found.append(
             f"{step}: {ages.running} running, the oldest for {ages.oldest_running_s:.0f} s"
         )
-    if (ages.longest_overdue_s or 0.0) > schedule.alarm_s(schedule.RECONCILE):
+    if (ages.longest_expired_s or 0.0) > schedule.alarm_s(schedule.RECONCILE):
         found.append(
-            f"{step}: {ages.overdue} held by lost workers, for {ages.longest_overdue_s:.0f} s"
+            f"{step}: {ages.expired} held by lost workers, for {ages.longest_expired_s:.0f} s"
         )
     return found
 

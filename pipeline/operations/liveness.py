@@ -25,9 +25,9 @@ class StepAges:
     running: int = 0
     oldest_running_s: float | None = None
     """Since the claim."""
-    overdue: int = 0
+    expired: int = 0
     """Running jobs with an expired lease; their workers are lost."""
-    longest_overdue_s: float | None = None
+    longest_expired_s: float | None = None
     parked: int = 0
 
 

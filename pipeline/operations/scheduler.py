@@ -24,7 +24,7 @@ from django.db import connection, connections
 from django.utils.module_loading import import_string
 
 from medproc.timing import scaled
-from pipeline.core.redaction import scrubbed
+from pipeline.core.redaction import redacted
 from pipeline.operations import schedule, services
 from pipeline.transitions.stale import STALE_S
 
@@ -48,7 +48,7 @@ class PeriodicTask:
     """A task with an interval; `act` returns a line to log, or an empty string."""
 
     name: str
-    act: Callable[[], str]
+    run: Callable[[], str]
     interval_s: float
     """Seconds between two runs, in this process's clock."""
 
@@ -84,10 +84,10 @@ _OWN: dict[str, Callable[[], str]] = {
 
 def periodic_tasks() -> tuple[PeriodicTask, ...]:
     """Return the periodic tasks; `schedule` has the interval of each."""
-    others = {name: import_string(act) for name, (_, act) in settings.PERIODIC_TASKS.items()}
+    others = {name: import_string(run) for name, (_, run) in settings.PERIODIC_TASKS.items()}
     return tuple(
-        PeriodicTask(name=name, act=act, interval_s=schedule.interval_s(name))
-        for name, act in {**_OWN, **others}.items()
+        PeriodicTask(name=name, run=run, interval_s=schedule.interval_s(name))
+        for name, run in {**_OWN, **others}.items()
     )
 
 
@@ -160,7 +160,7 @@ def run_task(task: PeriodicTask, *, deadline_s: float = DEADLINE_S) -> int:
         if not _begin(task):
             return EARLY
         try:
-            said = task.act()
+            said = task.run()
         except Exception as error:
             _end(task, f"failed: {type(error).__name__}")
             raise
@@ -186,7 +186,7 @@ def _child(task: PeriodicTask, deadline_s: float) -> None:
     try:
         code = run_task(task, deadline_s=deadline_s)
     except Exception as error:  # noqa: BLE001 - whatever the error, the next tick comes
-        logger.error("scheduler: %s failed: %s", task.name, scrubbed(error))
+        logger.error("scheduler: %s failed: %s", task.name, redacted(error))
         code = FAILED
     sys.exit(code)
 

@@ -35,7 +35,7 @@ from rq.worker_registration import register
 
 from medproc.timing import scaled
 from pipeline import transitions
-from pipeline.core.redaction import scrubbed
+from pipeline.core.redaction import redacted
 from pipeline.execution.shutdown import grace_s, request_stop
 from pipeline.providers import factory
 from pipeline.providers.config import ProviderConfig
@@ -52,7 +52,7 @@ MONITORING_INTERVAL_S = 10
 """Seconds between heartbeats of a busy worker in Redis; an idle worker beats every second."""
 GRACE_MARGIN_S = 5.0
 """Seconds beyond the step's grace period in which the horse writes its last flush."""
-OVERDUE_S = 10.0
+STUCK_S = 10.0
 """Seconds beyond the step's deadline in which the horse ends the step itself."""
 DUPLICATE_S = 0.5
 """Two signals within this time are one stop: the terminal or systemd signals every process, and a
@@ -116,7 +116,7 @@ class Worker(RQWorker):
         self._horse_end: _HorseEnd | None = None
         self._horse_status: int | None = None
         """The end of the last horse, in the format of `os.wait4`."""
-        self._overdue = False
+        self._stuck = False
 
     @classmethod
     def on(cls, queues: tuple[str, ...]) -> Worker:
@@ -271,9 +271,9 @@ class Worker(RQWorker):
             logger.warning("worker %s: %s: %s", self.name, job.id, type(error).__name__)
         finally:
             self.executions.clear()
-            if self._overdue:
+            if self._stuck:
                 # Before its lease is released: the step missed its deadline and did not crash.
-                self._overdue = False
+                self._stuck = False
                 stuck_steps.end_steps_of(worker_identity())
         if self._horse_status:
             self._expire_leases()
@@ -309,13 +309,13 @@ class Worker(RQWorker):
                 self._drained = False
                 self.kill_horse()
             left_s = SHARED_DEADLINE.left_s
-            if left_s is not None and left_s < -max(1.0, scaled(OVERDUE_S)) and not self._overdue:
+            if left_s is not None and left_s < -max(1.0, scaled(STUCK_S)) and not self._stuck:
                 logger.error(
                     "worker %s: the horse hangs beyond its step's deadline; it is killed",
                     self.name,
-                    extra={"action": "horse_overdue"},
+                    extra={"action": "horse_stuck"},
                 )
-                self._overdue = True
+                self._stuck = True
                 self.kill_horse()
             if time.monotonic() >= due:
                 raise HorseMonitorTimeoutException
@@ -392,7 +392,7 @@ class Worker(RQWorker):
     ) -> None:
         """Record a failure without any value of a document."""
         error = exc_info[1]
-        said = StepFailedError(scrubbed(error) if error else "unknown")
+        said = StepFailedError(redacted(error) if error else "unknown")
         super()._finalize_failure(job, queue, execution, (StepFailedError, said, None))
 
 

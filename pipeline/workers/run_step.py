@@ -24,7 +24,7 @@ from medproc.timing import scaled
 from pipeline.core.db_errors import is_away
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, LeaseLostError, PipelineError
-from pipeline.core.redaction import scrubbed
+from pipeline.core.redaction import redacted
 from pipeline.core.states import Step
 from pipeline.execution.preemption import PREEMPTED
 from pipeline.execution.shutdown import on_stop, stop_requested
@@ -154,7 +154,7 @@ def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:
 def _broken(lease: Lease, error: Exception) -> StepResult:
     logger.error(
         "step failed: %s",
-        scrubbed(error),
+        redacted(error),
         extra={"action": "step_crashed", **lease.log_context()},
     )
     code = ErrorCode.DB_ERROR if isinstance(error, DatabaseError) else ErrorCode.INTERNAL_ERROR

@@ -11,7 +11,7 @@ import logging
 from django.db import DatabaseError, InterfaceError, connections
 
 from pipeline.core.errors import ErrorCode, LeaseLostError
-from pipeline.core.redaction import scrubbed
+from pipeline.core.redaction import redacted
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Session
 from pipeline.transitions import Failure, Lease, fail_step, fenced
@@ -30,7 +30,7 @@ def end_steps_of(worker_id: str) -> int:
         for lease in leases:
             _end(lease)
     except (DatabaseError, InterfaceError, LeaseLostError) as error:
-        logger.error("a stuck step was not ended: %s", scrubbed(error))
+        logger.error("a stuck step was not ended: %s", redacted(error))
         return 0
     finally:
         # The next horse is forked from this process and must not inherit a connection.
@@ -71,8 +71,8 @@ def _end(lease: Lease) -> None:
         event = f"{lease.step}: {ErrorCode.DEADLINE_EXCEEDED}"
         settle([Leaving.by(lease, event, has_ended=True)])
     logger.error(
-        "step_overdue job=%s step=%s",
+        "step_stuck job=%s step=%s",
         lease.job_id,
         lease.step.value,
-        extra={"action": "step_overdue", **lease.log_context()},
+        extra={"action": "step_stuck", **lease.log_context()},
     )

@@ -69,7 +69,7 @@ def test_what_is_outstanding_is_the_same_on_every_page() -> None:
 
     # By the hour's calls a page has 500 tokens, not what is assumed without them.
     assert left.tokens == 500
-    assert overview().left == left
+    assert overview().outstanding == left
 
 
 def test_late_replies_count_towards_the_cap_of_the_failures() -> None:

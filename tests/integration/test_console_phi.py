@@ -121,10 +121,10 @@ def test_what_is_marked_is_what_the_entity_quotes(ran: UUID) -> None:
 
     marked = {
         each.number: "".join(run.text for run in view.runs if each.number in run.numbers)
-        for each in view.found
+        for each in view.entities
     }
 
-    assert marked == {each.number: each.entity.quote for each in view.found}
+    assert marked == {each.number: each.entity.quote for each in view.entities}
     assert (
         "".join(run.text for run in view.runs)
         == Page.objects.get(shell_file=ran, page_number=READ).text

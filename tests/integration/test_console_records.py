@@ -174,8 +174,8 @@ def test_a_record_leads_to_the_next_of_its_list_and_back(client: Client) -> None
 
     members = client.get(reverse("admin:failure_members"), query)
     links = re.findall(r'<th scope="row"><a href="([^"]+)"', members.content.decode())
-    middle = client.get(links[1].replace("&amp;", "&")).context["trail"]
-    last = client.get(middle.after).context["trail"]
+    middle = client.get(links[1].replace("&amp;", "&")).context["list_navigation"]
+    last = client.get(middle.after).context["list_navigation"]
 
     assert middle.title == "Failures: INPUT_ENCRYPTED in Pages"
     assert str(made[0].shell_file_id) in middle.before
@@ -192,7 +192,7 @@ def test_a_failed_call_leads_to_the_next_call_of_its_group(client: Client) -> No
     page = client.get(reverse("admin:failure_members"), {"cause": "API_5XX", "step": "pass1"})
     first, second = re.findall(r'<th scope="row"><a href="([^"]+)"', page.content.decode())[:2]
     opened = client.get(first.replace("&amp;", "&"))
-    after = client.get(opened.context["trail"].after)
+    after = client.get(opened.context["list_navigation"].after)
 
     assert after.context["node"].id in second
     assert "API_5XX in Pass 1" in words(opened)
@@ -203,7 +203,7 @@ def test_records_of_a_filtered_list_lead_to_each_other(client: Client) -> None:
 
     page = client.get(reverse(RECORDS), {"is": "waiting"})
     link = re.findall(r'<th scope="row"><a href="([^"]+)"', page.content.decode())[1]
-    found = client.get(link.replace("&amp;", "&")).context["trail"]
+    found = client.get(link.replace("&amp;", "&")).context["list_navigation"]
 
     assert str(made[2].shell_file_id) in found.before
     assert str(made[0].shell_file_id) in found.after
@@ -217,7 +217,7 @@ def test_a_list_that_is_none_is_no_way_back(client: Client, inside: str) -> None
     page = client.get(url, {"in": inside, "at": "x"})
 
     assert page.status_code == HTTPStatus.OK
-    assert page.context["trail"] is None
+    assert page.context["list_navigation"] is None
 
 
 def test_a_search_finds_a_patient_and_a_batch_and_an_address_may_be_short(client: Client) -> None:

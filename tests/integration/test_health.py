@@ -105,7 +105,7 @@ def test_ages_of_what_waits_and_runs_need_no_clock(redis_db: redis.Redis) -> Non
 
     assert health.oldest_waiting_s == pytest.approx(3600, abs=60)
     assert health.oldest_running_s == pytest.approx(3600, abs=60)
-    assert (health.steps[Step.PAGES].waiting, health.steps[Step.PASS1].overdue) == (1, 1)
+    assert (health.steps[Step.PAGES].waiting, health.steps[Step.PASS1].expired) == (1, 1)
     assert any(p.startswith("pages: 1 waiting, the oldest for 36") for p in health.problems)
     assert any(p.startswith("pass1: 1 running, the oldest for 36") for p in health.problems)
     assert any(p.startswith("pass1: 1 held by lost workers") for p in health.problems)

@@ -27,12 +27,12 @@ WITH_A_HUNG_TASK = """
 import threading
 import django
 django.setup()
-from pipeline.operations.scheduler import PeriodicScheduler, Duty
+from pipeline.operations.scheduler import PeriodicScheduler, PeriodicTask
 PeriodicScheduler(
     [
-        Duty(name="hangs", interval_s=1.0, act=lambda: threading.Event().wait() or ""),
-        Duty(name="fails", interval_s=1.0, act=lambda: 1 / 0),
-        Duty(name="works", interval_s=1.0, act=lambda: ""),
+        PeriodicTask(name="hangs", interval_s=1.0, run=lambda: threading.Event().wait() or ""),
+        PeriodicTask(name="fails", interval_s=1.0, run=lambda: 1 / 0),
+        PeriodicTask(name="works", interval_s=1.0, run=lambda: ""),
     ],
     deadline_s=0.5,
 ).run()

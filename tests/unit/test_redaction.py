@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pipeline.core.errors import ErrorCode, PipelineError
-from pipeline.core.redaction import scrubbed
+from pipeline.core.redaction import redacted
 
 PATIENT = "Jane Doe"
 
@@ -19,14 +19,14 @@ def raised(error: BaseException, cause: BaseException | None = None) -> BaseExce
 
 
 def test_a_message_is_never_said() -> None:
-    said = scrubbed(raised(ValueError(PATIENT), KeyError(PATIENT)))
+    said = redacted(raised(ValueError(PATIENT), KeyError(PATIENT)))
 
     assert "Jane" not in said
     assert said.startswith("ValueError from KeyError at ")
 
 
 def test_the_code_of_the_taxonomy_is_said() -> None:
-    said = scrubbed(raised(PipelineError(PATIENT, code=ErrorCode.DB_ERROR)))
+    said = redacted(raised(PipelineError(PATIENT, code=ErrorCode.DB_ERROR)))
 
     assert said.startswith("PipelineError [DB_ERROR] at ")
 
@@ -48,8 +48,8 @@ def test_an_implicit_context_is_said_unless_it_was_suppressed() -> None:
     with pytest.raises(RuntimeError) as hidden:
         fail(suppressed=True)
 
-    assert scrubbed(kept.value).startswith("RuntimeError from JSONDecodeError at ")
-    assert scrubbed(hidden.value).startswith("RuntimeError at ")
+    assert redacted(kept.value).startswith("RuntimeError from JSONDecodeError at ")
+    assert redacted(hidden.value).startswith("RuntimeError at ")
 
 
 def test_the_innermost_places_come_first_and_are_few() -> None:
@@ -61,7 +61,7 @@ def test_the_innermost_places_come_first_and_are_few() -> None:
     with pytest.raises(ValueError, match=PATIENT) as caught:
         fall(50)
 
-    said = scrubbed(caught.value)
+    said = redacted(caught.value)
     assert said.count("fall:") == 6
     assert "\n" not in said
 
@@ -70,4 +70,4 @@ def test_causes_in_a_circle_end() -> None:
     first, second = ValueError(PATIENT), KeyError(PATIENT)
     first.__cause__, second.__cause__ = second, first
 
-    assert scrubbed(first).startswith("ValueError from KeyError from ValueError at ")
+    assert redacted(first).startswith("ValueError from KeyError from ValueError at ")

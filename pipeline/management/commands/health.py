@@ -61,7 +61,7 @@ def _lines(health: Health) -> list[str]:
         lines.append(
             f"  {step.value:<8} {ages.waiting} waiting ({_age(ages.oldest_waiting_s)}),"
             f" {ages.running} running ({_age(ages.oldest_running_s)}),"
-            f" {ages.overdue} held by lost workers, {ages.parked} parked"
+            f" {ages.expired} held by lost workers, {ages.parked} parked"
         )
     for tick in health.ticks:
         last = f"{_age(tick.age_s)} ago, {tick.outcome}" if tick.outcome else "never"
