@@ -81,7 +81,7 @@ def start_pool(
 
 
 @pytest.fixture
-def clock(
+def scheduler(
     step_worker_fixture: WorkerFixture, module_db: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WorkerCommand]:
     """Run the scheduler (`rqcron`) on the module's database for one test."""

@@ -1,6 +1,6 @@
-"""A short form of `make chaos`: ten kills, then each server taken away in mid-job.
+"""A short form of `make chaos`: ten kills, then each server is taken away in mid-job.
 
-In a process of its own, which has servers, clock, workers and provider of its own.
+The scenes run in their own process with their own servers, scheduler, workers and provider.
 """
 
 from __future__ import annotations

@@ -428,7 +428,7 @@ def has_crashed(received: Received, times: int) -> bool:
 
 @contextmanager
 def a_scheduler() -> Iterator[subprocess.Popen[bytes]]:
-    """Run the real clock on the module's database."""
+    """Run the real scheduler on the module's database."""
     scheduler = subprocess.Popen(
         [sys.executable, "manage.py", "rqcron"], cwd=PROJECT_ROOT, stderr=subprocess.DEVNULL
     )

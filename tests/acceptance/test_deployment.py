@@ -33,7 +33,7 @@ def make_old(redis: Any, entry: str) -> None:
 
 def test_entries_with_an_old_entry_point_are_refused_and_sent_again(
     start_pool: Callable[..., WorkerCommand],
-    clock: WorkerCommand,
+    scheduler: WorkerCommand,
     module_redis: Any,
     tmp_path: Path,
 ) -> None:

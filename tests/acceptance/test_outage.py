@@ -1,6 +1,6 @@
 """The provider is down for a minute under ten records in flight: all wait, and complete unaided.
 
-Real workers, the real clock and the scenario `outage`, scaled as the suite's time is; once more
+Real workers, the real scheduler and the scenario `outage`, scaled as the suite's time is; once more
 with Redis emptied in the middle of it.
 """
 
@@ -44,7 +44,7 @@ VISITS = 6
 CALLS = 2
 """In flight for each record: the most that it loses to an outage, beside a probe."""
 SCALE = 0.05
-"""The suite's TIME_SCALE: the outage lasts a minute of the workers' clock too."""
+"""The suite's TIME_SCALE: the outage lasts one scaled minute for the workers too."""
 LATENCY = "8/call"
 """In place of the scenario's 2 s: no record is through before the provider goes down."""
 FROM_THE_FIFTH_FAILURE_S = 2.0
@@ -131,7 +131,7 @@ def limiter() -> RateLimiter:
 
 
 def moment(client: redis.Redis, field: str) -> float:
-    """Give a moment of the gate by Redis's clock, which the workers' is too."""
+    """Give a moment of the rate limiter by Redis's clock, which is also the workers' clock."""
     return float(str(client.hget(limiter()._keys[0], field), "ascii"))  # type: ignore[arg-type]
 
 
@@ -163,7 +163,7 @@ def assert_nothing_was_lost_or_spent(outage: Outage) -> None:
 
 def test_ten_records_in_flight_outlive_an_outage_and_complete_by_themselves(
     start_pool: Start,
-    clock: WorkerCommand,
+    scheduler: WorkerCommand,
     client: redis.Redis,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -196,7 +196,7 @@ def test_ten_records_in_flight_outlive_an_outage_and_complete_by_themselves(
 
 
 def test_an_outage_goes_on_where_redis_is_emptied_in_the_middle_of_it(
-    start_pool: Start, clock: WorkerCommand, client: redis.Redis, tmp_path: Path
+    start_pool: Start, scheduler: WorkerCommand, client: redis.Redis, tmp_path: Path
 ) -> None:
     with an_outage(start_pool, tmp_path, records_waiting=2) as outage:
         until(lambda: Incident.objects.filter(state=IncidentState.OPEN).exists(), RECORD_PATIENCE_S)

@@ -154,7 +154,7 @@ def test_throttled_calls_spend_no_attempt_and_all_are_let_go_again(
 
 
 def test_a_day_that_is_used_up_parks_all_until_it_is_over_or_somebody_says_so(
-    start: Start, clock: WorkerCommand, tmp_path: Path
+    start: Start, scheduler: WorkerCommand, tmp_path: Path
 ) -> None:
     received = submitted(tmp_path, RECORDS, 8)
     jobs = Job.objects.filter(id__in=[each.job_id for each in received])
@@ -224,7 +224,7 @@ def entities(shell_file_id: Any) -> list[tuple[Any, ...]]:
 @pytest.mark.timeout(1200)
 @pytest.mark.slow(reason="thirty whole records under every fault at once: 43 s")
 def test_on_a_mixed_day_thirty_records_complete_or_fail_whole(
-    start: Start, clock: WorkerCommand, tmp_path: Path
+    start: Start, scheduler: WorkerCommand, tmp_path: Path
 ) -> None:
     received = submitted(tmp_path, 30, 3)
     scale = settings.TIME_SCALE
@@ -256,7 +256,7 @@ def test_on_a_mixed_day_thirty_records_complete_or_fail_whole(
 
 
 def kill_a_step(received: Sequence[Received]) -> None:
-    """Kill the horse of a step of Pass 1 in its middle; the clock gives its job to another."""
+    """Kill the horse of a step of Pass 1; the scheduler lets a different worker take the job."""
     at_work = Job.objects.filter(
         id__in=[each.job_id for each in received],
         current_step="pass1",

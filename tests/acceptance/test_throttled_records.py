@@ -81,7 +81,7 @@ def test_with_half_of_the_calls_limited_a_hundred_batches_come_through_once_on_o
 
 def test_a_worker_killed_in_the_cooldown_that_it_set_costs_nobody_anything(
     start_pool: Callable[..., WorkerCommand],
-    clock: WorkerCommand,
+    scheduler: WorkerCommand,
     module_redis: Any,
     tmp_path: Path,
 ) -> None:

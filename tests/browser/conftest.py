@@ -50,7 +50,7 @@ def users(browser: Browser, module_db: str) -> None:
     for role in Role:
         user = User.objects.create_user(role.value, password=PASSWORD, is_staff=True)
         user.groups.add(Group.objects.get(name=role.value))
-    User.objects.create_user("nobody", password=PASSWORD, is_staff=True)
+    User.objects.create_user("no-role", password=PASSWORD, is_staff=True)
 
 
 @pytest.fixture(scope="module")

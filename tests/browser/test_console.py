@@ -261,7 +261,7 @@ def test_the_dark_theme_is_dark_and_the_toggle_holds(operator: WatchedPage) -> N
 
 
 def test_staff_without_a_role_sees_no_console(context: BrowserContext, server: str) -> None:
-    watched = logged_in(context, server, "nobody")
+    watched = logged_in(context, server, "no-role")
 
     expect(watched.page.get_by_role("navigation", name="Console")).to_have_count(0)
     assert watched.page.goto(f"{server}/admin/overview/").status == 403  # type: ignore[union-attr]

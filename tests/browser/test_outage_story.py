@@ -25,8 +25,8 @@ from pipeline.models import Batch, Incident, Job
 from pipeline.stages.intake import Received
 from tests.acceptance.conftest import (  # noqa: F401 - fixtures
     PATIENT,
-    clock,
     module_redis,
+    scheduler,
     start_pool,
     step_worker_fixture,
 )
@@ -157,7 +157,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
     by: type[Mouse],
     before_pass1: tuple[list[Received], list[LogLine]],
     start_pool: Start,  # noqa: F811
-    clock: WorkerCommand,  # noqa: F811
+    scheduler: WorkerCommand,  # noqa: F811
     operator: WatchedPage,
 ) -> None:
     waiting, earlier = before_pass1

@@ -205,11 +205,11 @@ def _set_up(places: Places, folder: Path, emulator: Emulator) -> Iterator[ChaosE
     worker_fixture = WorkerFixture(RUN_STEP)
     scheduler_folder = folder / "scheduler"
     scheduler_folder.mkdir()
-    clock = worker_fixture.start(scheduler_folder, "", "rqcron")
+    scheduler = worker_fixture.start(scheduler_folder, "", "rqcron")
     try:
         yield ChaosEnvironment(
             places=places, emulator=emulator, worker_fixture=worker_fixture, folder=folder
         )
     finally:
-        clock.stop()
+        scheduler.stop()
         worker_fixture.close()

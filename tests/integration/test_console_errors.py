@@ -114,8 +114,8 @@ def test_each_refusal_has_its_own_page(client: Client) -> None:
     }
     strict = Client(enforce_csrf_checks=True)
     known["Form not accepted"] = strict.post("/admin/login/", {"username": "a"})
-    User.objects.create_user("nobody", is_staff=True)
-    client.force_login(User.objects.get(username="nobody"))
+    User.objects.create_user("no-role", is_staff=True)
+    client.force_login(User.objects.get(username="no-role"))
     known["Not allowed"] = client.get(reverse("admin:overview"))
 
     for name, answer in known.items():

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def a_client(name: str) -> Client:
-    """Give a client of somebody; `nobody` has no role."""
+    """Give a client with a role; `no-role` has no role."""
     user = User.objects.create_user(name, is_staff=True)
     user.groups.set(Group.objects.filter(name=name))
     client = Client()
@@ -49,9 +49,9 @@ def do(client: Client, action: str, target: str, reason: str = "as agreed") -> A
 
 
 @pytest.mark.parametrize("action", HOLD_ACTIONS)
-@pytest.mark.parametrize("who", ["nobody", *Role])
+@pytest.mark.parametrize("who", ["no-role", *Role])
 def test_an_action_is_open_to_the_roles_that_have_its_right(action: str, who: str) -> None:
-    may = who != "nobody" and HOLD_ACTIONS[action].right in ROLES[Role(who)]
+    may = who != "no-role" and HOLD_ACTIONS[action].right in ROLES[Role(who)]
     client, target = a_client(who), a_target(action)
 
     asked = client.get(reverse("admin:confirm", args=[action]), {"target": target}).status_code

@@ -32,7 +32,7 @@ def ran(module_db: str) -> UUID:
 
 
 def a_client(name: str) -> Client:
-    """Give a client of somebody of a role; `nobody` has none, `anonymous` is not logged in."""
+    """Give a client with a role; `no-role` has no role, `anonymous` is not logged in."""
     client = Client()
     if name != "anonymous":
         user = User.objects.create_user(f"{name}-{uuid4()}", is_staff=True)
@@ -59,7 +59,7 @@ def the_urls(record_id: UUID) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("who", ["anonymous", "nobody", *Role])
+@pytest.mark.parametrize("who", ["anonymous", "no-role", *Role])
 def test_phi_goes_to_those_with_the_right_and_each_reading_is_written_down(
     ran: UUID, who: str
 ) -> None:

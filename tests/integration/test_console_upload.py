@@ -41,7 +41,7 @@ class Remote(Storage):
 
 
 def a_client(name: str) -> Client:
-    """Give a client of somebody of a role."""
+    """Give a client with a role."""
     user = User.objects.create_user(name, is_staff=True)
     user.groups.set(Group.objects.filter(name=name))
     client = Client()
@@ -72,11 +72,11 @@ def no_audit() -> None:
         )
 
 
-@pytest.mark.parametrize("who", ["nobody", *Role])
+@pytest.mark.parametrize("who", ["no-role", *Role])
 def test_only_whoever_may_upload_sees_the_form_and_is_taken_a_file_from(
     who: str, settings: Any
 ) -> None:
-    may = who != "nobody" and Right.UPLOAD in ROLES[Role(who)]
+    may = who != "no-role" and Right.UPLOAD in ROLES[Role(who)]
     client = a_client(who)
 
     looked = client.get(reverse("admin:upload")).status_code

@@ -26,7 +26,7 @@ from tests.support.url_matrix import (
     ACTION_URLS,
     ANONYMOUS,
     AUDIT,
-    NOBODY,
+    NO_ROLE,
     OF_A_TABLE,
     OTHERS,
     OUTSIDER,
@@ -145,7 +145,7 @@ RQ_PATHS = [
 
 
 def test_a_member_of_staff_without_a_right_neither_sees_nor_acts_on_a_queue() -> None:
-    known, client = targets(), a_client(NOBODY)
+    known, client = targets(), a_client(NO_ROLE)
     job = known["cancel"]
     before = written()
 
@@ -275,10 +275,10 @@ _NUMBERED = {"AuditLink", "Page", "PageAssignment"}
 
 
 def test_the_first_page_is_the_overview_or_for_a_member_of_staff_without_a_role_nothing() -> None:
-    viewer, nobody = a_client(Role.VIEWER), a_client(NOBODY)
+    viewer, without_role = a_client(Role.VIEWER), a_client(NO_ROLE)
 
     sent = viewer.get(reverse("admin:index"))
-    shown = nobody.get(reverse("admin:index"))
+    shown = without_role.get(reverse("admin:index"))
 
     assert (sent.status_code, sent.headers["Location"]) == (FOUND, reverse("admin:overview"))
     assert (shown.status_code, shown.context["app_list"]) == (OK, [])
@@ -311,7 +311,7 @@ def test_only_an_administrator_makes_users_and_nobody_deletes_them(who: str) -> 
 @pytest.mark.parametrize("checked_url", ACTION_URLS, ids=lambda checked_url: checked_url.title)
 def test_an_action_without_its_right_is_written_down_as_refused(checked_url: CheckedUrl) -> None:
     known, client = targets(), Client()
-    client.force_login(User.objects.create_user(NOBODY, is_staff=True))
+    client.force_login(User.objects.create_user(NO_ROLE, is_staff=True))
     form = form_of(checked_url, known)
 
     response = client.post(
@@ -320,7 +320,7 @@ def test_an_action_without_its_right_is_written_down_as_refused(checked_url: Che
 
     assert response.status_code == FORBIDDEN
     (row,) = audit_events()
-    assert (row.actor, row.result, row.reason) == (NOBODY, "refused", "")
+    assert (row.actor, row.result, row.reason) == (NO_ROLE, "refused", "")
     assert row.action in {*checked_url.args, "retry", "abort", "upload"}
     assert row.target_id in {"", *form.values(), *known.values()}
     assert bool(row.target_id) == (checked_url.name in {"perform", "bulk_abort", "upload_close"})

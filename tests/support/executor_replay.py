@@ -80,7 +80,7 @@ class DivergedError(BaseException):
 
 
 class AnyReply(BaseModel):
-    """Stands for a stored reply, of which the log has a hash alone."""
+    """A stored reply; the log has only its hash."""
 
 
 def logs(path: Path) -> Iterator[list[Entry]]:

@@ -33,9 +33,9 @@ from tests.support.rows import a_job
 ANONYMOUS = "anonymous"
 OUTSIDER = "outsider"
 """A user who is not a member of staff."""
-NOBODY = "nobody"
+NO_ROLE = "no-role"
 """A member of staff without a role."""
-USERS = (ANONYMOUS, OUTSIDER, NOBODY, *(role.value for role in Role))
+USERS = (ANONYMOUS, OUTSIDER, NO_ROLE, *(role.value for role in Role))
 
 EVERYBODY = frozenset(USERS)
 STAFF = EVERYBODY - {ANONYMOUS, OUTSIDER}
@@ -220,7 +220,7 @@ def targets() -> dict[str, str]:
             "quota_minutes": 0.1,
         },
         reason="a test",
-        requested_by="somebody",
+        requested_by="ada",
     )
     an_item(operation, a_job(), position=0)
     record = a_large_record(encounters=1, batches=2, pages=3)
