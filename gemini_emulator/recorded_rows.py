@@ -115,7 +115,7 @@ def _calls(sessions: Sequence[UUID]) -> Iterator[tuple[RecordedCall, CallSubject
         began = call.started_at.timestamp()
         item = call.work_item_id or NO_ITEM
         recorded = RecordedCall(
-            token=token_of(item, call.part),
+            token=token_of(item, call.split),
             run=f"{call.processing_session_id} {call.step}",
             accepted=call.accepted,
             outcome=call.outcome,
@@ -126,5 +126,5 @@ def _calls(sessions: Sequence[UUID]) -> Iterator[tuple[RecordedCall, CallSubject
         )
         yield (
             recorded,
-            CallSubject(item, call.part, (call.page_range_start or 0, call.page_range_end or 0)),
+            CallSubject(item, call.split, (call.page_range_start or 0, call.page_range_end or 0)),
         )

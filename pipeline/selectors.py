@@ -223,7 +223,7 @@ class SplitCall:
     """A call of a split that was accepted, or whose pages were halved."""
 
     row_id: UUID
-    part: str
+    split: str
     accepted: bool
     page_range: tuple[int, int] | None
     reply: str | None = field(repr=False)
@@ -252,7 +252,7 @@ def _split_call(call: ProviderCall, item_id: UUID) -> SplitCall:
     payload = getattr(call, "payload", None) if call.accepted else None
     return SplitCall(
         row_id=item_id,
-        part=call.part,
+        split=call.split,
         accepted=call.accepted,
         page_range=payload and (payload.page_range_start, payload.page_range_end),
         reply=payload and zlib.decompress(bytes(payload.reply)).decode(),

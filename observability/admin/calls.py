@@ -22,7 +22,7 @@ class ProviderCallAdmin(ReadOnlyAdmin):
     """Every call and how it ended."""
 
     list_display = (
-        "id", "step", "outcome", "accepted", "attempt", "part", "http_status", "model",
+        "id", "step", "outcome", "accepted", "attempt", "split", "http_status", "model",
         "queue_wait_ms", "duration_ms", "input_tokens", "output_tokens", "cost_usd", "created_at",
     )  # fmt: skip
     list_filter = ("step",)

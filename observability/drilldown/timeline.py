@@ -221,8 +221,8 @@ class _names:  # noqa: N801 - used like a function
 
     def unit(self, call: ProviderCall) -> str:
         found = self._units.get(call.work_item_id) if call.work_item_id else None
-        part = f" part {call.part}" if call.part else ""
-        return f"{found or PASS_TITLES[Step(call.step)]}{part}"
+        split = f" split {call.split}" if call.split else ""
+        return f"{found or PASS_TITLES[Step(call.step)]}{split}"
 
 
 def _lane(key: str, calls: Sequence[ProviderCall], names: _names, scale: _Scale, top: int) -> Lane:

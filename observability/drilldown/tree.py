@@ -304,7 +304,7 @@ def _call(call: ProviderCall) -> Node:
     return Node(
         kind=NodeKind.CALL,
         id=str(call.id),
-        title=f"call {call.attempt}" + (f", part {call.part}" if call.part else ""),
+        title=f"call {call.attempt}" + (f", split {call.split}" if call.split else ""),
         status=StatusWord.DONE if ok else StatusWord.FAILED,
         spent=_spent(
             [call],

@@ -152,14 +152,14 @@ def _candidates(call: ProviderCall, item: WorkItem | None) -> Iterator[str]:
         ),
     )
     if isinstance(item, Chunk):
-        slices = _chunk_slices(item, call.part, pages)
-        token = token_of(item.id, call.part)
+        slices = _chunk_slices(item, call.split, pages)
+        token = token_of(item.id, call.split)
         for attached in (is_pdf, not is_pdf):
             shown = source.beside_text(slices).slices if attached else slices
             yield render_discovery(token, shown)
     elif isinstance(item, Batch):
-        slices = _batch_slices(item, call.part, pages)
-        token = token_of(item.id, call.part)
+        slices = _batch_slices(item, call.split, pages)
+        token = token_of(item.id, call.split)
         for attached in (is_pdf, not is_pdf):
             shown = source.whole_pages(slices, pages).slices if attached else slices
             for with_zones in (zones, not zones):
@@ -178,8 +178,8 @@ def _zones(configuration: object) -> bool:
     return bool(stated.get("include_zones_in_prompt", True))
 
 
-def _chunk_slices(chunk: Chunk, part: str, pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
-    own = pages_of(range(chunk.page_range_start, chunk.page_range_end + 1), part)
+def _chunk_slices(chunk: Chunk, split: str, pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
+    own = pages_of(range(chunk.page_range_start, chunk.page_range_end + 1), split)
     first = own[0]
     before = chunk.context_page if first == chunk.page_range_start else first - 1
     context = () if before is None else (before,)
@@ -189,8 +189,8 @@ def _chunk_slices(chunk: Chunk, part: str, pages: dict[int, PageText]) -> tuple[
     )
 
 
-def _batch_slices(batch: Batch, part: str, pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
+def _batch_slices(batch: Batch, split: str, pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
     batches = Batch.objects.filter(healthcare_encounter_id=batch.healthcare_encounter_id)
     text = EncounterText.of(list(batches.defer("output").order_by("batch_index")), pages)
-    own = pages_of(text.pages_of(batch.batch_index), part)
+    own = pages_of(text.pages_of(batch.batch_index), split)
     return text.slices(batch.batch_index, own)

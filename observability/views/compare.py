@@ -24,7 +24,7 @@ _ROWS: tuple[tuple[str, Any], ...] = (
     ("Message", lambda c: _or_dash(c.message)),
     ("HTTP", lambda c: _or_dash(c.http_status)),
     ("Finish reason", lambda c: _or_dash(c.finish_reason)),
-    ("Part", lambda c: c.part or "whole"),
+    ("Split", lambda c: c.split or "whole"),
     ("Pages", lambda c: _pages(c)),
     ("Waited", lambda c: _ms(c.queue_wait_ms)),
     ("Took", lambda c: _ms(c.duration_ms)),

@@ -107,7 +107,7 @@ class AttemptBudget:
         """Take over what earlier runs spent."""
         spent_by_split = self._spent[row.id]
         for position, entry in enumerate(row.failure_history):
-            code, name = ErrorCode(entry["error_code"]), entry.get("part", "")
+            code, name = ErrorCode(entry["error_code"]), entry.get("split", "")
             is_counted = ERRORS[code].budget in {Budget.ATTEMPT, Budget.NONE}
             spent = is_counted and not entry.get("refunded")
             spent_by_split[name] = spent_by_split.get(name, 0) + spent

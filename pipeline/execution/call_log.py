@@ -127,7 +127,7 @@ class CallLog:
             retry_delay_ms=None if delay_s is None else counted(delay_s * 1000),
         )
         if split.name:
-            entry["part"] = split.name
+            entry["split"] = split.name
         return split.row.record_failure(entry)
 
     def cut(self, split: Split[WorkItem], call_no: int, flush: Flush) -> None:
@@ -197,7 +197,7 @@ class CallLog:
             "processing_session_id": str(self.lease.session_id),
             "step": self.lease.step.value,
             "work_item_id": str(row.id),
-            "part": call.split.name,
+            "split": call.split.name,
             "page_range_start": first,
             "page_range_end": last,
             "attempt": call.attempt or self._next_number(row),

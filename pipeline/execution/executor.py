@@ -331,7 +331,7 @@ def _reason_of(error: BaseException) -> tuple[ErrorCode, str]:
 def _log_mismatch(lease: Lease, split: Split[W]) -> None:
     """Log loudly that a reply to another request came: it could be another patient's."""
     logger.error(
-        "reply_mismatch job=%s work=%s part=%s: a reply of another request was thrown away",
+        "reply_mismatch job=%s work=%s split=%s: a reply of another request was thrown away",
         lease.job_id,
         split.row.id,
         split.name or "-",

@@ -104,7 +104,7 @@ class SplitPlan(Generic[W]):
         """Continue the halving where an earlier run left it."""
         if not rows:
             return
-        calls = {(c.row_id, c.part, c.accepted): c for c in selectors.split_calls(rows)}
+        calls = {(c.row_id, c.split, c.accepted): c for c in selectors.split_calls(rows)}
         for row in rows:
             waiting = [self._splits[row.id, ""]]
             while waiting:

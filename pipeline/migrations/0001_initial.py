@@ -368,7 +368,7 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(db_default=django.contrib.postgres.functions.RandomUUID(), default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('step', models.TextField(choices=[('pages', 'Pages'), ('pass05', 'Pass05'), ('pass1', 'Pass1'), ('pass1_5', 'Pass1 5'), ('pass2', 'Pass2'), ('pass3', 'Pass3')])),
                 ('work_item_id', models.UUIDField(blank=True, null=True)),
-                ('part', models.TextField(blank=True, db_default='', default='')),
+                ('split', models.TextField(blank=True, db_default='', default='')),
                 ('page_range_start', models.IntegerField(blank=True, null=True)),
                 ('page_range_end', models.IntegerField(blank=True, null=True)),
                 ('attempt', models.IntegerField()),
@@ -943,7 +943,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='providercall',
-            constraint=models.UniqueConstraint(condition=models.Q(('accepted', True)), fields=('work_item_id', 'part'), name='idx_provider_calls_one_reply'),
+            constraint=models.UniqueConstraint(condition=models.Q(('accepted', True)), fields=('work_item_id', 'split'), name='idx_provider_calls_one_reply'),
         ),
         migrations.AddConstraint(
             model_name='providercall',

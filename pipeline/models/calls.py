@@ -30,7 +30,7 @@ class ProviderCall(models.Model):
     """The item that the call asks about; `step` tells its table (`work_tables`). Empty for a call
     about a whole record. No foreign key, so that a new pass needs no new column; the foreign key
     of the session deletes the calls."""
-    part = models.TextField(default="", db_default="", blank=True)
+    split = models.TextField(default="", db_default="", blank=True)
     """The split of a work item that the call was about: "0", "01" …; empty for the whole."""
     page_range_start = models.IntegerField(null=True, blank=True)
     """First page that the call asked about; empty if the call was not about pages."""
@@ -80,7 +80,7 @@ class ProviderCall(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(
-                fields=["work_item_id", "part"],
+                fields=["work_item_id", "split"],
                 name="idx_provider_calls_one_reply",
                 condition=Q(accepted=True),
             ),

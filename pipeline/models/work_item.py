@@ -30,7 +30,7 @@ class FailureEntry(TypedDict):
     timestamp: str
     """ISO 8601, by the clock of the worker's host."""
     retry_delay_ms: int | None
-    part: NotRequired[str]
+    split: NotRequired[str]
     """Name of the split that the call was about; absent for the whole work item."""
     refunded: NotRequired[bool]
     """True where the attempt does not count, because the call failed in an outage."""
@@ -139,7 +139,7 @@ class WorkItem(models.Model):
         The context names the last failed call of `split` as the underlying error (requirement 20).
         """
         history = self.failure_history
-        own = [entry for entry in history if entry.get("part", "") == split]
+        own = [entry for entry in history if entry.get("split", "") == split]
         self.error_code, self.error_message = code, message
         self.error_context = {
             "final_underlying_error": own[-1]["error_code"] if own else code,

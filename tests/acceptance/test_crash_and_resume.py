@@ -266,7 +266,7 @@ def test_a_worker_killed_between_two_halves_loses_only_the_one_in_flight(
         pool = start_pool(
             MEDPROC_PROVIDER="gemini", GEMINI_BASE_URL=emulator.url, PASS1_BATCH_MIN_PAGES=10
         )
-        until(lambda: ProviderCall.objects.filter(part="0", accepted=True).exists())
+        until(lambda: ProviderCall.objects.filter(split="0", accepted=True).exists())
         os.kill(the_horse(pool), signal.SIGKILL)
         until(lambda: not pool.horses())
 

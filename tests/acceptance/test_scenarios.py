@@ -208,7 +208,7 @@ def test_truncated_answers_are_halved_and_find_what_whole_ones_do(
     played = {line.outcome for line in log}
     assert "truncated" in played
     assert played & {"loop", "loop-newlines"}
-    assert rows(ProviderCall, received).exclude(part="").exists()
+    assert rows(ProviderCall, received).exclude(split="").exists()
     found = entities(whole[0].id)
     assert found
     for each in received:

@@ -60,8 +60,8 @@ SHOWN = {
         "schema_version"
     ),
     "provider_calls": (
-        "finish_reason message model model_version outcome part prompt_version provider "
-        "quota_id response_id schema_version step"
+        "finish_reason message model model_version outcome prompt_version provider "
+        "quota_id response_id schema_version split step"
     ),
     "provider_payloads": "prompt_sha256",
     "record_batches": "status",

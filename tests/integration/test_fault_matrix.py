@@ -131,11 +131,11 @@ def test_in_an_outage_each_of_its_faults_is_refunded_and_parks(played: Played, s
 def rows_of(ended: Ended, row: FaultCase) -> dict[str, Any]:
     """Give what stands on a batch or chunk, and of its calls."""
     found = ended.work[visit_of(row)]
-    calls = sorted(ended.calls[found.id], key=lambda call: (call.part, call.attempt))
+    calls = sorted(ended.calls[found.id], key=lambda call: (call.split, call.attempt))
     history = found.transient_error_history or []
     context = found.error_context or {}
     assert all(
-        entry.keys() - {"part"}
+        entry.keys() - {"split"}
         == {"attempt", "error_code", "error_message", "timestamp", "retry_delay_ms"}
         for entry in history
     )

@@ -52,7 +52,7 @@ UNFILLED: dict[str, str] = {
     "ai_processing_summary.pass2_metrics_id": _LATER_PASS,
     "ai_processing_summary.pass3_metrics_id": _LATER_PASS,
     "ai_processing_summary.user_agent": _NO_CLIENT,
-    "provider_calls.part": "empty for a call about a whole batch or chunk",
+    "provider_calls.split": "empty for a call about a whole batch or chunk",
     "job_queue.cancel_requested_at": "nobody cancels these",
     "job_queue.crash_count": _NO_DEATH,
     "job_queue.dead_letter_at": _NO_DEATH,

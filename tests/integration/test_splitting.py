@@ -56,7 +56,7 @@ def entities(received: Received) -> list[tuple[Any, ...]]:
 
 
 def calls(row: Batch | Chunk) -> Counter[tuple[str, str, bool]]:
-    return Counter(calls_of(row).values_list("part", "outcome", "accepted"))
+    return Counter(calls_of(row).values_list("split", "outcome", "accepted"))
 
 
 def calls_of(row: Batch | Chunk) -> QuerySet[ProviderCall, ProviderCall]:
@@ -88,7 +88,7 @@ def test_a_batch_that_is_too_long_is_halved_and_finds_the_same_entities(
     assert code == ("CONTEXT_TOO_LARGE" if fault == "400-tokens" else "OUTPUT_TRUNCATED")
     assert (batch.status, batch.attempt_count, batch.error_code) == ("succeeded", 1, None)
     assert calls(batch) == {("", code, False): 1, ("0", "OK", True): 1, ("1", "OK", True): 1}
-    ranges = calls_of(batch).exclude(part="").order_by("part")
+    ranges = calls_of(batch).exclude(split="").order_by("split")
     assert list(ranges.values_list("page_range_start", "page_range_end")) == [(1, 5), (6, 10)]
     assert entities(halved) == entities(whole) != []
     assert not astray(ShellFile.objects.get(id=halved.shell_file_id))

@@ -283,36 +283,13 @@ def _shown(value: Any) -> Entry:
     }
 
 
-def _renamed(entry: Entry) -> Entry:
-    return {{"part": "split"}.get(name, name): value for name, value in entry.items()}
-
-
-def _stored(entry: Entry) -> Entry:
-    return {{"split": "part"}.get(name, name): value for name, value in entry.items()}
-
-
-def _with_history(row: Entry, rename: Callable[[Entry], Entry]) -> Entry:
-    found = dict(row)
-    history = found["transient_error_history"]
-    found["transient_error_history"] = history and [rename(entry) for entry in history]
-    for name in ("error_context", "error_details"):
-        if context := found.get(name):
-            entries = context["attempt_history"]
-            context = {**context, "attempt_history": entries and [rename(e) for e in entries]}
-            found[name] = context
-    return found
-
-
 def _call_row(row: Entry) -> Entry:
-    left_out = {"id", "prompt_version", "schema_version", "batch_id", "chunk_id", "part"}
-    work_item_id = row.get("work_item_id") or row.get("batch_id") or row.get("chunk_id")
-    kept = {name: value for name, value in row.items() if name not in left_out}
-    return {**kept, "work_item_id": work_item_id, "split": row["part"]}
+    return {k: v for k, v in row.items() if k not in {"id", "prompt_version", "schema_version"}}
 
 
 def _flush(flush: Flush) -> Entry:
     return {
-        "items": [_with_history(row, _renamed) for row in flush.items],
+        "items": flush.items,
         "calls": [_call_row(row) for row in flush.calls],
         "payloads": [[row["page_range_start"], row["page_range_end"]] for row in flush.payloads],
         "encounters": flush.encounters,
@@ -434,7 +411,7 @@ class RecordedWork:
 
     def _row(self, row: Entry) -> Any:
         names = {f.attname for f in self.model._meta.concrete_fields}
-        values = {k: v for k, v in _with_history(row, _stored).items() if k in names}
+        values = {k: v for k, v in row.items() if k in names}
         values["page_range_start"], values["page_range_end"] = row["page_range"]
         values["id"] = UUID(row["id"])
         for name in ("started_at", "completed_at"):
@@ -694,7 +671,7 @@ class ReplayedStep:
         return [
             selectors.SplitCall(
                 row_id=UUID(call["item"]),
-                part=call["split"],
+                split=call["split"],
                 accepted=call["accepted"],
                 page_range=call["page_range"] and tuple(call["page_range"]),
                 reply="a reply" if call["reply"] else None,

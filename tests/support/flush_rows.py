@@ -22,7 +22,7 @@ def a_call(lease: Lease, batch: Batch, *, accepted: bool = True) -> dict[str, An
         "attempt": 1,
         "outcome": "OK" if accepted else "PARSE_JSON",
         "accepted": accepted,
-        "part": "",
+        "split": "",
         "provider": "local",
         "model": "m",
         "prompt_version": "1",

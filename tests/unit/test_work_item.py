@@ -15,7 +15,7 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = AT + timedelta(seconds=2)
 
 
-def an_entry(code: ErrorCode, part: str = "") -> FailureEntry:
+def an_entry(code: ErrorCode, split: str = "") -> FailureEntry:
     entry: FailureEntry = {
         "attempt": 1,
         "error_code": code.value,
@@ -23,7 +23,7 @@ def an_entry(code: ErrorCode, part: str = "") -> FailureEntry:
         "timestamp": AT.isoformat(),
         "retry_delay_ms": None,
     }
-    return {**entry, "part": part} if part else entry
+    return {**entry, "split": split} if split else entry
 
 
 def test_a_success_stores_output_and_counts_and_keeps_the_history() -> None:
