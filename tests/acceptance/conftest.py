@@ -1,4 +1,4 @@
-"""Fixtures of the acceptance tests: the whole product with real parts.
+"""The fixtures of the acceptance tests start the whole product from real parts.
 
 The parts are PostgreSQL, Valkey, `rqworker-pool` with its horses, and the google-genai client with
 the emulator as its service. The tests of a module share its pools.

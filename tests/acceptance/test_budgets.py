@@ -1,4 +1,4 @@
-"""What a call may cost: attempts, limited calls, time; each budget ends as its own error."""
+"""Each budget of a call (attempts, limited calls, time) ends with its own error."""
 
 from __future__ import annotations
 

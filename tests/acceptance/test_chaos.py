@@ -1,6 +1,6 @@
-"""A short form of `make chaos`: ten kills, then each server is taken away in mid-job.
+"""A short run of `make chaos` loses nothing: ten kills, then each server stopped in mid-job.
 
-The scenes run in their own process with their own servers, scheduler, workers and provider.
+The run is a separate process with its own servers, scheduler, workers and provider.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Workers stopped, killed and overtaken in the middle of a record: nothing lost, nothing twice."""
+"""Workers that stop, die or lose their lease in mid-record lose nothing and repeat nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A deployment onto a Redis that still holds entries of the version before."""
+"""A new version runs with the Redis entries of the version before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile files from submission through a real worker: each ends as named, the worker lives on."""
+"""Hostile files pass through a real worker: each ends with its error, and the worker lives on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that answers in good form and is wrong: nothing false is published as true."""
+"""A model that answers in good form but wrongly causes no false publication."""
 
 from __future__ import annotations
 

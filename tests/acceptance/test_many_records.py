@@ -1,4 +1,4 @@
-"""Ten records at once for three provider workers: three run, seven wait, nothing is lost."""
+"""Ten records meet three provider workers: three run, seven wait, and nothing is lost."""
 
 from __future__ import annotations
 

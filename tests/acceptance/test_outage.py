@@ -1,7 +1,7 @@
-"""The provider is down for a minute under ten records in flight: all wait, and complete unaided.
+"""Ten records survive a minute without the provider, and complete without help.
 
-Real workers, the real scheduler and the scenario `outage`, scaled as the suite's time is; once more
-with Redis emptied in the middle of it.
+Workers and scheduler are real. The scenario `outage` runs at the suite's time scale. A second run
+empties Redis in the middle of the outage.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Promises about plans, zones and batch edges, on records that really run in this process."""
+"""Pass 1 keeps its promises about plans, zones and batch edges, with real steps in this process."""
 
 from __future__ import annotations
 

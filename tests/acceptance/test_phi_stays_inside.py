@@ -1,7 +1,7 @@
-"""Words of a document are found where PHI may be, and nowhere else, whatever went wrong.
+"""PHI appears only where PHI may be, whatever goes wrong.
 
-Canaries stand in the record's text, in the replies and in the file's name. Every column of every
-table is searched but those that hold PHI by design, and so are Redis and all that workers print.
+The record's text, the replies and the file's name contain canary words. The tests search every
+column except the PHI columns, all of Redis, and the output of all workers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A large record makes room for a small one that waits, spends nothing, and goes on after it."""
+"""A preempted large record spends no attempt, and goes on after the small record."""
 
 from __future__ import annotations
 

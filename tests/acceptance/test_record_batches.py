@@ -1,4 +1,4 @@
-"""A batch of records through real workers: no more at once than it allows, none forgotten."""
+"""Real workers keep to the limit of a record batch, and forget no record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records through real workers and the local engine: what comes out is what their truth says."""
+"""Records run through real workers and the local engine, and the results equal their truth."""
 
 from __future__ import annotations
 

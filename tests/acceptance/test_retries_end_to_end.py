@@ -1,7 +1,7 @@
-"""Records through real workers and the real client while the service misbehaves.
+"""Records run through real workers and the real client while the service misbehaves.
 
-Three records meet one script of faults at the same time: `MENDED` sees only faults that a retry
-mends, `BROKEN` two that none does, and `UNSEEN` one in the search for its encounters.
+Three records meet one script of faults at the same time. `MENDED` sees only faults that a retry
+cures. `BROKEN` sees two permanent faults. `UNSEEN` sees one permanent fault in Pass 0.5.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Numbers read from a noisy scan: right, or flagged, or not there; never wrong and unmarked."""
+"""A number from a noisy scan is right, flagged or absent, never wrong without a flag."""
 
 from __future__ import annotations
 

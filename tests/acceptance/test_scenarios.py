@@ -1,4 +1,4 @@
-"""Ready scenarios through real workers: what they say to expect, and the proof from the log."""
+"""The ready scenarios end as their files say, and the emulator's log shows that nothing is lost."""
 
 from __future__ import annotations
 

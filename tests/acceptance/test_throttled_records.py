@@ -1,4 +1,4 @@
-"""Half of all calls limited: records through three real workers, and the gate's own account."""
+"""Three real workers and the rate limiter complete records while half of all calls get a 429."""
 
 from __future__ import annotations
 

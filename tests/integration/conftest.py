@@ -1,4 +1,4 @@
-"""Fixtures of the integration tests: real worker commands."""
+"""The fixtures of the integration tests start real worker commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users and groups: nobody gives what he has not, and each change and log-in is written down."""
+"""Administrators grant only rights that they have, and every change and log-in is audited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The admin shows every table to who may look, changes nothing, and shows no PHI."""
+"""The admin shows every table to readers with the right, changes nothing, and shows no PHI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a row that failed says what its code means, in the words of the one table."""
+"""The page of a failed row explains its error code with the text of the code table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each column of a table that could hold a person's words was decided upon: shown, or not."""
+"""Each column that could hold a person's words has a decision: shown or hidden."""
 
 from __future__ import annotations
 

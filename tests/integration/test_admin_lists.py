@@ -1,6 +1,6 @@
-"""The console at millions of rows: what each page asks is bounded, indexed, and does not grow.
+"""Each page of the console reads a bounded, indexed number of rows from millions.
 
-`bench/console.py` measures how long it takes; here is what makes that so.
+`bench/console.py` measures the durations. These tests check the causes of these durations.
 """
 
 from __future__ import annotations

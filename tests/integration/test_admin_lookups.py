@@ -1,4 +1,4 @@
-"""No list of the admin tells by its counts what it does not show, and each is read in bounds."""
+"""The admin's filters reveal no hidden column, and each list reads a bounded number of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chain of the audit: in the order of commits, and whatever does not fit is found."""
+"""The audit chain follows the order of commits, and its check finds every manipulation."""
 
 from __future__ import annotations
 

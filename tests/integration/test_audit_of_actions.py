@@ -1,4 +1,4 @@
-"""An action and its audit row are one: neither exists if the other could not be written."""
+"""An action and its audit event are one transaction: both exist, or neither."""
 
 from __future__ import annotations
 

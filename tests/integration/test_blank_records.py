@@ -1,4 +1,4 @@
-"""Records that are blank, in part or as a whole, and the smallest one."""
+"""Records with blank pages, and the smallest record, run to their end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cancel, requeue, release and reset of many: previewed, with a reason, each item by its guard."""
+"""Bulk cancel, requeue, release and reset have a preview, a reason, and a guard for each item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bulk operation at its edges: what breaks, what joins, what is too much, and the way back."""
+"""A bulk operation survives its edge cases: errors, late additions, and selections too large."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A retry of many: previewed, started once, run by the clock item by item, and kept."""
+"""A bulk retry has a preview, starts once, and runs item by item on the scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job that an operator cancels: while it waits, is parked, or runs."""
+"""An operator cancels a job that waits, is parked, or runs."""
 
 from __future__ import annotations
 

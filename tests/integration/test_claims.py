@@ -1,4 +1,4 @@
-"""Who is claimed next: at any size of the table, beside a batch's limit, and after giving way."""
+"""A claim takes the right job at any table size, within batch limits, and after a preemption."""
 
 from __future__ import annotations
 

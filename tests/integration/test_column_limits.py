@@ -1,4 +1,4 @@
-"""Figures and texts that a column cannot hold: written as well as can be, and never lost."""
+"""Figures and texts that do not fit a column are stored as closely as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""However many calls are in flight, a step talks to the database on one connection."""
+"""A step uses one database connection, however many calls are in flight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console's counts where there is more than is read: each says so, and none is of the wrong."""
+"""Each count of the console says where it stops, and counts only the right rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a browser may send and no column can hold is refused in one clear line on a page of ours."""
+"""Browser input that no column can hold gets one clear line on an error page of the console."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last six hours: what is over is read once, what goes on is read at each poll."""
+"""The six-hour history caches finished intervals, and reads only the newest one at each poll."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The actions about a queue or provider: who may, that each is done once and is written down."""
+"""The holds of queues and providers check rights, act once, and are audited."""
 
 from __future__ import annotations
 

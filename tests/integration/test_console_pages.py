@@ -1,4 +1,4 @@
-"""What the console's pages read and show: bounded, constant, without PHI, and true."""
+"""The console's pages are true, free of PHI, and read a constant number of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guards of pages and actions, the roles, and that what people do stays written down."""
+"""The console checks roles on pages and actions, and its audit cannot be changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds PHI: who gets it, that each reading is written down once, and that it is true."""
+"""PHI is shown only to readers with the right, and each reading is audited once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of records, its filter, and the way from a list through its records and back."""
+"""The list of records filters, and links to its records and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files through the console: taken in once, refused in clear words, written down without names."""
+"""A file uploaded through the console is stored once, refused in clear words, and never named."""
 
 from __future__ import annotations
 

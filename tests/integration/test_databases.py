@@ -1,4 +1,4 @@
-"""The fixtures that give tests their databases."""
+"""The database fixtures give each test the database that it needs."""
 
 from __future__ import annotations
 

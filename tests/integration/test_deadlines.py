@@ -1,4 +1,4 @@
-"""A step has a deadline: what succeeded by then is kept, and what hangs is killed and says so."""
+"""A step keeps its results until its deadline, and then kills and reports hanging calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every SQL statement of the documents runs against the tables as they are."""
+"""Every SQL statement of the documents runs against the current tables."""
 
 from __future__ import annotations
 

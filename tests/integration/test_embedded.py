@@ -1,4 +1,4 @@
-"""The embedded servers: private, idempotent, and recovered from every way to die."""
+"""The embedded servers are private, start once, and recover from every kind of death."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The emulator as a server: routes, headers, quotas over all clients, and its log."""
+"""The emulator serves routes, headers, quotas for all clients, and a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py gemini_emulator`: what it prints, how it ends, and what it refuses."""
+"""`manage.py gemini_emulator` prints its address, ends cleanly, and refuses bad arguments."""
 
 from __future__ import annotations
 

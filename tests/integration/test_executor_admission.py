@@ -1,4 +1,4 @@
-"""A step before the gate: limits, an outage and a used-up day, through the real client."""
+"""A step waits for the rate limiter: limits, an outage, and a used-up daily quota."""
 
 from __future__ import annotations
 

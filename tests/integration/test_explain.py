@@ -1,4 +1,4 @@
-"""The drill-down: the answer first, from any id, in few statements, without PHI."""
+"""The drill-down answers first, from any id, in few statements, and without PHI."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Every fault of the emulator in Pass 0.5 and in Pass 1: code, budget and rows, as the table says.
+"""Every fault of the emulator has the code, budget and rows of the fault matrix, in both passes.
 
-The table and the faults' names are compared first: a fault without a row fails here.
+The matrix must name every fault of the emulator, so that a fault without a row fails here.
 """
 
 from __future__ import annotations

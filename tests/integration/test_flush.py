@@ -1,4 +1,4 @@
-"""The flush: one fence, one statement, nothing twice, and nothing visible of half an encounter."""
+"""A flush is one fenced statement that writes nothing twice and shows no half encounter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The provider through the real google-genai client, over HTTP, against the emulator."""
+"""The provider works over HTTP with the real google-genai client and the emulator."""
 
 from __future__ import annotations
 

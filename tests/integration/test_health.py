@@ -1,4 +1,4 @@
-"""Health: a clock that has stopped, workers that are gone and work that waits are named."""
+"""The health check names a stopped scheduler, missing workers, and work that waits too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Incidents from their first failed call to the release of the last job that waited."""
+"""An incident runs from its first failed call to the release of the last parked job."""
 
 from __future__ import annotations
 

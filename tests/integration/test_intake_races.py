@@ -1,4 +1,4 @@
-"""Intake under pressure: two submissions at once, odd names, and nothing left behind."""
+"""Intake handles two submissions at once and odd names, and leaves nothing behind."""
 
 from __future__ import annotations
 

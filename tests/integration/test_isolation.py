@@ -1,4 +1,4 @@
-"""Each xdist worker has a Valkey of its own, and a second worker at the same server is refused."""
+"""Each xdist worker has its own Valkey, and the suite refuses a shared server."""
 
 from __future__ import annotations
 

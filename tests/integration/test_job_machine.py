@@ -1,4 +1,4 @@
-"""Jobs under every order of moves: one owner, nothing lost, nothing done twice, always an end."""
+"""Jobs keep one lease holder, lose nothing, and reach an end, in every order of moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lease of a step is renewed while a reader takes long, and lost work is not waited for."""
+"""The lease of a step is renewed while a reader takes long, and a lost lease stops the work."""
 
 from __future__ import annotations
 

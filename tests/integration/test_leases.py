@@ -1,4 +1,4 @@
-"""Claim, fence and heartbeat: at most one owner, and nobody else writes."""
+"""At most one worker holds a lease, and the fence refuses the writes of every other worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pass that nothing but the registry knows runs, fails, is retried, and is shown everywhere."""
+"""A toy pass, known only to the registry, runs, fails, is retried, and is shown everywhere."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`PASS_INPUT=pdf` end to end: what is sent of a record, and that it is read as its text would be.
+"""`PASS_INPUT=pdf` sends the right pages, and the results equal those from text.
 
-Through the real client and the emulator, whose model sees the attached pages and not the text.
+The real client sends to the emulator, whose model reads the attached pages instead of the text.
 """
 
 from __future__ import annotations

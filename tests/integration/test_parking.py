@@ -1,4 +1,4 @@
-"""Parked work: what holds it, what lets it go, and that it goes once."""
+"""A parked job waits for its hold, and is released once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of one patient: who that is holds for all of them, in whatever order they run."""
+"""All records of one patient agree on the patient, in whatever order the records run."""
 
 from __future__ import annotations
 

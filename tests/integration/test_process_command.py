@@ -1,4 +1,4 @@
-"""`manage.py process`: submits, follows, says how each file ended, and stops for no single one."""
+"""`manage.py process` submits files, follows them, and reports how each file ends."""
 
 from __future__ import annotations
 

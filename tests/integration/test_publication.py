@@ -1,4 +1,4 @@
-"""A publication that the database refuses: replies are kept, and published later without a call."""
+"""A refused publication keeps its replies, and succeeds later without a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others met with queues in Redis, tried here: floods, losses, long steps, no Redis."""
+"""The queues survive known failures of Redis queues: floods, losses, long steps, no Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Enqueueing: on commit, harmless when doubled or when Redis is away, and nothing but ids."""
+"""A wake-up is sent on commit, carries only ids, and may be lost or doubled."""
 
 from __future__ import annotations
 

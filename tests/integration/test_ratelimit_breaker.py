@@ -1,4 +1,4 @@
-"""The breaker: opened by outcomes for the whole cluster, probed by one call, closed into a ramp."""
+"""The circuit breaker opens for the whole cluster, probes with one call, and closes into a ramp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cooldowns: one coordinator, no nesting, none lost, none doubled, and a ramp afterwards."""
+"""A cooldown has one coordinator, is never nested, lost or doubled, and ends in a ramp."""
 
 from __future__ import annotations
 

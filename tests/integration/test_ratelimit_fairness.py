@@ -1,4 +1,4 @@
-"""Fairness: jobs share the quota equally, and none waits long."""
+"""Jobs share the quota equally, and no job waits long."""
 
 from __future__ import annotations
 

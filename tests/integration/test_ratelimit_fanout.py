@@ -1,4 +1,4 @@
-"""Gate and fan-out together: nothing lost, nothing doubled, no attempt spent on a limit."""
+"""The rate limiter and the fan-out together lose nothing, and spend no attempt on a 429."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds a provider outlives an emptied Redis, and an operator's pause reaches every gate."""
+"""A provider's hold outlives an emptied Redis, and a pause reaches every process."""
 
 from __future__ import annotations
 

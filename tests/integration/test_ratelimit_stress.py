@@ -1,6 +1,7 @@
-"""Limits under stress, in one process and across three: real processes before one real gate.
+"""The rate limiter keeps its promises under stress, in one process and in three.
 
-Each promise of the coordination is counted: starts by Redis's clock, calls, items and counters.
+Real processes share one real rate limiter. The tests count starts by Redis's clock, calls, items
+and counters.
 """
 
 from __future__ import annotations

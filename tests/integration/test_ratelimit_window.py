@@ -1,4 +1,4 @@
-"""The gate's windows: requests, input tokens and days are never exceeded, and well used."""
+"""The limiter's windows of requests, input tokens and days are never exceeded, and well used."""
 
 from __future__ import annotations
 

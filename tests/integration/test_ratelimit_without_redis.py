@@ -1,4 +1,4 @@
-"""Redis away: a process keeps to its small part, says so, and tells Redis when it is back."""
+"""A process without Redis keeps to its small share, and reports its calls afterwards."""
 
 from __future__ import annotations
 

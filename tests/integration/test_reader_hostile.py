@@ -1,4 +1,4 @@
-"""Hostile files, read through the real child process: each ends as named, and harms nobody."""
+"""The real child process reads hostile files: each ends with its error, and harms nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of our own making, read through the real child process: text, boxes, OCR, turns."""
+"""The real child process reads generated pages: text, boxes, OCR, and rotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that are cut out of a file: as they were, and with nothing of the others."""
+"""Pages cut out of a file are unchanged, and contain nothing of other pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reconciler: what is due and is not on its way is put right, and nothing is multiplied."""
+"""The reconciler repairs due work without a wake-up, and duplicates nothing."""
 
 from __future__ import annotations
 

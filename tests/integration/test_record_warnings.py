@@ -1,4 +1,4 @@
-"""Warnings of a record: each is said once, in its newest form."""
+"""Each warning of a record appears once, in its newest form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that dies between two writes: the next one goes on, and nothing is done twice."""
+"""A worker continues after another died between two writes, and repeats nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that failed and is put back in line: by an operator, and by itself."""
+"""Failed work returns to the queue, by an operator's retry or automatically."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Every URL of the admin site by every kind of person: who gets in, and that looking is harmless.
+"""Every URL of the admin site lets in the right roles, and reading changes nothing.
 
-The table is `tests/support/url_matrix.py`. A URL that the resolver has and the table lacks fails.
+The table is in `tests/support/url_matrix.py`. A URL of the resolver without an entry in the table
+fails.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""RQ's own books after a crash: put in order with the rows, and never believed against them."""
+"""RQ's registries are repaired from the rows after a crash, never the reverse."""
 
 from __future__ import annotations
 

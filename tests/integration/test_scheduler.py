@@ -1,4 +1,4 @@
-"""The clock as a process: its ticks outlive killed children, hung duties and other clocks."""
+"""The scheduler process survives killed children, hung tasks, and other schedulers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The database holds the rules itself, and real records fill every column that should be filled.
+"""The database enforces the rules, and real records fill every column that has a use.
 
-Columns are read after records of every outcome have really run: completed, completed after failed
-calls, held back, failed in Pass 0.5, failed in Pass 1.
+The columns are read after records of every outcome: completed, completed after failed calls, held
+back, failed in Pass 0.5, failed in Pass 1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The SQL of the source document's sections 7.1 to 7.4 and 9.1 to 9.3, but for the ids, and right.
+"""The agreed SQL queries run unchanged, except for the ids, and give the right answers.
 
-One record has completed through the local engine, one has failed in an outage (seven batches), one
-by a single broken batch; all by really running. The statements are the contract: none is adapted.
+One record completes with the local engine, one fails in an outage (seven batches), and one fails
+in a single batch. The statements are the contract, so the tests adapt none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`manage.py services`, and what other commands say when a server is away."""
+"""`manage.py services` reports its servers, and other commands explain a missing server."""
 
 from __future__ import annotations
 

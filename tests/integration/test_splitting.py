@@ -1,4 +1,4 @@
-"""Pages that are too long for one call are halved: through the real client, to the entities."""
+"""Pages that are too long for one call are halved, from the real client to the entities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stale batches: put back by age, and only where nobody can be working on them."""
+"""A stale batch is reset by its age, but only if no live worker holds its lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step of Pass 1 asks of PostgreSQL: at most two statements more for each batch."""
+"""A step of Pass 1 needs at most two more SQL statements for each batch."""
 
 from __future__ import annotations
 

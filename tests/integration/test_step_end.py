@@ -1,4 +1,4 @@
-"""The end of a step that cannot be written: the job ends or goes on, and is never stranded."""
+"""A step whose end cannot be written ends or continues its job, and never strands the job."""
 
 from __future__ import annotations
 

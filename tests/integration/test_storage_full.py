@@ -1,4 +1,4 @@
-"""A record for which there is no room on the disk: refused, with nothing kept of it."""
+"""A record that does not fit on the disk is refused, and leaves nothing behind."""
 
 from __future__ import annotations
 

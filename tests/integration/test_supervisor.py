@@ -1,4 +1,4 @@
-"""`make up`: everything comes up together and goes down together."""
+"""`make up` starts everything together, and stops everything together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies that reach each other's request: told by their tokens alone, thrown away, and alarmed."""
+"""Swapped replies are detected by their tokens alone, thrown away, and reported."""
 
 from __future__ import annotations
 

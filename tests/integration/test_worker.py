@@ -1,4 +1,4 @@
-"""One real worker against a real Redis: what it refuses, how it drains, what it leaves behind."""
+"""A real worker refuses foreign entries, drains, and cleans up in a real Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pool: respawn, drain, kill, and the two kinds of workers."""
+"""The worker pool restarts, drains and kills its workers of both kinds."""
 
 from __future__ import annotations
 

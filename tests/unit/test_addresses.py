@@ -1,4 +1,4 @@
-"""URLs turned into the settings of Django and django-rq."""
+"""URLs become the settings of Django and django-rq."""
 
 from __future__ import annotations
 

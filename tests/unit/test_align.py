@@ -1,4 +1,4 @@
-"""Where quotes stand in pages, and how batches are joined."""
+"""Alignment finds quotes in pages, and joins the results of batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pages of a call are attached, which stay text, and how much of them is held at once."""
+"""A call attaches the right pages, sends the others as text, and bounds the memory."""
 
 from __future__ import annotations
 

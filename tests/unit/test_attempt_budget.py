@@ -1,4 +1,4 @@
-"""The attempts that failed calls cost, and their refund after an outage."""
+"""Failed calls spend attempts, and an outage refunds these attempts."""
 
 from __future__ import annotations
 

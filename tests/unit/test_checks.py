@@ -1,4 +1,4 @@
-"""System checks: a mistaken environment and a pickling queue stop the start."""
+"""The system checks refuse a mistaken environment and a queue that pickles."""
 
 from __future__ import annotations
 

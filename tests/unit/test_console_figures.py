@@ -1,4 +1,4 @@
-"""The console's pure parts: forecast, charts, scale of the time line, and the stylesheet's size."""
+"""The console computes forecast, charts and time scale correctly, and its CSS stays small."""
 
 from __future__ import annotations
 

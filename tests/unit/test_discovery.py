@@ -1,4 +1,4 @@
-"""Pass 0.5 of the local engine: what splits encounters, and what does not."""
+"""Pass 0.5 of the local engine splits encounters at the right places only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Discovery and reconciliation together: the same encounters whatever the size of the chunks."""
+"""Discovery and reconciliation find the same encounters at every size of the chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dates as records print them."""
+"""The parser reads dates as records print them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sample records with a text layer: encounters, pages and patients equal their truth."""
+"""Discovery finds the encounters, pages and patients that the truth of the samples names."""
 
 from __future__ import annotations
 

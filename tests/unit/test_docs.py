@@ -1,4 +1,4 @@
-"""The documents name what is there: every variable, code, table, command and link."""
+"""The documents name existing variables, codes, tables, commands and links only."""
 
 from __future__ import annotations
 

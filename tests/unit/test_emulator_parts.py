@@ -1,4 +1,4 @@
-"""The emulator's script, quotas, latencies and schema cutting, without a server."""
+"""The emulator's script, quotas, latencies and schema cutting work without a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log proves: each loss, double and swap is found, each death of a worker is believed."""
+"""The proof finds each lost, doubled and swapped call in the emulator's log."""
 
 from __future__ import annotations
 

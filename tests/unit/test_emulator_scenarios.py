@@ -1,4 +1,4 @@
-"""Scenarios as an operator writes them: phases, quotas, mistakes, scale, and the ready ones."""
+"""Scenario files are parsed, checked and scaled, the ready scenarios included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The typed environment: defaults, bounds, and mistakes said without quoting them."""
+"""The typed environment has defaults and bounds, and reports mistakes without their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named tables: what the SDK and its transport raise, and the code that it must become."""
+"""Each error of the SDK and its transport becomes the code of a named table."""
 
 from __future__ import annotations
 

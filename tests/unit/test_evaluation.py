@@ -1,4 +1,4 @@
-"""Labels as they come, the scores over them, and the command that prints them."""
+"""The evaluation reads labels, computes scores, and prints both with its command."""
 
 from __future__ import annotations
 

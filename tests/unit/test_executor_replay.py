@@ -1,7 +1,8 @@
-"""The step executor decides on recorded event logs as the executor did that recorded them.
+"""The step executor decides on recorded event logs as the executor that recorded the logs.
 
-The logs were recorded from the executor before its restructuring: the fault matrix, the short chaos
-run, and tests of outages, splits, retries, deadlines and crashes. `pytest -s` prints the figures.
+The logs are older than the restructuring of the executor. The logs contain the fault matrix, the
+short chaos run, and tests of outages, splits, retries, deadlines and crashes. `pytest -s` prints
+the figures.
 """
 
 from __future__ import annotations

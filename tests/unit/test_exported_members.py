@@ -1,4 +1,4 @@
-"""The public names of the two packages that could be used without the rest of the project."""
+"""Each reusable package exports its public names, and works without the rest of the project."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The fan-out under random plans, latencies, faults, limits, gates and stops (Hypothesis).
+"""The fan-out is right for random plans, latencies, faults, limits and stops (Hypothesis).
 
-Two oracles, written apart from the scheduler: `expected` walks an item's script without any time
-or limit, and `Observer` rebuilds from the events what was ready, open and in flight.
+Two oracles are independent of the scheduler. `expected` follows an item's script without time or
+limit. `Observer` derives from the events which items are ready, open and in flight.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The fan-out's rules one by one, on a simulated clock: no thread runs and nothing sleeps."""
+"""The fan-out follows its rules one by one on a simulated clock, without threads or sleep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a fan-out run stops, drains, and what it owes to its owner; on a simulated clock."""
+"""A fan-out run stops and drains, and returns unfinished items, on a simulated clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fan-out through its real threads; barriers and events order them, nothing sleeps."""
+"""The fan-out works with its real threads; barriers and events order the threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that a proxy spoils, through the real client: the status outlives the body."""
+"""The real client keeps the status of an answer whose body a proxy spoiled."""
 
 from __future__ import annotations
 

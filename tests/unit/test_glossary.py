@@ -1,4 +1,4 @@
-"""The glossary's terms are sorted, unique, and exist in the code under the names that it gives."""
+"""The terms of the glossary are sorted and unique, and exist in the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two sets of printed identifiers name one person."""
+"""The comparison of printed identifiers tells whether two sets name one person."""
 
 from __future__ import annotations
 

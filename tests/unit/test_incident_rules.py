@@ -1,4 +1,4 @@
-"""When an incident begins and ends, at the edges of every threshold."""
+"""An incident begins and ends exactly at its thresholds."""
 
 from __future__ import annotations
 

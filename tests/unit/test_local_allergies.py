@@ -1,4 +1,4 @@
-"""Allergies, the statement that there are none, vaccines, and terms of the lexicon."""
+"""The local engine finds allergies, their denial, vaccines, and terms of the lexicon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Negation, history, hypothesis and family, phrase by phrase."""
+"""The local engine recognizes negation, history, hypothesis and family, phrase by phrase."""
 
 from __future__ import annotations
 

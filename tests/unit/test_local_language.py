@@ -1,4 +1,4 @@
-"""A page that is not in English is said to be so, and nothing is taken from it."""
+"""The local engine reports a page that is not English, and extracts nothing from the page."""
 
 from __future__ import annotations
 

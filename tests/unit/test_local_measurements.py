@@ -1,4 +1,4 @@
-"""Vital signs and laboratory values: every number with its name, unit, range and flag."""
+"""The local engine reads vital signs and laboratory values with name, unit, range and flag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Medications with dose, route and frequency as printed."""
+"""The local engine reads medications with dose, route and frequency as printed."""
 
 from __future__ import annotations
 

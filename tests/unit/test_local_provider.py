@@ -1,4 +1,4 @@
-"""The local engine as a provider: one answer per prompt, quotes that are where they say."""
+"""The local engine gives one answer per prompt, with quotes at their true places."""
 
 from __future__ import annotations
 

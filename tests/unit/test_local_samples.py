@@ -1,4 +1,4 @@
-"""The sample records: every structured item as printed, no number wrong or invented."""
+"""The local engine reads every structured item of the samples, and invents no number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lock files: hashed, without an index, complete."""
+"""The lock files have hashes, name no package index, and are complete."""
 
 from __future__ import annotations
 

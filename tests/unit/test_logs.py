@@ -1,4 +1,4 @@
-"""What is logged of a request: shapes of paths, types of errors, and nothing that was typed."""
+"""The logs of a request hold path shapes and error types, and nothing that a person typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One class name means one thing in the whole project."""
+"""A class name has one meaning in the whole project."""
 
 from __future__ import annotations
 

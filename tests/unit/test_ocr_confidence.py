@@ -1,4 +1,4 @@
-"""The confidence of a quote's words, also where it runs over to the next page."""
+"""The confidence of a quote covers all its words, also across a page break."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every call of every pass goes one way: request, gate, call, classify, record."""
+"""Every call of every pass takes one path: request, rate limiter, call, classify, record."""
 
 from __future__ import annotations
 

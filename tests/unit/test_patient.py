@@ -1,4 +1,4 @@
-"""Never wrong about a patient: the table of `patient.py`, row by row."""
+"""The patient check follows the table of `patient.py`, row by row."""
 
 from __future__ import annotations
 

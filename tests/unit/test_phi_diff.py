@@ -1,4 +1,4 @@
-"""Two texts side by side: nothing of either is lost, and repetition costs no more than length."""
+"""The comparison of two texts loses nothing, and its cost grows with the length only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The batch planner: point 4 of the specification, by example and by property."""
+"""The batch planner fulfils requirement 4, by example and by property."""
 
 from __future__ import annotations
 

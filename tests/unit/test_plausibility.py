@@ -1,4 +1,4 @@
-"""Which numbers are sent to a person, and which are believed."""
+"""Implausible numbers go to a person for review, and plausible numbers are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private folders and files made once."""
+"""Private folders and files are created once, readable only by their owner."""
 
 from __future__ import annotations
 

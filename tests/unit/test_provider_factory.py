@@ -1,4 +1,4 @@
-"""One provider for each process, of the kind that the settings name, loaded no earlier."""
+"""Each process has one provider, of the kind in the settings, loaded at its first use."""
 
 from __future__ import annotations
 

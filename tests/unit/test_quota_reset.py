@@ -1,4 +1,4 @@
-"""When a day's quota and a spend limit come back."""
+"""A daily quota and a spend limit have a known time of return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the reader turns placed words into text, and what it believes of a text layer."""
+"""The reader turns placed words into text, and checks a text layer before its use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reader's plain values: media types, messages, refusals, blank paper."""
+"""The reader's plain values are right: media types, messages, refusals, blank paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reconciliation grows with the record, not with its square; counted, not timed."""
+"""The cost of reconciliation grows linearly with the record, counted instead of timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of an exception: types, code and places, and no value."""
+"""The description of an exception has types, codes and places, and no value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named tables: what a 200 can hold, and the code or reply that it must become."""
+"""Each kind of body of a 200 becomes the code or the reply of a named table."""
 
 from __future__ import annotations
 

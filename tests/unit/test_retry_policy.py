@@ -1,4 +1,4 @@
-"""Tables of the retry policy: budgets, delays, hints, and the end of each budget."""
+"""The retry policy follows its tables of budgets, delays and hints."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The committed sample records are what the generator makes, and their truth is true of them.
+"""The committed samples equal the generator's output, and their truth is true.
 
-May import `samples`; touches no database and no service.
+The tests may import `samples`; they touch no database and no service.
 """
 
 from __future__ import annotations

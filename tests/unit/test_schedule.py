@@ -1,4 +1,4 @@
-"""The table by which the longest groups of tests start first."""
+"""The table of test durations starts the longest groups of tests first."""
 
 from __future__ import annotations
 

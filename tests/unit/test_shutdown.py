@@ -1,4 +1,4 @@
-"""The wish to stop: wakes whoever asked, from a signal handler, and stays out of children."""
+"""A stop request wakes every callback, works from a signal handler, and spares children."""
 
 from __future__ import annotations
 

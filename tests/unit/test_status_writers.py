@@ -1,7 +1,7 @@
-"""Only `pipeline/transitions` writes a status; a walk through the syntax tree of all else says so.
+"""Only `pipeline/transitions` writes a status, as the syntax tree of all other code shows.
 
-An INSERT may name one (factories), and so may an owner that sets it on a row in memory: what is
-written of that row is written by a flush of `transitions`.
+An INSERT may name a status (factories). The step executor may set a status on a row in memory,
+because a flush of `transitions` writes that row.
 """
 
 from __future__ import annotations

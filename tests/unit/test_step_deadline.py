@@ -1,4 +1,4 @@
-"""The deadline of a step: one object moves its end, and a shared memory shows the end outside."""
+"""One object moves the deadline of a step, and shared memory shows the deadline outside."""
 
 from __future__ import annotations
 

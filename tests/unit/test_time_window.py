@@ -1,4 +1,4 @@
-"""What a page is about: windows that end now, typed times, and what cannot be read."""
+"""The time windows of a page end now, accept typed times, and refuse unreadable input."""
 
 from __future__ import annotations
 

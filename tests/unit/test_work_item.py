@@ -1,4 +1,4 @@
-"""The verbs of a work item: what each outcome writes, and which moves are refused."""
+"""The verbs of a work item write the right fields, and refuse impossible moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker's name: unique per start, stable within it."""
+"""A worker's name is unique for each start, and stable within a start."""
 
 from __future__ import annotations
 
