@@ -1,35 +1,30 @@
-"""Replays the recorded event log of a step through the executor, without a database.
+"""Replays the event log of a recorded step through the executor, without a database.
 
-A log has one JSON line per entry, in the order of the executor thread. `in` is what the thread was
-told (a finished call, the time, an event of the fan-out), `call` a question to its environment with
-the recorded answer, `out` a decision. `ReplayedStep.play` feeds the inputs, gives the answers, and
-fails at the first question, decision, row or result that differs from the log.
+`ReplayedStep.play` feeds the inputs of the log, gives the recorded answers, and fails at the first
+question, decision, row or result that differs from the log.
 """
 
 from __future__ import annotations
 
-import json
-import lzma
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, fields
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, Self, cast
 from unittest.mock import patch
 from uuid import UUID, uuid4
 
-from django.db import DataError, OperationalError
+from django.db import OperationalError
 from django.test import override_settings
 from pydantic import BaseModel
 
 from pipeline import selectors, transitions
 from pipeline.core import deadline as core_deadline
 from pipeline.core.deadline import StepDeadline
-from pipeline.core.errors import CallDetails, CallError, ErrorCode, LeaseLostError, PipelineError
+from pipeline.core.errors import CallDetails, ErrorCode, LeaseLostError, PipelineError
 from pipeline.core.states import Step
 from pipeline.execution import (
     admission,
@@ -45,13 +40,6 @@ from pipeline.execution import (
 from pipeline.execution.executor import StepExecutor
 from pipeline.execution.fanout.scheduler import Scheduler
 from pipeline.execution.splits import Split, SplitKey
-from pipeline.execution.step_result import (
-    AllItemsEnded,
-    ExecutorResult,
-    StepFailed,
-    StepInterrupted,
-    StepParked,
-)
 from pipeline.execution.step_work import AcceptedReply
 from pipeline.incidents import lifecycle
 from pipeline.models import Batch
@@ -61,267 +49,29 @@ from pipeline.providers.base import Provider, Request
 from pipeline.ratelimit import Ask, Later, Reported, Standing, Ticket, Why
 from pipeline.ratelimit.types import Go, Outcome
 from pipeline.transitions import Flush, Lease, Parking
+from tests.support.event_log import (
+    Entry,
+    EventLog,
+    LogEndedError,
+    details_entry,
+    error_of,
+    flush_entry,
+    item_entry,
+    key_entry,
+    plain,
+    reply_of,
+    result_entry,
+    value_entry,
+)
 
-FOLDER = Path(__file__).parents[1] / "fixtures" / "executor_logs"
-
-Entry = dict[str, Any]
 CLOCKED = (core_deadline, admission, call_log, lease_renewal, policy, preemption, step_writer)
 """Modules that read `time`."""
 DATED = (admission, call_log, executor)
 """Modules that read `timezone`."""
 
 
-class LogEndedError(BaseException):
-    """The log has ended, because its worker was killed. No `except Exception` may catch this."""
-
-
-class DivergedError(BaseException):
-    """The executor differs from the log. No `except Exception` may catch this."""
-
-
 class AnyReply(BaseModel):
     """A stored reply; the log has only its hash."""
-
-
-def logs(path: Path) -> Iterator[list[Entry]]:
-    """Give the log of each step of a fixture."""
-    entries: list[Entry] = []
-    with lzma.open(path, "rt") as lines:
-        for line in lines:
-            entry = json.loads(line)
-            if entry.get("in") == "step" and entries:
-                yield entries
-                entries = []
-            entries.append(entry)
-    yield entries
-
-
-def plain(value: Any) -> Any:
-    """Give a value as a log has it."""
-    return json.loads(json.dumps(value, default=str))
-
-
-@dataclass
-class EventLog:
-    """A cursor over the entries of one step, and the count of what was compared."""
-
-    entries: list[Entry]
-    position: int = 0
-    compared: Counter[str] = field(default_factory=Counter)
-    now: float = 0.0
-    epoch: float = 0.0
-    _difference: DivergedError | None = None
-
-    @property
-    def next(self) -> Entry:
-        # What the executor does after the first difference, to end its run, tells nothing.
-        if self._difference is not None:
-            raise self._difference
-        if self.position == len(self.entries):
-            raise LogEndedError
-        return self.entries[self.position]
-
-    def compare(self, found: Any, logged: Any) -> None:
-        """Raise DivergedError where the executor differs from the log."""
-        if found != logged:
-            message = f"entry {self.position}:\n executor {found}\n log      {logged}"
-            self._difference = DivergedError(message)
-            raise self._difference
-
-    def take(self, kind: str) -> Entry:
-        """Take the next entry, an input of this kind; the clock is set to its time."""
-        entry = self.next
-        self.compare({"in": kind}, {"in": entry.get("in")} if "in" in entry else entry)
-        self.position += 1
-        self.now, self.epoch = entry["t"]
-        self.compared["inputs"] += 1
-        return entry
-
-    def expect(self, kind: str, name: str, **said: Any) -> Entry:
-        """Take the next entry, which must be this question or decision."""
-        entry = self.next
-        told = {k: v for k, v in entry.items() if k not in {"answer", "error"}}
-        if name == "raised":
-            told = dict(entry)
-        found = {kind: name, **plain(said)}
-        self.compare(found, told)
-        self.position += 1
-        self.compared["questions" if kind == "call" else "decisions"] += 1
-        return entry
-
-    def ask(self, name: str, **said: Any) -> Any:
-        """Take the recorded answer to a question, or raise the recorded error."""
-        entry = self.expect("call", name, **said)
-        match entry.get("error"):
-            case None:
-                return entry["answer"]
-            case "away":
-                raise OperationalError("the server is away")
-            case "refused":
-                raise DataError("refused")
-            case "lease lost":
-                raise LeaseLostError("the lease was lost")
-            case other:
-                raise RuntimeError(other)
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def time(self) -> float:
-        return self.epoch
-
-    def sleep(self, seconds: float) -> None:
-        self.take("turn")
-
-    def wall(self) -> datetime:
-        return datetime.fromtimestamp(self.epoch, UTC)
-
-
-def _key(key: SplitKey) -> list[str]:
-    return [str(key[0]), key[1]]
-
-
-def _details(details: CallDetails) -> Entry:
-    empty = {**asdict(CallDetails()), "raw_reply": False}
-    found = {**asdict(details), "raw_reply": bool(details.raw_reply)}
-    return {name: value for name, value in found.items() if value != empty[name]}
-
-
-def _details_of(entry: Entry) -> CallDetails:
-    raw_reply = "a reply" if entry.get("raw_reply") else ""
-    return CallDetails(**{**entry, "raw_reply": raw_reply})
-
-
-def _reply(reply: AcceptedReply | None) -> Entry | None:
-    if reply is None:
-        return None
-    return {
-        "output": reply.output,
-        "counts": reply.counts,
-        "details": _details(reply.details),
-    }
-
-
-def _reply_of(entry: Entry) -> AcceptedReply:
-    return AcceptedReply(
-        output=entry["output"],
-        counts=entry["counts"],
-        details=_details_of(entry.get("details", {})),
-    )
-
-
-def _error(error: BaseException | None) -> Entry | None:
-    match error:
-        case None:
-            return None
-        case CallError():
-            return {
-                "type": "call",
-                "code": error.code,
-                "message": error.message,
-                "details": _details(error.details),
-            }
-        case PipelineError():
-            return {"type": "pipeline", "code": error.code, "message": error.message}
-        case fanout.CallTimedOut():
-            return {
-                "type": "timed_out",
-                "deadline_s": error.deadline_s,
-                "elapsed_s": error.elapsed_s,
-            }
-        case fanout.DeadlineExceeded():
-            return {
-                "type": "deadline",
-                "delay_s": error.delay_s,
-                "remaining_s": error.remaining_s,
-            }
-        case _:
-            return {"type": "other", "name": type(error).__name__}
-
-
-def _error_of(entry: Entry) -> BaseException:
-    match entry["type"]:
-        case "call":
-            return CallError(
-                entry["message"],
-                code=ErrorCode(entry["code"]),
-                details=_details_of(entry["details"]),
-            )
-        case "pipeline":
-            return PipelineError(entry["message"], code=ErrorCode(entry["code"]))
-        case _:
-            error: BaseException = type(entry["name"], (Exception,), {})()
-            return error
-
-
-def _item(item: fanout.Item[SplitKey, Hashable]) -> Entry:
-    return {
-        "key": _key(item.key),
-        "group": str(item.group),
-        "size": item.size,
-        "attempts": item.attempts,
-        "waits": item.waits,
-    }
-
-
-_SHOWN: dict[str, Callable[[Any], Any]] = {
-    "key": _key,
-    "result": _reply,
-    "error": _error,
-    "items": lambda items: [_item(item) for item in items],
-    "failed_keys": lambda keys: [_key(key) for key in keys],
-    "group": str,
-}
-
-
-def _shown(value: Any) -> Entry:
-    """Give an event or a decision as a log has it."""
-    found = {f.name: getattr(value, f.name) for f in fields(value)}
-    return {
-        "kind": type(value).__name__,
-        **{name: _SHOWN.get(name, lambda same: same)(each) for name, each in found.items()},
-    }
-
-
-def _call_row(row: Entry) -> Entry:
-    return {k: v for k, v in row.items() if k not in {"id", "prompt_version", "schema_version"}}
-
-
-def _flush(flush: Flush) -> Entry:
-    return {
-        "items": flush.items,
-        "calls": [_call_row(row) for row in flush.calls],
-        "payloads": [[row["page_range_start"], row["page_range_end"]] for row in flush.payloads],
-        "encounters": flush.encounters,
-        "entities": len(flush.entities),
-    }
-
-
-def _parking(parking: Parking) -> Entry:
-    return {
-        "reason": parking.reason,
-        "until": parking.until and parking.until.isoformat(),
-        "incident_id": parking.incident_id and str(parking.incident_id),
-        "pause_id": parking.pause_id and str(parking.pause_id),
-    }
-
-
-def _result(result: ExecutorResult) -> Entry:
-    match result:
-        case AllItemsEnded():
-            return {"kind": "all_ended"}
-        case StepParked(parking=parking):
-            return {"kind": "parked", **_parking(parking)}
-        case StepInterrupted(reason=reason):
-            return {"kind": "interrupted", "reason": reason}
-        case StepFailed(failure=failure):
-            return {
-                "kind": "failed",
-                "code": failure.code,
-                "message": failure.message,
-                "encounter_id": failure.encounter_id and str(failure.encounter_id),
-                "batch_index": failure.batch_index,
-            }
 
 
 class RecordedDeadline(StepDeadline):
@@ -437,16 +187,16 @@ class RecordedWork:
 
     def accept(self, split: Split[Any], output: BaseModel) -> AcceptedReply:
         """Give a stored reply again, as it was read when the step resumed."""
-        answer = self.log.ask("read_stored_reply", key=_key(split.key))
+        answer = self.log.ask("read_stored_reply", key=key_entry(split.key))
         if answer is None:
             raise PipelineError("unusable")
-        return _reply_of(answer)
+        return reply_of(answer)
 
     def merge(
         self, row: WorkItem, outputs: Sequence[tuple[Split[Any], Mapping[str, Any]]]
     ) -> AcceptedReply:
         names = [split.name for split, _ in outputs]
-        return _reply_of(self.log.ask("merge", item=str(row.id), splits=names))
+        return reply_of(self.log.ask("merge", item=str(row.id), splits=names))
 
     def start(self, row: WorkItem, flush: Flush) -> None:
         flush.encounters += self.log.ask("group_started", item=str(row.id))
@@ -483,7 +233,7 @@ class RecordedFanOut:
         self.log.expect(
             "out",
             "fanout",
-            items=[_item(item) for item in items],
+            items=[item_entry(item) for item in items],
             groups=[str(group) for group in groups],
             limits=known,
         )
@@ -516,10 +266,10 @@ class RecordedFanOut:
             "start_next": lambda e: self._scheduler.start_next(e["t"][0]),
             "advance": lambda e: self._scheduler.advance(e["t"][0]),
             "succeed": lambda e: self._scheduler.succeed(
-                e["call_no"], _reply_of(e["result"]), duration_s=e["duration_s"]
+                e["call_no"], reply_of(e["result"]), duration_s=e["duration_s"]
             ),
             "fail": lambda e: self._scheduler.fail(
-                e["call_no"], _error_of(e["error"]), now=e["t"][0], duration_s=e["duration_s"]
+                e["call_no"], error_of(e["error"]), now=e["t"][0], duration_s=e["duration_s"]
             ),
             "stop": lambda e: self._scheduler.stop(
                 e["reason"], now=e["t"][0], grace_s=e["grace_s"]
@@ -554,20 +304,20 @@ class RecordedFanOut:
         if not (is_tick or waiting):
             self.log.compare(None, recorded)
         event = self._scheduler.tick() if is_tick else waiting.popleft()
-        self.log.compare(plain(_shown(event)), recorded)
+        self.log.compare(plain(value_entry(event)), recorded)
         self.log.compared["events"] += 1
         return event
 
     def _decided(self, item: Any, attempt: int, error: BaseException, now: float) -> Any:
         decision = self._decide(item, attempt, error, now)
-        self.log.expect("out", "decide", key=_key(item.key), decision=_shown(decision))
+        self.log.expect("out", "decide", key=key_entry(item.key), decision=value_entry(decision))
         return decision
 
     def _admitted(self, item: Any, now: float) -> Any:
         answer = self._admit(item, now)
         parks = isinstance(answer, fanout.Park)
         hold_s = self.log.next.get("hold_s") if parks else answer
-        self.log.expect("out", "admit", key=_key(item.key), hold_s=hold_s, parks=parks)
+        self.log.expect("out", "admit", key=key_entry(item.key), hold_s=hold_s, parks=parks)
         return answer
 
 
@@ -615,7 +365,7 @@ class ReplayedStep:
         except RuntimeError as error:
             self.log.expect("out", "raised", error=str(error))
         else:
-            self.log.expect("out", "result", result=_result(result))
+            self.log.expect("out", "result", result=result_entry(result))
 
     @contextmanager
     def _environment(self, header: Entry) -> Iterator[None]:
@@ -663,7 +413,7 @@ class ReplayedStep:
 
     def _write(self, lease: Lease, flush: Flush) -> None:
         if flush:
-            rows = _flush(flush)
+            rows = flush_entry(flush)
             self.log.compared["rows"] += len(rows["items"]) + len(rows["calls"])
             self.log.ask("write", rows=rows)
 
@@ -695,7 +445,7 @@ class ReplayedStep:
             "parking",
             code=code,
             first_failure_at=first_failure_at and first_failure_at.isoformat(),
-            details=details and _details(details),
+            details=details and details_entry(details),
         )
         return Parking(
             reason=answer["reason"],

@@ -17,7 +17,8 @@ import pytest
 
 from pipeline.core.errors import ErrorCode
 from pipeline.execution import admission, attempt_budget, policy, retry_policy, step_writer
-from tests.support.executor_replay import FOLDER, DivergedError, EventLog, ReplayedStep, logs
+from tests.support.event_log import FOLDER, DivergedError, EventLog, logs
+from tests.support.executor_replay import ReplayedStep
 
 FIXTURES = sorted(FOLDER.glob("*.jsonl.xz"))
 
