@@ -63,7 +63,7 @@ def own_page(question: Question) -> int:
     return next(s.page for s in question.slices if not s.context)
 
 
-def test_a_quote_that_stands_nowhere_is_kept_and_never_counted(tmp_path: Path) -> None:
+def test_a_quote_without_a_place_is_kept_and_never_counted(tmp_path: Path) -> None:
     def say(question: Question) -> dict[str, Any]:
         page = own_page(question)
         return {"entities": [entity(DRUG, page), entity("warfarin 5 mg", page)]}

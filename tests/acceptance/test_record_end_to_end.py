@@ -72,7 +72,7 @@ def test_dates_of_encounters_equal_the_truth(ran: dict[Path, ShellFile], path: P
 
 
 @every_sample
-def test_every_accepted_quote_stands_verbatim_at_its_span_and_within_its_encounter(
+def test_every_accepted_quote_is_verbatim_at_its_span_and_within_its_encounter(
     ran: dict[Path, ShellFile], path: Path
 ) -> None:
     assert Entity.objects.filter(shell_file=ran[path], accepted=True).exists()

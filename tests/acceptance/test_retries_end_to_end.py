@@ -319,7 +319,7 @@ def test_the_chunks_that_succeeded_keep_their_replies_for_a_retry(ran: EndedReco
 
 
 @pytest.mark.parametrize("name", [MENDED, BROKEN, UNSEEN])
-def test_every_call_that_the_service_saw_is_in_the_ledger_once(
+def test_every_call_that_the_service_saw_is_in_the_call_log_once(
     ran: EndedRecords, name: str
 ) -> None:
     calls = [call for call in ran.calls(name) if call.outcome != "LATE"]

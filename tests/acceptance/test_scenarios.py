@@ -153,7 +153,7 @@ def test_throttled_calls_spend_no_attempt_and_all_are_let_go_again(
     assert_proved(log)
 
 
-def test_a_day_that_is_used_up_parks_all_until_it_is_over_or_somebody_says_so(
+def test_a_used_up_daily_quota_parks_all_jobs_until_its_reset_or_an_operators_resume(
     start: Start, scheduler: WorkerCommand, tmp_path: Path
 ) -> None:
     received = submitted(tmp_path, RECORDS, 8)

@@ -79,7 +79,7 @@ def test_with_half_of_the_calls_limited_a_hundred_batches_come_through_once_on_o
         assert not astray(ShellFile.objects.get(id=each.shell_file_id))
 
 
-def test_a_worker_killed_in_the_cooldown_that_it_set_costs_nobody_anything(
+def test_a_worker_killed_in_the_cooldown_that_it_set_costs_no_attempt(
     start_pool: Callable[..., WorkerCommand],
     scheduler: WorkerCommand,
     module_redis: Any,

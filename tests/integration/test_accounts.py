@@ -62,7 +62,7 @@ def rows(user: User) -> list[tuple[str, str, dict[str, Any]]]:
     return list(found.order_by("created_at").values_list("action", "result", "facts"))
 
 
-def test_an_administrator_makes_nobody_a_superuser_not_even_himself() -> None:
+def test_an_administrator_makes_no_user_a_superuser_not_even_themselves() -> None:
     boss, other = somebody("boss", Role.ADMINISTRATOR), somebody("other")
     client = a_client(boss)
     everything = [each.pk for each in Permission.objects.all()]
@@ -112,7 +112,7 @@ def test_a_holder_of_change_user_gives_no_role_that_may_more_than_he() -> None:
 @pytest.mark.parametrize(
     "columns", [{"is_superuser": True}, {"is_superuser": True, "is_active": False}, {}]
 )
-def test_nobody_takes_over_who_may_more_than_he(columns: dict[str, Any]) -> None:
+def test_an_administrator_cannot_take_over_a_user_with_more_rights(columns: dict[str, Any]) -> None:
     boss, other = somebody("boss", Role.ADMINISTRATOR), somebody("other", **columns)
     if not columns:
         other.user_permissions.add(Permission.objects.get(codename="delete_user"))
@@ -194,7 +194,7 @@ def test_what_is_done_outside_of_a_request_is_the_command_lines() -> None:
     assert PASSWORD not in str(told)
 
 
-def test_who_comes_and_who_tries_is_written_down_and_no_name_that_nobody_has() -> None:
+def test_log_ins_and_failed_log_ins_are_audited_without_unknown_names() -> None:
     other, client = somebody("other", Role.VIEWER), Client()
     login = reverse("admin:login")
 

@@ -113,7 +113,7 @@ def test_a_search_finds_rows_by_exact_id_alone(operator: Client) -> None:
     assert found("lisinopril") == 0
 
 
-def test_nobody_adds_changes_or_deletes_by_hand(operator: Client) -> None:
+def test_no_row_is_added_changed_or_deleted_by_hand(operator: Client) -> None:
     record = records.completed_record()
     job = Job.objects.get(shell_file=record)
 

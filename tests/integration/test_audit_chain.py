@@ -53,7 +53,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 @pytest.mark.django_db
-def test_an_audit_that_nobody_touched_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unchanged_audit_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys) == "The audit is empty."
     events()
     first = head()

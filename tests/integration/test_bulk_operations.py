@@ -88,7 +88,7 @@ def test_a_double_click_starts_one_operation_with_one_item_for_a_job() -> None:
     assert results == {first.id: BulkItem.DONE, other_form.id: BulkItem.SKIPPED}
 
 
-def test_a_token_of_another_action_or_of_somebody_else_starts_and_shows_nothing() -> None:
+def test_a_token_of_another_action_or_user_starts_and_shows_nothing() -> None:
     record = a_large_record(encounters=1, batches=3)
     client, token = client_of(Role.OPERATOR), uuid4()
     started(client, record=record, token=token)

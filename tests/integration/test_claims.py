@@ -294,7 +294,7 @@ def test_what_made_room_is_not_held_back_for_ever() -> None:
 
 
 @pytest.mark.usefixtures("cloned_db")
-def test_no_wake_up_is_spent_on_nothing_where_workers_take_what_a_large_one_gave_way_to() -> None:
+def test_no_wake_up_is_wasted_when_workers_claim_the_jobs_that_preempted_a_large_one() -> None:
     for _ in range(RACES):
         large = a_job(size_class=LARGE)
         lease = claim(Step.PASS1, "first")

@@ -45,7 +45,7 @@ def client(db: None) -> Client:
     return client
 
 
-def test_nothing_that_stands_in_a_query_breaks_a_page(client: Client) -> None:
+def test_no_content_of_a_query_breaks_a_page(client: Client) -> None:
     known = targets()
     pages = {url_of(checked_url, known).partition("?")[0] for checked_url in PAGES}
     # All at once, and the place alone: another's refusal would hide it.
@@ -79,7 +79,7 @@ def test_no_number_or_key_in_a_path_breaks_a_page(client: Client, digits: int) -
     assert {u: s for u, s in statuses.items() if s >= HTTPStatus.INTERNAL_SERVER_ERROR} == {}
 
 
-def test_a_byte_that_no_column_holds_is_refused_wherever_it_stands(client: Client) -> None:
+def test_a_byte_that_no_column_holds_is_refused_in_every_field(client: Client) -> None:
     session = client.cookies["sessionid"].value
     asked = [
         client.get("/admin/pipeline/page/%00/change/"),
@@ -96,7 +96,7 @@ def test_a_byte_that_no_column_holds_is_refused_wherever_it_stands(client: Clien
 
 
 @pytest.mark.parametrize("template", ERRORS)
-def test_a_page_of_an_error_stands_in_the_frame_and_asks_no_database(template: str) -> None:
+def test_an_error_page_has_the_consoles_frame_and_reads_no_database(template: str) -> None:
     with CaptureQueriesContext(connection) as asked:
         page = render_to_string(template)
 
@@ -125,7 +125,7 @@ def test_each_refusal_has_its_own_page(client: Client) -> None:
     assert 'aria-label="Console"' in known["Not found"].content.decode()
 
 
-def test_whoever_logs_in_without_a_goal_comes_to_the_console() -> None:
+def test_a_log_in_without_a_target_leads_to_the_console() -> None:
     User.objects.create_user("someone", is_staff=True, password="for-tests-only-0000")
 
     answer = Client().post(

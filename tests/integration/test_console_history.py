@@ -29,7 +29,7 @@ def made(outcome: str, at: datetime, *durations_ms: int) -> None:
     )
 
 
-def test_each_quarter_has_its_calls_and_how_long_an_answer_took() -> None:
+def test_each_interval_has_its_calls_and_the_duration_of_answers() -> None:
     made("OK", NOW - timedelta(hours=2), 1000, 2000, 3000)
     made("RATE_LIMIT", NOW - timedelta(hours=2), 100)
     made("API_5XX", NOW, 100)
@@ -48,7 +48,7 @@ def test_each_quarter_has_its_calls_and_how_long_an_answer_took() -> None:
     assert (of.p50_ms, of.p95_ms) == (2000.0, 2900.0)
 
 
-def test_a_poll_reads_the_newest_quarters_alone_and_changes_nothing_of_the_others() -> None:
+def test_a_poll_reads_only_the_newest_intervals_and_keeps_the_others() -> None:
     made("OK", NOW - timedelta(hours=2), 1000)
     first = fifteen_minute_history(NOW)
 
@@ -63,7 +63,7 @@ def test_a_poll_reads_the_newest_quarters_alone_and_changes_nothing_of_the_other
     assert "2026-11-28 03:15:00" in read["sql"]
 
 
-def test_a_quarter_is_kept_only_when_its_last_calls_are_written() -> None:
+def test_an_interval_is_cached_only_after_its_last_calls_are_written() -> None:
     just_over = NOW.replace(minute=31)
     fifteen_minute_history(just_over)
 

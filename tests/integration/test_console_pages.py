@@ -268,7 +268,7 @@ def test_a_call_of_a_pass_without_batches_is_found_and_opens(viewer: Client) -> 
     assert [node.title for node in found.context["path"]][-2:] == ["Pass 3", "call 1"]
 
 
-def test_a_search_leads_to_what_an_id_stands_for(viewer: Client) -> None:
+def test_a_search_for_an_id_leads_to_its_object(viewer: Client) -> None:
     job = a_job()
     incident = an_incident()
     record = reverse("admin:record", args=[job.shell_file_id])
@@ -320,7 +320,7 @@ def test_the_tile_of_what_failed_leads_to_what_failed_in_its_window(viewer: Clie
     assert len(every.context["listed"].rows) == 2
 
 
-def test_an_incident_is_counted_alike_on_each_page_and_as_it_stands(viewer: Client) -> None:
+def test_every_page_counts_an_incident_alike_and_currently(viewer: Client) -> None:
     incident = an_incident(evidence={"affected": {"waiting": 2, "parked": 40, "failed": 9}})
     for status in (JobStatus.PARKED, JobStatus.PARKED, JobStatus.COMPLETED):
         job = a_job(status=status, incident=incident, park_reason="down", completed_at=None)

@@ -153,7 +153,7 @@ def test_a_quote_over_two_pages_is_divided_where_the_pages_say() -> None:
     assert (before[6 : edges[0]], after[edges[1] : 18]) == ("start aspirin", "81 mg\ndaily")
 
 
-def test_a_prompt_says_whether_it_is_the_one_that_was_sent(ran: UUID) -> None:
+def test_a_prompt_says_whether_it_is_the_prompt_that_was_sent(ran: UUID) -> None:
     failed, call = the_calls(ran)
     chunk_call = ProviderCall.objects.get(processing_session__shell_file=ran, step="pass05")
     sent, of_chunk, unanswered = read_call(call), read_call(chunk_call), read_call(failed)

@@ -73,7 +73,7 @@ def no_audit() -> None:
 
 
 @pytest.mark.parametrize("who", ["no-role", *Role])
-def test_only_whoever_may_upload_sees_the_form_and_is_taken_a_file_from(
+def test_only_users_with_the_upload_right_see_the_form_and_upload_files(
     who: str, settings: Any
 ) -> None:
     may = who != "no-role" and Right.UPLOAD in ROLES[Role(who)]
@@ -185,7 +185,7 @@ def test_a_form_without_a_file_says_so() -> None:
     assert page.context["problem"] == "choose a file first"
 
 
-def test_a_batch_is_neither_filled_nor_closed_by_somebody_else() -> None:
+def test_a_batch_is_neither_filled_nor_closed_by_another_user() -> None:
     opener, other = a_client(Role.OPERATOR), a_client(Role.ADMINISTRATOR)
     batch = opener.post(reverse("admin:upload_batch")).json()["batch"]
     made = RecordBatch.objects.get()

@@ -55,7 +55,7 @@ def _pid(pid: int | None) -> int:
     return pid
 
 
-def test_nobody_else_reaches_the_data_or_the_sockets(pair: Places) -> None:
+def test_no_other_user_reaches_the_data_or_the_sockets(pair: Places) -> None:
     private = [pair.postgres_data, pair.valkey_data, pair.sockets]
 
     assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o700}
@@ -155,7 +155,7 @@ def test_a_lock_whose_process_id_is_now_another_programs_is_taken_over(pair: Pla
         os.kill(other, signal.SIGKILL)
 
 
-def test_half_made_data_of_a_killed_start_is_made_anew() -> None:
+def test_half_made_data_of_a_killed_start_is_replaced() -> None:
     found = embedded.throw_away_places()
     half = found.base / "postgres.partial"
     half.mkdir()

@@ -49,7 +49,7 @@ def limiter() -> RateLimiter:
     return RateLimiter.for_("gemini", django_settings.GEMINI_MODEL)
 
 
-def test_a_storm_of_limits_costs_no_attempt_and_leaves_nobody_waiting(
+def test_a_storm_of_limits_costs_no_attempt_and_leaves_no_call_waiting(
     tmp_path: Path, settings: Any
 ) -> None:
     settings.GATE_COOLDOWN_BASE_S, settings.GATE_COOLDOWN_CAP_S = 1.0, 4.0

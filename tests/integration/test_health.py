@@ -37,7 +37,7 @@ def a_running_scheduler(**columns: Any) -> None:
         )
 
 
-def test_a_clock_that_has_stopped_is_named_whatever_its_last_tick_said(
+def test_a_stopped_scheduler_is_named_whatever_its_last_run_reported(
     redis_db: redis.Redis,
 ) -> None:
     a_running_scheduler(started_at=timezone.now() - timedelta(hours=1))
@@ -47,7 +47,7 @@ def test_a_clock_that_has_stopped_is_named_whatever_its_last_tick_said(
     assert problem.startswith("no scheduler runs: the last task started 36")
 
 
-def test_a_scheduler_that_stands_still_is_one_problem_before_the_slowest_task_is_late(
+def test_a_stopped_scheduler_is_one_problem_before_the_slowest_task_is_late(
     redis_db: redis.Redis,
 ) -> None:
     a_running_scheduler(started_at=timezone.now() - timedelta(seconds=20))
@@ -91,7 +91,7 @@ def test_a_task_that_hangs_and_is_killed_at_each_tick_is_named(redis_db: redis.R
     assert "the periodic task reconcile starts and never ends; see the scheduler's log" in problems
 
 
-def test_ages_of_what_waits_and_runs_need_no_clock(redis_db: redis.Redis) -> None:
+def test_ages_of_waiting_and_running_work_need_no_scheduler(redis_db: redis.Redis) -> None:
     hour_ago = timezone.now() - timedelta(hours=1)
     a_job(step=Step.PAGES, available_at=hour_ago)
     a_job(step=Step.PAGES, available_at=timezone.now() + timedelta(hours=1))

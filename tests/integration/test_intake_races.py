@@ -60,7 +60,7 @@ def test_two_submissions_with_one_key_at_once_are_one_record(
 
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")
-def test_a_repeated_submission_wakes_nobody_for_a_job_that_runs_or_has_ended() -> None:
+def test_a_repeated_submission_sends_no_wake_up_for_a_running_or_ended_job() -> None:
     first = records.submit(records.LAB, idempotency_key="k")
     Job.objects.update(status="completed")
     depths = queue_depths()
@@ -127,7 +127,7 @@ def test_names_that_the_database_would_refuse_are_taken_for_what_can_be_read() -
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("reference", ["", "  "])
-def test_an_empty_reference_makes_nobody_the_same_patient(reference: str) -> None:
+def test_an_empty_reference_joins_no_patients(reference: str) -> None:
     for _ in range(2):
         intake.receive(Submission(path=records.LAB, patient_reference=reference))
 

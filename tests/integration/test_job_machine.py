@@ -18,7 +18,7 @@ MOVES = 40
 """Moves of the longest walk."""
 
 
-def test_in_whatever_order_jobs_move_each_has_one_owner_and_comes_to_its_end_with_one_effect(
+def test_each_job_has_one_lease_holder_one_effect_and_an_end_in_every_order_of_moves(
     cloned_db: str, redis_db: redis.Redis, settings: Any, monkeypatch: Any
 ) -> None:
     settings.TIME_SCALE = 1.0

@@ -126,7 +126,9 @@ def for_review(record: ShellFile) -> bool:
 
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")
-def test_pages_of_anothers_record_that_name_nobody_are_held_and_said(tmp_path: Path) -> None:
+def test_pages_without_a_name_in_another_persons_record_are_held_and_reported(
+    tmp_path: Path,
+) -> None:
     records.run_record(submitted(tmp_path, "a.pdf", JANE))
     received = submitted(tmp_path, "b.pdf", JOHN, visits=5)
 

@@ -225,7 +225,7 @@ def test_a_priority_out_of_range_is_refused(priority: str) -> None:
         call_command("process", str(records.LAB), f"--priority={priority}")
 
 
-def test_following_says_once_that_nobody_works_and_ends_after_its_patience(
+def test_following_says_once_that_no_worker_runs_and_ends_after_its_patience(
     db: None, redis_db: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 20.0)

@@ -57,7 +57,7 @@ def test_an_entry_waits_only_after_the_commit(cloned_db: str, redis_db: redis.Re
     assert waiting(redis_db, "pass1") == [f"{JOB}-pass1-1"]
 
 
-def test_a_rolled_back_transaction_wakes_nobody(cloned_db: str, redis_db: redis.Redis) -> None:
+def test_a_rolled_back_transaction_sends_no_wake_up(cloned_db: str, redis_db: redis.Redis) -> None:
     with transaction.atomic():
         enqueue_step(JOB, Step.PASS1, 1)
         transaction.set_rollback(True)

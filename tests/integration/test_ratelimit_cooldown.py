@@ -200,7 +200,7 @@ def test_an_item_that_is_given_up_while_it_is_parked_is_forgotten(redis_db: redi
     assert limiter.state().counters.rate_limited_items_redistributed == 0
 
 
-def test_a_limited_item_that_nobody_asks_for_again_is_forgotten_after_a_day(
+def test_a_limited_item_without_a_new_request_is_forgotten_after_a_day(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db)

@@ -175,7 +175,7 @@ def test_a_hundred_items_on_twenty_calls_half_of_them_limited_all_come_through_o
 
 
 @pytest.mark.parametrize("others", [0, 2])
-def test_a_coordinator_killed_in_its_cooldown_leaves_its_items_to_its_heir_and_hangs_nobody(
+def test_a_coordinator_killed_in_its_cooldown_leaves_its_items_to_a_successor_and_blocks_no_step(
     redis_db: redis.Redis, pool: ProcessPoolExecutor, others: int
 ) -> None:
     url, tuning = os.environ["REDIS_URL"], Tuning(cooldown_base_s=0.5, ramp_step_s=0.05)

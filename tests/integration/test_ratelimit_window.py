@@ -296,7 +296,7 @@ def test_a_call_that_goes_out_late_holds_its_place_in_the_window_from_then(
     assert other.state().tokens_used == 0
 
 
-def test_a_lease_of_a_call_that_nobody_reports_runs_out(redis_db: redis.Redis) -> None:
+def test_the_lease_of_an_unreported_call_expires(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, tuning=Tuning(lease_s=150))
     limiter = simulation.limiter()
     admitted(limiter)

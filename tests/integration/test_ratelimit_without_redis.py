@@ -218,7 +218,7 @@ def test_scripts_that_the_server_lost_are_loaded_again(redis_db: redis.Redis) ->
     assert isinstance(limiter.admit(ask()), Go)
 
 
-def test_a_note_that_met_lost_scripts_is_taken_in_and_its_answer_is_nobody_elses(
+def test_a_report_that_met_lost_scripts_counts_and_its_answer_reaches_no_other_call(
     redis_db: redis.Redis,
 ) -> None:
     limiter = RateLimiter(
@@ -340,7 +340,7 @@ def test_what_was_let_go_without_redis_and_is_limited_again_is_stored_again(
 
 
 @pytest.mark.parametrize("processes", [1, 3])
-def test_a_cooldown_that_ends_while_redis_is_away_loses_nothing_and_hangs_nobody(
+def test_a_cooldown_that_ends_while_redis_is_away_loses_nothing_and_blocks_no_call(
     places: Places, tmp_path: Path, processes: int
 ) -> None:
     client = redis.Redis.from_url(places.redis_url)

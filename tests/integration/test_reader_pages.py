@@ -216,7 +216,7 @@ def test_a_fax_header_over_a_scan_does_not_pass_for_its_text(tmp_path: Path) -> 
     assert TEXT_LAYER_REJECTED in page.warnings
 
 
-def test_a_scanners_invisible_text_gives_way_to_our_own_reading(tmp_path: Path) -> None:
+def test_our_own_reading_replaces_a_scanners_invisible_text(tmp_path: Path) -> None:
     page = read_one(tmp_path, pdf_of(hostile_files.scan(ROWS), invisible="Glucose 11O mg/dL DNR"))
 
     assert page.source == "ocr"

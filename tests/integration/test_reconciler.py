@@ -134,7 +134,9 @@ def test_three_crashes_of_one_step_end_in_the_dead_letters_with_their_history(
     assert not services.jobs_reconcile().changed
 
 
-def test_crashes_are_counted_for_each_step_anew(cloned_db: str, redis_db: redis.Redis) -> None:
+def test_crashes_are_counted_for_each_step_separately(
+    cloned_db: str, redis_db: redis.Redis
+) -> None:
     job = a_job()
     for _ in range(2):
         crashed()

@@ -196,7 +196,7 @@ def test_each_page_is_open_to_those_with_its_right_and_writes_nothing(who: str) 
 
 
 @pytest.mark.parametrize("who", USERS)
-def test_each_action_is_open_to_those_with_its_right_and_to_nobody_else(who: str) -> None:
+def test_each_action_is_open_only_to_users_with_its_right(who: str) -> None:
     known, client = targets(), a_client(who)
 
     for checked_url in ACTION_URLS:
@@ -245,7 +245,7 @@ def right_of(model: type[Model]) -> Right:
 
 
 @pytest.mark.parametrize("who", USERS)
-def test_each_table_is_open_to_those_with_its_right_and_is_changed_by_nobody(who: str) -> None:
+def test_each_table_is_open_to_users_with_its_right_and_changed_by_no_user(who: str) -> None:
     targets()
     client = a_client(who)
     before = written()
@@ -286,7 +286,7 @@ def test_the_first_page_is_the_overview_or_for_a_member_of_staff_without_a_role_
 
 
 @pytest.mark.parametrize("who", USERS)
-def test_only_an_administrator_makes_users_and_nobody_deletes_them(who: str) -> None:
+def test_only_an_administrator_creates_users_and_no_role_deletes_them(who: str) -> None:
     client = a_client(who)
     other = User.objects.create_user("other", is_staff=True)
     urls = {

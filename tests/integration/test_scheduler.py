@@ -159,7 +159,7 @@ def test_a_task_that_hangs_or_fails_stops_no_other(start_scheduler: Start) -> No
     assert "ZeroDivisionError" in said
 
 
-def test_a_hung_task_whose_scheduler_was_killed_keeps_the_lock_from_nobody(
+def test_a_hung_task_of_a_killed_scheduler_does_not_keep_the_lock(
     start_scheduler: Start, cloned_db: str
 ) -> None:
     scheduler = start_scheduler("-c", WITH_A_HUNG_TASK.replace("deadline_s=0.5", "deadline_s=2"))

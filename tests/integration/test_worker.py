@@ -306,7 +306,7 @@ RQ_WORDS = frozenset(
 )
 
 
-def test_a_worker_outlives_a_redis_that_is_emptied_and_registers_anew(
+def test_a_worker_outlives_an_emptied_redis_and_registers_again(
     start_worker: StartWorker, redis_db: redis.Redis
 ) -> None:
     worker = start_worker("nothing", "rqworker", "pass1")

@@ -110,7 +110,7 @@ def test_nothing_is_said_to_be_done_where_not_all_was_read() -> None:
     assert forecast(left, OPEN, 0.0, NOW).at is None
 
 
-def test_the_limit_that_is_used_most_stands_first() -> None:
+def test_the_most_used_limit_comes_first() -> None:
     first, second = uses(OPEN)
 
     assert (first.name, round(first.share, 2)) == ("input tokens a minute", 0.97)

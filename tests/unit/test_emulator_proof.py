@@ -84,7 +84,7 @@ def test_two_accepted_calls_are_doubled() -> None:
     assert kinds(proof) == ["doubled"]
 
 
-def test_a_success_that_nobody_recorded_is_lost() -> None:
+def test_an_unrecorded_success_is_lost() -> None:
     calls = [call("r2", began=5.0), call("r3", B)]
 
     proof = prove([line(1), line(2, time=5.0), line(3, B)], [item(), item(B)], calls)

@@ -76,7 +76,7 @@ def test_a_full_set_of_open_groups_keeps_larger_items_of_others_waiting() -> Non
     assert [event.key for event in run.of(Started)] == ["a0", "a1", "b0"]
 
 
-def test_one_that_was_sent_away_goes_behind_those_that_were_not() -> None:
+def test_a_refused_item_goes_behind_the_items_that_were_not_refused() -> None:
     steps: Steps = {
         "a0": [(1, BROKEN), (1, BROKEN), (1, None)],
         "b0": [(1, None)] * 2,

@@ -93,7 +93,7 @@ def test_a_reply_to_a_call_cut_off_by_a_stop_comes_too_late_to_count() -> None:
     assert [type(event) for _, event in run.log[-3:]] == [Returned, Returned, Stopped]
 
 
-def test_the_first_reason_stands_and_a_second_stop_can_only_shorten_the_grace() -> None:
+def test_the_first_reason_counts_and_a_second_stop_can_only_shorten_the_grace() -> None:
     def hurry(run: FanOut[str, str, str], event: object) -> None:
         if isinstance(event, Started):
             run.stop("give back", grace_s=50)
@@ -117,7 +117,7 @@ def test_a_parked_item_spends_nothing_and_drains_the_run() -> None:
     assert run.log[-1] == (3, Stopped(reason="quota", returned=1))
 
 
-def test_the_owner_has_the_floor_at_every_tick_while_a_call_is_slow() -> None:
+def test_the_executor_runs_at_every_tick_while_a_call_is_slow() -> None:
     run = SimulatedRun({"a0": [(5.2, None)]}, limits=Limits(tick_s=2)).play()
 
     assert run.when(Tick) == [(2, ""), (4, "")]
@@ -126,7 +126,7 @@ def test_the_owner_has_the_floor_at_every_tick_while_a_call_is_slow() -> None:
     )
 
 
-def test_an_owner_slower_than_a_tick_still_gets_every_event() -> None:
+def test_an_executor_slower_than_a_tick_still_gets_every_event() -> None:
     clock = SimulatedClock()
     items = [Item(key=n, group=0, size=1) for n in range(5)]
     fan: FanOut[int, int, None] = FanOut(
@@ -147,7 +147,7 @@ def test_an_owner_slower_than_a_tick_still_gets_every_event() -> None:
     assert kinds[-1] is Finished
 
 
-def test_freed_slots_are_filled_before_the_owner_sees_an_event() -> None:
+def test_freed_slots_are_filled_before_the_executor_sees_an_event() -> None:
     clock = SimulatedClock()
     begun: list[tuple[float, int]] = []
     items = [Item(key=n, group=0, size=1) for n in range(3)]
@@ -167,7 +167,7 @@ def test_freed_slots_are_filled_before_the_owner_sees_an_event() -> None:
     assert [moment for moment, _ in begun] == [0, 1, 2]
 
 
-def test_what_a_policy_raises_reaches_the_owner() -> None:
+def test_an_exception_of_a_policy_reaches_the_executor() -> None:
     def decide(*_: object) -> Retry:
         raise LookupError("no such batch")
 

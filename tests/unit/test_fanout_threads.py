@@ -227,7 +227,7 @@ def test_another_thread_stops_a_run_and_calls_in_flight_still_count() -> None:
     assert events[-1] == Stopped(reason="cancelled", returned=2)
 
 
-def test_an_owner_that_fails_cancels_its_calls_and_lets_its_threads_go() -> None:
+def test_a_failing_executor_cancels_its_calls_and_releases_its_threads() -> None:
     threads: queue.SimpleQueue[threading.Thread] = queue.SimpleQueue()
 
     def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:
@@ -250,7 +250,7 @@ def test_an_owner_that_fails_cancels_its_calls_and_lets_its_threads_go() -> None
         assert thread.daemon
 
 
-def test_slots_are_filled_between_two_statements_of_a_slow_owner() -> None:
+def test_slots_are_filled_between_two_statements_of_a_slow_executor() -> None:
     begun: queue.SimpleQueue[int] = queue.SimpleQueue()
 
     def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:

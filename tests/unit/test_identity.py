@@ -199,7 +199,7 @@ _PRINTED = st.builds(
 
 
 @given(_PRINTED, _PRINTED)
-def test_whoever_agrees_is_found_where_the_other_is_filed(a: Identity, b: Identity) -> None:
+def test_agreeing_identities_are_found_under_each_others_keys(a: Identity, b: Identity) -> None:
     met = filed_under(a) & sought_under(b)
 
     assert met or not compare(a, b).agrees

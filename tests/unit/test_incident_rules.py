@@ -122,7 +122,7 @@ def test_an_outage_ends_with_enough_answers_since_its_last_failure(kind: Inciden
     assert end(kind, some("RATE_LIMIT", 3)).because is None
 
 
-def test_an_outage_that_nobody_waits_for_ends_with_one_answer_or_a_long_quiet() -> None:
+def test_an_outage_without_waiting_jobs_ends_with_one_answer_or_a_long_quiet() -> None:
     window_s = LIMITS.window.total_seconds()
 
     assert end(IncidentKind.OUTAGE, some("OK", 1), waits=False).because is not None

@@ -66,7 +66,7 @@ def test_the_same_prompt_gets_the_same_reply() -> None:
     assert first == second
 
 
-def test_a_prompt_of_somebody_else_is_refused_without_its_text() -> None:
+def test_a_foreign_prompt_is_refused_without_its_text() -> None:
     with pytest.raises(CallError) as refused:
         LocalProvider().generate(request("tell me about Mr Secret"))
 

@@ -154,7 +154,7 @@ def test_two_who_both_fit_the_known_patient_are_both_held(rest: tuple[Identity, 
 
 
 @pytest.mark.parametrize(("known", "named"), [(JANE, JANE), (JANE, JOHN)])
-def test_a_part_that_names_nobody_goes_with_its_encounter(known: Identity, named: Identity) -> None:
+def test_a_part_without_a_name_goes_with_its_encounter(known: Identity, named: Identity) -> None:
     first = ChunkReport(
         chunk_index=0,
         first_page=1,

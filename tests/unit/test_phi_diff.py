@@ -42,7 +42,7 @@ def test_both_texts_can_be_read_from_their_difference(left: list[str], right: li
     assert sides(difference(left, right), left) == (left, right)
 
 
-def test_one_line_that_differs_in_a_long_text_is_the_only_one_that_is_shown_as_changed() -> None:
+def test_only_the_line_that_differs_in_a_long_text_is_shown_as_changed() -> None:
     left = [f"{n}" if n % 3 else "}," for n in range(2_000)]
     right = [*left[:700], "another", *left[701:1_500], "one more", *left[1_500:]]
 

@@ -48,7 +48,7 @@ def test_a_tail_joins_its_neighbour_where_both_stay_within_the_maximum() -> None
     assert planned(*[SAFE] * 8) == [3, 5]
 
 
-def test_a_tail_stands_alone_where_its_neighbour_is_full() -> None:
+def test_a_tail_remains_alone_where_its_neighbour_is_full() -> None:
     assert planned(*[SAFE] * 5, bounds=Bounds(min_pages=3, max_pages=4)) == [3, 2]
 
 
@@ -58,7 +58,7 @@ def test_at_the_maximum_the_best_boundary_inside_the_bounds_is_taken() -> None:
     assert planned(*texts)[0] == 6
 
 
-def test_between_equal_boundaries_the_one_that_leaves_no_short_tail_is_taken() -> None:
+def test_between_equal_boundaries_the_planner_takes_the_boundary_without_a_short_tail() -> None:
     texts = ["HOSPITAL COURSE\n" + SECTION, *[SECTION] * 10]
 
     assert planned(*texts) == [8, 3]

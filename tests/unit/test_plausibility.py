@@ -99,5 +99,5 @@ def test_a_number_that_its_quote_does_not_show_is_doubted(
         ("Glucose negative", {"value": "negative"}),
     ],
 )
-def test_a_number_that_stands_in_its_quote_is_believed(quote: str, parts: dict[str, str]) -> None:
+def test_a_number_that_occurs_in_its_quote_is_believed(quote: str, parts: dict[str, str]) -> None:
     assert reported(quote, **parts) == []

@@ -81,7 +81,7 @@ def test_a_word_loses_what_is_invisible_or_not_storable(raw: str, expected: str)
 
 
 @given(st.lists(st.lists(st.text(max_size=8), max_size=6), max_size=6))
-def test_every_word_stands_where_its_offsets_say(texts: list[list[str]]) -> None:
+def test_every_word_is_at_its_offsets(texts: list[list[str]]) -> None:
     lines = [[RowToken(text=raw, x0=0.1, y0=0.1, x1=0.2, y1=0.2) for raw in row] for row in texts]
 
     text, words = compose(lines)

@@ -259,7 +259,7 @@ def test_text_of_no_encounter_is_listed_with_its_reason() -> None:
     ]
 
 
-def test_white_space_between_encounters_is_nobodys_loss() -> None:
+def test_white_space_between_encounters_is_no_loss() -> None:
     pages = paged(1, "\none\n\n  \ntwo\n")
 
     result = reconcile([chunk(0, 1, 1, found((1, 2, 2)), found((1, 5, 5)))], pages)

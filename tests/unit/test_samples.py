@@ -49,13 +49,13 @@ def test_the_scan_shows_the_generated_pages() -> None:
 
 
 @pytest.mark.parametrize("name", TEXT_RECORDS)
-def test_every_quote_of_the_truth_stands_on_its_page(name: str) -> None:
+def test_every_quote_of_the_truth_is_on_its_page(name: str) -> None:
     texts = check.page_texts(truth.HERE / f"{name}.pdf")
 
     assert check.stands_on_its_page(truth.load(name), texts) == []
 
 
-def test_every_quote_of_the_scan_stands_in_its_clean_text() -> None:
+def test_every_quote_of_the_scan_is_in_its_clean_text() -> None:
     record = truth.load(generate.SCAN)
 
     assert record.page_texts is not None

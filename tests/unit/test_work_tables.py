@@ -42,7 +42,7 @@ def test_a_partial_index_answers_the_search_for_stale_items(table: WorkTable) ->
     assert len(stale) == 1
 
 
-def test_each_step_of_the_registry_is_known_as_one_that_calls() -> None:
+def test_each_step_of_the_registry_is_known_as_a_calling_step() -> None:
     assert set(WORK_TABLES) <= CALLING_STEPS
     assert [table.step for table in WORK_TABLES.values()] == list(WORK_TABLES)
     assert len({table.noun for table in WORK_TABLES.values()}) == len(WORK_TABLES)
