@@ -251,7 +251,7 @@ class Worker(RQWorker):
                 return None
             job, queue = found
             if self._should_leave():
-                self._put_back(job, queue)
+                self._return_entry(job, queue)
                 return None
             return job, queue
         return None
@@ -360,7 +360,7 @@ class Worker(RQWorker):
                 pipe.expire(self.key, self.worker_ttl + 60)
                 pipe.execute()
 
-    def _put_back(self, job: Job, queue: Queue) -> None:
+    def _return_entry(self, job: Job, queue: Queue) -> None:
         """Return an entry that was popped during the exit to its queue."""
         with self.connection.pipeline() as pipe:
             pipe.lrem(queue.intermediate_queue_key, 1, job.id)

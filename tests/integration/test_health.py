@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 def a_running_scheduler(**columns: Any) -> None:
-    """Insert ticks of a moment ago, of every duty."""
+    """Insert a recent run of every periodic task."""
     for task in schedule.names():
         PeriodicTaskRun.objects.create(
             name=task,

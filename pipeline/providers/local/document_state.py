@@ -26,7 +26,7 @@ class DocumentState:
     tokens: list[Token] = field(repr=False)
     zones: Zones
     assertions: Assertions
-    found: list[Finding] = field(default_factory=list, repr=False)
+    findings: list[Finding] = field(default_factory=list, repr=False)
     no_known_allergies: bool | None = None
     _claimed: bytearray = field(repr=False)
     """One byte per character; 1 if a rule has claimed the character."""
@@ -51,7 +51,7 @@ class DocumentState:
 
     def add(self, finding: Finding) -> None:
         """Add an entity and claim its text."""
-        self.found.append(finding)
+        self.findings.append(finding)
         self.claim(finding.start, finding.end)
 
     def claim(self, start: int, end: int) -> None:

@@ -30,7 +30,7 @@ def detect(question: Question) -> EntityReply:
         rule(reading)
     entities = [
         entity
-        for found in sorted(reading.found, key=lambda f: (f.start, f.end))
+        for found in sorted(reading.findings, key=lambda f: (f.start, f.end))
         if (entity := _placed(document, found, include_zone=question.include_zones)) is not None
     ]
     own_pages = {s.page for s in question.slices if not s.context}

@@ -25,7 +25,7 @@ class EncounterPart:
     """One chunk's part of an encounter, before it belongs to a group."""
 
     member: Member
-    found: FoundEncounter
+    encounter: FoundEncounter
     facts: Facts
     context: tuple[Span, ...]
     claimed: tuple[Span, ...] = ()

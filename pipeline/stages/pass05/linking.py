@@ -36,10 +36,12 @@ class Joins:
     def across(self, earlier: int, later: int) -> None:
         """Join the parts that are open on both sides of the edge between two chunks, one to one."""
         before = self._parts_of(earlier)
-        after = [p for p in self._parts_of(later) if p.found.open_at_start]
+        after = [p for p in self._parts_of(later) if p.encounter.open_at_start]
         self._by_overlap(before, after)
         before = [
-            p for p in before if p.found.open_at_end and (p.member, later) not in self._continued
+            p
+            for p in before
+            if p.encounter.open_at_end and (p.member, later) not in self._continued
         ]
         after = [p for p in after if (p.member, earlier) not in self._continues]
         self._by_facts(before, after)
@@ -80,7 +82,7 @@ class Joins:
             for other in after:
                 shared = sum(a.overlap(b) for a in one.claimed for b in other.context)
                 if shared:
-                    pairs.append((not one.found.open_at_end, -shared, one.order, one, other))
+                    pairs.append((not one.encounter.open_at_end, -shared, one.order, one, other))
         pairs.sort(key=lambda pair: (*pair[:3], pair[4].order))
         used: set[Member] = set()
         for closed, shared, _, one, other in pairs:

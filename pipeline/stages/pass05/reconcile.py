@@ -227,7 +227,7 @@ def _encounter(
         patient=facts.patient,
         spans=tuple(spans),
         members=tuple(part.member for part in group.parts),
-        rules=tuple(dict.fromkeys(p.found.rule for p in group.parts if p.found.rule)),
+        rules=tuple(dict.fromkeys(p.encounter.rule for p in group.parts if p.encounter.rule)),
         unresolved=group.parts[0].member in unmatched,
     )
 
