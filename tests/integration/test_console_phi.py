@@ -96,7 +96,7 @@ def test_a_page_and_its_image_are_one_reading(ran: UUID) -> None:
     assert (drawn.status_code, by_another.status_code) == (OK, OK)
     facts = [each.facts for each in audit_events()[before:]]
     assert facts == [
-        {"page": READ, "entities": len(page.context["view"].found)},
+        {"page": READ, "entities": len(page.context["view"].entities)},
         {"page": READ, "image": True},
     ]
 
