@@ -224,7 +224,7 @@ SELECT md5('operation' || n)::uuid, now() - interval '1 hour' * n, md5('token' |
     "cost_usd": "0.003", "quota_minutes": 0.1}', 'the provider is back',
   'operator', now(), now()
 FROM generate_series(1, 1000) n;
-INSERT INTO bulk_operation_items (id, operation_id, place, job_id, shell_file_id, step, scope,
+INSERT INTO bulk_operation_items (id, operation_id, position, job_id, shell_file_id, step, scope,
   state)
 SELECT md5('item' || r)::uuid, md5('operation' || (1 + r / 85 % 1000))::uuid, r, job, id, 'pass1',
   '{}', 'done'

@@ -157,7 +157,7 @@ class BulkItem(models.Model):
     """Not foreign keys, because the history outlives erased records."""
     step = models.TextField(choices=Step.choices)
     scope = models.JSONField()
-    """Ids of the selected encounters, batches and chunks; null if all are selected."""
+    """Ids of the selected encounters and work items; null if all are selected."""
     state = models.TextField(
         choices=[(each, each) for each in STATES],
         default=WAITING,
