@@ -29,7 +29,7 @@ _TIME_SCALE = "0.05"
 
 
 def _shared_places() -> Places:
-    """Give the places of PostgreSQL: the controller makes them, its xdist workers find them."""
+    """Return the places of PostgreSQL: the controller makes them, its xdist workers find them."""
     base = os.environ.get(_BASE_VARIABLE)
     if base is None:
         places = embedded.throw_away_places()
@@ -111,7 +111,7 @@ def _refuse_flush(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def servers() -> Places:
-    """Start the session's PostgreSQL and this worker's Valkey; give the places of PostgreSQL."""
+    """Start the session's PostgreSQL and this worker's Valkey; return the places of PostgreSQL."""
     embedded.up(_SHARED, with_valkey=False, throw_away=True)
     embedded.up(_OWN, with_postgres=False, throw_away=True)
     valkey.claim(os.environ["REDIS_URL"], _SHARED.base, databases.worker_name())
@@ -120,7 +120,7 @@ def servers() -> Places:
 
 @pytest.fixture(scope="session")
 def django_db_setup(servers: Places, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Give this worker a database of its own, cloned from the migrated template."""
+    """Provide this worker a database of its own, cloned from the migrated template."""
     with django_db_blocker.unblock():
         databases.ensure_template(servers)
     with databases.clone(servers, f"test_{databases.worker_name()}"):
@@ -131,7 +131,7 @@ def django_db_setup(servers: Places, django_db_blocker: DjangoDbBlocker) -> Iter
 def cloned_db(
     servers: Places, django_db_setup: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[str]:
-    """Give one test a database to commit to; child processes find its URL in the environment."""
+    """Provide one test a database to commit to; child processes find its URL in the environment."""
     with django_db_blocker.unblock(), databases.clone(servers) as url:
         yield url
 
@@ -140,14 +140,14 @@ def cloned_db(
 def module_db(
     servers: Places, django_db_setup: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[str]:
-    """Give one module a database to commit to, for tests that share a pool of workers."""
+    """Provide one module a database to commit to, for tests that share a pool of workers."""
     with django_db_blocker.unblock(), databases.clone(servers) as url:
         yield url
 
 
 @pytest.fixture
 def redis_db(servers: Places) -> Iterator[redis.Redis]:
-    """Give this worker's Redis, emptied; `REDIS_URL` and `RQ_QUEUES` name the same database."""
+    """Provide this worker's Redis, emptied; `REDIS_URL` and `RQ_QUEUES` name the same database."""
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
     client.flushdb()
     yield client
@@ -177,7 +177,7 @@ def _open_limiter() -> None:
 
 @pytest.fixture
 def live_key() -> str:
-    """Give the real service's key, or skip."""
+    """Return the real service's key, or skip."""
     key = os.environ.get(_LIVE_KEY_VARIABLE)
     if not key:
         pytest.skip("needs GEMINI_API_KEY, and no GEMINI_BASE_URL")

@@ -30,7 +30,7 @@ def _patient(settings: Any) -> None:
 
 @pytest.fixture(scope="session")
 def step_worker_fixture(servers: Places) -> Iterator[WorkerFixture]:
-    """Give the process from which pools with the real steps are forked."""
+    """Provide the process from which pools with the real steps are forked."""
     worker_fixture = WorkerFixture(RUN_STEP)
     yield worker_fixture
     worker_fixture.close()
@@ -38,7 +38,7 @@ def step_worker_fixture(servers: Places) -> Iterator[WorkerFixture]:
 
 @pytest.fixture(scope="module")
 def module_redis(servers: Places) -> Iterator[Any]:
-    """Give the Redis of this test process, emptied before and after the module."""
+    """Provide the Redis of this test process, emptied before and after the module."""
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
     client.flushdb()
     yield client
@@ -53,7 +53,7 @@ def start_pool(
     module_redis: Any,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[StartPool]:
-    """Give a function that starts `rqworker-pool` on the module's database.
+    """Provide a function that starts `rqworker-pool` on the module's database.
 
     `start_pool(CALL_DEADLINE_S=80, grace_s=60)` changes settings; the defaults are in `PATIENT`.
     """

@@ -27,7 +27,7 @@ def discovered(folder: Path, visits: int = 2) -> Received:
 
 
 def detect(received: Received, fault: Mapping[str, Any], *, runs: int = 1) -> list[Any]:
-    """Run Pass 1 against a service with one fault; give the batches."""
+    """Run Pass 1 against a service with one fault; return the batches."""
     with records.through_emulator([fault]):
         for _ in range(runs):
             if Job.objects.get(id=received.job_id).status == "pending":

@@ -50,14 +50,14 @@ SLOW_S = 100.0
 
 @pytest.fixture(scope="module")
 def emulator() -> Iterator[Emulator]:
-    """Give a service that takes 0.3 s for a call, so that a step can be met in its middle."""
+    """Provide a service that takes 0.3 s for a call, so that a step can be met in its middle."""
     with Emulator(latency="0.3/call", latency_map={f"entities {SLOW_PAGE}": SLOW_S}) as emulator:
         yield emulator
 
 
 @pytest.fixture
 def start(start_pool: Start, emulator: Emulator, module_redis: Any) -> Iterator[Start]:
-    """Give a way to start pools that are gone, with their horses, when the test ends."""
+    """Provide a function that can start pools that are gone, with their horses, when the test ends."""
     module_redis.flushdb()
     started: list[WorkerCommand] = []
 
@@ -440,7 +440,7 @@ def a_scheduler() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def calls_under(received: Received, gen: int) -> list[Any]:
-    """Give the calls that were recorded under a lease."""
+    """Return the calls that were recorded under a lease."""
     rows = ProviderCall.objects.filter(
         processing_session__shell_file_id=received.shell_file_id, lease_gen=gen
     )
@@ -460,7 +460,7 @@ def stopped_outside_a_transaction(horse: int, received: Received) -> bool:
 
 
 def state_of(received: Received) -> list[Any]:
-    """Give all rows that a step of Pass 1 writes, as they stand."""
+    """Return all rows that a step of Pass 1 writes, as they stand."""
     found: list[Any] = []
     with connection.cursor() as cursor:
         for table in (

@@ -24,7 +24,7 @@ OLD_NAME = "pipeline.jobs.run_step"
 
 
 def make_old(redis: Any, entry: str) -> None:
-    """Give a waiting entry the dotted name of the version before."""
+    """Return a waiting entry the dotted name of the version before."""
     key = f"rq:job:{entry}"
     name, instance, args, kwargs = json.loads(zlib.decompress(redis.hget(key, "data")))
     assert name == RUN_STEP

@@ -71,12 +71,12 @@ class Outage:
         return list(Job.objects.filter(id__in=[each.job_id for each in self.received]))
 
     def calls(self, outcome: str) -> QuerySet[ProviderCall]:
-        """Give the calls of these records that ended so."""
+        """Return the calls of these records that ended so."""
         ids = [each.shell_file_id for each in self.received]
         return ProviderCall.objects.filter(processing_session__shell_file__in=ids, outcome=outcome)
 
     def batches(self) -> QuerySet[Batch]:
-        """Give the batches of these records."""
+        """Return the batches of these records."""
         ids = [each.shell_file_id for each in self.received]
         return Batch.objects.filter(processing_session__shell_file__in=ids)
 
@@ -121,7 +121,7 @@ def an_outage(start_pool: Start, folder: Path, *, records_waiting: int = 0) -> I
 
 @pytest.fixture
 def client() -> Iterator[redis.Redis]:
-    """Give the workers' Redis."""
+    """Provide the workers' Redis."""
     with redis.Redis.from_url(os.environ["REDIS_URL"]) as found:
         yield found
 
@@ -131,7 +131,7 @@ def limiter() -> RateLimiter:
 
 
 def moment(client: redis.Redis, field: str) -> float:
-    """Give a moment of the rate limiter by Redis's clock, which is also the workers' clock."""
+    """Return a moment of the rate limiter by Redis's clock, which is also the workers' clock."""
     return float(str(client.hget(limiter()._keys[0], field), "ascii"))  # type: ignore[arg-type]
 
 

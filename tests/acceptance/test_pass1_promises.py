@@ -105,7 +105,7 @@ def test_zones_are_asked_for_and_kept_unless_they_are_disabled(
 
 
 def published(record: ShellFile) -> set[tuple[str, int, int | None]]:
-    """Give what is published of a record by category and place."""
+    """Return what is published of a record by category and place."""
     rows = Entity.objects.filter(shell_file=record, accepted=True)
     return set(rows.values_list("category", "page_number", "char_start"))
 

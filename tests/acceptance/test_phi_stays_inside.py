@@ -129,12 +129,12 @@ class refusing:  # noqa: N801 - reads as a statement
 
 
 def found_in(text: str) -> list[str]:
-    """Give the canaries that a text holds."""
+    """Return the canaries that a text holds."""
     return [canary for canary in CANARIES if canary in text.casefold()]
 
 
 def columns() -> list[tuple[str, str]]:
-    """Give every column of every table of the database."""
+    """Return every column of every table of the database."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT table_name, column_name FROM information_schema.columns"
@@ -144,7 +144,7 @@ def columns() -> list[tuple[str, str]]:
 
 
 def content(table: str, column: str) -> str:
-    """Give all values of a column as text."""
+    """Return all values of a column as text."""
     with connection.cursor() as cursor:
         cursor.execute(f'SELECT "{column}"::text FROM "{table}"')  # noqa: S608
         return "\n".join(value or "" for (value,) in cursor.fetchall())

@@ -39,13 +39,13 @@ every_sample = pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.st
 
 @pytest.fixture(scope="module")
 def pool(start_pool: Callable[..., WorkerCommand]) -> WorkerCommand:
-    """Give the one pool of this module, with workers of both kinds."""
+    """Return the one pool of this module, with workers of both kinds."""
     return start_pool()
 
 
 @pytest.fixture(scope="module")
 def ran(pool: WorkerCommand, module_redis: Any) -> dict[Path, ShellFile]:
-    """Give each sample as it stands after its way through the pool, all submitted at once."""
+    """Return each sample as it stands after its way through the pool, all submitted at once."""
     received = {path: records.submit(path) for path in SAMPLES}
     assert [job.last_error for job in ended(*received.values())] == [None] * len(SAMPLES)
     return {path: ShellFile.objects.get(id=r.shell_file_id) for path, r in received.items()}

@@ -93,7 +93,7 @@ class EndedRecords:
 def ran(
     start_pool: Callable[..., WorkerCommand], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[EndedRecords]:
-    """Give the three records after their way through one pool."""
+    """Provide the three records after their way through one pool."""
     folder = tmp_path_factory.mktemp("records")
     with Emulator(faults=FAULTS) as emulator:
         pool = start_pool(
@@ -118,7 +118,7 @@ def ran(
 
 
 def work_of(call: ProviderCall) -> UUID:
-    """Give the id of the batch or chunk that a call was for."""
+    """Return the id of the batch or chunk that a call was for."""
     work = call.work_item_id
     assert work is not None
     return work

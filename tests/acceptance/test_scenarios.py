@@ -62,7 +62,7 @@ EXPECTED: dict[str, tuple[dict[str, Any], set[str]]] = {
 
 @pytest.fixture
 def start(start_pool: Start, module_redis: Any) -> Iterator[Start]:
-    """Give a way to start workers that ask an emulator, before an empty gate."""
+    """Provide a function that can start workers that ask an emulator, before an empty gate."""
     module_redis.flushdb()
     started: list[WorkerCommand] = []
 
@@ -86,7 +86,7 @@ def submitted(folder: Path, count: int, visits: int, *, pages: int = 1) -> list[
 
 
 def rows(model: Any, received: Sequence[Received]) -> QuerySet[Any]:
-    """Give what belongs to these records: batches, chunks, calls, results of encounters."""
+    """Return what belongs to these records: batches, chunks, calls, results of encounters."""
     files = [each.shell_file_id for each in received]
     return model.objects.filter(processing_session__shell_file__in=files)  # type: ignore[no-any-return]
 
@@ -109,7 +109,7 @@ def assert_no_attempt_was_spent(received: Sequence[Received]) -> None:
 
 
 def assert_proved(log: Iterable[LogLine]) -> Counter[str]:
-    """Check that nothing was lost, doubled or swapped; give what was counted."""
+    """Check that nothing was lost, doubled or swapped; return what was counted."""
     proof = prove_log(list(log))
     assert proof.findings == []
     return proof.counts

@@ -55,7 +55,7 @@ def users(browser: Browser, module_db: str) -> None:
 
 @pytest.fixture(scope="module")
 def scenario(users: None) -> IncidentScenario:
-    """Give the rows of an incident scenario."""
+    """Return the rows of an incident scenario."""
     from tests.support.incident_scenario import an_incident_scenario
 
     return an_incident_scenario()
@@ -63,7 +63,7 @@ def scenario(users: None) -> IncidentScenario:
 
 @pytest.fixture(scope="module")
 def server(scenario: IncidentScenario) -> Iterator[str]:
-    """Serve the console; give the address."""
+    """Serve the console; return the address."""
     from django.contrib.staticfiles.handlers import StaticFilesHandler
     from django.test.testcases import LiveServerThread
 
@@ -79,7 +79,7 @@ def server(scenario: IncidentScenario) -> Iterator[str]:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Give a browser context without cookies."""
+    """Provide a browser context without cookies."""
     made = browser.new_context(viewport={"width": 1440, "height": 900})
     made.set_default_timeout(PATIENCE_MS)
     yield made
@@ -88,5 +88,5 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def operator(context: BrowserContext, server: str) -> WatchedPage:
-    """Give the overview page with a logged-in operator."""
+    """Return the overview page with a logged-in operator."""
     return logged_in(context, server, Role.OPERATOR)

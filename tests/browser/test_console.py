@@ -25,7 +25,7 @@ SERIOUS = {"serious", "critical"}
 
 
 def the_pages(scenario: IncidentScenario) -> dict[str, str]:
-    """Give the path of each page."""
+    """Return the path of each page."""
     return {
         "overview": "/admin/overview/",
         "failures": "/admin/failures/",

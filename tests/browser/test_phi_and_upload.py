@@ -43,7 +43,7 @@ def barriers(page: Page) -> list[str]:
 
 
 def the_pages(record_id: UUID) -> dict[str, str]:
-    """Give the path of each page that holds PHI, and of the upload."""
+    """Return the path of each page that holds PHI, and of the upload."""
     from pipeline.models import ProviderCall
 
     calls = ProviderCall.objects.filter(

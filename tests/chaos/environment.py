@@ -123,7 +123,7 @@ class ChaosEnvironment:
         return tried(lambda: list(Job.objects.filter(id__in=ids)))
 
     def open_jobs(self) -> list[Job]:
-        """Give the jobs that have not ended."""
+        """Return the jobs that have not ended."""
         from pipeline.core.states import JOB_TERMINAL
 
         return [job for job in self.jobs() if job.status not in JOB_TERMINAL]

@@ -88,7 +88,7 @@ class KillLoop:
         until(self._all_back, PATIENCE_S)
 
     def figures(self) -> dict[str, Any]:
-        """Give the numbers of kills, the times of recovery and the findings."""
+        """Return the numbers of kills, the times of recovery and the findings."""
         jobs = self.chaos.jobs(self.ledger.received)
         noted = {(job.id, crash["lease_gen"]) for job in jobs for crash in crashes_of(job)}
         missed = [each for each in self.stranded if (each.job_id, each.gen) not in noted]
@@ -117,7 +117,7 @@ class KillLoop:
         until(is_over, seconds + PATIENCE_S)
 
     def _victim(self) -> tuple[int, int] | None:
-        """Give a worker and its horse, if a horse runs."""
+        """Return a worker and its horse, if a horse runs."""
         pairs = [
             (worker, horse)
             for pool in self.pools
@@ -204,7 +204,7 @@ class KillLoop:
 
 
 def kill_loop(chaos: ChaosEnvironment, count: int, seed: int) -> dict[str, Any]:
-    """Run the kill loop with `count` kills; give the figures and the findings."""
+    """Run the kill loop with `count` kills; return the figures and the findings."""
     ledger = ChaosObservations(chaos)
     began = time.monotonic()
     with chaos.workers(SEATS) as first, chaos.workers(SEATS) as second:
@@ -225,7 +225,7 @@ def _held_by(worker: int) -> list[Job]:
 
 
 def _crash_of(job: Job, gen: int) -> dict[str, Any] | None:
-    """Give the recorded crash of this lease."""
+    """Return the recorded crash of this lease."""
     return next((crash for crash in crashes_of(job) if crash["lease_gen"] == gen), None)
 
 
@@ -235,7 +235,7 @@ def _kill(pid: int) -> None:
 
 
 def _stat(pid: int) -> list[str]:
-    """Give the fields of /proc/PID/stat from the state on; empty if the process is gone."""
+    """Return the fields of /proc/PID/stat from the state on; empty if the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
     except OSError:
@@ -243,7 +243,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def _runs(pid: int) -> bool:
-    """Tell whether a process exists and is no zombie; its parent may be dead and reap nothing."""
+    """Return whether a process exists and is no zombie; its parent may be dead and reap nothing."""
     return _stat(pid)[:1] not in ([], ["Z"])
 
 

@@ -76,7 +76,7 @@ class ChaosObservations:
             return tokens, cursor.fetchone()[0]
 
     def close(self, *, may_fail: bool = False) -> dict[str, Any]:
-        """Wait for the end of all records; give the figures, with the errors as `findings`."""
+        """Wait for the end of all records; return the figures, with the errors as `findings`."""
         ids = [each.job_id for each in self.received]
         rows = Job.objects.filter(id__in=ids, status__in=JOB_TERMINAL)
         until(lambda: tried(rows.count) == len(ids), PATIENCE_S)
@@ -108,7 +108,7 @@ class ChaosObservations:
         return {**figures, "findings": [*findings, *proof.findings]}
 
     def _late(self, log: Sequence[LogLine]) -> list[LogLine]:
-        """Give the calls that a horse sent after it woke without its lease.
+        """Return the calls that a horse sent after it woke without its lease.
 
         The horse was about to send them when it fell asleep. No worker stores their replies.
         """
@@ -177,7 +177,7 @@ def _size(shell_file_id: UUID) -> int:
 
 
 def _entities(shell_file_id: UUID) -> dict[int, list[tuple[Any, ...]]]:
-    """Give the visible entities of a record by encounter number."""
+    """Return the visible entities of a record by encounter number."""
     rows = Entity.objects.filter(shell_file_id=shell_file_id).values_list(
         "healthcare_encounter__encounter_index", *FOUND
     )

@@ -42,7 +42,7 @@ PUBLISHES, ENDS_A_STEP = b'"char_start"', b'"completed_steps" + 1'
 
 
 def scenes(*, kills: int, seconds: float, seed: int) -> Mapping[str, Scene]:
-    """Give every scene by its name."""
+    """Return every scene by its name."""
     restarted = partial(_restarted, seconds=seconds)
     return {
         "kills": lambda chaos: kill_loop(chaos, kills, seed),

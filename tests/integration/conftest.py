@@ -14,7 +14,7 @@ from tests.support.workers import WorkerCommand, WorkerFixture
 
 @pytest.fixture(scope="session")
 def worker_fixture(servers: Places) -> Iterator[WorkerFixture]:
-    """Give the process from which worker commands are forked."""
+    """Provide the process from which worker commands are forked."""
     worker_fixture = WorkerFixture()
     yield worker_fixture
     worker_fixture.close()
@@ -24,7 +24,7 @@ def worker_fixture(servers: Places) -> Iterator[WorkerFixture]:
 def start_worker(
     worker_fixture: WorkerFixture, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., WorkerCommand]]:
-    """Give a function that starts worker commands with the steps of `tests/support/jobs.py`."""
+    """Provide a function that starts worker commands with the steps of `tests/support/jobs.py`."""
     started: list[WorkerCommand] = []
 
     def start(does: str, *arguments: str, **options: Any) -> WorkerCommand:

@@ -27,14 +27,14 @@ def somebody(name: str, *roles: Role, **columns: Any) -> User:
 
 
 def a_client(user: User) -> Client:
-    """Give a client of somebody."""
+    """Return a client of a user."""
     client = Client()
     client.force_login(user)
     return client
 
 
 def form(user: User, **fields: Any) -> dict[str, Any]:
-    """Give the form of a user's page as the browser sends it."""
+    """Return the form of a user's page as the browser sends it."""
     return {
         "username": user.username,
         "is_active": "on",
@@ -47,17 +47,17 @@ def form(user: User, **fields: Any) -> dict[str, Any]:
 
 
 def page(user: User) -> str:
-    """Give the URL of a user's page."""
+    """Return the URL of a user's page."""
     return reverse("admin:auth_user_change", args=[user.pk])
 
 
 def role(name: Role) -> Group:
-    """Give the group of a role."""
+    """Return the group of a role."""
     return Group.objects.get(name=name)
 
 
 def rows(user: User) -> list[tuple[str, str, dict[str, Any]]]:
-    """Give what was written down about somebody since he was made."""
+    """Return what was written down about somebody since he was made."""
     found = AuditEvent.objects.filter(target_kind="user", target_id=user.pk, actor="boss")
     return list(found.order_by("created_at").values_list("action", "result", "facts"))
 

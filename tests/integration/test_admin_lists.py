@@ -36,36 +36,36 @@ READ_IN_LISTS = {"review_flags"}
 
 
 def shown(model: type[models.Model]) -> Any:
-    """Give the admin of a table."""
+    """Return the admin of a table."""
     return admin.site.get_model_admin(model)
 
 
 def named(model: type[models.Model]) -> str:
-    """Give the name of a table's test."""
+    """Return the name of a table's test."""
     return model._meta.db_table
 
 
 def url(model: type[models.Model], what: str, *args: Any) -> str:
-    """Give a URL of a table."""
+    """Return a URL of a table."""
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{what}", args=args)
 
 
 def indexes() -> dict[str, list[str]]:
-    """Give the definitions of all indexes, by table."""
+    """Return the definitions of all indexes, by table."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT tablename, array_agg(indexdef) FROM pg_indexes GROUP BY 1")
         return dict(cursor.fetchall())
 
 
 def is_indexed(definitions: list[str], column: str) -> bool:
-    """Tell whether a column comes first in an index, or makes a partial one."""
+    """Return whether a column comes first in an index, or makes a partial one."""
     first = re.compile(rf"USING btree \(\"?{column}\b|WHERE .*\b{column}\b")
     return any(first.search(definition) for definition in definitions)
 
 
 @pytest.fixture
 def client(db: None) -> Client:
-    """Give a client with every right."""
+    """Return a client with every right."""
     client = Client()
     client.force_login(User.objects.create_superuser("everyone"))
     return client

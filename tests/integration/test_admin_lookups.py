@@ -31,7 +31,7 @@ KINDS = (
 
 
 def list_of(model: type[models.Model]) -> str:
-    """Give the URL of a table's list."""
+    """Return the URL of a table's list."""
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
 
 

@@ -39,7 +39,7 @@ def events(number: int = 3) -> list[AuditEvent]:
 
 @contextmanager
 def behind_its_back(table: str = "audit_events") -> Iterator[Callable[..., None]]:
-    """Give a way past the triggers, as the owner of the table has it."""
+    """Provide a way past the triggers, as the owner of the table has it."""
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         yield cursor.execute

@@ -37,7 +37,7 @@ UNREADABLE = ["as agreed\0", "two\nlines", "\x1b[2J", "half \ud800", "x" * (LONG
 
 
 def an_operator(**options: Any) -> Client:
-    """Give a client of an operator."""
+    """Return a client of an operator."""
     user = User.objects.create_user("operator", is_staff=True)
     user.groups.set(Group.objects.filter(name=Role.OPERATOR))
     client = Client(**options)
@@ -114,7 +114,7 @@ COMMANDS: dict[str, tuple[Callable[[], Any], Callable[[Any], list[str]]]] = {
 
 @pytest.fixture(params=COMMANDS)
 def command(request: pytest.FixtureRequest) -> tuple[str, list[str]]:
-    """Give an action, and the command for something that it applies to."""
+    """Return an action, and the command for something that it applies to."""
     prepare, words = COMMANDS[request.param]
     return request.param, words(prepare())
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def operator() -> Client:
-    """Give a client of an operator."""
+    """Return a client of an operator."""
     return client_of(Role.OPERATOR)
 
 

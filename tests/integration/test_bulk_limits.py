@@ -34,12 +34,12 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def operator() -> Client:
-    """Give a client of an operator."""
+    """Return a client of an operator."""
     return client_of(Role.OPERATOR)
 
 
 def form_of(client: Client, action: str, **query: Any) -> dict[str, Any]:
-    """Preview an action; give the form that the preview shows."""
+    """Preview an action; return the form that the preview shows."""
     page = client.get(reverse("admin:bulk_preview", args=[action]), query)
     assert page.status_code == HTTPStatus.OK, page.context["problem"]
     return {**page.context["fields"], "token": uuid4(), "reason": "as agreed"}
@@ -263,7 +263,7 @@ def test_a_preview_asks_a_constant_number_however_many_chunks_there_are(operator
 
 @pytest.fixture
 def locked() -> Iterator[str]:
-    """Hold a table that a page reads, from another connection; give its name."""
+    """Hold a table that a page reads, from another connection; return its name."""
     own = connection.get_connection_params()
     known = {
         name: own[name] for name in ("dbname", "user", "password", "host", "port") if own.get(name)

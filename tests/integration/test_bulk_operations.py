@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 
 def started(client: Client, **fields: Any) -> BulkOperation:
-    """Start a retry as the form of its preview does; give its operation."""
+    """Start a retry as the form of its preview does; return its operation."""
     shown = client.get(reverse("admin:retry"), fields).context["fields"]
     form = {"token": uuid4(), "reason": "it is back", **shown, **fields}
     response = client.post(reverse("admin:retry_start"), form)

@@ -75,7 +75,7 @@ def seed(*, ended: int, waiting: int) -> None:
 
 
 def explained() -> tuple[dict[str, Any], int]:
-    """Give the plan of the claim's search, and how many pages of the database it has read."""
+    """Return the plan of the claim's search, and how many pages of the database it has read."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {BEST_WAITING}", parameters(Step.PASS1)
@@ -210,7 +210,7 @@ def test_the_totals_of_a_batch_follow_a_record_that_is_retried_and_cancelled() -
 
 
 def _large_and_small(**small: Any) -> tuple[Job, Job]:
-    """Give a large job that runs Pass 1, and a small one that has waited for Pass 0.5."""
+    """Return a large job that runs Pass 1, and a small one that has waited for Pass 0.5."""
     large = a_job(size_class=LARGE)
     assert claim(Step.PASS1, "w") is not None
     columns = {"available_at": timezone.now() - timedelta(minutes=1), "size_class": SMALL}

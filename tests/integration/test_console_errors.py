@@ -39,7 +39,7 @@ ERRORS = ("400.html", "403.html", "404.html", "500.html", "503.html", "403_csrf.
 
 @pytest.fixture
 def client(db: None) -> Client:
-    """Give a client with every right, which is answered as by the server where something breaks."""
+    """Return a client with every right, which is answered as by the server where something breaks."""
     client = Client(raise_request_exception=False)
     client.force_login(User.objects.create_superuser("everyone"))
     return client

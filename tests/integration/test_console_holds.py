@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def a_client(name: str) -> Client:
-    """Give a client with a role; `no-role` has no role."""
+    """Return a client with a role; `no-role` has no role."""
     user = User.objects.create_user(name, is_staff=True)
     user.groups.set(Group.objects.filter(name=name))
     client = Client()
@@ -31,7 +31,7 @@ def a_client(name: str) -> Client:
 
 
 def a_target(action: str) -> str:
-    """Give something that an action applies to."""
+    """Return something that an action applies to."""
     if HOLD_ACTIONS[action].target_kind == "queue":
         if action == "resume":
             Pause.objects.create(queue=Step.PASS1, reason="a test")

@@ -48,12 +48,12 @@ MEMBERS_STATEMENTS = 8
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    """Give a client that may see the console, and nothing else."""
+    """Return a client that may see the console, and nothing else."""
     return client_of(Role.VIEWER)
 
 
 def asked(client: Client, url: str) -> tuple[Any, int]:
-    """Open a page; give the response and the number of statements."""
+    """Open a page; return the response and the number of statements."""
     with CaptureQueriesContext(connection) as captured:
         response = client.get(url)
     assert response.status_code == HTTPStatus.OK

@@ -32,7 +32,7 @@ def a_user(name: str) -> User:
 
 
 def a_client(name: str) -> Client:
-    """Give a client of somebody, with CSRF checks as a browser meets them."""
+    """Return a client of a user, with CSRF checks as a browser meets them."""
     client = Client(enforce_csrf_checks=True)
     if name != "anonymous":
         client.force_login(a_user(name))

@@ -26,13 +26,13 @@ READ = 5
 
 @pytest.fixture(scope="module")
 def ran(module_db: str) -> UUID:
-    """Give a record that met an outage: one batch absorbed it."""
+    """Return a record that met an outage: one batch absorbed it."""
     found: UUID = records.failed_record(records.LAB).id
     return found
 
 
 def a_client(name: str) -> Client:
-    """Give a client with a role; `no-role` has no role, `anonymous` is not logged in."""
+    """Return a client with a role; `no-role` has no role, `anonymous` is not logged in."""
     client = Client()
     if name != "anonymous":
         user = User.objects.create_user(f"{name}-{uuid4()}", is_staff=True)
@@ -42,13 +42,13 @@ def a_client(name: str) -> Client:
 
 
 def the_calls(record_id: UUID) -> list[ProviderCall]:
-    """Give the calls of the batch that was asked twice, in order."""
+    """Return the calls of the batch that was asked twice, in order."""
     batch = Batch.objects.get(pass1_encounter_result__shell_file=record_id, status="succeeded")
     return list(ProviderCall.objects.filter(work_item_id=batch.id).order_by("attempt"))
 
 
 def the_urls(record_id: UUID) -> dict[str, str]:
-    """Give each URL that answers with PHI."""
+    """Return each URL that answers with PHI."""
     first, second = the_calls(record_id)
     return {
         "page": reverse("admin:record_page", args=[record_id, READ]),

@@ -41,7 +41,7 @@ RECORDS = "admin:records"
 
 @pytest.fixture
 def client() -> Client:
-    """Give a client of an operator."""
+    """Return a client of an operator."""
     return client_of("operator")
 
 
@@ -58,14 +58,14 @@ def ended(code: str, under: str | None = None, *, ago_min: int = 5, **columns: A
 
 
 def listed(client: Client, **query: str) -> list[Job]:
-    """Give the jobs of the list under a filter."""
+    """Return the jobs of the list under a filter."""
     page = client.get(reverse(RECORDS), query)
     assert page.status_code == HTTPStatus.OK
     return list(page.context["listed"].rows)
 
 
 def words(response: Any) -> str:
-    """Give the words of a page, without its tags."""
+    """Return the words of a page, without its tags."""
     return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
 
 

@@ -41,7 +41,7 @@ class Remote(Storage):
 
 
 def a_client(name: str) -> Client:
-    """Give a client with a role."""
+    """Return a client with a role."""
     user = User.objects.create_user(name, is_staff=True)
     user.groups.set(Group.objects.filter(name=name))
     client = Client()
@@ -50,7 +50,7 @@ def a_client(name: str) -> Client:
 
 
 def a_file(path: Path = LAB, name: str = "Jane-Doe.pdf") -> SimpleUploadedFile:
-    """Give a file as a browser sends it."""
+    """Return a file as a browser sends it."""
     return SimpleUploadedFile(name, path.read_bytes())
 
 

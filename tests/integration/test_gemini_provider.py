@@ -70,7 +70,7 @@ BILLED = {
 
 @pytest.fixture(scope="module")
 def emulator() -> Iterator[Emulator]:
-    """Give one emulator whose fault is chosen by the page that is asked for."""
+    """Provide one emulator whose fault is chosen by the page that is asked for."""
     rules: list[dict[str, Any]] = [
         {"fault": name, "page": page} for page, name in enumerate(FAULT_CODES, start=100)
     ]

@@ -456,7 +456,7 @@ def _advisory_locks(*, granted: bool) -> int:
 
 
 def _at_once(times: int, *actions: Callable[[], Any]) -> list[Any]:
-    """Run each action on so many threads at once; give what they returned."""
+    """Run each action on so many threads at once; return what they returned."""
     found: list[Any] = []
     together = threading.Barrier(times * len(actions))
 

@@ -41,7 +41,7 @@ BROKEN = [{"fault": "bad-json", "kind": "entities", "page": page} for page in (1
 
 @pytest.fixture
 def received(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redis_db: object) -> Received:
-    """Give a record of three visits of which two zones have failed in the toy pass."""
+    """Return a record of three visits of which two zones have failed in the toy pass."""
     toy_pass.register(monkeypatch)
     submitted = records.submit(short_record(tmp_path / "record.pdf", 3))
     for step in (Step.PAGES, Step.PASS05, Step.PASS1):

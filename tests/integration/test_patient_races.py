@@ -116,7 +116,7 @@ def visits(*patients: str | None, **fields: Any) -> Say:
 
 
 def said(record: ShellFile, code: str) -> list[tuple[str, list[int]]]:
-    """Give what the record's warnings of a code say, without the part that all of them share."""
+    """Return what the record's warnings of a code say, without the part that all of them share."""
     return [(w["message"].split(";")[0], w["pages"]) for w in record.warnings if w["code"] == code]
 
 

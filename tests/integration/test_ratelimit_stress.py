@@ -39,7 +39,7 @@ in_one_and_in_three = pytest.mark.parametrize("processes", [1, 3])
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ProcessPoolExecutor]:
-    """Give three processes."""
+    """Provide three processes."""
     with ProcessPoolExecutor(3, mp_context=SPAWN) as pool:
         yield pool
 
@@ -53,7 +53,7 @@ def state(client: redis.Redis) -> RateLimiterState:
 
 
 def four_counters(client: redis.Redis) -> tuple[int, int, int, int]:
-    """Give what was stored, redistributed, the generations and their participants."""
+    """Return what was stored, redistributed, the generations and their participants."""
     counters = state(client).counters
     return (
         counters.rate_limited_items_stored,
@@ -64,7 +64,7 @@ def four_counters(client: redis.Redis) -> tuple[int, int, int, int]:
 
 
 def starts_by_generation(seen: list[RunObservations]) -> dict[int, list[float]]:
-    """Give the moments of all processes' starts, in order, by the generation they belong to."""
+    """Return the moments of all processes' starts, in order, by the generation they belong to."""
     found: dict[int, list[float]] = {}
     for generation, moment in sorted(start for one in seen for start in one.starts):
         found.setdefault(generation, []).append(moment)

@@ -48,14 +48,14 @@ class ManualClock:
 
 @pytest.fixture(scope="module")
 def places() -> Iterator[Places]:
-    """Give a Valkey to stop."""
+    """Provide a Valkey to stop."""
     with throw_away_valkey() as found:
         yield found
 
 
 @pytest.fixture
 def frozen(places: Places) -> Iterator[int]:
-    """Stop Valkey with SIGSTOP; give its process. It goes on at the end."""
+    """Stop Valkey with SIGSTOP; return its process. It goes on at the end."""
     client = redis.Redis.from_url(places.redis_url)
     client.flushall()
     pid = int(client.info("server")["process_id"])
@@ -292,7 +292,7 @@ def test_a_failure_reported_without_redis_holds_the_next_start(places: Places, f
 
 @pytest.fixture
 def started_without_redis(places: Places) -> tuple[RateLimiter, Ticket, RateLimiter]:
-    """Give a gate whose limited item was let go while Redis was away, and that of another process.
+    """Return a gate whose limited item was let go while Redis was away, and that of another process.
 
     Redis is back, and the rate limiter has not asked since.
     """

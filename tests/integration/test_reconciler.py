@@ -29,7 +29,7 @@ QUEUE = "rq:queue:pass1"
 
 
 def in_line(redis_db: Any, queue: str = QUEUE) -> list[str]:
-    """Give the ids of the wake-ups that wait, first to last."""
+    """Return the ids of the wake-ups that wait, first to last."""
     return [entry.decode() for entry in redis_db.lrange(queue, 0, -1)]
 
 
@@ -42,13 +42,13 @@ def a_waiting_job(**columns: Any) -> Job:
 
 
 def woken(job: Job) -> str:
-    """Give the id of the wake-up that a job should have."""
+    """Return the id of the wake-up that a job should have."""
     job.refresh_from_db()
     return entry_id(job.id, job.current_step, job.dispatch_no)
 
 
 def noted(job: Job, key: str) -> list[dict[str, Any]]:
-    """Give a list out of a job's error details."""
+    """Return a list out of a job's error details."""
     assert job.error_details is not None
     return list(job.error_details[key])
 

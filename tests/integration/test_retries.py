@@ -72,7 +72,7 @@ def discovered(folder: Path, visits: int = 3, pages: int = 2) -> Received:
 
 
 def asked(faults: Sequence[Mapping[str, Any]] = ()) -> list[UUID]:
-    """Run Pass 1 once, through a service that plays these faults; give the batches it asked for."""
+    """Run Pass 1 once, through a service that plays these faults; return the batches it asked for."""
     before = set(ProviderCall.objects.values_list("id", flat=True))
     if faults:
         with records.through_emulator(faults), records.no_breaker():
@@ -100,7 +100,7 @@ def state() -> list[Any]:
 def failed(
     db: None, one_page_batches: Any, redis_db: redis.Redis, tmp_path: Path
 ) -> tuple[Received, list[Batch]]:
-    """Give a record whose first two encounters failed, and its three failed batches.
+    """Return a record whose first two encounters failed, and its three failed batches.
 
     The first encounter has two failed batches, the second encounter has one.
     """
@@ -110,7 +110,7 @@ def failed(
 
 
 def results() -> list[str]:
-    """Give the status of each encounter's result, in the order of the encounters."""
+    """Return the status of each encounter's result, in the order of the encounters."""
     rows = EncounterResult.objects.order_by("healthcare_encounter__encounter_index")
     return list(rows.values_list("status", flat=True))
 

@@ -47,7 +47,7 @@ OUR_TABLES = [model for model in TABLES if model._meta.app_label != "auth"]
 
 
 def a_client(who: str) -> Client:
-    """Give a browser of somebody, which Django's CSRF checks meet as they meet any."""
+    """Return a browser of somebody, which Django's CSRF checks meet as they meet any."""
     client = Client(enforce_csrf_checks=True)
     # The page that gives everybody a token, so that no refusal below is for want of one.
     client.get(reverse("admin:login"))
@@ -59,7 +59,7 @@ def a_client(who: str) -> Client:
 
 
 def url_of(checked_url: CheckedUrl, known: dict[str, str]) -> str:
-    """Give the URL of a checked URL, its keys replaced by what they stand for."""
+    """Return the URL of a checked URL, its keys replaced by what they stand for."""
     is_action = checked_url.name in {"perform", "confirm", "bulk_preview", "bulk_start"}
     args = [arg if is_action else known.get(arg, arg) for arg in checked_url.args]
     query = {name: known.get(key, key) for name, key in checked_url.query.items()}
@@ -75,12 +75,12 @@ def post(client: Client, url: str, form: dict[str, str] | None = None) -> Any:
 
 
 def reverse_of(checked_url: CheckedUrl, known: dict[str, str]) -> str:
-    """Give the same without its query."""
+    """Return the same without its query."""
     return url_of(checked_url, known).partition("?")[0]
 
 
 def form_of(checked_url: CheckedUrl, known: dict[str, str]) -> dict[str, str]:
-    """Give the form of an action."""
+    """Return the form of an action."""
     return {name: known.get(key, key) for name, key in (checked_url.form or {}).items()}
 
 
@@ -108,7 +108,7 @@ def changed_since(before: dict[str, int]) -> set[str]:
 
 
 def names(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[str | None]:
-    """Give the name of every URL below."""
+    """Provide the name of every URL below."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
             yield from names(pattern.url_patterns)

@@ -43,7 +43,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def start_scheduler(cloned_db: str, redis_db: redis.Redis) -> Iterator[Start]:
-    """Give a way to start clocks on the test's database."""
+    """Provide a function that can start clocks on the test's database."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*command: str) -> subprocess.Popen[str]:

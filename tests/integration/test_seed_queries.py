@@ -159,7 +159,7 @@ class QueriedRecords:
 
 @pytest.fixture(scope="module")
 def ran(module_db: str, servers: Any) -> QueriedRecords:
-    """Give one completed record and two failed ones, in a database of their own."""
+    """Return one completed record and two failed ones, in a database of their own."""
     return QueriedRecords(
         completed=str(records.completed_record().id),
         outage=str(records.failed_record(records.LAB, records.OUTAGE).id),

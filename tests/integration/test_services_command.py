@@ -24,7 +24,7 @@ Manage = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def own_environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Give the environment of a newcomer: nothing set but a data folder of its own."""
+    """Provide the environment of a newcomer: nothing set but a data folder of its own."""
     names = {*Environment.model_fields, "DJANGO_SETTINGS_MODULE"}
     environment = {name: value for name, value in os.environ.items() if name not in names}
     environment["MEDPROC_DATA_DIR"] = str(tmp_path / "var")
@@ -36,7 +36,7 @@ def own_environment(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def manage(own_environment: dict[str, str]) -> Manage:
-    """Give a way to run a management command as a newcomer."""
+    """Return a function that can run a management command as a newcomer."""
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -53,7 +53,7 @@ def manage(own_environment: dict[str, str]) -> Manage:
 
 @pytest.fixture
 def services(settings: Settings) -> Iterator[Callable[..., str]]:
-    """Give `services` in this process, over a pair of servers of its own."""
+    """Provide `services` in this process, over a pair of servers of its own."""
     settings.EMBEDDED = embedded.throw_away_places()
     settings.EMBEDDED_POSTGRES = settings.EMBEDDED_VALKEY = True
 

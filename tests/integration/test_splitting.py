@@ -44,7 +44,7 @@ def discovered(folder: Path, pages: int = PAGES) -> Received:
 
 
 def detect(faults: list[Fault]) -> list[LogLine]:
-    """Run Pass 1 against a service with these faults; give its log."""
+    """Run Pass 1 against a service with these faults; return its log."""
     with records.through_emulator(faults) as emulator:
         run_step.run_step("pass1")
         return emulator.log()

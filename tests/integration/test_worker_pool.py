@@ -33,7 +33,7 @@ def wake(step: str) -> str:
 
 
 def registered(client: Any, queue: str) -> dict[str, int]:
-    """Give the pids of the workers that listen to a queue, by name."""
+    """Return the pids of the workers that listen to a queue, by name."""
     keys = client.smembers(f"rq:workers:{queue}")
     pids = {as_text(key): client.hget(key, "pid") for key in keys}
     return {name: int(pid) for name, pid in pids.items() if pid}

@@ -24,12 +24,12 @@ _numbers = count(1)
 
 
 def worker_name() -> str:
-    """Give the name of this xdist worker: gw0, gw1, …; `main` without xdist."""
+    """Return the name of this xdist worker: gw0, gw1, …; `main` without xdist."""
     return os.environ.get("PYTEST_XDIST_WORKER", "main")
 
 
 def url_of(places: Places, name: str) -> str:
-    """Give the URL of the database `name`."""
+    """Return the URL of the database `name`."""
     return f"postgresql://medproc@/{name}?host={places.sockets}"
 
 
@@ -66,7 +66,7 @@ def using(name: str) -> Iterator[None]:
 
 @contextmanager
 def clone(places: Places, name: str | None = None) -> Iterator[str]:
-    """Give a fresh copy of the template to this process and its children; drop it at the end.
+    """Provide a fresh copy of the template to this process and its children; drop it at the end.
 
     Yields the URL of the copy. `os.environ["DATABASE_URL"]` and `settings.DATABASE_URL` have the
     same URL.

@@ -45,7 +45,7 @@ class DivergedError(BaseException):
 
 
 def logs(path: Path) -> Iterator[list[Entry]]:
-    """Give the log of each step of a fixture."""
+    """Provide the log of each step of a fixture."""
     entries: list[Entry] = []
     with lzma.open(path, "rt") as lines:
         for line in lines:
@@ -58,7 +58,7 @@ def logs(path: Path) -> Iterator[list[Entry]]:
 
 
 def plain(value: Any) -> Any:
-    """Give a value as a log has it."""
+    """Return a value as a log has it."""
     return json.loads(json.dumps(value, default=str))
 
 
@@ -236,7 +236,7 @@ _SHOWN: dict[str, Callable[[Any], Any]] = {
 
 
 def value_entry(value: Any) -> Entry:
-    """Give an event or a decision as a log has it."""
+    """Return an event or a decision as a log has it."""
     found = {f.name: getattr(value, f.name) for f in fields(value)}
     return {
         "kind": type(value).__name__,

@@ -186,7 +186,7 @@ class RecordedWork:
         raise AssertionError("a replay makes no call")
 
     def accept(self, split: Split[Any], output: BaseModel) -> AcceptedReply:
-        """Give a stored reply again, as it was read when the step resumed."""
+        """Return a stored reply again, as it was read when the step resumed."""
         answer = self.log.ask("read_stored_reply", key=key_entry(split.key))
         if answer is None:
             raise PipelineError("unusable")
@@ -328,7 +328,7 @@ class ReplayedStep:
     log: EventLog
 
     def play(self) -> Counter[str]:
-        """Replay the step; give the number of inputs, questions, decisions, events and rows."""
+        """Replay the step; return the number of inputs, questions, decisions, events and rows."""
         header = self.log.take("step")
         work = RecordedWork(self.log, header)
         lease = Lease(

@@ -64,22 +64,22 @@ TIMED_OUT = [row for row in TOGETHER if row.times_out]
 
 
 def pages_of(visit: int) -> list[int]:
-    """Give the pages of a visit; pages count from 1, visits from 0."""
+    """Return the pages of a visit; pages count from 1, visits from 0."""
     return [visit * PAGES + 1, visit * PAGES + 2]
 
 
 def visit_of(row: FaultCase) -> int:
-    """Give the visit of a fault."""
+    """Return the visit of a fault."""
     return MATRIX.index(row)
 
 
 def outage_visit_of(row: FaultCase) -> int:
-    """Give the visit of a fault that is played in an outage only."""
+    """Return the visit of a fault that is played in an outage only."""
     return len(MATRIX) + IN_OUTAGE.index(row)
 
 
 def rules(lasts: Lasts) -> list[dict[str, Any]]:
-    """Give the emulator's script: each visit meets its fault in both passes."""
+    """Return the emulator's script: each visit meets its fault in both passes."""
     if lasts is Lasts.PERSISTENT:
         visits = [(row, visit_of(row)) for row in MATRIX]
         visits += [(row, outage_visit_of(row)) for row in IN_OUTAGE]

@@ -13,7 +13,7 @@ from pipeline.transitions import Lease
 
 
 def a_call(lease: Lease, batch: Batch, *, accepted: bool = True) -> dict[str, Any]:
-    """Give the row of a call of a batch: accepted, or refused as PARSE_JSON."""
+    """Return the row of a call of a batch: accepted, or refused as PARSE_JSON."""
     return {
         "id": str(uuid4()),
         "processing_session_id": str(lease.session_id),
@@ -40,7 +40,7 @@ def a_call(lease: Lease, batch: Batch, *, accepted: bool = True) -> dict[str, An
 
 
 def a_payload(call: dict[str, Any]) -> dict[str, Any]:
-    """Give the row of a call's stored reply."""
+    """Return the row of a call's stored reply."""
     return {
         "call_id": call["id"],
         "page_range_start": 1,
@@ -51,7 +51,7 @@ def a_payload(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def an_entity(lease: Lease, result: EncounterResult, *, index: int = 0) -> dict[str, Any]:
-    """Give the row of an entity of an encounter."""
+    """Return the row of an entity of an encounter."""
     return {
         "id": str(uuid4()),
         "shell_file_id": str(lease.shell_file_id),

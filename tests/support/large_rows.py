@@ -73,7 +73,7 @@ def a_large_record(*, encounters: int = 12, batches: int = 25, pages: int = 1000
 
 
 def record_of(job: Job) -> UUID:
-    """Give the record of a job."""
+    """Return the record of a job."""
     found: UUID = job.shell_file_id
     return found
 

@@ -78,14 +78,14 @@ class WatchedRun(LimitedRun):
         return decision
 
     def seen(self) -> RunObservations:
-        """Give the report of the run."""
+        """Return the report of the run."""
         return RunObservations(
             self.succeeded, self.starts, self.roles, self.cooldowns, self.local_starts
         )
 
 
 def limiter_on(client: redis.Redis, tuning: Tuning, quota: Quota = UNLIMITED) -> RateLimiter:
-    """Give the rate limiter that all of the processes share."""
+    """Return the rate limiter that all of the processes share."""
     return RateLimiter("gemini", "m", client=client, quota=quota, tuning=tuning)
 
 

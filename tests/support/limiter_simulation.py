@@ -37,7 +37,7 @@ class Simulation:
         self._numbers = itertools.count()
 
     def limiter(self, model: str = "m") -> RateLimiter:
-        """Give the rate limiter of one more process for the same provider and model."""
+        """Return the rate limiter of one more process for the same provider and model."""
         return RateLimiter(
             "gemini",
             model,
@@ -73,14 +73,14 @@ def ask(job: str = "job", item: str = "item", tokens: int = 0, version: str = "v
 
 
 def admitted(limiter: RateLimiter, wanted: Ask | None = None) -> Ticket:
-    """Ask for a call that the rate limiter must admit now; give its ticket."""
+    """Ask for a call that the rate limiter must admit now; return its ticket."""
     answer = limiter.admit(wanted or ask())
     assert isinstance(answer, Go), answer
     return answer.ticket
 
 
 def refused(limiter: RateLimiter, wanted: Ask | None = None) -> Later:
-    """Ask for a call that the rate limiter must refuse now; give the answer."""
+    """Ask for a call that the rate limiter must refuse now; return the answer."""
     answer = limiter.admit(wanted or ask())
     assert isinstance(answer, Later)
     return answer
@@ -216,7 +216,7 @@ class SimulatedWorker:
 
 
 def busiest(moments: Iterable[float], seconds: float) -> int:
-    """Give the largest number of starts in any span of `seconds`."""
+    """Return the largest number of starts in any span of `seconds`."""
     window: deque[float] = deque()
     most = 0
     for moment in sorted(moments):

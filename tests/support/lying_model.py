@@ -23,7 +23,7 @@ Say = Callable[[Question], dict[str, Any]]
 
 @contextmanager
 def lying_model(say: Say) -> Iterator[list[Question]]:
-    """Let steps of this process ask a model that replies `say(question)`; give the questions."""
+    """Let steps of this process ask a model that replies `say(question)`; return the questions."""
     asked: list[Question] = []
 
     class Handler(BaseHTTPRequestHandler):

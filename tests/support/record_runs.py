@@ -21,7 +21,7 @@ RECORD_PATIENCE_S = 480.0
 
 
 def ended(*received: Received) -> list[Job]:
-    """Wait until the jobs of these records have ended; give the jobs in the same order."""
+    """Wait until the jobs of these records have ended; return the jobs in the same order."""
     ids = [each.job_id for each in received]
     rows = Job.objects.filter(id__in=ids)
     until(lambda: rows.filter(status__in=JOB_TERMINAL).count() == len(ids), RECORD_PATIENCE_S)
@@ -39,7 +39,7 @@ def take_over(job_id: UUID) -> None:
 
 
 def encounter_pages(record: ShellFile) -> list[tuple[str, list[int]]]:
-    """Give the type and the assigned pages of each encounter, in order."""
+    """Return the type and the assigned pages of each encounter, in order."""
     return [
         (
             encounter.encounter_type,
@@ -56,7 +56,7 @@ def encounter_pages(record: ShellFile) -> list[tuple[str, list[int]]]:
 
 
 def spans_of(encounter_id: UUID) -> list[tuple[int, int, int]]:
-    """Give the spans of an encounter as (page, start, end)."""
+    """Return the spans of an encounter as (page, start, end)."""
     return list(
         PageAssignment.objects.filter(healthcare_encounter_id=encounter_id)
         .order_by("page_number", "start_offset")
@@ -86,7 +86,7 @@ def astray(record: ShellFile) -> list[str]:
 
 
 def _parts(entity: Entity, texts: dict[int, str]) -> list[tuple[int, int, int]]:
-    """Give the spans of the quote: two if the quote continues on the next page, none if wrong."""
+    """Return the spans of the quote: two if the quote continues on the next page, none if wrong."""
     quote, start, end = entity.quote, entity.char_start or 0, entity.char_end or 0
     if entity.page_end is None:
         whole = (entity.page_number, start, end)

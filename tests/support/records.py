@@ -54,7 +54,7 @@ def submit(path: Path, **options: Any) -> Received:
 
 
 def run_record(received: Received) -> ShellFile:
-    """Run the steps of a record in this process until its job ends or parks; give the record."""
+    """Run the steps of a record in this process until its job ends or parks; return the record."""
     for step in registry.PASSES:
         job = Job.objects.get(id=received.job_id)
         if job.status == JobStatus.PENDING and job.current_step == step:
@@ -112,7 +112,7 @@ def run_again(record_id: UUID) -> None:
 
 
 def rows(sql: str, *parameters: str) -> list[dict[str, Any]]:
-    """Give the rows of a query as dictionaries by column."""
+    """Return the rows of a query as dictionaries by column."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         names = [column.name for column in cursor.description or ()]

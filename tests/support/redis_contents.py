@@ -14,7 +14,7 @@ HOST_FIELDS = frozenset({"python_version", "hostname", "ip_address"})
 
 
 def everything(client: Any) -> str:
-    """Give all keys and values, decompressed, except RQ's notes on the host."""
+    """Return all keys and values, decompressed, except RQ's notes on the host."""
     held: list[str] = []
     for key in client.scan_iter("*"):
         held.append(as_text(key))

@@ -24,7 +24,7 @@ from pipeline.models import (
 
 
 def a_deadline() -> StepDeadline:
-    """Give a step an hour, which no test uses up."""
+    """Return a step an hour, which no test uses up."""
     return StepDeadline(3600.0)
 
 
@@ -84,12 +84,12 @@ def an_encounter(
 
 
 def columns(row: object, *names: str) -> dict[str, Any]:
-    """Give the columns of a row by name, so that a failed comparison names the wrong column."""
+    """Return the columns of a row by name, so that a failed comparison names the wrong column."""
     return {name: getattr(row, name) for name in names}
 
 
 def crashes_of(job: Job) -> list[dict[str, Any]]:
-    """Give the crashes in a job's history, oldest first."""
+    """Return the crashes in a job's history, oldest first."""
     history = (job.error_details or {}).get("history", ())
     return [each for each in history if each["event"] == "crashed"]
 

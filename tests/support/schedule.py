@@ -52,7 +52,7 @@ def sort_longest_first(items: list[pytest.Item]) -> None:
 
 
 def group_of(item: pytest.Item) -> str | None:
-    """Give the name of the test's xdist group, if it has a group."""
+    """Return the name of the test's xdist group, if it has a group."""
     marker = item.get_closest_marker("xdist_group")
     return str(marker.args[0]) if marker else None
 

@@ -248,7 +248,7 @@ def targets() -> dict[str, str]:
 
 
 def a_candidate(job: Job) -> Candidate:
-    """Give the candidate of a preview for a whole job, without figures."""
+    """Return the candidate of a preview for a whole job, without figures."""
     return Candidate(
         job_id=job.id,
         shell_file_id=job.shell_file_id,
@@ -262,7 +262,7 @@ def a_candidate(job: Job) -> Candidate:
 
 
 def targets_of_jobs() -> dict[str, str]:
-    """Insert a job for each action on jobs; give the ids by action."""
+    """Insert a job for each action on jobs; return the ids by action."""
     parked = a_job(
         status=JobStatus.PARKED,
         park_reason="a quota",

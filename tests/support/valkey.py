@@ -20,7 +20,7 @@ class SharedValkeyError(Exception):
 
 
 def claim(url: str, claims: Path, worker: str) -> Path:
-    """Claim the server at `url` for one worker; give the file of the claim.
+    """Claim the server at `url` for one worker; return the file of the claim.
 
     `claims` is a folder that all workers of a session share. Raises SharedValkeyError if another
     worker, or this one, has claimed the server before.

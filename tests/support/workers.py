@@ -38,7 +38,7 @@ def until(condition: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether the process exists, also as a zombie."""
+    """Return whether the process exists, also as a zombie."""
     with suppress(ProcessLookupError):
         os.kill(pid, 0)
         return True
@@ -46,7 +46,7 @@ def is_alive(pid: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """Give the children of a process, oldest first."""
+    """Return the children of a process, oldest first."""
     with suppress(FileNotFoundError, ProcessLookupError):
         tasks = Path(f"/proc/{pid}/task").iterdir()
         return [int(c) for task in tasks for c in (task / "children").read_text().split()]
@@ -79,7 +79,7 @@ class WorkerCommand:
         return self.finish()
 
     def seen(self, event: str) -> list[dict[str, Any]]:
-        """Give the reports of this kind, oldest first."""
+        """Return the reports of this kind, oldest first."""
         report = self.folder / "seen.jsonl"
         if not report.exists():
             return []
@@ -92,7 +92,7 @@ class WorkerCommand:
         return self.seen(event)
 
     def printed(self) -> str:
-        """Give the output of the command and its children."""
+        """Return the output of the command and its children."""
         log = self.folder / "log.txt"
         return log.read_text() if log.exists() else ""
 
@@ -102,7 +102,7 @@ class WorkerCommand:
         return bool(self._noted("exit"))
 
     def horses(self) -> list[int]:
-        """Give the running horses of the pool's workers."""
+        """Return the running horses of the pool's workers."""
         return [horse for worker in children(self.pid) for horse in children(worker)]
 
     def kill(self) -> None:

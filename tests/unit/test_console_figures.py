@@ -37,7 +37,7 @@ LEFT = Outstanding(calls=600, tokens=10_000_000, pages=0)
 
 
 def limiter(**changes: object) -> RateLimiterState:
-    """Give the open gate with some of it changed."""
+    """Return the open gate with some of it changed."""
     return RateLimiterState(**{**vars(OPEN), **changes})
 
 
@@ -134,7 +134,7 @@ def test_stacked_parts_stand_on_each_other() -> None:
 
 
 def a_line(*starts: float) -> RecordRows:
-    """Give the rows of a record with one encounter whose calls of 2 s start so many seconds on."""
+    """Return the rows of a record with one encounter whose calls of 2 s start so many seconds on."""
     encounter = Encounter(id=uuid4(), encounter_index=1)
     batch = Batch(id=uuid4(), batch_index=0, healthcare_encounter_id=encounter.id)
     made = [

@@ -53,7 +53,7 @@ CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def rows(document: str) -> dict[str, list[str]]:
-    """Give the table rows of a document, their cells by the first one, without backticks."""
+    """Return the table rows of a document, their cells by the first one, without backticks."""
     found = {}
     for line in (DOCS / document).read_text(encoding="utf-8").splitlines():
         if line.startswith("| "):
@@ -64,7 +64,7 @@ def rows(document: str) -> dict[str, list[str]]:
 
 
 def shown(default: object) -> str:
-    """Give a default as the document writes it."""
+    """Return a default as the document writes it."""
     match default:
         case None | ():
             return "–"

@@ -29,7 +29,7 @@ def info(reason: str, **metadata: str) -> dict[str, Any]:
 
 
 def html_error(status: int, title: str) -> sdk.APIError:
-    """Give what the SDK raises for a gateway's page."""
+    """Return what the SDK raises for a gateway's page."""
     page = f"<html><head><title>{title}</title></head><body>{title}</body></html>"
     response = httpx2.Response(status, html=page, request=httpx2.Request("POST", "http://x"))
     with pytest.raises(sdk.APIError) as raised:

@@ -69,7 +69,7 @@ def writes(source: str) -> list[tuple[str, str]]:
 
 
 def modules() -> Iterator[Path]:
-    """Give the modules that can meet a work item: those that import models, or what uses them."""
+    """Provide the modules that can meet a work item: those that import models, or what uses them."""
     for path in sorted(PIPELINE.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         if "migrations" not in path.parts and any(f"from pipeline.{at}" in source for at in MEET):

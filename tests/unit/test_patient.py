@@ -76,7 +76,7 @@ def digested(known: Identity | None) -> dict[str, str] | None:
 
 
 def verdicts(result: Reconciliation) -> list[ReconciliationRule | None]:
-    """Give the rule by which each encounter is held."""
+    """Return the rule by which each encounter is held."""
     rules = {d.subjects[0]: d.rule for d in result.decisions if d.outcome == "held"}
     assert rules.keys() == {e.key for e in result.encounters if e.mismatch}
     return [rules.get(e.key) for e in result.encounters]
