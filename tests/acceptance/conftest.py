@@ -19,7 +19,7 @@ from tests.support.workers import WorkerCommand, WorkerFixture
 
 StartPool = Callable[..., WorkerCommand]
 PATIENT = {"LEASE_S": 2400, "CALL_DEADLINE_S": 2400.0}
-"""Two minutes at the suite's time scale: a busy machine loses no lease and no call."""
+"""Two minutes at the suite's time scale, so that a busy machine loses no lease and no call."""
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ def discovered(folder: Path, visits: int = 2) -> Received:
 
 
 def detect(received: Received, fault: Mapping[str, Any], *, runs: int = 1) -> list[Any]:
-    """Run Pass 1 against a service with one fault; return the batches."""
+    """Run Pass 1 against a service with one fault, and return the batches."""
     with records.through_emulator([fault]):
         for _ in range(runs):
             if Job.objects.get(id=received.job_id).status == "pending":
@@ -41,7 +41,7 @@ def test_a_hint_beyond_the_steps_deadline_fails_at_once_and_says_both_numbers(
 ) -> None:
     received = discovered(tmp_path)
 
-    # By then the other call is in flight: the hint would keep it from starting.
+    # The other call must be in flight by then, because the hint stops every new start.
     fault = {"fault": "429", "page": 1, "retry_after_s": 3600, "delay_s": 1.5}
     limited, other = detect(received, fault)
 

@@ -26,7 +26,7 @@ SECONDS = 6
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, dict[str, Any]]:
-    """Play the scenes; return the figures of each."""
+    """Play the scenes, and return the figures of each scene."""
     arguments = ["kills", "outages", "lost-replies", "--kills", str(KILLS), "--seconds"]
     result = subprocess.run(
         [sys.executable, "-m", "tests.chaos", *arguments, str(SECONDS), "--json"],

@@ -41,23 +41,23 @@ pytestmark = pytest.mark.xdist_group("acceptance-crashes")
 
 Start = Callable[..., WorkerCommand]
 CALLS = 2
-"""Calls in flight: the most that a kill may cost."""
+"""Calls in flight, the maximum loss of one kill."""
 SLOW_PAGE = 12
-"""The batch that begins on this page is in flight until its worker is killed."""
+"""The batch that begins on this page stays in flight until its worker is killed."""
 SLOW_S = 100.0
-"""Less than the deadline of a call here, which is 120 s."""
+"""Less than the call deadline of this module, 120 s."""
 
 
 @pytest.fixture(scope="module")
 def emulator() -> Iterator[Emulator]:
-    """Provide a service that takes 0.3 s for a call, so that a step can be met in its middle."""
+    """Provide a service with calls of 0.3 s, so that a test can interrupt a step."""
     with Emulator(latency="0.3/call", latency_map={f"entities {SLOW_PAGE}": SLOW_S}) as emulator:
         yield emulator
 
 
 @pytest.fixture
 def start(start_pool: Start, emulator: Emulator, module_redis: Any) -> Iterator[Start]:
-    """Provide a function that can start pools that are gone, with their horses, when the test ends."""
+    """Provide a function that starts pools, and stop these pools at the end of the test."""
     module_redis.flushdb()
     started: list[WorkerCommand] = []
 
@@ -82,7 +82,7 @@ def start(start_pool: Start, emulator: Emulator, module_redis: Any) -> Iterator[
         for horse in pool.horses():
             os.kill(horse, signal.SIGKILL)
         pool.stop()
-    # The next wake-up would find what a test has left in line.
+    # The next wake-up would find the jobs that a test has left in the queue.
     with connection.cursor() as cursor:
         cursor.execute("UPDATE job_queue SET status = 'cancelled' WHERE completed_at IS NULL")
 
@@ -108,7 +108,7 @@ def job_of(received: Received) -> Any:
 
 
 def asked(emulator: Emulator, rows: list[Any]) -> Counter[str]:
-    """Count the calls that the service has seen of each of these rows."""
+    """Count the calls of each row that the service has seen."""
     tokens = {row.id.hex for row in rows}
     return Counter(line.item_token for line in emulator.log() if line.item_token in tokens)
 
@@ -202,7 +202,7 @@ def test_a_killed_horse_costs_no_result_that_was_committed(
     assert_whole(received, emulator)
     calls = asked(emulator, batches(received))
     assert {calls[batch.id.hex] for batch in kept} == {1}
-    # A second's successes that were not yet committed, and what was in flight, are asked again.
+    # The successes since the last flush and the calls in flight are requested again.
     assert sum(calls.values()) - len(calls) <= CALLS + CALLS * 4
     assert published <= set(
         Entity.objects.filter(shell_file_id=received.shell_file_id).values_list("id")
@@ -278,21 +278,21 @@ def test_a_worker_killed_between_two_halves_loses_only_the_one_in_flight(
     (batch,) = batches(received)
     assert (job.last_error, batch.status) == (None, "succeeded")
     times = Counter(line.item_token for line in log)
-    # The call that was killed stands in the log only if its answer was due before the log's end.
+    # The killed call is in the log only if its answer was due before the end of the log.
     assert [times[token_of(batch.id, name)] for name in ("", "0")] == [1, 1]
     assert times[token_of(batch.id, "1")] in {1, 2}
     assert prove_log(log).findings == []
 
 
 def take_over_unheard(received: Received) -> None:
-    """Return a job to the line without waking anybody."""
+    """Return a job to the queue without a wake-up."""
     with transaction.atomic():
         take_over(received.job_id)
         transaction.get_connection().run_on_commit.clear()
 
 
 def succeed_without_publishing(lease: Lease, batch: Any) -> None:
-    """Commit the success of a batch of one page, and die before its encounter is published."""
+    """Commit the success of a one-page batch, and die before the publication of its encounter."""
     number = batch.page_range_start
     page = Page.objects.get(shell_file_id=lease.shell_file_id, page_number=number)
     request = entities_request(token=batch.id.hex, page=number, text=page.text)
@@ -320,7 +320,7 @@ def test_a_horse_that_slept_beyond_its_lease_asks_nothing_and_writes_nothing(
     until(lambda: "lease_lost" in pool.printed())
     until(lambda: orphan not in pool.horses())
     assert state_of(received) == before
-    # Each call takes the same time: what the horse has asked is in the log by this answer.
+    # Each call takes the same time, so this answer comes after all earlier calls of the horse.
     gemini(emulator.url).generate(entities_request())
     assert asked(emulator, batches(received)) == calls
     assert_whole(received, emulator)
@@ -329,7 +329,7 @@ def test_a_horse_that_slept_beyond_its_lease_asks_nothing_and_writes_nothing(
 def test_an_orphan_whose_worker_was_killed_writes_nothing_once_its_job_is_taken(
     start: Start, emulator: Emulator, tmp_path: Path
 ) -> None:
-    """Kill only the parent: the horse runs on with its lease, until somebody else has the job."""
+    """Kill only the parent: the horse runs on with its lease until another worker has the job."""
     received = submitted(tmp_path, 8)
     pool = start("--queues", "pages", "pass05", "pass1", "--workers", "1")
     until(lambda: len(batches(received, status="succeeded")) >= 2)
@@ -374,7 +374,7 @@ def test_a_worker_killed_with_its_horse_is_recovered_by_the_scheduler_alone(
 def test_a_horse_that_dies_three_times_in_a_step_leaves_a_dead_letter_at_once(
     start: Start, emulator: Emulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The lease would last for minutes: the worker itself says that its horse is dead."""
+    """The worker reports the death of its horse, so that the job need not wait for its lease."""
     received = submitted(tmp_path, SLOW_PAGE)
     pool = start()
     with a_scheduler():
@@ -414,7 +414,7 @@ def test_a_worker_that_cannot_renew_its_lease_in_time_stops_and_writes_nothing_m
         until(lambda: not pool.horses())
 
     assert job_of(received).status == "processing"
-    # It was answered while it could not write, and none of that was written afterwards.
+    # Answers arrived while the process could not write, and no answer was written afterwards.
     answered = sum(asked(emulator, batches(received)).values())
     assert len(calls_under(received, job_of(received).lease_gen)) < answered
     until(lambda: services.jobs_reconcile().recovered)
@@ -440,7 +440,7 @@ def a_scheduler() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def calls_under(received: Received, gen: int) -> list[Any]:
-    """Return the calls that were recorded under a lease."""
+    """Return the calls recorded under a lease."""
     rows = ProviderCall.objects.filter(
         processing_session__shell_file_id=received.shell_file_id, lease_gen=gen
     )
@@ -448,7 +448,7 @@ def calls_under(received: Received, gen: int) -> list[Any]:
 
 
 def stopped_outside_a_transaction(horse: int, received: Received) -> bool:
-    """Stop a process where it holds no lock, as a machine that sleeps would at most times."""
+    """Stop a process while it holds no lock, as a sleeping machine usually does."""
     os.kill(horse, signal.SIGSTOP)
     try:
         with transaction.atomic():
@@ -460,7 +460,7 @@ def stopped_outside_a_transaction(horse: int, received: Received) -> bool:
 
 
 def state_of(received: Received) -> list[Any]:
-    """Return all rows that a step of Pass 1 writes, as they stand."""
+    """Return the current state of all rows that a step of Pass 1 writes."""
     found: list[Any] = []
     with connection.cursor() as cursor:
         for table in (

@@ -20,7 +20,7 @@ from tests.support.workers import WorkerCommand
 pytestmark = pytest.mark.xdist_group("acceptance-deployment")
 
 OLD_NAME = "pipeline.jobs.run_step"
-"""The entry point of the version before; no module of this name exists any more."""
+"""The entry point of the version before. The module of this name no longer exists."""
 
 
 def make_old(redis: Any, entry: str) -> None:

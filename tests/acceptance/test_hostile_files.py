@@ -24,7 +24,7 @@ every_file = pytest.mark.parametrize("case", hostile_files.HOSTILE, ids=lambda c
 
 
 class Handed:
-    """All hostile files after their way through the pages workers."""
+    """The results of all hostile files after the pages workers."""
 
     def __init__(self, pool: WorkerCommand, folder: Path) -> None:
         self.pool = pool
@@ -52,7 +52,7 @@ class Handed:
 def handed(
     start_pool: Callable[..., WorkerCommand], tmp_path_factory: pytest.TempPathFactory
 ) -> Handed:
-    """Hand all files in at once and give what became of them."""
+    """Submit all files at once, and return their results."""
     pool = start_pool("--queues", "pages", "--workers", str(WORKERS))
     handed = Handed(pool, tmp_path_factory.mktemp("hostile"))
     until(lambda: all(map(handed.is_through, handed.taken)), RECORD_PATIENCE_S)

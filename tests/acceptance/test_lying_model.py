@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("acceptance-liar")]
 
 
 def discovered_by(say: Say, folder: Path, visits: int = 2) -> ShellFile:
-    """Run a record of so many one-page visits up to the end of Pass 0.5 with this model."""
+    """Run a record of one-page visits up to the end of Pass 0.5 with this model."""
     received = records.submit(short_record(folder / "record.pdf", visits))
     run_step.run_step("pages")
     with lying_model(say):

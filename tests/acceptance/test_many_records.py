@@ -29,7 +29,7 @@ RECORDS, WORKERS = 10, 3
 
 
 class WatchedRecords:
-    """Ten records on their way, looked at again and again."""
+    """Ten running records, and repeated observations of them."""
 
     def __init__(self, ids: list[UUID]) -> None:
         self.ids = ids
@@ -39,7 +39,7 @@ class WatchedRecords:
         """Status and step of each job, at each look; only looks that saw a change."""
 
     def look(self) -> bool:
-        """Look once; tell whether all have ended."""
+        """Observe once, and return whether all records have ended."""
         jobs = Job.objects.filter(id__in=self.ids)
         columns = jobs.values_list("id", "status", "current_step")
         seen = {id_: (status, step) for id_, status, step in columns}
@@ -54,7 +54,7 @@ class WatchedRecords:
 def watched(
     start_pool: Callable[..., WorkerCommand], tmp_path_factory: pytest.TempPathFactory
 ) -> WatchedRecords:
-    """Submit ten records while nobody works, then start the pool and look on until all ended."""
+    """Submit ten records without workers, then start the pool and observe until all ended."""
     folder = tmp_path_factory.mktemp("many")
     received = [
         records.submit(short_record(folder / f"{number}.pdf", 2 + number % 3))
@@ -83,7 +83,7 @@ def test_every_record_completes(watched: WatchedRecords) -> None:
 
 
 def test_never_more_records_run_than_there_are_workers(watched: WatchedRecords) -> None:
-    """Three are open while seven wait, and when one has ended the next has taken its place."""
+    """Three records run while seven wait, and each ended record makes room for the next."""
     assert max(watched.running) == WORKERS
     looks = list(zip(watched.steps, watched.running, strict=True))
     first_full = next(seen for seen, running in looks if running == WORKERS)

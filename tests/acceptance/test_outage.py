@@ -42,11 +42,11 @@ Start = Callable[..., WorkerCommand]
 RECORDS = 10
 VISITS = 6
 CALLS = 2
-"""In flight for each record: the most that it loses to an outage, beside a probe."""
+"""Calls in flight for each record, the maximum that an outage costs besides a probe."""
 SCALE = 0.05
 """The suite's TIME_SCALE: the outage lasts one scaled minute for the workers too."""
 LATENCY = "8/call"
-"""In place of the scenario's 2 s: no record is through before the provider goes down."""
+"""Replaces the scenario's 2 s, so that no record completes before the outage."""
 FROM_THE_FIFTH_FAILURE_S = 2.0
 ONE_BATCH_A_SECTION = {
     "MEDPROC_PROVIDER": "gemini",
@@ -59,19 +59,19 @@ ONE_BATCH_A_SECTION = {
 
 @dataclass
 class Outage:
-    """What a test looks at while the provider is down."""
+    """The records, workers and service that a test observes during the outage."""
 
     received: list[Received]
     emulator: Emulator
     earlier: list[LogLine]
-    """Calls of Pass 0.5, from before."""
+    """Calls of Pass 0.5, made before the outage."""
 
     @property
     def jobs(self) -> list[Job]:
         return list(Job.objects.filter(id__in=[each.job_id for each in self.received]))
 
     def calls(self, outcome: str) -> QuerySet[ProviderCall]:
-        """Return the calls of these records that ended so."""
+        """Return the calls of these records with this outcome."""
         ids = [each.shell_file_id for each in self.received]
         return ProviderCall.objects.filter(processing_session__shell_file__in=ids, outcome=outcome)
 
@@ -87,7 +87,7 @@ class Outage:
 
 @contextmanager
 def an_outage(start_pool: Start, folder: Path, *, records_waiting: int = 0) -> Iterator[Outage]:
-    """Bring records before Pass 1, then start ten workers for it and the scenario."""
+    """Bring records before Pass 1, then start ten workers of Pass 1 and the scenario."""
     count = RECORDS + records_waiting
     files = [short_record(folder / f"{n}.pdf", VISITS, patient=f"P{n}") for n in range(count)]
     received = [records.submit(file) for file in files]

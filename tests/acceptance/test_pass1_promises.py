@@ -105,13 +105,13 @@ def test_zones_are_asked_for_and_kept_unless_they_are_disabled(
 
 
 def published(record: ShellFile) -> set[tuple[str, int, int | None]]:
-    """Return what is published of a record by category and place."""
+    """Return the published entities of a record, by category and place."""
     rows = Entity.objects.filter(shell_file=record, accepted=True)
     return set(rows.values_list("category", "page_number", "char_start"))
 
 
 def structured(found: set[tuple[str, int, int | None]]) -> set[tuple[str, int, int | None]]:
-    """Leave out drugs: whether a loose word is one depends on a heading some pages before."""
+    """Return the entities without drugs, because an earlier heading decides about a loose word."""
     return {each for each in found if each[0] != "medication"}
 
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.xdist_group("acceptance-phi")
 PATIENT = "Zylphira Quandt-Obermaier"
 DRUG = "atorvastatin"
 CANARIES = ("zylphira", "quandt", "obermaier", DRUG, "quillhaven", "qhv-55120", "hypertension")
-"""Name, drug, facility, number and condition; the file is called after the patient as well."""
+"""Name, drug, facility, number and condition. The file name contains the patient's name too."""
 SLOW_PAGE = 11
 FAULTS: tuple[dict[str, Any], ...] = (
     {"kind": "discovery", "page": 1, "attempt": 1, "fault": "bad-json"},
@@ -60,7 +60,7 @@ HOLDS_PHI = {
 
 
 class Lived:
-    """Records that met every kind of end, and the pool that carried them."""
+    """Records with every kind of end, and the pool that ran the records."""
 
     def __init__(self, pool: WorkerCommand) -> None:
         self.pool = pool
@@ -80,7 +80,7 @@ class Lived:
 def lived(
     start_pool: Callable[..., WorkerCommand], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Lived]:
-    """Have records succeed, fail, time out, meet a database that refuses, and be killed."""
+    """Run records that succeed, fail, time out, meet a refusing database, and are killed."""
     folder = tmp_path_factory.mktemp("phi")
     with Emulator(faults=FAULTS) as emulator:
         lived = Lived(
@@ -108,7 +108,7 @@ def lived(
 
 
 class refusing:  # noqa: N801 - reads as a statement
-    """Have PostgreSQL refuse rows of a table, in words that quote them."""
+    """Let PostgreSQL refuse rows of a table with a message that quotes the rows."""
 
     def __init__(self, table: str, column: str) -> None:
         self._table, self._column = table, column
@@ -129,7 +129,7 @@ class refusing:  # noqa: N801 - reads as a statement
 
 
 def found_in(text: str) -> list[str]:
-    """Return the canaries that a text holds."""
+    """Return the canary words of a text."""
     return [canary for canary in CANARIES if canary in text.casefold()]
 
 

@@ -46,5 +46,5 @@ def test_a_large_record_makes_room_once_and_is_asked_nothing_twice(
     assert first.completed_at < second.completed_at
     assert {(row.status, row.attempt_count) for row in batches} == {("succeeded", 1)}
     assert set(asked.values()) == {1}
-    # Due for Pass 0.5, for Pass 1, and once more after it made room.
+    # One claim each for Pass 0.5 and Pass 1, and one more after the preemption.
     assert (second.dispatch_no, second.crash_count) == (3, 0)

@@ -34,7 +34,7 @@ def test_a_batch_that_allows_one_record_runs_them_one_after_the_other_to_its_end
         running.append(Job.objects.filter(status=JobStatus.PROCESSING).count())
         return bool(RecordBatch.objects.get(id=batch_id).completed_at)
 
-    # Nobody ticks here: what waits is woken by the records that make room.
+    # No scheduler runs here: an ended record wakes the next waiting record.
     start_pool(WORKER_CONCURRENCY=2, PAGES_CONCURRENCY=2)
     until(look, RECORD_PATIENCE_S)
 

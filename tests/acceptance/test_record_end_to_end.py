@@ -45,7 +45,7 @@ def pool(start_pool: Callable[..., WorkerCommand]) -> WorkerCommand:
 
 @pytest.fixture(scope="module")
 def ran(pool: WorkerCommand, module_redis: Any) -> dict[Path, ShellFile]:
-    """Return each sample as it stands after its way through the pool, all submitted at once."""
+    """Return each sample after its run through the pool. All samples are submitted at once."""
     received = {path: records.submit(path) for path in SAMPLES}
     assert [job.last_error for job in ended(*received.values())] == [None] * len(SAMPLES)
     return {path: ShellFile.objects.get(id=r.shell_file_id) for path, r in received.items()}
@@ -222,7 +222,7 @@ def test_redis_keeps_nothing_of_records_that_have_ended(
     def left() -> list[str]:
         held = everything(module_redis).splitlines()
         found = [line for line in held if any(each in line for each in ids)]
-        # RQ's clean-up notes when it saw an entry on its way; the note expires by itself.
+        # RQ's clean-up notes when it saw an entry in transit. The note expires by itself.
         return [line for line in found if module_redis.ttl(line) < 0]
 
     with suppress(AssertionError):

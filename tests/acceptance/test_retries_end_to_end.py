@@ -57,10 +57,10 @@ TRANSIENT: dict[int, tuple[list[str], dict[str, Any]]] = {
     10: (["API_TIMEOUT"], {"fault": "slow", "attempt": 1, "delay_s": DEADLINE_S + 0.1}),
     11: (["RATE_LIMIT"], {"fault": "429-bare", "attempt": 1}),
 }
-"""By page of `MENDED`: what its batch must remember, and the rule that does it."""
+"""By page of `MENDED`: the history that its batch must have, and the rule that causes it."""
 FAULTS = (
     *({"kind": "entities", "page": page, **rule} for page, (_, rule) in TRANSIENT.items()),
-    # So that the late reply of page 10 still meets a run that lasts.
+    # The run must still last when the late reply of page 10 arrives.
     {"kind": "entities", "page": 5, "attempt": 2, "fault": "slow", "delay_s": 2.2},
     {"kind": "entities", "page": 13, "fault": "500"},
     {"kind": "entities", "page": 15, "fault": "truncated"},
@@ -70,7 +70,7 @@ FAULTS = (
 
 
 class EndedRecords:
-    """The three records as they ended, and what the emulator saw."""
+    """The three ended records, and the log of the emulator."""
 
     def __init__(self, files: dict[str, ShellFile], log: list[LogLine], pool: WorkerCommand):
         self.files = files
@@ -105,7 +105,7 @@ def ran(
             PASS1_BATCH_MAX_PAGES=1,
             PASS1_BATCH_HARD_CEILING=1,
             PASS1_CONCURRENCY_LIMIT=16,
-            # So many failures at once would be an outage, which costs nothing.
+            # More failures at once would be an outage, and an outage spends no attempt.
             GATE_BREAKER_FAILURES=1000,
         )
         received = {
@@ -118,7 +118,7 @@ def ran(
 
 
 def work_of(call: ProviderCall) -> UUID:
-    """Return the id of the batch or chunk that a call was for."""
+    """Return the id of the batch or chunk of a call."""
     work = call.work_item_id
     assert work is not None
     return work

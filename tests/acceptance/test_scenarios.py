@@ -48,7 +48,7 @@ SMALL = {
     "PASS1_BATCH_MAX_PAGES": 1,
     "PASS1_BATCH_HARD_CEILING": 1,
 }
-"""Many calls of a page or two."""
+"""Settings for many calls of one or two pages."""
 FOUND = ("category", "name", "value", "dose", "page_number", "char_start", "char_end", "accepted")
 EXPECTED: dict[str, tuple[dict[str, Any], set[str]]] = {
     "garbage": (
@@ -57,12 +57,12 @@ EXPECTED: dict[str, tuple[dict[str, Any], set[str]]] = {
     ),
     "slow": ({"CALL_DEADLINE_S": 16.0}, {"API_TIMEOUT"}),
 }
-"""By scenario: settings that fit its scale, and the codes that it must show."""
+"""By scenario: the settings for its scale, and the codes that must appear."""
 
 
 @pytest.fixture
 def start(start_pool: Start, module_redis: Any) -> Iterator[Start]:
-    """Provide a function that can start workers that ask an emulator, before an empty gate."""
+    """Provide a function that starts workers for an emulator, with an empty rate limiter."""
     module_redis.flushdb()
     started: list[WorkerCommand] = []
 
@@ -86,7 +86,7 @@ def submitted(folder: Path, count: int, visits: int, *, pages: int = 1) -> list[
 
 
 def rows(model: Any, received: Sequence[Received]) -> QuerySet[Any]:
-    """Return what belongs to these records: batches, chunks, calls, results of encounters."""
+    """Return the batches, chunks, calls and encounter results of these records."""
     files = [each.shell_file_id for each in received]
     return model.objects.filter(processing_session__shell_file__in=files)  # type: ignore[no-any-return]
 
@@ -109,7 +109,7 @@ def assert_no_attempt_was_spent(received: Sequence[Received]) -> None:
 
 
 def assert_proved(log: Iterable[LogLine]) -> Counter[str]:
-    """Check that nothing was lost, doubled or swapped; return what was counted."""
+    """Check that nothing was lost, doubled or swapped, and return the counts."""
     proof = prove_log(list(log))
     assert proof.findings == []
     return proof.counts
@@ -235,7 +235,7 @@ def test_on_a_mixed_day_thirty_records_complete_or_fail_whole(
             GEMINI_RPM=300,
             GATE_WINDOW_S=60 * scale,
             CALL_DEADLINE_S=40.0,
-            # One batch alone does not open the breaker, and has to outlive half a minute.
+            # A single batch does not open the circuit breaker, and must survive half a minute.
             PASS1_MAX_RETRIES=8,
         )
         kill_a_step(received)
@@ -270,7 +270,7 @@ def kill_a_step(received: Sequence[Received]) -> None:
             RECORD_PATIENCE_S,
         )[0]
         worker = int(str(name).split("-")[-2])
-        # It stands still, so that it takes up nothing in place of what is killed.
+        # The stopped worker must not claim the job of the killed worker.
         os.kill(worker, signal.SIGSTOP)
         for horse in children(worker):
             os.kill(horse, signal.SIGKILL)

@@ -28,13 +28,13 @@ RECORDS, VISITS, WORKERS = 5, 11, 3
 
 
 def assert_counted(pool: WorkerCommand, limited: int) -> None:
-    """Assert that each limited call was stored, let go, and set or took part in a cooldown."""
+    """Assert that each limited call was stored, redistributed, and set or joined a cooldown."""
     state = RateLimiter.for_("gemini", django_settings.GEMINI_MODEL).state()
     counters = state.counters
     assert (state.in_flight, state.parked_items) == (0, 0)
     assert counters.rate_limited_items_stored == counters.rate_limited_items_redistributed > 0
-    # Where a machine keeps Redis from answering for half a second, workers go on without it, and
-    # what is limited then is not told.
+    # If a busy machine delays Redis by half a second, workers continue without Redis, and do not
+    # report the limited calls of that time.
     if "Redis is away" not in pool.printed():
         assert counters.rate_limited_items_stored == limited
         assert counters.rate_limit_generations + counters.rate_limit_participants == limited
@@ -105,7 +105,7 @@ def test_a_worker_killed_in_the_cooldown_that_it_set_costs_no_attempt(
         pool.stop()
 
     assert [(each.status, each.last_error) for each in jobs] == [("completed", None)] * WORKERS
-    # The count itself is the step's, and ends with it.
+    # The step keeps the count itself, and the count ends with the step.
     assert len(crashes_of(Job.objects.get(id=job.id))) == 1
     assert prove_log(log).findings == []
     first, again = (line for line in log if line.item_token == limited.item_token)

@@ -16,11 +16,11 @@ from observability.permissions import Right, Role
 
 pytestmark = pytest.mark.django_db
 
-PASSWORD = "a-word-that-nobody-guesses"
+PASSWORD = "a-word-that-no-one-guesses"
 
 
-def somebody(name: str, *roles: Role, **columns: Any) -> User:
-    """Make a member of staff."""
+def a_user(name: str, *roles: Role, **columns: Any) -> User:
+    """Create a member of staff."""
     user = User.objects.create_user(name, password=PASSWORD, **{"is_staff": True, **columns})
     user.groups.set(Group.objects.filter(name__in=roles))
     return user
@@ -57,13 +57,13 @@ def role(name: Role) -> Group:
 
 
 def rows(user: User) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return what was written down about somebody since he was made."""
+    """Return the audit events about a user since the creation of the user."""
     found = AuditEvent.objects.filter(target_kind="user", target_id=user.pk, actor="boss")
     return list(found.order_by("created_at").values_list("action", "result", "facts"))
 
 
 def test_an_administrator_makes_no_user_a_superuser_not_even_themselves() -> None:
-    boss, other = somebody("boss", Role.ADMINISTRATOR), somebody("other")
+    boss, other = a_user("boss", Role.ADMINISTRATOR), a_user("other")
     client = a_client(boss)
     everything = [each.pk for each in Permission.objects.all()]
 
@@ -77,7 +77,7 @@ def test_an_administrator_makes_no_user_a_superuser_not_even_themselves() -> Non
 
 
 def test_an_administrator_gives_roles_and_it_is_written_down() -> None:
-    boss, other = somebody("boss", Role.ADMINISTRATOR), somebody("other")
+    boss, other = a_user("boss", Role.ADMINISTRATOR), a_user("other")
 
     a_client(boss).post(page(other), form(other, groups=[role(Role.REVIEWER).pk]))
 
@@ -85,7 +85,7 @@ def test_an_administrator_gives_roles_and_it_is_written_down() -> None:
 
 
 def test_a_group_beside_the_roles_is_not_an_administrators_to_give_nor_to_take_by_the_way() -> None:
-    boss, other = somebody("boss", Role.ADMINISTRATOR), somebody("other")
+    boss, other = a_user("boss", Role.ADMINISTRATOR), a_user("other")
     own, another = (Group.objects.create(name=name) for name in ("night shift", "another"))
     other.groups.add(own)
     client = a_client(boss)
@@ -98,7 +98,7 @@ def test_a_group_beside_the_roles_is_not_an_administrators_to_give_nor_to_take_b
 
 
 def test_a_holder_of_change_user_gives_no_role_that_may_more_than_he() -> None:
-    boss, other = somebody("boss", Role.VIEWER), somebody("other")
+    boss, other = a_user("boss", Role.VIEWER), a_user("other")
     boss.user_permissions.add(*Permission.objects.filter(codename__in=["change_user", "view_user"]))
     client = a_client(boss)
 
@@ -113,7 +113,7 @@ def test_a_holder_of_change_user_gives_no_role_that_may_more_than_he() -> None:
     "columns", [{"is_superuser": True}, {"is_superuser": True, "is_active": False}, {}]
 )
 def test_an_administrator_cannot_take_over_a_user_with_more_rights(columns: dict[str, Any]) -> None:
-    boss, other = somebody("boss", Role.ADMINISTRATOR), somebody("other", **columns)
+    boss, other = a_user("boss", Role.ADMINISTRATOR), a_user("other", **columns)
     if not columns:
         other.user_permissions.add(Permission.objects.get(codename="delete_user"))
     client = a_client(boss)
@@ -128,7 +128,7 @@ def test_an_administrator_cannot_take_over_a_user_with_more_rights(columns: dict
 
 
 def test_a_holder_of_change_group_changes_no_group() -> None:
-    boss = somebody("boss", Role.VIEWER)
+    boss = a_user("boss", Role.VIEWER)
     boss.user_permissions.add(*Permission.objects.filter(content_type__app_label="auth"))
     sent = {"name": "viewer", "permissions": [Permission.objects.get(codename="read_phi").pk]}
 
@@ -141,7 +141,7 @@ def test_a_holder_of_change_group_changes_no_group() -> None:
 
 
 def test_a_superuser_makes_another_and_it_is_written_down() -> None:
-    boss, other = User.objects.create_superuser("boss"), somebody("other")
+    boss, other = User.objects.create_superuser("boss"), a_user("other")
     right = Permission.objects.get(codename=Right.EXPORT)
 
     a_client(boss).post(page(other), form(other, is_superuser="on", user_permissions=[right.pk]))
@@ -154,7 +154,7 @@ def test_a_superuser_makes_another_and_it_is_written_down() -> None:
 
 
 def test_a_password_is_an_event_without_content() -> None:
-    boss, other = somebody("boss", Role.ADMINISTRATOR), somebody("other")
+    boss, other = a_user("boss", Role.ADMINISTRATOR), a_user("other")
     new = "another-word-of-many"
 
     a_client(boss).post(
@@ -168,7 +168,7 @@ def test_a_password_is_an_event_without_content() -> None:
 
 
 def test_what_is_done_outside_of_a_request_is_the_command_lines() -> None:
-    other = somebody("other", Role.VIEWER)
+    other = a_user("other", Role.VIEWER)
     group = role(Role.VIEWER)
     group.permissions.add(Permission.objects.get(codename=Right.EXPORT))
     group.user_set.remove(other)
@@ -195,7 +195,7 @@ def test_what_is_done_outside_of_a_request_is_the_command_lines() -> None:
 
 
 def test_log_ins_and_failed_log_ins_are_audited_without_unknown_names() -> None:
-    other, client = somebody("other", Role.VIEWER), Client()
+    other, client = a_user("other", Role.VIEWER), Client()
     login = reverse("admin:login")
 
     for name, word in (("other", PASSWORD + "!"), (PASSWORD, PASSWORD), ("other", PASSWORD)):

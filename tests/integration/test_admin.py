@@ -28,7 +28,7 @@ EMPTY = {
 
 @pytest.fixture
 def operator(db: None) -> Client:
-    """Return a client that is logged in with every right."""
+    """Return a logged-in client with every right."""
     client = Client()
     client.force_login(User.objects.create_superuser("operator", password="for-tests-only"))
     return client

@@ -69,8 +69,8 @@ SHOWN = {
     "shell_files": "language media_type sha256 status warnings",
     "user_profiles": "pseudonym",
 }
-"""Codes, counts, names of models and rules, and what operators wrote. Nothing that a document says:
-a new column is put here, or in `phi` of its table, before it is shown."""
+"""Codes, counts, names of models and rules, and texts of operators, but no text of a document.
+A new column must be here, or in `phi` of its table, before a page shows the column."""
 
 
 @pytest.mark.parametrize("model", OUR_TABLES, ids=lambda model: str(model._meta.db_table))

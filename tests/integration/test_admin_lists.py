@@ -26,13 +26,13 @@ from tests.support.url_matrix import PAGES, CheckedUrl, more, targets
 pytestmark = pytest.mark.django_db
 
 LIST_STATEMENTS = 7
-"""Who asks (two), the transaction with its limit (three), how many there are, and the rows."""
+"""The user (two), the transaction with its limit (three), the count, and the rows."""
 ROW_STATEMENTS = 13
-"""Who asks, the transaction, the row, and the name of each row that it refers to."""
+"""The user, the transaction, the row, and the name of each row that the row refers to."""
 FEW_ROWS = {"incidents", "incident_jobs", "pauses", "periodic_task_runs", "record_batches"}
-"""Tables that an incident, an operator or a submission adds a row to, not a record."""
+"""Tables that grow with incidents, operators and submissions instead of records."""
 READ_IN_LISTS = {"review_flags"}
-"""JSON that a list shows."""
+"""JSON columns that a list shows."""
 
 
 def shown(model: type[models.Model]) -> Any:
@@ -134,7 +134,7 @@ def test_a_search_for_an_id_does_not_look_at_every_row(client: Client) -> None:
 
 
 def number_of(client: Client, where: str) -> int:
-    """Count the statements of a page, as a process asks them that has just started."""
+    """Count the statements of a page in a process that has just started."""
     ContentType.objects.clear_cache()
     with CaptureQueriesContext(connection) as asked:
         response = client.get(where)
@@ -181,5 +181,5 @@ def test_every_page_asks_the_same_number_of_few_rows_and_of_many(client: Client)
 
 
 def title(checked_url: CheckedUrl, numbers: dict[str, int]) -> str:
-    """Say how many statements a page has, and may have."""
+    """Name the number of statements that a page has, and may have."""
     return f"{checked_url.title}: {numbers[checked_url.title]}, not {checked_url.statements}"

@@ -36,7 +36,7 @@ def list_of(model: type[models.Model]) -> str:
 
 
 def columns(model: type[models.Model]) -> Iterator[str]:
-    """Name each column of a table, and those of the tables beside it, either way."""
+    """Return each column of a table, and of the tables related to the table in either direction."""
     for field in model._meta.get_fields():
         yield field.name
         if isinstance(field, models.Field):

@@ -27,9 +27,9 @@ INSERT = (
 
 
 def events(number: int = 3) -> list[AuditEvent]:
-    """Write some events, and their links, which are made at commit."""
+    """Write some events with their links, which are created at commit."""
     written = [
-        record("somebody", "cancel", target_kind="job", reason="é\u202f½", facts={"n": [n, 1.50]})
+        record("ada", "cancel", target_kind="job", reason="é\u202f½", facts={"n": [n, 1.50]})
         for n in range(number)
     ]
     with connection.cursor() as cursor:
@@ -39,7 +39,7 @@ def events(number: int = 3) -> list[AuditEvent]:
 
 @contextmanager
 def behind_its_back(table: str = "audit_events") -> Iterator[Callable[..., None]]:
-    """Provide a way past the triggers, as the owner of the table has it."""
+    """Switch the triggers off, as the owner of the table can."""
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         yield cursor.execute
@@ -47,7 +47,7 @@ def behind_its_back(table: str = "audit_events") -> Iterator[Callable[..., None]
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Return what the command says."""
+    """Return the output of the command."""
     call_command("verify_audit", *arguments)
     return capsys.readouterr().out.strip()
 
@@ -98,7 +98,7 @@ def test_an_event_that_was_taken_out_is_named() -> None:
 def test_an_event_that_was_put_in_without_its_link_is_named() -> None:
     events()
     with behind_its_back():
-        loose = record("somebody", "cancel", target_kind="job", facts={"at": str(timezone.now())})
+        loose = record("ada", "cancel", target_kind="job", facts={"at": str(timezone.now())})
 
     with pytest.raises(CommandError, match=f"event {loose.id} is not in the chain"):
         call_command("verify_audit")
@@ -151,7 +151,7 @@ def test_transactions_at_once_are_chained_in_the_order_of_their_commits(cloned_d
     with first, second, psycopg.connect(cloned_db, autocommit=True) as looker:
         first.execute(INSERT, ["first"])
         second.execute(INSERT, ["second"])
-        # Its link is made and not committed: the other one must wait for it, not fork the chain.
+        # The first link is not committed yet: the second must wait instead of forking the chain.
         second.execute("SET CONSTRAINTS ALL IMMEDIATE")
         commits = Thread(target=first.commit)
         commits.start()
@@ -169,7 +169,7 @@ def test_the_scheduler_logs_the_head_every_hour(
     cloned_db: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (task,) = [each for each in periodic_tasks() if each.name == "audit_head"]
-    record("somebody", "cancel", target_kind="job")
+    record("ada", "cancel", target_kind="job")
 
     with caplog.at_level(logging.INFO):
         run_task(task)

@@ -57,7 +57,7 @@ def refuse_audit() -> None:
 
 
 def standing() -> list[Any]:
-    """Return how everything stands that an action could change."""
+    """Return the state of everything that an action could change."""
     jobs = Job.objects.order_by("id")
     return [
         list(jobs.values_list("id", "status", "dispatch_no", "error_details", "updated_at")),
@@ -73,7 +73,7 @@ def a_dead_job() -> Job:
 
 
 def a_stale_job() -> Job:
-    """Insert a job whose worker has gone, with a batch that it had begun."""
+    """Insert a job whose worker died, with a batch that the worker had begun."""
     job = a_job()
     _, (batch,) = an_encounter(job)
     claim(Step.PASS1, "host-1")
@@ -84,7 +84,7 @@ def a_stale_job() -> Job:
 
 
 def a_failed_job() -> Job:
-    """Insert a job that failed with a batch of it."""
+    """Insert a failed job with a failed batch."""
     job = a_job(status=JobStatus.FAILED, error_code="API_5XX", completed_at=timezone.now())
     _, (batch,) = an_encounter(job)
     Batch.objects.filter(id=batch.id).update(status=WorkStatus.FAILED, error_code="API_5XX")
@@ -92,7 +92,7 @@ def a_failed_job() -> Job:
 
 
 def a_paused_queue() -> str:
-    """Hold a queue."""
+    """Pause a queue."""
     Pause.objects.create(queue=Step.PASS1, reason="a test")
     return Step.PASS1.value
 
@@ -114,7 +114,7 @@ COMMANDS: dict[str, tuple[Callable[[], Any], Callable[[Any], list[str]]]] = {
 
 @pytest.fixture(params=COMMANDS)
 def command(request: pytest.FixtureRequest) -> tuple[str, list[str]]:
-    """Return an action, and the command for something that it applies to."""
+    """Return an action, and its command with a fitting target."""
     prepare, words = COMMANDS[request.param]
     return request.param, words(prepare())
 

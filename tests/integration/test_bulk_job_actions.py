@@ -34,7 +34,7 @@ def operator() -> Client:
 
 
 def done(client: Client, action: str, **query: Any) -> BulkOperation:
-    """Preview an action, start exactly what was previewed, and let the clock run it."""
+    """Preview an action, start exactly this preview, and let the scheduler run the operation."""
     preview = client.get(reverse("admin:bulk_preview", args=[action]), query)
     fields = {**preview.context["fields"], "token": uuid4(), "reason": "as agreed"}
     response = client.post(reverse("admin:bulk_start", args=[action]), fields)

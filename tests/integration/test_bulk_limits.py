@@ -39,14 +39,14 @@ def operator() -> Client:
 
 
 def form_of(client: Client, action: str, **query: Any) -> dict[str, Any]:
-    """Preview an action; return the form that the preview shows."""
+    """Preview an action, and return the form of the preview."""
     page = client.get(reverse("admin:bulk_preview", args=[action]), query)
     assert page.status_code == HTTPStatus.OK, page.context["problem"]
     return {**page.context["fields"], "token": uuid4(), "reason": "as agreed"}
 
 
 def start(client: Client, action: str, form: dict[str, Any]) -> BulkOperation:
-    """Start what a form shows."""
+    """Start the operation of a form."""
     response = client.post(reverse("admin:bulk_start", args=[action]), form)
     assert response.status_code == HTTPStatus.FOUND, response.context["problem"]
     return BulkOperation.objects.get(token=form["token"])
@@ -197,7 +197,7 @@ COLUMNS: dict[JobStatus, dict[str, Any]] = {
     JobStatus.PARKED: {"park_reason": "a quota", "parked_until": timezone.now()},
     JobStatus.PROCESSING: {"worker_id": "worker-1", "lease_expires_at": timezone.now()},
 }
-"""What a status asks for."""
+"""The columns that a job of this status must have."""
 
 
 @pytest.mark.parametrize("action", ["cancel", "release", "requeue"])
@@ -263,7 +263,7 @@ def test_a_preview_asks_a_constant_number_however_many_chunks_there_are(operator
 
 @pytest.fixture
 def locked() -> Iterator[str]:
-    """Hold a table that a page reads, from another connection; return its name."""
+    """Lock a table that a page reads, from another connection, and provide the table's name."""
     own = connection.get_connection_params()
     known = {
         name: own[name] for name in ("dbname", "user", "password", "host", "port") if own.get(name)

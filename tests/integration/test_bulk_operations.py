@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 
 def started(client: Client, **fields: Any) -> BulkOperation:
-    """Start a retry as the form of its preview does; return its operation."""
+    """Start a retry with the form of its preview, and return the operation."""
     shown = client.get(reverse("admin:retry"), fields).context["fields"]
     form = {"token": uuid4(), "reason": "it is back", **shown, **fields}
     response = client.post(reverse("admin:retry_start"), form)
@@ -84,7 +84,7 @@ def test_a_double_click_starts_one_operation_with_one_item_for_a_job() -> None:
     assert of_one_form == [1, 1, 1]
     assert BulkOperation.objects.count() == BulkItem.objects.count() == 2
     results = dict(BulkItem.objects.values_list("operation_id", "state"))
-    # Whoever comes second finds the job in line already, and leaves it.
+    # The second operation finds the job in the queue already, and skips the job.
     assert results == {first.id: BulkItem.DONE, other_form.id: BulkItem.SKIPPED}
 
 
@@ -94,10 +94,10 @@ def test_a_token_of_another_action_or_user_starts_and_shows_nothing() -> None:
     started(client, record=record, token=token)
     form = {"record": record, "token": token, "reason": "it is back"}
 
-    somebody = client_of(Role.OPERATOR, "somebody").post(reverse("admin:retry_start"), form)
+    another = client_of(Role.OPERATOR, "another").post(reverse("admin:retry_start"), form)
     other_action = client.post(reverse("admin:bulk_start", args=["cancel"]), form)
 
-    for page in (somebody, other_action):
+    for page in (another, other_action):
         assert "this form has already started another operation" in page.context["problem"]
     assert BulkOperation.objects.count() == 1
     assert [each.result for each in audit_events()] == ["done", "refused", "refused"]
@@ -119,7 +119,7 @@ def test_all_that_failed_with_a_code_is_retried_and_nothing_that_failed_later() 
 
 
 def test_retry_these_takes_what_the_list_of_failures_shows() -> None:
-    """By the model and the time of the calls, whenever the job has ended."""
+    """The selection uses the model and the time of the calls, not the end of the job."""
     shown = a_large_record(encounters=1, batches=3)
     of_other_model = a_large_record(encounters=1, batches=3)
     called_earlier = a_large_record(encounters=1, batches=3)

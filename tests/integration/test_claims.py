@@ -75,7 +75,7 @@ def seed(*, ended: int, waiting: int) -> None:
 
 
 def explained() -> tuple[dict[str, Any], int]:
-    """Return the plan of the claim's search, and how many pages of the database it has read."""
+    """Return the plan of the claim's search, and the number of database pages read."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {BEST_WAITING}", parameters(Step.PASS1)
@@ -100,7 +100,7 @@ def test_claiming_reads_a_thousand_pages_at_most_however_large_the_table() -> No
     run = [node for node in nodes(plan) if node["Actual Loops"]]
     assert not [node for node in run if node["Node Type"] == "Seq Scan"]
     assert "idx_job_queue_waiting" in {node.get("Index Name") for node in run}
-    # 64 candidates of each class, each found by its index and then by its key; the table has 5,000.
+    # The search reads 64 candidates per class by index and key; the table has 5,000 rows.
     assert pages < 3 * 64 * 5
     assert claim(Step.PASS1, "w") is not None
 
@@ -210,7 +210,7 @@ def test_the_totals_of_a_batch_follow_a_record_that_is_retried_and_cancelled() -
 
 
 def _large_and_small(**small: Any) -> tuple[Job, Job]:
-    """Return a large job that runs Pass 1, and a small one that has waited for Pass 0.5."""
+    """Return a large job that runs Pass 1, and a small job that has waited for Pass 0.5."""
     large = a_job(size_class=LARGE)
     assert claim(Step.PASS1, "w") is not None
     columns = {"available_at": timezone.now() - timedelta(minutes=1), "size_class": SMALL}
@@ -269,9 +269,9 @@ def test_what_made_room_is_claimed_after_the_smaller_work_and_before_nothing_is_
     with fenced(lease):
         requeue_interrupted(lease, preempted=True)
 
-    # Its own wake-up, of Pass 1, is spent on what it made room for.
+    # The wake-up of Pass 1 of the preempted job starts the small job.
     first = claim(Step.PASS1, "w", others=["pass05"])
-    # And that one's wake-up, of Pass 0.5, on it.
+    # The wake-up of Pass 0.5 of the small job starts the preempted job.
     second = claim(Step.PASS05, "w2", others=["pass1"])
 
     assert [each.job_id for each in (first, second) if each] == [small.id, large.id]

@@ -47,7 +47,7 @@ ODD = CallDetails(
 
 
 class OddProvider:
-    """Answers as the local engine does, with facts that no column holds; fails each first call."""
+    """A local engine that fails each first call, and then answers with too long facts."""
 
     def __init__(self, inner: Provider) -> None:
         self._inner = inner

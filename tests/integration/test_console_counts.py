@@ -67,7 +67,7 @@ def test_what_is_outstanding_is_the_same_on_every_page() -> None:
 
     left, _ = outlook()
 
-    # By the hour's calls a page has 500 tokens, not what is assumed without them.
+    # The calls of the last hour have 500 tokens per page, which replaces the default estimate.
     assert left.tokens == 500
     assert overview().outstanding == left
 
@@ -142,7 +142,7 @@ def test_a_worker_without_heartbeat_or_lease_is_in_error_and_an_unknown_one_is_g
 
 
 def _in_redis(client: redis.Redis, name: str, state: str, *, ago_s: float = 0.0) -> None:
-    """Register a worker that has beaten so many seconds ago."""
+    """Register a worker with a heartbeat of so many seconds ago."""
     beat = timezone.now() - timedelta(seconds=ago_s)
     facts: dict[Any, Any] = {
         "state": state,

@@ -39,7 +39,7 @@ ERRORS = ("400.html", "403.html", "404.html", "500.html", "503.html", "403_csrf.
 
 @pytest.fixture
 def client(db: None) -> Client:
-    """Return a client with every right, which is answered as by the server where something breaks."""
+    """Return a client with every right that receives the server's error pages."""
     client = Client(raise_request_exception=False)
     client.force_login(User.objects.create_superuser("everyone"))
     return client
@@ -48,7 +48,7 @@ def client(db: None) -> Client:
 def test_no_content_of_a_query_breaks_a_page(client: Client) -> None:
     known = targets()
     pages = {url_of(checked_url, known).partition("?")[0] for checked_url in PAGES}
-    # All at once, and the place alone: another's refusal would hide it.
+    # All fields at once, and then each field alone, because one refusal would hide another.
     together: tuple[tuple[str, ...], ...] = (("after",), NAMES)
     asked = [(url, names, value) for url in pages for names in together for value in BAD]
     tables = [

@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 28, 3, 20, tzinfo=UTC)
 
 
 def made(outcome: str, at: datetime, *durations_ms: int) -> None:
-    """Insert calls that ended then."""
+    """Insert calls that ended at this time."""
     job = a_job()
     for duration_ms in durations_ms:
         calls(job, outcome, duration_ms=duration_ms)

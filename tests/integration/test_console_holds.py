@@ -31,7 +31,7 @@ def a_client(name: str) -> Client:
 
 
 def a_target(action: str) -> str:
-    """Return something that an action applies to."""
+    """Return a target of an action."""
     if HOLD_ACTIONS[action].target_kind == "queue":
         if action == "resume":
             Pause.objects.create(queue=Step.PASS1, reason="a test")
@@ -42,7 +42,7 @@ def a_target(action: str) -> str:
 
 
 def do(client: Client, action: str, target: str, reason: str = "as agreed") -> Any:
-    """Perform an action as its form does."""
+    """Send the form of an action."""
     return client.post(
         reverse("admin:perform", args=[action]), {"target": target, "reason": reason}
     )

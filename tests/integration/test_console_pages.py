@@ -48,12 +48,12 @@ MEMBERS_STATEMENTS = 8
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    """Return a client that may see the console, and nothing else."""
+    """Return a client with the right to see the console only."""
     return client_of(Role.VIEWER)
 
 
 def asked(client: Client, url: str) -> tuple[Any, int]:
-    """Open a page; return the response and the number of statements."""
+    """Open a page, and return the response and the number of statements."""
     with CaptureQueriesContext(connection) as captured:
         response = client.get(url)
     assert response.status_code == HTTPStatus.OK
@@ -78,7 +78,7 @@ def test_the_overview_asks_the_same_of_an_empty_and_of_a_full_database(viewer: C
     page, full = asked(viewer, url)
 
     assert full <= OVERVIEW_STATEMENTS
-    # Progress of running jobs is five more, however many they are.
+    # The progress of running jobs needs five more statements, for any number of jobs.
     assert full <= empty + 5
     words = page.content.decode()
     assert "Incident: outage." in words
@@ -182,7 +182,7 @@ def test_failures_are_grouped_with_what_was_absorbed_and_what_is_lost(db: None) 
         "cause": "API_5XX",
         "step": Step.PASS1,
     }
-    # Batches 0 and 10 were answered in the end; 20, the last one, was not.
+    # Batches 0 and 10 succeeded in the end; the last batch, 20, failed.
     assert columns(of_calls, "calls", "works", "absorbed", "failed") == {
         "calls": 5,
         "works": 3,
@@ -213,7 +213,7 @@ def test_the_members_of_a_group_are_its_batches_each_once_over_all_pages(
         if not place:
             break
 
-    # Ten that were absorbed and the one that is lost, all written within one second.
+    # Ten absorbed failures and one lost call, all written within one second.
     lost = ProviderCall.objects.filter(outcome="API_5XX").values_list("work_item_id", flat=True)
     assert len(seen) == 11
     assert set(seen) == set(lost)
@@ -378,7 +378,7 @@ def test_a_record_that_is_parked_for_its_retry_can_be_retried_at_once(db: None) 
 
     assert "Retry what failed" in offered
     assert "Retry what failed" not in not_offered
-    # The preview says of its parts: retry the record.
+    # Only the preview offers a retry of a part, and there advises a retry of the record.
     assert part.context["node"].id == str(batch.id)
     assert "Retry this batch alone" not in part.content.decode()
 

@@ -25,14 +25,14 @@ OK = HTTPStatus.OK
 
 
 def a_user(name: str) -> User:
-    """Make a member of staff with the role of that name, if there is one."""
+    """Create a member of staff, with the role of that name if the role exists."""
     user = User.objects.create_user(name, is_staff=True)
     user.groups.set(Group.objects.filter(name=name))
     return user
 
 
 def a_client(name: str) -> Client:
-    """Return a client of a user, with CSRF checks as a browser meets them."""
+    """Return a client of a user, with the CSRF checks of a browser."""
     client = Client(enforce_csrf_checks=True)
     if name != "anonymous":
         client.force_login(a_user(name))
@@ -112,7 +112,7 @@ def test_nothing_that_was_written_down_is_changed(statement: str) -> None:
         facts={"batches": 7},
     )
     with connection.cursor() as cursor:
-        # As at commit; a table whose triggers are still to come is truncated by nobody anyway.
+        # Deferred triggers run now, because a TRUNCATE needs a table without pending triggers.
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
     with (

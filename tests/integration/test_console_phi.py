@@ -21,12 +21,12 @@ from tests.support.audit_rows import audit_events
 
 OK, FORBIDDEN, LOGIN = HTTPStatus.OK, HTTPStatus.FORBIDDEN, HTTPStatus.FOUND
 READ = 5
-"""The page whose encounter was read: its batch failed once and then succeeded."""
+"""The page of the encounter on display. Its batch failed once and then succeeded."""
 
 
 @pytest.fixture(scope="module")
 def ran(module_db: str) -> UUID:
-    """Return a record that met an outage: one batch absorbed it."""
+    """Return a record after an outage that one batch absorbed."""
     found: UUID = records.failed_record(records.LAB).id
     return found
 
@@ -42,13 +42,13 @@ def a_client(name: str) -> Client:
 
 
 def the_calls(record_id: UUID) -> list[ProviderCall]:
-    """Return the calls of the batch that was asked twice, in order."""
+    """Return the two calls of the batch that was requested twice, in order."""
     batch = Batch.objects.get(pass1_encounter_result__shell_file=record_id, status="succeeded")
     return list(ProviderCall.objects.filter(work_item_id=batch.id).order_by("attempt"))
 
 
 def the_urls(record_id: UUID) -> dict[str, str]:
-    """Return each URL that answers with PHI."""
+    """Return each URL whose response contains PHI."""
     first, second = the_calls(record_id)
     return {
         "page": reverse("admin:record_page", args=[record_id, READ]),

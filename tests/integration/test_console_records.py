@@ -58,7 +58,7 @@ def ended(code: str, under: str | None = None, *, ago_min: int = 5, **columns: A
 
 
 def listed(client: Client, **query: str) -> list[Job]:
-    """Return the jobs of the list under a filter."""
+    """Return the jobs that the list shows with a filter."""
     page = client.get(reverse(RECORDS), query)
     assert page.status_code == HTTPStatus.OK
     return list(page.context["listed"].rows)
@@ -238,7 +238,7 @@ def test_a_search_finds_a_patient_and_a_batch_and_an_address_may_be_short(client
 
 
 def a_running_record() -> Job:
-    """Insert a record with one encounter lost, one at work after failed calls, and one to come."""
+    """Insert a record with a failed, a running (after failed calls) and a pending encounter."""
     job = a_job(
         status=JobStatus.PROCESSING,
         worker_id="w",

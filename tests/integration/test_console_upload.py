@@ -30,10 +30,10 @@ pytestmark = pytest.mark.django_db
 
 
 class Remote(Storage):
-    """A store without paths, as one of another host is."""
+    """A file storage without paths, like the storage of another host."""
 
     def exists(self, name: str) -> bool:
-        """Hold one thing, under every name."""
+        """Claim to have a file of every name."""
         return True
 
     def _open(self, name: str, mode: str = "rb") -> ContentFile[bytes]:
@@ -91,7 +91,7 @@ def test_only_users_with_the_upload_right_see_the_form_and_upload_files(
         == audit_events().filter(action="upload", result="done").count()
         == may
     )
-    # What came from the others was not even kept while it arrived.
+    # The files of refused requests were not stored even while they arrived.
     assert list(Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir()) == []
 
 

@@ -46,7 +46,7 @@ def test_a_step_out_of_time_keeps_what_succeeded_and_a_retry_asks_for_the_rest_a
     received = records.submit(short_record(tmp_path / "record.pdf", 6))
     run_step.run_step("pages")
     run_step.run_step("pass05")
-    # 5 s, for steps and calls alike.
+    # 5 s, for steps and for calls.
     settings.CALL_DEADLINE_S = settings.STEP_DEADLINE_MIN_S = 100.0
     settings.PASS1_MAX_RETRIES = settings.PASS1_CONCURRENCY_LIMIT = 1
     settings.MEDPROC_PROVIDER = "gemini"
@@ -81,7 +81,7 @@ def test_an_outage_that_outlasts_the_deadline_is_left_out_of_it(
     received = records.submit(short_record(tmp_path / "record.pdf", 6))
     run_step.run_step("pages")
     run_step.run_step("pass05")
-    # 3.2 s for the step: three attempts of 1 s, and the backoffs between them.
+    # The step has 3.2 s: three attempts of 1 s, and the backoffs between these attempts.
     settings.CALL_DEADLINE_S, settings.STEP_DEADLINE_MIN_S = 20.0, 1.0
     monkeypatch.setattr(admission, "PARK_AFTER_S", LONG_S)
 
@@ -131,7 +131,7 @@ def test_pages_that_were_read_are_kept_when_a_step_ends_in_the_middle_of_a_chunk
         monkeypatch.setattr(pages, "SIZE_BOUNDS", (1, 2))
         a_job(step=Step.PAGES, available_at=timezone.now() - timedelta(minutes=1))
     else:
-        # All of it is reserve: the soft deadline has passed when the hard one is set.
+        # The reserve is the whole deadline, so the soft deadline has passed at the start.
         monkeypatch.setattr(deadline, "SOFT_SHARE", 0.0)
 
     try:

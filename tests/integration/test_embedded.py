@@ -29,7 +29,7 @@ def pair() -> Iterator[Places]:
 
 @pytest.fixture
 def durable_pair() -> Iterator[Places]:
-    """Provide servers as `services up` starts them, with all that keeps a commit through a kill."""
+    """Provide servers with the settings of `services up`, which keep commits through a kill."""
     found = embedded.throw_away_places()
     try:
         embedded.up(found)

@@ -161,7 +161,7 @@ def test_tokens_are_counted_through_the_sdk(emulator: Emulator) -> None:
 
 
 def inline(content: bytes, media_type: str = "application/pdf") -> dict[str, Any]:
-    """Write a request as no single style would: both cases, both kinds of base64."""
+    """Write a request in a mixture of styles: both cases, both kinds of base64."""
     written = base64.urlsafe_b64encode(content).decode().rstrip("=")
     part = {"inlineData": {"mime_type": media_type, "data": written}}
     return {

@@ -81,7 +81,7 @@ def test_an_outage_fails_nothing_gives_attempts_back_and_completes_by_itself(
     assert len(history) >= 5
     assert all(entry["error_code"] == "API_5XX" and entry["refunded"] for entry in history)
     assert any(b.had_transient_failure for b in rows)
-    # The breaker let probes through and nothing else.
+    # The circuit breaker admitted only probes.
     assert ProviderCall.objects.filter(outcome="API_5XX").count() < 4 * VISITS
     assert limiter().state().counters.breaker_trips >= 1
 

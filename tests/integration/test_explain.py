@@ -22,16 +22,16 @@ from pipeline.models import Batch, Chunk, Encounter, Entity, PendingEncounter, P
 from pipeline.models import Job as JobRow
 from tests.support import records
 
-# The records of this module are run once, by one worker of the suite.
+# One worker of the suite runs the records of this module once.
 pytestmark = pytest.mark.xdist_group("explain")
 
 LIMITED = (
     {"fault": "bad-json", "kind": "entities", "page": 13},
     {"fault": "503", "kind": "entities", "page": 1, "attempt": 1},
 )
-"""On `LONG`: the first batch of the 30-page encounter fails; one failed call is absorbed."""
+"""On `LONG`, the first batch of the 30-page encounter fails, and one failed call is absorbed."""
 STATEMENTS = 10
-"""A table of work items is read only for a pass that the registry names (`work_tables`)."""
+"""A page reads a table of work items only for a pass of the registry (`work_tables`)."""
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def test_in_an_outage_each_of_its_faults_is_refunded_and_parks(played: Played, s
         assert (after.status, after.attempt_count) == ("succeeded", 1)
         history = after.transient_error_history or []
         assert after.had_transient_failure is bool(history)
-        # A slow machine can be past the short deadline before a 503 is there.
+        # On a slow machine, the short deadline can pass before the 503 arrives.
         assert {entry["error_code"] for entry in history} <= {row.code, "API_TIMEOUT"}
         histories += history
     assert len(histories) >= len(IN_OUTAGE) / 2
@@ -129,7 +129,7 @@ def test_in_an_outage_each_of_its_faults_is_refunded_and_parks(played: Played, s
 
 
 def rows_of(ended: Ended, row: FaultCase) -> dict[str, Any]:
-    """Return what stands on a batch or chunk, and of its calls."""
+    """Return the columns of a batch or chunk, and of its calls."""
     found = ended.work[visit_of(row)]
     calls = sorted(ended.calls[found.id], key=lambda call: (call.split, call.attempt))
     history = found.transient_error_history or []
@@ -156,7 +156,7 @@ def rows_of(ended: Ended, row: FaultCase) -> dict[str, Any]:
 
 
 def work(row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
-    """Return what must stand there."""
+    """Return the expected values."""
     outcomes = [row.code if outcome == FAULT else outcome for outcome in end.calls]
     fails = end.status == "failed"
     return {
@@ -176,7 +176,7 @@ def work(row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
 
 
 def parked(row: FaultCase) -> dict[str, Any]:
-    """Return what must stand on a batch or chunk whose first call has parked the job."""
+    """Return the expected columns of a batch or chunk whose first call parked the job."""
     return {
         **work(row, ExpectedEnd(status="pending", calls=(FAULT,), words="")),
         "had transient": False,
@@ -184,7 +184,7 @@ def parked(row: FaultCase) -> dict[str, Any]:
 
 
 def record_of(ended: Ended) -> dict[str, Any]:
-    """Return what stands on job, session and report card."""
+    """Return the columns of the job, the session and the summary."""
     job, session, summary = ended.job, ended.session, ended.summary
     details = job.error_details or {}
     drill_down = (summary.error_drill_down or {}).get("failures", [])
@@ -206,7 +206,7 @@ def record_of(ended: Ended) -> dict[str, Any]:
 
 
 def record(step: Step, row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
-    """Return what must stand there."""
+    """Return the expected values."""
     code = (row.code if end.error == FAULT else end.error) or None
     is_first = step is Step.PASS05
     fails, waits = end.status == "failed", end.status == "pending"
@@ -241,7 +241,7 @@ def record(step: Step, row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
 
 
 def encounter_of(ended: Ended, row: FaultCase) -> dict[str, Any]:
-    """Return what stands on the encounter's result."""
+    """Return the columns of the encounter's result."""
     result = ended.results[visit_of(row)]
     return {
         "status": result.status,
@@ -253,7 +253,7 @@ def encounter_of(ended: Ended, row: FaultCase) -> dict[str, Any]:
 
 
 def encounter(row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
-    """Return what must stand there."""
+    """Return the expected values."""
     fails = end.status == "failed"
     return {
         "status": end.status,

@@ -19,7 +19,7 @@ from pipeline.providers.gemini import GeminiProvider
 from pipeline.providers.schemas import EntityReply
 from tests.support.emulator import entities_request, gemini
 
-# A process with threads of its own (xdist's) is exactly what may be forked here.
+# This test may fork a process that has threads (of xdist).
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 
 WORKERS = 4
@@ -35,7 +35,7 @@ def _ask(provider: GeminiProvider, request: Request) -> Reply | CallError:
 
 
 def _is_answer_to(request: Request, outcome: Reply | CallError) -> bool:
-    """Check the raw text too, so that the provider's own check is not what is believed."""
+    """Check the raw text too, independently of the provider's own check."""
     return (
         isinstance(outcome, Reply)
         and isinstance(outcome.output, EntityReply)
@@ -45,7 +45,7 @@ def _is_answer_to(request: Request, outcome: Reply | CallError) -> bool:
 
 
 def _count_right_answers(provider: GeminiProvider, calls: int) -> int:
-    # Forked children share the parent's random state, secrets do not.
+    # Forked children share the parent's random state, but `secrets` does not.
     requests = [entities_request(token=secrets.token_hex(16)) for _ in range(calls)]
     with ThreadPoolExecutor(THREADS) as pool:
         outcomes = list(pool.map(lambda request: _ask(provider, request), requests))
@@ -53,7 +53,7 @@ def _count_right_answers(provider: GeminiProvider, calls: int) -> int:
 
 
 def _in_child(work: Callable[[], int]) -> tuple[int, int]:
-    """Fork; the child writes what `work` returns. Gives its pid and the reading end."""
+    """Fork a child that writes the result of `work`; return its pid and the reading end."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid:

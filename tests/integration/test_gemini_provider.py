@@ -70,7 +70,7 @@ BILLED = {
 
 @pytest.fixture(scope="module")
 def emulator() -> Iterator[Emulator]:
-    """Provide one emulator whose fault is chosen by the page that is asked for."""
+    """Provide one emulator that chooses its fault by the requested page."""
     rules: list[dict[str, Any]] = [
         {"fault": name, "page": page} for page, name in enumerate(FAULT_CODES, start=100)
     ]
@@ -192,7 +192,7 @@ def test_each_finish_and_block_reason_ends_in_its_code() -> None:
 
 
 def attached_request(*contents: bytes, media_type: str = "application/pdf") -> Request:
-    """Ask for the entities of one page that is attached."""
+    """Request the entities of one attached page."""
     whole = PageSlice(page=4, start=0, text="never sent", attached=1)
     request = entities_request()
     return replace(

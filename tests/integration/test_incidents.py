@@ -36,7 +36,7 @@ from tests.support.workers import until
 
 @pytest.fixture(autouse=True)
 def real_time(settings: Any) -> None:
-    """Let windows and probes last as long as documented: nothing here waits for one."""
+    """Use the documented durations of windows and probes, because no test here waits for them."""
     settings.TIME_SCALE = 1.0
 
 
@@ -106,7 +106,7 @@ def test_an_outage_is_probed_by_one_job_resumed_by_several_and_over_after_three_
     assert Job.objects.filter(status=JobStatus.PARKED).count() == 8
 
     assert _look().due == []
-    # Opened half a minute ago, by its own clock.
+    # The first probe is due half a minute after the start of the incident.
     Incident.objects.filter(id=incident_id).update(opened_at=timezone.now() - timedelta(seconds=31))
     assert len(_look().due) == 1
     assert _look().due == []
@@ -128,7 +128,7 @@ def test_an_outage_is_probed_by_one_job_resumed_by_several_and_over_after_three_
     assert len(incident.evidence["probes"]) == 2
     assert not Job.objects.filter(status=JobStatus.PARKED).exists()
     assert claim(Step.PASS1, "w", GEMINI) is not None
-    # What opened it is in the window still.
+    # The calls that opened the incident are still in the window.
     assert _look().opened == []
 
 
@@ -456,7 +456,7 @@ def _advisory_locks(*, granted: bool) -> int:
 
 
 def _at_once(times: int, *actions: Callable[[], Any]) -> list[Any]:
-    """Run each action on so many threads at once; return what they returned."""
+    """Run each action on so many threads at once, and return the results."""
     found: list[Any] = []
     together = threading.Barrier(times * len(actions))
 

@@ -13,9 +13,9 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.support.job_machine import LEASE, UNIT_S, JobMachine
 
 WALKS = int(os.environ.get("MEDPROC_TEST_WALKS", "25"))
-"""Walks of the suite; a long run asks for thousands."""
+"""Number of walks in the suite; a long run has thousands."""
 MOVES = 40
-"""Moves of the longest walk."""
+"""Number of moves of the longest walk."""
 
 
 def test_each_job_has_one_lease_holder_one_effect_and_an_end_in_every_order_of_moves(

@@ -41,7 +41,7 @@ BROKEN = [{"fault": "bad-json", "kind": "entities", "page": page} for page in (1
 
 @pytest.fixture
 def received(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redis_db: object) -> Received:
-    """Return a record of three visits of which two zones have failed in the toy pass."""
+    """Return a record of three visits with two zones that failed in the toy pass."""
     toy_pass.register(monkeypatch)
     submitted = records.submit(short_record(tmp_path / "record.pdf", 3))
     for step in (Step.PAGES, Step.PASS05, Step.PASS1):
@@ -49,7 +49,7 @@ def received(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redis_db: object) 
     with records.through_emulator(BROKEN) as emulator, records.no_breaker():
         run_step.run_step(Step.PASS2.value)
         proof = prove_log(emulator.log())
-    # The local engine answered the earlier passes, so the log knows nothing of their items.
+    # The local engine answered the earlier passes, so the log has no calls for their items.
     assert proof.counts["items"] == len(zones()) + 4
     assert not [line for line in proof.findings for zone in zones() if zone.id.hex in line]
     return submitted

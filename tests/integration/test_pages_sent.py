@@ -25,7 +25,7 @@ TEXT_SAMPLES = (records.LAB, records.VISITS, records.TRAPS)
 
 
 def entities(record: ShellFile) -> list[tuple[Any, ...]]:
-    """Return what was found, without ids and times."""
+    """Return the entities without ids and times."""
     return sorted(
         Entity.objects.filter(shell_file=record).values_list(
             "category", "name", "value", "unit", "dose", "page_number", "char_start", "accepted"
@@ -35,7 +35,7 @@ def entities(record: ShellFile) -> list[tuple[Any, ...]]:
 
 
 def encounters(record: ShellFile) -> list[tuple[Any, ...]]:
-    """Return each encounter with the runs of its text."""
+    """Return each encounter with its spans."""
     return [
         (
             e.encounter_type,
@@ -51,7 +51,7 @@ def encounters(record: ShellFile) -> list[tuple[Any, ...]]:
 
 
 def by_page(path: Path, **options: Any) -> tuple[ShellFile, list[LogLine]]:
-    """Run a record whose pages are sent; return it and what was asked."""
+    """Run a record with attached pages, and return the record and its requests."""
     received = records.submit(path)
     with override_settings(PASS_INPUT="pdf"), records.through_emulator(**options) as emulator:
         return records.run_record(received), emulator.log()
@@ -64,7 +64,7 @@ def by_text(path: Path) -> ShellFile:
 
 
 def alone(record: ShellFile, pages: list[int]) -> int:
-    """Count those of the pages that one encounter has for itself."""
+    """Count the pages that belong to one encounter alone."""
     shared = set(
         PageAssignment.objects.filter(discovery_session__shell_file=record)
         .values("page_number")
@@ -142,7 +142,7 @@ def test_the_request_log_of_a_record_proves_it_whole() -> None:
 
 
 def kinds_without_a_reply(log: list[LogLine]) -> set[str]:
-    """Return what is found once two replies of the log change places, and one is taken out."""
+    """Return the findings of the proof after a swap of two replies and the removal of a reply."""
     good = [line for line in log if line.outcome == "ok" and line.kind == "entities"]
     ids = {good[0].number: good[1].response_id, good[1].number: good[0].response_id}
     spoilt = [

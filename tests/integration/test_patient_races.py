@@ -39,7 +39,7 @@ def submitted(tmp_path: Path, name: str, patient: str, visits: int = 2) -> Recei
 
 
 def held(record: ShellFile) -> bool:
-    """Whether all of it is held and nothing published."""
+    """Return whether the whole record is held and nothing is published."""
     return (
         PendingEncounter.objects.filter(
             discovery_session__shell_file=record, status="held"
@@ -93,7 +93,7 @@ def test_what_is_known_of_a_patient_grows_with_each_record_that_agrees(tmp_path:
 
 
 def discovered(received: Received, say: Say) -> ShellFile:
-    """Run a record up to the end of Pass 0.5 with a model that finds this."""
+    """Run a record to the end of Pass 0.5 with a model that finds these encounters."""
     run_step.run_step("pages")
     with lying_model(say):
         run_step.run_step("pass05")
@@ -101,7 +101,7 @@ def discovered(received: Received, say: Say) -> ShellFile:
 
 
 def visits(*patients: str | None, **fields: Any) -> Say:
-    """Find an encounter on each page, of the patient of its place in the list."""
+    """Find one encounter on each page, with the patient at the same index of the list."""
     found = [
         {
             "encounter_type": "office_visit",
@@ -116,7 +116,7 @@ def visits(*patients: str | None, **fields: Any) -> Say:
 
 
 def said(record: ShellFile, code: str) -> list[tuple[str, list[int]]]:
-    """Return what the record's warnings of a code say, without the part that all of them share."""
+    """Return the texts of the record's warnings of a code, without their common part."""
     return [(w["message"].split(";")[0], w["pages"]) for w in record.warnings if w["code"] == code]
 
 

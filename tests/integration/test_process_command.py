@@ -40,7 +40,7 @@ KEYS = {"shell_file_id", "status", "encounters", "entities", "error_code", "batc
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command wrote and how it ended."""
+    """The output and the exit code of a command."""
 
     code: int
     out: str
@@ -53,7 +53,7 @@ class CommandResult:
 
 @dataclass
 class RecordingView:
-    """A view that keeps what it is shown."""
+    """A view that records its updates."""
 
     lines: list[str] = field(default_factory=list)
     updates: int = 0
@@ -74,7 +74,7 @@ def _process(*arguments: object) -> CommandResult:
 
 @contextmanager
 def _working() -> Iterator[None]:
-    """Take up whatever is due in a thread of this process, as a worker does."""
+    """Run due steps in a thread of this process, as a worker does."""
     stop = threading.Event()
 
     def work() -> None:

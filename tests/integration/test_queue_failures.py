@@ -39,7 +39,7 @@ FAILED = StepFailed(failure=Failure(code=ErrorCode.INPUT_INVALID, message="a tes
 
 
 class _WorkerThreads:
-    """Threads that claim, note that they begin and end, and fail the step; others beside them."""
+    """Threads that claim jobs, record start and end, and fail the step, beside other threads."""
 
     def __init__(self) -> None:
         self.noted: defaultdict[UUID, list[tuple[str, int]]] = defaultdict(list)
@@ -82,7 +82,7 @@ def _closing(act: Any, *arguments: Any) -> None:
 
 
 def at_once(count: int, act: Any) -> None:
-    """Do a thing in so many threads at the same moment."""
+    """Call a function in so many threads at the same moment."""
     together = threading.Barrier(count)
 
     def one() -> None:
@@ -122,7 +122,7 @@ def test_identical_uploads_and_retries_at_once_make_attempts_that_are_strictly_s
     assert (len(rows), Patient.objects.filter(reference="one").count()) == (21, 1)
     assert {row.crash_count for row in rows} == {0}
     for row in rows:
-        # One that comes when the attempt of an earlier one has failed already is another attempt.
+        # A submission that arrives after a failed attempt starts another attempt.
         attempts = 1 if row.id != again.id else 1 + 50 - len(refused)
         assert row.lease_gen == attempts
         assert workers.noted[row.id] == [
@@ -190,7 +190,7 @@ def test_retrying_all_that_failed_needs_nothing_of_what_redis_has_lost(
 
 @pytest.fixture
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have no Redis for a while."""
+    """Stop Redis for a while."""
     nowhere = redis.Redis(unix_socket_path="/nonexistent", retry=Retry(NoBackoff(), 0))
     with monkeypatch.context() as patch:
         patch.setattr(queues, "producer", lambda: nowhere)

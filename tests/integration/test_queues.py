@@ -131,7 +131,7 @@ def test_a_bug_in_sending_does_not_stop_the_callbacks_after_it(
     cloned_db: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: list[str] = []
-    monkeypatch.setattr(queues, "producer", dict)  # no client at all
+    monkeypatch.setattr(queues, "producer", dict)  # A connection without any client.
 
     with transaction.atomic():
         enqueue_step(JOB, Step.PASS1, 1)
@@ -142,7 +142,7 @@ def test_a_bug_in_sending_does_not_stop_the_callbacks_after_it(
 
 @pytest.fixture
 def stopped_redis(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A server that accepts connections and answers nothing, as a paused one does."""
+    """A server that accepts connections and never answers, like a paused Redis."""
     places = embedded.throw_away_places()
     embedded.up(places, with_postgres=False, throw_away=True)
     pid = embedded.status(places)[1].pid

@@ -36,7 +36,7 @@ STEADY = Tuning(ramp_first=1000)
 
 
 def opened(simulation: Simulation, limiter: RateLimiter) -> None:
-    """Let five calls fail at once."""
+    """Open the circuit breaker with five failed calls."""
     for ticket in [admitted(limiter) for _ in range(5)]:
         fail(limiter, ticket, ErrorCode.API_5XX)
 

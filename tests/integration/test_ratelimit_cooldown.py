@@ -20,7 +20,7 @@ from tests.support.limiter_simulation import (
 )
 
 STEADY = Tuning(ramp_first=1000)
-"""Without a ramp, for what is not about it."""
+"""A tuning without a ramp, for the tests of other subjects."""
 
 
 @pytest.mark.parametrize("limited", [1, 2, 10])

@@ -28,7 +28,7 @@ KEY, OTHER_KEY = (uuid4(), ""), (uuid4(), "")
 
 
 def a_step() -> StepAdmission:
-    """Return a running step's side of the gate."""
+    """Return the rate limiter of a running step."""
     a_job()
     lease = claim(Step.PASS1, "w")
     assert lease is not None

@@ -39,7 +39,7 @@ in_one_and_in_three = pytest.mark.parametrize("processes", [1, 3])
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ProcessPoolExecutor]:
-    """Provide three processes."""
+    """Provide three limiter processes."""
     with ProcessPoolExecutor(3, mp_context=SPAWN) as pool:
         yield pool
 
@@ -53,7 +53,7 @@ def state(client: redis.Redis) -> RateLimiterState:
 
 
 def four_counters(client: redis.Redis) -> tuple[int, int, int, int]:
-    """Return what was stored, redistributed, the generations and their participants."""
+    """Return the numbers of stored items, redistributed items, generations and participants."""
     counters = state(client).counters
     return (
         counters.rate_limited_items_stored,
@@ -64,7 +64,7 @@ def four_counters(client: redis.Redis) -> tuple[int, int, int, int]:
 
 
 def starts_by_generation(seen: list[RunObservations]) -> dict[int, list[float]]:
-    """Return the moments of all processes' starts, in order, by the generation they belong to."""
+    """Return the times of all starts of all processes, in order, by their generation."""
     found: dict[int, list[float]] = {}
     for generation, moment in sorted(start for one in seen for start in one.starts):
         found.setdefault(generation, []).append(moment)
@@ -72,7 +72,7 @@ def starts_by_generation(seen: list[RunObservations]) -> dict[int, list[float]]:
 
 
 def assert_paused_and_ramped(seen: list[RunObservations], tuning: Tuning) -> None:
-    """Assert that nothing began within a cooldown, and each was followed by a slow start."""
+    """Assert that no call started within a cooldown, and that a ramp followed each cooldown."""
     by_generation = starts_by_generation(seen)
     cooldowns = {g: length for one in seen for g, length in one.cooldowns.items()}
     for (before, earlier), (generation, later) in pairwise(by_generation.items()):
@@ -170,7 +170,7 @@ def test_a_hundred_items_on_twenty_calls_half_of_them_limited_all_come_through_o
     )
     assert (found.in_flight, found.parked_items, found.waiting_jobs) == (0, 0, 0)
     assert_paused_and_ramped(seen, FAST)
-    # Each resumed: what it started last was after a cooldown that it or another had set.
+    # Each process resumed: its last start was after a cooldown of itself or another process.
     assert all(one.starts[-1][0] > one.starts[0][0] for one in seen)
 
 

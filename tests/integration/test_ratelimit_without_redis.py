@@ -37,7 +37,7 @@ from tests.support.workers import until
 
 
 class ManualClock:
-    """A clock that is moved by hand."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -48,14 +48,14 @@ class ManualClock:
 
 @pytest.fixture(scope="module")
 def places() -> Iterator[Places]:
-    """Provide a Valkey to stop."""
+    """Provide a Valkey that a test can stop."""
     with throw_away_valkey() as found:
         yield found
 
 
 @pytest.fixture
 def frozen(places: Places) -> Iterator[int]:
-    """Stop Valkey with SIGSTOP; return its process. It goes on at the end."""
+    """Stop Valkey with SIGSTOP, provide its process, and continue Valkey at the end."""
     client = redis.Redis.from_url(places.redis_url)
     client.flushall()
     pid = int(client.info("server")["process_id"])
@@ -79,7 +79,7 @@ def limiter_of(
 
 
 def starts_in(limiter: RateLimiter, clock: ManualClock, seconds: float, tokens: int = 0) -> int:
-    """Count what a greedy process may start within seconds of its clock."""
+    """Count the calls that a greedy process may start within seconds of its clock."""
     ends, starts = clock.now + seconds, 0
     while True:
         answer = limiter.admit(ask(tokens=tokens))
@@ -251,7 +251,7 @@ def test_a_limiter_of_the_settings_has_the_documented_figures(
     redis_db: redis.Redis, settings: Settings
 ) -> None:
     settings.TIME_SCALE = 1.0
-    # The suite's own quota is in nobody's way.
+    # The suite has its own quota; this test needs the documented one.
     for name in ("GEMINI_RPM", "GEMINI_TPM"):
         setattr(settings, name, Environment.model_fields[name].default)
 
@@ -292,9 +292,9 @@ def test_a_failure_reported_without_redis_holds_the_next_start(places: Places, f
 
 @pytest.fixture
 def started_without_redis(places: Places) -> tuple[RateLimiter, Ticket, RateLimiter]:
-    """Return a gate whose limited item was let go while Redis was away, and that of another process.
+    """Return two rate limiters; the first redistributed a limited item while Redis was away.
 
-    Redis is back, and the rate limiter has not asked since.
+    Redis is back, and the first rate limiter has made no request since.
     """
     client = redis.Redis.from_url(places.redis_url)
     client.flushall()

@@ -27,7 +27,7 @@ from pipeline.documents.reader import (
 )
 from tests.support import hostile_files
 
-#: Bombs must be seen as such by any limit; a small one keeps the tests short.
+#: A bomb must exceed any limit; a small limit keeps the tests short.
 LIMITS = ReaderLimits(seconds_per_page=8.0)
 
 
@@ -42,14 +42,14 @@ def read(path: Path, limits: ReaderLimits = LIMITS) -> list[PageRead]:
 
 
 def children() -> list[str]:
-    """Return the ids of the reader's children of this process that still live."""
+    """Return the ids of the living reader processes that this process started."""
     tasks = Path(f"/proc/{os.getpid()}/task")
     found = [pid for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
     return [pid for pid in found if b"pipeline.documents.reader.child" in command_line(pid)]
 
 
 def command_line(pid: str) -> bytes:
-    """Return how a process was started, or nothing where it has ended."""
+    """Return the command line of a process, or nothing for an ended process."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
@@ -245,7 +245,7 @@ def test_the_child_dies_with_its_parent(tmp_path: Path) -> None:
 
 
 def _runs(process: Path) -> bool:
-    """Return whether the process is neither gone nor waiting to be reaped."""
+    """Return whether the process runs, and is neither gone nor a zombie."""
     try:
         return (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -28,7 +28,7 @@ ROWS = (
     "Potassium 5.3 mmol/L 3.5-5.1 H",
     "Hemoglobin 12.9 g/dL 13.5-17.5 L",
 )
-#: Prose enough for a column to be seen as one.
+#: Enough prose for the recognition of a column.
 FILLER = ("and the pain has not come back", "since the last visit in the spring") * 6
 
 

@@ -28,7 +28,7 @@ def texts(path: Path, first: int = 1, last: int = 99) -> list[str]:
 
 
 def everything(content: bytes) -> bytes:
-    """Return all that a PDF holds, its streams unpacked."""
+    """Return the whole content of a PDF, with its streams unpacked."""
     with pikepdf.open(io.BytesIO(content)) as file:
         buffer = io.BytesIO()
         file.save(
@@ -41,7 +41,7 @@ def everything(content: bytes) -> bytes:
 
 
 def entangled() -> bytes:
-    """Return two pages; the second names `SECRET`, and every way leads to it from the first."""
+    """Return two pages; the second names `SECRET`, and the first refers to it in every way."""
     with pikepdf.new() as file:
         for number in (1, 2):
             file.add_blank_page(page_size=(300, 300))

@@ -29,12 +29,12 @@ QUEUE = "rq:queue:pass1"
 
 
 def in_line(redis_db: Any, queue: str = QUEUE) -> list[str]:
-    """Return the ids of the wake-ups that wait, first to last."""
+    """Return the ids of the waiting wake-ups, first to last."""
     return [entry.decode() for entry in redis_db.lrange(queue, 0, -1)]
 
 
 def a_waiting_job(**columns: Any) -> Job:
-    """Insert a job that has waited for longer than its wake-up can be on the way."""
+    """Insert a job that has waited longer than a wake-up can be in transit."""
     long_ago = timezone.now() - timedelta(minutes=1)
     job = a_job(**{"available_at": long_ago, **columns})
     Job.objects.filter(id=job.id).update(updated_at=long_ago)
@@ -42,7 +42,7 @@ def a_waiting_job(**columns: Any) -> Job:
 
 
 def woken(job: Job) -> str:
-    """Return the id of the wake-up that a job should have."""
+    """Return the expected id of a job's wake-up."""
     job.refresh_from_db()
     return entry_id(job.id, job.current_step, job.dispatch_no)
 
@@ -54,7 +54,7 @@ def noted(job: Job, key: str) -> list[dict[str, Any]]:
 
 
 def crashed(worker: str = "w1") -> Lease:
-    """Claim the best job and lose its worker: its lease has run out."""
+    """Claim the best job, and let its lease expire."""
     lease = claim(Step.PASS1, worker)
     assert lease is not None
     Job.objects.filter(id=lease.job_id).update(
@@ -165,7 +165,7 @@ def test_a_wake_up_that_was_lost_is_sent_again_under_a_new_id(
 
 
 def test_what_merely_waits_is_never_multiplied(cloned_db: str, redis_db: redis.Redis) -> None:
-    """Also where another row's wake-up was used for it: one is as good as the other."""
+    """A wake-up names no job, so the wake-up of another row may have started this job."""
     jobs = [a_waiting_job() for _ in range(5)]
     push("pass1", *(woken(job) for job in jobs))
     claimed = claim(Step.PASS1, "w1")

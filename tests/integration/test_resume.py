@@ -36,11 +36,11 @@ pytestmark = pytest.mark.usefixtures("long_lease")
 
 
 def die_before_the_end(step: Step) -> None:
-    """Run a step of the waiting job and vanish before its end is written."""
+    """Run a step of the waiting job, and die before the write of its end."""
     lease = claim(step, "dies")
     assert lease is not None
     registry.PASSES[step](lease, a_deadline())
-    # As the reconciler does once the lease has run out.
+    # The reconciler does the same after the expiry of the lease.
     Job.objects.filter(id=lease.job_id).update(status=JobStatus.PENDING)
 
 
@@ -148,7 +148,7 @@ def test_a_discovery_that_failed_and_was_retried_shows_no_failure() -> None:
 
 
 class StuckProvider:
-    """Has its process told to stop as soon as it is called, and never answers in time."""
+    """A provider that requests the stop of its process, and never answers in time."""
 
     name, model, max_calls = "local", "stuck", 2
 

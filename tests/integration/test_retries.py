@@ -56,7 +56,7 @@ TABLES = (
 
 @pytest.fixture
 def one_page_batches(settings: Any) -> Any:
-    """Have each page be a batch of its own."""
+    """Make each page a separate batch."""
     settings.PASS1_BATCH_MIN_PAGES = 1
     settings.PASS1_BATCH_MAX_PAGES = 1
     settings.PASS1_BATCH_HARD_CEILING = 1
@@ -72,7 +72,7 @@ def discovered(folder: Path, visits: int = 3, pages: int = 2) -> Received:
 
 
 def asked(faults: Sequence[Mapping[str, Any]] = ()) -> list[UUID]:
-    """Run Pass 1 once, through a service that plays these faults; return the batches it asked for."""
+    """Run Pass 1 once with a service that plays these faults, and return the requested batches."""
     before = set(ProviderCall.objects.values_list("id", flat=True))
     if faults:
         with records.through_emulator(faults), records.no_breaker():
@@ -352,7 +352,7 @@ def test_a_job_that_waits_for_its_own_retry_says_why_and_until_when(
         "park_reason": "retry 1 of 2 after PARSE_JSON",
     }
     assert waiting.parked_until is not None
-    # Five minutes, at the suite's scale.
+    # Five minutes at the suite's time scale.
     assert round((waiting.parked_until - waiting.updated_at).total_seconds()) == 15
     assert services.parked_release() == 0
 

@@ -47,9 +47,9 @@ OUR_TABLES = [model for model in TABLES if model._meta.app_label != "auth"]
 
 
 def a_client(who: str) -> Client:
-    """Return a browser of somebody, which Django's CSRF checks meet as they meet any."""
+    """Return a client of a user, with the CSRF checks of a browser."""
     client = Client(enforce_csrf_checks=True)
-    # The page that gives everybody a token, so that no refusal below is for want of one.
+    # This page gives every client a token, so that a missing token causes no refusal below.
     client.get(reverse("admin:login"))
     if who != ANONYMOUS:
         user = User.objects.create_user(who, is_staff=who != OUTSIDER)
@@ -59,7 +59,7 @@ def a_client(who: str) -> Client:
 
 
 def url_of(checked_url: CheckedUrl, known: dict[str, str]) -> str:
-    """Return the URL of a checked URL, its keys replaced by what they stand for."""
+    """Return the URL of an entry of the table, with its keys filled in."""
     is_action = checked_url.name in {"perform", "confirm", "bulk_preview", "bulk_start"}
     args = [arg if is_action else known.get(arg, arg) for arg in checked_url.args]
     query = {name: known.get(key, key) for name, key in checked_url.query.items()}
@@ -67,7 +67,7 @@ def url_of(checked_url: CheckedUrl, known: dict[str, str]) -> str:
 
 
 def post(client: Client, url: str, form: dict[str, str] | None = None) -> Any:
-    """Send a form with its token, and take back whatever it did."""
+    """Send a form with its token, and roll back its effect."""
     with undone():
         return client.post(
             url, {**(form or {}), "csrfmiddlewaretoken": client.cookies["csrftoken"].value}
@@ -75,7 +75,7 @@ def post(client: Client, url: str, form: dict[str, str] | None = None) -> Any:
 
 
 def reverse_of(checked_url: CheckedUrl, known: dict[str, str]) -> str:
-    """Return the same without its query."""
+    """Return the URL without its query."""
     return url_of(checked_url, known).partition("?")[0]
 
 
@@ -86,14 +86,14 @@ def form_of(checked_url: CheckedUrl, known: dict[str, str]) -> dict[str, str]:
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """Take back what is done inside."""
+    """Roll back all changes of the block."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
 
 
 def written() -> dict[str, int]:
-    """Count the rows that this transaction has written, by table; PostgreSQL keeps count."""
+    """Return PostgreSQL's count of the rows that this transaction has written, by table."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables"
@@ -103,7 +103,7 @@ def written() -> dict[str, int]:
 
 
 def changed_since(before: dict[str, int]) -> set[str]:
-    """Return the tables that have been written to since."""
+    """Return the tables written since an earlier count."""
     return {table for table, number in written().items() if number != before.get(table)}
 
 
@@ -117,7 +117,7 @@ def names(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[str | None]:
 
 
 def refusal(who: str, response: Any) -> HTTPStatus:
-    """Return how somebody is refused; it must be to the log-in for those who are not staff."""
+    """Return the expected refusal of a user; users without staff rights are sent to the log-in."""
     if who in STAFF:
         return FORBIDDEN
     assert response.headers["Location"].startswith(reverse("admin:login"))
@@ -142,7 +142,7 @@ RQ_PATHS = [
     for root in ("/admin/django_rq", "/django-rq", "/rq", "/admin/rq")
     for path in ("", "stats.json", "stats.json/token/", "metrics/", "dashboard/", "queues/0/empty/")
 ]
-"""Where django-rq's pages are when somebody mounts them."""
+"""The usual place of django-rq's pages in other projects."""
 
 
 def test_a_member_of_staff_without_a_right_neither_sees_nor_acts_on_a_queue() -> None:
@@ -239,7 +239,7 @@ def test_a_page_takes_no_form() -> None:
 
 
 def right_of(model: type[Model]) -> Right:
-    """Return the right that a table asks for."""
+    """Return the right that a table requires."""
     shown: Any = admin.site.get_model_admin(model)
     return shown.right  # type: ignore[no-any-return]
 
@@ -260,7 +260,7 @@ def test_each_table_is_open_to_users_with_its_right_and_changed_by_no_user(who: 
             url = reverse(f"{base}_{what}", args=args)
             response = client.get(url)
             if not may or what in {"add", "delete"}:
-                # Django says of a row that is not there that it is not, before anything else.
+                # Django reports a missing row before any other check.
                 gone = what == "history" and row is None and who in STAFF
                 expected = {FOUND} if gone else {refusal(who, response)}
             else:
@@ -353,7 +353,7 @@ def test_a_text_that_no_database_can_keep_is_refused_in_words(checked_url: Check
 
 
 STOCK = {"subtitle"}
-"""Variables of the admin's own frame that it does not give to itself."""
+"""Variables that the admin's own templates use without a value."""
 
 
 @pytest.mark.parametrize("checked_url", PAGES, ids=lambda checked_url: checked_url.title)
@@ -363,7 +363,7 @@ def test_no_page_shows_a_variable_that_its_view_does_not_give(
     client = a_client(Role.ADMINISTRATOR)
     url = url_of(checked_url, targets())
 
-    # Django shows nothing in its place, and says so to this logger alone.
+    # Django shows nothing for a missing variable, and reports the variable only to this logger.
     with caplog.at_level(logging.DEBUG, "django.template"):
         client.get(url)
 

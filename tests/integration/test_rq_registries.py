@@ -32,7 +32,7 @@ FAILED = "rq:failed:pass1"
 
 
 def an_execution(entry: str, *, heard_s_ago: float = 0.0, ttl: int = 90) -> Execution:
-    """Have an entry executed by a worker that was last heard of so long ago."""
+    """Insert an entry in execution by a worker whose last heartbeat is so long ago."""
     push("pass1", entry)
     client = producer()
     client.lrem(QUEUE, 1, entry)

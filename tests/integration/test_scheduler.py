@@ -43,7 +43,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def start_scheduler(cloned_db: str, redis_db: redis.Redis) -> Iterator[Start]:
-    """Provide a function that can start clocks on the test's database."""
+    """Provide a function that starts schedulers on the test's database."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*command: str) -> subprocess.Popen[str]:
@@ -119,7 +119,7 @@ def test_a_child_that_is_killed_in_its_task_leaves_the_next_tick_alone(
 
         os.kill(child, signal.SIGKILL)
 
-        # The dead child's session, and with it its lock, ends while its statement still waits.
+        # The session and the lock of the dead child end while its statement still waits.
         until(lambda: _stuck(looker) not in ([], [first]))
     killed_at = timezone.now()
     until(lambda: _works(killed_at))

@@ -16,7 +16,7 @@ from pipeline.models import PendingEncounter
 from tests.support import records
 from tests.support.records import rows
 
-# The records of this module are run once, by one worker of the suite.
+# One worker of the suite runs the records of this module once.
 pytestmark = pytest.mark.xdist_group("schema")
 
 MODELS = sorted(apps.get_app_config("pipeline").get_models(), key=lambda m: m._meta.db_table)
@@ -30,16 +30,15 @@ TABLES = {
     "pass3_narrative_metrics", "provider_calls", "provider_payloads", "user_profiles",
     "periodic_task_runs", "incident_jobs", "incidents", "pauses", "record_batches",
 }  # fmt: skip
-"""Those of the source documents, with the calls and the patient."""
+"""The tables of the source documents, with the calls and the patient."""
 
 LATER_PASSES = {"pass2_clinical_metrics", "pass2_zone_results", "pass3_narrative_metrics"}
 """Tables of passes that this version does not run."""
 NO_RECORD = {"periodic_task_runs", "incident_jobs", "incidents", "pauses", "record_batches"}
-"""Tables that are filled by what befalls the provider, the operator or the clock, not by a record
-that was submitted alone."""
+"""Tables that providers, operators or the scheduler fill, and a single record does not."""
 
 ZERO_BASED = {"failure_batch_index", "chunk_first", "decision_index"}
-"""Columns in which 0 says something."""
+"""Columns in which 0 is a value of its own."""
 _NO_CLIENT = "the command line is no web client"
 _LATER_PASS = "that pass comes in a later version"
 _NO_RETRY = "the suite lets no job be retried by itself"
@@ -53,7 +52,7 @@ UNFILLED: dict[str, str] = {
     "ai_processing_summary.pass3_metrics_id": _LATER_PASS,
     "ai_processing_summary.user_agent": _NO_CLIENT,
     "provider_calls.split": "empty for a call about a whole batch or chunk",
-    "job_queue.cancel_requested_at": "nobody cancels these",
+    "job_queue.cancel_requested_at": "no test cancels these jobs",
     "job_queue.crash_count": _NO_DEATH,
     "job_queue.dead_letter_at": _NO_DEATH,
     "job_queue.lease_expires_at": "cleared when a step ends",
@@ -81,7 +80,7 @@ UNFILLED: dict[str, str] = {
     "shell_file_pages.warnings": "no page of the samples is damaged or hides text",
     "shell_files.supersedes_id": "nothing re-extracts yet",
 }
-"""Column -> why no row of these records fills it."""
+"""Column -> the reason why no row of these records fills the column."""
 
 SEED_INDEXES = {
     "idx_pass1_batch_encounter": None,
@@ -94,7 +93,7 @@ SEED_INDEXES = {
     "idx_pass1_encounter_status": None,
     "idx_pass1_encounter_failed": "failed",
 }
-"""Names of the source document, with a word of the condition where the index is partial."""
+"""Index names of the source document; a partial index with a word of its condition."""
 ON_DELETE: dict[Any, str] = {
     models.CASCADE: "c",
     models.SET_NULL: "n",
@@ -111,7 +110,7 @@ FAULTS = (
 
 @pytest.fixture(scope="module")
 def ran(module_db: str) -> None:
-    """Run a record to each outcome, in a database of their own."""
+    """Run a record to each outcome, in a separate database."""
     records.failed_record(records.LONG, FAULTS)
     records.completed_record(records.SCAN, patient_reference="ref-1", priority=2)
     records.completed_record(records.TRAPS, idempotency_key="key-1")

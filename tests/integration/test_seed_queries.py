@@ -19,7 +19,7 @@ from pipeline.models import Batch, Encounter, EncounterResult, Entity, ShellFile
 from tests.support import records
 from tests.support.records import rows
 
-# The records of this module are run once, by one worker of the suite.
+# One worker of the suite runs the records of this module once.
 pytestmark = pytest.mark.xdist_group("seed_queries")
 
 SUMMARY = """
@@ -159,7 +159,7 @@ class QueriedRecords:
 
 @pytest.fixture(scope="module")
 def ran(module_db: str, servers: Any) -> QueriedRecords:
-    """Return one completed record and two failed ones, in a database of their own."""
+    """Return one completed record and two failed ones, in a separate database."""
     return QueriedRecords(
         completed=str(records.completed_record().id),
         outage=str(records.failed_record(records.LAB, records.OUTAGE).id),
@@ -269,7 +269,7 @@ def test_9_1_finds_the_batch_that_failed_first_and_succeeded_then(ran: QueriedRe
 def test_9_2_finds_only_batches_that_are_processing_for_ten_minutes(ran: QueriedRecords) -> None:
     batches = list(Batch.objects.filter(pass1_encounter_result__shell_file_id=ran.broken)[:3])
     with transaction.atomic():
-        # What a killed worker leaves behind; a real one would take ten minutes to come of age.
+        # The state after a killed worker; a real batch would need ten minutes to become stale.
         _set_back(batches[0].id, minutes=11)
         _set_back(batches[1].id, minutes=9)
 

@@ -36,7 +36,7 @@ def own_environment(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def manage(own_environment: dict[str, str]) -> Manage:
-    """Return a function that can run a management command as a newcomer."""
+    """Return a function that runs a management command in that environment."""
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -53,7 +53,7 @@ def manage(own_environment: dict[str, str]) -> Manage:
 
 @pytest.fixture
 def services(settings: Settings) -> Iterator[Callable[..., str]]:
-    """Provide `services` in this process, over a pair of servers of its own."""
+    """Provide `services` in this process, with a separate pair of servers."""
     settings.EMBEDDED = embedded.throw_away_places()
     settings.EMBEDDED_POSTGRES = settings.EMBEDDED_VALKEY = True
 

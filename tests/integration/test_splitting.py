@@ -44,7 +44,7 @@ def discovered(folder: Path, pages: int = PAGES) -> Received:
 
 
 def detect(faults: list[Fault]) -> list[LogLine]:
-    """Run Pass 1 against a service with these faults; return its log."""
+    """Run Pass 1 against a service with these faults, and return the service's log."""
     with records.through_emulator(faults) as emulator:
         run_step.run_step("pass1")
         return emulator.log()
@@ -92,7 +92,7 @@ def test_a_batch_that_is_too_long_is_halved_and_finds_the_same_entities(
     assert list(ranges.values_list("page_range_start", "page_range_end")) == [(1, 5), (6, 10)]
     assert entities(halved) == entities(whole) != []
     assert not astray(ShellFile.objects.get(id=halved.shell_file_id))
-    # The chunk was answered by the local engine, of which the log knows nothing.
+    # The local engine answered the chunk, so the log has no call for the chunk.
     assert [f for f in prove_log(log).findings if " without an accepted call" not in f] == []
 
 
@@ -149,7 +149,7 @@ def test_a_worker_that_died_between_halves_leaves_only_the_missing_one_to_ask_fo
     job, (batch,) = Job.objects.get(id=received.job_id), Batch.objects.all()
     assert (job.status, batch.status) == ("parked", "pending")
     assert ("0", "OK", True) in calls(batch)
-    # As a killed worker leaves it, and the recovery puts it back.
+    # The state after a killed worker and the recovery of its lease.
     Job.objects.filter(id=job.id).update(status="pending", parked_until=None, incident=None)
     Incident.objects.update(state="closed", closed_at=job.created_at)
     RateLimiter.for_("gemini", settings.GEMINI_MODEL).resume()

@@ -46,7 +46,7 @@ def status_of(batch: Batch) -> str:
 
 
 def reset(*arguments: str) -> dict[str, Any]:
-    """Run the command and give what it printed."""
+    """Run the command, and return its output."""
     out = StringIO()
     call_command("reset_stale_batches", "--json", *arguments, stdout=out)
     return dict(json.loads(out.getvalue()))

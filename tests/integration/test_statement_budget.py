@@ -24,15 +24,15 @@ NOT_COUNTED = (
     "RELEASE SAVEPOINT",
     "UPDATE JOB_QUEUE SET HEARTBEAT_AT",
 )
-"""Openings of what does not count: ends of transactions, and the heartbeat."""
+"""The beginnings of uncounted statements: ends of transactions, and the heartbeat."""
 
 
 def statements_of_pass1(path: Path, visits: int) -> int:
-    """Run a record of so many batches and count the statements of its Pass 1."""
+    """Run a record of so many batches, and count the statements of its Pass 1."""
     received = records.submit(short_record(path, visits))
     run_step.run_step("pages")
     run_step.run_step("pass05")
-    # Five calls of a second each at once: five completions a second.
+    # Five parallel calls of one second each give five completions per second.
     with (
         records.through_emulator(latency="1/call", answers="minimal"),
         CaptureQueriesContext(connection) as captured,
@@ -55,6 +55,6 @@ def test_a_batch_costs_at_most_two_statements_at_five_completions_a_second(
     few = statements_of_pass1(tmp_path / "few.pdf", FEW)
     many = statements_of_pass1(tmp_path / "many.pdf", MANY)
 
-    # How many completions share a flush depends on the machine; that statements are seen does not.
+    # The number of completions per flush depends on the machine, so only a minimum is checked.
     assert few > 0
     assert (many - few) / (MANY - FEW) <= 2

@@ -16,12 +16,12 @@ from tests.support import records
 from tests.support.short_records import short_record
 
 ROOM = 512
-"""Bytes of a file that can be written; the record has more."""
+"""The maximum size of a file, in bytes; the record is larger."""
 
 
 @contextmanager
 def no_room() -> Iterator[None]:
-    """Let this process write no more to any file, as on a full disk."""
+    """Stop this process from writing to any file, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, before[1]))
     try:

@@ -40,7 +40,7 @@ def _get(url: str) -> str:
 
 
 class _Up:
-    """A running `make up` with a data folder of its own."""
+    """A running `make up` with a separate data folder."""
 
     def __init__(self, data_dir: Path) -> None:
         names = {*Environment.model_fields, "DJANGO_SETTINGS_MODULE"}

@@ -33,7 +33,7 @@ def test_swapped_replies_raise_an_alarm_and_never_reach_the_entities(
 
     def say(question: Question) -> dict[str, Any]:
         (page,) = (s.page for s in question.slices)
-        # It fits this page to the letter: nothing but its token says that it is another's.
+        # The reply fits this page exactly: only its token shows that the reply belongs elsewhere.
         found = {"category": "medication", "page": page, "quote": DRUG}
         if question.item_token in tokens:
             return {"entities": [{**found, "name": "honest"}]}

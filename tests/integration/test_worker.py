@@ -39,20 +39,20 @@ def _steps_are_fixtures(redis_db: redis.Redis, monkeypatch: pytest.MonkeyPatch) 
 
 
 def wake(step: str, number: int = 1) -> str:
-    """Put an entry into Redis, as `enqueue_step` does after a commit."""
+    """Add a wake-up to Redis, as `enqueue_step` does after a commit."""
     entry = entry_id(uuid4(), step, number)
     queues.push(step, entry)
     return entry
 
 
 def craft(client: Any, entry: str, step: str, **fields: str | bytes) -> None:
-    """Write an entry by hand, as somebody with access to Redis could."""
+    """Write an entry by hand, as an intruder with access to Redis could."""
     client.hset(f"rq:job:{entry}", mapping={"origin": step, "status": "queued", **fields})
     client.rpush(f"rq:queue:{step}", entry)
 
 
 class Exploit:
-    """Makes a folder when it is unpickled."""
+    """An object that creates a folder when it is unpickled."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -247,7 +247,7 @@ def test_a_horse_shares_no_connection_with_its_worker(
 
     backends = [report["backend"] for report in worker.seen("parent") + worker.seen("database")]
     assert len(set(backends)) == 3
-    # A worker names its own Redis connection; a horse that shared it would read that name.
+    # A worker names its Redis connection; a horse that shared the connection would read the name.
     assert [report["name"] for report in worker.seen("redis")] == [None, None]
 
 
@@ -290,7 +290,7 @@ def test_redis_holds_only_ids_and_times_while_a_step_runs(
 
     for known in (entry, began["identity"], "tests.support.jobs.run_step", "pages"):
         held = held.replace(known, "")
-    # No word of four letters and more, once hexadecimal ids are out of the way, but RQ's own.
+    # Without hexadecimal ids, only RQ's own words of four or more letters remain.
     words = set(re.findall(r"[A-Za-z_]{4,}", re.sub(r"\b[0-9a-f]{32}\b", "", held)))
     assert words <= RQ_WORDS
 

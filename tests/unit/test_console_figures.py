@@ -37,14 +37,14 @@ LEFT = Outstanding(calls=600, tokens=10_000_000, pages=0)
 
 
 def limiter(**changes: object) -> RateLimiterState:
-    """Return the open gate with some of it changed."""
+    """Return the state of an open rate limiter with some changes."""
     return RateLimiterState(**{**vars(OPEN), **changes})
 
 
 def test_the_forecast_is_what_the_limit_that_binds_takes() -> None:
     found = forecast(LEFT, OPEN, 0.0, NOW)
 
-    # 600 calls take 2 min at 300 a minute, 10 million tokens 10 min at a million.
+    # 600 calls take 2 min at 300 per minute; 10 million tokens take 10 min at a million per minute.
     assert found.at == NOW + timedelta(minutes=10)
     assert "tokens a minute bind" in found.words
 
@@ -81,7 +81,7 @@ def test_without_a_quota_the_pace_decides() -> None:
 @pytest.mark.parametrize(
     ("used", "days", "minutes"),
     [
-        # 600 calls, 1,000 a day; the tokens of all take 10 min.
+        # 600 calls of 1,000 per day; the tokens of all calls take 10 min.
         (400, None, 10.0),
         (700, 0, 5.0),
         (1_000, 0, 10.0),
@@ -134,7 +134,7 @@ def test_stacked_parts_stand_on_each_other() -> None:
 
 
 def a_line(*starts: float) -> RecordRows:
-    """Return the rows of a record with one encounter whose calls of 2 s start so many seconds on."""
+    """Return the rows of a record with one encounter, whose calls of 2 s start at these seconds."""
     encounter = Encounter(id=uuid4(), encounter_index=1)
     batch = Batch(id=uuid4(), batch_index=0, healthcare_encounter_id=encounter.id)
     made = [
@@ -183,7 +183,7 @@ def test_every_bar_lies_within_the_picture_however_often_nothing_ran() -> None:
     bars: list[CallBar | Band] = [*drawn.lanes[0].calls, *drawn.bands]
     assert len(bars) == 200 + 199
     assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH for bar in bars)
-    # What ran takes the most of it.
+    # The idle bands take at most half of the width, so that the calls have the rest.
     assert sum(band.width for band in drawn.bands) <= WIDTH / 2
 
 

@@ -48,7 +48,7 @@ def lines(encounter: FoundEncounter) -> list[tuple[int, int, int]]:
 
 
 def visit(**changes: str) -> str:
-    """Return the head of a visit with some of its words changed."""
+    """Return the heading of a visit with some words changed."""
     text = VISIT
     for old, new in (
         ("facility", "North Clinic"),

@@ -19,7 +19,7 @@ PATIENT = "Vandermeer, Odile K."
 
 @dataclass(frozen=True)
 class FacilityStyle:
-    """How one facility begins and heads its documents."""
+    """The headings and beginnings of one facility's documents."""
 
     type: str
     facility: str
@@ -58,7 +58,7 @@ def head(kind: FacilityStyle, day: date) -> list[str]:
 
 
 def stay(day: date, pages: int) -> list[list[str]]:
-    """Return the pages of a hospital stay whose daily notes carry their own days."""
+    """Return the pages of a hospital stay whose daily notes have different dates."""
     first = [
         "Saint Brannoc Hospital",
         "INPATIENT RECORD - HISTORY AND PHYSICAL",

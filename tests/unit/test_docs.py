@@ -53,7 +53,7 @@ CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def rows(document: str) -> dict[str, list[str]]:
-    """Return the table rows of a document, their cells by the first one, without backticks."""
+    """Return the table rows of a document by their first cell, without backticks."""
     found = {}
     for line in (DOCS / document).read_text(encoding="utf-8").splitlines():
         if line.startswith("| "):
@@ -64,7 +64,7 @@ def rows(document: str) -> dict[str, list[str]]:
 
 
 def shown(default: object) -> str:
-    """Return a default as the document writes it."""
+    """Return a default in the notation of the document."""
     match default:
         case None | ():
             return "–"

@@ -29,7 +29,7 @@ def info(reason: str, **metadata: str) -> dict[str, Any]:
 
 
 def html_error(status: int, title: str) -> sdk.APIError:
-    """Return what the SDK raises for a gateway's page."""
+    """Return the SDK's exception for the HTML page of a gateway."""
     page = f"<html><head><title>{title}</title></head><body>{title}</body></html>"
     response = httpx2.Response(status, html=page, request=httpx2.Request("POST", "http://x"))
     with pytest.raises(sdk.APIError) as raised:
@@ -56,7 +56,7 @@ def api_error(
     name: str = "SOME_STATUS",
     headers: dict[str, str] | None = None,
 ) -> sdk.APIError:
-    """Raise an error as the SDK does, from a response with this body."""
+    """Return the SDK's exception for a response with this body."""
     body = api_bodies.error(status, name, message, details)
     response = httpx2.Response(
         status, content=body, headers=headers, request=httpx2.Request("POST", "http://x")

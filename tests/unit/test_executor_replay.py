@@ -25,7 +25,7 @@ FIXTURES = sorted(FOLDER.glob("*.jsonl.xz"))
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """Show no warning of a recorded absence of PostgreSQL."""
+    """Suppress the warnings of a recorded absence of PostgreSQL."""
     logging.disable(logging.ERROR)
     yield
     logging.disable(logging.NOTSET)

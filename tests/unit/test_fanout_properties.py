@@ -42,7 +42,7 @@ Key = tuple[int, ...]
 AnyEvent = Event[Key, int, str]
 
 unhurried = settings(deadline=None)
-"""A loaded machine is no failure: nothing here measures real time."""
+"""No deadline, because a loaded machine is no failure, and no test here measures real time."""
 
 MAX_ATTEMPTS = 3
 WAIT_BUDGET = 2
@@ -54,11 +54,11 @@ class BrokenError(Exception):
 
 
 class LimitedError(Exception):
-    """A fault that spends none, out of a budget of its own."""
+    """A fault that spends no attempt, but has a separate budget."""
 
 
 class RefusedError(Exception):
-    """A fault that no retry mends."""
+    """A fault that no retry cures."""
 
 
 class TooLongError(Exception):
@@ -79,7 +79,7 @@ hanging_calls = st.one_of(calls, calls, st.tuples(st.sampled_from([6.0, 9.0, 90.
 
 @dataclass(frozen=True)
 class RunPlan:
-    """Items per group with their sizes and scripts; a script's last call repeats."""
+    """Items per group, with sizes and scripts; the last call of a script repeats."""
 
     groups: list[list[tuple[int, list[tuple[float, str]]]]]
     retry_delay_s: float
@@ -92,7 +92,7 @@ class RunPlan:
         ]
 
     def step(self, key: Key, number: int) -> tuple[float, str]:
-        """What the item's call of that number (from 0) does; a half follows its item's script."""
+        """Return the ending of a call by its number (from 0); a half follows its item's script."""
         script = self.groups[key[0]][key[1]][1]
         seconds, ending = script[min(number + len(key) - 2, len(script) - 1)]
         return seconds, "broken" if ending == "too long" and len(key) > 2 else ending
@@ -117,7 +117,7 @@ class RunPlan:
 
 
 def expected(plan: RunPlan, key: Key) -> dict[Key, tuple[str, int]]:
-    """How each item that comes of this one ends, and after how many calls."""
+    """Return the end, and the number of calls, of each item that results from this item."""
     attempts = waits = number = 0
     while True:
         ending = plan.step(key, number)[1]
@@ -152,7 +152,7 @@ limits_of = st.builds(
 
 @dataclass
 class Observer:
-    """Rebuilds, from the events alone, what the run holds, and checks each start against it."""
+    """An observer that derives the state of a run from its events, and checks each start."""
 
     limits: Limits
     items: dict[Key, Item[Key, int]]
@@ -183,7 +183,7 @@ class Observer:
                 for item in event.items:
                     self.items[item.key] = item
                     self.order[item.key] = len(self.order)
-                    # Ready at once, without a timer, so before whatever else lands at this moment.
+                    # Ready at once, without a timer, so before any other event of this moment.
                     self.ready_at[item.key] = 0.0
             case _:
                 pass
@@ -220,7 +220,7 @@ class Observer:
 
 @dataclass
 class Play:
-    """A plan, played under limits on a simulated clock."""
+    """A run of a plan with limits, on a simulated clock."""
 
     plan: RunPlan
     limits: Limits
@@ -373,7 +373,7 @@ def test_a_stopped_run_accounts_for_every_item_and_spends_nothing_it_cut(
 
 
 def _check_calls(play: Play) -> None:
-    """Every call ends in one way, and an attempt number is the attempts spent before, plus one."""
+    """Check that every call ends once, and that an attempt number counts the spent attempts."""
     ended = [e.call_no for e in play.events if isinstance(e, Succeeded | AttemptFailed)]
     cut = [event.call_no for event in play.of(Returned) if event.call_no is not None]
     assert sorted(ended + cut) == [event.call_no for event in play.of(Started)]

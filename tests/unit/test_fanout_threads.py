@@ -32,7 +32,7 @@ from pipeline.execution.fanout import (
 from pipeline.execution.fanout.thread_pool import ThreadExecutor
 
 PATIENCE_S = 120.0
-"""How long a test waits for what must happen before it is called broken."""
+"""Seconds that a test waits for an event before the test fails."""
 
 Call = Callable[[Item[int, int], int, threading.Event], str]
 
@@ -166,7 +166,7 @@ def test_a_signal_handler_stops_a_run_that_waits() -> None:
 
     assert [(e.key, e.call_no) for e in events if isinstance(e, Returned)] == [(0, 1), (1, None)]
     assert events[-1] == Stopped(reason="sigterm", returned=2)
-    assert cut.wait(PATIENCE_S), "the call was told that nobody waits"
+    assert cut.wait(PATIENCE_S), "the call was told that no thread waits"
 
 
 def test_a_storm_of_stops_from_a_signal_handler_never_deadlocks() -> None:

@@ -37,7 +37,7 @@ def test_whatever_an_error_says_it_ends_in_the_code_of_its_status(
     def answer(request: httpx2.Request) -> httpx2.Response:
         encoding = {"content-encoding": "gzip"} if body is NOT_GZIP else {}
         sent = {"retry-after": "7", **encoding}
-        # As a stream: the client decodes it, as it does what comes from a socket.
+        # A stream, so that the client decodes the body as if it came from a socket.
         return httpx2.Response(status, content=iter([body]), headers=sent)
 
     provider = GeminiProvider(api_key="k", model=MODEL, transport=httpx2.MockTransport(answer))

@@ -94,7 +94,7 @@ _TABLE = [
     ),
     (person("Kayden Doe", "2010-05-05"), person("Jayden Doe", "2010-05-05"), DISAGREE),
     (person("John Smith Jr"), person("John Smith Sr"), DISAGREE),
-    # too little to tell
+    # too little for a decision
     (JANE, person(), UNKNOWN),
     (JANE, person("J. Doe"), UNKNOWN),
     (JANE, person("UNKNOWN"), UNKNOWN),

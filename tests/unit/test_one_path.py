@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from medproc.env import PROJECT_ROOT
 
 PATH = "pipeline/execution/executor.py"
-"""Where a pass's call is made, behind the rate limiter and before the call log."""
+"""The module that makes the call of a pass, after the rate limiter and before the call log."""
 PROVIDERS = "pipeline/providers/"
-"""One warms itself up, in memory; the emulator answers with another."""
+"""A provider may call an engine itself, to warm it up in memory, or as the emulator's model."""
 
 
 def callers_of_a_provider() -> Iterator[str]:

@@ -24,7 +24,7 @@ def _annotation(node: ast.expr | None) -> str:
 
 
 class Writes(ast.NodeVisitor):
-    """Finds what is assigned to an attribute that has the name of a field of a work item."""
+    """A visitor that finds assignments to attributes with the name of a work item's field."""
 
     def __init__(self) -> None:
         self.found: list[tuple[str, str]] = []
@@ -52,7 +52,7 @@ class Writes(ast.NodeVisitor):
             return
         owner = node.value.id if isinstance(node.value, ast.Name) else ""
         kind = self._types[-1].get(owner, "")
-        # A value of another class may have fields of the same names, as an encounter result has.
+        # A value of another class may have fields of the same names, for example EncounterResult.
         if kind in ROWS or kind in UNTYPED:
             self.found.append((kind or ast.unparse(node.value), node.attr))
 
@@ -69,7 +69,7 @@ def writes(source: str) -> list[tuple[str, str]]:
 
 
 def modules() -> Iterator[Path]:
-    """Provide the modules that can meet a work item: those that import models, or what uses them."""
+    """Provide the modules that can meet a work item, by their imports."""
     for path in sorted(PIPELINE.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         if "migrations" not in path.parts and any(f"from pipeline.{at}" in source for at in MEET):

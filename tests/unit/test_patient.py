@@ -26,7 +26,7 @@ JOHN = person("Roe, John", "1941-07-02")
 MARY = person("Poe, Mary", "1977-11-30")
 INITIAL = person("J. Doe")
 NUMBER, OTHER_NUMBER = person(number="77-123456"), person(number="SH-9081726")
-NOBODY = person()
+NO_NAME = person()
 
 MISMATCH, AMBIGUOUS = ReconciliationRule.PATIENT_MISMATCH, ReconciliationRule.PATIENT_AMBIGUOUS
 OF_RECORD = ReconciliationRule.PATIENT_OF_RECORD
@@ -41,7 +41,7 @@ UNCONTRADICTED = (NUMBER, OTHER_NUMBER)
 def seen(
     identity: Identity, page: int, *, start: bool = False, end: bool = False, day: int | None = 0
 ) -> FoundEncounter:
-    """Make an encounter of one page; of another day than any other page's unless told."""
+    """Create an encounter of one page, by default on a day of its own."""
     return FoundEncounter(
         encounter_type="office_visit",
         spans=[LineSpan(page=page)],
@@ -57,7 +57,7 @@ def seen(
 
 
 def record_of(*people: Identity, known: Identity | None = None) -> Reconciliation:
-    """Reconcile a record of one page for each of these people, submitted for the known one."""
+    """Reconcile a record with one page for each of these people, submitted for `known`."""
     found = tuple(seen(identity, page) for page, identity in enumerate(people, 1))
     report = ChunkReport(
         chunk_index=0, first_page=1, last_page=len(people), context_page=None, encounters=found
@@ -76,15 +76,15 @@ def digested(known: Identity | None) -> dict[str, str] | None:
 
 
 def verdicts(result: Reconciliation) -> list[ReconciliationRule | None]:
-    """Return the rule by which each encounter is held."""
+    """Return the rule that holds each encounter."""
     rules = {d.subjects[0]: d.rule for d in result.decisions if d.outcome == "held"}
     assert rules.keys() == {e.key for e in result.encounters if e.mismatch}
     return [rules.get(e.key) for e in result.encounters]
 
 
 _TABLE = [
-    # known, the rest of the record, then what becomes of an encounter that names
-    #                         Jane  John  an initial  nobody
+    # known, the rest of the record, then the decision about an encounter that names
+    #                         Jane  John  an initial  no one
     (None, MOSTLY_JANE, (None, MISMATCH, None, None)),
     (None, SEVERAL, (AMBIGUOUS, AMBIGUOUS, AMBIGUOUS, AMBIGUOUS)),
     (None, (), (None, None, None, None)),
@@ -102,8 +102,8 @@ _TABLE = [
         pytest.param(known, rest, subject, rule, id=f"row{row}-{name}")
         for row, (known, rest, rules) in enumerate(_TABLE)
         for name, subject, rule in zip(
-            ("patient", "another", "too_little", "nobody"),
-            (JANE, JOHN, INITIAL, NOBODY),
+            ("patient", "another", "too_little", "no_name"),
+            (JANE, JOHN, INITIAL, NO_NAME),
             rules,
             strict=True,
         )
@@ -122,14 +122,14 @@ def test_an_encounter_is_published_only_where_it_is_the_patients(
 
 @pytest.mark.parametrize("known", [None, JANE])
 def test_what_nothing_contradicts_is_published(known: Identity | None) -> None:
-    result = record_of(*UNCONTRADICTED, NOBODY, known=known)
+    result = record_of(*UNCONTRADICTED, NO_NAME, known=known)
 
     assert result.patient is None
     assert verdicts(result) == [None, None, None]
 
 
 def test_a_record_of_another_is_published_only_where_it_names_the_known_patient() -> None:
-    result = record_of(JOHN, JOHN, JOHN, NOBODY, INITIAL, JANE, known=JANE)
+    result = record_of(JOHN, JOHN, JOHN, NO_NAME, INITIAL, JANE, known=JANE)
 
     assert verdicts(result) == [MISMATCH] * 3 + [OF_RECORD, OF_RECORD, None]
     reasons = [d.reason for d in result.decisions if d.rule is OF_RECORD]
@@ -139,7 +139,7 @@ def test_a_record_of_another_is_published_only_where_it_names_the_known_patient(
 def test_where_several_people_are_named_not_even_a_name_that_fits_two_is_published() -> None:
     young = person("Doe, Jane", "1980-01-02")
 
-    result = record_of(JANE, young, person("Doe, Jane"), NOBODY)
+    result = record_of(JANE, young, person("Doe, Jane"), NO_NAME)
 
     assert verdicts(result) == [AMBIGUOUS] * 4
 
@@ -167,7 +167,7 @@ def test_a_part_without_a_name_goes_with_its_encounter(known: Identity, named: I
         first_page=5,
         last_page=6,
         context_page=4,
-        encounters=(seen(NOBODY, 5, start=True, day=4), seen(NOBODY, 6)),
+        encounters=(seen(NO_NAME, 5, start=True, day=4), seen(NO_NAME, 6)),
     )
 
     result = reconcile([first, second], paged(6), known=digested(known), key=KEY)
@@ -232,7 +232,7 @@ def test_what_is_known_and_what_the_record_says_complete_each_other(
 
 
 def test_a_known_patient_in_the_clear_is_judged_by_the_same_table() -> None:
-    people = (JOHN, JOHN, NOBODY, JANE)
+    people = (JOHN, JOHN, NO_NAME, JANE)
     found = tuple(seen(identity, page) for page, identity in enumerate(people, 1))
     report = ChunkReport(
         chunk_index=0, first_page=1, last_page=4, context_page=None, encounters=found

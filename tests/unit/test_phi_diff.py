@@ -12,7 +12,7 @@ TEXTS = st.lists(st.sampled_from("abcdefgh{}"), max_size=40)
 
 
 class Counted(str):
-    """A line that counts how often it is compared or looked up."""
+    """A line that counts its comparisons and hash look-ups."""
 
     __slots__ = ()
     looked = 0
@@ -27,7 +27,7 @@ class Counted(str):
 
 
 def sides(lines: list[DiffRow], text: list[str]) -> tuple[list[str], list[str]]:
-    """Put both texts together again; what is folded is alike, and taken from the left one."""
+    """Rebuild both texts; folded lines are alike, and come from the left text."""
     left: list[str] = []
     right: list[str] = []
     for line in lines:
@@ -61,6 +61,6 @@ def test_replies_that_go_round_in_circles_are_compared_in_bounded_work(words: in
 
     lines = difference([*left, Counted("c")], right)
 
-    # Some looks at each line, where all pairs are nine millions.
+    # A few look-ups per line, although there are nine million pairs of lines.
     assert Counted.looked < 40 * COMPARED_LINES
     assert len(lines) <= 2 * COMPARED_LINES

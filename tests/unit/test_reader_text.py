@@ -20,7 +20,7 @@ from pipeline.documents.reader.text_rows import (
 
 
 def line(text: str, x: float, y: float) -> list[RowToken]:
-    """Return a line of tokens from `x`, each character a hundredth of the page wide."""
+    """Return a line of tokens from `x`; a character is a hundredth of the page wide."""
     tokens = []
     for word in text.split():
         tokens.append(RowToken(text=word, x0=x, y0=y, x1=x + 0.01 * len(word), y1=y + 0.012))

@@ -44,7 +44,7 @@ def found(
     patient: str | None = "Doe, Jane",
     born: str | None = None,
 ) -> FoundEncounter:
-    """Make an encounter of whole pages (`3`) or of lines of a page (`(3, 1, 5)`)."""
+    """Create an encounter of whole pages (`3`) or of lines of a page (`(3, 1, 5)`)."""
     return FoundEncounter(
         encounter_type=type_,
         spans=[

@@ -19,12 +19,12 @@ from pipeline.stages.pass05.encounter_facts import agreement
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, reconcile
 
 VISIT, CHUNK = 5, 10
-"""Pages of a visit and of a chunk."""
+"""Number of pages of a visit, and of a chunk."""
 Person = tuple[str | None, str | None, str | None]
 
 
 class Calls:
-    """Counts the calls that the interpreter makes, of each function and in all."""
+    """A profiler that counts the calls of each function, and of all functions."""
 
     def __init__(self) -> None:
         self._of: Counter[object] = Counter()
@@ -47,7 +47,7 @@ def counted(
     one_day: bool = False,
     type_: EncounterType = "office_visit",
 ) -> tuple[Calls, Reconciliation]:
-    """Reconcile a record of visits of five pages each, two pages out of step with the chunks."""
+    """Reconcile a record of five-page visits, shifted by two pages against the chunks."""
     count = visits * VISIT
     pages = {n: PageText(number=n, text="one\ntwo", is_blank=False) for n in range(1, count + 1)}
     reports = []
@@ -100,7 +100,7 @@ _RECORDS: dict[str, Callable[[int], Person]] = {
     "a number for each visit": lambda v: ("Doe, Jane", "1950-03-14", str(100_000 + 37 * v)),
     "numbers alone": lambda v: (None, None, str(100_000 + 37 * v)),
     "a family name alone": lambda v: ("Doe", None, None),
-    "nobody": lambda v: (None, None, None),
+    "no name": lambda v: (None, None, None),
     "names a scanner spoilt": lambda v: (("Doe, Jane", "D0e, Jane", "J. Doe")[v % 3], None, None),
     "namesakes": lambda v: ("Doe, Jane", None, str(100_000 + 37 * v)),
     "as many people": lambda v: (

@@ -23,7 +23,7 @@ TOP_LEVEL = (
 
 
 def page(part: int = 0) -> dict[str, str]:
-    """Return rows of the page by number: 0 of what is built, 1 of what is not."""
+    """Return the rows of the page by number: part 0 is built, part 1 is not built."""
     text = PAGE.read_text(encoding="utf-8").split("\n## Not built yet\n")[part]
     return dict(ROW.findall(text))
 

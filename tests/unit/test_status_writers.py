@@ -23,7 +23,7 @@ SAVES = {"save", "asave", "bulk_update", "abulk_update"}
 SQL = re.compile(r"\bSET\b(?:(?!\bWHERE\b).)*?\b(?:\w+_)?status\s*=", re.IGNORECASE | re.DOTALL)
 DO_UPDATE = re.compile(r"\bUPDATE\b", re.IGNORECASE)
 NOT_OURS = {"http_status"}
-"""Columns by that name that hold no state."""
+"""Columns with `status` in their name that hold no state of a row."""
 
 
 def _sources() -> list[Path]:
@@ -52,7 +52,7 @@ def _of_call(call: ast.Call) -> Iterator[str]:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if name in UPDATES:
         for keyword in call.keywords:
-            # `**changes` and `defaults=` can carry one; so can a plain keyword.
+            # `**changes`, `defaults=` and a plain keyword can carry a status.
             named = [keyword.arg] if keyword.arg else []
             yield from _named(call, name, [*named, *_keys(keyword.value)])
     elif name in SAVES:
@@ -84,8 +84,8 @@ def _named(call: ast.Call, name: str, words: list[str]) -> Iterator[str]:
 
 
 def _bare_save(call: ast.Call) -> Iterator[str]:
-    # Without arguments it is a model's save of every column, status included; a storage's has a
-    # name and a file.
+    # A save without arguments writes every column of a model, with the status. The save of a
+    # file storage has a name and a file.
     if not call.args and not call.keywords:
         yield f"line {call.lineno}: save() of every column"
 
