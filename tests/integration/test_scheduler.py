@@ -69,7 +69,7 @@ def start_scheduler(cloned_db: str, redis_db: redis.Redis) -> Iterator[Start]:
 
 @contextmanager
 def _tasks_stuck(url: str) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
-    """Hold every task in its middle, on a lock of its table; give a session to look around with."""
+    """Block every task with a table lock, and provide another database session."""
     with psycopg.connect(url) as holder, psycopg.connect(url, autocommit=True) as looker:
         holder.execute("LOCK TABLE job_queue, incidents IN ACCESS EXCLUSIVE MODE")
         yield looker
