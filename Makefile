@@ -39,9 +39,10 @@ test-slow: $(VENV)/dev.stamp ## the short chaos run, outages and long scenarios
 	$(PYTEST) -n 2 -m slow
 	@! grep -rqs "mark\.perf" tests/*/test_*.py || $(RUN) -m pytest -m perf -rs
 
-check: $(VENV)/dev.stamp ## lint, types, import contracts, migrations, deploy check
+check: $(VENV)/dev.stamp ## lint, templates, types, import contracts, migrations, deploy check
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/djhtml --check --tabwidth 2 templates
 	$(VENV)/bin/mypy .
 	$(VENV)/bin/lint-imports
 	$(AS_PRODUCTION) $(RUN) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run

@@ -1,7 +1,7 @@
-"""The admin of every table: read-only, without PHI, fast at millions of rows.
+"""The admin of every table: read-only, without PHI, fast with millions of rows.
 
-Modules by subject; `base` holds what they share. Nothing here changes a row: the operator's actions
-are services, and the passes write their own results. Users and groups alone are changed here.
+Each module covers one subject; `base` holds the shared parts. Only users and groups can be changed.
+Operator actions are services, and the passes write their own results.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Users and groups, where nobody gives what he has not himself.
+"""Users and groups: no user can give rights that they do not have.
 
-Imports Django's own admin of both. Stock, any holder of `change_user` makes himself superuser, or
-sets the password of one.
+In the stock admin, each holder of `change_user` can become a superuser or set the password of a
+superuser.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ _SUPERUSERS = ("is_superuser", "user_permissions")
 
 @admin.register(User)
 class UserAdmin(_UserAdmin):
-    """Gives people their roles; rights of their own, and superusers, are a superuser's to make."""
+    """Gives roles to users; only a superuser edits single permissions and superusers."""
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[Any]:
-        """Return what only a superuser changes."""
+        """Return the fields that only a superuser may edit."""
         fields = list(super().get_readonly_fields(request, obj))
         return fields if request.user.is_superuser else [*fields, *_SUPERUSERS]
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        """Leave those alone, their passwords too, who may more than whoever asks."""
+        """Forbid editing a user (or their password) with more permissions than the editor."""
         return super().has_change_permission(request, obj) and _reaches(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        """Likewise."""
+        """Forbid deleting a user who has more permissions than the editor."""
         return super().has_delete_permission(request, obj) and _reaches(request, obj)
 
     def formfield_for_manytomany(
         self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> ModelMultipleChoiceField[Any] | None:
-        """Offer the roles whose rights the user has himself, and what the other one is in."""
+        """Offer the roles whose permissions the editor holds, and the current roles of the user."""
         if db_field.name == "groups" and not request.user.is_superuser:
             match = request.resolver_match
             kwargs["queryset"] = _to_give(request, match.kwargs.get("object_id") if match else None)
@@ -63,25 +63,25 @@ class UserAdmin(_UserAdmin):
         id: str,  # noqa: A002 - its URL names it so
         form_url: str = "",
     ) -> HttpResponse:
-        """Set a password, and write it down, in one transaction."""
+        """Set a password and record the change in the audit, in one transaction."""
         with transaction.atomic():
             return super().user_change_password(request, id, form_url)
 
 
 @admin.register(Group)
 class GroupAdmin(stock.GroupAdmin):
-    """Shows groups; what is in them is a superuser's to say."""
+    """Shows groups; only a superuser edits a group."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Ask for a superuser."""
+        """Return whether the user is a superuser."""
         return bool(request.user.is_superuser)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Ask for a superuser."""
+        """Return whether the user is a superuser."""
         return bool(request.user.is_superuser)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Ask for a superuser."""
+        """Return whether the user is a superuser."""
         return bool(request.user.is_superuser)
 
 
@@ -89,7 +89,7 @@ def _reaches(request: HttpRequest, obj: User | None) -> bool:
     asks = request.user
     if asks.is_superuser or obj is None:
         return True
-    # Django says of who is not active that he may nothing; he may be made active again.
+    # Django reports no permission for an inactive user, but the user can become active again.
     held = Permission.objects.filter(Q(user=obj.pk) | Q(group__user=obj.pk))
     stored = User.objects.filter(pk=obj.pk, is_superuser=True).exists()
     return not stored and _names(held) <= _own(asks)

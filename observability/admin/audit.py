@@ -1,4 +1,4 @@
-"""Who did what, when and why."""
+"""The tables of the audit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from observability.permissions import Right
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyAdmin):
-    """Every action and every reading of PHI; for those who may read the audit."""
+    """Each operator action and each reading of PHI; needs the right to read the audit."""
 
     right = Right.READ_AUDIT
     heavy = ("facts",)
@@ -26,7 +26,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
 @admin.register(AuditLink)
 class AuditLinkAdmin(ReadOnlyAdmin):
-    """The chain that the events hang on."""
+    """The hash chain of the events."""
 
     right = Right.READ_AUDIT
     list_display = ("seq", "event_id", "hash")

@@ -1,8 +1,7 @@
-"""What every list and page of the admin shares.
+"""The shared parts of every list and page of the admin.
 
-Imports Django's admin and the console's rights. A row is looked at, never added, changed or
-deleted; a search is for an exact id; columns that hold PHI are neither shown nor read, nor asked
-about by a filter of the URL. Each page is read like one of the console's: within a time limit.
+No row can be added, changed or deleted. A search finds exact ids only. No query reads a PHI column,
+shows a PHI column or filters by a PHI column.
 """
 
 from __future__ import annotations
@@ -33,19 +32,20 @@ else:
     _ModelAdmin = admin.ModelAdmin
 
 COUNTED = 10_001
-"""A list counts no further: a full count of five million rows takes a third of a second, one that
-stops here two milliseconds (`design.md` §9)."""
+"""The limit of a row count. A full count of five million rows takes a third of a second; a count up
+to this limit takes two milliseconds (measured).
+"""
 OF_THE_SENDER = ("user_agent", "ip_address", "idempotency_key", "storage_key")
-"""Columns about whoever sent a record and where its bytes lie; for those who may read PHI."""
+"""Columns about the sender of a record and its storage; they need the right to read PHI."""
 
 
 _YES_OR_NO = (("1", "yes"), ("0", "no"))
-"""What the filter of a column without choices sends."""
+"""The values that the filter of a column without choices sends."""
 
 
 # Django's own class takes no parameter at run time.
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts rows up to a cap; a longer list is narrowed by a filter, not leafed through."""
+    """Counts rows up to a limit; users narrow a longer list with a filter."""
 
     @cached_property
     def count(self) -> int:
@@ -75,14 +75,14 @@ def _short(name: str) -> Callable[[Model], SafeString | str]:
 
 
 class ReadOnlyAdmin(_ModelAdmin):
-    """A list and a page that show a table's rows and change nothing."""
+    """A list and a page that show the rows of a table and change nothing."""
 
     phi: ClassVar[tuple[str, ...]] = ()
-    """Columns that nobody sees here."""
+    """Columns that the admin never shows."""
     heavy: ClassVar[tuple[str, ...]] = ()
-    """Columns that are shown on a row's page but not read for the list."""
+    """Columns that the page of a row shows and that the list does not read."""
     id_fields: ClassVar[tuple[str, ...]] = ("pk",)
-    """Columns that a search for an id looks in."""
+    """Columns that a search by id covers."""
 
     actions = None
     list_per_page = 50
@@ -92,37 +92,37 @@ class ReadOnlyAdmin(_ModelAdmin):
     search_help_text = "An exact id"
     search_fields = ("pk",)
     right: ClassVar[Right] = Right.VIEW
-    """What a user needs to see the table; one right covers all that hold no PHI."""
+    """The right to see the table; one right covers all tables without PHI."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Show the table in the list of tables to whoever may see it."""
+        """Return whether the list of tables shows this table to the user."""
         return self.has_view_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Ask for the console's right, not for one of each table."""
+        """Return whether the user has the right of the console; there is no right for one table."""
         return request.user.has_perm(self.right.permission)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Rows are made by the pipeline."""
+        """Return False, because only the pipeline adds rows."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Rows are changed by the pipeline."""
+        """Return False, because only the pipeline changes rows."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Rows are deleted by retention and erasure."""
+        """Return False, because only retention and erasure delete rows."""
         return False
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        """Return the columns of the list; an id shows its beginning, and the whole as its title."""
+        """Return the columns of the list; an id shows its first digits."""
         ids = {field.attname for field in self.model._meta.fields if _is_id(field)}
         return [_short(each) if each in ids else each for each in self.list_display]
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        """Return every column but those that hold PHI, in the order of the table.
+        """Return all columns without PHI in the order of the table.
 
-        Behind a code stands what it means.
+        The advice for a code follows its column.
         """
         hidden = {*self.phi, *self._hidden_from(request)}
         names = [f.name for f in self.model._meta.fields if f.name not in hidden]
@@ -133,11 +133,11 @@ class ReadOnlyAdmin(_ModelAdmin):
 
     @admin.display(description="what it means")
     def code_meaning(self, row: Model) -> str:
-        """Return what the error table says of the row's code."""
+        """Return the advice of the error table for the code of the row."""
         return meaning(row)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        """Return the same: all is read-only, status columns, which forms leave out, included."""
+        """Return all fields as read-only, also the status columns."""
         return self.get_fields(request, obj)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
@@ -148,10 +148,10 @@ class ReadOnlyAdmin(_ModelAdmin):
         return super().get_queryset(request).defer(*self.phi, *unread)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Allow what the list's own filters send, and nothing else.
+        """Allow the lookups of the list's own filters and no other lookup.
 
-        The stock admin filters by any column of the table and says how many rows match, which would
-        tell letter by letter what a column holds that nobody is shown.
+        The stock admin filters by any column and shows the number of matches. This number would
+        reveal a hidden column letter by letter.
         """
         name, _, kind = lookup.rpartition("__")
         if name not in self.list_filter:
@@ -165,7 +165,7 @@ class ReadOnlyAdmin(_ModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the list, in a read-only transaction with a time limit."""
+        """Show the list in a read-only transaction with a time limit."""
         with reading():
             return _rendered(super().changelist_view(request, extra_context))
 
@@ -176,21 +176,21 @@ class ReadOnlyAdmin(_ModelAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show a row, in the same way."""
+        """Show a row in a read-only transaction with a time limit."""
         with reading():
             return _rendered(super().changeform_view(request, object_id, form_url, extra_context))
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show what Django wrote down of a row, in the same way."""
+        """Show Django's history of a row in a read-only transaction with a time limit."""
         with reading():
             return _rendered(super().history_view(request, object_id, extra_context))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Model], search_term: str
     ) -> tuple[QuerySet[Model], bool]:
-        """Find rows by an exact id, which an index answers; anything else finds nothing."""
+        """Find rows by an exact id through an index; another text finds no row."""
         text = search_term.strip()
         if not text:
             return queryset, False
@@ -210,5 +210,5 @@ class ReadOnlyAdmin(_ModelAdmin):
 
 
 def _rendered(response: HttpResponse) -> HttpResponse:
-    """Render a page now: some of what it shows is read while it is rendered."""
+    """Render a page at once, because rendering also reads from the database."""
     return response.render() if isinstance(response, TemplateResponse) else response

@@ -1,4 +1,4 @@
-"""Calls to the provider. Of a raw reply only that it is kept, and until when."""
+"""Calls to the provider; for a raw reply, only its existence and its retention time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.models.work_tables import WORK_TABLES
 
 @admin.register(ProviderCall)
 class ProviderCallAdmin(ReadOnlyAdmin):
-    """Every call and how it ended."""
+    """Each call with its outcome."""
 
     list_display = (
         "id", "step", "outcome", "accepted", "attempt", "split", "http_status", "model",
@@ -52,7 +52,7 @@ class ProviderCallAdmin(ReadOnlyAdmin):
 
 @admin.register(ProviderPayload)
 class ProviderPayloadAdmin(ReadOnlyAdmin):
-    """Which replies are still kept."""
+    """The replies that are still stored."""
 
     phi = ("reply",)
     list_display = ("call_id", "page_range_start", "page_range_end", "prompt_sha256", "created_at")

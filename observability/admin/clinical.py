@@ -10,7 +10,7 @@ from pipeline.models import ClinicalMetrics, NarrativeMetrics, ZoneResult
 
 @admin.register(ZoneResult)
 class ZoneResultAdmin(ReadOnlyAdmin):
-    """Zones that were enriched with one call each."""
+    """Zones, each enriched with one call."""
 
     phi = ("output",)
     heavy = ("error_context", "transient_error_history")

@@ -1,7 +1,6 @@
-"""What the code of a row means: the error table's words, for the row's page.
+"""The advice of the error table for the code of a row.
 
-Imports the error table and the tree's `FailureCause`. A row that used up its attempts is explained
-by what lies under that, as `explain` does.
+A row with used-up attempts shows the advice of the underlying error, as `explain` does.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from observability.drilldown.nodes import FailureCause
 from pipeline.core.errors import ERRORS
 
 CODE_COLUMNS = ("error_code", "outcome")
-"""Where a code of the taxonomy stands."""
+"""The columns that hold an error code."""
 
 
 def code_column(model: type[Model]) -> str | None:
-    """Return the column of a table that holds a code, if it has one."""
+    """Return the column with the error code, or None."""
     names = {field.name for field in model._meta.fields}
     return next((name for name in CODE_COLUMNS if name in names), None)
 
 
 def meaning(row: Model) -> str:
-    """Say whether another try helps, what a call costs that ends so, and what to do."""
+    """Return whether a retry helps, the cost of a call with this code, and the advice."""
     column = code_column(type(row))
     code: str = getattr(row, column or "", None) or ""
     root = FailureCause(code=code, underlying=_underlying(row)).explained_by

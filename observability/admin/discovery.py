@@ -1,6 +1,6 @@
-"""Pass 0.5 from its session down to each decision, and the encounters that came of it.
+"""The tables of Pass 0.5: session, chunks, sightings, decisions and encounters.
 
-Facilities, clinicians, dates and identifiers of encounters are PHI and stay out.
+The admin does not show facilities, clinicians, dates and identifiers of encounters, which are PHI.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DiscoverySessionAdmin(ReadOnlyAdmin):
 
 @admin.register(Chunk)
 class ChunkAdmin(ReadOnlyAdmin):
-    """Runs of pages that were searched with one call each."""
+    """Chunks: page ranges, each searched with one call."""
 
     phi = ("output",)
     heavy = ("error_context", "error_details", "transient_error_history")
@@ -54,7 +54,7 @@ class ChunkAdmin(ReadOnlyAdmin):
 
 @admin.register(PendingEncounter)
 class PendingEncounterAdmin(ReadOnlyAdmin):
-    """What became of each sighting of an encounter."""
+    """The result of each sighting of an encounter."""
 
     phi = (*_ENCOUNTER_PHI, "patient_name", "patient_birth_date", "patient_identifier")
     heavy = ("spans",)
@@ -69,7 +69,7 @@ class PendingEncounterAdmin(ReadOnlyAdmin):
 
 @admin.register(CascadeChain)
 class CascadeChainAdmin(ReadOnlyAdmin):
-    """Encounters that cross the edges of chunks."""
+    """Encounters that span several chunks."""
 
     heavy = ("links",)
     list_display = ("id", "healthcare_encounter_id", "chunk_first", "chunk_last", "created_at")
@@ -79,7 +79,7 @@ class CascadeChainAdmin(ReadOnlyAdmin):
 
 @admin.register(PageAssignment)
 class PageAssignmentAdmin(ReadOnlyAdmin):
-    """Which encounter each run of characters belongs to."""
+    """The encounter of each text range."""
 
     list_display = (
         "id", "healthcare_encounter_id", "page_number", "start_offset", "end_offset", "reason",
@@ -91,7 +91,7 @@ class PageAssignmentAdmin(ReadOnlyAdmin):
 
 @admin.register(ReconciliationEntry)
 class ReconciliationEntryAdmin(ReadOnlyAdmin):
-    """Each decision about chunks' sightings, in order."""
+    """The decisions about sightings, in order."""
 
     heavy = ("subjects",)
     list_display = ("id", "discovery_session_id", "decision_index", "rule", "outcome", "reason")
@@ -114,7 +114,7 @@ class DiscoveryMetricsAdmin(ReadOnlyAdmin):
 
 @admin.register(Encounter)
 class EncounterAdmin(ReadOnlyAdmin):
-    """Published encounters, without what names anyone."""
+    """Published encounters, without identifying data."""
 
     phi = _ENCOUNTER_PHI
     list_display = (

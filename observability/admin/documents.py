@@ -1,4 +1,4 @@
-"""Patients, records, pages, cached extractions. Never a name, a file name or a page's text."""
+"""Patients, records, pages and cached extractions, without names, file names and page texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PatientAdmin(ReadOnlyAdmin):
 
 @admin.register(ShellFile)
 class ShellFileAdmin(ReadOnlyAdmin):
-    """Records, by the last pass that is complete."""
+    """Records, with their last complete pass."""
 
     phi = ("original_filename",)
     heavy = ("warnings",)
@@ -40,7 +40,7 @@ class ShellFileAdmin(ReadOnlyAdmin):
 
 @admin.register(Page)
 class PageAdmin(ReadOnlyAdmin):
-    """Pages as they were read, without their text."""
+    """Pages without their text."""
 
     phi = ("text", "words")
     heavy = ("warnings",)

@@ -1,4 +1,4 @@
-"""Pass 1: encounters, batches, entities, totals. An entity's words and values are PHI."""
+"""The tables of Pass 1: encounters, batches, entities, totals. The texts of entities are PHI."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EncounterResultAdmin(ReadOnlyAdmin):
 
 @admin.register(Batch)
 class BatchAdmin(ReadOnlyAdmin):
-    """Runs of pages that were asked about with one call each."""
+    """Batches: page ranges, each sent with one call."""
 
     phi = ("output",)
     heavy = ("spans", "error_context", "transient_error_history")
@@ -43,7 +43,7 @@ class BatchAdmin(ReadOnlyAdmin):
 
 @admin.register(Entity)
 class EntityAdmin(ReadOnlyAdmin):
-    """Where each entity stands and how sure it is; not what it says."""
+    """The place and the confidence of each entity, without its text."""
 
     phi = (
         "name", "quote", "value", "unit", "reference_range", "abnormal_flag", "dose", "route",

@@ -1,4 +1,4 @@
-"""What holds work back, and whether the clock ticks: incidents, pauses, ticks."""
+"""Incidents, pauses and the ticks of the scheduler."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class IncidentAdmin(ReadOnlyAdmin):
 
 @admin.register(IncidentJob)
 class IncidentJobAdmin(ReadOnlyAdmin):
-    """Which jobs an incident has parked or failed."""
+    """The jobs that an incident has parked or failed."""
 
     list_display = ("incident_id", "job_id", "effect", "created_at")
     list_filter = ("effect",)
@@ -36,7 +36,7 @@ class IncidentJobAdmin(ReadOnlyAdmin):
 
 @admin.register(Pause)
 class PauseAdmin(ReadOnlyAdmin):
-    """What operators have paused, and why."""
+    """The pauses that operators have set."""
 
     list_display = (
         "id", "queue", "provider", "model", "paused_by", "created_at", "ended_by", "ended_at",
@@ -47,7 +47,7 @@ class PauseAdmin(ReadOnlyAdmin):
 
 @admin.register(PeriodicTaskRun)
 class PeriodicTaskRunAdmin(ReadOnlyAdmin):
-    """The last run of each periodic task."""
+    """The last tick of each periodic task."""
 
     list_display = ("name", "started_at", "finished_at", "outcome")
     ordering = ("name",)

@@ -1,4 +1,4 @@
-"""Jobs, sessions and report cards: what is due, how far each record came, and why it failed."""
+"""Jobs, sessions and summaries: the queue, the progress of each record, and the failures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.models import Job, RecordBatch, Session, Summary
 
 @admin.register(Job)
 class JobAdmin(ReadOnlyAdmin):
-    """The queue as it stands in the database."""
+    """The queue in the database."""
 
     heavy = ("error_details",)
     list_display = (
@@ -40,7 +40,7 @@ class RecordBatchAdmin(ReadOnlyAdmin):
 
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
-    """The AI session of each record, pass by pass."""
+    """The processing session of each record, with the status of each pass."""
 
     heavy = ("error_context", "model_config")
     list_display = (
@@ -55,7 +55,7 @@ class SessionAdmin(ReadOnlyAdmin):
 
 @admin.register(Summary)
 class SummaryAdmin(ReadOnlyAdmin):
-    """The report card of each record."""
+    """The summary of each record."""
 
     heavy = ("error_drill_down", "business_events")
     list_display = (

@@ -46,7 +46,7 @@ class FailureGroup:
     """Number of work items; 0 for jobs."""
     calls: int
     absorbed: int
-    """Work items that have succeeded since."""
+    """Work items that have succeeded since then."""
     failed: int
     """Batches and chunks that have failed for good; for jobs, all of them."""
     first: datetime

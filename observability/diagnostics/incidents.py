@@ -68,13 +68,13 @@ class IncidentReport:
         evidence = self.evidence
         said = [
             (title, _figures(seen))
-            for key, title in (("opened_by", "What opened it"), ("latest", "The last look"))
+            for key, title in (("opened_by", "Opened by"), ("latest", "Latest check"))
             if (seen := evidence.get(key))
         ]
         if totals := evidence.get("total_by_code"):
-            said.append(("In all", _codes(totals)))
+            said.append(("Total", _codes(totals)))
         if because := evidence.get("closed_because"):
-            said.append(("Closed, since", because))
+            said.append(("Reason for closing", because))
         return said
 
     def as_lines(self) -> list[str]:
@@ -89,11 +89,11 @@ class IncidentReport:
             lines.append(f"  closed {_at(self.closed_at)}: {because}")
         elif self.resumes_at is not None:
             lines.append(f"  resets {_at(self.resumes_at)}")
-        for key, title in (("opened_by", "what opened it"), ("latest", "the last look")):
+        for key, title in (("opened_by", "opened by"), ("latest", "latest check")):
             if seen := evidence.get(key):
                 lines.append(f"  {title}: {_figures(seen)}")
         if totals := evidence.get("total_by_code"):
-            lines.append(f"  in all: {_codes(totals)}")
+            lines.append(f"  total: {_codes(totals)}")
         if probes := evidence.get("probes"):
             last = _at(datetime.fromisoformat(probes[-1]))
             lines.append(f"  probes: {len(probes)}, the last one {last}")
@@ -141,12 +141,12 @@ class IncidentJobCounts:
 
     @property
     def words(self) -> str:
-        """`2 parked now · 40 so far · 1 failed`."""
+        """`2 parked now · 40 parked so far · 1 failed`."""
         return " · ".join(
             f"{number}{'+' if number >= COUNTED else ''} {word}"
             for number, word in (
                 (self.parked_now, "parked now"),
-                (self.so_far, "so far"),
+                (self.so_far, "parked so far"),
                 (self.failed, "failed"),
             )
         )
@@ -199,8 +199,8 @@ def incident_answer(incident: Incident) -> str:
     name = f"{incident.provider} {incident.model}"
     if incident.state == IncidentState.CLOSED and incident.closed_at is not None:
         lasted = duration((incident.closed_at - incident.first_failure_at).total_seconds())
-        because = incident.evidence.get("closed_because", "it is over")
-        return f"Over: {name} {_past(kind)} for {lasted}; {because}."
+        because = incident.evidence.get("closed_because", "the cause is gone")
+        return f"Closed: {name} {_past(kind)} for {lasted}; {because}."
     since = duration((timezone.now() - incident.first_failure_at).total_seconds())
     return f"{name} {TITLES[kind]} for {since}. {ADVICE[kind]}"
 
@@ -227,7 +227,7 @@ def _figures(seen: Mapping[str, Any]) -> str:
     if (status := seen.get("http_status")) is not None:
         said.append(f"HTTP {status}")
     if answered := seen.get("answered_since"):
-        said.append(f"{answered} answered since the last failure")
+        said.append(f"{answered} calls succeeded after the last failure")
     return "; ".join(said)
 
 

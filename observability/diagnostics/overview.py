@@ -49,7 +49,7 @@ FAILURES_READ = 2_500
 
 @dataclass(frozen=True, kw_only=True)
 class OpenIncident:
-    """An incident as the banner shows it."""
+    """An incident in the form that the banner shows."""
 
     incident: Incident
     answer: str
@@ -74,7 +74,7 @@ class HealthProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class Overview:
-    """All figures of the overview, taken at one moment."""
+    """All figures of the overview, taken at the same time."""
 
     taken_at: datetime
     incidents: Sequence[OpenIncident]
@@ -110,7 +110,9 @@ class Overview:
             )
         elif not self.worker_fleet.alive and not self.queue.is_empty:
             found.append(
-                HealthProblem("No worker is alive, and work waits. Start manage.py rqworker-pool.")
+                HealthProblem(
+                    "No worker is alive, and work is waiting. Start manage.py rqworker-pool."
+                )
             )
         return found
 
@@ -120,12 +122,12 @@ class Overview:
         found = []
         if self.queue.dead.number:
             _, noun = counted(self.queue.dead.number, "dead job").split(" ", 1)
-            words = f"{self.queue.dead} {noun} in need of a decision."
+            words = f"{self.queue.dead} {noun} to decide on."
             found.append(HealthProblem(words, page="admin:stale"))
         if self.queue.failed.number:
             _, noun = counted(self.queue.failed.number, "record").split(" ", 1)
             hours = int(FAILED_WINDOW.total_seconds() // 3600)
-            words = f"{self.queue.failed} {noun} failed within {hours} h, and not retried since."
+            words = f"{self.queue.failed} {noun} failed in the last {hours} h and not retried."
             found.append(HealthProblem(words, page="admin:failures"))
         return found
 

@@ -99,7 +99,7 @@ def locate(text: str) -> Located:
     if len(found) > 1:
         names = ", ".join(f"{each.kind} {each.id}" for each in found[:SHOWN])
         more = ", …" if len(found) > SHOWN else ""
-        raise IdError(f"{text} is the beginning of several ids: {names}{more}.")
+        raise IdError(f"Several ids begin with {text}: {names}{more}.")
     return found[0]
 
 
@@ -108,7 +108,7 @@ def _bounds(text: str) -> tuple[UUID, UUID]:
     if not re.fullmatch(r"[0-9a-f]{1,32}", digits):
         raise IdError("An id is hexadecimal, such as 0b02ca07-dce8-4ca2-9850-8a2edbe5b7e8.")
     if len(digits) < SHORTEST:
-        raise IdError(f"Give at least {SHORTEST} digits of the id.")
+        raise IdError(f"Enter at least {SHORTEST} digits of the id.")
     # A range of keys uses the index of the primary key; a pattern on the key's text does not.
     return UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
 

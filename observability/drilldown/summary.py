@@ -78,7 +78,7 @@ def _parked(rows: RecordRows) -> str:
     if waits_for_retry(job):
         failed = f" {_title(rows)} failed: {job.last_error.rstrip('.')}." if job.last_error else ""
         number = f"{job.retry_count} of {job.max_retries}"
-        return f"Parked{when}: will be tried again, {number}.{failed}"
+        return f"Parked{when} for retry {number}.{failed}"
     return f"Parked before {_title(rows)}{when}: {job.park_reason}."
 
 

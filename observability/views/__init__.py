@@ -1,5 +1,5 @@
-"""The console's pages. Each module answers one question; `guard` says who may ask it.
+"""The console's pages: each module answers one question.
 
-Views take what selectors of this application have read and give it to a template; the actions are
-services of the pipeline.
+A view checks the right, reads with selectors, and renders a template. Operator actions are services
+of the pipeline.
 """

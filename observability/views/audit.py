@@ -1,4 +1,4 @@
-"""Audit: who did what, when, why, and what came of it. For those with the right alone."""
+"""The audit: users, actions, times, reasons and results. The page needs its own right."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESULTS = [(each, each) for each in ("done", "refused", "failed")]
 
 
 class Events(django_filters.FilterSet):  # type: ignore[misc]
-    """The filter of the list; all of it stands in the URL."""
+    """The filter of the list; the URL carries the whole filter."""
 
     actor = django_filters.CharFilter(label="Who")
     action = django_filters.CharFilter(label="Action")
@@ -52,7 +52,7 @@ def audit(request: HttpRequest) -> HttpResponse:
 
 
 def _target_url(event: AuditEvent) -> str:
-    """Return the page of what an action was done to; nothing where there is none."""
+    """Return the page of the target of an action; empty if the target has no page."""
     try:
         target = UUID(event.target_id)
     except ValueError:

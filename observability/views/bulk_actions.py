@@ -1,4 +1,4 @@
-"""Bulk operations: what exactly will happen, then, with a reason, it is started."""
+"""Bulk operations: the preview, and the start with a reason."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAMPLE = 20
 
 @page()
 def preview(request: HttpRequest, name: str = "retry") -> HttpResponse:
-    """Show what an action would do to many; nothing is done before it is confirmed."""
+    """Show the preview of a bulk operation; nothing changes before the start."""
     kind = _named(name)
     if not request.user.has_perm(kind.right.permission):
         raise PermissionDenied
@@ -42,7 +42,7 @@ def _to_start(request: HttpRequest, name: str = "retry") -> RequestedAction:
 
 @action(_to_start)
 def start(request: HttpRequest, name: str = "retry") -> HttpResponse:
-    """Start what was previewed, and go to its page; show the preview again where it cannot be."""
+    """Start the previewed operation and show its page; if that fails, show the preview again."""
     kind = _named(name)
     asked = {key: str(value) for key, value in request.POST.items()}
     try:
@@ -100,7 +100,7 @@ def _preview(
         words=in_words(fields),
         problem=problem,
         reason=asked.get("reason", ""),
-        # A click on what is shown again counts as the same click.
+        # A second click on the same form must not start a second operation.
         token=token or uuid4(),
         left=found.ineligible[:SAMPLE] if found else (),
         records=len({each.shell_file_id for each in found.eligible}) if found else 0,
@@ -121,7 +121,7 @@ _CHOICES: dict[str, tuple[str, list[tuple[str, str]]]] = {
         [(code, code) for code in ("WORKER_LOST", "MAX_RETRIES_EXCEEDED")],
     ),
 }
-"""What a filter of a preview offers: its label, then values and words."""
+"""The choices of each filter of a preview: the label, then values and words."""
 
 
 def _choice(name: str, fields: dict[str, str]) -> dict[str, Any]:

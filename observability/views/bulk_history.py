@@ -1,7 +1,8 @@
-"""The bulk operations that were started: what is happening, what came of it, and all of them."""
+"""Bulk operations: the progress and the results of one operation, and the list of all."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from uuid import UUID
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
@@ -17,12 +18,13 @@ from observability.models import BulkItem, BulkOperation
 from observability.permissions import Right
 from observability.views.decorators import RequestedAction, action, page
 from observability.views.render import render_page
+from pipeline.core.labels import StatusWord
 from pipeline.core.states import JobStatus
 from pipeline.models import Job
 
 LISTED = 50
 AGAIN = "failed again"
-"""Items that were done and whose job has failed since."""
+"""Items whose job has failed again since then."""
 ORDER = (BulkItem.FAILED, AGAIN, BulkItem.SKIPPED, BulkItem.DONE, BulkItem.WAITING)
 _OPEN = {JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.PARKED}
 
@@ -39,14 +41,14 @@ def _to_abort(request: HttpRequest, operation_id: UUID) -> RequestedAction:
 
 @action(_to_abort)
 def abort(request: HttpRequest, operation_id: UUID) -> HttpResponse:
-    """Ask an operation to stop; whoever may start one of its kind may."""
+    """Request the abort of an operation; this needs the right to start one of its kind."""
     bulk_operations.abort(BulkOperation.objects.get(id=operation_id), request.user)
     return redirect("admin:bulk_operation", operation_id)
 
 
 @page()
 def operation(request: HttpRequest, operation_id: UUID) -> HttpResponse:
-    """Show an operation: progress, what became of its jobs, its items (`?state=failed`)."""
+    """Show an operation: progress, current state of its jobs, and items (`?state=failed`)."""
     found = get_object_or_404(BulkOperation, id=operation_id)
     kind = KINDS[found.action]
     states = dict.fromkeys(BulkItem.STATES, 0)
@@ -58,7 +60,7 @@ def operation(request: HttpRequest, operation_id: UUID) -> HttpResponse:
         .values_list("status")
         .annotate(Count("id"))
     )
-    # A job that was cancelled asks for nothing again.
+    # A cancelled job does not count as failed again.
     again = sum(jobs.get(status, 0) for status in FAILED) if kind.makes_calls else 0
     numbers = {**states, AGAIN: again}
     state = request.GET.get("state", "")
@@ -77,7 +79,7 @@ def operation(request: HttpRequest, operation_id: UUID) -> HttpResponse:
         settled=total - states[BulkItem.WAITING],
         states=states,
         again=again,
-        is_failed=bool(states[BulkItem.FAILED] or again),
+        tone=_tone(found, jobs.keys(), is_failed=bool(states[BulkItem.FAILED] or again)),
         may_retry=bool(again or states[BulkItem.FAILED])
         and request.user.has_perm(Right.RETRY.permission),
         state=state if state in numbers else "",
@@ -105,12 +107,21 @@ def history(request: HttpRequest) -> HttpResponse:
     )
 
 
+def _tone(operation: BulkOperation, statuses: Set[str], *, is_failed: bool) -> StatusWord:
+    """Return the status whose colour the verdict has; done after the last job has ended."""
+    if operation.finished_at is None:
+        return StatusWord.RUNNING
+    if is_failed:
+        return StatusWord.FAILED
+    return StatusWord.RUNNING if _OPEN & statuses else StatusWord.DONE
+
+
 def _done(operation: BulkOperation) -> QuerySet[BulkItem, BulkItem]:
     return operation.items.filter(state=BulkItem.DONE)
 
 
 def _listed(operation: BulkOperation, state: str) -> QuerySet[BulkItem, BulkItem]:
-    """Return the items that stand in one way, or all."""
+    """Return the items in one state, or all items."""
     if state == AGAIN:
         failed = Job.objects.filter(status__in=FAILED, id__in=_done(operation).values("job_id"))
         return _done(operation).filter(job_id__in=failed.values("id"))
@@ -120,6 +131,6 @@ def _listed(operation: BulkOperation, state: str) -> QuerySet[BulkItem, BulkItem
 
 
 def _place(request: HttpRequest) -> int:
-    """Return the place of the first item to be listed."""
+    """Return the place of the first listed item."""
     text = request.GET.get("from", "0")
     return int(text) if text.isdecimal() and len(text) < 9 else 0

@@ -1,4 +1,4 @@
-"""Two attempts of one batch or chunk, side by side; their replies for those who may read PHI."""
+"""Two attempts of one batch or chunk side by side; the replies need the right to read PHI."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ROWS: tuple[tuple[str, Any], ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Replies:
-    """Two replies line by line; `missing` names the sides of which none is kept."""
+    """Two replies line by line; `missing` names the attempts without a stored reply."""
 
     lines: Sequence[DiffRow]
     missing: Sequence[str]
@@ -52,7 +52,7 @@ class Replies:
 
     @property
     def changed(self) -> int:
-        """How many lines differ."""
+        """The number of lines that differ."""
         return sum(line.kind == "changed" for line in self.lines)
 
 
@@ -64,7 +64,7 @@ def compare(request: HttpRequest, record_id: UUID) -> HttpResponse:
 
 @phi
 def compare_replies(request: HttpRequest, record_id: UUID) -> PhiResponse:
-    """Show the facts of two calls and how their replies differ."""
+    """Show the facts of two calls and the differences between their replies."""
     with reading():
         a, b, _ = _attempts(request, record_id)
         response = _shown(request, record_id, replies=_replies(a, b))

@@ -1,7 +1,7 @@
-"""The access check of every page and action of the console.
+"""The access check of every page and every action of the console.
 
-Imports rights. A page is read in a read-only transaction with a time limit, so that no GET changes
-anything, whatever its code does; an action takes POST alone, with Django's CSRF token.
+A page runs in a read-only transaction with a time limit, so no GET changes data. An action accepts
+only POST with Django's CSRF token.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from observability.permissions import Right
 View = Callable[..., HttpResponse]
 
 PAGE_DEADLINE_MS = 10_000
-"""Longest that one statement of a page may take; no page holds up the database for longer."""
+"""The time limit of one statement of a page, so that no page blocks the database."""
 
 
 def page(right: Right = Right.VIEW) -> Callable[[View], View]:
-    """Let a view answer GET alone, to whoever has the right, and write nothing.
+    """Restrict a view to GET and to users with the right; the view writes nothing.
 
-    403 without the right, 405 for another method; who is not logged in is sent to the log-in by
-    `admin_view`.
+    Return 403 without the right and 405 for another method. `admin_view` sends anonymous users to
+    the log-in page.
     """
 
     def guarded(view: View) -> View:
@@ -48,21 +48,21 @@ def page(right: Right = Right.VIEW) -> Callable[[View], View]:
 
 @dataclass(frozen=True, kw_only=True)
 class PhiResponse:
-    """A response that holds PHI, and what of it the audit is told."""
+    """A response that contains PHI, and the facts that the audit records."""
 
     response: HttpResponse
     target_kind: str
     target_id: object
     facts: Mapping[str, Any] = field(default_factory=dict)
     is_written_down: bool = False
-    """The page that it belongs to has been; a second row would count one reading twice."""
+    """The audit already has the page of this response; a second row would count a reading twice."""
 
 
 def phi(view: Callable[..., PhiResponse]) -> View:
-    """Let a view answer GET alone, to whoever may read PHI, once it is written down.
+    """Restrict a view to GET and to users who may read PHI, and record each reading.
 
-    The view reads in `reading()` where it asks the database; a page that is not there is no
-    reading. Nothing is shown whose row could not be written.
+    The view uses `reading()` for its queries. A missing page is not a reading. PHI is shown only
+    after the audit has the row.
     """
 
     @wraps(view)
@@ -95,20 +95,20 @@ def reading() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedAction:
-    """What a form asks for: an action, its right, and on what."""
+    """The request of a form: an action, its right and its target."""
 
     action: str
     right: Right
     target_kind: str
     target_id: object = ""
-    """An id or a name that has been read; never a text as it was posted."""
+    """A validated id or name, never the posted text."""
 
 
 def action(read_request: Callable[..., RequestedAction]) -> Callable[[View], View]:
-    """Let a view answer POST alone, to users with the right that `read_request` returns.
+    """Restrict a view to POST and to users with the right that `read_request` returns.
 
-    Who has not gets 403, and a row of the audit. `read_request` raises Http404 for what is not
-    there.
+    A user without the right gets 403, and the audit records the refusal. `read_request` raises
+    Http404 for an unknown target.
     """
 
     def guarded(view: View) -> View:

@@ -1,4 +1,4 @@
-"""Failures: what is going wrong, in groups? And the members of a group, filtered alike."""
+"""Failures in groups, and the members of a group with the same filter."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def failures(request: HttpRequest) -> HttpResponse:
 
 
 class Times(django_filters.FilterSet):  # type: ignore[misc]  # the library has no types
-    """When: a window that ends now, or two times."""
+    """The time filter: a window that ends now, or two times."""
 
     window = django_filters.ChoiceFilter(
         label="Within", choices=WINDOWS, method="within", empty_label="the times"
@@ -77,12 +77,12 @@ class Times(django_filters.FilterSet):  # type: ignore[misc]  # the library has 
     until = django_filters.IsoDateTimeFilter(label="To", method="within", widget=TIME)
 
     def within(self, rows: QuerySet[Any], name: str, value: Any) -> QuerySet[Any]:
-        """Keep all; `members` has bounded the rows by the period that these fields say."""
+        """Keep all rows; `members` has already limited them to the period of these fields."""
         return rows
 
 
 class FailedCallsFilter(Times):
-    """The filter of a group's members; all of it stands in the URL."""
+    """The filter of the members of a group; the URL carries the whole filter."""
 
     cause = django_filters.CharFilter(label="Cause", field_name="outcome")
     step = django_filters.ChoiceFilter(
@@ -93,7 +93,7 @@ class FailedCallsFilter(Times):
         label="Now",
         choices=[("failed", "failed for good"), (ABSORBED, "succeeded since")],
         method="standing",
-        empty_label="whatever became of it",
+        empty_label="any",
     )
 
     class Meta:
@@ -101,13 +101,13 @@ class FailedCallsFilter(Times):
         fields: list[str] = []
 
     def standing(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        """Keep the calls whose work item has this status by now."""
+        """Keep the calls whose work item has this status now."""
         status = WorkStatus.FAILED if value == "failed" else WorkStatus.SUCCEEDED
         return rows.filter(item_status=status)
 
 
 class FailedJobsFilter(Times):
-    """The same for jobs that failed without a call."""
+    """The filter of jobs that failed without a call."""
 
     cause = django_filters.CharFilter(label="Cause", field_name="error_code")
     step = django_filters.ChoiceFilter(
@@ -162,14 +162,14 @@ def members(request: HttpRequest) -> HttpResponse:
 
 def failed_calls(period: Period) -> QuerySet[ProviderCall, ProviderCall]:
     """Return the last failed call of each work item, for each cause."""
-    # Calls that were written in one flush have one time; their numbers differ.
+    # Calls of one flush have the same time, so the attempt number decides.
     later = ProviderCall.objects.filter(
         outcome=OuterRef("outcome"), attempt__gt=OuterRef("attempt")
     )
     return (
         ProviderCall.objects.filter(created_at__gte=period.since, created_at__lt=period.until)
         .exclude(outcome=OUTCOME_LATE)
-        # In the words of the partial index, or it is not used.
+        # PostgreSQL uses the partial index only with exactly this condition.
         .exclude(outcome=OUTCOME_OK)
         .filter(
             ~Exists(later.filter(work_item_id=OuterRef("work_item_id"))),
@@ -218,16 +218,16 @@ def failed_jobs(period: Period) -> QuerySet[Job, Job]:
 
 
 def _period(request: HttpRequest) -> tuple[Period, str]:
-    """Return what is asked for, or a day and what is wrong with it."""
+    """Return the requested period; for an invalid period, return the last day and the problem."""
     now = timezone.now()
     try:
         return asked_for(request.GET.dict(), now), ""
     except UserError as error:
-        return Period.last(Window.DAY, now), f"{error.message}; these are the last 24 hours"
+        return Period.last(Window.DAY, now), f"{error.message}; the page shows the last 24 hours"
 
 
 def _retry_query(asked: QueryDict, period: Period) -> str:
-    """Return the same filter for a retry; empty where there is nothing to retry by it."""
+    """Return the filter as the query of a retry; empty if there is nothing to retry."""
     cause, step = asked.get("cause", ""), asked.get("step", "")
     if cause not in ErrorCode._value2member_map_ or asked.get("state") == ABSORBED:
         return ""

@@ -1,4 +1,4 @@
-"""An action about a queue or provider: what will happen, then, with a reason, it does."""
+"""Holds of queues and providers: a confirmation page, then the action with a reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pipeline.providers.factory import named_provider
 
 @page()
 def confirm(request: HttpRequest, name: str) -> HttpResponse:
-    """Show what an action will do to `?target=`."""
+    """Show the effect of an action on `?target=`."""
     chosen = _named(name)
     if not request.user.has_perm(chosen.right.permission):
         raise PermissionDenied
@@ -47,7 +47,7 @@ def _asked(request: HttpRequest, name: str) -> RequestedAction:
 
 @action(_asked)
 def perform_action(request: HttpRequest, name: str) -> HttpResponse:
-    """Do it, and go to the page of what it was done to; show it again where it was refused."""
+    """Perform the action and show the queues; after a refusal, show the confirmation page again."""
     chosen = _named(name)
     text, reason = request.POST.get("target", ""), request.POST.get("reason", "")
     try:
@@ -61,7 +61,7 @@ def perform_action(request: HttpRequest, name: str) -> HttpResponse:
 
 @page()
 def queues(request: HttpRequest) -> HttpResponse:
-    """List the queues: what waits in each and since when, and who holds it."""
+    """List the queues: the waiting jobs, the age of the oldest, and the pauses."""
     found = queue()
     paused = {
         pause.queue: pause
@@ -87,7 +87,7 @@ def queues(request: HttpRequest) -> HttpResponse:
 
 @dataclass(frozen=True, kw_only=True)
 class _Provider:
-    """A provider, or one model of it, and what holds it."""
+    """A provider, or one model of a provider, and its pause and incidents."""
 
     target: str
     pause: Pause | None
@@ -95,7 +95,7 @@ class _Provider:
 
 
 def _providers() -> list[_Provider]:
-    """Return the provider that is asked, and whatever else is held."""
+    """Return the configured provider, and each other provider with a pause or an incident."""
     pauses = list(Pause.objects.filter(ended_at=None, provider__isnull=False)[:50])
     incidents = list(Incident.objects.filter(state=IncidentState.OPEN).defer("evidence")[:50])
     asked = named_provider(ProviderConfig.of_settings())

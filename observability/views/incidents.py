@@ -1,4 +1,4 @@
-"""Incidents: what does the provider do, since when, what does it hold up, what is left of it?"""
+"""Incidents: the error of the provider, its start, the affected jobs and their current state."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from observability.listing.pagination import keyset_page
 from observability.metrics.forecast import Outstanding
 from observability.views.decorators import page
 from observability.views.render import render_page
-from pipeline.core.labels import counted, duration
+from pipeline.core.labels import StatusWord, counted, duration
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.models import Incident, IncidentJob, Pause
 
 LISTED = 50
 PROBES_SHOWN = 10
 COUNTED = 10_000
-"""A count goes no further; the newest are counted."""
+"""The limit of a count; the newest rows are counted."""
 
 
 @page()
 def incidents(request: HttpRequest) -> HttpResponse:
-    """List incidents, newest first, or the open ones alone (`?is=open`)."""
+    """List all incidents or only the open ones (`?is=open`), newest first."""
     is_open = request.GET.get("is") == "open"
     rows = Incident.objects.filter(state=IncidentState.OPEN) if is_open else Incident.objects.all()
     listed = keyset_page(rows, "opened_at", request.GET.get("after", ""), LISTED)
@@ -57,7 +57,7 @@ def incidents(request: HttpRequest) -> HttpResponse:
 
 @page()
 def incident(request: HttpRequest, incident_id: UUID) -> HttpResponse:
-    """Show one: the answer, its evidence, what it held up and how that stands now."""
+    """Show an incident: the answer, the evidence, and the current state of the affected jobs."""
     try:
         report = incident_report(incident_id)
     except Incident.DoesNotExist:
@@ -79,6 +79,7 @@ def incident(request: HttpRequest, incident_id: UUID) -> HttpResponse:
         .order_by()
     )
     is_open = found.state == IncidentState.OPEN
+    holds = IncidentKind(found.kind) in HOLDING_KINDS
     return render_page(
         request,
         "console/incident.html",
@@ -86,7 +87,8 @@ def incident(request: HttpRequest, incident_id: UUID) -> HttpResponse:
         incident=found,
         report=report,
         is_open=is_open,
-        holds=IncidentKind(found.kind) in HOLDING_KINDS,
+        holds=holds,
+        tone=(StatusWord.FAILED if holds else StatusWord.WAITING) if is_open else StatusWord.DONE,
         lasted=_lasted(found),
         target=f"{found.provider}:{found.model}",
         is_paused=Pause.objects.filter(
@@ -104,7 +106,7 @@ def incident(request: HttpRequest, incident_id: UUID) -> HttpResponse:
 
 
 def _by_status(incident_id: UUID) -> Mapping[str, int]:
-    """Count the jobs of the newest effects by where they stand now."""
+    """Count the jobs of the newest effects by their current status."""
     effects = IncidentJob.objects.filter(incident_id=incident_id)
     newest = effects.order_by("-created_at", "-id").values("id")[:COUNTED]
     rows = IncidentJob.objects.filter(id__in=newest).values_list("job__status")
@@ -112,18 +114,19 @@ def _by_status(incident_id: UUID) -> Mapping[str, int]:
 
 
 def _forecast(incident: Incident, standing: IncidentJobCounts) -> str:
-    """Say what happens next by itself, and how long the rest takes then."""
+    """Return what happens next without an operator, and how long the remaining work takes."""
     waits = counted(standing.parked_now, "parked job")
     left: Outstanding
     left, minutes = outlook()
-    then = f"≈ {left.calls} calls are outstanding in all"
+    then = f"In total, ≈ {left.calls} calls are outstanding"
     if minutes:
         then += f", ≈ {duration(minutes * 60)} of quota"
+    back = f"Then {waits} go back to the queue"
     if incident.resumes_at is not None:
-        return f"It ends at its reset; {waits} then go back in line. {then}."
+        return f"The incident ends at the reset of the quota. {back}. {then}."
     if IncidentKind(incident.kind) is IncidentKind.CREDENTIALS:
-        return f"It ends when somebody resumes the provider; {waits} then go back in line. {then}."
-    return f"It ends when the provider answers again; {waits} then go back in line, ramped. {then}."
+        return f"The incident ends when a user resumes the provider. {back}. {then}."
+    return f"The incident ends when the provider answers again. {back} step by step. {then}."
 
 
 def _probes(report: IncidentReport) -> list[datetime]:

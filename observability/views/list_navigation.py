@@ -1,7 +1,6 @@
-"""The way back from a record to the list that it was opened from, and on to the next one there.
+"""Links from a record back to its list, and to the previous and the next record of the list.
 
-Imports the lists' filters. The filter travels as `?in=`, the place of the row in it as `?at=`;
-what is read of it are the list's own fields, never an address.
+The URL carries the filter as `?in=` and the place of the row as `?at=`.
 """
 
 from __future__ import annotations
@@ -39,23 +38,23 @@ _FIELDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ListNavigation:
-    """A list, and what stands before and after a record in it."""
+    """A list, and the links to the previous and the next record."""
 
     title: str
     url: str
     before: str
-    """Empty where there is none."""
+    """Empty without a previous record."""
     after: str
 
 
 def within(name: str, asked: Mapping[str, str]) -> str:
-    """Return a list's filter as `?in=` carries it."""
+    """Return the filter of a list in the form of `?in=`."""
     fields = {field: asked[field] for field in _FIELDS[name] if asked.get(field)}
     return urlencode({"list": name, **fields})
 
 
 def list_navigation(asked: Mapping[str, str]) -> ListNavigation | None:
-    """Read `?in=` and `?at=`; None where they name no list."""
+    """Read `?in=` and `?at=`; return None if they name no list."""
     try:
         fields = dict(parse_qsl(asked.get("in", ""), max_num_fields=12))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The overview: is it healthy, and if not, what do I do?"""
+"""The overview: is the system healthy, and if not, what must an operator do?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CAUSES_SHOWN = 6
 
 @page()
 def overview(request: HttpRequest) -> HttpResponse:
-    """Show the overview; the page asks for itself again every `POLL_S` while it is looked at."""
+    """Show the overview; a visible page reloads every `POLL_S` seconds."""
     found = read()
     return render_page(
         request,
@@ -37,7 +37,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         ],
         totals={word.value: depth for word, depth in found.queue.totals.items()},
         causes=found.failures.groups[:CAUSES_SHOWN],
-        failed_hours=int(FAILED_WINDOW.total_seconds() // 3600),
+        failed_note=f"in {int(FAILED_WINDOW.total_seconds() // 3600)} h",
         poll_s=POLL_S,
     )
 
@@ -82,7 +82,7 @@ def calls_chart(fifteen_minute_history: Sequence[QuarterHour]) -> Chart:
 
 
 def latency_chart(fifteen_minute_history: Sequence[QuarterHour]) -> Chart:
-    """Return the time to an answer: p50 below, and the excess of p95 above p50."""
+    """Return the chart of the time to answer: p50 at the bottom, the rest up to p95 above."""
     known = [(q, q.p50_ms, q.p95_ms) for q in fifteen_minute_history if q.p50_ms and q.p95_ms]
     words = "No call was answered."
     if known:

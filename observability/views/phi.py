@@ -1,6 +1,6 @@
-"""What only those with the right to see PHI get: pages with their image, prompts and replies.
+"""Pages that need the right to read PHI: page images, page texts, prompts and replies.
 
-Imports `reading`. Every answer is written down before it leaves; no URL holds a word of a patient.
+The audit records each reading before the response is sent. No URL contains patient data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_IMAGE = "text/plain; charset=utf-8"
 
 @page(Right.READ_PHI)
 def to_page(request: HttpRequest, record_id: UUID) -> HttpResponse:
-    """Go to the page whose number was asked for (`?page=7`)."""
+    """Redirect to the page with the requested number (`?page=7`)."""
     text = request.GET.get("page", "1")
     if not text.isdecimal() or len(text) > 6:
         raise Http404
@@ -35,7 +35,7 @@ def to_page(request: HttpRequest, record_id: UUID) -> HttpResponse:
 
 @phi
 def record_page(request: HttpRequest, record_id: UUID, number: int) -> PhiResponse:
-    """Show a page: its image, its text and its entities, each marked in the others."""
+    """Show a page: its image, its text and its entities, linked to each other."""
     with reading():
         try:
             view = page_view(record_id, number)
@@ -61,7 +61,7 @@ def record_page(request: HttpRequest, record_id: UUID, number: int) -> PhiRespon
 
 @phi
 def image(request: HttpRequest, record_id: UUID, number: int) -> PhiResponse:
-    """Give the image of a page; it belongs to the reading of the page that links to it."""
+    """Return the image of a page; the image counts as part of the reading of its page."""
     with reading():
         key = (
             ShellFile.objects.filter(id=record_id, pages__page_number=number)
@@ -85,7 +85,7 @@ def image(request: HttpRequest, record_id: UUID, number: int) -> PhiResponse:
 
 @phi
 def call(request: HttpRequest, call_id: UUID) -> PhiResponse:
-    """Show what a call was asked and what it answered."""
+    """Show the prompt and the reply of a call."""
     with reading():
         try:
             found = ProviderCall.objects.select_related("payload", "processing_session").get(
@@ -110,17 +110,19 @@ def call(request: HttpRequest, call_id: UUID) -> PhiResponse:
 
 
 def _png(key: str, number: int, *, large: bool) -> HttpResponse:
-    """Return the image, or one line why there is none; the line holds nothing of the file."""
+    """Return the image, or one line with the reason for its absence; the line has no PHI."""
     try:
         png = page_image(key, number, large=large)
     except BusyError:
         busy = HttpResponse(
-            "Other images are being made.", NO_IMAGE, HTTPStatus.SERVICE_UNAVAILABLE
+            "The server draws other images now. Try again in a few seconds.",
+            NO_IMAGE,
+            HTTPStatus.SERVICE_UNAVAILABLE,
         )
         busy["Retry-After"] = "5"
         return busy
     except FileNotFoundError:
-        return HttpResponse("The stored file is gone.", NO_IMAGE, HTTPStatus.GONE)
+        return HttpResponse("The stored file no longer exists.", NO_IMAGE, HTTPStatus.GONE)
     except reader.InputRefused as refusal:
         return HttpResponse(refusal.message, NO_IMAGE, HTTPStatus.UNPROCESSABLE_ENTITY)
     except reader.ReaderError:

@@ -1,4 +1,4 @@
-"""A record: why did this one fail, and what is lost?"""
+"""A record: why did the record fail, and what is lost?"""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from pipeline.operations.preview import why_not_retried
 POLL_S = 5
 
 MOVES = frozenset({StatusWord.RUNNING, StatusWord.WAITING, StatusWord.PARKED})
-"""Statuses of a record whose page renews itself."""
+"""Statuses in which the page of a record reloads."""
 
 
 @page()
 def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
-    """Show a record with the focus on one of its nodes (`?node=`), by default on its failure."""
+    """Show a record with the focus on one node (`?node=`), by default on the failure."""
     try:
         rows = rows_of(record_id)
     except ShellFile.DoesNotExist:
@@ -100,7 +100,7 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
 
 
 def _expected(job_id: UUID) -> BulkItem | None:
-    """Return the bulk operation that has yet to come to this job."""
+    """Return the item of a bulk operation that waits for this job."""
     return (
         BulkItem.objects.filter(operation__finished_at=None, job_id=job_id, state=BulkItem.WAITING)
         .select_related("operation")
@@ -109,7 +109,7 @@ def _expected(job_id: UUID) -> BulkItem | None:
 
 
 def _troubled(root: Node) -> str:
-    """Return what is lost in a record that waits or runs, or else whose call failed last."""
+    """Return the lost node of an open record, else the node of the last failed call."""
     if root.status not in {StatusWord.PARKED, StatusWord.WAITING, StatusWord.RUNNING}:
         return ""
     failed = [
@@ -128,11 +128,11 @@ _IN_TITLE = frozenset(
         "page_range_end", "page_start", "page_end",
     }
 )  # fmt: skip
-"""Facts that the node's title says."""
+"""Facts that the title of the node contains."""
 
 
 _ELSEWHERE = frozenset({"history", "is_begun"})
-"""Facts that the command line shows, or that the tree goes by."""
+"""Facts for the command line, or for the tree only."""
 
 
 def _in_words(name: str, value: Any) -> Any:
@@ -144,14 +144,14 @@ def _in_words(name: str, value: Any) -> Any:
 
 
 def _retried_alone(node: Node) -> str:
-    """Return how a retry names a node that it takes up without the rest of the record."""
+    """Return the field by which a retry names a node without the rest of the record."""
     if node.is_work_item:
         return "batch"
     return "encounter" if node.kind is NodeKind.ENCOUNTER else ""
 
 
 def _history(job: Job) -> list[str]:
-    """Say what befell a job, oldest first."""
+    """Return the events of a job in words, oldest first."""
     said = []
     for entry in (job.error_details or {}).get("history", ()):
         step = f" in {PASS_TITLES[Step(entry['step'])]}" if entry.get("step") else ""
@@ -164,7 +164,7 @@ def _history(job: Job) -> list[str]:
 
 
 def _pages(node: Node) -> tuple[int, int] | None:
-    """Return the first and last page that a node is about; None where it is about all or none."""
+    """Return the first and the last page of a node; None if the node has no page range."""
     first = node.facts.get("page_range_start") or node.facts.get("page_start")
     last = node.facts.get("page_range_end") or node.facts.get("page_end")
     return (first, last) if first and last else None
@@ -176,7 +176,7 @@ def _tokens(node: Node) -> int:
 
 
 def _facts(node: Node) -> list[tuple[str, Any]]:
-    """Return what is known of a node and shown nowhere else on its pane."""
+    """Return the facts of a node that its pane shows nowhere else."""
     facts = {name: of for name, of in node.facts.items() if name not in _ELSEWHERE}
     tried = facts.pop("attempt_count", None)
     allowed = facts.pop("max_attempts", None)

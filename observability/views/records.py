@@ -1,8 +1,10 @@
-"""Records: which are there, how do they stand, and why?"""
+"""Records: the list, with status and reason."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -19,7 +21,7 @@ from pipeline.models import Job
 
 @page()
 def records(request: HttpRequest) -> HttpResponse:
-    """List records, newest first, as the filter in the URL asks for (`?is=failed&patient=…`)."""
+    """List the records that match the filter in the URL (`?is=failed&patient=…`), newest first."""
     asked = {name: request.GET[name] for name in FIELDS if request.GET.get(name)}
     problem = ""
     try:
@@ -42,8 +44,8 @@ def records(request: HttpRequest) -> HttpResponse:
         word=word,
         is_of_word_alone=set(asked) <= {"is", "window"},
         words=list(STATES),
-        steps=list(PASS_TITLES.items()),
-        causes=list(ErrorCode),
+        steps=_choice("step", "Pass", PASS_TITLES.items(), asked),
+        causes=_choice("cause", "Cause", ((code, code) for code in ErrorCode), asked),
         others=urlencode({name: of for name, of in asked.items() if name not in {"is", "window"}}),
         window=filtered.window,
         query=urlencode(asked),
@@ -51,6 +53,13 @@ def records(request: HttpRequest) -> HttpResponse:
         column=filtered.column,
         read=READ if filtered.is_sifted else 0,
     )
+
+
+def _choice(
+    name: str, label: str, options: Iterable[tuple[str, str]], asked: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return a filter field with a fixed set of values."""
+    return {"name": name, "label": label, "options": options, "chosen": asked.get(name, "")}
 
 
 def _title(word: str, filtered: Chosen) -> str:

@@ -1,7 +1,7 @@
-"""A page of the console: the admin's frame around what a view has read.
+"""Rendering of a page of the console inside the frame of the admin.
 
-Imports the admin site. A request by htmx for a part of a page gets the same page; the element that
-it names is picked out by the browser, so that each URL has one answer.
+An htmx request gets the whole page, and the browser selects the element. Therefore each URL has
+one answer.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from observability.permissions import Right
 def render_page(
     request: HttpRequest, template: str, title: str, status: int = 200, **context: Any
 ) -> HttpResponse:
-    """Render a page now, inside its read-only transaction."""
+    """Render a page at once, inside the read-only transaction of its view."""
     rights = {right.name.lower(): request.user.has_perm(right.permission) for right in Right}
     frame = {
-        # What each_context reads for the list of tables is not shown here.
+        # `each_context` would also read the list of tables, which no page of the console shows.
         "site_title": admin.site.site_title,
         "site_header": admin.site.site_header,
         "site_url": None,
@@ -32,7 +32,7 @@ def render_page(
         "title": title,
         "may": rights,
         "taken_at": timezone.now(),
-        # What stands in the field of the search.
+        # The text in the search field.
         "text": "",
     }
     response = TemplateResponse(request, template, {**frame, **context}, status=status)

@@ -1,4 +1,4 @@
-"""From an id, or the beginning of one, to its page; from a pseudonym to the patient's records."""
+"""Search: from an id or its first digits to a page, from a pseudonym to the patient's records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from observability.views.render import render_page
 
 @page()
 def search(request: HttpRequest) -> HttpResponse:
-    """Go to what an id stands for; say so where it stands for nothing, or for several things."""
+    """Redirect to the object of an id; show a problem if the id names no object or several."""
     text = request.GET.get("q", "").strip()
     if text.upper().startswith("P-"):
         return _of_patient(request, text)
@@ -35,7 +35,7 @@ def search(request: HttpRequest) -> HttpResponse:
 
 @page()
 def short(request: HttpRequest, digits: str) -> HttpResponse:
-    """Go to the record that an address names by the beginning of its id."""
+    """Redirect to the record whose id begins with the digits in the address."""
     return redirect(reverse("admin:search", query={"q": digits}))
 
 

@@ -1,4 +1,4 @@
-"""Stale and dead: what does nobody work on any more, how is that known, and what would help?"""
+"""Stale and dead work: the evidence, and the effect of a reset."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AGES = [(60.0, "1 min"), (STALE_S, "10 min"), (3600.0, "1 h")]
 
 @page()
 def stale(request: HttpRequest) -> HttpResponse:
-    """Show what is stale (`?older=`, in seconds), what is overdue, and the dead letters."""
+    """Show stale jobs (`?older=` seconds), jobs with an expired lease, and dead jobs."""
     asked = request.GET.get("older", "")
     older = next((age for age, _ in AGES if f"{age:g}" == asked), STALE_S)
     known = worker_fleet()

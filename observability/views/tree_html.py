@@ -1,7 +1,7 @@
 """The tree of a record as nested lists.
 
-Imports the outline that `explain` prints as well, so that both fold alike. It is written here and
-not in a template, since a record of 300 batches has a thousand rows when all are unfolded.
+The tree has the same outline as `explain`. Python builds the HTML instead of a template, because an
+unfolded record of 300 batches has a thousand rows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _remark(line: TreeRow) -> SafeString | str:
     if not line.folded:
         return text
     first = line.folded[0]
-    # The shape stands first in the words; here it gets its colour and its name.
+    # The words begin with the bare shape; replace the shape by a coloured, named one.
     return format_html("{} {}", _shape(first), text.removeprefix(SHAPES[first.status]).strip())
 
 

@@ -1,4 +1,4 @@
-"""Upload: files in, a record each, a clear word for each refusal; with or without a script."""
+"""Upload: one record for each file and a clear message for each refusal."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def _asked(request: HttpRequest, batch: str | None = None) -> RequestedAction:
 
 @page(Right.UPLOAD)
 def upload(request: HttpRequest) -> HttpResponse:
-    """Show the form."""
+    """Show the upload form."""
     return _form(request)
 
 
 @action(_asked)
 def files(request: HttpRequest) -> HttpResponse:
-    """Take in the files of the form; answer JSON to the page's script, a page to anybody else."""
+    """Accept the files of the form; return JSON to the script and a page to other clients."""
     wants_json = request.headers.get("Accept", "") == "application/json"
     try:
         form = form_of(request.POST, request.user)
@@ -57,13 +57,13 @@ def files(request: HttpRequest) -> HttpResponse:
 
 @action(_asked)
 def batch(request: HttpRequest) -> HttpResponse:
-    """Open a batch for files that are sent one by one."""
+    """Open a batch for files that arrive one by one."""
     return JsonResponse({"batch": handed_out(open_batch(request.user), request.user)})
 
 
 @action(_asked)
 def close(request: HttpRequest, batch: str) -> HttpResponse:
-    """Close a batch of one's own; closing it twice changes nothing."""
+    """Close a batch of the same user; a second close changes nothing."""
     try:
         batch_id = own(batch, request.user)
     except UserError as error:
@@ -76,7 +76,7 @@ def close(request: HttpRequest, batch: str) -> HttpResponse:
 def _taken(
     request: HttpRequest, form: Form, *, is_alone: bool
 ) -> tuple[list[UploadResult], UUID | None]:
-    """Take in all files of the request; several of them make a batch of records."""
+    """Accept all files of the request; several files make a batch of records."""
     uploaded = cast("list[TemporaryUploadedFile]", request.FILES.getlist("files"))
     not_kept = getattr(request, LEFT_OUT, ())
     if is_alone and len(uploaded) + len(not_kept) > 1:
@@ -119,7 +119,7 @@ def _form(
         request,
         "console/upload.html",
         "Upload",
-        # A corrected form is another sending; a double click sends the first one's token twice.
+        # A corrected form needs a new token; a double click sends the same token twice.
         token=uuid4(),
         patient=posted.get("patient", ""),
         priority=posted.get("priority", "0"),

@@ -18,7 +18,7 @@ from enum import StrEnum
 
 
 class Budget(StrEnum):
-    """What a failed call costs."""
+    """The cost of a failed call."""
 
     ATTEMPT = "attempt"
     """One of the batch's `max_retries` attempts."""
@@ -29,11 +29,11 @@ class Budget(StrEnum):
     PARK = "park"
     """Nothing: the job waits for the reset, or for a valid key."""
     NONE = "none"
-    """It ends at once; nothing is left to spend."""
+    """The work ends at once; there is no further attempt."""
 
 
 class ErrorCode(StrEnum):
-    """Every code that a row, a command or a reply of the API can carry (`spec.md` point 19)."""
+    """Every code that a row, a command or a reply of the API can carry (requirement 19)."""
 
     RATE_LIMIT = "RATE_LIMIT"
     QUOTA_EXHAUSTED = "QUOTA_EXHAUSTED"
@@ -67,7 +67,7 @@ class ErrorCode(StrEnum):
 
 @dataclass(frozen=True)
 class ErrorPolicy:
-    """What follows from a code: whether to try again, at which cost, and what to do."""
+    """The policy of a code: whether to try again, the cost, and the advice."""
 
     retryable: bool
     budget: Budget
@@ -80,80 +80,86 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
     ErrorCode.RATE_LIMIT: ErrorPolicy(
         True,
         Budget.RATE_LIMIT,
-        "The quota per minute binds; running work waits by itself, failed work needs a retry.",
+        "The per-minute quota is used up. Running work waits and resumes; retry work that failed.",
     ),
     ErrorCode.QUOTA_EXHAUSTED: ErrorPolicy(
-        False, Budget.PARK, "A day or spend quota is used up; wait for its reset or raise it."
+        False,
+        Budget.PARK,
+        "A daily or spending quota is used up. Wait for the reset, or raise the quota.",
     ),
     ErrorCode.API_TIMEOUT: ErrorPolicy(
-        True, _A, "The provider did not answer in time; retry, and look for an outage."
+        True, _A, "The provider did not answer in time. Retry, and check for an outage."
     ),
-    ErrorCode.API_5XX: ErrorPolicy(True, _A, "The provider failed; retry when it has recovered."),
+    ErrorCode.API_5XX: ErrorPolicy(
+        True, _A, "The provider failed. Retry when the provider has recovered."
+    ),
     ErrorCode.API_4XX: ErrorPolicy(
-        False, _N, "The provider refused the request; check the model's name and the schema."
+        False, _N, "The provider refused the request. Check the name of the model and the schema."
     ),
     ErrorCode.API_AUTH: ErrorPolicy(
         False,
         Budget.PARK,
-        "The key is wrong or lacks a right; put a valid GEMINI_API_KEY in place.",
+        "The key is wrong or lacks a permission. Set a valid GEMINI_API_KEY.",
     ),
-    ErrorCode.PARSE_JSON: ErrorPolicy(True, _A, "The reply was not JSON; retry."),
+    ErrorCode.PARSE_JSON: ErrorPolicy(True, _A, "The reply was not JSON. Retry."),
     ErrorCode.PARSE_SCHEMA: ErrorPolicy(
-        True, _A, "The reply did not have the expected shape; retry, then check the prompt."
+        True, _A, "The reply did not match the schema. Retry; if that fails, check the prompt."
     ),
     ErrorCode.CONTEXT_TOO_LARGE: ErrorPolicy(
-        False, Budget.SPLIT, "The pages are too long for the model; use smaller batches."
+        False, Budget.SPLIT, "The pages are too long for the model. Use smaller batches."
     ),
     ErrorCode.OUTPUT_TRUNCATED: ErrorPolicy(
-        False, Budget.SPLIT, "The answer was cut off; use smaller batches."
+        False, Budget.SPLIT, "The reply was cut off. Use smaller batches."
     ),
-    ErrorCode.EMPTY_RESPONSE: ErrorPolicy(True, _A, "The provider answered with nothing; retry."),
+    ErrorCode.EMPTY_RESPONSE: ErrorPolicy(True, _A, "The reply was empty. Retry."),
     ErrorCode.CONTENT_BLOCKED: ErrorPolicy(
-        False, _N, "The provider's filter refused these pages; review them by hand."
+        False, _N, "The provider's filter refused these pages. Review the pages by hand."
     ),
     ErrorCode.REPLY_MISMATCH: ErrorPolicy(
-        True, _A, "The reply belonged to another request and was thrown away; report it."
+        True, _A, "The reply belonged to another request and was discarded. Report this error."
     ),
     ErrorCode.OCR_QUALITY_LOW: ErrorPolicy(
-        False, _N, "The scan is too poor to trust; ask for a better copy or review by hand."
+        False,
+        _N,
+        "The scan is too poor to trust. Ask for a better copy, or review the pages by hand.",
     ),
     ErrorCode.NO_ENTITIES_FOUND: ErrorPolicy(
-        False, _N, "Nothing clinical was found; this can be right, look at the pages."
+        False, _N, "No clinical content was found. This can be correct; check the pages."
     ),
     ErrorCode.ENCOUNTER_NOT_FOUND: ErrorPolicy(
-        False, _N, "That encounter is not of this record; check the id."
+        False, _N, "The encounter does not belong to this record. Check the id."
     ),
     ErrorCode.PATIENT_MISMATCH: ErrorPolicy(
-        False, _N, "These pages name another patient; check them before anything is published."
+        False, _N, "These pages name another patient. Check the pages before they are published."
     ),
     ErrorCode.LANGUAGE_UNSUPPORTED: ErrorPolicy(
-        False, _N, "The local engine reads English only; use the Gemini provider."
+        False, _N, "The local engine reads English only. Use the Gemini provider."
     ),
     ErrorCode.INPUT_INVALID: ErrorPolicy(
-        False, _N, "The file is broken or of another kind; send a PDF, TIFF, PNG or JPEG."
+        False, _N, "The file is damaged or has an unknown type. Send a PDF, TIFF, PNG or JPEG file."
     ),
     ErrorCode.INPUT_ENCRYPTED: ErrorPolicy(
-        False, _N, "The file needs a password; send it without one."
+        False, _N, "The file needs a password. Send the file without a password."
     ),
     ErrorCode.INPUT_TOO_LARGE: ErrorPolicy(
-        False, _N, "The file passes a limit; split it, or raise MAX_UPLOAD_MB or MAX_PAGES."
+        False, _N, "The file exceeds a limit. Split the file, or raise MAX_UPLOAD_MB or MAX_PAGES."
     ),
     ErrorCode.DB_ERROR: ErrorPolicy(
-        True, _A, "The database failed; it is tried again without a call to the provider."
+        True, _A, "The database failed. The step is tried again without a new call to the provider."
     ),
-    ErrorCode.STORAGE_FULL: ErrorPolicy(True, _A, "The disk is full; make room, then retry."),
+    ErrorCode.STORAGE_FULL: ErrorPolicy(True, _A, "The disk is full. Free some space, then retry."),
     ErrorCode.WORKER_LOST: ErrorPolicy(
-        True, _N, "Three workers died in this step; find out why, then requeue the record."
+        True, _N, "Three workers died in this step. Find the reason, then requeue the record."
     ),
     ErrorCode.DEADLINE_EXCEEDED: ErrorPolicy(
-        False, _N, "The step's time was used up; retry the record."
+        False, _N, "The step exceeded its time limit. Retry the record."
     ),
     ErrorCode.CANCELLED: ErrorPolicy(False, _N, "Cancelled by an operator."),
     ErrorCode.INTERNAL_ERROR: ErrorPolicy(
-        False, _N, "A fault of medproc; report it with the id of the job."
+        False, _N, "This is an error in medproc. Report the error with the id of the job."
     ),
     ErrorCode.MAX_RETRIES_EXCEEDED: ErrorPolicy(
-        False, _N, "All attempts are used up; look at the underlying error, then retry."
+        False, _N, "All attempts are used up. Check the underlying error, then retry."
     ),
 }
 """The one table behind the classifier, the retry policy, the console and the documentation."""

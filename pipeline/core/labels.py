@@ -1,6 +1,6 @@
-"""The words that people read, the same on every page, command line and in every document.
+"""The words that people read: the same on every page, in every command and in every document.
 
-Imports `states`. A status is shown as a word and a shape, since colour alone says nothing to some.
+A status is a word and a shape, because some people cannot see the colour.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pipeline.core.states import Step
 
 
 class StatusWord(StrEnum):
-    """What stands for a status, whatever the table."""
+    """The word for a status, the same for every table."""
 
     RUNNING = "running"
     WAITING = "waiting"
@@ -24,7 +24,7 @@ class StatusWord(StrEnum):
     DONE = "done"
     CANCELLED = "cancelled"
     SKIPPED = "skipped"
-    """The record does not need it, or this installation does not run it."""
+    """The record does not need the pass, or this installation does not run the pass."""
 
 
 WORDS: dict[str, StatusWord] = {
@@ -111,12 +111,12 @@ def pages(numbers: Iterable[int]) -> str:
 
 
 def met(codes: Iterable[str]) -> str:
-    """Return `API_5XX ×3, PARSE_JSON`: what was met how often, the most frequent first."""
+    """Return `API_5XX ×3, PARSE_JSON`: each code with its count, the most frequent first."""
     return ", ".join(f"{code} ×{n}" if n > 1 else code for code, n in Counter(codes).most_common())
 
 
 def ended_with(code: str | None, message: str | None, context: Mapping[str, Any] | None) -> str:
-    """Say why a batch or chunk failed: what its calls met, and its own end where that differs."""
+    """Return why a batch or chunk failed: the codes of its calls, and its own other error."""
     codes = [entry["error_code"] for entry in (context or {}).get("attempt_history", ())]
     spent = code == "MAX_RETRIES_EXCEEDED" or (codes and codes[-1] == code)
     own = "" if codes and spent else (message or "").rstrip(".") or str(code)

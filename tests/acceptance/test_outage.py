@@ -190,7 +190,7 @@ def test_ten_records_in_flight_outlive_an_outage_and_complete_by_themselves(
     afterwards = capsys.readouterr().out
     assert while_open.startswith(f"gemini {settings.GEMINI_MODEL} has been down for")
     assert "Nothing to do: probes are sent, and work resumes by itself." in while_open
-    assert afterwards.startswith(f"Over: gemini {settings.GEMINI_MODEL} was down for")
+    assert afterwards.startswith(f"Closed: gemini {settings.GEMINI_MODEL} was down for")
     assert "the provider answers again" in afterwards
     assert "in all: API_5XX" in afterwards
 

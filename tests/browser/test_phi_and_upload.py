@@ -100,9 +100,9 @@ def test_files_are_dropped_and_chosen_and_each_gets_its_word(
     page.get_by_label("Patient reference").fill("ward-7")
     page.get_by_role("button", name="Upload").dblclick()
 
-    expect(page.locator("#u-sum")).to_have_text("2 of 3 taken in, 1 not.")
+    expect(page.locator("#u-sum")).to_have_text("2 of 3 accepted, 1 failed.")
     rows = page.locator("#u-list tbody tr")
-    expect(rows.filter(has_text=LAB.name)).to_contain_text("Taken in: record")
+    expect(rows.filter(has_text=LAB.name)).to_contain_text("Accepted: record")
     expect(rows.filter(has_text="notes.pdf")).to_contain_text("not a PDF, TIFF, PNG or JPEG")
     jobs = Job.objects.filter(shell_file__patient__reference="ward-7")
     assert len(jobs) == 2

@@ -44,7 +44,7 @@ def test_a_preview_says_what_will_happen_and_changes_nothing() -> None:
 
     found = page.context["found"]
     assert (len(found.eligible), found.calls, found.encounters) == (1, 7, 7)
-    assert "name no patient" in page.content.decode()
+    assert "do not name a patient" in page.content.decode()
     assert list(Job.objects.values_list("id", "status", "dispatch_no")) == before
     assert not BulkOperation.objects.exists()
 

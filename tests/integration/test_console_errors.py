@@ -92,7 +92,7 @@ def test_a_byte_that_no_column_holds_is_refused_in_every_field(client: Client) -
     asked.append(client.get("/admin/"))
 
     assert [each.status_code for each in asked] == [HTTPStatus.BAD_REQUEST] * 6
-    assert "Not understood" in asked[0].content.decode()
+    assert "Invalid request" in asked[0].content.decode()
 
 
 @pytest.mark.parametrize("template", ERRORS)
@@ -109,7 +109,7 @@ def test_an_error_page_has_the_consoles_frame_and_reads_no_database(template: st
 def test_each_refusal_has_its_own_page(client: Client) -> None:
     known: dict[str, Any] = {
         "Not found": client.get("/admin/records/Jane-Doe/"),
-        "Not understood": client.get("/admin/pipeline/page/?text__icontains=e"),
+        "Invalid request": client.get("/admin/pipeline/page/?text__icontains=e"),
         "Something went wrong": server_error(RequestFactory().get("/")),
     }
     strict = Client(enforce_csrf_checks=True)

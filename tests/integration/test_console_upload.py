@@ -224,7 +224,7 @@ def test_a_file_for_which_the_disk_has_no_room_is_refused_and_leaves_nothing(
 
     outcomes = {each.name: each for each in page.context["outcomes"]}
     assert outcomes["large.pdf"].code == "STORAGE_FULL"
-    assert "make room" in outcomes["large.pdf"].message
+    assert "Free some space" in outcomes["large.pdf"].message
     assert outcomes["small.pdf"].record_id is not None
     assert list(Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir()) == []
 

@@ -166,7 +166,7 @@ def test_an_ambiguous_prefix_names_its_candidates(ran: ExplainedRecords) -> None
     for index, new in ((101, first), (102, second)):
         Encounter.objects.create(**{**encounters, "id": new, "encounter_index": index})
 
-    with pytest.raises(IdError, match="beginning of several ids") as refused:
+    with pytest.raises(IdError, match="Several ids begin with") as refused:
         drill_down("abcdef")
     Encounter.objects.filter(id__in=[first, second]).delete()
 

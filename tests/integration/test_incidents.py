@@ -301,7 +301,7 @@ def test_explain_makes_the_evidence_of_an_incident_readable() -> None:
     assert "API_TIMEOUT 5" in open_words
     assert "last hint 2.0 s" in open_words
     assert json.loads(as_json)["evidence"]["opened_by"]["failures"] == 5
-    assert closed_words.startswith("Over: gemini gemini-3.5-flash-lite was down for")
+    assert closed_words.startswith("Closed: gemini gemini-3.5-flash-lite was down for")
     assert "it was us" in closed_words
 
 

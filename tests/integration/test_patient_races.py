@@ -117,7 +117,8 @@ def visits(*patients: str | None, **fields: Any) -> Say:
 
 def said(record: ShellFile, code: str) -> list[tuple[str, list[int]]]:
     """Return the texts of the record's warnings of a code, without their common part."""
-    return [(w["message"].split(";")[0], w["pages"]) for w in record.warnings if w["code"] == code]
+    warnings = [w for w in record.warnings if w["code"] == code]
+    return [(w["message"].split(". ")[0].rstrip("."), w["pages"]) for w in warnings]
 
 
 def for_review(record: ShellFile) -> bool:
@@ -138,7 +139,7 @@ def test_pages_without_a_name_in_another_persons_record_are_held_and_reported(
     assert [e.page_start for e in published] == [5]
     assert said(record, "PATIENT_MISMATCH") == [
         ("These pages name another patient", [1, 2, 3]),
-        ("These pages may be of another patient whom the record names", [4]),
+        ("These pages may belong to a different patient who is named in this record", [4]),
     ]
     assert for_review(record)
     entries = ReconciliationEntry.objects.filter(discovery_session__shell_file=record)

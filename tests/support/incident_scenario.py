@@ -82,7 +82,7 @@ def an_incident_scenario() -> IncidentScenario:
         step=Step.PAGES,
         status=JobStatus.FAILED,
         error_code="INPUT_ENCRYPTED",
-        last_error="The file needs a password; send it without one.",
+        last_error="The file needs a password. Send the file without a password.",
         completed_at=now - timedelta(minutes=30),
     )
     for minute in range(1, 40):

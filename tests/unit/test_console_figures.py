@@ -235,7 +235,7 @@ def test_a_group_of_more_than_five_lost_to_the_provider_is_likely_an_outage(
     )
 
     assert group.advice.startswith("Likely an outage") == is_outage
-    assert "retry when it has recovered" in group.advice
+    assert "Retry when the provider has recovered" in group.advice
 
 
 def test_almost_all_is_not_all() -> None:

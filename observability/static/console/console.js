@@ -1,16 +1,16 @@
-/* Keys, polling while the page is looked at, and what a screen reader is told. No dependencies but
-   htmx; the pages work without this file. */
+/* Keys, polling while the page is visible, and announcements for a screen reader. The only
+   dependency is htmx; the pages work without this script. */
 (() => {
   "use strict";
   const find = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
 
-  // Polling: htmx asks when we say so, and we say nothing while nobody looks.
+  // Polling: htmx requests the page on "tick"; a hidden page sends no tick.
   let asked = Date.now();
   setInterval(() => {
     const live = find("[data-poll]");
     if (!live || document.hidden || find("dialog[open]")) return;
-    // Who reads a table that was unfolded, or types, is not disturbed.
+    // A new page would close an open table and interrupt typing.
     if (live.querySelector("details[open], input:focus")) return;
     if (Date.now() - asked < live.dataset.poll * 1000) return;
     asked = Date.now();
@@ -18,9 +18,9 @@
   }, 500);
   document.addEventListener("visibilitychange", () => { asked = document.hidden ? asked : 0; });
 
-  // What changed in words is said once; a figure that moves is not.
+  // A screen reader announces a changed sentence once, and never a changed figure.
   let said = find("[data-announce]")?.textContent;
-  // Whoever is on a link when the page is renewed stays on it.
+  // A link that has the focus keeps the focus when the page is renewed.
   let held = "";
   document.addEventListener("htmx:beforeSwap", () => {
     held = document.activeElement?.closest("[data-poll] a")?.getAttribute("href") ?? "";
@@ -35,7 +35,7 @@
     if (document.activeElement === document.body && !isTick) find("#here")?.focus({ preventScroll: true });
   });
 
-  // A session that has ended answers with the log-in page, which is no part of this one.
+  // After the end of a session, the answer is the log-in page, which must not be swapped in.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr } = event.detail;
     if (xhr.responseURL && new URL(xhr.responseURL).pathname.endsWith("/login/")) {
@@ -47,7 +47,7 @@
   document.addEventListener("htmx:sendError", stale);
   document.addEventListener("htmx:responseError", stale);
 
-  // A square of the pages' map opens its page; the form beside it does so for the keyboard.
+  // A click on a square of the map opens its page; keyboard users have the form beside the map.
   document.addEventListener("click", (event) => {
     const map = event.target.closest?.("[data-pages] path")?.closest("svg");
     if (!map) return;
@@ -56,7 +56,7 @@
     location.assign(`${map.dataset.pages}?page=${Math.floor(at.y / 12) * 50 + Math.floor(at.x / 12) + 1}`);
   });
 
-  // Keys.
+  // Keys: a second key after "g" goes to a page.
   let before = "";
   const row = (step) => {
     const rows = all("[data-row]").filter((each) => each.querySelector("a"));

@@ -1,5 +1,5 @@
-/* On a page of a record: what is pointed at or focused in one place is marked in the others.
-   Without this file the links between text and entities do the same. */
+/* The page of a record: hover or focus on an entity marks the entity in image, text and list.
+   Without this script, links connect the text and the list. */
 (() => {
   "use strict";
   const root = document.getElementById("reading");
@@ -25,7 +25,7 @@
     const part = of(event);
     light(part ? numbers(part) : []);
   });
-  // A click on the image goes to the entity; its boxes are no stops of the Tab key.
+  // A click on a box goes to its entity, because the Tab key does not stop at boxes.
   root.addEventListener("click", (event) => {
     const box = event.target.closest?.(".r-box");
     const entry = box && document.getElementById(`e${box.dataset.e}`);

@@ -1,5 +1,5 @@
-/* Upload: choose or drop files, one request each, with its progress; several make one batch.
-   Without this file the form sends them all at once. */
+/* Upload: choose or drop files. Each file is one request with its progress; several files are one
+   batch. Without this script the form sends all files in one request. */
 (() => {
   "use strict";
   const find = (selector) => document.querySelector(selector);
@@ -39,9 +39,9 @@
   };
   const sum = () => {
     const of = (word) => queue.filter((item) => item.word === word).length;
-    const failed = of("failed") ? `, ${of("failed")} not` : "";
-    find("#u-sum").textContent = queue.length ? `${of("done")} of ${queue.length} taken in${failed}.` : "";
-    find("#start").textContent = queue.some((item) => item.canRetry) && !of("waiting") ? "Try again what did not arrive" : "Upload";
+    const failed = of("failed") ? `, ${of("failed")} failed` : "";
+    find("#u-sum").textContent = queue.length ? `${of("done")} of ${queue.length} accepted${failed}.` : "";
+    find("#start").textContent = queue.some((item) => item.canRetry) && !of("waiting") ? "Send the failed files again" : "Upload";
   };
 
   const add = (files) => {
@@ -49,7 +49,7 @@
     for (const file of files) {
       const row = document.createElement("tr");
       row.dataset.row = "";
-      const item = { file, status: cell("Status"), said: cell("What happened") };
+      const item = { file, status: cell("Status"), said: cell("Result") };
       const name = cell("", "th");
       name.textContent = file.name;
       const weight = cell("Size", "td", "num");
@@ -58,8 +58,8 @@
       list.append(row);
       queue.push(item);
       chip(item, "waiting");
-      if (file.size > limit) fail(item, `The file is larger than ${form.dataset.limit} MB; split it, or raise MAX_UPLOAD_MB.`, "INPUT_TOO_LARGE");
-      else if (file.size === 0) fail(item, "The file is empty; send it again.", "INPUT_INVALID");
+      if (file.size > limit) fail(item, `The file is larger than ${form.dataset.limit} MB. Split the file, or raise MAX_UPLOAD_MB.`, "INPUT_TOO_LARGE");
+      else if (file.size === 0) fail(item, "The file is empty. Send the file again.", "INPUT_INVALID");
     }
     find("#u-list").hidden = false;
     sum();
@@ -73,7 +73,7 @@
     if (onProgress) request.upload.addEventListener("progress", onProgress);
     request.addEventListener("loadend", () => {
       let answer = null;
-      try { answer = JSON.parse(request.responseText); } catch { /* no answer of ours */ }
+      try { answer = JSON.parse(request.responseText); } catch { /* the answer is not JSON of the console */ }
       resolve({ status: request.status, answer, left: request.responseURL.includes("/login/") });
     });
     request.send(body);
@@ -85,7 +85,7 @@
     if (batch) body.append("batch", batch);
     body.append("files", item.file);
     const bar = Object.assign(document.createElement("progress"), { max: 100, value: 0 });
-    bar.setAttribute("aria-label", `Sent of ${item.file.name}`);
+    bar.setAttribute("aria-label", `Upload of ${item.file.name}`);
     const words = small(" 0 %");
     item.canRetry = false;
     chip(item, "running");
@@ -93,14 +93,14 @@
     const { status, answer, left } = await post(form.action, body, (event) => {
       if (!event.lengthComputable) return;
       bar.value = 100 * event.loaded / event.total;
-      words.textContent = event.loaded < event.total ? ` ${Math.round(bar.value)} %` : " sent; it is looked at";
+      words.textContent = event.loaded < event.total ? ` ${Math.round(bar.value)} %` : " sent; the file is being checked";
     });
-    if (left) return fail(item, "Your session has ended; log in and upload it again.");
-    if (!answer) return fail(item, `It did not arrive (${status || "no connection"}); try again.`, "", true);
+    if (left) return fail(item, "Your session has ended. Log in and upload the file again.");
+    if (!answer) return fail(item, `The file did not arrive (${status || "no connection"}). Send the file again.`, "", true);
     if (!answer.record) return fail(item, `${answer.message[0].toUpperCase()}${answer.message.slice(1)}`, answer.code);
     chip(item, "done");
     const link = Object.assign(document.createElement("a"), { href: answer.url, textContent: `record ${answer.record.slice(0, 8)}` });
-    say(item, answer.repeated ? "Taken in before: " : "Taken in: ", link);
+    say(item, answer.repeated ? "Accepted earlier: " : "Accepted: ", link);
   };
 
   const run = async () => {
@@ -127,7 +127,7 @@
     run();
   });
 
-  // A file that is dropped beside the field would be opened in place of the page.
+  // The browser would open a file that is dropped beside the field, and leave the page.
   const holds = (event) => event.dataTransfer?.types.includes("Files");
   for (const name of ["dragover", "drop"]) {
     document.addEventListener(name, (event) => { if (holds(event)) event.preventDefault(); });

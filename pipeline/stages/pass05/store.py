@@ -47,14 +47,14 @@ logger = logging.getLogger(__name__)
 
 HELD = "patient_mismatch"
 """The reason on text that is held because it names, or may belong to, another patient."""
-NAMES_ANOTHER = "These pages name another patient; they are held for review and not published."
+NAMES_ANOTHER = "These pages name another patient. They are held for review and not published."
 IN_DOUBT = (
-    "These pages may be of another patient whom the record names; they are held for review and not"
-    " published."
+    "These pages may belong to a different patient who is named in this record. They are held for"
+    " review and not published."
 )
 HEADLESS = (
-    "An encounter on these pages goes on from pages before them that do not show it; its beginning"
-    " may be missing."
+    "An encounter on these pages seems to have started earlier, but no start was found. Its"
+    " beginning may be missing."
 )
 
 
