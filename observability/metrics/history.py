@@ -1,7 +1,7 @@
-"""Calls and response times in each quarter of an hour of the last six hours. One statement.
+"""Calls and response times of the last six hours, in intervals of fifteen minutes.
 
-At a quota of 300 calls a minute, six hours have 108,000 calls. So finished quarters are cached,
-and a request reads only the newest ones.
+At a quota of 300 calls a minute, six hours have 108,000 calls. So finished intervals are cached,
+and a request reads only the newest intervals, in one statement.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from django.db import connection
 QUARTER_HOUR = timedelta(minutes=15)
 QUARTER_HOURS = 24
 SETTLES = timedelta(minutes=2)
-"""Delay after which a quarter is final: call rows are written together, a little later."""
+"""Delay until an interval is final, because call rows are written together, a little later."""
 KEPT_S = QUARTER_HOURS * QUARTER_HOUR.total_seconds()
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuarterHour:
-    """The calls that ended within one quarter of an hour."""
+    """The calls that ended within one interval of fifteen minutes."""
 
     at: datetime
-    """The start of the quarter."""
+    """The start of the interval."""
     answered: int = 0
     limited: int = 0
     failed: int = 0
@@ -49,7 +49,7 @@ FROM provider_calls WHERE created_at >= %(since)s GROUP BY 1
 
 
 def fifteen_minute_history(now: datetime) -> Sequence[QuarterHour]:
-    """Return the quarters before `now`, empty ones too, oldest first; the last is unfinished."""
+    """Return the intervals before `now`, oldest first, with empty ones; the last is unfinished."""
     newest = datetime.fromtimestamp(now.timestamp() // 900 * 900, UTC)
     times = [newest - QUARTER_HOUR * back for back in range(QUARTER_HOURS)][::-1]
     kept: dict[str, QuarterHour] = cache.get_many([_key(at) for at in times])

@@ -72,7 +72,7 @@ def test_limited_calls_have_a_budget_of_their_own(tmp_path: Path, settings: Any)
         ("blocked", "CONTENT_BLOCKED"),
     ],
 )
-def test_what_no_retry_mends_is_asked_once(tmp_path: Path, fault: str, code: str) -> None:
+def test_a_permanent_error_causes_one_call_only(tmp_path: Path, fault: str, code: str) -> None:
     received = discovered(tmp_path)
 
     failed, other = detect(received, {"fault": fault, "page": 1})

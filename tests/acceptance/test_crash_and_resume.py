@@ -136,7 +136,7 @@ def the_horse(pool: WorkerCommand) -> int:
     return horse
 
 
-def test_a_step_whose_connection_is_cut_goes_on_and_asks_nothing_twice(
+def test_a_step_whose_connection_is_cut_continues_and_repeats_no_call(
     start: Start, emulator: Emulator, tmp_path: Path
 ) -> None:
     received = submitted(tmp_path, 8)
@@ -156,7 +156,7 @@ def test_a_step_whose_connection_is_cut_goes_on_and_asks_nothing_twice(
 
 
 @pytest.mark.parametrize(("step", "rows_of"), [("pass1", batches), ("pass05", chunks)])
-def test_a_step_that_is_told_to_stop_drains_and_is_resumed_elsewhere(
+def test_a_step_with_a_stop_request_drains_and_is_resumed_elsewhere(
     start: Start,
     emulator: Emulator,
     tmp_path: Path,

@@ -132,7 +132,7 @@ def test_the_same_mention_said_again_and_again_is_published_once(tmp_path: Path)
     ],
     ids=lambda fields: "+".join(fields),
 )
-def test_what_cannot_be_stored_as_it_is_stops_no_record(
+def test_values_that_no_column_can_store_stop_no_record(
     tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     def say(question: Question) -> dict[str, Any]:

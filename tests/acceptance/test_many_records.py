@@ -98,7 +98,7 @@ def test_never_more_records_run_than_there_are_workers(watched: WatchedRecords) 
     assert max(after_an_end) == WORKERS
 
 
-def test_what_has_begun_is_finished_before_new_work_starts(watched: WatchedRecords) -> None:
+def test_started_records_finish_before_new_records_start(watched: WatchedRecords) -> None:
     """No record enters Pass 0.5 while as many wait for Pass 1 as there are workers."""
     for before, after in pairwise(watched.steps):
         waiting = sum(at == ("pending", "pass1") for at in before.values())

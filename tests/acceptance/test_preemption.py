@@ -19,7 +19,7 @@ from tests.support.workers import WorkerCommand, until
 pytestmark = pytest.mark.xdist_group("acceptance-preemption")
 
 
-def test_a_large_record_makes_room_once_and_is_asked_nothing_twice(
+def test_a_large_record_is_preempted_once_and_repeats_no_call(
     start_pool: Callable[..., WorkerCommand], tmp_path: Path
 ) -> None:
     large = records.submit(short_record(tmp_path / "large.pdf", 30))

@@ -202,7 +202,7 @@ def test_no_call_of_pass_1_shows_a_page_that_is_held(ran: dict[Path, ShellFile])
     assert not {page for b in batches for page, _, _ in b.spans} & set(held.pages)
 
 
-def test_a_page_in_another_language_is_said_and_not_passed_over(
+def test_a_page_in_another_language_is_reported_and_not_skipped(
     ran: dict[Path, ShellFile],
 ) -> None:
     record = ran[records.TRAPS]

@@ -133,7 +133,7 @@ def test_a_scenario_shows_what_it_says_and_loses_nothing(
     assert counts["items"] == counts["accepted calls"] > 30
 
 
-def test_throttled_calls_spend_no_attempt_and_all_are_let_go_again(
+def test_throttled_calls_spend_no_attempt_and_are_all_redistributed(
     start: Start, tmp_path: Path
 ) -> None:
     received = submitted(tmp_path, RECORDS, 12)

@@ -68,7 +68,7 @@ class KillLoop:
     chaos: ChaosEnvironment
     rng: random.Random
     pools: Sequence[WorkerCommand]
-    ledger: ChaosObservations
+    observations: ChaosObservations
     kills: Counter[str] = field(default_factory=Counter)
     stranded: list[Stranded] = field(default_factory=list)
     late_writes: int = 0
@@ -81,7 +81,7 @@ class KillLoop:
             victim = self._victim()
             if victim is not None:
                 self._hit(*victim)
-                self.ledger.look()
+                self.observations.look()
 
     def settle(self) -> None:
         """Wait until each stranded job is in progress again, or dead."""
@@ -89,7 +89,7 @@ class KillLoop:
 
     def figures(self) -> dict[str, Any]:
         """Return the numbers of kills, the times of recovery and the findings."""
-        jobs = self.chaos.jobs(self.ledger.received)
+        jobs = self.chaos.jobs(self.observations.received)
         noted = {(job.id, crash["lease_gen"]) for job in jobs for crash in crashes_of(job)}
         missed = [each for each in self.stranded if (each.job_id, each.gen) not in noted]
         findings = [f"a crash of job {each.job_id} is not counted" for each in missed]
@@ -196,7 +196,7 @@ class KillLoop:
         woken = time.time()
         os.kill(horse, signal.SIGCONT)
         until(lambda: not _runs(horse))
-        self.ledger.awake.append((job.shell_file_id, woken, time.time() + ON_ITS_WAY_S))
+        self.observations.awake.append((job.shell_file_id, woken, time.time() + ON_ITS_WAY_S))
         calls = ProviderCall.objects.filter(
             processing_session__shell_file=job.shell_file_id, lease_gen=each.gen
         ).count()
@@ -205,13 +205,13 @@ class KillLoop:
 
 def kill_loop(chaos: ChaosEnvironment, count: int, seed: int) -> dict[str, Any]:
     """Run the kill loop with `count` kills; return the figures and the findings."""
-    ledger = ChaosObservations(chaos)
+    observations = ChaosObservations(chaos)
     began = time.monotonic()
     with chaos.workers(SEATS) as first, chaos.workers(SEATS) as second:
-        loop = KillLoop(chaos, random.Random(seed), (first, second), ledger)
+        loop = KillLoop(chaos, random.Random(seed), (first, second), observations)
         loop.run(count)
         loop.settle()
-        ended = ledger.close()
+        ended = observations.close()
         for pool in loop.pools:
             assert not pool.has_ended
     figures = loop.figures()

@@ -64,15 +64,15 @@ def _through(
 
     `file_bytes` limits the files that the workers write; 0 means that their disk is full too.
     """
-    ledger = ChaosObservations(chaos)
+    observations = ChaosObservations(chaos)
     with chaos.workers(LEASE_S=PATIENT_LEASE_S, file_bytes=file_bytes):
         for trouble in troubles:
             chaos.keep_coming(OPEN - 1)
             chaos.in_the_middle()
             with trouble(chaos):
                 chaos.submit()
-                ledger.look()
-        return ledger.close(may_fail=True)
+                observations.look()
+        return observations.close(may_fail=True)
 
 
 @contextmanager
@@ -158,7 +158,7 @@ def _disk_full(chaos: ChaosEnvironment) -> Iterator[None]:
 
 def _lost_replies(chaos: ChaosEnvironment) -> dict[str, Any]:
     """Lose the replies to commits that publish or end a step; the server has committed."""
-    ledger = ChaosObservations(chaos)
+    observations = ChaosObservations(chaos)
     losing = {PUBLISHES: 4, ENDS_A_STEP: 3}
     with (
         tempfile.TemporaryDirectory(dir=chaos.places.base, prefix="proxy-") as folder,
@@ -167,7 +167,7 @@ def _lost_replies(chaos: ChaosEnvironment) -> dict[str, Any]:
         chaos.workers(worker_fixture=worker_fixture, LEASE_S=PATIENT_LEASE_S),
     ):
         chaos.keep_coming(OPEN)
-        figures = ledger.close()
+        figures = observations.close()
     if proxy.lost != losing:
         figures["findings"].append(f"only {dict(proxy.lost)} replies were lost")
     return {"replies lost": proxy.lost.total(), **figures}

@@ -95,7 +95,7 @@ def test_an_event_that_was_taken_out_is_named() -> None:
 
 
 @pytest.mark.django_db
-def test_an_event_that_was_put_in_without_its_link_is_named() -> None:
+def test_an_event_inserted_without_its_link_is_named() -> None:
     events()
     with behind_its_back():
         loose = record("ada", "cancel", target_kind="job", facts={"at": str(timezone.now())})

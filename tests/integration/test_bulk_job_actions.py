@@ -43,7 +43,7 @@ def done(client: Client, action: str, **query: Any) -> BulkOperation:
     return BulkOperation.objects.latest("created_at")
 
 
-def test_all_dead_jobs_go_back_in_line_and_nothing_else_does(operator: Client) -> None:
+def test_all_dead_jobs_and_no_others_go_back_to_the_queue(operator: Client) -> None:
     dead = [a_job(status=JobStatus.DEAD, error_code="WORKER_LOST") for _ in range(3)]
     other = a_job(status=JobStatus.FAILED, error_code="API_5XX")
 

@@ -82,7 +82,9 @@ def test_an_item_that_breaks_fails_alone_and_holds_up_no_other(operator: Client)
     assert not BulkOperation.objects.filter(finished_at=None).exclude(id=second.id).exists()
 
 
-def test_what_the_database_has_in_its_way_waits_some_ticks_and_then_fails(operator: Client) -> None:
+def test_an_item_that_the_database_refuses_waits_some_ticks_and_then_fails(
+    operator: Client,
+) -> None:
     stuck, free = a_job(), a_job()
     operation = start(operator, "cancel", form_of(operator, "cancel"))
     refused_by_the_database(stuck, "40P01")
@@ -98,7 +100,7 @@ def test_what_the_database_has_in_its_way_waits_some_ticks_and_then_fails(operat
     assert operation.finished_at is not None
 
 
-def test_what_joined_the_filter_after_the_preview_is_not_taken_up_and_is_said(
+def test_a_job_that_joined_the_filter_after_the_preview_is_skipped_and_reported(
     operator: Client,
 ) -> None:
     seen, gone = a_job(), a_job()

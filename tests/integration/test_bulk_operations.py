@@ -189,7 +189,7 @@ def test_what_cannot_be_started_is_shown_again_with_the_reason(
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.REVIEWER])
-def test_who_may_not_retry_neither_previews_nor_starts_nor_aborts(role: Role) -> None:
+def test_a_user_without_the_retry_right_neither_previews_nor_starts_nor_aborts(role: Role) -> None:
     operation = started(client_of(Role.OPERATOR), record=a_large_record(encounters=1, batches=2))
     client = client_of(role)
     url = reverse("admin:bulk_abort", args=[operation.id])

@@ -118,7 +118,7 @@ def test_a_running_step_that_is_cancelled_keeps_what_succeeded_and_goes_on_when_
 
 @pytest.mark.parametrize("result", [StepCompleted(), StepInterrupted(reason=SIGTERM)])
 @pytest.mark.usefixtures("cloned_db", "redis_db")
-def test_a_step_that_ends_after_the_wish_leaves_nothing_in_line(result: StepResult) -> None:
+def test_a_step_that_ends_after_the_cancellation_leaves_no_wake_up(result: StepResult) -> None:
     job = a_job(step=Step.PAGES)
     lease = claim(Step.PAGES, "w")
     assert lease is not None
@@ -138,7 +138,7 @@ def test_a_step_that_ends_after_the_wish_leaves_nothing_in_line(result: StepResu
 
 
 @pytest.mark.django_db
-def test_a_reading_of_pages_stops_at_the_wish(settings: Any, redis_db: redis.Redis) -> None:
+def test_a_reading_of_pages_stops_at_the_cancellation(settings: Any, redis_db: redis.Redis) -> None:
     settings.HEARTBEAT_S = 0.001
     received = records.submit(records.SCAN)
     lease = claim(Step.PAGES, "w")
@@ -190,7 +190,7 @@ def test_a_job_whose_worker_dies_after_the_wish_is_cancelled_whichever_crash_it_
 
 
 @pytest.mark.django_db
-def test_a_job_that_is_cancelled_after_its_worker_was_lost_has_its_cost_told() -> None:
+def test_a_job_cancelled_after_the_loss_of_its_worker_reports_its_cost() -> None:
     job = a_job()
     lease = claim(Step.PASS1, "w")
     assert lease is not None

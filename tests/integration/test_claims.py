@@ -262,7 +262,7 @@ def test_as_many_steps_make_room_as_small_records_wait_for_it() -> None:
 
 
 @pytest.mark.django_db
-def test_what_made_room_is_claimed_after_the_smaller_work_and_before_nothing_is_left() -> None:
+def test_a_preempted_job_is_claimed_directly_after_the_smaller_work() -> None:
     large, small = _large_and_small()
     held = Job.objects.get(id=large.id)
     lease = _lease_of(held)
@@ -280,7 +280,7 @@ def test_what_made_room_is_claimed_after_the_smaller_work_and_before_nothing_is_
 
 
 @pytest.mark.django_db
-def test_what_made_room_is_not_held_back_for_ever() -> None:
+def test_a_preempted_job_is_not_held_back_without_limit() -> None:
     large, _ = _large_and_small()
     lease = _lease_of(Job.objects.get(id=large.id))
     with fenced(lease):

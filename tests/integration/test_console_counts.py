@@ -110,7 +110,7 @@ def test_a_capped_count_says_so_in_every_pass_and_its_oldest_is_the_oldest_of_al
     assert oldest == {now - timedelta(hours=3)}
 
 
-def test_workers_beyond_the_cap_are_told_of_and_two_jobs_of_one_are_two_rows(
+def test_workers_beyond_the_cap_are_reported_and_two_jobs_of_a_worker_are_two_rows(
     redis_db: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "LEASES_READ", 3)

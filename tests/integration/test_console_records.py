@@ -372,7 +372,7 @@ def test_a_worker_that_lives_has_lost_its_work_process(monkeypatch: pytest.Monke
     assert loss.words == "its work process was lost; the worker itself lives: registered, idle"
 
 
-def test_what_the_message_says_is_not_said_again(client: Client) -> None:
+def test_the_page_of_a_record_does_not_repeat_the_message_as_advice(client: Client) -> None:
     message = "The file needs a password; remove the password and upload it again."
     job = ended("INPUT_ENCRYPTED", step=Step.PAGES, last_error=message)
 

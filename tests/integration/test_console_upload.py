@@ -170,7 +170,7 @@ def test_files_that_a_script_sends_one_by_one_are_one_batch() -> None:
         ({"token": "none"}, "open the upload page again; its form is incomplete"),
     ],
 )
-def test_a_field_that_does_not_fit_is_said_and_nothing_is_taken_in(
+def test_a_field_that_does_not_fit_is_reported_and_nothing_is_stored(
     fields: dict[str, Any], problem: str
 ) -> None:
     page = send(a_client(Role.OPERATOR), a_file(), **fields)

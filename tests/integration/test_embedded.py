@@ -175,7 +175,7 @@ def test_down_stops_both_and_says_so_once(pair: Places) -> None:
     assert [server.pid for server in embedded.status(pair)] == [None, None]
 
 
-def test_a_missing_binary_is_said_in_one_line(
+def test_a_missing_binary_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(binaries, "POSTGRES_WHEEL", "no_such_wheel")

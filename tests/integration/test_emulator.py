@@ -312,7 +312,7 @@ def test_every_request_is_logged_with_its_route(client: Client, emulator: Emulat
     ]
 
 
-def test_a_scenario_plays_its_timeline_at_the_scale_that_was_asked_for() -> None:
+def test_a_scenario_plays_its_timeline_at_the_requested_scale() -> None:
     scenario = {
         "title": "t",
         "expect": "e",
@@ -346,7 +346,7 @@ def test_the_minutes_quota_counts_over_all_clients() -> None:
     assert outcomes == ["ok"] * 5 + ["limit-rpm"]
 
 
-def test_the_log_says_what_was_asked_and_how_it_ended() -> None:
+def test_the_log_has_each_request_and_its_outcome() -> None:
     rules = [{"fault": "503", "attempt": 1, "kind": "entities"}]
     with Emulator(answers="minimal", faults=rules) as emulator:
         provider = gemini(emulator.url)

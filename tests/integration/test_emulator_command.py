@@ -76,7 +76,7 @@ def test_a_scenario_is_announced_behind_the_address() -> None:
         (["--latency", "fast", "--faults"], "", "not a latency"),
     ],
 )
-def test_a_wrong_option_is_told_in_one_line(
+def test_a_wrong_option_is_reported_in_one_line(
     tmp_path: Path, options: list[str], text: str | None, says: str
 ) -> None:
     path = tmp_path / "given.toml"

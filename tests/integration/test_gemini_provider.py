@@ -202,7 +202,7 @@ def attached_request(*contents: bytes, media_type: str = "application/pdf") -> R
     )
 
 
-def test_an_attached_page_is_read_and_let_go(provider: GeminiProvider) -> None:
+def test_an_attached_page_is_read_and_released(provider: GeminiProvider) -> None:
     request = attached_request(hostile_files.note_pdf())
 
     reply = provider.generate(request)
@@ -284,7 +284,7 @@ def test_nothing_of_the_document_is_in_an_error(provider: GeminiProvider) -> Non
     assert not [text for text in told if "Rigby" in text or "lisinopril" in text]
 
 
-def test_a_wrong_key_is_told(emulator: Emulator) -> None:
+def test_a_wrong_key_is_an_authentication_error(emulator: Emulator) -> None:
     provider = gemini(emulator.url, api_key="invalid-key")
 
     assert failure(provider, entities_request()).code is ErrorCode.API_AUTH

@@ -127,7 +127,7 @@ def test_the_command_ends_with_1_where_something_is_wrong(
     assert capsys.readouterr().out.startswith("problem: no worker runs")
 
 
-def test_a_worker_says_once_a_minute_that_no_scheduler_ticks(
+def test_a_worker_reports_once_a_minute_that_no_scheduler_runs(
     redis_db: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="pipeline.workers.run_step"):

@@ -85,7 +85,7 @@ def test_a_job_that_is_not_due_yet_is_left_alone() -> None:
 
 
 @pytest.mark.django_db
-def test_a_claim_returns_what_a_dead_worker_left_in_flight() -> None:
+def test_a_claim_requeues_the_items_that_a_dead_worker_left_in_flight() -> None:
     job = a_job()
     _, batches = an_encounter(job, batches=3)
     Batch.objects.filter(id=batches[0].id).update(

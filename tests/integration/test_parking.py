@@ -153,7 +153,7 @@ def test_an_operator_can_release_one_job_before_its_time(redis_db: redis.Redis) 
 
 
 @pytest.mark.django_db
-def test_what_waits_for_a_held_provider_is_parked_by_who_is_woken_for_it() -> None:
+def test_a_job_of_a_held_provider_is_parked_by_the_worker_that_claims_it() -> None:
     job = a_job()
     incident = an_incident()
 
@@ -331,7 +331,7 @@ def test_resuming_a_provider_ends_its_open_incidents(redis_db: redis.Redis) -> N
 
 
 @pytest.mark.django_db
-def test_a_record_is_held_before_its_first_call_and_goes_on_to_its_end(
+def test_a_record_is_held_before_its_first_call_and_completes_afterwards(
     redis_db: redis.Redis,
 ) -> None:
     received = records.submit(records.LAB)

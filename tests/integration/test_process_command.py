@@ -161,7 +161,7 @@ def test_a_batch_of_which_nothing_could_be_submitted_is_none(
     assert not RecordBatch.objects.exists()
 
 
-def test_a_file_that_cannot_be_submitted_is_said_in_one_line(
+def test_a_file_that_cannot_be_submitted_is_reported_in_one_line(
     db: None, redis_db: redis.Redis, tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "pipe.pdf")

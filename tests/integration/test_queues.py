@@ -171,7 +171,7 @@ def test_a_redis_that_hangs_does_not_hold_the_request(
     ]
 
 
-def test_a_redis_that_hangs_is_an_outage_to_health_and_the_rows_are_told_all_the_same(
+def test_the_health_check_reports_a_hanging_redis_as_an_outage_and_still_reads_the_rows(
     cloned_db: str, stopped_redis: None
 ) -> None:
     a_job()

@@ -116,7 +116,7 @@ def test_failures_count_within_the_window_only(
     assert (limiter.state().breaker is Breaker.CLOSED) == (expected is Breaker.CLOSED)
 
 
-def test_what_one_process_saw_stops_all_and_says_since_when(redis_db: redis.Redis) -> None:
+def test_an_open_breaker_stops_all_processes_and_says_since_when(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, tuning=STEADY)
     limiters = [simulation.limiter() for _ in range(5)]
     tickets = [admitted(limiter) for limiter in limiters]

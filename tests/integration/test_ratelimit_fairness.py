@@ -90,7 +90,7 @@ def test_only_the_least_served_starts_while_others_wait(redis_db: redis.Redis) -
     admitted(limiter, ask(job="new"))
 
 
-def test_a_job_that_does_not_come_when_it_was_told_gives_up_its_turn(
+def test_a_job_that_does_not_return_at_its_time_loses_its_turn(
     redis_db: redis.Redis,
 ) -> None:
     simulation = Simulation(redis_db, Quota(requests=2))

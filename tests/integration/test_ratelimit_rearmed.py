@@ -39,7 +39,7 @@ def state(model: str = GEMINI.model) -> RateLimiterState:
     return RateLimiter.for_("gemini", model).state()
 
 
-def test_an_emptied_limiter_lets_nothing_start_before_the_database_was_asked_once(
+def test_an_emptied_limiter_starts_no_call_before_one_read_of_the_database(
     redis_db: redis.Redis,
 ) -> None:
     known: list[Standing | None] = [None, Standing(failing_since=BEGIN - 30)]
@@ -234,7 +234,7 @@ def test_the_days_own_count_parks_a_step_without_an_incident(
 
 
 @pytest.mark.usefixtures("cloned_db")
-def test_a_pause_that_redis_was_not_told_of_is_said_and_holds_all_the_same(
+def test_a_pause_that_did_not_reach_redis_is_reported_and_still_holds(
     redis_db: redis.Redis, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     a_job()

@@ -84,7 +84,7 @@ def assert_paused_and_ramped(seen: list[RunObservations], tuning: Tuning) -> Non
 
 @in_one_and_in_three
 @pytest.mark.parametrize(("limited", "mixed_with"), [(1, 0), (2, 0), (10, 0), (10, 10)])
-def test_of_workers_limited_at_once_one_coordinates_and_each_item_is_let_go_once(
+def test_one_of_the_limited_workers_coordinates_and_each_item_is_redistributed_once(
     redis_db: redis.Redis,
     pool: ProcessPoolExecutor,
     processes: int,
@@ -108,7 +108,7 @@ def test_of_workers_limited_at_once_one_coordinates_and_each_item_is_let_go_once
 
 
 @in_one_and_in_three
-def test_an_item_that_ten_workers_hold_is_stored_once_and_let_go_once(
+def test_an_item_that_ten_workers_hold_is_stored_once_and_redistributed_once(
     redis_db: redis.Redis, pool: ProcessPoolExecutor, processes: int
 ) -> None:
     url, items = os.environ["REDIS_URL"], ["item"] * 10

@@ -143,7 +143,7 @@ def test_a_call_larger_than_the_quota_goes_into_an_empty_window(redis_db: redis.
     admitted(limiter, ask(tokens=50_000, version="v2"))
 
 
-def test_requests_that_were_limited_are_told_when_one_comes_free(redis_db: redis.Redis) -> None:
+def test_a_refused_request_learns_when_the_window_has_room(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, Quota(requests=2))
     limiter = simulation.limiter()
     settle(simulation, limiter)

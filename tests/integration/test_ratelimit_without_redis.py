@@ -114,7 +114,7 @@ def test_a_stopped_redis_leaves_each_process_its_documented_part(
     assert most - 2 <= starts <= most
 
 
-def test_a_redis_that_did_not_answer_is_not_asked_again_at_each_ask(
+def test_a_redis_that_did_not_answer_gets_its_next_request_only_after_a_wait(
     places: Places, frozen: int
 ) -> None:
     clock = ManualClock()
@@ -236,7 +236,7 @@ def test_a_report_that_met_lost_scripts_counts_and_its_answer_reaches_no_other_c
     assert limiter.state().in_flight == 1
 
 
-def test_a_limiter_goes_on_over_a_connection_that_the_server_closed(redis_db: redis.Redis) -> None:
+def test_a_limiter_continues_after_the_server_closed_its_connection(redis_db: redis.Redis) -> None:
     limiter = RateLimiter("gemini", "m", client=redis_db, quota=UNLIMITED, tuning=Tuning())
     ticket = admitted(limiter)
 
@@ -315,7 +315,7 @@ def started_without_redis(places: Places) -> tuple[RateLimiter, Ticket, RateLimi
     return limiter, started.ticket, other
 
 
-def test_what_was_let_go_without_redis_is_told_with_the_last_word_of_its_step(
+def test_items_redistributed_without_redis_are_reported_at_the_end_of_their_step(
     started_without_redis: tuple[RateLimiter, Ticket, RateLimiter],
 ) -> None:
     limiter, ticket, other = started_without_redis
@@ -326,7 +326,7 @@ def test_what_was_let_go_without_redis_is_told_with_the_last_word_of_its_step(
     assert (seen.parked_items, seen.counters.rate_limited_items_redistributed) == (0, 1)
 
 
-def test_what_was_let_go_without_redis_and_is_limited_again_is_stored_again(
+def test_an_item_redistributed_without_redis_and_limited_again_is_stored_again(
     started_without_redis: tuple[RateLimiter, Ticket, RateLimiter],
 ) -> None:
     limiter, ticket, other = started_without_redis

@@ -106,7 +106,7 @@ def _helvetica(file: pikepdf.Pdf) -> pikepdf.Object:
     )
 
 
-def test_a_slice_reads_as_its_pages_do_in_the_order_asked_for(tmp_path: Path) -> None:
+def test_a_slice_reads_as_its_pages_in_the_requested_order(tmp_path: Path) -> None:
     path = write(tmp_path, hostile_files.note_pdf(6))
     whole = texts(path)
 

@@ -164,7 +164,7 @@ def test_a_wake_up_that_was_lost_is_sent_again_under_a_new_id(
     assert in_line(redis_db) == [woken(job)] != [first]
 
 
-def test_what_merely_waits_is_never_multiplied(cloned_db: str, redis_db: redis.Redis) -> None:
+def test_a_waiting_row_gets_no_further_wake_up(cloned_db: str, redis_db: redis.Redis) -> None:
     """A wake-up names no job, so the wake-up of another row may have started this job."""
     jobs = [a_waiting_job() for _ in range(5)]
     push("pass1", *(woken(job) for job in jobs))
@@ -193,7 +193,7 @@ def test_a_queue_that_is_paused_for_hours_keeps_one_wake_up_for_each_row(
     assert in_line(redis_db) == [woken(job) for job in jobs]
 
 
-def test_a_row_whose_wake_up_is_on_the_way_is_not_woken_twice(
+def test_a_row_whose_wake_up_is_in_transit_gets_no_second_wake_up(
     cloned_db: str, redis_db: redis.Redis
 ) -> None:
     a_job(available_at=timezone.now() + timedelta(milliseconds=100))

@@ -12,7 +12,7 @@ from tests.support.rows import a_job
 
 
 @pytest.mark.django_db
-def test_a_warning_that_is_said_again_replaces_the_earlier_one() -> None:
+def test_a_repeated_warning_replaces_the_earlier_warning() -> None:
     record = a_job().shell_file_id
 
     warn(record, ErrorCode.NO_ENTITIES_FOUND, "Nothing there.", [3])

@@ -103,7 +103,7 @@ def test_a_record_that_runs_again_does_not_seem_to_have_ended() -> None:
 
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")
-def test_what_succeeded_beside_a_failure_is_not_asked_for_again() -> None:
+def test_a_success_beside_a_failure_is_not_requested_again() -> None:
     received = records.submit(records.LONG)
     with records.through_emulator([{"fault": "bad-json", "kind": "entities", "page": 13}]):
         records.run_record(received)

@@ -115,7 +115,7 @@ def results() -> list[str]:
     return list(rows.values_list("status", flat=True))
 
 
-def test_a_batch_an_encounter_or_a_record_is_asked_for_again_and_nothing_else(
+def test_a_batch_an_encounter_or_a_record_is_requested_again_and_nothing_else(
     failed: tuple[Received, list[Batch]],
 ) -> None:
     received, (first, second, third) = failed
@@ -438,7 +438,7 @@ def test_what_waits_for_its_retry_can_be_had_at_once_and_what_waits_for_a_quota_
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("redis_db")
-def test_a_chunk_is_asked_for_again_alone_and_its_record_goes_on(
+def test_a_chunk_is_requested_again_alone_and_its_record_continues(
     tmp_path: Path, settings: Any
 ) -> None:
     settings.PASS05_CHUNK_PAGES = 2

@@ -112,7 +112,7 @@ def test_pages_are_halved_down_to_one_which_fails_with_the_cause(tmp_path: Path)
     assert entities(received) == []
 
 
-def test_after_a_failure_of_one_half_only_that_half_is_asked_for_again(tmp_path: Path) -> None:
+def test_after_a_failure_of_one_half_only_that_half_is_requested_again(tmp_path: Path) -> None:
     received = discovered(tmp_path)
     detect(
         [
@@ -162,7 +162,7 @@ def test_a_worker_that_died_between_halves_leaves_only_the_missing_one_to_ask_fo
     assert entities(received) != []
 
 
-def test_a_part_whose_stored_reply_is_gone_is_asked_for_again_and_accepted_once(
+def test_a_split_without_its_stored_reply_is_requested_again_and_accepted_once(
     tmp_path: Path,
 ) -> None:
     received = discovered(tmp_path)

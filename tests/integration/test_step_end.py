@@ -99,7 +99,7 @@ def test_a_failed_step_leaves_nothing_that_seems_to_run() -> None:
 
 
 @pytest.mark.django_db
-def test_a_claim_takes_back_what_a_dead_worker_had_begun() -> None:
+def test_a_claim_requeues_the_items_that_a_dead_worker_had_begun() -> None:
     job = a_job()
     result, (batch,) = an_encounter(job)
     Batch.objects.filter(id=batch.id).update(status=WorkStatus.PROCESSING)

@@ -107,7 +107,7 @@ def test_up_serves_the_console_and_one_interrupt_ends_it_all(everything: _Up) ->
     assert [server.pid for server in servers] == [None, None]
 
 
-def test_the_death_of_a_child_is_said_and_ends_the_rest(everything: _Up) -> None:
+def test_the_death_of_a_child_is_reported_and_stops_the_others(everything: _Up) -> None:
     children = _children(everything.read_until("Ctrl-C stops everything"))
 
     os.kill(children[-1], signal.SIGKILL)
@@ -117,7 +117,7 @@ def test_the_death_of_a_child_is_said_and_ends_the_rest(everything: _Up) -> None
     assert [pid for pid in children if processes.command_line(pid)] == []
 
 
-def test_a_taken_port_is_said_before_anything_starts() -> None:
+def test_a_taken_port_is_reported_before_anything_starts() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -98,12 +98,12 @@ def test_a_worker_for_another_serializer_cannot_be_made(redis_db: redis.Redis) -
             Worker([queue], connection=redis_db, serializer=serializer)
 
 
-def test_an_unknown_queue_is_said_in_one_line() -> None:
+def test_an_unknown_queue_is_reported_in_one_line() -> None:
     with pytest.raises(CommandError, match="there is no queue 'pass9'; the queues are pages, "):
         call_command("rqworker", "pass9")
 
 
-def test_redis_away_at_the_start_is_said_in_one_line() -> None:
+def test_a_missing_redis_at_the_start_is_reported_in_one_line() -> None:
     ended = subprocess.run(
         [sys.executable, "manage.py", "rqworker", "pass1"],
         cwd=PROJECT_ROOT,

@@ -76,7 +76,7 @@ def test_one_kind_can_be_run_alone(start_worker: StartWorker, redis_db: redis.Re
         (["--queues", "pass9"], "there is no queue 'pass9'"),
     ],
 )
-def test_wrong_options_are_said_in_one_line(arguments: list[str], said: str) -> None:
+def test_wrong_options_are_reported_in_one_line(arguments: list[str], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         call_command("rqworker-pool", *arguments)
 

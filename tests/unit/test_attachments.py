@@ -195,7 +195,7 @@ def test_a_release_counts_once() -> None:
     assert room.held == 0
 
 
-def test_what_is_larger_than_the_room_goes_alone_and_none_waits_for_ever() -> None:
+def test_a_too_large_attachment_goes_ahead_and_no_call_waits_without_end() -> None:
     room = HeldBytes(100, max_wait_s=0.0)
 
     first, second = room.hold(attachment(500)), room.hold(attachment(10))

@@ -57,7 +57,7 @@ def test_the_forecast_is_what_the_limit_that_binds_takes() -> None:
         ({"requests_limit": None, "tokens_limit": None}, "no quota binds"),
     ],
 )
-def test_no_time_is_given_where_none_can_be_said(changes: dict[str, object], said: str) -> None:
+def test_no_time_is_shown_where_no_estimate_exists(changes: dict[str, object], said: str) -> None:
     found = forecast(LEFT, limiter(**changes), 0.0, NOW)
 
     assert found.at is None
@@ -104,7 +104,7 @@ def test_a_small_limit_of_a_day_takes_several_days() -> None:
     assert found.at == day_ends_at(NOW) + timedelta(days=1, minutes=10 * 100 / 600)
 
 
-def test_nothing_is_said_to_be_done_where_not_all_was_read() -> None:
+def test_a_capped_count_is_never_reported_as_done() -> None:
     left = Outstanding(calls=0, tokens=0, pages=0, is_capped=True)
 
     assert forecast(left, OPEN, 0.0, NOW).at is None
@@ -253,7 +253,7 @@ def test_every_right_has_a_name_and_only_the_administrator_has_all() -> None:
     ]
 
 
-def test_small_amounts_are_said_in_words() -> None:
+def test_small_amounts_are_written_in_words() -> None:
     assert console.about("0.0001") == "less than $0.001"
     assert console.about("0.021") == "≈ $0.021"
     assert console.about(0) == "≈ $0"

@@ -111,7 +111,9 @@ def test_probability_follows_the_seed_and_not_the_order() -> None:
         ({"fault": [{"number": 1}]}, "fault.0.fault"),
     ],
 )
-def test_a_mistake_in_a_script_is_told_by_its_place(document: dict[str, Any], says: str) -> None:
+def test_a_mistake_in_a_script_is_reported_with_its_place(
+    document: dict[str, Any], says: str
+) -> None:
     with pytest.raises(ValueError, match=says):
         read_rules(document)
 

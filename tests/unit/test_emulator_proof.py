@@ -101,7 +101,7 @@ def test_a_success_before_a_later_lease_went_to_a_killed_worker() -> None:
     assert proof.counts["replies matched to a killed worker"] == 1
 
 
-def test_a_job_that_is_back_at_work_at_once_is_no_loss_of_what_its_killed_worker_asked() -> None:
+def test_the_calls_of_a_killed_worker_are_no_loss_if_its_job_resumes_at_once() -> None:
     of_killed = [line(1, time=8.0), line(2, B, time=7.0)]
     again = [line(3, time=8.04), line(4, B, time=8.06)]
     calls = [
@@ -116,7 +116,7 @@ def test_a_job_that_is_back_at_work_at_once_is_no_loss_of_what_its_killed_worker
     assert proof.counts["replies matched to a killed worker"] == 1
 
 
-def test_a_reply_that_the_same_lease_lost_is_found_however_soon_it_asked_again() -> None:
+def test_a_reply_lost_under_the_same_lease_is_found_however_soon_its_repetition_came() -> None:
     calls = [call("r2", B, began=7.0), call("r3", began=8.04)]
     lines = [line(1, time=8.0), line(2, B, time=7.0), line(3, time=8.04)]
 
@@ -188,5 +188,5 @@ def test_a_spoilt_reply_that_was_refused_needs_no_match() -> None:
     assert proof.findings == []
 
 
-def test_an_item_of_another_database_is_told() -> None:
+def test_an_item_of_another_database_is_reported() -> None:
     assert kinds(prove([line(1)], [], [])) == ["unknown"]

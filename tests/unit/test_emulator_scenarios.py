@@ -56,7 +56,9 @@ def test_a_phase_without_an_end_lasts() -> None:
         ({**BARE, "fault": [{"fault": "418"}]}, "fault.0.fault.*no such fault"),
     ],
 )
-def test_a_mistake_is_told_by_its_place_on_one_line(document: dict[str, Any], says: str) -> None:
+def test_a_mistake_is_reported_with_its_place_on_one_line(
+    document: dict[str, Any], says: str
+) -> None:
     with pytest.raises(ValueError, match=says) as raised:
         read_scenario(document)
 
@@ -103,7 +105,7 @@ def test_a_scenario_is_the_same_after_it_was_handed_to_another_process(name: str
     assert read_scenario(scenario.model_dump(mode="json")) == scenario
 
 
-def test_an_unknown_name_is_told_with_those_that_are_ready() -> None:
+def test_an_unknown_name_is_reported_with_the_known_names() -> None:
     with pytest.raises(ValueError, match="no such scenario: storm; ready scenarios: daily-quota"):
         load_scenario("storm")
 

@@ -71,9 +71,9 @@ FAULTS: dict[str, type[Exception]] = {
     "refused": RefusedError,
     "too long": TooLongError,
 }
-quarters = st.integers(1, 16).map(lambda n: n / 4)
+multiples = st.integers(1, 16).map(lambda n: n / 4)
 ENDINGS = ["ok", "ok", "ok", "ok", *FAULTS]
-calls = st.tuples(quarters, st.sampled_from(ENDINGS))
+calls = st.tuples(multiples, st.sampled_from(ENDINGS))
 hanging_calls = st.one_of(calls, calls, st.tuples(st.sampled_from([6.0, 9.0, 90.0]), st.just("ok")))
 
 

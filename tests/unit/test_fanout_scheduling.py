@@ -289,7 +289,7 @@ def test_a_limiter_that_says_wait_holds_neither_a_slot_nor_a_place() -> None:
     assert [event.queue_wait_s for event in run.of(Started)] == [3, 4]
 
 
-def test_a_limiter_is_asked_again_when_it_said_and_not_at_the_next_tick() -> None:
+def test_the_next_request_to_a_limiter_follows_its_hint_and_not_the_next_tick() -> None:
     run = SimulatedRun(
         {"a0": [(1, None)]}, admit=lambda item, now: 2.5 if now < 2.5 else None
     ).play()

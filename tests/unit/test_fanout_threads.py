@@ -89,7 +89,7 @@ def test_whatever_a_call_raises_is_its_outcome(raised: type[BaseException]) -> N
     assert sum(isinstance(event, Succeeded) for event in events) == 4
 
 
-def test_a_hung_call_is_written_off_and_its_late_reply_is_told_apart() -> None:
+def test_a_hung_call_is_written_off_and_its_late_reply_is_recognized() -> None:
     release = threading.Event()
     told = threading.Event()
 

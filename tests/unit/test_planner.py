@@ -152,7 +152,7 @@ def test_what_goes_on_over_a_page_is_seen(before: str, after: str, expected: Saf
     assert judge(before, after, running, in_section="PLAN" in before) is expected
 
 
-def test_headings_and_rows_are_told_apart() -> None:
+def test_headings_and_rows_are_distinguished() -> None:
     assert is_heading("PAST MEDICAL HISTORY")
     assert is_heading("IMPRESSION: stable")
     assert not is_heading("BP 120/80 HR 72 RR 16 SpO2 98")

@@ -34,7 +34,7 @@ def test_a_link_in_the_folders_place_is_refused(tmp_path: Path) -> None:
         private.folder(tmp_path / "link")
 
 
-def test_a_kept_text_is_drawn_once_and_readable_by_its_owner_only(tmp_path: Path) -> None:
+def test_a_stored_secret_is_drawn_once_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "key"
 
     first = private.kept_text(path, lambda: "first")

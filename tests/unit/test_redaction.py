@@ -18,20 +18,20 @@ def raised(error: BaseException, cause: BaseException | None = None) -> BaseExce
     return caught.value
 
 
-def test_a_message_is_never_said() -> None:
+def test_a_message_of_an_exception_is_never_shown() -> None:
     said = redacted(raised(ValueError(PATIENT), KeyError(PATIENT)))
 
     assert "Jane" not in said
     assert said.startswith("ValueError from KeyError at ")
 
 
-def test_the_code_of_the_taxonomy_is_said() -> None:
+def test_the_code_of_the_taxonomy_is_shown() -> None:
     said = redacted(raised(PipelineError(PATIENT, code=ErrorCode.DB_ERROR)))
 
     assert said.startswith("PipelineError [DB_ERROR] at ")
 
 
-def test_an_implicit_context_is_said_unless_it_was_suppressed() -> None:
+def test_an_implicit_context_is_shown_unless_it_was_suppressed() -> None:
     def fail(suppressed: bool) -> None:
         try:
             json.loads(PATIENT)

@@ -140,7 +140,7 @@ def test_tokens_model_and_id_are_recorded_whether_it_fails_or_not(text: str | No
     assert facts.finish_reason == "STOP"
 
 
-def test_a_wrong_shape_is_told_by_place_and_kind_never_by_value() -> None:
+def test_a_wrong_shape_is_reported_by_place_and_kind_never_by_value() -> None:
     secret = {"category": "Eleanor Rigby", "page": "Eleanor", "quote": "", "name": "Rigby"}
     text = json.dumps({"item_token": TOKEN, "entities": [secret]})
 

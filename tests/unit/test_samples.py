@@ -63,7 +63,7 @@ def test_every_quote_of_the_scan_is_in_its_clean_text() -> None:
 
 
 @pytest.mark.parametrize("name", ALL_RECORDS)
-def test_every_page_is_assigned_or_said_not_to_be(name: str) -> None:
+def test_every_page_is_assigned_or_reported_as_unassigned(name: str) -> None:
     record = truth.load(name)
 
     assigned = {page for encounter in record.encounters for page in encounter.pages}

@@ -18,7 +18,7 @@ def flag() -> StopFlag:
     return StopFlag()
 
 
-def test_nothing_is_asked_at_first(flag: StopFlag) -> None:
+def test_a_new_flag_has_no_stop_request(flag: StopFlag) -> None:
     assert not flag.requested
     assert flag.grace_left() is None
 

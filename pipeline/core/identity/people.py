@@ -89,10 +89,10 @@ class WeightedStatements:
 
 def combine(weighted: Iterable[tuple[Identity, float]]) -> Identity:
     """Join statements about one person: the heaviest fullest name, date and number."""
-    tally = WeightedStatements()
+    statements = WeightedStatements()
     for identity, weight in weighted:
-        tally.add(identity, weight)
-    return tally.joined()
+        statements.add(identity, weight)
+    return statements.joined()
 
 
 def _heaviest(counts: Counter[str]) -> str | None:
