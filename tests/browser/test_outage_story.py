@@ -193,7 +193,7 @@ def test_an_outage_is_seen_understood_and_what_is_left_of_it_retried(
         expect(page.get_by_text("What will happen")).to_be_visible()
         expect(page.locator(".c-dl").first).to_contain_text(f"{RECORDS} jobs")
         hand.confirm(REASON)
-        page.wait_for_url(re.compile("/actions/[0-9a-f]"))
+        page.wait_for_url(re.compile("/bulk-operations/[0-9a-f]{8}-"))
         announced = page.locator("[data-announce]")
         expect(announced).to_contain_text(f"{RECORDS} requeued", timeout=PATIENCE_MS)
         expect(announced).to_have_class(re.compile("is-done"), timeout=PATIENCE_MS)
