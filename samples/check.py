@@ -31,7 +31,7 @@ def page_texts(pdf: bytes | Path) -> list[str]:
         document.close()
 
 
-def stands_on_its_page(record: truth.Record, texts: list[str]) -> list[str]:
+def misplaced_quotes(record: truth.Record, texts: list[str]) -> list[str]:
     """Return the parts of `record` that are not verbatim on their page; [] if all are."""
     missing = []
     for encounter in record.encounters:

@@ -48,7 +48,7 @@ def scanned_record() -> tuple[bytes, truth.Record]:
 def _checked(name: str, book: Book) -> tuple[bytes, truth.Record, list[str]]:
     pdf, record = book.pdf(), book.record(f"{name}.pdf")
     texts = check.page_texts(pdf)
-    wrong = check.stands_on_its_page(record, texts)
+    wrong = check.misplaced_quotes(record, texts)
     wrong += check.unmarked_measures(book) + check.unmarked_terms(book)
     if wrong:
         raise ValueError(f"{name}: " + "; ".join(wrong[:20]))

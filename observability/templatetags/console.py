@@ -48,7 +48,7 @@ def chip(status: str) -> SafeString:
 
 @register.filter
 def mark(status: str) -> str:
-    """Return the bare character that stands for a status."""
+    """Return the single character of a status."""
     return SHAPES[StatusWord(WORDS.get(status, status))]
 
 

@@ -103,7 +103,7 @@ def _tend(
         limits,
         since=incident.first_failure_at,
         resumes_at=incident.resumes_at,
-        somebody_waits=waiting,
+        has_waiting_jobs=waiting,
         last_failure_at=_last_failure(incident, kind),
     )
     if end.because is not None:

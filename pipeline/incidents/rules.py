@@ -165,7 +165,7 @@ def judge_end(
     *,
     since: datetime,
     resumes_at: datetime | None,
-    somebody_waits: bool,
+    has_waiting_jobs: bool,
     last_failure_at: datetime,
 ) -> EndCondition:
     """Decide whether an open incident is over; `since` is its first failure."""
@@ -183,10 +183,10 @@ def judge_end(
         case _:
             if answered >= limits.successes:
                 because = "the provider answers again"
-            elif answered and not somebody_waits and quiet_for > limits.burst:
+            elif answered and not has_waiting_jobs and quiet_for > limits.burst:
                 # Without waiting jobs no further calls can prove the recovery.
                 because = "the provider answers again, and no job waits"
-            elif not somebody_waits and quiet_for > QUIET_WINDOWS * limits.window:
+            elif not has_waiting_jobs and quiet_for > QUIET_WINDOWS * limits.window:
                 because = "no call failed for long, and no job waits"
     return EndCondition(because=because, answered=answered)
 

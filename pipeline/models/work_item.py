@@ -113,7 +113,7 @@ class WorkItem(models.Model):
         return len(self.failure_history) - 1
 
     def refund_failure(self, position: int) -> None:
-        """Mark a failed call of the history as one that costs no attempt."""
+        """Mark a failed call of the history as free, so that the call costs no attempt."""
         # In place: the error context of an item that has failed shares these entries.
         self.failure_history[position]["refunded"] = True
 

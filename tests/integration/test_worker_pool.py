@@ -185,7 +185,7 @@ def test_workers_leave_when_their_pool_is_killed(
     until(lambda: redis_db.scard("rq:workers") == 0)
 
 
-def test_a_burst_ends_when_no_entry_is_left_even_one_that_a_step_has_woken(
+def test_a_burst_ends_when_no_entry_is_left_even_after_a_steps_wake_up(
     start_worker: StartWorker,
 ) -> None:
     wake("pages")

@@ -107,7 +107,7 @@ def end(
         LIMITS,
         since=ago(10_000),
         resumes_at=None if resumes_ago is None else ago(resumes_ago),
-        somebody_waits=waits,
+        has_waiting_jobs=waits,
         last_failure_at=ago(failed_ago),
     )
 

@@ -133,7 +133,7 @@ def test_a_record_of_another_is_published_only_where_it_names_the_known_patient(
 
     assert verdicts(result) == [MISMATCH] * 3 + [OF_RECORD, OF_RECORD, None]
     reasons = [d.reason for d in result.decisions if d.rule is OF_RECORD]
-    assert reasons == ["names_nobody", "names_too_little"]
+    assert reasons == ["names_no_one", "names_too_little"]
 
 
 def test_where_several_people_are_named_not_even_a_name_that_fits_two_is_published() -> None:

@@ -1,6 +1,6 @@
 """The committed samples equal the generator's output, and their truth is true.
 
-The tests may import `samples`; they touch no database and no service.
+These tests need no database and no service.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def test_the_scan_shows_the_generated_pages() -> None:
 def test_every_quote_of_the_truth_is_on_its_page(name: str) -> None:
     texts = check.page_texts(truth.HERE / f"{name}.pdf")
 
-    assert check.stands_on_its_page(truth.load(name), texts) == []
+    assert check.misplaced_quotes(truth.load(name), texts) == []
 
 
 def test_every_quote_of_the_scan_is_in_its_clean_text() -> None:
     record = truth.load(generate.SCAN)
 
     assert record.page_texts is not None
-    assert check.stands_on_its_page(record, record.page_texts) == []
+    assert check.misplaced_quotes(record, record.page_texts) == []
 
 
 @pytest.mark.parametrize("name", ALL_RECORDS)
@@ -127,7 +127,7 @@ def test_a_bulk_record_has_the_pages_and_encounters_asked_for(pages: int, encoun
 
     assert (record.pages, len(record.encounters)) == (pages, encounters)
     assert record.unassigned_pages == []
-    assert check.stands_on_its_page(record, check.page_texts(book.pdf())) == []
+    assert check.misplaced_quotes(record, check.page_texts(book.pdf())) == []
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:

@@ -17,7 +17,10 @@
   find("#by-hand").hidden = true;
   find("#can-drop").hidden = false;
 
-  const size = (bytes) => !bytes ? "0 kB" : bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+  const size = (bytes) => {
+    if (!bytes) return "0 kB";
+    return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+  };
   const cell = (label, name = "td", className = "") => {
     const made = document.createElement(name);
     made.className = className;
@@ -41,7 +44,8 @@
     const of = (word) => queue.filter((item) => item.word === word).length;
     const failed = of("failed") ? `, ${of("failed")} failed` : "";
     find("#u-sum").textContent = queue.length ? `${of("done")} of ${queue.length} accepted${failed}.` : "";
-    find("#start").textContent = queue.some((item) => item.canRetry) && !of("waiting") ? "Send the failed files again" : "Upload";
+    const onlyFailed = queue.some((item) => item.canRetry) && !of("waiting");
+    find("#start").textContent = onlyFailed ? "Send the failed files again" : "Upload";
   };
 
   const add = (files) => {
@@ -58,7 +62,8 @@
       list.append(row);
       queue.push(item);
       chip(item, "waiting");
-      if (file.size > limit) fail(item, `The file is larger than ${form.dataset.limit} MB. Split the file, or raise MAX_UPLOAD_MB.`, "INPUT_TOO_LARGE");
+      const tooLarge = `The file is larger than ${form.dataset.limit} MB. Split the file, or raise MAX_UPLOAD_MB.`;
+      if (file.size > limit) fail(item, tooLarge, "INPUT_TOO_LARGE");
       else if (file.size === 0) fail(item, "The file is empty. Send the file again.", "INPUT_INVALID");
     }
     find("#u-list").hidden = false;
@@ -93,13 +98,16 @@
     const { status, answer, left } = await post(form.action, body, (event) => {
       if (!event.lengthComputable) return;
       bar.value = 100 * event.loaded / event.total;
-      words.textContent = event.loaded < event.total ? ` ${Math.round(bar.value)} %` : " sent; the file is being checked";
+      const isSending = event.loaded < event.total;
+      words.textContent = isSending ? ` ${Math.round(bar.value)} %` : " sent; the file is being checked";
     });
     if (left) return fail(item, "Your session has ended. Log in and upload the file again.");
-    if (!answer) return fail(item, `The file did not arrive (${status || "no connection"}). Send the file again.`, "", true);
+    const lost = `The file did not arrive (${status || "no connection"}). Send the file again.`;
+    if (!answer) return fail(item, lost, "", true);
     if (!answer.record) return fail(item, `${answer.message[0].toUpperCase()}${answer.message.slice(1)}`, answer.code);
     chip(item, "done");
-    const link = Object.assign(document.createElement("a"), { href: answer.url, textContent: `record ${answer.record.slice(0, 8)}` });
+    const title = `record ${answer.record.slice(0, 8)}`;
+    const link = Object.assign(document.createElement("a"), { href: answer.url, textContent: title });
     say(item, answer.repeated ? "Accepted earlier: " : "Accepted: ", link);
   };
 
@@ -123,7 +131,8 @@
   input.addEventListener("change", () => { add(input.files); input.value = ""; });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (!queue.some((item) => item.word === "waiting" || item.canRetry)) find("#u-sum").textContent = "Choose a file first.";
+    const isReady = queue.some((item) => item.word === "waiting" || item.canRetry);
+    if (!isReady) find("#u-sum").textContent = "Choose a file first.";
     run();
   });
 
@@ -133,7 +142,9 @@
     document.addEventListener(name, (event) => { if (holds(event)) event.preventDefault(); });
   }
   drop.addEventListener("dragover", (event) => { if (holds(event) && !isRunning) drop.classList.add("is-over"); });
-  drop.addEventListener("dragleave", (event) => { if (!drop.contains(event.relatedTarget)) drop.classList.remove("is-over"); });
+  drop.addEventListener("dragleave", (event) => {
+    if (!drop.contains(event.relatedTarget)) drop.classList.remove("is-over");
+  });
   drop.addEventListener("drop", (event) => {
     drop.classList.remove("is-over");
     if (!isRunning) add([...event.dataTransfer.files].filter((file) => file.size || file.type));

@@ -77,7 +77,7 @@ class ThreadExecutor(Generic[K, G, R]):
     """Daemon threads, grown one at a time when every thread has a call.
 
     `ThreadPoolExecutor` joins its threads when the interpreter exits, so one hung call would keep
-    a stopped worker alive for ever.
+    a stopped worker alive without limit.
     """
 
     def __init__(self, call: CallFunction[K, G, R], clock: Clock) -> None:
@@ -136,7 +136,7 @@ class ThreadExecutor(Generic[K, G, R]):
         began = self._clock.monotonic()
         try:
             result = self._call(call.item, call.attempt, call.cancel)
-        except BaseException as exc:  # noqa: BLE001 - a lost outcome would leak its slot for ever
+        except BaseException as exc:  # noqa: BLE001 - a lost outcome would never free its slot
             return self._outcome(call, began, error=exc)
         return self._outcome(call, began, result=result)
 

@@ -104,7 +104,7 @@ def _headings(line: PrintedLine) -> list[_Heading]:
     if len(printed) <= _MAX_HEADING:
         words = re.sub(r"\s+", " ", re.sub(r"\([^)]*\)", "", printed)).strip().lower()
         known = words in table and len(words.split()) <= _MAX_HEADING_WORDS
-        if known and _stands_alone(printed, line):
+        if known and _is_whole_heading(printed, line):
             return [(line.start + begin, line.end, table[words], printed)]
         longer = _longer_heading(printed, words)
         if longer is not None:
@@ -144,7 +144,7 @@ def _longer_heading(printed: str, words: str) -> str | None:
     return _UNKNOWN
 
 
-def _stands_alone(words: str, line: PrintedLine) -> bool:
+def _is_whole_heading(words: str, line: PrintedLine) -> bool:
     """Tell whether `words` are a heading, not a line of text with the same words."""
     if line.text.rstrip().endswith(":"):
         return True

@@ -26,7 +26,7 @@ from pipeline.stages.pass05.types import Decision, DiscoveredEncounter, Reconcil
 Held = tuple[ReconciliationRule, tuple[str, ...]]
 
 
-class _Standing(Enum):
+class _RecordVerdict(Enum):
     """Whose record this is, compared with the patient under whom it would be published."""
 
     HIS = 1
@@ -103,9 +103,9 @@ class _Judge:
         self._kinds = digests(known, key) if isinstance(known, Identity) else dict(known or {})
         self._own_kinds = digests(own, key) if own and known else {}
         self._direct = {i.reading: self._of_known(i) for i in named} if known else {}
-        self._standing = self._stands(named)
+        self._verdict = self._judge_record(named)
         claimants = [i for i in named if i.reading in self._direct and self._claims(i)]
-        self._disputed = self._standing is not _Standing.HIS and _contradict(claimants)
+        self._disputed = self._verdict is not _RecordVerdict.HIS and _contradict(claimants)
         self._done: dict[Reading, Held | None] = {}
 
     def hold(self, seen: Identity) -> Held | None:
@@ -117,9 +117,9 @@ class _Judge:
     def _decide(self, seen: Identity) -> Held | None:
         named = bool(seen.stated)
         direct = self._direct.get(seen.reading)
-        if self._standing is _Standing.OPEN:
+        if self._verdict is _RecordVerdict.OPEN:
             return None
-        if self._standing is _Standing.HIS and self._own is not None:
+        if self._verdict is _RecordVerdict.HIS and self._own is not None:
             verdict = self._through(self._own, seen)
             return (
                 (ReconciliationRule.PATIENT_MISMATCH, verdict.reasons)
@@ -134,24 +134,24 @@ class _Judge:
                 if self._disputed
                 else None
             )
-        if self._standing is _Standing.ANOTHERS:
+        if self._verdict is _RecordVerdict.ANOTHERS:
             return ReconciliationRule.PATIENT_OF_RECORD, (
-                "names_too_little" if named else "names_nobody",
+                "names_too_little" if named else "names_no_one",
             )
         return ReconciliationRule.PATIENT_AMBIGUOUS, ("several_people",)
 
-    def _stands(self, named: Sequence[Identity]) -> _Standing:
+    def _judge_record(self, named: Sequence[Identity]) -> _RecordVerdict:
         if not self._known:
             if self._own is not None:
-                return _Standing.HIS
-            return _Standing.SEVERAL if _contradict(named) else _Standing.OPEN
+                return _RecordVerdict.HIS
+            return _RecordVerdict.SEVERAL if _contradict(named) else _RecordVerdict.OPEN
         record = self._of_known(self._own) if self._own else None
         if record is not None and record.agrees:
-            return _Standing.HIS
+            return _RecordVerdict.HIS
         if record is not None and record.disagrees:
-            return _Standing.ANOTHERS
+            return _RecordVerdict.ANOTHERS
         other = any(verdict.disagrees for verdict in self._direct.values())
-        return _Standing.SEVERAL if other or _contradict(named) else _Standing.OPEN
+        return _RecordVerdict.SEVERAL if other or _contradict(named) else _RecordVerdict.OPEN
 
     def _of_known(self, identity: Identity) -> ComparisonResult:
         if isinstance(self._known, Identity):

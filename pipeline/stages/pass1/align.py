@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from pipeline.core.types import PageText, Span
 from pipeline.providers.schemas import FoundEntity
-from pipeline.stages.pass1.quote_search import Fold, find, stands_alone
+from pipeline.stages.pass1.quote_search import Fold, cuts_no_word, find
 
 
 class AlignmentOutcome(StrEnum):
@@ -199,7 +199,7 @@ def _hinted(
     span = Span(entity.page, entity.start, entity.start + len(entity.quote))
     exact = page.text.startswith(entity.quote, entity.start)
     within = any(span.overlap(s) == len(span) for s in inside)
-    return span if exact and within and stands_alone(page.text, span.start, span.end) else None
+    return span if exact and within and cuts_no_word(page.text, span.start, span.end) else None
 
 
 def _in_order(

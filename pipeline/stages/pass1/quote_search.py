@@ -47,7 +47,7 @@ def find(
     if fold is None:
         at = text.find(quote, start, end)
         while at >= 0:
-            if stands_alone(text, at, at + len(quote)):
+            if cuts_no_word(text, at, at + len(quote)):
                 yield at, at + len(quote)
             at = text.find(quote, at + 1, end)
         return
@@ -57,12 +57,12 @@ def find(
     while at >= 0:
         begin, stop = start + begins[at], start + ends[at + len(needle) - 1]
         same = same_numbers(quote, text[begin:stop], loose=fold is Fold.CONFUSABLE)
-        if same and stands_alone(text, begin, stop):
+        if same and cuts_no_word(text, begin, stop):
             yield begin, stop
         at = hay.find(needle, at + 1)
 
 
-def stands_alone(text: str, start: int, end: int) -> bool:
+def cuts_no_word(text: str, start: int, end: int) -> bool:
     """Tell whether `text[start:end]` cuts no number in two, and no word unless the text is long."""
     if start >= end:
         return False
