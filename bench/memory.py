@@ -30,8 +30,9 @@ django.setup()
 
 from django.conf import settings
 
-from pipeline import jobs, services
 from pipeline.models import Batch, Entity, Job
+from pipeline.operations import operator_actions
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import warm
 from pipeline.stages.intake import Submission
 from pipeline.workers import run_step
@@ -43,7 +44,7 @@ def megabytes(field):
 
 
 warm(ProviderConfig.of_settings())
-received = services.record_submit(Submission(path=Path(sys.argv[1])))
+received = operator_actions.record_submit(Submission(path=Path(sys.argv[1])))
 for step in ("pages", "pass05", "pass1"):
     run_step.run_step(step)
     print(f"  {step:8} now {megabytes('VmRSS'):4} MB, peak {megabytes('VmHWM'):4} MB")

@@ -117,12 +117,12 @@ def _discovered(path: Path) -> Any:
     """Submit a record and run it up to Pass 1 with the local engine; return its id."""
     from django.test import override_settings
 
-    from pipeline.operations import services
+    from pipeline.operations import operator_actions
     from pipeline.stages.intake import Submission
     from pipeline.workers import run_step
 
     with override_settings(MEDPROC_PROVIDER="local"):
-        received = services.record_submit(Submission(path=path))
+        received = operator_actions.record_submit(Submission(path=path))
         run_step.run_step("pages")
         run_step.run_step("pass05")
     return received.shell_file_id

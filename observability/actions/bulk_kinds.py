@@ -14,7 +14,7 @@ from observability.actions.filters import as_fields, bulk_selection, selection, 
 from observability.models import BulkOperation
 from observability.permissions import Right
 from pipeline.core.states import JobStatus
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.operations.preview import Candidate, Preview
 from pipeline.operations.preview.bulk_selection import OPEN_TO
 
@@ -49,7 +49,7 @@ def _of_retry(asked: Mapping[str, str], now: datetime) -> tuple[Preview, dict[st
     fields = as_fields(chosen)
     if chosen.jobs is not None:
         fields["operation"] = str(UUID(asked["operation"]))
-    return services.retry_preview(chosen), fields
+    return operator_actions.retry_preview(chosen), fields
 
 
 def _of(
@@ -57,33 +57,35 @@ def _of(
 ) -> Callable[[Mapping[str, str], datetime], tuple[Preview, dict[str, str]]]:
     def look(asked: Mapping[str, str], now: datetime) -> tuple[Preview, dict[str, str]]:
         chosen = bulk_selection(action, asked, now)
-        return services.bulk_preview(chosen), selection_fields(chosen)
+        return operator_actions.bulk_preview(chosen), selection_fields(chosen)
 
     return look
 
 
 def _retry(item: Candidate, operation: BulkOperation) -> str:
-    done = services.candidate_retry(item, reason=operation.reason, by=operation.requested_by)
+    done = operator_actions.candidate_retry(
+        item, reason=operation.reason, by=operation.requested_by
+    )
     return "" if done else MEANWHILE
 
 
 def _cancel(item: Candidate, operation: BulkOperation) -> str:
-    services.job_cancel(item.job_id, reason=operation.reason, by=operation.requested_by)
+    operator_actions.job_cancel(item.job_id, reason=operation.reason, by=operation.requested_by)
     return ""
 
 
 def _requeue(item: Candidate, operation: BulkOperation) -> str:
-    services.job_requeue(item.job_id, reason=operation.reason, by=operation.requested_by)
+    operator_actions.job_requeue(item.job_id, reason=operation.reason, by=operation.requested_by)
     return ""
 
 
 def _release(item: Candidate, operation: BulkOperation) -> str:
-    return "" if services.job_release([item.job_id]) else "the job is no longer parked"
+    return "" if operator_actions.job_release([item.job_id]) else "the job is no longer parked"
 
 
 def _reset(item: Candidate, operation: BulkOperation) -> str:
     older_s = float(operation.selection["older"])
-    done = services.stale_batches_reset(older_s, job_id=item.job_id)
+    done = operator_actions.stale_batches_reset(older_s, job_id=item.job_id)
     return "" if done else "a worker processes the job, or it was reset already"
 
 

@@ -17,7 +17,7 @@ from pipeline.models import Job
 from pipeline.operations.preview import Selection
 from pipeline.operations.preview.bulk_selection import BulkSelection
 
-IDS = ("record", "job", "encounter", "batch", "incident")
+IDS = ("record", "job", "encounter", "item", "incident")
 SHORTEST_STALE_S = 60.0
 """A later limit would reset jobs of workers that have only just lost their lease."""
 FAILED = frozenset({JobStatus.FAILED, JobStatus.DEAD})

@@ -17,7 +17,7 @@ from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.labels import PASS_TITLES, counted
 from pipeline.core.states import IncidentState, Step
 from pipeline.models import Incident, Pause
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.operations.reasons import stated
 from pipeline.providers.factory import NAMES
 
@@ -39,24 +39,24 @@ class HoldAction:
 
 
 def _pause(target: str, reason: str, by: str) -> str:
-    services.queue_pause(Step(target), reason=reason, by=by)
+    operator_actions.queue_pause(Step(target), reason=reason, by=by)
     return "paused"
 
 
 def _resume(target: str, reason: str, by: str) -> str:
-    done = services.queue_resume(Step(target), reason=reason, by=by)
+    done = operator_actions.queue_resume(Step(target), reason=reason, by=by)
     return f"resumed; {done.released} released"
 
 
 def _pause_provider(target: str, reason: str, by: str) -> str:
     provider, model = of_provider(target)
-    services.provider_pause(provider, model, reason=reason, by=by)
+    operator_actions.provider_pause(provider, model, reason=reason, by=by)
     return "paused"
 
 
 def _resume_provider(target: str, reason: str, by: str) -> str:
     provider, model = of_provider(target)
-    done = services.provider_resume(provider, model, reason=reason, by=by)
+    done = operator_actions.provider_resume(provider, model, reason=reason, by=by)
     ended = counted(done.pauses, "pause") + " and " + counted(done.incidents, "incident")
     return f"resumed; {ended} ended, {done.released} released"
 

@@ -32,7 +32,7 @@ def origin(action: str, fields: Mapping[str, str]) -> str:
         return reverse("admin:record", args=[fields["record"]])
     if action == "reset":
         return reverse("admin:stale", query={"older": fields.get("older", "")})
-    for name in ("job", "encounter", "batch"):
+    for name in ("job", "encounter", "item"):
         if name in fields:
             return reverse("admin:search", query={"q": fields[name]})
     if action == "retry" and "error_code" in fields:

@@ -1,7 +1,7 @@
 """The admin of every table: read-only, without PHI, fast with millions of rows.
 
 Each module covers one subject; `base` holds the shared parts. Only users and groups can be changed.
-Operator actions are services, and the passes write their own results.
+The actions of operators are in `operator_actions`, and the passes write their own results.
 """
 
 from __future__ import annotations

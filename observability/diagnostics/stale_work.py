@@ -24,7 +24,7 @@ from observability.metrics.workers import WorkerFleet, WorkerView
 from pipeline.core.labels import counted
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.transitions.stale import JOBS_LIMIT
 
@@ -102,7 +102,7 @@ class Evidence:
 
 def evidence(older_s: float, known: WorkerFleet) -> Evidence:
     """Read the work that was untouched for `older_s` seconds; a constant number of statements."""
-    rows = services.stale_batches_reset(older_s, dry_run=True, jobs=JOBS_LIMIT + 1)
+    rows = operator_actions.stale_batches_reset(older_s, dry_run=True, jobs=JOBS_LIMIT + 1)
     jobs = {
         job.id: job
         for job in Job.objects.filter(id__in={row.job_id for row in rows}).defer("error_details")

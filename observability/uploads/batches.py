@@ -14,7 +14,7 @@ from django.db import transaction
 from observability.audit import log
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.models import Job, RecordBatch
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 
 KIND = "batch of records"
 
@@ -24,7 +24,7 @@ User = AbstractBaseUser | AnonymousUser
 def open_batch(actor: User) -> UUID:
     """Open a batch of uploads."""
     with transaction.atomic():
-        batch_id = services.record_batch_open()
+        batch_id = operator_actions.record_batch_open()
         log.record(actor, "open_batch", target_kind=KIND, target_id=batch_id)
     return batch_id
 
@@ -36,7 +36,7 @@ def close_batch(batch_id: UUID, actor: User) -> None:
         if not found:
             return
         records = Job.objects.filter(record_batch_id=batch_id).count()
-        services.record_batch_close(batch_id, records)
+        operator_actions.record_batch_close(batch_id, records)
         facts = {"records": records}
         log.record(actor, "close_batch", target_kind=KIND, target_id=batch_id, facts=facts)
 

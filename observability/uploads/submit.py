@@ -23,7 +23,7 @@ from pipeline.core.db_errors import is_away
 from pipeline.core.errors import ERRORS, ErrorCode, PipelineError, UserError, UserErrorCode
 from pipeline.documents import storage
 from pipeline.models import RecordBatch, ShellFile
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.stages.intake import Submission
 
 PRIORITIES = range(-100, 101)
@@ -103,7 +103,7 @@ def take_in(
     is_repeated, stored = records.exists(), ""
     try:
         with transaction.atomic():
-            received = services.record_submit(
+            received = operator_actions.record_submit(
                 Submission(
                     path=path,
                     filename=name,

@@ -146,7 +146,7 @@ def _in_words(name: str, value: Any) -> Any:
 def _retried_alone(node: Node) -> str:
     """Return the field by which a retry names a node without the rest of the record."""
     if node.is_work_item:
-        return "batch"
+        return "item"
     return "encounter" if node.kind is NodeKind.ENCOUNTER else ""
 
 

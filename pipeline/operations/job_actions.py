@@ -1,4 +1,4 @@
-"""Retry, cancel and requeue: the operator's actions on jobs; `services` re-exports them.
+"""Retry, cancel and requeue: the operator's actions on jobs; `operator_actions` re-exports them.
 
 The guard of each action is in the WHERE of its UPDATE, so a second click or a second operator does
 no harm. The job's history records who acted, why and when.
@@ -127,9 +127,9 @@ def encounter_retry(encounter_id: UUID, *, reason: str, by: str | None = None) -
     return work_retry(preview(Selection(encounter=encounter_id)), reason=reason, by=by)
 
 
-def batch_retry(batch_id: UUID, *, reason: str, by: str | None = None) -> Retried:
-    """Retry one failed batch or chunk. Raises UserError."""
-    return work_retry(preview(Selection(batch=batch_id)), reason=reason, by=by)
+def item_retry(item_id: UUID, *, reason: str, by: str | None = None) -> Retried:
+    """Retry one failed work item of any pass. Raises UserError."""
+    return work_retry(preview(Selection(item=item_id)), reason=reason, by=by)
 
 
 def job_cancel(

@@ -25,7 +25,7 @@ from django.utils.module_loading import import_string
 
 from medproc.timing import scaled
 from pipeline.core.redaction import redacted
-from pipeline.operations import schedule, services
+from pipeline.operations import operator_actions, schedule
 from pipeline.transitions.stale import STALE_S
 
 logger = logging.getLogger(__name__)
@@ -54,22 +54,22 @@ class PeriodicTask:
 
 
 def _reconcile() -> str:
-    tick = services.jobs_reconcile()
+    tick = operator_actions.jobs_reconcile()
     return tick.summary if tick.changed else ""
 
 
 def _reset_stale_batches() -> str:
-    reset = services.stale_batches_reset(scaled(STALE_S))
+    reset = operator_actions.stale_batches_reset(scaled(STALE_S))
     return f"{len(reset)} stale reset" if reset else ""
 
 
 def _settle_record_batches() -> str:
-    settled = services.record_batches_settle()
+    settled = operator_actions.record_batches_settle()
     return f"settled {settled}" if settled else ""
 
 
 def _detect_incidents() -> str:
-    tick = services.incidents_detect()
+    tick = operator_actions.incidents_detect()
     said = f"opened {len(tick.opened)}, closed {len(tick.closed)}, probes {len(tick.due)}"
     return said if tick.changed else ""
 

@@ -35,7 +35,7 @@ RUN_STEP = "pipeline.workers.run_step.run_step"
 QUEUES: tuple[str, ...] = tuple(Step.values)
 """One queue per pass, with the pass's name, in the order in which a record goes through them."""
 PAGES_QUEUES: tuple[str, ...] = (Step.PAGES.value,)
-PROVIDER_QUEUES: tuple[str, ...] = tuple(q for q in reversed(QUEUES) if q not in PAGES_QUEUES)
+RECORD_QUEUES: tuple[str, ...] = tuple(q for q in reversed(QUEUES) if q not in PAGES_QUEUES)
 """Later passes first, so that started records finish before new ones start (requirement 36)."""
 
 FAILURE_TTL_S = 600

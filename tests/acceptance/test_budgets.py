@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.models import Batch, Job, ProviderCall
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.stages.intake import Received
 from pipeline.workers import run_step
 from tests.support import records
@@ -151,7 +151,7 @@ def test_a_failed_job_that_is_retried_asks_for_what_failed_with_new_attempts(
     received = discovered(tmp_path)
     failed, _ = detect(received, {"fault": "500", "page": 1})
     assert (failed.status, failed.attempt_count) == ("failed", 3)
-    services.record_retry(received.shell_file_id, reason="a test")
+    operator_actions.record_retry(received.shell_file_id, reason="a test")
 
     mended, other = detect(received, {"fault": "500", "page": 1, "attempt": "1-2"})
 

@@ -24,7 +24,7 @@ from medproc.env import PROJECT_ROOT
 from pipeline.core.states import Step
 from pipeline.execution.splits import token_of
 from pipeline.models import Batch, Chunk, Encounter, Entity, Job, Page, ProviderCall, ShellFile
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.providers.local import LocalProvider
 from pipeline.queueing.queues import queue_depths
 from pipeline.stages.intake import Received
@@ -338,7 +338,7 @@ def test_an_orphan_whose_worker_was_killed_writes_nothing_once_its_job_is_taken(
     owner = job_of(received).worker_id
 
     os.kill(worker, signal.SIGKILL)
-    assert services.jobs_reconcile().recovered == 0
+    assert operator_actions.jobs_reconcile().recovered == 0
     assert job_of(received).worker_id == owner
     gen = job_of(received).lease_gen
     take_over(received.job_id)
@@ -417,7 +417,7 @@ def test_a_worker_that_cannot_renew_its_lease_in_time_stops_and_writes_nothing_m
     # Answers arrived while the process could not write, and no answer was written afterwards.
     answered = sum(asked(emulator, batches(received)).values())
     assert len(calls_under(received, job_of(received).lease_gen)) < answered
-    until(lambda: services.jobs_reconcile().recovered)
+    until(lambda: operator_actions.jobs_reconcile().recovered)
     assert_whole(received, emulator)
     assert job_of(received).retry_count == 0
 

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, RecordBatch
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.queueing.queues import queue_depths
 from tests.support import records
 from tests.support.record_runs import RECORD_PATIENCE_S
@@ -24,10 +24,10 @@ RECORDS = 5
 def test_a_batch_that_allows_one_record_runs_them_one_after_the_other_to_its_end(
     start_pool: Callable[..., WorkerCommand], tmp_path: Path
 ) -> None:
-    batch_id = services.record_batch_open(max_concurrent_tasks=1)
+    batch_id = operator_actions.record_batch_open(max_concurrent_tasks=1)
     for number in range(RECORDS):
         records.submit(short_record(tmp_path / f"{number}.pdf", 1), record_batch_id=batch_id)
-    services.record_batch_close(batch_id, RECORDS)
+    operator_actions.record_batch_close(batch_id, RECORDS)
     running: list[int] = []
 
     def look() -> bool:

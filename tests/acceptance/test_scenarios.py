@@ -28,7 +28,7 @@ from pipeline.models import (
     ProviderCall,
     ShellFile,
 )
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.ratelimit import RateLimiter
 from pipeline.ratelimit.quota_reset import day_ends_at
 from pipeline.stages.intake import Received
@@ -168,7 +168,7 @@ def test_a_used_up_daily_quota_parks_all_jobs_until_its_reset_or_an_operators_re
         answered = Counter(line.outcome for line in emulator.log())["ok"]
 
         emulator.advance_clock(timedelta(minutes=5).total_seconds())
-        resumed = services.provider_resume("gemini", reason="the day is over")
+        resumed = operator_actions.provider_resume("gemini", reason="the day is over")
         assert_all_completed(received)
         log = emulator.log()
         pool.stop()

@@ -96,7 +96,7 @@ class ChaosEnvironment:
 
     def submit(self, visits: int | None = None) -> Received:
         """Submit the next record, with repeats; its idempotency key makes it one record."""
-        from pipeline.operations import services
+        from pipeline.operations import operator_actions
         from pipeline.stages.intake import Submission
 
         number = next(self._numbers)
@@ -106,7 +106,7 @@ class ChaosEnvironment:
             filename=f"record-{number}.pdf",
             idempotency_key=f"record-{number}",
         )
-        received = tried(lambda: services.record_submit(submission))
+        received = tried(lambda: operator_actions.record_submit(submission))
         self.received.append(received)
         return received
 

@@ -323,7 +323,7 @@ PARAMETERS = {
     "compare": ("of", "a", "b"),
     "failures": PERIOD,
     "failure_members": (*PERIOD, "source", "cause", "step", "model", "state", "after"),
-    "retry": ("record", "job", "encounter", "batch", "incident", "operation", "error_code", "next"),
+    "retry": ("record", "job", "encounter", "item", "incident", "operation", "error_code", "next"),
     "incidents": ("is", "after"),
     "incident": ("after",),
     "stale": ("older", "after"),

@@ -22,7 +22,7 @@ from pipeline.execution.step_result import (
     StepResult,
 )
 from pipeline.models import Batch, Job, ProviderCall, Session, ShellFile, Summary
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.transitions import Lease, claim, fenced, heartbeat
 from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.workers import run_step
@@ -70,7 +70,7 @@ def test_what_has_ended_is_not_cancelled() -> None:
     job = a_job(status=JobStatus.COMPLETED)
 
     with pytest.raises(UserError, match="is complete; there is nothing to cancel"):
-        services.job_cancel(job.id)
+        operator_actions.job_cancel(job.id)
 
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")
@@ -91,8 +91,8 @@ def test_a_running_step_that_is_cancelled_keeps_what_succeeded_and_goes_on_when_
         step = threading.Thread(target=run)
         step.start()
         until(lambda: batches.filter(status="succeeded").exists())
-        told = services.job_cancel(received.shell_file_id, reason="wrong patient", by="ops")
-        told_again = services.job_cancel(received.job_id)
+        told = operator_actions.job_cancel(received.shell_file_id, reason="wrong patient", by="ops")
+        told_again = operator_actions.job_cancel(received.job_id)
         step.join()
 
     job = Job.objects.get(id=received.job_id)
@@ -106,8 +106,8 @@ def test_a_running_step_that_is_cancelled_keeps_what_succeeded_and_goes_on_when_
     assert ShellFile.objects.get().status == "pass05_complete"
 
     with pytest.raises(UserError, match="the job was cancelled; retry the record"):
-        services.batch_retry(batches.filter(status="pending")[0].id, reason="only this")
-    services.record_retry(received.shell_file_id, reason="the right one after all")
+        operator_actions.item_retry(batches.filter(status="pending")[0].id, reason="only this")
+    operator_actions.record_retry(received.shell_file_id, reason="the right one after all")
     run_step.run_step("pass1")
 
     assert Job.objects.get().status == JobStatus.COMPLETED
@@ -124,7 +124,7 @@ def test_a_step_that_ends_after_the_cancellation_leaves_no_wake_up(result: StepR
     assert lease is not None
     assert heartbeat(lease) is False
 
-    told = services.job_cancel(job.id)
+    told = operator_actions.job_cancel(job.id)
     wish = heartbeat(lease)
     run_step._end(lease, a_deadline(), result)
 
@@ -143,7 +143,7 @@ def test_a_reading_of_pages_stops_at_the_cancellation(settings: Any, redis_db: r
     received = records.submit(records.SCAN)
     lease = claim(Step.PAGES, "w")
     assert lease is not None
-    services.job_cancel(received.job_id)
+    operator_actions.job_cancel(received.job_id)
 
     run_step._end(lease, a_deadline(), run_step._run(lease, a_deadline()))
 
@@ -160,7 +160,7 @@ def test_a_step_whose_worker_is_gone_is_cancelled_at_once_and_its_late_writes_ar
     Batch.objects.update(status="processing")
     Job.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
 
-    done = services.job_cancel(job.id)
+    done = operator_actions.job_cancel(job.id)
 
     batch.refresh_from_db()
     assert (done.is_ended, batch.status) == (True, "pending")
@@ -178,10 +178,10 @@ def test_a_job_whose_worker_dies_after_the_wish_is_cancelled_whichever_crash_it_
     lease = claim(Step.PASS1, "w")
     assert lease is not None
     a_paid_call(lease)
-    services.job_cancel(job.id, reason="a test")
+    operator_actions.job_cancel(job.id, reason="a test")
     Job.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
 
-    tick = services.jobs_reconcile()
+    tick = operator_actions.jobs_reconcile()
 
     job.refresh_from_db()
     assert (tick.recovered, tick.dead_lettered) == (1, 0)
@@ -197,7 +197,7 @@ def test_a_job_cancelled_after_the_loss_of_its_worker_reports_its_cost() -> None
     a_paid_call(lease)
     Job.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
 
-    services.job_cancel(job.id, reason="a test")
+    operator_actions.job_cancel(job.id, reason="a test")
 
     job.refresh_from_db()
     assert job.status == JobStatus.CANCELLED

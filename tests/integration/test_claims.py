@@ -18,7 +18,7 @@ from django.utils import timezone
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Pause, RecordBatch
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.transitions import (
     Failure,
     Lease,
@@ -201,9 +201,9 @@ def test_the_totals_of_a_batch_follow_a_record_that_is_retried_and_cancelled() -
     with fenced(lease):
         fail_step(lease, Failure(code=ErrorCode.PARSE_JSON, message="test"))
         settle([Leaving.by(lease, "test", has_ended=True)])
-    services.record_retry(job.shell_file_id, reason="a test")
+    operator_actions.record_retry(job.shell_file_id, reason="a test")
 
-    services.job_cancel(job.id, reason="a test")
+    operator_actions.job_cancel(job.id, reason="a test")
 
     batch = RecordBatch.objects.get(id=batch_id)
     assert (batch.records_failed, batch.records_cancelled) == (0, 1)

@@ -20,7 +20,7 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.models.fields import INTEGER_MAX
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.providers.base import Provider, Reply, Request
 from pipeline.providers.factory import provider_for
 from pipeline.stages.pass1 import run as pass1
@@ -103,7 +103,7 @@ def test_a_record_that_is_retried_after_a_month_can_still_end() -> None:
         records.run_record(received)
     Summary.objects.update(processing_started_at=long_ago)
     EncounterResult.objects.update(started_at=long_ago)
-    services.record_retry(received.shell_file_id, reason="a test")
+    operator_actions.record_retry(received.shell_file_id, reason="a test")
 
     run_step.run_step("pass1")
 

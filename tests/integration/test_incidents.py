@@ -25,7 +25,7 @@ from pipeline.incidents import call_window, detector, lifecycle
 from pipeline.incidents.assessment import Assessment, assess
 from pipeline.incidents.rules import Thresholds
 from pipeline.models import Batch, Incident, IncidentJob, Job, Pause, ProviderCall
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.ratelimit.quota_reset import day_ends_at
 from pipeline.transitions import Failure, claim, close_incident, fail_step, fenced, park
 from tests.support import records
@@ -41,7 +41,7 @@ def real_time(settings: Any) -> None:
 
 
 def _look() -> detector.DetectorTick:
-    return services.incidents_detect()
+    return operator_actions.incidents_detect()
 
 
 def _open() -> list[tuple[str, str]]:
@@ -293,7 +293,7 @@ def test_explain_makes_the_evidence_of_an_incident_readable() -> None:
     (incident_id,) = _look().opened
 
     open_words, as_json = _explained(str(incident_id)[:8]), _explained(str(incident_id), "--json")
-    services.provider_resume("gemini", reason="it was us", by="ops")
+    operator_actions.provider_resume("gemini", reason="it was us", by="ops")
     closed_words = _explained(str(incident_id))
 
     assert open_words.startswith("gemini gemini-3.5-flash-lite has been down for")
@@ -408,10 +408,10 @@ def test_claims_releases_and_the_end_of_an_incident_at_once_strand_no_job(
         for _ in range(10):
             found = lifecycle.opened(IncidentKind.OUTAGE, GEMINI)
             close_incident(found, {})
-            services.parked_release()
+            operator_actions.parked_release()
 
     _at_once(4, work, trouble)
-    services.parked_release()
+    operator_actions.parked_release()
 
     left = Job.objects.exclude(id__in=claimed)
     assert len(claimed) == len(set(claimed))
@@ -433,7 +433,7 @@ def test_a_resume_waits_for_a_look_under_way_which_would_open_again_what_it_ends
 
     def resume() -> None:
         until(lambda: _advisory_locks(granted=True))
-        services.provider_resume("gemini", reason="a test")
+        operator_actions.provider_resume("gemini", reason="a test")
 
     together = threading.Thread(target=_at_once, args=(1, look, resume))
     together.start()

@@ -10,7 +10,7 @@ from django.db import DatabaseError, DataError, OperationalError, connections
 
 from pipeline.documents import storage
 from pipeline.models import Job, Patient, ShellFile
-from pipeline.operations.services import record_submit
+from pipeline.operations.operator_actions import record_submit
 from pipeline.queueing.queues import queue_depths
 from pipeline.stages import intake
 from pipeline.stages.intake import Received, Submission

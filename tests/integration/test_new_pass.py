@@ -21,7 +21,7 @@ from pipeline import selectors
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, ShellFileStatus, Step, WorkStatus
 from pipeline.models import Job, ProviderCall, ShellFile, ZoneResult
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.operations.preview import Selection
 from pipeline.operations.preview.bulk_selection import BulkSelection, bulk_preview
 from pipeline.stages.intake import Received
@@ -83,12 +83,12 @@ def test_a_failed_item_of_a_new_pass_is_previewed_and_retried_alone(received: Re
     failed, other, _ = zones()
     ZoneResult.objects.filter(id=other.id).update(error_context=None)
 
-    by_id = services.retry_preview(Selection(batch=failed.id))
-    by_code = services.retry_preview(Selection(error_code=ErrorCode.PARSE_JSON))
-    services.batch_retry(failed.id, reason="the first one alone")
+    by_id = operator_actions.retry_preview(Selection(item=failed.id))
+    by_code = operator_actions.retry_preview(Selection(error_code=ErrorCode.PARSE_JSON))
+    operator_actions.item_retry(failed.id, reason="the first one alone")
     waiting = [zone.status for zone in zones()]
     run_step.run_step(Step.PASS2.value)
-    services.record_retry(received.shell_file_id, reason="and the rest")
+    operator_actions.record_retry(received.shell_file_id, reason="and the rest")
     run_step.run_step(Step.PASS2.value)
 
     assert (by_id.calls, by_id.pages) == (1, 1)
@@ -104,7 +104,7 @@ def test_a_failed_item_of_a_new_pass_is_previewed_and_retried_alone(received: Re
 
 def test_an_item_of_a_new_pass_that_no_worker_holds_waits_again(received: Received) -> None:
     failed, *_ = zones()
-    services.record_retry(received.shell_file_id, reason="a worker that stops")
+    operator_actions.record_retry(received.shell_file_id, reason="a worker that stops")
     lease = claim(Step.PASS2, "worker-1")
     assert lease is not None
     left = outstanding(None)
@@ -115,7 +115,7 @@ def test_an_item_of_a_new_pass_that_no_worker_holds_waits_again(received: Receiv
     interrupted = zones()[0].status
     _begin_long_ago(failed)
     preview = bulk_preview(BulkSelection(action="reset"))
-    (reset,) = services.stale_batches_reset(600)
+    (reset,) = operator_actions.stale_batches_reset(600)
 
     assert interrupted == WorkStatus.PENDING
     assert [(each.job_id, each.calls) for each in preview.eligible] == [(received.job_id, 1)]
@@ -149,7 +149,7 @@ def test_the_console_shows_a_new_pass(received: Received) -> None:
         "call": reverse("admin:pipeline_providercall_change", args=calls),
         "zone": reverse("admin:pipeline_zoneresult_change", args=[failed.id]),
         "reading": reverse("admin:call_reading", args=calls),
-        "retry": reverse("admin:retry") + f"?batch={failed.id}",
+        "retry": reverse("admin:retry") + f"?item={failed.id}",
     }
     shown = {name: client.get(url).content.decode() for name, url in pages.items()}
 

@@ -16,7 +16,7 @@ from pipeline.core.errors import UserError
 from pipeline.core.states import IncidentKind, IncidentState, JobStatus, Step, WorkStatus
 from pipeline.execution.step_result import StepParked
 from pipeline.models import Batch, EncounterResult, IncidentJob, Job, Session
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.queueing.queues import entry_id
@@ -86,10 +86,10 @@ def test_a_parked_job_is_released_at_its_time_and_its_worker_woken(redis_db: red
     assert lease is not None
     ends = timezone.now() + timedelta(seconds=0.5)
     run_step._end(lease, a_deadline(), StepParked(parking=Parking(reason="a test", until=ends)))
-    assert services.parked_release() == 0
+    assert operator_actions.parked_release() == 0
     assert claim(Step.PASS1, "w") is None
 
-    until(lambda: services.parked_release() == 1)
+    until(lambda: operator_actions.parked_release() == 1)
 
     assert timezone.now() >= ends
     job.refresh_from_db()
@@ -107,7 +107,7 @@ def test_two_schedulers_at_once_release_each_job_once(redis_db: redis.Redis) -> 
 
     def clock() -> None:
         together.wait()
-        released.append(services.parked_release())
+        released.append(operator_actions.parked_release())
         connection.close()
 
     threads = [threading.Thread(target=clock) for _ in range(4)]
@@ -147,7 +147,7 @@ def test_an_operator_can_release_one_job_before_its_time(redis_db: redis.Redis) 
     early = _parked(parked_until=timezone.now() + timedelta(hours=1))
     _parked(parked_until=timezone.now() + timedelta(hours=1))
 
-    assert services.job_release([early.id]) == 1
+    assert operator_actions.job_release([early.id]) == 1
 
     assert Job.objects.get(status=JobStatus.PENDING).id == early.id
 
@@ -215,7 +215,7 @@ def test_the_end_of_an_incident_releases_what_it_parked_and_nothing_else(
     waiting = _parked(parked_until=None, incident=other)
 
     transitions.close_incident(incident.id, {})
-    released = services.parked_release()
+    released = operator_actions.parked_release()
 
     assert released == 1
     assert Job.objects.get(status=JobStatus.PARKED).id == waiting.id
@@ -272,15 +272,15 @@ def test_a_probe_that_ends_is_a_probe_no_longer() -> None:
 @pytest.mark.usefixtures("cloned_db")
 def test_a_paused_queue_is_not_claimed_until_it_is_resumed(redis_db: redis.Redis) -> None:
     job, elsewhere = a_job(), a_job(step=Step.PASS05)
-    services.queue_pause(Step.PASS1, reason="maintenance", by="ops")
+    operator_actions.queue_pause(Step.PASS1, reason="maintenance", by="ops")
 
     assert claim(Step.PASS1, "w") is None
     assert claim(Step.PASS05, "w") is not None
     job.refresh_from_db()
     assert (job.status, job.park_reason) == (JobStatus.PARKED, "queue pass1 is paused")
-    assert services.parked_release() == 0
+    assert operator_actions.parked_release() == 0
 
-    resumed = services.queue_resume(Step.PASS1, reason="done", by="ops")
+    resumed = operator_actions.queue_resume(Step.PASS1, reason="done", by="ops")
 
     assert (resumed.pauses, resumed.released) == (1, 1)
     assert _entries(redis_db) == [entry_id(job.id, "pass1", 1)]
@@ -292,28 +292,28 @@ def test_a_paused_queue_is_not_claimed_until_it_is_resumed(redis_db: redis.Redis
 def test_a_paused_provider_holds_one_model_or_all() -> None:
     for _ in range(3):
         a_job()
-    services.provider_pause("gemini", OTHER_MODEL.model, reason="costs")
+    operator_actions.provider_pause("gemini", OTHER_MODEL.model, reason="costs")
 
     assert claim(Step.PASS1, "w", GEMINI) is not None
     assert claim(Step.PASS1, "w", OTHER_MODEL) is None
 
-    services.provider_pause("gemini", reason="contract")
+    operator_actions.provider_pause("gemini", reason="contract")
 
     assert claim(Step.PASS1, "w", GEMINI) is None
 
 
 @pytest.mark.django_db
 def test_a_second_pause_and_a_resume_without_one_are_refused() -> None:
-    services.queue_pause(Step.PASS1, reason="once")
+    operator_actions.queue_pause(Step.PASS1, reason="once")
 
     with pytest.raises(UserError, match="already paused"):
-        services.queue_pause(Step.PASS1, reason="twice")
+        operator_actions.queue_pause(Step.PASS1, reason="twice")
     with pytest.raises(UserError, match="is not paused"):
-        services.queue_resume(Step.PASS2, reason="never")
+        operator_actions.queue_resume(Step.PASS2, reason="never")
     with pytest.raises(UserError, match="gemini is not on hold"):
-        services.provider_resume("gemini", reason="never")
+        operator_actions.provider_resume("gemini", reason="never")
     with pytest.raises(UserError, match="there are gemini, local"):
-        services.provider_pause("Gemini", reason="a slip of the pen")
+        operator_actions.provider_pause("Gemini", reason="a slip of the pen")
 
 
 @pytest.mark.django_db
@@ -322,7 +322,7 @@ def test_resuming_a_provider_ends_its_open_incidents(redis_db: redis.Redis) -> N
     incident = an_incident(IncidentKind.CREDENTIALS)
     claim(Step.PASS1, "w", GEMINI)
 
-    resumed = services.provider_resume("gemini", reason="a new key", by="ops")
+    resumed = operator_actions.provider_resume("gemini", reason="a new key", by="ops")
 
     incident.refresh_from_db()
     assert (resumed.incidents, resumed.released) == (1, 1)
@@ -344,7 +344,7 @@ def test_a_record_is_held_before_its_first_call_and_completes_afterwards(
     assert not held.session.calls.exists()
 
     transitions.close_incident(incident.id, {})
-    services.parked_release()
+    operator_actions.parked_release()
     went_on = records.run_record(received)
 
     assert went_on.status == "pass1_complete"

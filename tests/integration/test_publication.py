@@ -7,7 +7,7 @@ from django.db import connection
 
 from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import Batch, Encounter, Entity, Job, ProviderCall, Summary
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.workers import run_step
 from tests.support import records
 
@@ -33,7 +33,7 @@ def test_a_refused_publication_keeps_the_replies_and_is_repeated_without_a_call(
 
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pass1_entity_detections DROP CONSTRAINT refused")
-    services.record_retry(received.shell_file_id, reason="a test")
+    operator_actions.record_retry(received.shell_file_id, reason="a test")
     run_step.run_step("pass1")
 
     job.refresh_from_db()

@@ -23,8 +23,8 @@ from pipeline.core.errors import ErrorCode, UserError
 from pipeline.core.states import JobStatus, Step
 from pipeline.execution.step_result import StepCompleted, StepFailed
 from pipeline.models import Job, Patient
-from pipeline.operations import services
-from pipeline.operations.services import Selection
+from pipeline.operations import operator_actions
+from pipeline.operations.operator_actions import Selection
 from pipeline.queueing import queues
 from pipeline.queueing.queues import entry_id, push
 from pipeline.transitions import Failure, Lease, claim, heartbeat
@@ -57,7 +57,7 @@ class _WorkerThreads:
 
     def reconcile(self) -> None:
         while not self._stop.wait(0.1):
-            services.jobs_reconcile()
+            operator_actions.jobs_reconcile()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -106,7 +106,7 @@ def test_identical_uploads_and_retries_at_once_make_attempts_that_are_strictly_s
 
     def retry() -> None:
         try:
-            services.record_retry(again.shell_file_id, reason="quick")
+            operator_actions.record_retry(again.shell_file_id, reason="quick")
         except UserError as error:
             refused.append(str(error))
 
@@ -129,7 +129,7 @@ def test_identical_uploads_and_retries_at_once_make_attempts_that_are_strictly_s
             (event, gen) for gen in range(1, attempts + 1) for event in ("began", "ended")
         ]
     assert len(refused) < 50
-    services.jobs_reconcile()
+    operator_actions.jobs_reconcile()
     assert redis_db.llen("rq:queue:pages") == 0
 
 
@@ -145,7 +145,7 @@ def test_a_step_of_three_leases_whose_worker_is_heard_of_runs_once(
     for _ in range(9):
         _let_pass(settings.LEASE_S / 3)
         heartbeat(lease)
-        assert services.jobs_reconcile().recovered == 0
+        assert operator_actions.jobs_reconcile().recovered == 0
         assert claim(Step.PASS1, "w2") is None
 
     job.refresh_from_db()
@@ -178,12 +178,13 @@ def test_retrying_all_that_failed_needs_nothing_of_what_redis_has_lost(
     for job in failed[::3]:
         redis_db.delete(f"rq:job:{entry_id(job.id, 'pass1', 0)}")
 
-    done = services.work_retry(
-        services.retry_preview(Selection(error_code=ErrorCode.DB_ERROR)), reason="all of them"
+    done = operator_actions.work_retry(
+        operator_actions.retry_preview(Selection(error_code=ErrorCode.DB_ERROR)),
+        reason="all of them",
     )
 
     assert (len(done.retried), done.ineligible) == (30, ())
-    services.jobs_reconcile()
+    operator_actions.jobs_reconcile()
     line = [entry.decode() for entry in redis_db.lrange("rq:queue:pass1", 0, -1)]
     assert sorted(line) == sorted(entry_id(job.id, "pass1", 1) for job in failed)
 

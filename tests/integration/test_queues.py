@@ -26,7 +26,7 @@ from pipeline.core.states import Step
 from pipeline.operations.health import examine
 from pipeline.queueing import queues
 from pipeline.queueing.queues import (
-    PROVIDER_QUEUES,
+    RECORD_QUEUES,
     StepEntry,
     StepQueue,
     enqueue_step,
@@ -216,7 +216,7 @@ def test_an_unknown_step_is_refused_before_the_commit() -> None:
 
 
 def test_the_provider_queues_are_later_passes_first_without_pages() -> None:
-    assert PROVIDER_QUEUES == ("pass3", "pass2", "pass1_5", "pass1", "pass05")
+    assert RECORD_QUEUES == ("pass3", "pass2", "pass1_5", "pass1", "pass05")
 
 
 def test_redis_holds_nothing_but_ids_as_json(cloned_db: str, redis_db: redis.Redis) -> None:

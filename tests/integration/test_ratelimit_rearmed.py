@@ -15,7 +15,7 @@ from pipeline import transitions
 from pipeline.core.states import IncidentKind, JobStatus, Step
 from pipeline.execution.admission import KeepRunning, StepAdmission
 from pipeline.models import Job, Pause
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.ratelimit import Go, Later, RateLimiter, RateLimiterState, Standing, Why
 from pipeline.transitions import claim, fenced, park
 from tests.support.emulator import gemini
@@ -142,11 +142,11 @@ def test_a_pause_reaches_the_limiters_of_its_provider_and_a_resume_opens_them(
     elsewhere = RateLimiter.for_("other", GEMINI.model)
     elsewhere.admit(ask())
 
-    services.provider_pause("gemini", OTHER_MODEL.model, reason="costs")
+    operator_actions.provider_pause("gemini", OTHER_MODEL.model, reason="costs")
     one = [limiter.state().is_paused for limiter in (*limiters, elsewhere)]
-    services.provider_pause("gemini", reason="contract")
+    operator_actions.provider_pause("gemini", reason="contract")
     both = [limiter.state().is_paused for limiter in (*limiters, elsewhere)]
-    services.provider_resume("gemini", reason="signed")
+    operator_actions.provider_resume("gemini", reason="signed")
 
     assert one == [False, True, False]
     assert both == [True, True, False]
@@ -160,7 +160,7 @@ def test_a_step_that_runs_parks_at_once_for_its_pause_and_follows_its_end(
 ) -> None:
     step = a_step()
     until(lambda: step.ask(KEY, 1, "1") is None)
-    services.provider_pause("gemini", reason="a test")
+    operator_actions.provider_pause("gemini", reason="a test")
 
     with_a_call_in_flight = step.ask(OTHER_KEY, 1, "1"), step.parking()
     step.cut(KEY)
@@ -173,8 +173,8 @@ def test_a_step_that_runs_parks_at_once_for_its_pause_and_follows_its_end(
     assert (parking.pause_id, parking.until) == (Pause.objects.get().id, None)
     with fenced(step._lease):
         park(step._lease, parking)
-    assert services.parked_release() == 0
-    assert services.provider_resume("gemini", reason="a test").released == 1
+    assert operator_actions.parked_release() == 0
+    assert operator_actions.provider_resume("gemini", reason="a test").released == 1
     assert Job.objects.get().status == JobStatus.PENDING
 
 
@@ -187,7 +187,7 @@ def test_a_resume_after_a_used_up_quota_opens_the_limiter_before_its_reset(
     step.ask(KEY, 1, "1")
     closed_until = state().closed_until
 
-    services.provider_resume("gemini", reason="the quota was raised")
+    operator_actions.provider_resume("gemini", reason="the quota was raised")
 
     assert closed_until is not None
     assert state().closed_until is None
@@ -201,7 +201,7 @@ def test_a_limiter_that_a_quota_closed_is_opened_by_who_meets_it_where_redis_mis
     step = a_step()
     step.ask(KEY, 1, "1")
     url, settings.REDIS_URL = settings.REDIS_URL, "redis://127.0.0.1:9/0"
-    services.provider_resume("gemini", reason="the quota was raised")
+    operator_actions.provider_resume("gemini", reason="the quota was raised")
     settings.REDIS_URL = url
     closed_until = state().closed_until
     later = a_step()
@@ -240,7 +240,7 @@ def test_a_pause_that_did_not_reach_redis_is_reported_and_still_holds(
     a_job()
     settings.REDIS_URL = "redis://127.0.0.1:9/0"
 
-    services.provider_pause("gemini", reason="a test")
+    operator_actions.provider_pause("gemini", reason="a test")
 
     assert "running steps of gemini do not learn of this change" in caplog.text
     assert claim(Step.PASS1, "w", GEMINI) is None

@@ -19,7 +19,7 @@ from redis.retry import Retry
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, EncounterResult, Job, Session, Summary
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.queueing import queues, reconciler, rq_registries
 from pipeline.queueing.queues import entry_id, push
 from pipeline.transitions import Lease, claim, complete_step, fenced, heartbeat
@@ -72,7 +72,7 @@ def test_an_expired_lease_puts_its_job_back_and_counts_the_crash(
     EncounterResult.objects.filter(id=result.id).update(status=WorkStatus.PROCESSING)
     Batch.objects.filter(id=batches[0].id).update(status=WorkStatus.PROCESSING, attempt_count=2)
 
-    tick = services.jobs_reconcile()
+    tick = operator_actions.jobs_reconcile()
 
     job.refresh_from_db()
     assert (tick.recovered, tick.dead_lettered) == (1, 0)
@@ -103,7 +103,7 @@ def test_a_lease_that_lives_is_left_alone(cloned_db: str, redis_db: redis.Redis)
     lease = claim(Step.PASS1, "w1")
     assert lease is not None
 
-    tick = services.jobs_reconcile()
+    tick = operator_actions.jobs_reconcile()
 
     assert not tick.changed
     heartbeat(lease)
@@ -115,7 +115,7 @@ def test_three_crashes_of_one_step_end_in_the_dead_letters_with_their_history(
     job = a_job()
     for worker in ("w1", "w2", "w3"):
         crashed(worker)
-        tick = services.jobs_reconcile()
+        tick = operator_actions.jobs_reconcile()
 
     job.refresh_from_db()
     assert (tick.recovered, tick.dead_lettered) == (0, 1)
@@ -131,7 +131,7 @@ def test_three_crashes_of_one_step_end_in_the_dead_letters_with_their_history(
     summary = Summary.objects.get(shell_file_id=job.shell_file_id)
     assert (summary.processing_status, summary.failure_stage) == ("failed", "pass1")
     assert summary.business_events[-1]["event"] == "pass1: dead after 3 crashes"
-    assert not services.jobs_reconcile().changed
+    assert not operator_actions.jobs_reconcile().changed
 
 
 def test_crashes_are_counted_for_each_step_separately(
@@ -140,7 +140,7 @@ def test_crashes_are_counted_for_each_step_separately(
     job = a_job()
     for _ in range(2):
         crashed()
-        services.jobs_reconcile()
+        operator_actions.jobs_reconcile()
     lease = claim(Step.PASS1, "w")
     assert lease is not None
 
@@ -158,7 +158,7 @@ def test_a_wake_up_that_was_lost_is_sent_again_under_a_new_id(
     job = a_waiting_job()
     first = woken(job)
 
-    tick = services.jobs_reconcile()
+    tick = operator_actions.jobs_reconcile()
 
     assert tick.woken == 1
     assert in_line(redis_db) == [woken(job)] != [first]
@@ -174,7 +174,7 @@ def test_a_waiting_row_gets_no_further_wake_up(cloned_db: str, redis_db: redis.R
     push("pass1", entry_id(jobs[0].id, "pass1", 7))
     before = in_line(redis_db)
 
-    ticks = [services.jobs_reconcile() for _ in range(5)]
+    ticks = [operator_actions.jobs_reconcile() for _ in range(5)]
 
     assert not any(tick.changed for tick in ticks)
     assert in_line(redis_db) == before
@@ -183,11 +183,11 @@ def test_a_waiting_row_gets_no_further_wake_up(cloned_db: str, redis_db: redis.R
 def test_a_queue_that_is_paused_for_hours_keeps_one_wake_up_for_each_row(
     cloned_db: str, redis_db: redis.Redis
 ) -> None:
-    services.queue_pause(Step.PASS1, reason="a test")
+    operator_actions.queue_pause(Step.PASS1, reason="a test")
     jobs = [a_waiting_job(available_at=timezone.now() - timedelta(hours=2)) for _ in range(3)]
     push("pass1", *(woken(job) for job in jobs))
 
-    ticks = [services.jobs_reconcile() for _ in range(10)]
+    ticks = [operator_actions.jobs_reconcile() for _ in range(10)]
 
     assert not any(tick.changed for tick in ticks)
     assert in_line(redis_db) == [woken(job) for job in jobs]
@@ -199,7 +199,7 @@ def test_a_row_whose_wake_up_is_in_transit_gets_no_second_wake_up(
     a_job(available_at=timezone.now() + timedelta(milliseconds=100))
     a_job(available_at=timezone.now() + timedelta(hours=1))
 
-    tick = services.jobs_reconcile()
+    tick = operator_actions.jobs_reconcile()
 
     assert not tick.changed
 
@@ -210,7 +210,7 @@ def test_entries_that_stand_for_nothing_are_removed(cloned_db: str, redis_db: re
     push("pass05", woken(ended).replace("pass1", "pass05"))
     redis_db.rpush(QUEUE, "an-id-whose-entry-is-gone")
 
-    tick = services.jobs_reconcile()
+    tick = operator_actions.jobs_reconcile()
 
     assert tick.removed == 3
     assert (in_line(redis_db), in_line(redis_db, "rq:queue:pass05")) == ([woken(job)], [])
@@ -221,7 +221,7 @@ def test_an_entry_that_redis_has_evicted_is_replaced(cloned_db: str, redis_db: r
     push("pass1", woken(job))
     redis_db.delete(f"rq:job:{woken(job)}")
 
-    tick = services.jobs_reconcile()
+    tick = operator_actions.jobs_reconcile()
 
     assert (tick.removed, tick.woken) == (1, 1)
     assert in_line(redis_db) == [woken(job)]
@@ -240,11 +240,11 @@ def test_a_tick_without_redis_frees_the_rows_and_the_next_one_wakes(
     with monkeypatch.context() as patch:
         for module in (queues, rq_registries):
             patch.setattr(module, "producer", lambda: nowhere)
-        away = services.jobs_reconcile()
+        away = operator_actions.jobs_reconcile()
 
     long_ago = timezone.now() - timedelta(minutes=1)
     Job.objects.update(available_at=long_ago, updated_at=long_ago)
-    back = services.jobs_reconcile()
+    back = operator_actions.jobs_reconcile()
 
     assert (away.recovered, away.released, away.redis_away) == (1, 1, True)
     assert (back.woken, back.redis_away) == (2, False)
@@ -264,7 +264,7 @@ def test_a_tick_takes_the_same_statements_for_many_rows_as_for_few(
         with CaptureQueriesContext(
             connection,
         ) as captured:
-            tick = services.jobs_reconcile()
+            tick = operator_actions.jobs_reconcile()
         assert (tick.recovered, tick.woken) == (jobs, jobs)
         Job.objects.update(status=JobStatus.CANCELLED)
         redis_db.flushdb()
@@ -284,7 +284,7 @@ def test_reconcilers_at_once_do_each_thing_once(
 
     def reconcile(_: int) -> reconciler.ReconcilerTick:
         try:
-            return services.jobs_reconcile()
+            return operator_actions.jobs_reconcile()
         finally:
             connections.close_all()
 

@@ -22,7 +22,7 @@ from pipeline.models import (
     Session,
     Summary,
 )
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.providers.base import Reply, Request
 from pipeline.stages import registry
 from pipeline.stages.intake import Received
@@ -90,7 +90,7 @@ def test_a_record_that_runs_again_does_not_seem_to_have_ended() -> None:
     failed = Job.objects.get(id=received.job_id)
     assert failed.error_code is not None
     assert failed.completed_at is not None
-    services.record_retry(received.shell_file_id, reason="a test")
+    operator_actions.record_retry(received.shell_file_id, reason="a test")
 
     claim(Step.PASS1, "w")
 
@@ -110,7 +110,7 @@ def test_a_success_beside_a_failure_is_not_requested_again() -> None:
     before = set(ProviderCall.objects.values_list("id", flat=True))
     failed = set(Batch.objects.filter(status=WorkStatus.FAILED).values_list("id", flat=True))
     assert len(failed) == 1
-    services.record_retry(received.shell_file_id, reason="a test")
+    operator_actions.record_retry(received.shell_file_id, reason="a test")
 
     records.run_record(received)
 
@@ -130,7 +130,7 @@ def test_a_discovery_that_failed_and_was_retried_shows_no_failure() -> None:
         record = records.run_record(received)
     assert record.discovery_session.error_code == "MAX_RETRIES_EXCEEDED"
     assert record.discovery_metrics.error_summary is not None
-    services.record_retry(received.shell_file_id, reason="a test")
+    operator_actions.record_retry(received.shell_file_id, reason="a test")
 
     record = records.run_record(received)
 

@@ -30,8 +30,8 @@ from pipeline.models import (
     Session,
     Summary,
 )
-from pipeline.operations import services
-from pipeline.operations.services import Selection
+from pipeline.operations import operator_actions
+from pipeline.operations.operator_actions import Selection
 from pipeline.queueing.queues import queue_depths
 from pipeline.stages.intake import Received
 from pipeline.transitions import Failure, claim
@@ -121,15 +121,15 @@ def test_a_batch_an_encounter_or_a_record_is_requested_again_and_nothing_else(
     received, (first, second, third) = failed
     assert results() == ["failed", "failed", "succeeded"]
 
-    services.batch_retry(first.id, reason="look at one", by="ops")
+    operator_actions.item_retry(first.id, reason="look at one", by="ops")
     assert asked() == [first.id]
     assert results() == ["failed", "failed", "succeeded"]
 
-    services.encounter_retry(first.healthcare_encounter_id, reason="the rest of it")
+    operator_actions.encounter_retry(first.healthcare_encounter_id, reason="the rest of it")
     assert asked() == [second.id]
     assert results() == ["succeeded", "failed", "succeeded"]
 
-    services.record_retry(received.shell_file_id, reason="the provider recovered")
+    operator_actions.record_retry(received.shell_file_id, reason="the provider recovered")
     assert asked() == [third.id]
     assert results() == ["succeeded", "succeeded", "succeeded"]
 
@@ -140,7 +140,7 @@ def test_a_retried_batch_gets_new_attempts_and_keeps_the_history_of_the_old_ones
     received, retried = failed
     names = ("status", "attempt_count", "max_attempts")
 
-    services.record_retry(received.shell_file_id, reason="the provider recovered")
+    operator_actions.record_retry(received.shell_file_id, reason="the provider recovered")
     asked()
 
     for batch in retried:
@@ -156,7 +156,7 @@ def test_a_record_that_completes_after_a_retry_shows_no_error(
 ) -> None:
     received, _ = failed
 
-    services.record_retry(received.shell_file_id, reason="the provider recovered")
+    operator_actions.record_retry(received.shell_file_id, reason="the provider recovered")
     asked()
 
     job = Job.objects.get(id=received.job_id)
@@ -172,11 +172,11 @@ def test_the_history_of_a_job_says_who_retried_it_and_why(
 ) -> None:
     received, (first, *_) = failed
 
-    services.batch_retry(first.id, reason="look at one", by="ops")
+    operator_actions.item_retry(first.id, reason="look at one", by="ops")
     asked()
-    services.encounter_retry(first.healthcare_encounter_id, reason="the rest of it")
+    operator_actions.encounter_retry(first.healthcare_encounter_id, reason="the rest of it")
     asked()
-    services.record_retry(received.shell_file_id, reason="the provider recovered")
+    operator_actions.record_retry(received.shell_file_id, reason="the provider recovered")
     asked()
 
     history = (Job.objects.get(id=received.job_id).error_details or {})["history"]
@@ -197,11 +197,11 @@ def test_a_retried_record_does_not_seem_to_have_failed_and_has_nothing_to_retry(
 ) -> None:
     received = discovered(tmp_path)
     asked(bad_json(1))
-    services.record_retry(received.shell_file_id, reason="once")
+    operator_actions.record_retry(received.shell_file_id, reason="once")
     before = state()
 
     with pytest.raises(UserError, match="the job is waiting for a worker already"):
-        services.record_retry(received.shell_file_id, reason="twice")
+        operator_actions.record_retry(received.shell_file_id, reason="twice")
 
     assert state() == before
     job, session, summary = Job.objects.get(), Session.objects.get(), Summary.objects.get()
@@ -234,7 +234,7 @@ def test_of_fifty_retries_at_once_one_has_an_effect(
     def click() -> None:
         together.wait()
         try:
-            services.record_retry(received.shell_file_id, reason="quick")
+            operator_actions.record_retry(received.shell_file_id, reason="quick")
             done.append(True)
         except UserError:
             done.append(False)
@@ -279,7 +279,7 @@ def test_a_dry_run_says_what_a_retry_would_do_and_changes_nothing(
 
     settings.GEMINI_RPM = 4
     with records.through_emulator():
-        found = services.retry_preview(Selection(record=received.shell_file_id))
+        found = operator_actions.retry_preview(Selection(record=received.shell_file_id))
     assert (found.same_versions, found.quota_minutes) == (True, 0.5)
     assert found.cost_usd > 0
 
@@ -298,7 +298,7 @@ def test_a_retry_by_code_takes_what_failed_with_it_and_says_why_it_leaves_the_re
     )
     a_job(status=JobStatus.FAILED, completed_at=timezone.now(), error_code="INPUT_INVALID")
 
-    found = services.retry_preview(Selection(error_code=ErrorCode.PARSE_JSON))
+    found = operator_actions.retry_preview(Selection(error_code=ErrorCode.PARSE_JSON))
     call_command("retry", error_code="PARSE_JSON", reason="a better prompt")
 
     assert [each.job_id for each in found.eligible] == [received.job_id]
@@ -354,7 +354,7 @@ def test_a_job_that_waits_for_its_own_retry_says_why_and_until_when(
     assert waiting.parked_until is not None
     # Five minutes at the suite's time scale.
     assert round((waiting.parked_until - waiting.updated_at).total_seconds()) == 15
-    assert services.parked_release() == 0
+    assert operator_actions.parked_release() == 0
 
 
 @pytest.mark.django_db
@@ -368,7 +368,7 @@ def test_a_failed_job_is_retried_by_itself_after_its_delay_and_then_fails(
 
     for _ in range(2):
         Job.objects.update(parked_until=timezone.now())
-        assert services.parked_release() == 1
+        assert operator_actions.parked_release() == 1
         calls.append(asked(bad_json(1)))
 
     broken = Batch.objects.get(page_range_start=1)
@@ -405,10 +405,10 @@ def test_what_no_retry_mends_is_left_to_the_operator(tmp_path: Path, settings: A
 
     asked([*bad_json(first), blocked])
     Job.objects.update(parked_until=timezone.now())
-    services.parked_release()
+    operator_actions.parked_release()
     by_itself = asked()
     failed = Job.objects.get(id=received.job_id)
-    services.record_retry(received.shell_file_id, reason="the filter was changed")
+    operator_actions.record_retry(received.shell_file_id, reason="the filter was changed")
     by_hand = asked()
 
     pages = dict(Batch.objects.values_list("id", "page_range_start"))
@@ -427,9 +427,9 @@ def test_what_waits_for_its_retry_can_be_had_at_once_and_what_waits_for_a_quota_
     failed = a_job(**parked, park_reason="retry 1 of 3", error_code="API_5XX", retry_count=1)
     held = a_job(**parked, park_reason="a quota is used up")
 
-    services.record_retry(failed.shell_file_id, reason="it is back")
+    operator_actions.record_retry(failed.shell_file_id, reason="it is back")
     with pytest.raises(UserError, match="continues by itself: a quota is used up"):
-        services.record_retry(held.shell_file_id, reason="it is back")
+        operator_actions.record_retry(held.shell_file_id, reason="it is back")
 
     failed.refresh_from_db()
     assert (failed.status, failed.parked_until, failed.park_reason) == ("pending", None, None)
@@ -450,11 +450,11 @@ def test_a_chunk_is_requested_again_alone_and_its_record_continues(
     failed, other = Chunk.objects.filter(status="failed").order_by("chunk_index")
     calls = ProviderCall.objects.filter(step="pass05").count()
 
-    found = services.retry_preview(Selection(batch=failed.id))
-    services.batch_retry(failed.id, reason="one first")
+    found = operator_actions.retry_preview(Selection(item=failed.id))
+    operator_actions.item_retry(failed.id, reason="one first")
     run_step.run_step("pass05")
     one_left = list(Chunk.objects.filter(status="failed"))
-    services.record_retry(received.shell_file_id, reason="then the other")
+    operator_actions.record_retry(received.shell_file_id, reason="then the other")
     records.run_record(received)
 
     assert (found.calls, found.pages) == (1, 2)
@@ -480,7 +480,7 @@ def test_a_step_that_broke_as_a_whole_is_retried_and_its_failed_rows_are_left() 
         run_step._end(lease, a_deadline(), broken)
         job.refresh_from_db()
         ends.append((job.status, job.retry_count, job.error_code))
-        services.job_release([job.id])
+        operator_actions.job_release([job.id])
 
     assert ends == [("parked", 1, "DB_ERROR"), ("failed", 1, "DB_ERROR")]
     batch.refresh_from_db()

@@ -18,7 +18,7 @@ from rq.registry import FailedJobRegistry, StartedJobRegistry
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
 from pipeline.models.fields import ClockTimestamp
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry, StepQueue, entry_id, producer, push
 from pipeline.transitions import claim
@@ -53,7 +53,7 @@ def test_a_job_whose_worker_died_and_its_execution_agree_after_one_tick(
     assert claim(Step.PASS1, "w1") is not None
     Job.objects.update(lease_expires_at=ClockTimestamp() - timedelta(seconds=1))
 
-    tick = services.jobs_reconcile()
+    tick = operator_actions.jobs_reconcile()
 
     assert (tick.recovered, tick.cleaned) == (1, 1)
     assert redis_db.zcard(WIP) == 0
@@ -66,7 +66,7 @@ def test_an_execution_whose_worker_lives_is_left_alone(cloned_db: str, redis_db:
     execution = an_execution(entry_id(job.id, "pass1", 0))
     claim(Step.PASS1, "w1")
 
-    tick = services.jobs_reconcile()
+    tick = operator_actions.jobs_reconcile()
 
     assert not tick.changed
     assert redis_db.zrange(WIP, 0, -1) == [execution.composite_key.encode()]
@@ -82,7 +82,7 @@ def test_executions_whose_entry_is_gone_do_not_stop_the_clean_up(
     redis_db.zadd(WIP, {"no-such-entry:no-such-execution": time.time() + 900})
     redis_db.zadd(FAILED, {"no-such-entry": time.time() + 900})
 
-    tick = services.jobs_reconcile()
+    tick = operator_actions.jobs_reconcile()
 
     assert tick.cleaned == 4
     assert redis_db.zrange(WIP, 0, -1) == [living.composite_key.encode()]
@@ -97,7 +97,7 @@ def test_what_rq_calls_abandoned_later_stays_completed(cloned_db: str, redis_db:
     queue = StepQueue("pass1", connection=producer())
 
     StartedJobRegistry(queue=queue, job_class=StepEntry).cleanup()
-    services.jobs_reconcile()
+    operator_actions.jobs_reconcile()
 
     job.refresh_from_db()
     assert (job.status, job.crash_count, job.error_code) == (JobStatus.COMPLETED, 0, None)
@@ -116,7 +116,7 @@ def test_records_submitted_while_redis_is_away_run_when_it_is_back(
     long_ago = timezone.now() - timedelta(minutes=1)
     Job.objects.update(available_at=long_ago, updated_at=long_ago)
 
-    services.jobs_reconcile()
+    operator_actions.jobs_reconcile()
     again = records.submit(path, idempotency_key="upload 0")
 
     waiting = {entry.decode()[:36] for entry in redis_db.lrange("rq:queue:pages", 0, -1)}

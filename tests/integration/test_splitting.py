@@ -15,7 +15,7 @@ from gemini_emulator.recorded_rows import prove_log
 from gemini_emulator.request_log import LogLine
 from pipeline.execution.splits import pages_of, token_of
 from pipeline.models import Batch, Chunk, Entity, Incident, Job, ProviderCall, ShellFile
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.ratelimit import RateLimiter
 from pipeline.stages.intake import Received
 from pipeline.workers import run_step
@@ -122,7 +122,7 @@ def test_after_a_failure_of_one_half_only_that_half_is_requested_again(tmp_path:
     )
     (batch,) = Batch.objects.all()
     assert (batch.status, batch.error_code) == ("failed", "MAX_RETRIES_EXCEEDED")
-    services.record_retry(received.shell_file_id, reason="a test")
+    operator_actions.record_retry(received.shell_file_id, reason="a test")
 
     log = detect([])
 
@@ -176,7 +176,7 @@ def test_a_split_without_its_stored_reply_is_requested_again_and_accepted_once(
     for call in calls_of(batch):
         if hasattr(call, "payload"):
             call.payload.delete()
-    services.record_retry(received.shell_file_id, reason="a test")
+    operator_actions.record_retry(received.shell_file_id, reason="a test")
 
     log = detect([])
 

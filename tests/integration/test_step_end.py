@@ -23,7 +23,7 @@ from pipeline.models import (
     Session,
     ShellFile,
 )
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.stages import registry
 from pipeline.stages.pass1 import entity_rows, run
 from pipeline.transitions import Failure, Flush, Lease, claim, fail_step, fenced
@@ -158,7 +158,7 @@ def test_one_encounter_that_the_database_refuses_stops_no_other() -> None:
 
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pass1_entity_detections DROP CONSTRAINT refused")
-    services.record_retry(record.id, reason="a test")
+    operator_actions.record_retry(record.id, reason="a test")
     records.run_record(received)
 
     job.refresh_from_db()

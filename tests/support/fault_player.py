@@ -35,7 +35,7 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from pipeline.operations.services import provider_resume
+from pipeline.operations.operator_actions import provider_resume
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import warm
 from pipeline.ratelimit import RateLimiter, RateLimiterState

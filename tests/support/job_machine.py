@@ -41,7 +41,7 @@ from pipeline.execution.step_result import (
     StepResult,
 )
 from pipeline.models import Batch, EncounterResult, Entity, Job, ProviderCall
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.queueing import queues
 from pipeline.stages.pass1 import store
 from pipeline.transitions import (
@@ -204,7 +204,7 @@ class JobMachine(RuleBasedStateMachine):
     @rule()
     def reconcile(self) -> None:
         expired = [t for t in self.truth.values() if t.owner is not None and self._expired(t)]
-        tick = services.jobs_reconcile()
+        tick = operator_actions.jobs_reconcile()
         assert tick.recovered + tick.dead_lettered == len(expired)
         for truth in expired:
             truth.owner, truth.crashes = None, truth.crashes + 1
@@ -224,7 +224,7 @@ class JobMachine(RuleBasedStateMachine):
 
     @rule()
     def stale_rows_are_reset(self) -> None:
-        for row in services.stale_batches_reset(10 * UNIT_S):
+        for row in operator_actions.stale_batches_reset(10 * UNIT_S):
             truth = self.truth[row.job_id]
             assert truth.owner is None or self._expired(truth)
             # The worker writes no more; the reconciler takes the job and counts the crash.
@@ -238,7 +238,7 @@ class JobMachine(RuleBasedStateMachine):
         job = self._job(which)
         truth = self.truth[job.id]
         try:
-            done = services.job_cancel(job.id, by="ops")
+            done = operator_actions.job_cancel(job.id, by="ops")
         except UserError:
             assert job.status in JOB_TERMINAL
             return
@@ -253,7 +253,7 @@ class JobMachine(RuleBasedStateMachine):
     def retry(self, which: int) -> None:
         job = self._job(which)
         try:
-            services.record_retry(job.shell_file_id, reason="a test", by="ops")
+            operator_actions.record_retry(job.shell_file_id, reason="a test", by="ops")
         except UserError:
             assert job.status not in {JobStatus.FAILED, JobStatus.CANCELLED}
             return
@@ -264,7 +264,7 @@ class JobMachine(RuleBasedStateMachine):
     def requeue(self, which: int) -> None:
         job = self._job(which)
         try:
-            services.job_requeue(job.id, by="ops")
+            operator_actions.job_requeue(job.id, by="ops")
         except UserError:
             assert job.status != JobStatus.DEAD
             return
@@ -274,12 +274,14 @@ class JobMachine(RuleBasedStateMachine):
     @rule(which=st.integers(0, RECORDS - 1))
     def release(self, which: int) -> None:
         job = self._job(which)
-        assert services.job_release([job.id]) == (job.status == JobStatus.PARKED)
+        assert operator_actions.job_release([job.id]) == (job.status == JobStatus.PARKED)
 
     @rule(step=st.sampled_from(STEPS), on=st.booleans())
     def pause(self, step: Step, on: bool) -> None:
         with suppress(UserError):
-            (services.queue_pause if on else services.queue_resume)(step, reason="a test")
+            (operator_actions.queue_pause if on else operator_actions.queue_resume)(
+                step, reason="a test"
+            )
 
     # Invariants after every move.
 

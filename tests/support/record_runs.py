@@ -12,7 +12,7 @@ from uuid import UUID
 from pipeline.core.states import JOB_TERMINAL, JobStatus
 from pipeline.models import Encounter, Entity, Job, Page, PageAssignment, ShellFile
 from pipeline.models.fields import ClockTimestamp
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.stages.intake import Received
 from tests.support.workers import until
 
@@ -35,7 +35,7 @@ def take_over(job_id: UUID) -> None:
         lease_expires_at=ClockTimestamp() - timedelta(seconds=1)
     )
     assert taken == 1
-    assert services.jobs_reconcile().recovered == 1
+    assert operator_actions.jobs_reconcile().recovered == 1
 
 
 def encounter_pages(record: ShellFile) -> list[tuple[str, list[int]]]:

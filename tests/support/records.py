@@ -19,7 +19,7 @@ from gemini_emulator import Emulator
 from medproc.env import PROJECT_ROOT
 from pipeline.core.states import JobStatus
 from pipeline.models import Job, ShellFile
-from pipeline.operations.services import record_submit
+from pipeline.operations.operator_actions import record_submit
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import warm
 from pipeline.stages import registry

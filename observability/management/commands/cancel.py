@@ -8,7 +8,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from observability.management.job_command import RecordActionCommand
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 
 
 class Command(RecordActionCommand):
@@ -22,7 +22,7 @@ class Command(RecordActionCommand):
 
     def act(self, record: UUID, *, reason: str | None, by: str) -> tuple[str, dict[str, str]]:
         """Cancel the job, or tell its step to stop."""
-        if services.job_cancel(record, reason=reason, by=by).is_ended:
+        if operator_actions.job_cancel(record, reason=reason, by=by).is_ended:
             return "Cancelled.", {"status": "cancelled"}
         return (
             "The running step was told to stop; the job then ends as cancelled.",

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 
 from observability.audit.actor import operator
 from observability.management.audited_command import add_target, held, one_line, target_of
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 
 
 class Command(BaseCommand):
@@ -31,9 +31,9 @@ class Command(BaseCommand):
         with one_line(), held("pause", options) as facts:
             facts["message"] = "paused"
             if queue is not None:
-                services.queue_pause(queue, reason=options["reason"], by=operator())
+                operator_actions.queue_pause(queue, reason=options["reason"], by=operator())
             else:
-                services.provider_pause(
+                operator_actions.provider_pause(
                     options["provider"],
                     options["model"],
                     reason=options["reason"],

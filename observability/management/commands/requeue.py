@@ -8,7 +8,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from observability.management.job_command import RecordActionCommand
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 
 
 class Command(RecordActionCommand):
@@ -22,5 +22,5 @@ class Command(RecordActionCommand):
 
     def act(self, record: UUID, *, reason: str | None, by: str) -> tuple[str, dict[str, str]]:
         """Requeue the job."""
-        step = services.job_requeue(record, reason=reason, by=by).due.step.value
+        step = operator_actions.job_requeue(record, reason=reason, by=by).due.step.value
         return f"Requeued for {step}.", {"status": "running", "step": step}

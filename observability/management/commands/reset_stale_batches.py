@@ -17,7 +17,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from medproc.timing import scaled
 from observability.management.audited_command import audited, one_line
 from pipeline.core.labels import counted
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.operations.reasons import stated_if_given
 from pipeline.transitions.stale import STALE_S, Stale
 
@@ -71,9 +71,9 @@ def seconds(text: str) -> float:
 
 def _reset(older_s: float, reason: str, *, dry_run: bool) -> list[Stale]:
     if dry_run:
-        return services.stale_batches_reset(older_s, dry_run=True)
+        return operator_actions.stale_batches_reset(older_s, dry_run=True)
     with audited("reset", target_kind="stale work", reason=stated_if_given(reason)) as facts:
-        rows = services.stale_batches_reset(older_s)
+        rows = operator_actions.stale_batches_reset(older_s)
         facts.update(older_s=older_s, requeued=len(rows))
         facts["jobs"] = sorted({str(row.job_id) for row in rows})
     return rows

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand
 from observability.audit.actor import operator
 from observability.management.audited_command import add_target, held, one_line, target_of
 from pipeline.core.labels import counted
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 
 
 class Command(BaseCommand):
@@ -31,9 +31,9 @@ class Command(BaseCommand):
         queue = target_of(options)
         with one_line(), held("resume", options) as facts:
             if queue is not None:
-                done = services.queue_resume(queue, reason=options["reason"], by=operator())
+                done = operator_actions.queue_resume(queue, reason=options["reason"], by=operator())
             else:
-                done = services.provider_resume(
+                done = operator_actions.provider_resume(
                     options["provider"],
                     options["model"],
                     reason=options["reason"],

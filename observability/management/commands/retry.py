@@ -24,7 +24,7 @@ from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted
 from pipeline.core.states import Step
 from pipeline.models.work_tables import WORK_TABLES
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 from pipeline.operations.preview import Preview, Selection
 from pipeline.operations.reasons import stated_if_given
 
@@ -68,7 +68,7 @@ class Command(BaseCommand):
             raise CommandError("give a reason with --reason, or look with --dry-run", returncode=2)
         with one_line():
             stated_if_given(reason)
-            found = services.retry_preview(selection)
+            found = operator_actions.retry_preview(selection)
             if not options["json"]:
                 for line in lines(found):
                     self.stdout.write(line)
@@ -77,7 +77,7 @@ class Command(BaseCommand):
                 sys.exit(0 if found.eligible else 1)
             kind, target = _target(selection)
             with audited("retry", target_kind=kind, target_id=target, reason=reason) as facts:
-                done = services.work_retry(found, reason=reason, by=operator())
+                done = operator_actions.work_retry(found, reason=reason, by=operator())
                 facts.update(retried=len(done.retried), skipped=len(done.ineligible))
                 facts["selection"] = str(selection)
         found = replace(found, ineligible=done.ineligible)
@@ -127,7 +127,7 @@ def _target(selection: Selection) -> tuple[str, str]:
     """Return the kind and the name of the target for the audit."""
     if selection.error_code is not None:
         return "error code", selection.error_code.value
-    ids = {name: getattr(selection, name) for name in ("record", "job", "encounter", "batch")}
+    ids = {name: getattr(selection, name) for name in ("record", "job", "encounter", "item")}
     return next((name, str(found)) for name, found in ids.items() if found is not None)
 
 
@@ -148,5 +148,5 @@ def _selection(options: dict[str, Any]) -> Selection:
         kinds = ("encounter", "encounter result")
         return Selection(encounter=located(options["encounter"], kinds).node_id)
     return Selection(
-        batch=located(options["batch"], sorted(t.noun for t in WORK_TABLES.values())).id
+        item=located(options["batch"], sorted(t.noun for t in WORK_TABLES.values())).id
     )

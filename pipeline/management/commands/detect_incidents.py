@@ -15,7 +15,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from pipeline.core.labels import counted
 from pipeline.core.states import IncidentState
 from pipeline.models import Incident
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 
 
 class Command(BaseCommand):
@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the number of opened and closed incidents, and one line per open incident."""
-        tick = services.incidents_detect()
+        tick = operator_actions.incidents_detect()
         still_open = Incident.objects.filter(state=IncidentState.OPEN).order_by("opened_at", "id")
         if options["json"]:
             found = {

@@ -31,7 +31,11 @@ from pipeline.management.result_table import (
     results,
     totals,
 )
-from pipeline.operations.services import record_batch_close, record_batch_open, record_submit
+from pipeline.operations.operator_actions import (
+    record_batch_close,
+    record_batch_open,
+    record_submit,
+)
 from pipeline.selectors import Progress
 from pipeline.stages.intake import Submission
 

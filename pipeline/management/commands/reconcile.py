@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from pipeline.operations import services
+from pipeline.operations import operator_actions
 
 
 class Command(BaseCommand):
@@ -26,5 +26,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the counts; work beyond the limits of one tick is left to the next tick."""
-        tick = services.jobs_reconcile()
+        tick = operator_actions.jobs_reconcile()
         self.stdout.write(json.dumps(asdict(tick)) if options["json"] else tick.summary)

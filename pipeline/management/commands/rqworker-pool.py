@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pipeline.management.commands.rqworker import REDIS_AWAY, known_queues
-from pipeline.queueing.queues import PAGES_QUEUES, PROVIDER_QUEUES, QUEUES
+from pipeline.queueing.queues import PAGES_QUEUES, QUEUES, RECORD_QUEUES
 from pipeline.workers.pool import WorkerPool, redis_answers
 
 
@@ -50,6 +50,6 @@ def _seats(queues: tuple[str, ...], workers: int | None) -> list[tuple[str, ...]
         raise CommandError("--workers needs --queues and a number of at least 1")
     if queues:
         return [queues] * (workers or settings.WORKER_CONCURRENCY)
-    return [PROVIDER_QUEUES] * settings.WORKER_CONCURRENCY + [
+    return [RECORD_QUEUES] * settings.WORKER_CONCURRENCY + [
         PAGES_QUEUES
     ] * settings.PAGES_CONCURRENCY

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from redis.exceptions import RedisError
 
-from pipeline.queueing.queues import PROVIDER_QUEUES, QUEUES
+from pipeline.queueing.queues import QUEUES, RECORD_QUEUES
 from pipeline.workers.pool import redis_answers
 from pipeline.workers.rq_worker import Worker, warm
 
@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, queues: list[str], burst: bool, **options: Any) -> None:
         """Raise CommandError for an unknown queue, and if Redis does not answer."""
-        names = known_queues(queues) or PROVIDER_QUEUES
+        names = known_queues(queues) or RECORD_QUEUES
         if not redis_answers():
             raise CommandError(REDIS_AWAY)
         warm()

@@ -113,7 +113,7 @@ def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
 
 def _work_item(selection: Selection) -> tuple[UUID, WorkItem]:
     """Return the work item of an id, in any pass, and the id of its record."""
-    ids = [selection.batch] if selection.batch else []
+    ids = [selection.item] if selection.item else []
     for table in reversed(WORK_TABLES.values()):
         item = table.rows.filter(pk__in=ids).annotate(record=F(table.record)).first()
         if item is not None:

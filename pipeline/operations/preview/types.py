@@ -29,8 +29,8 @@ class Selection:
     jobs: tuple[UUID, ...] | None = None
     """Several jobs, each as a whole."""
     encounter: UUID | None = None
-    batch: UUID | None = None
-    """A batch of Pass 1 or a chunk of Pass 0.5."""
+    item: UUID | None = None
+    """A work item of any pass."""
     incident: UUID | None = None
     """All work that failed because of the incident."""
     error_code: ErrorCode | None = None
@@ -43,16 +43,18 @@ class Selection:
 
     def __post_init__(self) -> None:
         given = (
-            self.record, self.job, self.jobs, self.encounter, self.batch, self.incident,
+            self.record, self.job, self.jobs, self.encounter, self.item, self.incident,
             self.error_code,
         )  # fmt: skip
         if sum(each is not None for each in given) != 1:
-            raise ValueError("name one record, job, encounter or batch, or one code or incident")
+            raise ValueError(
+                "name one record, job, encounter or work item, or one code or incident"
+            )
 
     def __str__(self) -> str:
-        for name in ("record", "job", "encounter", "batch"):
+        for name in ("record", "job", "encounter", "item"):
             if (value := getattr(self, name)) is not None:
-                return f"{name} {value}"
+                return f"{'work item' if name == 'item' else name} {value}"
         if self.jobs is not None:
             return "jobs that failed again"
         if self.incident is not None:
