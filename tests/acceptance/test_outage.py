@@ -84,7 +84,7 @@ class Outage:
         return Batch.objects.filter(processing_session__shell_file__in=ids)
 
     def end(self) -> None:
-        """Put a provider that works in the place of the one that is down."""
+        """Replace the provider that is down by a working provider."""
         port = int(self.emulator.url.rsplit(":", 1)[1])
         self.running.close()
         self.earlier += self.emulator.log()
