@@ -25,7 +25,7 @@ from pipeline.execution import fanout, retry_policy
 from pipeline.execution.admission import OUTAGE_CODES, StepAdmission
 from pipeline.execution.attempt_budget import AttemptBudget
 from pipeline.execution.call_log import CallLog
-from pipeline.execution.lease_renewal import LeaseRenewal
+from pipeline.execution.heartbeat import Heartbeat
 from pipeline.execution.policy import CallItem, StepPolicy, as_call_error
 from pipeline.execution.preemption import PREEMPTED, Preemption
 from pipeline.execution.shutdown import grace_left, grace_s, on_stop
@@ -103,12 +103,12 @@ class StepExecutor(Generic[W]):
         self._budget = AttemptBudget(work.rows, OUTAGE_CODES)
         self._admission = StepAdmission(lease, provider)
         self._call_log = CallLog(lease, provider)
-        self._renewal = LeaseRenewal(lease, deadline)
+        self._heartbeat = Heartbeat(lease, deadline)
         self._writer = StepWriter(
             lease,
             WORK_TABLES[lease.step].model,
             {row.id: row for row in (*work.known, *work.rows)},
-            self._renewal,
+            self._heartbeat,
             deadline,
             publisher,
         )
@@ -131,7 +131,7 @@ class StepExecutor(Generic[W]):
         self._resume()
         items = [self._policy.item(split) for split in self._splits.open]
         # Reading the pages and planning have used up some of the lease.
-        self._renewal.renew()
+        self._heartbeat.renew()
         with fanout.FanOut(
             items,
             call=self._call,
@@ -179,15 +179,15 @@ class StepExecutor(Generic[W]):
     ) -> str | None:
         """Record the events of the fan-out; return why it stopped, or None when all has ended."""
         reason: str | None = None
-        if self._renewal.is_cancelled:
+        if self._heartbeat.is_cancelled:
             fan_out.stop(CANCELLED)
         for event in fan_out.events():
             if isinstance(event, fanout.Stopped) and event.returned:
                 reason = event.reason
             self._record(event)
-            was_cancelled = self._renewal.is_cancelled
+            was_cancelled = self._heartbeat.is_cancelled
             self._writer.keep_up()
-            if self._renewal.is_cancelled and not was_cancelled:
+            if self._heartbeat.is_cancelled and not was_cancelled:
                 fan_out.stop(CANCELLED)
             elif fan_out.stop_reason is None and self._is_preempted():
                 fan_out.stop(PREEMPTED, grace_s=limits.call_deadline_s)
@@ -219,7 +219,7 @@ class StepExecutor(Generic[W]):
 
     def _admit(self, item: CallItem, now: float) -> float | fanout.Park | None:
         # A machine that has slept does not know that another worker has claimed the job.
-        self._renewal.renew_when_overdue()
+        self._heartbeat.renew_when_overdue()
         return self._policy.admit(item, now)
 
     def _call(self, item: CallItem, attempt: int, cancel: Cancel) -> AcceptedReply:
@@ -309,7 +309,7 @@ class StepExecutor(Generic[W]):
 
     def _is_preempted(self) -> bool:
         is_due = False
-        with self._renewal.unless_away():
+        with self._heartbeat.unless_away():
             is_due = self._preemption.is_due()
         return is_due  # noqa: RET504 - the block may be left undone
 

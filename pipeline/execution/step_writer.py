@@ -23,7 +23,7 @@ from pipeline.core.db_errors import is_away
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
 from pipeline.core.redaction import redacted
-from pipeline.execution.lease_renewal import LeaseRenewal
+from pipeline.execution.heartbeat import Heartbeat
 from pipeline.execution.step_work import GroupPublisher, W
 from pipeline.models.work_item import WorkItem
 from pipeline.transitions import Flush, Lease, row_of
@@ -51,14 +51,14 @@ class StepWriter(Generic[W]):
         lease: Lease,
         model: type[WorkItem],
         rows: Mapping[UUID, W],
-        renewal: LeaseRenewal,
+        heartbeat: Heartbeat,
         deadline: StepDeadline,
         publisher: GroupPublisher[W] | None,
     ) -> None:
         self._lease = lease
         self._model = model
         self._rows = rows
-        self._renewal = renewal
+        self._heartbeat = heartbeat
         self._deadline = deadline
         self._publisher = publisher
         self._dirty: set[UUID] = set()
@@ -95,12 +95,12 @@ class StepWriter(Generic[W]):
         """Write, and renew the lease, where either is due."""
         if time.monotonic() - self._flushed_at >= FLUSH_S:
             self.write()
-        self._renewal.renew_when_due()
+        self._heartbeat.renew_when_due()
 
     def write(self) -> None:
         """Write what there is, unless PostgreSQL is away."""
         self._flushed_at = time.monotonic()
-        with self._renewal.unless_away():
+        with self._heartbeat.unless_away():
             try:
                 self._write_together(self._publications)
             except (DatabaseError, InterfaceError) as error:

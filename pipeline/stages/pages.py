@@ -17,7 +17,7 @@ from medproc.timing import scaled
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.documents import reader, storage
-from pipeline.execution.lease_keeper import call_with_lease, with_lease
+from pipeline.execution.heartbeat import call_with_lease, with_lease
 from pipeline.execution.preemption import PREEMPTED, Preemption
 from pipeline.execution.shutdown import stop_requested
 from pipeline.execution.step_result import (

@@ -25,7 +25,14 @@ from pipeline.transitions.incidents import (
     note_incident,
     open_incident,
 )
-from pipeline.transitions.leases import Lease, claim, expire_leases, fenced, heartbeat, set_deadline
+from pipeline.transitions.leases import (
+    Lease,
+    claim,
+    expire_leases,
+    fenced,
+    renew_lease,
+    set_deadline,
+)
 from pipeline.transitions.record_batches import (
     close_record_batch,
     next_of_record_batch,
@@ -68,7 +75,6 @@ __all__ = [
     "fail_step",
     "fenced",
     "find_stale",
-    "heartbeat",
     "link_failed_jobs",
     "next_of_record_batch",
     "note_incident",
@@ -84,6 +90,7 @@ __all__ = [
     "release",
     "release_due",
     "release_probes",
+    "renew_lease",
     "requeue_interrupted",
     "reset_stale",
     "retry_job",

@@ -202,7 +202,7 @@ def fenced(lease: Lease) -> Iterator[None]:
         yield
 
 
-def heartbeat(lease: Lease, deadline_left_s: float | None = None) -> bool:
+def renew_lease(lease: Lease, deadline_left_s: float | None = None) -> bool:
     """Renew the lease; return whether an operator wants the job cancelled.
 
     `deadline_left_s` updates the stored deadline of the step, which waits that do not count have

@@ -50,8 +50,8 @@ from pipeline.transitions import (
     complete_step,
     fail_step,
     fenced,
-    heartbeat,
     park,
+    renew_lease,
     requeue_interrupted,
     retry_later,
 )
@@ -105,7 +105,7 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
         ):
             with attempt:
                 if attempt.retry_state.attempt_number > 1:
-                    if heartbeat(lease, deadline.left_s):
+                    if renew_lease(lease, deadline.left_s):
                         return StepInterrupted(reason=CANCELLED)
                     if stop_requested():
                         return StepInterrupted(reason=SIGTERM)

@@ -23,7 +23,7 @@ from pipeline.execution.step_result import (
 )
 from pipeline.models import Batch, Job, ProviderCall, Session, ShellFile, Summary
 from pipeline.operations import operator_actions
-from pipeline.transitions import Lease, claim, fenced, heartbeat
+from pipeline.transitions import Lease, claim, fenced, renew_lease
 from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.workers import run_step
 from tests.support import records
@@ -122,10 +122,10 @@ def test_a_step_that_ends_after_the_cancellation_leaves_no_wake_up(result: StepR
     job = a_job(step=Step.PAGES)
     lease = claim(Step.PAGES, "w")
     assert lease is not None
-    assert heartbeat(lease) is False
+    assert renew_lease(lease) is False
 
     told = operator_actions.job_cancel(job.id)
-    wish = heartbeat(lease)
+    wish = renew_lease(lease)
     run_step._end(lease, a_deadline(), result)
 
     job.refresh_from_db()

@@ -17,7 +17,7 @@ from pipeline.transitions import (
     complete_step,
     fail_step,
     fenced,
-    heartbeat,
+    renew_lease,
     requeue_interrupted,
 )
 from tests.support.rows import a_job, an_encounter
@@ -123,12 +123,12 @@ def test_a_heartbeat_renews_the_lease_and_a_late_one_loses_it() -> None:
     assert lease is not None
     before = Job.objects.get(id=job.id).lease_expires_at
 
-    heartbeat(lease)
+    renew_lease(lease)
 
     assert Job.objects.get(id=job.id).lease_expires_at > before
     Job.objects.filter(id=job.id).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
     with pytest.raises(LeaseLostError):
-        heartbeat(lease)
+        renew_lease(lease)
 
 
 @pytest.mark.usefixtures("cloned_db")

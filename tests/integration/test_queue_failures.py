@@ -27,7 +27,7 @@ from pipeline.operations import operator_actions
 from pipeline.operations.operator_actions import Selection
 from pipeline.queueing import queues
 from pipeline.queueing.queues import entry_id, push
-from pipeline.transitions import Failure, Lease, claim, heartbeat
+from pipeline.transitions import Failure, Lease, claim, renew_lease
 from pipeline.workers import run_step
 from tests.support import records
 from tests.support.rows import a_deadline, a_job
@@ -51,7 +51,7 @@ class _WorkerThreads:
             lease = claim(Step.PAGES, name)
             if lease is not None:
                 self.noted[lease.job_id].append(("began", lease.gen))
-                heartbeat(lease)
+                renew_lease(lease)
                 self.noted[lease.job_id].append(("ended", lease.gen))
                 run_step._end(lease, a_deadline(), FAILED)
 
@@ -144,7 +144,7 @@ def test_a_step_of_three_leases_whose_worker_is_heard_of_runs_once(
 
     for _ in range(9):
         _let_pass(settings.LEASE_S / 3)
-        heartbeat(lease)
+        renew_lease(lease)
         assert operator_actions.jobs_reconcile().recovered == 0
         assert claim(Step.PASS1, "w2") is None
 

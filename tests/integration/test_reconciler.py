@@ -22,7 +22,7 @@ from pipeline.models import Batch, EncounterResult, Job, Session, Summary
 from pipeline.operations import operator_actions
 from pipeline.queueing import queues, reconciler, rq_registries
 from pipeline.queueing.queues import entry_id, push
-from pipeline.transitions import Lease, claim, complete_step, fenced, heartbeat
+from pipeline.transitions import Lease, claim, complete_step, fenced, renew_lease
 from tests.support.rows import a_job, an_encounter, columns, crashes_of
 
 QUEUE = "rq:queue:pass1"
@@ -106,7 +106,7 @@ def test_a_lease_that_lives_is_left_alone(cloned_db: str, redis_db: redis.Redis)
     tick = operator_actions.jobs_reconcile()
 
     assert not tick.changed
-    heartbeat(lease)
+    renew_lease(lease)
 
 
 def test_three_crashes_of_one_step_end_in_the_dead_letters_with_their_history(

@@ -31,7 +31,7 @@ from pipeline.execution import (
     call_log,
     executor,
     fanout,
-    lease_renewal,
+    heartbeat,
     policy,
     preemption,
     split_plan,
@@ -64,7 +64,7 @@ from tests.support.event_log import (
     value_entry,
 )
 
-CLOCKED = (core_deadline, admission, call_log, lease_renewal, policy, preemption, step_writer)
+CLOCKED = (core_deadline, admission, call_log, heartbeat, policy, preemption, step_writer)
 """Modules that read `time`."""
 DATED = (admission, call_log, executor)
 """Modules that read `timezone`."""
@@ -376,7 +376,7 @@ class ReplayedStep:
             *((module, "time", log) for module in CLOCKED),
             *((module, "timezone", SimpleNamespace(now=log.wall)) for module in DATED),
             (transitions, "set_deadline", self._set_deadline),
-            (transitions, "heartbeat", self._heartbeat),
+            (transitions, "renew_lease", self._renew_lease),
             (transitions, "write", self._write),
             (selectors, "split_calls", self._split_calls),
             (split_plan, "stored_output", lambda *_: AnyReply()),
@@ -407,7 +407,7 @@ class ReplayedStep:
     def _set_deadline(self, lease: Lease, seconds: float) -> None:
         self.log.ask("set_deadline", seconds=seconds)
 
-    def _heartbeat(self, lease: Lease, deadline_left_s: float) -> bool:
+    def _renew_lease(self, lease: Lease, deadline_left_s: float) -> bool:
         self.log.compare(deadline_left_s, self._deadline.ends_at - self.log.now)
         return bool(self.log.ask("heartbeat", ends_at=self._deadline.ends_at))
 

@@ -51,7 +51,7 @@ from pipeline.transitions import (
     Parking,
     claim,
     expire_leases,
-    heartbeat,
+    renew_lease,
     row_of,
     write,
 )
@@ -173,11 +173,11 @@ class JobMachine(RuleBasedStateMachine):
     def beat(self, worker: MachineWorker) -> None:
         truth = self.truth[worker.lease.job_id]
         if truth.owner is worker and not self._expired(truth):
-            assert heartbeat(worker.lease) == truth.wish
+            assert renew_lease(worker.lease) == truth.wish
             truth.expires = self.now + LEASE
         else:
             with pytest.raises(LeaseLostError):
-                heartbeat(worker.lease)
+                renew_lease(worker.lease)
 
     @rule(worker=workers, end=st.sampled_from(["done", "fail", "broke", "back", "room", "park"]))
     def end_step(self, worker: MachineWorker, end: str) -> None:

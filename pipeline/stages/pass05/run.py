@@ -23,7 +23,7 @@ from pipeline.core.states import WORK_TERMINAL, WorkStatus
 from pipeline.core.types import PageSlice, PageText
 from pipeline.execution import executor
 from pipeline.execution.attachments import Shown, Source, source_of
-from pipeline.execution.lease_keeper import call_with_lease
+from pipeline.execution.heartbeat import call_with_lease
 from pipeline.execution.splits import Split, pages_of
 from pipeline.execution.step_result import (
     AllItemsEnded,

@@ -1,24 +1,32 @@
-"""The lease of a step is renewed while work outside the fan-out takes long, as OCR of a page does.
+"""The heartbeat of a step: `Heartbeat` renews the lease in a fan-out, `with_lease` elsewhere.
 
-The work runs in a thread of its own and touches no row. The executor thread waits for the work and
-renews the lease. At the step's deadline the executor thread leaves the work alone.
+`StepWriter.keep_up` calls `Heartbeat` between calls to a provider. Passes call `with_lease` around
+long work such as OCR. While PostgreSQL is away the step keeps its results in memory, as long as its
+lease lives. A dead process sends no heartbeat, so its lease expires.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from queue import Empty, Full, Queue
 from threading import Event, Thread
 from typing import TypeVar
 
 from django.conf import settings
+from django.db import Error
 
 from medproc.timing import scaled
+from pipeline import transitions
+from pipeline.core.db_errors import unless_away
 from pipeline.core.deadline import StepDeadline
-from pipeline.core.errors import ErrorCode, PipelineError
-from pipeline.transitions import Lease, heartbeat
+from pipeline.core.errors import ErrorCode, LeaseLostError, PipelineError
+from pipeline.transitions import Lease
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 AHEAD = 2
@@ -27,6 +35,54 @@ LOOK_S = 1.0
 """How soon a passed deadline is noticed."""
 POLL_S = 0.05
 """How soon the thread notices that its results are not wanted any more."""
+
+
+class Heartbeat:
+    """The heartbeats of one step that calls a provider; its executor thread sends them."""
+
+    def __init__(self, lease: Lease, deadline: StepDeadline) -> None:
+        self._lease = lease
+        self._deadline = deadline
+        self._renewed_at = time.monotonic()
+        self.is_cancelled = False
+        """Whether an operator wants the job cancelled."""
+
+    def renew(self) -> None:
+        """Renew the lease. Raises LeaseLostError where it ran out or was taken."""
+        now = time.monotonic()
+        with self.unless_away():
+            self.is_cancelled |= transitions.renew_lease(self._lease, self._deadline.left_s)
+            self._renewed_at = now
+
+    def renew_when_due(self) -> None:
+        """Renew the lease when a heartbeat is due."""
+        if time.monotonic() - self._renewed_at >= scaled(settings.HEARTBEAT_S):
+            self.renew()
+
+    def renew_when_overdue(self) -> None:
+        """Renew the lease where it must have run out, or learn that another worker has the job."""
+        if self._is_overdue:
+            self.renew()
+
+    def unless_away(self) -> AbstractContextManager[None]:
+        """Leave the block undone while PostgreSQL is away.
+
+        Raises LeaseLostError where the lease has run out meanwhile.
+        """
+        return unless_away(self._note_absence)
+
+    def _note_absence(self, error: Error) -> None:
+        logger.warning(
+            "PostgreSQL is away (%s); results are kept in memory",
+            type(error).__name__,
+            extra={"action": "database_away", **self._lease.log_context()},
+        )
+        if self._is_overdue:
+            raise LeaseLostError("the lease could not be renewed in time; stopping") from None
+
+    @property
+    def _is_overdue(self) -> bool:
+        return time.monotonic() - self._renewed_at > scaled(settings.LEASE_S)
 
 
 class _Done:
@@ -40,6 +96,9 @@ def with_lease(
     lease: Lease, deadline: StepDeadline, source: Callable[[], Iterator[T]]
 ) -> Generator[T, None, None]:
     """Yield what `source` yields, renewing the lease in between and while it takes long.
+
+    The source runs in a thread of its own and touches no row. The caller's thread renews the lease.
+    At the step's deadline the caller's thread leaves the source alone.
 
     Raises what `source` raises, LeaseLostError, and PipelineError: DEADLINE_EXCEEDED when the
     step's time is used up, CANCELLED where an operator wants the job cancelled. Closing this
@@ -66,7 +125,7 @@ def with_lease(
                     code=ErrorCode.DEADLINE_EXCEEDED,
                 )
             if time.monotonic() - renewed_at >= interval_s:
-                if heartbeat(lease, deadline.left_s):
+                if transitions.renew_lease(lease, deadline.left_s):
                     raise PipelineError(code=ErrorCode.CANCELLED)
                 renewed_at = time.monotonic()
     finally:

@@ -10,7 +10,7 @@ from django.db import connection
 
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import JobStatus, Step
-from pipeline.execution.lease_keeper import call_with_lease, with_lease
+from pipeline.execution.heartbeat import call_with_lease, with_lease
 from pipeline.models import Job
 from pipeline.transitions import Lease, claim
 from tests.support.rows import a_deadline, a_job
