@@ -117,7 +117,7 @@ def recover_expired(limit: int = TAKE_LIMIT, *, job_id: UUID | None = None) -> l
 
 def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recovered:
     session_id, worker_id, heartbeat_at, record_batch_id = had
-    shell_file_id, current_step, lease_gen, dispatch_no, crashes, status, noted, wish = taken
+    shell_file_id, current_step, lease_gen, dispatch_no, crashes, status, noted, to_cancel = taken
     lease = Lease(
         job_id=job_id,
         shell_file_id=shell_file_id,
@@ -131,7 +131,7 @@ def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recove
     is_dead = status != JobStatus.PENDING
     if is_dead:
         _dead_letter(lease, crashes, _loaded(noted))
-    elif not (wish and cancel_asked(lease)):
+    elif not (to_cancel and cancel_asked(lease)):
         due = Due(job_id=job_id, step=lease.step, dispatch_no=dispatch_no)
     return Recovered(
         lease=lease, crashes=crashes, heartbeat_at=heartbeat_at, due=due, is_dead=is_dead

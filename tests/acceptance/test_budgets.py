@@ -92,7 +92,7 @@ def test_a_permanent_error_causes_one_call_only(tmp_path: Path, fault: str, code
         ("403", "credentials"),
     ],
 )
-def test_what_every_other_call_would_meet_too_parks_the_job_and_spends_nothing(
+def test_an_error_that_affects_every_call_parks_the_job_and_spends_nothing(
     tmp_path: Path, fault: str, kind: str
 ) -> None:
     received = discovered(tmp_path)
@@ -153,9 +153,9 @@ def test_a_failed_job_that_is_retried_asks_for_what_failed_with_new_attempts(
     assert (failed.status, failed.attempt_count) == ("failed", 3)
     operator_actions.record_retry(received.shell_file_id, reason="a test")
 
-    mended, other = detect(received, {"fault": "500", "page": 1, "attempt": "1-2"})
+    cured, other = detect(received, {"fault": "500", "page": 1, "attempt": "1-2"})
 
     assert Job.objects.get(id=received.job_id).status == "completed"
-    assert (mended.status, mended.attempt_count, mended.max_attempts) == ("succeeded", 6, 6)
-    assert [entry["attempt"] for entry in mended.transient_error_history] == [1, 2, 3, 4, 5]
+    assert (cured.status, cured.attempt_count, cured.max_attempts) == ("succeeded", 6, 6)
+    assert [entry["attempt"] for entry in cured.transient_error_history] == [1, 2, 3, 4, 5]
     assert (other.attempt_count, other.max_attempts) == (1, 3)

@@ -115,7 +115,7 @@ def structured(found: set[tuple[str, int, int | None]]) -> set[tuple[str, int, i
     return {each for each in found if each[0] != "medication"}
 
 
-def test_what_straddles_the_edge_of_batches_is_neither_doubled_nor_lost(settings: Any) -> None:
+def test_an_entity_at_the_edge_of_batches_is_neither_doubled_nor_lost(settings: Any) -> None:
     cut = records.completed_record(records.LONG)
     put(settings, LARGE)
     whole = records.completed_record(records.LONG)

@@ -1,6 +1,6 @@
 """Records run through real workers and the real client while the service misbehaves.
 
-Three records meet one script of faults at the same time. `MENDED` sees only faults that a retry
+Three records meet one script of faults at the same time. `CURED` sees only faults that a retry
 cures. `BROKEN` sees two permanent faults. `UNSEEN` sees one permanent fault in Pass 0.5.
 """
 
@@ -42,7 +42,7 @@ from tests.support.workers import WorkerCommand
 
 pytestmark = pytest.mark.xdist_group("acceptance-retries")
 
-MENDED, BROKEN, UNSEEN = "mended", "broken", "unseen"
+CURED, BROKEN, UNSEEN = "cured", "broken", "unseen"
 DEADLINE_S = 4.0
 TRANSIENT: dict[int, tuple[list[str], dict[str, Any]]] = {
     1: (["RATE_LIMIT"] * 2, {"fault": "429", "attempt": "1-2", "retry_after_s": 0.2}),
@@ -57,7 +57,7 @@ TRANSIENT: dict[int, tuple[list[str], dict[str, Any]]] = {
     10: (["API_TIMEOUT"], {"fault": "slow", "attempt": 1, "delay_s": DEADLINE_S + 0.1}),
     11: (["RATE_LIMIT"], {"fault": "429-bare", "attempt": 1}),
 }
-"""By page of `MENDED`: the history that its batch must have, and the rule that causes it."""
+"""By page of `CURED`: the history that its batch must have, and the rule that causes it."""
 FAULTS = (
     *({"kind": "entities", "page": page, **rule} for page, (_, rule) in TRANSIENT.items()),
     # The run must still last when the late reply of page 10 arrives.
@@ -110,7 +110,7 @@ def ran(
         )
         received = {
             name: records.submit(short_record(folder / f"{name}.pdf", visits, pages=pages))
-            for name, visits, pages in ((BROKEN, 8, 2), (MENDED, 12, 1), (UNSEEN, 24, 1))
+            for name, visits, pages in ((BROKEN, 8, 2), (CURED, 12, 1), (UNSEEN, 24, 1))
         }
         ended(*received.values())
         files = {n: ShellFile.objects.get(id=r.shell_file_id) for n, r in received.items()}
@@ -125,7 +125,7 @@ def work_of(call: ProviderCall) -> UUID:
 
 
 def test_a_record_whose_faults_all_pass_completes(ran: EndedRecords) -> None:
-    record = ran.files[MENDED]
+    record = ran.files[CURED]
 
     job: Any = Job.objects.get(shell_file=record)
 
@@ -141,7 +141,7 @@ def test_a_batch_that_succeeds_after_failures_keeps_their_history(
 ) -> None:
     codes, _ = TRANSIENT[page]
 
-    batch = ran.batch(MENDED, page)
+    batch = ran.batch(CURED, page)
 
     history = batch.transient_error_history
     assert (batch.status, batch.had_transient_failure) == ("succeeded", True)
@@ -155,7 +155,7 @@ def test_a_batch_that_succeeds_after_failures_keeps_their_history(
 def test_a_limited_call_spends_no_attempt_and_any_other_one(ran: EndedRecords, page: int) -> None:
     codes, _ = TRANSIENT[page]
 
-    batch = ran.batch(MENDED, page)
+    batch = ran.batch(CURED, page)
 
     limited = codes.count("RATE_LIMIT")
     assert batch.rate_limit_waits == limited
@@ -163,7 +163,7 @@ def test_a_limited_call_spends_no_attempt_and_any_other_one(ran: EndedRecords, p
 
 
 def test_a_limited_call_is_not_repeated_before_the_servers_hint(ran: EndedRecords) -> None:
-    token = ran.batch(MENDED, 1).id.hex
+    token = ran.batch(CURED, 1).id.hex
     asked = [line.time for line in ran.log if line.item_token == token]
 
     assert len(asked) == 3
@@ -171,14 +171,14 @@ def test_a_limited_call_is_not_repeated_before_the_servers_hint(ran: EndedRecord
 
 
 def test_a_batch_without_failures_has_no_history(ran: EndedRecords) -> None:
-    batch = ran.batch(MENDED, 12)
+    batch = ran.batch(CURED, 12)
 
     assert (batch.attempt_count, batch.had_transient_failure) == (1, False)
     assert not batch.transient_error_history
 
 
 def test_a_chunk_that_succeeds_after_a_failure_keeps_its_history(ran: EndedRecords) -> None:
-    chunks = Chunk.objects.filter(discovery_session__shell_file=ran.files[MENDED])
+    chunks = Chunk.objects.filter(discovery_session__shell_file=ran.files[CURED])
     chunk: Any = chunks.get(page_range_start=9)
 
     assert (chunk.status, chunk.attempt_count) == ("succeeded", 2)
@@ -318,7 +318,7 @@ def test_the_chunks_that_succeeded_keep_their_replies_for_a_retry(ran: EndedReco
     assert [bool(chunk.output["encounters"]) for chunk in chunks] == [True, True]
 
 
-@pytest.mark.parametrize("name", [MENDED, BROKEN, UNSEEN])
+@pytest.mark.parametrize("name", [CURED, BROKEN, UNSEEN])
 def test_every_call_that_the_service_saw_is_in_the_call_log_once(
     ran: EndedRecords, name: str
 ) -> None:
@@ -330,7 +330,7 @@ def test_every_call_that_the_service_saw_is_in_the_call_log_once(
     assert in_ledger == seen
 
 
-@pytest.mark.parametrize("name", [MENDED, BROKEN, UNSEEN])
+@pytest.mark.parametrize("name", [CURED, BROKEN, UNSEEN])
 def test_each_reply_of_the_service_is_accepted_once_or_its_loss_is_explained(
     ran: EndedRecords, name: str
 ) -> None:
@@ -351,7 +351,7 @@ def test_each_reply_of_the_service_is_accepted_once_or_its_loss_is_explained(
 
 
 def test_a_reply_that_came_too_late_is_counted_and_changes_nothing(ran: EndedRecords) -> None:
-    batch = ran.batch(MENDED, 10)
+    batch = ran.batch(CURED, 10)
 
     outcomes = {call.outcome: call for call in ProviderCall.objects.filter(work_item_id=batch.id)}
 
@@ -361,7 +361,7 @@ def test_a_reply_that_came_too_late_is_counted_and_changes_nothing(ran: EndedRec
     assert batch.input_tokens == outcomes["LATE"].input_tokens + outcomes["OK"].input_tokens
 
 
-@pytest.mark.parametrize("name", [MENDED, BROKEN, UNSEEN])
+@pytest.mark.parametrize("name", [CURED, BROKEN, UNSEEN])
 def test_tokens_add_up_from_call_to_report_card(ran: EndedRecords, name: str) -> None:
     calls = ran.calls(name)
     summary = Summary.objects.get(shell_file=ran.files[name])

@@ -167,7 +167,7 @@ def test_a_password_is_an_event_without_content() -> None:
     assert rows(other) == [("change", "done", {"password": "set"})]
 
 
-def test_what_is_done_outside_of_a_request_is_the_command_lines() -> None:
+def test_an_action_outside_of_a_request_belongs_to_the_command_line() -> None:
     other = a_user("other", Role.VIEWER)
     group = role(Role.VIEWER)
     group.permissions.add(Permission.objects.get(codename=Right.EXPORT))

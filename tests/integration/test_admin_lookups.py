@@ -78,7 +78,7 @@ def test_a_viewer_learns_nothing_of_a_column_from_the_answers_of_a_list() -> Non
     assert len({each.content for each in answers}) <= 2, "they differ by the second at most"
 
 
-def test_what_a_list_can_be_ordered_by_is_what_it_shows() -> None:
+def test_a_list_can_be_ordered_only_by_columns_that_it_shows() -> None:
     for model in OUR_TABLES:
         of: Any = admin.site.get_model_admin(model)
         assert not {*of.list_display, *(of.sortable_by or ())} & {*of.phi, *OF_THE_SENDER}, model
@@ -97,7 +97,7 @@ def test_each_filter_that_a_list_offers_is_taken() -> None:
                 assert found.status_code == HTTPStatus.OK, (model, choice)
 
 
-def test_who_gives_people_their_roles_learns_nothing_of_a_password() -> None:
+def test_a_user_who_grants_roles_learns_nothing_of_a_password() -> None:
     client = client_of(Role.ADMINISTRATOR)
     kinds = ("__startswith", "__regex", "__gte", "")
     paths = ("password", "user__password", "groups__user__password")
@@ -111,7 +111,7 @@ def test_who_gives_people_their_roles_learns_nothing_of_a_password() -> None:
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.REVIEWER])
-def test_where_a_record_came_from_is_shown_to_those_who_may_read_phi(role: Role) -> None:
+def test_the_source_of_a_record_is_shown_to_readers_of_phi_only(role: Role) -> None:
     record = records.completed_record(
         idempotency_key="night-of-R-77", user_agent="an-agent/1.0", ip_address="192.0.2.7"
     )

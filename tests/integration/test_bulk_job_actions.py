@@ -62,7 +62,7 @@ def test_all_dead_jobs_and_no_others_go_back_to_the_queue(operator: Client) -> N
     )
 
 
-def test_what_moved_on_after_the_preview_is_left_alone_with_the_reason(operator: Client) -> None:
+def test_a_job_that_changed_after_the_preview_is_skipped_with_the_reason(operator: Client) -> None:
     job, finished = a_job(), a_job()
     preview = operator.get(reverse("admin:bulk_preview", args=["cancel"]), {"is": "waiting"})
     form = {**preview.context["fields"], "token": uuid4(), "reason": "a wrong batch"}
@@ -78,7 +78,7 @@ def test_what_moved_on_after_the_preview_is_left_alone_with_the_reason(operator:
     assert Job.objects.get(id=late.id).status == JobStatus.PENDING
 
 
-def test_what_an_incident_has_parked_is_released_and_what_waits_otherwise_is_not(
+def test_jobs_parked_by_an_incident_are_released_and_other_waiting_jobs_are_not(
     operator: Client,
 ) -> None:
     incident = an_incident()
@@ -95,7 +95,7 @@ def test_what_an_incident_has_parked_is_released_and_what_waits_otherwise_is_not
     assert Job.objects.get(id=other.id).status == JobStatus.PARKED
 
 
-def test_what_failed_because_of_an_incident_is_retried_and_nothing_else(operator: Client) -> None:
+def test_only_failures_caused_by_an_incident_are_retried(operator: Client) -> None:
     incident = an_incident()
     because, otherwise = a_large_record(encounters=1, batches=3), a_large_record(batches=3)
     job = Job.objects.get(shell_file_id=because)

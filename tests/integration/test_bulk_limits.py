@@ -234,7 +234,7 @@ def test_an_action_takes_the_oldest_up_to_its_cap_and_a_second_one_the_rest(
     assert [item.job_id for item in second.items.all()] == [jobs[2].id]
 
 
-def test_what_cannot_be_retried_takes_no_place_of_what_can(
+def test_a_job_that_cannot_be_retried_takes_no_place_of_a_job_that_can(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.operations.preview.selection.JOBS_LIMIT", 2)

@@ -172,7 +172,7 @@ def test_an_aborted_operation_leaves_what_it_has_not_come_to() -> None:
         ({"record": "none"}, "names nothing that can be retried", HTTPStatus.BAD_REQUEST),
     ],
 )
-def test_what_cannot_be_started_is_shown_again_with_the_reason(
+def test_a_refused_start_shows_the_preview_again_with_the_reason(
     fields: dict[str, str], said: str, status: HTTPStatus
 ) -> None:
     record = a_large_record(encounters=1, batches=1)

@@ -47,7 +47,7 @@ TOKENS = 7_000
     ids=["waiting", "parked"],
 )
 @pytest.mark.django_db
-def test_what_waits_is_cancelled_at_once(columns: dict[str, Any]) -> None:
+def test_a_waiting_job_is_cancelled_at_once(columns: dict[str, Any]) -> None:
     job = a_job(**columns)
 
     call_command("cancel", str(job.shell_file_id), reason="a duplicate")
@@ -66,7 +66,7 @@ def test_what_waits_is_cancelled_at_once(columns: dict[str, Any]) -> None:
 
 
 @pytest.mark.django_db
-def test_what_has_ended_is_not_cancelled() -> None:
+def test_an_ended_job_is_not_cancelled() -> None:
     job = a_job(status=JobStatus.COMPLETED)
 
     with pytest.raises(UserError, match="is complete; there is nothing to cancel"):
@@ -125,11 +125,11 @@ def test_a_step_that_ends_after_the_cancellation_leaves_no_wake_up(result: StepR
     assert renew_lease(lease) is False
 
     told = operator_actions.job_cancel(job.id)
-    wish = renew_lease(lease)
+    is_cancelling = renew_lease(lease)
     run_step._end(lease, a_deadline(), result)
 
     job.refresh_from_db()
-    assert (told.is_ended, wish, job.status) == (False, True, "cancelled")
+    assert (told.is_ended, is_cancelling, job.status) == (False, True, "cancelled")
     assert claim(Step.PASS05, "w") is None
     record = ShellFile.objects.get()
     assert record.status == (
@@ -171,7 +171,7 @@ def test_a_step_whose_worker_is_gone_is_cancelled_at_once_and_its_late_writes_ar
 @pytest.mark.parametrize("crashes", [0, CRASH_LIMIT - 1])
 @pytest.mark.django_db
 @pytest.mark.usefixtures("redis_db")
-def test_a_job_whose_worker_dies_after_the_wish_is_cancelled_whichever_crash_it_was(
+def test_a_job_whose_worker_dies_after_the_cancellation_request_is_cancelled_at_any_crash(
     crashes: int,
 ) -> None:
     job = a_job(crash_count=crashes)

@@ -25,7 +25,7 @@ from tests.support.rows import a_job, an_encounter
 pytestmark = pytest.mark.django_db
 
 
-def test_what_is_left_of_cancelled_and_failed_records_hides_no_work_that_waits(
+def test_items_of_cancelled_and_failed_records_hide_no_waiting_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(forecast, "WORK_READ", 4)
@@ -54,7 +54,7 @@ def test_records_that_are_planned_hide_none_that_are_not(monkeypatch: pytest.Mon
     assert (more.pages, more.jobs, more.is_capped) == (2, 2, True)
 
 
-def test_what_is_outstanding_is_the_same_on_every_page() -> None:
+def test_every_page_shows_the_same_outstanding_work() -> None:
     calls(
         a_job(status=JobStatus.COMPLETED, completed_at=timezone.now()),
         "OK",

@@ -80,7 +80,7 @@ def test_a_second_click_is_refused_and_both_are_written_down(action: str) -> Non
     assert list(events) == [(action, target, "done"), (action, target, "refused")]
 
 
-def test_what_an_action_will_do_is_shown_and_nothing_is_done() -> None:
+def test_a_preview_shows_the_effect_of_an_action_and_changes_nothing() -> None:
     page = a_client(Role.OPERATOR).get(
         reverse("admin:confirm", args=["pause"]), {"target": a_target("pause")}
     )
@@ -93,7 +93,7 @@ def test_what_an_action_will_do_is_shown_and_nothing_is_done() -> None:
     ("action", "target"),
     [("pause", "none"), ("drop", "pass1"), ("cancel", "pass1"), ("pause-provider", "none")],
 )
-def test_what_is_not_there_is_not_found(action: str, target: str) -> None:
+def test_an_action_on_a_missing_target_gives_404(action: str, target: str) -> None:
     url = reverse("admin:confirm", args=[action])
 
     response = a_client(Role.ADMINISTRATOR).get(url, {"target": target})

@@ -116,7 +116,7 @@ def test_the_record_page_offers_what_may_be_read_and_nothing_else(ran: UUID, rol
     assert offered == [role is Role.REVIEWER] * 3
 
 
-def test_what_is_marked_is_what_the_entity_quotes(ran: UUID) -> None:
+def test_the_marked_text_is_the_quote_of_the_entity(ran: UUID) -> None:
     view = page_view(ran, READ)
 
     marked = {

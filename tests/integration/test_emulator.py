@@ -123,7 +123,7 @@ REFUSALS: dict[str, tuple[str, object, dict[str, str], int, str]] = {
 @pytest.mark.parametrize(
     ("path", "body", "headers", "status", "name"), REFUSALS.values(), ids=REFUSALS.keys()
 )
-def test_what_the_service_refuses_is_refused_alike(
+def test_the_emulator_refuses_the_same_requests_as_the_service(
     client: Client, path: str, body: object, headers: dict[str, str], status: int, name: str
 ) -> None:
     seen, error = client.post(path, body, headers)

@@ -101,7 +101,7 @@ def test_a_completed_record_says_what_was_found_and_what_to_look_at(ran: Explain
     assert "These pages name another patient" in line
 
 
-def test_what_is_alike_and_done_folds_into_one_row(ran: ExplainedRecords) -> None:
+def test_equal_completed_rows_fold_into_one_row(ran: ExplainedRecords) -> None:
     folded, whole = _explain(ran.long), _explain(ran.long, "--all")
 
     assert "✓ 4 encounters done, " in folded

@@ -201,7 +201,7 @@ def record_of(ended: Ended) -> dict[str, Any]:
         "report": summary.processing_status == "failed",
         "listed": [failure["underlying_error"] for failure in drill_down],
         "record": ended.record.status,
-        "before the gate": (ended.limiter.in_flight, ended.limiter.parked_items),
+        "at the rate limiter": (ended.limiter.in_flight, ended.limiter.parked_items),
     }
 
 
@@ -236,7 +236,7 @@ def record(step: Step, row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
         "report": fails,
         "listed": [root] if fails else [],
         "record": reached if fails or waits else done,
-        "before the gate": (0, 0),
+        "at the rate limiter": (0, 0),
     }
 
 

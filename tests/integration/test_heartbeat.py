@@ -40,7 +40,7 @@ def test_the_lease_is_renewed_while_one_result_takes_long() -> None:
 
 
 @pytest.mark.django_db
-def test_what_the_source_raises_is_raised_here() -> None:
+def test_an_exception_of_the_source_is_raised_in_the_caller() -> None:
     def broken() -> Iterator[int]:
         yield 1
         raise ValueError("broken")

@@ -265,7 +265,7 @@ def test_throttling_opens_and_ends_without_parking_anything() -> None:
 
 
 @pytest.mark.django_db
-def test_what_failed_because_of_an_incident_is_linked_to_it_and_the_rest_is_not() -> None:
+def test_only_failures_caused_by_an_incident_are_linked_to_the_incident() -> None:
     failed, other = a_job(), a_job()
     calls(failed, "API_5XX", 5, ago_s=4)
     calls(other, "API_5XX", 1, ago_s=4)

@@ -79,7 +79,7 @@ def test_two_first_records_of_a_patient_cannot_both_say_who_that_is(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")
-def test_what_is_known_of_a_patient_grows_with_each_record_that_agrees(tmp_path: Path) -> None:
+def test_the_known_facts_of_a_patient_grow_with_each_agreeing_record(tmp_path: Path) -> None:
     records.run_record(submitted(tmp_path, "a.pdf", JANE))
     patient = Patient.objects.get(reference="ref-7")
     full = patient.identity_digests

@@ -121,7 +121,7 @@ def test_a_step_that_runs_while_redis_is_emptied_is_held_by_what_the_database_kn
 
 
 @pytest.mark.django_db
-def test_what_is_over_arms_nothing(redis_db: redis.Redis) -> None:
+def test_an_ended_incident_or_pause_closes_no_limiter(redis_db: redis.Redis) -> None:
     transitions.close_incident(an_incident().id, {})
     a_pause()
     transitions.end_pauses(provider="gemini", reason="a test")

@@ -154,7 +154,7 @@ def test_a_process_says_once_a_minute_that_redis_is_away_and_once_that_it_is_bac
     ]
 
 
-def test_what_was_started_without_redis_is_booked_when_it_is_back(
+def test_calls_started_without_redis_are_booked_after_its_return(
     places: Places, frozen: int
 ) -> None:
     clock = ManualClock()

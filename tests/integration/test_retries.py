@@ -221,7 +221,7 @@ def test_a_retried_record_does_not_seem_to_have_failed_and_has_nothing_to_retry(
 
 
 @pytest.mark.usefixtures("cloned_db")
-def test_of_fifty_retries_at_once_one_has_an_effect(
+def test_fifty_simultaneous_retries_have_one_effect(
     one_page_batches: Any, redis_db: redis.Redis, tmp_path: Path
 ) -> None:
     received = discovered(tmp_path)
@@ -397,7 +397,7 @@ def test_a_failed_job_is_retried_by_itself_after_its_delay_and_then_fails(
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("one_page_batches", "redis_db")
-def test_what_no_retry_mends_is_left_to_the_operator(tmp_path: Path, settings: Any) -> None:
+def test_a_permanent_failure_is_left_to_the_operator(tmp_path: Path, settings: Any) -> None:
     settings.JOB_MAX_RETRIES = 3
     received = discovered(tmp_path)
     blocked: Mapping[str, Any] = {"fault": "blocked", "kind": "entities", "page": 3}
@@ -421,7 +421,7 @@ def test_what_no_retry_mends_is_left_to_the_operator(tmp_path: Path, settings: A
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("redis_db")
-def test_what_waits_for_its_retry_can_be_had_at_once_and_what_waits_for_a_quota_cannot() -> None:
+def test_a_job_in_backoff_can_be_retried_at_once_and_a_job_without_quota_cannot() -> None:
     later = timezone.now() + timedelta(hours=1)
     parked: dict[str, Any] = {"status": JobStatus.PARKED, "parked_until": later}
     failed = a_job(**parked, park_reason="retry 1 of 3", error_code="API_5XX", retry_count=1)

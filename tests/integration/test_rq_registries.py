@@ -89,7 +89,7 @@ def test_executions_whose_entry_is_gone_do_not_stop_the_clean_up(
     assert redis_db.zcard(FAILED) == 0
 
 
-def test_what_rq_calls_abandoned_later_stays_completed(cloned_db: str, redis_db: Any) -> None:
+def test_an_execution_that_rq_abandons_later_stays_completed(cloned_db: str, redis_db: Any) -> None:
     job = a_job(status=JobStatus.COMPLETED)
     execution = an_execution(entry_id(job.id, "pass1", 0))
     redis_db.hset(f"rq:job:{execution.job_id}", "status", "started")

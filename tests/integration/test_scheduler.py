@@ -126,7 +126,7 @@ def test_a_child_that_is_killed_in_its_task_leaves_the_next_tick_alone(
     assert scheduler.poll() is None
 
 
-def test_of_two_schedulers_one_works_and_the_other_takes_over(
+def test_one_of_two_schedulers_works_and_the_other_takes_over(
     start_scheduler: Start, cloned_db: str
 ) -> None:
     schedulers = [start_scheduler(), start_scheduler()]

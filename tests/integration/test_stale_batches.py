@@ -106,7 +106,7 @@ def test_a_dry_run_shows_the_same_and_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("status", [JobStatus.PENDING, JobStatus.FAILED, JobStatus.CANCELLED])
-def test_what_is_left_over_of_a_job_that_does_not_run_goes_back(status: JobStatus) -> None:
+def test_items_in_processing_of_a_job_that_does_not_run_are_reset(status: JobStatus) -> None:
     _, batch = a_slow_batch(lease_expired=False)
     Job.objects.update(status=status, worker_id=None, lease_expires_at=None)
 

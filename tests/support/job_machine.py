@@ -95,7 +95,7 @@ class Truth:
     owner: MachineWorker | None = None
     expires: int = 0
     crashes: int = 0
-    wish: bool = False
+    is_cancelling: bool = False
     committed: dict[UUID, Any] = field(default_factory=dict)
 
 
@@ -165,7 +165,7 @@ class JobMachine(RuleBasedStateMachine):
     def write_again(self, worker: MachineWorker, which: int) -> None:
         """Repeat a flush of unknown outcome, at once or much later."""
         if worker.written:
-            # An owner repeats only its last flush, before it continues.
+            # A lease holder repeats only its last flush, before it continues.
             is_owner = self.truth[worker.lease.job_id].owner is worker
             self._written(worker, worker.written[-1 if is_owner else which % len(worker.written)])
 
@@ -173,7 +173,7 @@ class JobMachine(RuleBasedStateMachine):
     def beat(self, worker: MachineWorker) -> None:
         truth = self.truth[worker.lease.job_id]
         if truth.owner is worker and not self._expired(truth):
-            assert renew_lease(worker.lease) == truth.wish
+            assert renew_lease(worker.lease) == truth.is_cancelling
             truth.expires = self.now + LEASE
         else:
             with pytest.raises(LeaseLostError):
@@ -181,7 +181,7 @@ class JobMachine(RuleBasedStateMachine):
 
     @rule(worker=workers, end=st.sampled_from(["done", "fail", "broke", "back", "room", "park"]))
     def end_step(self, worker: MachineWorker, end: str) -> None:
-        """End a step, by its owner or late by a process that lost the lease."""
+        """End a step, by the lease holder or late by a process that lost the lease."""
         self._end(worker, end)
 
     @rule(worker=consumes(workers), seen=st.booleans())
@@ -245,7 +245,7 @@ class JobMachine(RuleBasedStateMachine):
         assert job.status not in JOB_TERMINAL
         is_held = truth.owner is not None and not self._expired(truth)
         assert done.is_ended is not is_held
-        truth.wish = True
+        truth.is_cancelling = True
         if not is_held:
             truth.owner = None
 
@@ -258,7 +258,7 @@ class JobMachine(RuleBasedStateMachine):
             assert job.status not in {JobStatus.FAILED, JobStatus.CANCELLED}
             return
         assert job.status in {JobStatus.FAILED, JobStatus.CANCELLED, JobStatus.PARKED}
-        self.truth[job.id].crashes, self.truth[job.id].wish = 0, False
+        self.truth[job.id].crashes, self.truth[job.id].is_cancelling = 0, False
 
     @rule(which=st.integers(0, RECORDS - 1))
     def requeue(self, which: int) -> None:
@@ -269,7 +269,7 @@ class JobMachine(RuleBasedStateMachine):
             assert job.status != JobStatus.DEAD
             return
         assert job.status == JobStatus.DEAD
-        self.truth[job.id].crashes, self.truth[job.id].wish = 0, False
+        self.truth[job.id].crashes, self.truth[job.id].is_cancelling = 0, False
 
     @rule(which=st.integers(0, RECORDS - 1))
     def release(self, which: int) -> None:
@@ -298,7 +298,7 @@ class JobMachine(RuleBasedStateMachine):
             assert row.worker_id == (truth.owner.lease.worker_id if truth.owner else None)
             assert row.crash_count == truth.crashes
             unwanted = {JobStatus.PENDING, JobStatus.PARKED, JobStatus.DEAD}
-            assert not (truth.wish and status in unwanted)
+            assert not (truth.is_cancelling and status in unwanted)
             assert (status == JobStatus.DEAD) <= (truth.crashes == CRASH_LIMIT)
 
     @invariant()

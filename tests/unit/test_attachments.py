@@ -65,7 +65,7 @@ def test_a_page_that_is_the_encounters_alone_is_attached_in_place_of_its_text(pa
     assert shown.input_tokens == 2 * 560
 
 
-def test_of_a_shared_page_only_the_encounters_own_text_is_sent(path: Path) -> None:
+def test_only_the_encounters_own_text_of_a_shared_page_is_sent(path: Path) -> None:
     shown = source(path).whole_pages([whole(1), part(2)], PAGES)
 
     prompt = render_entities(TOKEN, shown.slices, include_zones=False)

@@ -87,7 +87,7 @@ def test_without_a_quota_the_pace_decides() -> None:
         (1_000, 0, 10.0),
     ],
 )
-def test_what_a_day_does_not_let_in_is_done_after_its_end(
+def test_calls_beyond_the_daily_quota_are_forecast_for_the_next_days(
     used: int, days: int | None, minutes: float
 ) -> None:
     found = forecast(LEFT, limiter(day_used=used, day_limit=1_000), 0.0, NOW)
@@ -176,7 +176,7 @@ def test_hours_in_which_nothing_ran_are_drawn_short() -> None:
     assert widths == {(WIDTH - IDLE_WIDTH) / 2}
 
 
-def test_every_bar_lies_within_the_picture_however_often_nothing_ran() -> None:
+def test_every_bar_is_within_the_picture_at_any_number_of_idle_times() -> None:
     drawn = timeline(a_line(*(3_600.0 * number for number in range(200))))
 
     assert drawn is not None

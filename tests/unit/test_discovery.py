@@ -147,7 +147,7 @@ def test_every_label_of_a_service_date_splits(label: str) -> None:
         "FAMILY HISTORY",
     ],
 )
-def test_what_is_only_cited_does_not_split(line: str) -> None:
+def test_a_mention_of_a_date_title_or_place_does_not_split(line: str) -> None:
     encounters = seen(f"{VISIT}\n{BODY}\n{line}\n{BODY}")
 
     assert [lines(e) for e in encounters] == [[(1, 1, 19)]]

@@ -337,7 +337,7 @@ def test_a_group_settles_once_right_after_its_last_item(plan: RunPlan, limits: L
 
 @unhurried
 @given(plan=plans(calls), limits=limits_of)
-def test_what_happens_to_one_group_never_changes_another(plan: RunPlan, limits: Limits) -> None:
+def test_events_of_one_group_never_change_another_group(plan: RunPlan, limits: Limits) -> None:
     alone = [
         outcomes(Play(RunPlan([[]] * group + [items], plan.retry_delay_s), limits).run())
         for group, items in enumerate(plan.groups)

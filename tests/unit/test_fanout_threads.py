@@ -72,7 +72,7 @@ def test_threads_are_made_only_when_all_others_have_a_call() -> None:
 
 
 @pytest.mark.parametrize("raised", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit])
-def test_whatever_a_call_raises_is_its_outcome(raised: type[BaseException]) -> None:
+def test_every_exception_of_a_call_is_its_outcome(raised: type[BaseException]) -> None:
     def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:
         if item.key == 0 and attempt == 1:
             raise raised

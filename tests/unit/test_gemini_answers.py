@@ -31,7 +31,7 @@ BODIES = {
     ],
 )
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
-def test_whatever_an_error_says_it_ends_in_the_code_of_its_status(
+def test_every_error_gets_the_code_of_its_status_whatever_its_message(
     body: bytes, status: int, code: ErrorCode
 ) -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:

@@ -178,7 +178,7 @@ def test_a_common_name_alone_does_not_decide_between_two_people() -> None:
     assert dominant([(young, 10.0), (old, 10.0), (person("John Smith"), 100.0)]) is None
 
 
-def test_what_several_places_state_is_joined_to_the_fullest() -> None:
+def test_statements_of_several_places_join_to_the_fullest_statement() -> None:
     joined = combine([(person("Jane Doe"), 5.0), (person("Doe, Jane A", None, "481516"), 1.0)])
 
     assert joined == person("Doe, Jane A", None, "481516")

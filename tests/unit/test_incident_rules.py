@@ -69,7 +69,7 @@ def test_an_incident_opens_at_its_threshold_and_not_before(
     assert kinds(seen) == expected
 
 
-def test_what_led_to_an_incident_that_has_ended_opens_no_other() -> None:
+def test_failures_before_the_end_of_an_incident_open_no_new_incident() -> None:
     ended = {IncidentKind.OUTAGE: ago(4), IncidentKind.CREDENTIALS: ago(6)}
     seen = some("API_5XX", 5) + some("API_AUTH", 1)
 

@@ -91,7 +91,7 @@ def test_a_cue_that_does_not_reach_a_mention_leaves_it_alone(text: str, mention:
         ("Delirium, resolved", "Delirium"),
     ],
 )
-def test_what_is_over_is_historical(text: str, mention: str) -> None:
+def test_a_past_condition_is_historical(text: str, mention: str) -> None:
     assert judge(text, mention).historical is True
 
 
@@ -118,7 +118,7 @@ def test_a_lasting_disease_in_a_history_is_not_said_to_be_over() -> None:
         ("I considered pulmonary embolism.", "pulmonary embolism"),
     ],
 )
-def test_what_is_only_thought_of_is_hypothetical(text: str, mention: str) -> None:
+def test_a_planned_or_considered_mention_is_hypothetical(text: str, mention: str) -> None:
     assert judge(text, mention).hypothetical is True
 
 
@@ -136,9 +136,9 @@ def test_a_relatives_disease_is_the_familys(text: str, mention: str) -> None:
     assert judge(text, mention).family is True
 
 
-def test_what_a_relative_reports_is_the_patients() -> None:
+def test_a_report_by_a_relative_belongs_to_the_patient() -> None:
     assert judge("Her mother reports fever at home.", "fever").family is not True
 
 
-def test_what_nothing_decides_is_none_and_not_false() -> None:
+def test_an_undecided_property_is_none_and_not_false() -> None:
     assert judge("Abdominal pain", "Abdominal pain") == Assertion(None, None, None, None)

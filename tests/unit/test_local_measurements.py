@@ -77,7 +77,7 @@ def test_a_row_with_fewer_cells_than_columns_is_not_guessed() -> None:
 @pytest.mark.parametrize(
     "text", ["BP 1020/94", "Temp 72 F", "HR 3", "BP 80/120", "pulse 07/12/2024", "pain 3 days ago"]
 )
-def test_what_no_body_shows_is_no_vital_sign(text: str) -> None:
+def test_an_impossible_value_is_no_vital_sign(text: str) -> None:
     assert found(text, "vital") == []
 
 

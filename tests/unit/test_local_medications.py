@@ -85,7 +85,7 @@ def test_a_medicine_that_is_stopped_is_negated(text: str) -> None:
     assert drug.negated is True
 
 
-def test_what_follows_a_stopped_medicine_is_taken() -> None:
+def test_the_replacement_of_a_stopped_medicine_is_extracted() -> None:
     found = drugs("Lisinopril was discontinued and losartan 50 mg daily was started.")
 
     assert [(d.name, d.negated) for d in found] == [("Lisinopril", True), ("losartan", False)]

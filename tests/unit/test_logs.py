@@ -49,7 +49,7 @@ def test_a_record_without_a_url_stays_as_it_is() -> None:
 
 
 @pytest.mark.django_db
-def test_of_an_error_of_the_database_types_and_places_are_logged_and_not_its_words() -> None:
+def test_a_database_error_is_logged_by_type_and_place_without_its_words() -> None:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 'Jane CANARY'::jsonb")

@@ -121,7 +121,7 @@ def test_an_encounter_is_published_only_where_it_is_the_patients(
 
 
 @pytest.mark.parametrize("known", [None, JANE])
-def test_what_nothing_contradicts_is_published(known: Identity | None) -> None:
+def test_an_encounter_without_contradiction_is_published(known: Identity | None) -> None:
     result = record_of(*UNCONTRADICTED, NO_NAME, known=known)
 
     assert result.patient is None
@@ -136,7 +136,7 @@ def test_a_record_of_another_is_published_only_where_it_names_the_known_patient(
     assert reasons == ["names_no_one", "names_too_little"]
 
 
-def test_where_several_people_are_named_not_even_a_name_that_fits_two_is_published() -> None:
+def test_a_record_that_names_several_people_publishes_no_ambiguous_name() -> None:
     young = person("Doe, Jane", "1980-01-02")
 
     result = record_of(JANE, young, person("Doe, Jane"), NO_NAME)
@@ -223,7 +223,7 @@ def test_a_part_without_a_name_goes_with_its_encounter(known: Identity, named: I
         ),
     ],
 )
-def test_what_is_known_and_what_the_record_says_complete_each_other(
+def test_known_facts_and_facts_of_the_record_complete_each_other(
     known: Identity, record: Identity, subject: Identity, rule: ReconciliationRule | None
 ) -> None:
     result = record_of(record, record, record, subject, known=known)

@@ -146,7 +146,7 @@ def test_nothing_to_read_is_no_batch() -> None:
         ("", "IMPRESSION", Safety.SAFE),
     ],
 )
-def test_what_goes_on_over_a_page_is_seen(before: str, after: str, expected: Safety) -> None:
+def test_a_page_boundary_has_the_right_safety(before: str, after: str, expected: Safety) -> None:
     running = {"clinic page # of #"}
 
     assert judge(before, after, running, in_section="PLAN" in before) is expected

@@ -109,7 +109,7 @@ def test_a_scan_is_not_uniform() -> None:
     assert not is_uniform(hostile_files.scan())
 
 
-def test_what_the_reader_exports_exists() -> None:
+def test_every_export_of_the_reader_exists() -> None:
     assert all(
         hasattr(pipeline.documents.reader, name) for name in pipeline.documents.reader.__all__
     )

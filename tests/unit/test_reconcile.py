@@ -189,7 +189,7 @@ def test_one_encounter_with_another_between_its_parts_is_one_across_chunks() -> 
     assert rules_of(result) == [ReconciliationRule.JOIN_SAME_ENCOUNTER]
 
 
-def test_what_one_chunk_keeps_apart_stays_apart() -> None:
+def test_encounters_that_one_chunk_separates_stay_separate() -> None:
     result = reconcile([chunk(0, 1, 2, found(1), found(2))], paged(2))
 
     assert pages_of(result) == [(1,), (2,)]

@@ -63,7 +63,7 @@ def test_the_fields_of_a_period_say_the_same_period() -> None:
         ({"since": "2026-03-02T00:00"}, "the time ends before it begins; give since before until"),
     ],
 )
-def test_what_is_no_period_is_refused_in_one_line(asked: dict[str, str], said: str) -> None:
+def test_an_invalid_period_is_refused_in_one_line(asked: dict[str, str], said: str) -> None:
     with pytest.raises(UserError) as refused:
         asked_for(asked, NOW)
 
