@@ -144,8 +144,8 @@ KINDS: dict[str, BulkOperationKind] = {
             title="Reset stale work",
             right=Right.RESET,
             effect="Batches and chunks go back to waiting and keep their attempts. A worker that"
-            " comes back can no longer write to them. Each lost worker is counted; a job that has"
-            " lost its third worker in one pass becomes dead. Only jobs whose lease has expired,"
+            " comes back can no longer write to them. Each crash is counted; the third crash of a"
+            " job in one pass makes the job dead. Only jobs whose lease has expired,"
             " and jobs that are not running, are reset. A live worker's job is never touched.",
             done="reset",
             look=_of("reset"),

@@ -69,10 +69,10 @@ class StaleJob:
         elif self.crash_count + 1 < CRASH_LIMIT:
             then = (
                 "the lease gets a new number, so its worker can write no more; the job goes back"
-                f" to the queue, with lost worker {self.crash_count + 1} of {CRASH_LIMIT} counted"
+                f" to the queue, with crash {self.crash_count + 1} of {CRASH_LIMIT} counted"
             )
         else:
-            then = f"the job becomes dead: this is lost worker {CRASH_LIMIT} of {CRASH_LIMIT}"
+            then = f"the job becomes dead: this is crash {CRASH_LIMIT} of {CRASH_LIMIT}"
         return f"{self.rows} back to waiting, attempts kept; {then}"
 
 
@@ -224,7 +224,7 @@ class Death:
 
 
 def deaths(jobs: Sequence[Job], known: WorkerFleet) -> dict[UUID, Death]:
-    """Return the lost workers of these dead jobs, from the jobs' history."""
+    """Return the losses of these dead jobs, from the jobs' history."""
     workers = {worker.name: worker for worker in known.workers if worker.is_in_redis}
     return {
         job.id: Death(

@@ -357,7 +357,8 @@ def _crashes(job: Job) -> Iterator[str]:
     for each in (job.error_details or {}).get("history", ()):
         if each["event"] == "crashed":
             yield (
-                f"worker {each['worker_id']} was lost in {PASS_TITLES[Step(each['step'])]}"
+                f"the process of worker {each['worker_id']} was lost"
+                f" in {PASS_TITLES[Step(each['step'])]}"
                 f" at {each['at'][11:19]} UTC on {each['at'][:10]}"
             )
 

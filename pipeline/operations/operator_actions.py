@@ -1,7 +1,7 @@
 """The actions of operators and of the scheduler, for command line, console and code.
 
-Each action writes in one transaction. After the commit it enqueues the wake-ups of the jobs that
-became claimable.
+Each action writes in one transaction, except releases and the scheduler's actions, which use one
+transaction per portion. After the commit, the jobs that became claimable get their wake-ups.
 """
 
 from __future__ import annotations
@@ -131,9 +131,10 @@ def parked_release() -> int:
 
 
 def jobs_reconcile() -> reconciler.ReconcilerTick:
-    """Recover jobs of lost workers, release parked jobs, and make wake-ups and rows agree.
+    """Recover jobs with an expired lease, release parked jobs, and make wake-ups and rows agree.
 
-    The rows come first and need only PostgreSQL. Several calls at once do each repair once.
+    The rows come first, also without Redis; a later tick then sends the wake-ups. Several calls at
+    once do each repair once.
     """
     taken = reconciler.recover_expired()
     released = parked_release()

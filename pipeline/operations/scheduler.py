@@ -2,7 +2,7 @@
 
 The parent has no connection and no thread. A child takes an advisory lock of its session, so of
 several schedulers one works at a time, and a scheduler or child that dies leaves no lock. A tick
-needs only PostgreSQL.
+works without Redis; a later tick then sends the wake-ups.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The reconciler: makes rows and wake-ups agree again, with a limited amount of work per tick.
 
-The row is the truth. Expired leases are handled first, which needs only PostgreSQL. Then waiting
-rows without a wake-up get one, and wake-ups without a row are removed. The reconciler has no state
-between two ticks and holds no lock.
+The row is the truth. Expired leases come first, also without Redis; a later tick then sends the
+wake-ups. A worker that sees its horse die expires the lease at once (`leases.expire_leases`). Then
+the wake-ups are matched with the waiting rows. A tick leaves no state and no lock behind.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ReconcilerTick:
     """The result of one tick of the reconciler."""
 
     recovered: int = 0
-    """Jobs that were taken from a lost worker and requeued, or cancelled as requested."""
+    """Jobs with an expired lease that were requeued, or cancelled as requested."""
     dead_lettered: int = 0
     """Jobs that became dead through their last crash."""
     released: int = 0
@@ -110,7 +110,7 @@ def recover_expired(job_id: UUID | None = None) -> list[Recovered]:
     due: list[Due] = []
     for _ in range(TAKE_ROUNDS):
         with transaction.atomic():
-            taken = transitions.recover_expired(job_id=job_id)
+            taken = transitions.take_expired(job_id=job_id)
             due += [each.due for each in taken if each.due is not None]
             due += settle([_leaving(each) for each in taken if each.due is None])
         for each in taken:
@@ -209,7 +209,7 @@ def _remove_surplus(
 def _log_recovered(each: Recovered) -> None:
     log = logger.error if each.is_dead else logger.warning
     log(
-        "%s job=%s step=%s worker=%s lease_gen=%s crash=%s last heartbeat %s",
+        "%s job=%s step=%s worker=%s old_lease_gen=%s crash=%s last heartbeat %s",
         "job_dead" if each.is_dead else "job_recovered",
         each.lease.job_id,
         each.lease.step.value,

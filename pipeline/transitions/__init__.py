@@ -39,7 +39,7 @@ from pipeline.transitions.record_batches import (
     open_record_batch,
     settle_record_batches,
 )
-from pipeline.transitions.recovery import Recovered, recover_expired, redispatch
+from pipeline.transitions.recovery import Recovered, redispatch, take_expired
 from pipeline.transitions.retries import Scope, retry_job, retry_later
 from pipeline.transitions.stale import Stale, find_stale, reset_stale
 from pipeline.transitions.steps import (
@@ -85,7 +85,6 @@ __all__ = [
     "pause_provider",
     "pause_queue",
     "preempt_after_s",
-    "recover_expired",
     "redispatch",
     "release",
     "release_due",
@@ -100,5 +99,6 @@ __all__ = [
     "settle_discovery",
     "settle_record_batches",
     "should_preempt",
+    "take_expired",
     "write",
 ]

@@ -1,4 +1,4 @@
-"""The only code that returns the work in flight of a step to `pending`.
+"""Returns all work in flight of a record to `pending`; `stale` does this for single old rows.
 
 The caller holds the lock of the job, so no other worker touches the work items and their parents.
 """

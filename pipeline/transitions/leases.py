@@ -1,4 +1,4 @@
-"""The ownership of jobs: claim, fence, heartbeat.
+"""The ownership of jobs: claim, fence, renewal of the lease, its early end after a death.
 
 The clock of the database decides: `clock_timestamp()`, never `now()`, which does not advance within
 a transaction. Each claim increases `lease_gen`, and every write of a step carries this number.
@@ -166,8 +166,8 @@ def _take(
         record_batch_id=row[4],
     )
     column = "" if step is Step.PAGES else f"{step.value}_status = 'processing',"
-    # Work that a dead worker left in flight is sent again. Committed results stay, failures too,
-    # because only a retry grants new attempts.
+    # A safety net: recovery, parking and interruption have returned the work in flight already.
+    # Committed results stay, failures too, because only a retry grants new attempts.
     requeue_in_flight([lease.session_id])
     cursor.execute(
         _BEGIN.format(pass_column=column),

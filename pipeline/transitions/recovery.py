@@ -1,7 +1,8 @@
-"""Recovery of jobs whose worker is lost, with the crash counted; the lease alone decides.
+"""Recovery of jobs whose step lost its process, with the crash counted; the lease alone decides.
 
-Lock order: jobs, oldest lease first and with SKIP LOCKED, then encounters, then batches and chunks.
-`lease_gen` is increased before any other write, so that the old worker can write nothing more.
+A worker that sees its horse die expires the lease at once (`leases.expire_leases`). Lock order:
+jobs, oldest lease first and with SKIP LOCKED, then encounters, then batches and chunks.
+`lease_gen` is increased before any other write, so that the old worker can write no more.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ TAKE_LIMIT = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Recovered:
-    """A job that was taken from a lost worker."""
+    """A job whose lease expired and was taken from its worker."""
 
     lease: Lease
-    """The lease of the lost worker, but with the new `gen`."""
+    """The expired lease, but with the new `gen`."""
     crashes: int
     """Crashes of this step, including this one."""
     heartbeat_at: datetime | None
@@ -96,7 +97,7 @@ RETURNING j.id, j.current_step, j.dispatch_no
 """
 
 
-def recover_expired(limit: int = TAKE_LIMIT, *, job_id: UUID | None = None) -> list[Recovered]:
+def take_expired(limit: int = TAKE_LIMIT, *, job_id: UUID | None = None) -> list[Recovered]:
     """Take one job, or all jobs, with an expired lease from their workers, oldest lease first.
 
     Each job is requeued with its crash counted. At the third crash of one step the job is dead; a
@@ -146,12 +147,12 @@ def _dead_letter(lease: Lease, crashes: int, noted: list[dict[str, Any]]) -> Non
         lease,
         Failure(
             code=ErrorCode.WORKER_LOST,
-            message=f"{crashes} workers were lost in this step, one after the other",
+            message=f"the process that ran this step was lost {crashes} times",
             attempt_history=[
                 {
                     "attempt": number,
                     "error_code": ErrorCode.WORKER_LOST,
-                    "error_message": f"worker {crash['worker_id']} was lost",
+                    "error_message": f"the process of worker {crash['worker_id']} was lost",
                     "timestamp": crash["at"],
                     "retry_delay_ms": None,
                 }

@@ -1,7 +1,7 @@
-"""The end of a step: completed, failed, parked or requeued; for job, session and summary.
+"""The end of a step: completed, failed, dead, parked or requeued; for job, session and summary.
 
-Call each function inside `leases.fenced`, which locks the job's row for this worker. The caller
-writes the pass's own rows in the same transaction.
+Call each function with the job's row locked: inside `leases.fenced`, or in `recovery` after it took
+the lease. The caller writes the pass's own rows in the same transaction.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NO_FAILURE: dict[str, Any] = {"failure_encounter": None, "error_code": None}
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The reason why a step failed for good. Messages are fixed texts without PHI."""
+    """The reason why a run of a step failed. Messages are fixed texts without PHI."""
 
     code: ErrorCode
     message: str

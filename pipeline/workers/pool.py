@@ -28,7 +28,8 @@ logger = logging.getLogger(__name__)
 BACKOFF_BASE_S = 0.1
 BACKOFF_CAP_S = 30.0
 STEADY_S = 10.0
-"""Seconds after which a worker counts as well started; its next death causes no backoff."""
+"""Seconds after which a worker counts as well started; its next death starts the backoff at
+`BACKOFF_BASE_S`."""
 LOOK_S = 1.0
 DUPLICATE_S = 1.0
 """Two signals within this time are one stop: the terminal and a supervisor may both send it."""
@@ -42,7 +43,7 @@ class Seat:
     process: ForkProcess | None = None
     started_at: float = 0.0
     deaths: int = 0
-    """Deaths in a row before `STEADY_S`."""
+    """Deaths in a row; a death after `STEADY_S` is the first death of a new count."""
     due_at: float = field(default=0.0)
     done: bool = False
     """True after the last worker: in a burst, its queues are empty."""

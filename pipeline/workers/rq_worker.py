@@ -1,7 +1,8 @@
 """The RQ worker: one forked horse per step, JSON entries only, a drain at the first SIGTERM.
 
-The parent has one thread, and no database connection or provider client, so a fork shares nothing.
-The worker survives an unreachable Redis. Only SIGKILL interrupts a step.
+Whenever the parent forks, it has one thread, and no database connection or provider client. The
+worker survives an unreachable Redis. SIGTERM lets a step drain and requeues the step. SIGKILL or a
+crash ends the step without a write; the parent then expires the lease of the step.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ logger = logging.getLogger(__name__)
 REDIS_AWAY = (RedisConnectionError, RedisTimeoutError)
 WORKER_TTL_S = 60
 MONITORING_INTERVAL_S = 10
-"""Seconds between heartbeats of a busy worker in Redis; an idle worker beats every second."""
+"""Seconds between two RQ heartbeats of a busy worker; an idle worker sends one every second."""
 GRACE_MARGIN_S = 5.0
 """Seconds beyond the step's grace period in which the horse writes its last flush."""
 STUCK_S = 10.0
@@ -193,18 +194,22 @@ class Worker(RQWorker):
         """Clean no groups, because there are none."""
 
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
-        """Send a sign of life; ignore an unreachable Redis, because the next pop reports it."""
+        """Send RQ's heartbeat, which keeps the worker registered in Redis.
+
+        RQ's heartbeat does not renew the lease of the job; the horse does that. An unreachable
+        Redis is ignored, because the next pop reports it.
+        """
         try:
             super().heartbeat(timeout, pipeline)
         except REDIS_AWAY:
-            logger.debug("worker %s: no heartbeat, Redis is away", self.name)
+            logger.debug("worker %s: no RQ heartbeat, Redis is away", self.name)
 
     def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
-        """Renew the registration of worker and entry, if Redis answers."""
+        """Send RQ's heartbeats of worker and entry, if Redis answers; renew no lease of a job."""
         try:
             super().maintain_heartbeats(job, execution)
         except RedisError as error:
-            logger.warning("worker %s: no heartbeat: %s", self.name, type(error).__name__)
+            logger.warning("worker %s: no RQ heartbeat: %s", self.name, type(error).__name__)
 
     def check_for_suspension(self, burst: bool) -> None:
         """Wait while the queues are suspended; continue if Redis does not answer."""
@@ -296,7 +301,7 @@ class Worker(RQWorker):
     def wait_for_horse(self) -> tuple[int | None, int | None, Any]:
         """Wait for the horse's end; kill a horse that exceeds its grace period or its deadline.
 
-        Raises HorseMonitorTimeoutException after each monitoring interval, for the heartbeat.
+        Raises HorseMonitorTimeoutException after each monitoring interval, for RQ's heartbeat.
         """
         if self._horse_end is None:
             self._horse_end = _HorseEnd(self._horse_pid)
@@ -351,7 +356,7 @@ class Worker(RQWorker):
         return bool(self._stop_requested)
 
     def _stay_registered(self) -> None:
-        """Send a heartbeat, and register again if Redis was emptied."""
+        """Send RQ's heartbeat, and register again if Redis was emptied."""
         self.heartbeat()
         if not self.connection.sismember(self.redis_workers_keys, self.key):
             with self.connection.pipeline() as pipe:

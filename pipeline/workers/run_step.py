@@ -155,7 +155,7 @@ def _broken(lease: Lease, error: Exception) -> StepResult:
     logger.error(
         "step failed: %s",
         redacted(error),
-        extra={"action": "step_crashed", **lease.log_context()},
+        extra={"action": "step_broke", **lease.log_context()},
     )
     code = ErrorCode.DB_ERROR if isinstance(error, DatabaseError) else ErrorCode.INTERNAL_ERROR
     return StepFailed(failure=Failure(code=code, message=f"unexpected {type(error).__name__}"))

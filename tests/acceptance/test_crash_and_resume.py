@@ -391,7 +391,7 @@ def test_a_horse_that_dies_three_times_in_a_step_leaves_a_dead_letter_at_once(
     assert ShellFile.objects.get(id=received.shell_file_id).status == "pass05_complete"
     call_command("explain", str(job.id))
     said = capsys.readouterr().out
-    assert "is dead: 3 workers were lost in this step" in said
+    assert "is dead: the process that ran this step was lost 3 times" in said
     assert said.count("was lost in Pass 1 at") == 3
     record_entities = Entity.objects.filter(shell_file_id=received.shell_file_id)
     published = Encounter.objects.filter(

@@ -134,8 +134,8 @@ def test_a_reset_says_beforehand_when_its_job_is_dead_afterwards(operator: Clien
     effects = {each.job_id: each.effect for each in page.context["found"].stale}
     done(operator, "reset", older="600")
 
-    assert "back to the queue, with lost worker 1 of 3 counted" in effects[goes_on.id]
-    assert "the job becomes dead: this is lost worker 3 of 3" in effects[dies.id]
+    assert "back to the queue, with crash 1 of 3 counted" in effects[goes_on.id]
+    assert "the job becomes dead: this is crash 3 of 3" in effects[dies.id]
     assert Job.objects.get(id=goes_on.id).status == JobStatus.PENDING
     assert Job.objects.get(id=dies.id).status == JobStatus.DEAD
 

@@ -324,7 +324,7 @@ def test_a_dead_record_opens_at_what_was_at_work_and_says_dead_everywhere(client
     job = a_job(
         status=JobStatus.DEAD,
         error_code="WORKER_LOST",
-        last_error="3 workers were lost in this step, one after the other",
+        last_error="the process that ran this step was lost 3 times",
         error_details={"history": [crash] * 3},
         completed_at=timezone.now(),
     )
