@@ -1,4 +1,4 @@
-"""The evidence for a reset: the owner of a job, and whether the owner still lives.
+"""The evidence for a reset: the worker of a job, and whether the worker still lives.
 
 This module only reads: rows, leases, the workers in Redis, and, for workers of this host, whether
 their process exists.
@@ -34,7 +34,7 @@ _NAME = re.compile(r"(?P<host>.+)-(?P<pid>\d+)-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Owner:
+class WorkerEvidence:
     """A worker that a row names, and the facts known about the worker."""
 
     name: str
@@ -59,7 +59,7 @@ class StaleJob:
     lease_expires_at: datetime | None
     lease_gen: int
     crash_count: int
-    owner: Owner | None
+    worker: WorkerEvidence | None
 
     @property
     def effect(self) -> str:
@@ -86,7 +86,7 @@ class ExpiredLease:
     heartbeat_at: datetime | None
     lease_expires_at: datetime | None
     crash_count: int
-    owner: Owner | None
+    worker: WorkerEvidence | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +129,7 @@ def evidence(older_s: float, known: WorkerFleet) -> Evidence:
                 lease_expires_at=job.lease_expires_at,
                 lease_gen=job.lease_gen,
                 crash_count=job.crash_count,
-                owner=owner(job.worker_id, workers, is_redis_away=known.is_redis_away),
+                worker=evidence_of(job.worker_id, workers, is_redis_away=known.is_redis_away),
             )
         )
     return Evidence(
@@ -142,7 +142,7 @@ def evidence(older_s: float, known: WorkerFleet) -> Evidence:
                 heartbeat_at=job.heartbeat_at,
                 lease_expires_at=job.lease_expires_at,
                 crash_count=job.crash_count,
-                owner=owner(job.worker_id, workers, is_redis_away=known.is_redis_away),
+                worker=evidence_of(job.worker_id, workers, is_redis_away=known.is_redis_away),
             )
             for job in late
         ],
@@ -151,9 +151,9 @@ def evidence(older_s: float, known: WorkerFleet) -> Evidence:
     )
 
 
-def owner(
+def evidence_of(
     name: str | None, workers: Mapping[str, WorkerView], *, is_redis_away: bool
-) -> Owner | None:
+) -> WorkerEvidence | None:
     """Return the facts about a worker; its process is checked only on this host."""
     if not name:
         return None
@@ -172,7 +172,7 @@ def owner(
     else:
         is_there = _is_worker(pid)
         process = f"process {pid} {'exists' if is_there else 'is gone'}"
-    return Owner(
+    return WorkerEvidence(
         name=name,
         registered=registered,
         process=process,
@@ -231,7 +231,7 @@ def deaths(jobs: Sequence[Job], known: WorkerFleet) -> dict[UUID, Death]:
             crashes=[
                 _loss(
                     entry,
-                    owner(entry.get("worker_id"), workers, is_redis_away=known.is_redis_away),
+                    evidence_of(entry.get("worker_id"), workers, is_redis_away=known.is_redis_away),
                 )
                 for entry in _history(job)
                 if entry.get("event") == "crashed"
@@ -241,7 +241,7 @@ def deaths(jobs: Sequence[Job], known: WorkerFleet) -> dict[UUID, Death]:
     }
 
 
-def _loss(entry: Mapping[str, Any], lost: Owner | None) -> Loss:
+def _loss(entry: Mapping[str, Any], lost: WorkerEvidence | None) -> Loss:
     """Describe a loss: if the worker still lives, only the process of this step was lost."""
     at = datetime.fromisoformat(entry["at"]) if entry.get("at") else None
     if lost is None:

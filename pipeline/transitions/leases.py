@@ -188,7 +188,7 @@ def fenced(lease: Lease) -> Iterator[None]:
 
     The fence locks the job's row, so that no claim or recovery can take the job before the commit.
     NO KEY, so that inserts of rows that reference the job do not wait. Raises LeaseLostError, with
-    nothing written, if the job has another owner by now.
+    nothing written, if another worker has the job by now.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:

@@ -40,10 +40,10 @@ class Stale:
     job_status: JobStatus
     step: Step
     worker_id: str | None
-    """The owner of the job; None if the job has no owner."""
+    """The worker that holds the job's lease; None without a lease."""
     lease_gen: int
     heartbeat_age_s: float | None
-    """Seconds since the owner's last heartbeat."""
+    """Seconds since that worker's last heartbeat."""
     lease_expired_s: float | None
     """Seconds since the lease expired; None without a lease."""
 

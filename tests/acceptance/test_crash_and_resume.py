@@ -335,11 +335,11 @@ def test_an_orphan_whose_worker_was_killed_writes_nothing_once_its_job_is_taken(
     until(lambda: len(batches(received, status="succeeded")) >= 2)
     orphan = the_horse(pool)
     (worker,) = children(pool.pid)
-    owner = job_of(received).worker_id
+    worker_name = job_of(received).worker_id
 
     os.kill(worker, signal.SIGKILL)
     assert operator_actions.jobs_reconcile().recovered == 0
-    assert job_of(received).worker_id == owner
+    assert job_of(received).worker_id == worker_name
     gen = job_of(received).lease_gen
     take_over(received.job_id)
     written = calls_under(received, gen)
@@ -349,7 +349,7 @@ def test_an_orphan_whose_worker_was_killed_writes_nothing_once_its_job_is_taken(
     assert_whole(received, emulator)
     assert calls_under(received, gen) == written
     (crash,) = crashes_of(job_of(received))
-    assert (crash["worker_id"], crash["step"]) == (owner, "pass1")
+    assert (crash["worker_id"], crash["step"]) == (worker_name, "pass1")
     assert job_of(received).lease_gen > crash["lease_gen"]
 
 

@@ -132,12 +132,12 @@ def test_first_records_are_done_while_the_last_still_wait(watched: WatchedRecord
 def test_nothing_of_one_record_is_another_ones(watched: WatchedRecords) -> None:
     wrong: list[Any] = []
     for entity in Entity.objects.select_related("healthcare_encounter", "processing_session"):
-        owners = {
+        record_ids = {
             entity.shell_file_id,
             entity.healthcare_encounter.shell_file_id,
             entity.processing_session.shell_file_id,
         }
-        if len(owners) != 1 or entity.patient_id != entity.healthcare_encounter.patient_id:
+        if len(record_ids) != 1 or entity.patient_id != entity.healthcare_encounter.patient_id:
             wrong.append(entity.id)
     results = EncounterResult.objects.all()
     per_record = {record.id: record.encounters.count() for record in ShellFile.objects.all()}

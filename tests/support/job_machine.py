@@ -2,7 +2,7 @@
 
 The moves are the product's own, on the database and the Redis of one test. Time passes by moving
 the times in the rows back, in units that are long compared with the run. The model knows only the
-owner and expiry of each lease, the number of crashes, and the committed results.
+holder and expiry of each lease, the number of crashes, and the committed results.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class MachineWorker:
 class Truth:
     """The model's knowledge of a job."""
 
-    owner: MachineWorker | None = None
+    holder: MachineWorker | None = None
     expires: int = 0
     crashes: int = 0
     is_cancelling: bool = False
@@ -166,13 +166,13 @@ class JobMachine(RuleBasedStateMachine):
         """Repeat a flush of unknown outcome, at once or much later."""
         if worker.written:
             # A lease holder repeats only its last flush, before it continues.
-            is_owner = self.truth[worker.lease.job_id].owner is worker
-            self._written(worker, worker.written[-1 if is_owner else which % len(worker.written)])
+            is_holder = self.truth[worker.lease.job_id].holder is worker
+            self._written(worker, worker.written[-1 if is_holder else which % len(worker.written)])
 
     @rule(worker=workers)
     def beat(self, worker: MachineWorker) -> None:
         truth = self.truth[worker.lease.job_id]
-        if truth.owner is worker and not self._expired(truth):
+        if truth.holder is worker and not self._expired(truth):
             assert renew_lease(worker.lease) == truth.is_cancelling
             truth.expires = self.now + LEASE
         else:
@@ -190,7 +190,7 @@ class JobMachine(RuleBasedStateMachine):
         truth = self.truth[worker.lease.job_id]
         if seen:
             expire_leases(worker.lease.worker_id)
-            if truth.owner is worker:
+            if truth.holder is worker:
                 truth.expires = min(truth.expires, self.now)
 
     # Events from outside.
@@ -203,11 +203,11 @@ class JobMachine(RuleBasedStateMachine):
 
     @rule()
     def reconcile(self) -> None:
-        expired = [t for t in self.truth.values() if t.owner is not None and self._expired(t)]
+        expired = [t for t in self.truth.values() if t.holder is not None and self._expired(t)]
         tick = operator_actions.jobs_reconcile()
         assert tick.recovered + tick.dead_lettered == len(expired)
         for truth in expired:
-            truth.owner, truth.crashes = None, truth.crashes + 1
+            truth.holder, truth.crashes = None, truth.crashes + 1
         rows = Job.objects.filter(status=JobStatus.PENDING)
         for step in STEPS:
             in_line = self.redis.llen(f"rq:queue:{step}")
@@ -226,10 +226,10 @@ class JobMachine(RuleBasedStateMachine):
     def stale_rows_are_reset(self) -> None:
         for row in operator_actions.stale_batches_reset(10 * UNIT_S):
             truth = self.truth[row.job_id]
-            assert truth.owner is None or self._expired(truth)
+            assert truth.holder is None or self._expired(truth)
             # The worker writes no more; the reconciler takes the job and counts the crash.
-            if truth.owner is not None:
-                truth.owner = MachineWorker(truth.owner.lease, truth.owner.result, [])
+            if truth.holder is not None:
+                truth.holder = MachineWorker(truth.holder.lease, truth.holder.result, [])
 
     # Moves of operators.
 
@@ -243,11 +243,11 @@ class JobMachine(RuleBasedStateMachine):
             assert job.status in JOB_TERMINAL
             return
         assert job.status not in JOB_TERMINAL
-        is_held = truth.owner is not None and not self._expired(truth)
+        is_held = truth.holder is not None and not self._expired(truth)
         assert done.is_ended is not is_held
         truth.is_cancelling = True
         if not is_held:
-            truth.owner = None
+            truth.holder = None
 
     @rule(which=st.integers(0, RECORDS - 1))
     def retry(self, which: int) -> None:
@@ -286,7 +286,7 @@ class JobMachine(RuleBasedStateMachine):
     # Invariants after every move.
 
     @invariant()
-    def no_job_is_lost_and_each_has_one_owner(self) -> None:
+    def no_job_is_lost_and_each_has_one_holder(self) -> None:
         rows = {row.id: row for row in Job.objects.all()}
         assert rows.keys() == self.truth.keys()
         for job_id, truth in self.truth.items():
@@ -294,8 +294,8 @@ class JobMachine(RuleBasedStateMachine):
             status = JobStatus(row.status)
             assert before in {None, status} or (before, status) in JOB_MOVES, (before, status)
             self.seen[job_id] = status
-            assert (status == JobStatus.PROCESSING) == (truth.owner is not None)
-            assert row.worker_id == (truth.owner.lease.worker_id if truth.owner else None)
+            assert (status == JobStatus.PROCESSING) == (truth.holder is not None)
+            assert row.worker_id == (truth.holder.lease.worker_id if truth.holder else None)
             assert row.crash_count == truth.crashes
             unwanted = {JobStatus.PENDING, JobStatus.PARKED, JobStatus.DEAD}
             assert not (truth.is_cancelling and status in unwanted)
@@ -329,7 +329,7 @@ class JobMachine(RuleBasedStateMachine):
             self.requeue(which)
         self._drain()
         self.seen.clear()
-        self.no_job_is_lost_and_each_has_one_owner()
+        self.no_job_is_lost_and_each_has_one_holder()
         self.what_was_committed_stays_and_is_there_once()
         assert set(self.seen.values()) == {JobStatus.COMPLETED}
         assert Entity.objects.count() == ENTITIES * len(self.truth)
@@ -374,9 +374,9 @@ class JobMachine(RuleBasedStateMachine):
         result = EncounterResult.objects.get(processing_session_id=lease.session_id)
         batches = Batch.objects.filter(pass1_encounter_result=result).order_by("batch_index")
         assert {b.status for b in batches}.isdisjoint({WorkStatus.PROCESSING})
-        truth.owner = MachineWorker(lease=lease, result=result, batches=list(batches))
+        truth.holder = MachineWorker(lease=lease, result=result, batches=list(batches))
         truth.expires = self.now + LEASE
-        return truth.owner
+        return truth.holder
 
     def _claimable(self) -> set[UUID]:
         with connection.cursor() as cursor:
@@ -419,7 +419,7 @@ class JobMachine(RuleBasedStateMachine):
 
     def _written(self, worker: MachineWorker, flush: Flush) -> None:
         truth = self.truth[worker.lease.job_id]
-        if truth.owner is not worker:
+        if truth.holder is not worker:
             with pytest.raises(LeaseLostError):
                 write(worker.lease, flush)
             return
@@ -433,12 +433,12 @@ class JobMachine(RuleBasedStateMachine):
         is_done = worker.lease.step is Step.PASS05 or worker.result.status == WorkStatus.SUCCEEDED
         if end == "done" and not is_done:
             end = "back"
-        if truth.owner is not worker:
+        if truth.holder is not worker:
             with pytest.raises(LeaseLostError):
                 run_step._end(worker.lease, a_deadline(), self._result(worker, end))
             return
         run_step._end(worker.lease, a_deadline(), self._result(worker, end))
-        truth.owner = None
+        truth.holder = None
         if end == "done":
             truth.crashes = 0
 

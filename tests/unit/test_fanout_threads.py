@@ -235,13 +235,13 @@ def test_a_failing_executor_cancels_its_calls_and_releases_its_threads() -> None
         assert cancel.wait(PATIENCE_S)
         return ""
 
-    def owner() -> None:
+    def executor() -> None:
         with fan_out(call, 3, Limits(calls=3)) as run:
             for _ in run.events():
                 raise LookupError
 
     with pytest.raises(LookupError):
-        owner()
+        executor()
 
     for _ in range(3):
         thread = threads.get(timeout=PATIENCE_S)

@@ -1,6 +1,6 @@
 """`manage.py reset_stale_batches`: requeue batches that no worker processes any more.
 
-Shows the evidence for each batch: age, owner, heartbeat and lease. The output contains no PHI.
+Shows the evidence for each batch: age, worker, heartbeat and lease. The output contains no PHI.
 """
 
 from __future__ import annotations
@@ -88,5 +88,5 @@ def _line(row: Stale) -> str:
     heard = f", last heartbeat {row.heartbeat_age_s:.0f} s ago" if row.heartbeat_age_s else ""
     return (
         f"{row.kind} {row.number:<4} {row.id}  processing for {row.processing_s:.0f} s,"
-        f" attempt {row.attempt_count}, owner {row.worker_id or 'none'}, {lease}{heard}"
+        f" attempt {row.attempt_count}, worker {row.worker_id or 'none'}, {lease}{heard}"
     )
