@@ -112,7 +112,9 @@ def _attempts(
         raise Http404 from None
     if of is None:
         raise Http404
-    attempts = list(calls.filter(work_item_id=of).order_by("started_at", "attempt"))
+    # On a busy host two attempts can change places by `started_at`: the executor computes it from
+    # the moment at which it hears of a call's end.
+    attempts = list(calls.filter(work_item_id=of).order_by("attempt", "started_at"))
     by_id = {each.id: each for each in attempts}
     if len(attempts) < 2 or not by_id.keys() >= set(wanted):
         raise Http404
