@@ -45,7 +45,7 @@ class Measured:
 
     @property
     def is_missed(self) -> bool:
-        """Tell whether a bound is exceeded."""
+        """Return whether a bound is exceeded."""
         return self.p95_ms >= self.bound_ms or self.size >= (self.bound_bytes or sys.maxsize)
 
 

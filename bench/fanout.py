@@ -164,7 +164,7 @@ class BenchmarkRow:
 
     @property
     def holds(self) -> bool:
-        """Tell whether the bound holds."""
+        """Return whether the bound holds."""
         if self.bound is None:
             return True
         return self.ratio >= self.bound if self.at_least else self.ratio <= self.bound

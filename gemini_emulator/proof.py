@@ -192,7 +192,7 @@ def _was_killed(
     by_run: Mapping[str, Sequence[RecordedCall]],
     served: Mapping[str, LogLine],
 ) -> bool:
-    """Tell whether the worker that made the call was replaced before it could record the call.
+    """Return whether the worker that made the call was replaced before it could record the call.
 
     In this case the item was requested again under a later lease than every call of its run that
     began earlier. If the log contains a call, the log's clock orders the two calls: a job can

@@ -108,7 +108,7 @@ def config_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def thinks(thinking: object) -> bool:
-    """Tell whether the request asks for more than the least thinking."""
+    """Return whether the request asks for more than the least thinking."""
     asked = plain(thinking)
     level = str(asked.get("thinkinglevel", "")).upper()
     return level not in {"", "MINIMAL"} or bool(asked.get("thinkingbudget"))

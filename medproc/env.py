@@ -323,13 +323,13 @@ class Environment(BaseSettings):
 
     @property
     def talks_to_loopback(self) -> bool:
-        """Tell whether GEMINI_BASE_URL names an emulator on this machine."""
+        """Return whether GEMINI_BASE_URL names an emulator on this machine."""
         host = urlsplit(self.GEMINI_BASE_URL or "").hostname
         return host in LOOPBACK_HOSTS
 
     @property
     def calls_the_service(self) -> bool:
-        """Tell whether calls go to the real Gemini service, not to an emulator."""
+        """Return whether calls go to the real Gemini service, not to an emulator."""
         return self.provider == "gemini" and not self.talks_to_loopback
 
     @property

@@ -79,7 +79,7 @@ def running_pid(places: Places) -> int | None:
 
 
 def is_ready(places: Places) -> bool:
-    """Tell whether the server runs and accepts connections."""
+    """Return whether the server runs and accepts connections."""
     if running_pid(places) is None:
         return False
     lines = _lock_lines(places)

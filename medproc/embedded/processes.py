@@ -44,7 +44,7 @@ def detach(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path, log:
 
 
 def can_run(program: Path, *, user: ServerUser) -> bool:
-    """Tell whether `user` can execute `program` (by asking for its version)."""
+    """Return whether `user` can execute `program` (by asking for its version)."""
     try:
         result = _run([str(program), "--version"], user=user, cwd=Path("/"))
     except OSError:

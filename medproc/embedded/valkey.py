@@ -66,7 +66,7 @@ def shut_down(places: Places) -> bool:
 
 
 def is_ready(places: Places) -> bool:
-    """Tell whether the server answers within two seconds."""
+    """Return whether the server answers within two seconds."""
     if not places.valkey_socket.exists():
         return False
     client = redis.Redis(

@@ -91,7 +91,7 @@ def _until(at: datetime) -> str:
 
 
 def is_unpublished(root: Node) -> bool:
-    """Tell whether a record is done but published nothing, for a reason that needs a review."""
+    """Return whether a record is done but published nothing, for a reason that needs a review."""
     return root.status is StatusWord.DONE and not root.counts["entity"] and bool(root.notes)
 
 
@@ -155,7 +155,7 @@ def _trouble(rows: RecordRows, step: Node) -> str:
 
 
 def is_in_trouble(rows: RecordRows, root: Node) -> bool:
-    """Tell whether the answer about a running record mentions a problem."""
+    """Return whether the answer about a running record mentions a problem."""
     step = next((n for n in root.children if n.id == rows.job.current_step), None)
     return root.status is StatusWord.RUNNING and step is not None and bool(_trouble(rows, step))
 

@@ -43,7 +43,7 @@ def outline(drill_down: DrillDown, *, everything: bool = False) -> TreeRow:
 
 
 def hides(drill_down: DrillDown, folded: TreeRow) -> bool:
-    """Tell whether folding hides rows; unfolded, every node and every remark has a row."""
+    """Return whether folding hides rows; unfolded, every node and every remark has a row."""
     unfolded = (1 + len(node.notes) + bool(_reason(node)) for node in drill_down.root.walk())
     return _size(folded) < sum(unfolded)
 
@@ -126,7 +126,7 @@ def _fold_key(node: Node, kept: set[str]) -> tuple[NodeKind | str, StatusWord, s
 
 
 def _speaks(node: Node) -> bool:
-    """Tell whether a node, or a node below it, is worth a row of its own."""
+    """Return whether a node, or a node below it, is worth a row of its own."""
     if node.kind is NodeKind.PASS and node.status in _QUIET:
         return any(_speaks(child) for child in node.children)
     return any(

@@ -83,7 +83,7 @@ def halves(quote: str, before: str, after: str, start: int, end: int) -> tuple[i
 
 
 def _beside(line: Box, word: Box) -> bool:
-    """Tell whether a word continues the line, instead of beginning a new line or column."""
+    """Return whether a word continues the line, instead of beginning a new line or column."""
     height = min(line.y1 - line.y0, word.y1 - word.y0)
     shared = min(line.y1, word.y1) - max(line.y0, word.y0)
     gap = max(word.x0 - line.x1, line.x0 - word.x1)

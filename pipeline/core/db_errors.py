@@ -19,7 +19,7 @@ _CANCELLED = "57014"
 
 
 def is_away(error: BaseException) -> bool:
-    """Tell whether the same statement can succeed on a fresh connection a little later."""
+    """Return whether the same statement can succeed on a fresh connection a little later."""
     if not isinstance(error, OperationalError | InterfaceError):
         return False
     state = getattr(error.__cause__, "sqlstate", None)

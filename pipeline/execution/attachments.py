@@ -212,7 +212,7 @@ _held = HeldBytes()
 
 
 def _covers(slices: Sequence[PageSlice], page: PageText) -> bool:
-    """Tell whether nothing but white space of a page is left out."""
+    """Return whether nothing but white space of a page is left out."""
     at, left = 0, ""
     for part in sorted((s for s in slices if s.page == page.number), key=lambda s: s.start):
         if part.context:

@@ -24,7 +24,7 @@ class Preemption:
         self._look_at = time.monotonic() + preempt_after_s()
 
     def is_due(self) -> bool:
-        """Tell whether the step should stop now; most calls answer without a look."""
+        """Return whether the step should stop now; most calls answer without a look."""
         now = time.monotonic()
         if now < self._look_at:
             return False

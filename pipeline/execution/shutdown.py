@@ -88,5 +88,5 @@ grace_left = STOP.grace_left
 
 
 def stop_requested() -> bool:
-    """Tell whether the step should stop admitting work and drain."""
+    """Return whether the step should stop admitting work and drain."""
     return STOP.requested

@@ -66,7 +66,7 @@ def follow(shell_file_ids: Collection[UUID], view: View) -> dict[UUID, Progress]
 
 
 def is_settled(progress: Progress) -> bool:
-    """Tell whether the record will not change soon, so that waiting is useless."""
+    """Return whether the record will not change soon, so that waiting is useless."""
     if progress.is_terminal:
         return True
     if progress.status != JobStatus.PARKED:

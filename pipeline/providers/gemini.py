@@ -294,7 +294,7 @@ def _keep_status(response: httpx2.Response) -> None:
 
 
 def _is_loopback(url: str) -> bool:
-    """Tell whether `url` is a loopback address such as the emulator's, which no proxy can reach."""
+    """Return whether `url` is a loopback address, like the emulator's, which no proxy can reach."""
     host = urlsplit(url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

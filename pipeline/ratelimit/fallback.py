@@ -44,7 +44,7 @@ class Fallback:
 
     @property
     def holds_redis_back(self) -> bool:
-        """Tell whether Redis has just failed, so that asking again would only cost a timeout."""
+        """Return whether Redis has just failed, so that asking again would only cost a timeout."""
         return self._clock() < self.retry_at
 
     def lose(self, error: redis.RedisError) -> None:
@@ -96,7 +96,7 @@ class Fallback:
         return (limit.requests, limit.tokens) if limit else (0, 0)
 
     def has_started(self) -> bool:
-        """Tell whether items have started that Redis does not know about."""
+        """Return whether items have started that Redis does not know about."""
         with self._lock:
             return bool(self._limit and self._limit.items)
 

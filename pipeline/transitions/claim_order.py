@@ -124,7 +124,7 @@ def pool_of(step: Step) -> list[str]:
 
 
 def should_preempt(job_id: UUID, step: Step) -> bool:
-    """Tell whether a running step should stop for smaller work that finds no free worker.
+    """Return whether a running step should stop for smaller work that finds no free worker.
 
     A small record is never preempted, and no record is preempted for work of lower priority.
     """

@@ -121,7 +121,7 @@ def settle_record_batches(batch_ids: Sequence[UUID] | None = None) -> int:
 
 
 def is_over_full(cursor: CursorWrapper, batch_id: UUID) -> bool:
-    """Tell whether too many records of a batch run, including the claim of this transaction.
+    """Return whether too many records of a batch run, including the claim of this transaction.
 
     Locks the batch row, so that of two simultaneous claims the second sees the first.
     """

@@ -213,7 +213,7 @@ def test_ten_records_in_flight_outlive_an_outage_and_complete_by_themselves(
 def test_an_outage_goes_on_where_redis_is_emptied_in_the_middle_of_it(
     start_pool: Start, scheduler: WorkerCommand, client: redis.Redis, tmp_path: Path
 ) -> None:
-    # The outage goes on until the test has seen it: three seconds are too short for a busy machine.
+    # The outage lasts until the test has seen it: three seconds are too short on a busy machine.
     lasting = {"timeline": ["from 30s: down"]}
     with an_outage(start_pool, tmp_path, records_waiting=2, changes=lasting) as outage:
         until(lambda: Incident.objects.filter(state=IncidentState.OPEN).exists(), RECORD_PATIENCE_S)

@@ -130,7 +130,7 @@ def before_pass1(
     tmp_path: Path,
     settings: Any,
 ) -> tuple[list[Received], list[LogLine]]:
-    """Run records up to Pass 1; give them and the calls until then."""
+    """Run records up to Pass 1; return them and the calls until then."""
     settings.MEDPROC_PROVIDER = "gemini"
     settings.JOB_MAX_RETRIES = 0
     files = [short_record(tmp_path / f"{n}.pdf", VISITS, patient=f"P{n}") for n in range(RECORDS)]

@@ -253,7 +253,7 @@ def _parent_of(pid: int) -> int | None:
 
 
 def _asleep(horse: int, held: Job) -> bool:
-    """Stop a horse while it holds no lock of its job; tell whether it still has the job."""
+    """Stop a horse while it holds no lock of its job; return whether it still has the job."""
 
     def is_stopped() -> bool:
         if not _runs(horse):

@@ -24,7 +24,7 @@ EXHAUSTED = "MAX_RETRIES_EXCEEDED"
 
 
 class Lasts(StrEnum):
-    """How long a fault goes on."""
+    """How long a fault lasts."""
 
     PERSISTENT = "persistent"
     """Every call of the fault's pages fails."""

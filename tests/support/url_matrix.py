@@ -203,7 +203,7 @@ OF_A_TABLE = ("changelist", "add", "history", "delete", "change")
 
 
 def targets() -> dict[str, str]:
-    """Insert the rows that URLs and forms name; give their ids by key."""
+    """Insert the rows that URLs and forms name; return their ids by key."""
     Pause.objects.create(queue=Step.PASS1, reason="a test")
     operation = BulkOperation.objects.create(
         token=uuid4(),

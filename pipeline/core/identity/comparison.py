@@ -40,12 +40,12 @@ class ComparisonResult:
 
     @property
     def agrees(self) -> bool:
-        """Tell whether both identities name the same person."""
+        """Return whether both identities name the same person."""
         return self.agreement is Agreement.AGREE
 
     @property
     def disagrees(self) -> bool:
-        """Tell whether the identities name, or may well name, two people."""
+        """Return whether the identities name, or may well name, two people."""
         return self.agreement is Agreement.DISAGREE
 
 

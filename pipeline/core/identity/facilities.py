@@ -14,7 +14,7 @@ department)."""
 
 
 def same_facility(a: str, b: str) -> bool:
-    """Tell whether two names belong to one facility, despite scanner errors."""
+    """Return whether two names belong to one facility, despite scanner errors."""
     one, other = _plain(a), _plain(b)
     if not one or not other:
         return False

@@ -57,7 +57,7 @@ def names(a: ParsedName | None, b: ParsedName | None) -> NameMatch:
 
 
 def _same_words(a: ParsedName, b: ParsedName) -> bool:
-    """Tell whether both names have the same three or more words, in any order."""
+    """Return whether both names have the same three or more words, in any order."""
     one, other = (sorted(fold(w) for w in (*n.given, *n.family)) for n in (a, b))
     return len(one) > 2 and one == other
 
@@ -109,7 +109,7 @@ def _family_slip(a: str, b: str) -> PartMatch:
 
 
 def _married(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """Tell whether one family name is a part of the other double name."""
+    """Return whether one family name is a part of the other double name."""
     shorter, longer = sorted((set(a), set(b)), key=len)
     return bool(shorter) and len(longer) > len(shorter) and shorter < longer
 
@@ -131,7 +131,7 @@ def _words(a: str, b: str) -> PartMatch:
 
 
 def _slip(a: str, b: str) -> bool:
-    """Tell whether two words differ in one inner letter, or only in look-alikes.
+    """Return whether two words differ in one inner letter, or only in look-alikes.
 
     The first and the last letter must match: they tell Jayden from Kayden and Daniel from Daniela.
     """

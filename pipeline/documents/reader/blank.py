@@ -1,4 +1,4 @@
-"""Tell whether a page image shows only empty paper. Runs in the child only."""
+"""Decide whether a page image shows only empty paper. Runs in the child only."""
 
 from __future__ import annotations
 

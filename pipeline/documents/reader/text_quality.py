@@ -1,4 +1,4 @@
-"""Tell whether a text layer is trustworthy, from its characters alone.
+"""Decide whether a text layer is trustworthy, from its characters alone.
 
 A font without a character map yields few, private or shifted characters. Such a page is read from
 its image instead.

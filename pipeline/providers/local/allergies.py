@@ -82,7 +82,7 @@ class Allergens:
             self._reading.no_known_allergies = True
 
     def speaks_at(self, offset: int) -> bool:
-        """Tell whether the text names the substance at `offset` as an allergen."""
+        """Return whether the text names the substance at `offset` as an allergen."""
         reading = self._reading
         zone = reading.zones.at(offset)
         if zone is not None and zone.zone == "allergies":
@@ -99,7 +99,7 @@ class Allergens:
         return bool(_BEHIND.match(reading.text, tail))
 
     def in_table(self, offset: int) -> bool:
-        """Tell whether `offset` lies in a table with a column of reactions."""
+        """Return whether `offset` lies in a table with a column of reactions."""
         zone = self._reading.zones.at(offset)
         return zone is not None and self._tables.get(zone.start, False)
 

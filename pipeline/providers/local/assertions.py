@@ -1,4 +1,4 @@
-"""Tell whether a statement is negated, past, merely possible or about a relative.
+"""Decide whether a statement is negated, past, merely possible or about a relative.
 
 A cue opens a scope before or after itself inside one sentence. A termination (`but`, `which`, a new
 verb) closes the scope. A pseudo-cue (`no increase in`) opens no scope. A result is True by a cue,

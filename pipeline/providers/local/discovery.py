@@ -150,13 +150,13 @@ class _Reader:
         self._continue(lines[at:])
 
     def _is_other_patient(self, head: DocumentHead) -> bool:
-        """Tell whether a running header names another patient than the open encounter."""
+        """Return whether a running header names another patient than the open encounter."""
         if self.current is None or not (head.name or who(head).stated > 1):
             return False
         return compare(self.current.open.patient, who(head)).disagrees
 
     def _next_specimen(self, head: DocumentHead, above: list[_Line]) -> bool:
-        """Tell whether a bare `Collected:` line begins the next report of a series."""
+        """Return whether a bare `Collected:` line begins the next report of a series."""
         dated = head.opens and head.weight is Weight.SPECIMEN
         reports = ("laboratory", "imaging", "pathology")
         current = self.current
@@ -221,7 +221,7 @@ class _Reader:
         return self._closed or ("start" if begins else "head")
 
     def _is_preamble(self) -> bool:
-        """Tell whether the open encounter is only a few lines at the top of the record."""
+        """Return whether the open encounter is only a few lines at the top of the record."""
         current = self.current
         if current is None or len(self.found) > 1 or self._slices[0].page > 1:
             return False
@@ -302,12 +302,12 @@ def _may_stand_between(line: _Line) -> bool:
 
 
 def _is_letterhead(lines: list[_Line]) -> bool:
-    """Tell whether the lines before a page's first head belong to that head."""
+    """Return whether the lines before a page's first head belong to that head."""
     return len(lines) <= _LETTERHEAD and all(_may_stand_between(line) for line in lines)
 
 
 def _shows_head(lines: list[_Line]) -> bool:
-    """Tell whether the top of a page in another language names its own facility."""
+    """Return whether the top of a page in another language names its own facility."""
     top = [line for line in lines if line.text.strip()][:4]
     return any(facility_of(line.text) for line in top)
 
@@ -324,7 +324,7 @@ def _letterhead_facility(lines: list[_Line]) -> str | None:
 
 
 def _begins(text: str) -> bool:
-    """Tell whether a line that repeats on several pages can begin a document."""
+    """Return whether a line that repeats on several pages can begin a document."""
     dated = any(f.day is not None and f.role != "born" for f in fields_of(text))
     return dated or bool(facility_of(text) or title_of(text))
 

@@ -64,7 +64,7 @@ class Document:
         return self.pieces[max(0, bisect.bisect_right(starts, offset) - 1)]
 
     def is_own(self, offset: int) -> bool:
-        """Tell whether entities that begin at `offset` are reported."""
+        """Return whether entities that begin at `offset` are reported."""
         return not self.piece_at(offset).slice.context
 
     def page_end(self, offset: int) -> int:

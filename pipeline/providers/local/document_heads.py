@@ -58,17 +58,17 @@ class DocumentHead:
 
     @property
     def who(self) -> bool:
-        """Tell whether the head names a patient in any way."""
+        """Return whether the head names a patient in any way."""
         return self.name is not None or self.number is not None or self.born is not None
 
     @property
     def lone(self) -> bool:
-        """Tell whether the head is only a date inside a document."""
+        """Return whether the head is only a date inside a document."""
         return not (self.who or self.titled or self.letterhead)
 
     @property
     def complete(self) -> bool:
-        """Tell whether the head can begin a document of its own."""
+        """Return whether the head can begin a document of its own."""
         about = self.day is not None or self.admitted is not None
         headed = self.titled or self.letterhead
         alone = self.opens and self.weight is not None and self.weight >= Weight.SERVICE

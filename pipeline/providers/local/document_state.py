@@ -59,7 +59,7 @@ class DocumentState:
         self._claimed[start:end] = b"\1" * (end - start)
 
     def is_claimed(self, start: int, end: int) -> bool:
-        """Tell whether any of `text[start:end]` is claimed."""
+        """Return whether any of `text[start:end]` is claimed."""
         return self._claimed.find(1, start, end) >= 0
 
     def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:

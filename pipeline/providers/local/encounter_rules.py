@@ -87,7 +87,7 @@ class Open:
         self.encounters |= {_encounter_mark(head)} - {None}
 
     def is_same(self, head: DocumentHead) -> bool:
-        """Tell whether a later head belongs to this encounter, despite documents between."""
+        """Return whether a later head belongs to this encounter, despite documents between."""
         if compare(self.patient, who(head)).disagrees:
             return False
         facility = self.head.facility and head.facility

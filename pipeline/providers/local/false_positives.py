@@ -88,7 +88,7 @@ _NOT_BEFORE: dict[str, str] = {
 
 
 def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
-    """Tell whether the words around a match show that the match is no entity."""
+    """Return whether the words around a match show that the match is no entity."""
     text = reading.text
     word = text[match.start : match.end].lower()
     if term.category == "medication" and _SUSCEPTIBILITY.match(text, match.end):
@@ -127,6 +127,6 @@ def _is_in_identifier(text: str, match: TermMatch) -> bool:
 
 
 def _is_label(text: str, match: TermMatch) -> bool:
-    """Tell whether a match is a label (`PE:` at the beginning of a line), not a mention."""
+    """Return whether a match is a label (`PE:` at the beginning of a line), not a mention."""
     line = text.rfind("\n", 0, match.start) + 1
     return not text[line : match.start].strip() and text[match.end : match.end + 1] == ":"

@@ -66,7 +66,7 @@ def _targets() -> re.Pattern[str]:
 
 
 def is_vaccine_target(reading: DocumentState, match: TermMatch) -> bool:
-    """Tell whether a disease in a list of immunizations is the name of its vaccine."""
+    """Return whether a disease in a list of immunizations is the name of its vaccine."""
     if reading.zones.type_at(match.start) != "immunizations":
         return False
     return _targets().fullmatch(reading.text[match.start : match.end]) is not None

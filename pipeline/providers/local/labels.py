@@ -212,7 +212,7 @@ def _mended(words: str) -> tuple[str, int]:
 
 
 def _of_another(before: str) -> bool:
-    """Tell whether the word before a label assigns the label to another visit or person."""
+    """Return whether the word before a label assigns the label to another visit or person."""
     words = before.split()
     return bool(words) and words[-1].rstrip(".,:") in _OTHERS
 
@@ -238,7 +238,7 @@ def _field(role: str, label: str, value: str) -> Field | None:
 
 
 def _is_person(text: str) -> bool:
-    """Tell whether a value looks like a person's name: two to six capitalized words."""
+    """Return whether a value looks like a person's name: two to six capitalized words."""
     words = re.findall(r"[^\W\d_][\w'’.-]*", text)
     if not 2 <= len(words) <= 6 or len(text) > 60 or re.search(r"\d", text[:1]):
         return False
@@ -246,7 +246,7 @@ def _is_person(text: str) -> bool:
 
 
 def _colonless(line: str, m: re.Match[str]) -> bool:
-    """Tell whether a label without a colon counts: its value must follow in the right form."""
+    """Return whether a label without a colon counts: its value must follow in the right form."""
     label, role = m["label"], _ROLE[m["label"]]
     if role in ("date", "admitted", "discharged", "born"):
         if role in ("admitted", "discharged") and "date" not in label:

@@ -84,7 +84,7 @@ def _read_row(reading: DocumentState, line: PrintedLine, order: tuple[str, ...])
 
 
 def _may_be_analyte(reading: DocumentState, line: PrintedLine, name: str) -> bool:
-    """Tell whether `name` may be an unlisted analyte, not the beginning of a text line."""
+    """Return whether `name` may be an unlisted analyte, not the beginning of a text line."""
     if _NOT_A_NAME.search(name) or not name[0].isalpha() or ":" in name:
         return False
     if reading.zones.type_at(line.start) not in _ZONES_OF_TABLES:

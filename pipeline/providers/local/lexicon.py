@@ -160,7 +160,7 @@ def _keys(words: str) -> list[str]:
 
 
 def _is_hyphen(tokens: Sequence[Token], at: int) -> bool:
-    """Tell whether a token is a hyphen inside a word (`x-ray`), not a dash between words."""
+    """Return whether a token is a hyphen inside a word (`x-ray`), not a dash between words."""
     return (
         tokens[at].text in ("-", "‐", "‑")
         and at + 1 < len(tokens)

@@ -99,7 +99,7 @@ def _usual_width(lines: list[PrintedLine]) -> int:
 
 
 def _continues(previous: str, line: str, width: int) -> bool:
-    """Tell whether `line` continues the sentence of the line before."""
+    """Return whether `line` continues the sentence of the line before."""
     tail = previous.rstrip()
     head = line.lstrip()
     if tail.endswith(tuple(_ENDED)) or _BULLET.match(line):

@@ -76,7 +76,7 @@ def read_by_ending(reading: DocumentState) -> None:
 
 
 def _in_plain_heading(reading: DocumentState, match: TermMatch) -> bool:
-    """Tell whether a match is only a section's heading, not a problem printed as a heading."""
+    """Return whether a match is only a section's heading, not a problem printed as a heading."""
     zone = reading.zones.at(match.start)
     if zone is None or match.end > zone.body:
         return False

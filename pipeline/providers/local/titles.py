@@ -138,18 +138,18 @@ _TITLE = tuple((kind, re.compile(rf"(?i)\b(?:{words})")) for kind, words in _TIT
 
 
 def is_page_line(line: str) -> bool:
-    """Tell whether a line carries the page's number, as running headers and footers do."""
+    """Return whether a line carries the page's number, as running headers and footers do."""
     return len(line) < 140 and bool(_PAGE.search(line.strip()))
 
 
 def is_address(line: str) -> bool:
-    """Tell whether a line belongs to a letterhead below its name."""
+    """Return whether a line belongs to a letterhead below its name."""
     line = line.strip()
     return len(line) < 90 and bool(_ADDRESS.search(line) or _SUBUNIT.search(line))
 
 
 def names_place(text: str) -> bool:
-    """Tell whether a name is a facility's name, not a person's."""
+    """Return whether a name is a facility's name, not a person's."""
     return bool(_FACILITY_WORD.search(text))
 
 

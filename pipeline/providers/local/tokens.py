@@ -45,5 +45,5 @@ def tokenize(text: str) -> list[Token]:
 
 
 def is_word(token: Token) -> bool:
-    """Tell whether a token is a word or number, not a sign."""
+    """Return whether a token is a word or number, not a sign."""
     return token.text[0].isalnum()

@@ -222,7 +222,7 @@ def _add_inline(reading: DocumentState, vital: _Vital, m: re.Match[str]) -> None
 
 
 def _beside_vitals(reading: DocumentState, start: int, end: int) -> bool:
-    """Tell whether a doubtful mark is in a vitals section or on a line with another vital sign."""
+    """Return whether a doubtful mark is in a vitals section or beside another vital sign."""
     if reading.zones.type_at(start) == "vitals":
         return True
     text = reading.text

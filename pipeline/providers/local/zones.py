@@ -58,7 +58,7 @@ class Zones:
         return zone.zone if zone else None
 
     def in_heading(self, offset: int) -> bool:
-        """Tell whether `offset` is part of a heading's own words."""
+        """Return whether `offset` is part of a heading's own words."""
         zone = self.at(offset)
         return zone is not None and offset < zone.body
 
@@ -145,7 +145,7 @@ def _longer_heading(printed: str, words: str) -> str | None:
 
 
 def _is_whole_heading(words: str, line: PrintedLine) -> bool:
-    """Tell whether `words` are a heading, not a line of text with the same words."""
+    """Return whether `words` are a heading, not a line of text with the same words."""
     if line.text.rstrip().endswith(":"):
         return True
     if len(words) <= 2:
@@ -158,7 +158,7 @@ def _is_whole_heading(words: str, line: PrintedLine) -> bool:
 
 
 def _opens(text: str, at: int, name: str) -> bool:
-    """Tell whether a heading in the middle of a line begins a new statement."""
+    """Return whether a heading in the middle of a line begins a new statement."""
     before = text[:at].rstrip()
     return before.endswith((".", "?", "!", ";", "|", ":")) or (
         name.isupper() and text[at - 2 : at] == "  "

@@ -181,7 +181,7 @@ class _Judge:
 
 
 def _contradict(people: Sequence[Identity]) -> bool:
-    """Tell whether two of these identities are different people, or may well be."""
+    """Return whether two of these identities are different people, or may well be."""
     # A record number alone contradicts no other number: each hospital assigns its own.
     comparable = [i for i in people if any(i.reading[:2])]
     return any(compare(a, b).disagrees for a, b in combinations(comparable, 2))

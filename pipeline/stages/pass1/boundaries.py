@@ -88,7 +88,7 @@ def is_heading(line: str) -> bool:
 
 
 def is_row(line: str) -> bool:
-    """Tell whether a line is a table row: aligned cells, or words and figures without a verb."""
+    """Return whether a line is a table row: aligned cells, or words and figures without a verb."""
     line = line.strip()
     if not line or is_heading(line):
         return False
@@ -122,7 +122,7 @@ def judge(before: str, after: str, running: Iterable[str], *, in_section: bool) 
 
 
 def section_open_after(text: str, running: Iterable[str], *, was_open: bool) -> bool:
-    """Tell whether a section is open at the end of `text`; `was_open` applies to its start."""
+    """Return whether a section is open at the end of `text`; `was_open` applies to its start."""
     for line in _body(text, frozenset(running)):
         if _SIGNED.search(line):
             was_open = False

@@ -63,7 +63,7 @@ def find(
 
 
 def cuts_no_word(text: str, start: int, end: int) -> bool:
-    """Tell whether `text[start:end]` cuts no number in two, and no word unless the text is long."""
+    """Return whether `text[start:end]` cuts no number, and no word unless the text is long."""
     if start >= end:
         return False
     left, right = text[max(0, start - 2) : start], text[end : end + 2]
@@ -80,7 +80,7 @@ def cuts_no_word(text: str, start: int, end: int) -> bool:
 
 
 def same_numbers(quote: str, found_text: str, *, loose: bool = False) -> bool:
-    """Tell whether both texts contain the same numbers in the same order.
+    """Return whether both texts contain the same numbers in the same order.
 
     `loose` accepts a digit for a letter inside a word that the quote writes without digits
     (`1isinopril`). It never accepts the reverse, or a word of fewer than five letters.
