@@ -130,8 +130,7 @@ def _discovered(path: Path) -> Any:
 
 def _by_encounter(record: Any, *, repeat: bool = False) -> dict[str, float]:
     """Return a latency for each encounter's batch, by the batch's first page and offset."""
-    from pipeline import selectors
-    from pipeline.models import Encounter
+    from pipeline.models import Encounter, selectors
 
     spans = selectors.spans_by_encounter(record)
     sizes = {e.id: e.character_count for e in Encounter.objects.filter(shell_file_id=record)}

@@ -22,9 +22,9 @@ from rq.worker_registration import REDIS_WORKER_KEYS
 from pipeline.core.labels import PASS_TITLES, plural
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
+from pipeline.models.selectors import Progress, WorkDone, progress
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.ratelimit.limiter import limiter_client
-from pipeline.selectors import Progress, WorkDone, progress
 
 SILENT_S = 60.0
 """Seconds of silence after which a worker is in error; a worker sends a sign every ten seconds."""

@@ -15,14 +15,13 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import UUID
 
-from pipeline import selectors
 from pipeline.core.labels import work_item
 from pipeline.core.states import Step
 from pipeline.core.types import PageSlice, PageText
 from pipeline.documents import reader
 from pipeline.execution.attachments import Source
 from pipeline.execution.splits import pages_of, token_of
-from pipeline.models import OUTCOME_OK, Batch, Chunk, Page, ProviderCall, ProviderPayload
+from pipeline.models import OUTCOME_OK, Batch, Chunk, Page, ProviderCall, ProviderPayload, selectors
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.providers.base import Attachment

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Generic
 from uuid import UUID
 
-from pipeline import selectors
 from pipeline.core.errors import ERRORS, Budget, ErrorCode, PipelineError
 from pipeline.execution.splits import Split, SplitKey
 from pipeline.execution.step_work import AcceptedReply, StepWork, W
+from pipeline.models import selectors
 from pipeline.models.work_item import WorkItem
 from pipeline.providers.reply_parsing import stored_output
 

@@ -17,10 +17,10 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from medproc.timing import scaled
-from pipeline import selectors
 from pipeline.core.states import JobStatus
+from pipeline.models import selectors
+from pipeline.models.selectors import Progress
 from pipeline.queueing.queues import queues_served
-from pipeline.selectors import Progress
 
 TICK_S = 0.25
 LOOK_S = 2.0

@@ -32,8 +32,8 @@ from pipeline.core.labels import (
 )
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import RecordBatch
+from pipeline.models.selectors import Progress
 from pipeline.models.work_tables import WORK_TABLES
-from pipeline.selectors import Progress
 
 REMIND_S = 10.0
 """Seconds after which a line is written even if neither pass nor status has changed."""

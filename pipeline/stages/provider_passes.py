@@ -14,10 +14,9 @@ from django.utils import timezone
 from pydantic import BaseModel
 
 from medproc.timing import scaled
-from pipeline import selectors
 from pipeline.core.states import Step
 from pipeline.execution.attachments import Shown
-from pipeline.models import Summary
+from pipeline.models import Summary, selectors
 from pipeline.models.fields import milliseconds
 from pipeline.models.work_item import WorkItem
 from pipeline.providers.base import Request

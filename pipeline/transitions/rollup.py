@@ -14,9 +14,8 @@ from django.db.models import F, Func, JSONField, Value
 from django.db.models.functions import Extract, Least
 from django.utils import timezone
 
-from pipeline import selectors
 from pipeline.core.types import Due
-from pipeline.models import Summary
+from pipeline.models import Summary, selectors
 from pipeline.models.fields import INTEGER_MAX, ClockTimestamp
 from pipeline.transitions import Lease, next_of_record_batch, settle_record_batches
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from pipeline import selectors
 from pipeline.execution.shutdown import STOP, request_stop
 from pipeline.models import (
     Batch,
@@ -18,6 +17,7 @@ from pipeline.models import (
     Job,
     ProviderPayload,
     ShellFile,
+    selectors,
 )
 from pipeline.providers.prompts import render_entities
 from pipeline.stages.pass1.entity_rows import EncounterText

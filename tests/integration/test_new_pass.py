@@ -17,10 +17,9 @@ from observability.listing.time_window import Period, Window
 from observability.metrics.forecast import outstanding
 from observability.metrics.throughput import rates
 from observability.permissions import Role
-from pipeline import selectors
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, ShellFileStatus, Step, WorkStatus
-from pipeline.models import Job, ProviderCall, ShellFile, ZoneResult
+from pipeline.models import Job, ProviderCall, ShellFile, ZoneResult, selectors
 from pipeline.operations import operator_actions
 from pipeline.operations.preview import Selection
 from pipeline.operations.preview.bulk_selection import BulkSelection, bulk_preview

@@ -22,14 +22,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from medproc.timing import scaled
-from pipeline import selectors
 from pipeline.core.labels import SHAPES, WORDS, StatusWord
 from pipeline.core.states import JobStatus, Step
 from pipeline.management import progress
 from pipeline.management.progress import OUTAGE_PATIENCE_S, follow, is_settled
 from pipeline.management.result_table import FileResult, printable, results
-from pipeline.models import Entity, Incident, Job, Patient, RecordBatch, ShellFile
-from pipeline.selectors import Progress
+from pipeline.models import Entity, Incident, Job, Patient, RecordBatch, ShellFile, selectors
+from pipeline.models.selectors import Progress
 from pipeline.stages import registry
 from pipeline.workers import run_step
 from tests.support import records

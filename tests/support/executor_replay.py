@@ -21,7 +21,7 @@ from django.db import OperationalError
 from django.test import override_settings
 from pydantic import BaseModel
 
-from pipeline import selectors, transitions
+from pipeline import transitions
 from pipeline.core import deadline as core_deadline
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import CallDetails, ErrorCode, LeaseLostError, PipelineError
@@ -42,7 +42,7 @@ from pipeline.execution.fanout.scheduler import Scheduler
 from pipeline.execution.splits import Split, SplitKey
 from pipeline.execution.step_work import AcceptedReply
 from pipeline.incidents import lifecycle
-from pipeline.models import Batch
+from pipeline.models import Batch, selectors
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.providers.base import Provider, Request

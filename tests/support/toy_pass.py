@@ -13,7 +13,6 @@ import pytest
 from django.conf import settings
 from pydantic import BaseModel
 
-from pipeline import selectors
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import WORK_TERMINAL, Step, WorkStatus
@@ -22,7 +21,7 @@ from pipeline.execution import executor
 from pipeline.execution.splits import Split
 from pipeline.execution.step_result import AllItemsEnded, StepCompleted, StepFailed, StepResult
 from pipeline.execution.step_work import AcceptedReply
-from pipeline.models import Encounter, ZoneResult
+from pipeline.models import Encounter, ZoneResult, selectors
 from pipeline.models.work_tables import WORK_TABLES, WorkTable
 from pipeline.providers.base import Request
 from pipeline.providers.config import ProviderConfig

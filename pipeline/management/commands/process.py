@@ -19,7 +19,6 @@ from uuid import UUID
 from django.core.management.base import BaseCommand
 from rich.console import Console
 
-from pipeline import selectors
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.management.progress import View, follow
 from pipeline.management.result_table import (
@@ -31,12 +30,13 @@ from pipeline.management.result_table import (
     results,
     totals,
 )
+from pipeline.models import selectors
+from pipeline.models.selectors import Progress
 from pipeline.operations.operator_actions import (
     record_batch_close,
     record_batch_open,
     record_submit,
 )
-from pipeline.selectors import Progress
 from pipeline.stages.intake import Submission
 
 INTERRUPTED = 130

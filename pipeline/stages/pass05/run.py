@@ -15,7 +15,6 @@ from uuid import UUID
 from django.conf import settings
 from pydantic import BaseModel
 
-from pipeline import selectors
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted, ended_with, pages
@@ -32,7 +31,7 @@ from pipeline.execution.step_result import (
     StepResult,
 )
 from pipeline.execution.step_work import AcceptedReply
-from pipeline.models import Chunk, DiscoverySession
+from pipeline.models import Chunk, DiscoverySession, selectors
 from pipeline.providers.base import Request
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import provider_for

@@ -12,10 +12,9 @@ from datetime import date
 from typing import Any
 from uuid import uuid4
 
-from pipeline import selectors
 from pipeline.core.types import PageSlice, PageText, Span
 from pipeline.core.types import slices as cut
-from pipeline.models import AlignmentKind, Batch, EncounterResult
+from pipeline.models import AlignmentKind, Batch, EncounterResult, selectors
 from pipeline.providers.schemas import EntityReply
 from pipeline.stages.pass1 import plausibility
 from pipeline.stages.pass1.align import Aligned, AlignmentOutcome, align_all, merge

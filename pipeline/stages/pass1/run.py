@@ -13,7 +13,6 @@ from uuid import UUID
 from django.conf import settings
 from pydantic import BaseModel
 
-from pipeline import selectors
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted, ended_with, pages
@@ -29,7 +28,7 @@ from pipeline.execution.step_result import (
     StepResult,
 )
 from pipeline.execution.step_work import AcceptedReply
-from pipeline.models import Batch, Encounter, EncounterResult
+from pipeline.models import Batch, Encounter, EncounterResult, selectors
 from pipeline.providers.base import Request
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import provider_for
