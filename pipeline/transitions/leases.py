@@ -1,4 +1,4 @@
-"""The ownership of jobs: claim, fence, renewal of the lease, its early end after a death.
+"""The ownership of jobs: claim, fence, renewal, and the early end of a dead horse's lease.
 
 The clock of the database decides: `clock_timestamp()`, never `now()`, which does not advance within
 a transaction. Each claim increases `lease_gen`, and every write of a step carries this number.
