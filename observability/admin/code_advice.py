@@ -30,7 +30,7 @@ def meaning(row: Model) -> str:
     if root is None:
         return "-"
     facts = ERRORS[root]
-    again = "retryable" if facts.retryable else "not retryable"
+    again = "retryable" if facts.job_retryable else "not retryable"
     return f"{root}: {again}, budget {facts.budget}. {facts.advice}"
 
 

@@ -21,7 +21,8 @@ class Budget(StrEnum):
     """The cost of a failed call."""
 
     ATTEMPT = "attempt"
-    """One of the batch's `max_retries` attempts."""
+    """One of the work item's `max_attempts` attempts; refunded if an outage caused the failure (see
+    `attempt_budget`)."""
     RATE_LIMIT = "rate_limit"
     """One of `RATE_LIMIT_BUDGET` limited calls; no attempt."""
     SPLIT = "split"
@@ -29,7 +30,7 @@ class Budget(StrEnum):
     PARK = "park"
     """Nothing: the job waits for the reset, or for a valid key."""
     NONE = "none"
-    """The work ends at once; there is no further attempt."""
+    """The call counts as one attempt, and no call follows."""
 
 
 class ErrorCode(StrEnum):
@@ -65,13 +66,21 @@ class ErrorCode(StrEnum):
     MAX_RETRIES_EXCEEDED = "MAX_RETRIES_EXCEEDED"
 
 
+OUTAGE_CODES = frozenset({ErrorCode.API_5XX, ErrorCode.API_TIMEOUT})
+"""Failures of a provider that is down: the circuit breaker counts these codes, an outage opens from
+these codes, and the attempts that they spent in an outage are refunded."""
+
+
 @dataclass(frozen=True)
 class ErrorPolicy:
-    """The policy of a code: whether to try again, the cost, and the advice."""
+    """What follows from a code: for the call, for the job, and for the operator."""
 
-    retryable: bool
+    job_retryable: bool
+    """Whether an automatic retry of the failed job may repair the failure."""
     budget: Budget
+    """The cost of the failed call. `failed_call` decides by the budget whether a call follows."""
     advice: str
+    """What an operator can do."""
 
 
 _A, _N = Budget.ATTEMPT, Budget.NONE
@@ -162,7 +171,7 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
         False, _N, "All attempts are used up. Check the underlying error, then retry."
     ),
 }
-"""The one table behind the classifier, the retry policy, the console and the documentation."""
+"""The one table behind the error mapping, failed calls, retries of jobs, console and documents."""
 
 
 class UserErrorCode(StrEnum):
@@ -200,7 +209,7 @@ class PipelineError(MedprocError):
 
     @property
     def policy(self) -> ErrorPolicy:
-        """Return the retry rule, the budget and the advice of this error's code."""
+        """Return the row of this error's code in `ERRORS`."""
         return ERRORS[self.code]
 
 

@@ -49,7 +49,8 @@ class JobStatus(TextChoices):
     """Waits for a time, or for the end of an incident or pause; no worker holds the job."""
     COMPLETED = "completed"
     FAILED = "failed"
-    """A step failed for good; an operator or the retry delay may move it to pending."""
+    """A step failed for good; only an operator can retry the job. A job that waits for its
+    automatic retry is parked."""
     DEAD = "dead"
     """Crashed too often; only an operator can retry the job."""
     CANCELLED = "cancelled"
@@ -103,7 +104,8 @@ class IncidentKind(TextChoices):
     OUTAGE = "outage"
     """Calls fail or get no answer."""
     THROTTLING = "throttling"
-    """The per-minute quota is used up; the rate limiter paces the calls and no job is parked."""
+    """The quota per minute is used up. The rate limiter paces the calls. The incident parks no job,
+    but a long cooldown can park a step."""
     QUOTA = "quota"
     """A daily quota or a spending limit is used up."""
     CREDENTIALS = "credentials"

@@ -1,4 +1,4 @@
-"""A step before the rate limiter: it asks for calls, reports them, and knows when it must park.
+"""What one step asks of the rate limiter and reports to it, and when the step must park.
 
 The local engine has no limit and no limiter. Only the executor thread uses `StepAdmission`, except
 for `sent`, which a call thread uses.
@@ -11,6 +11,7 @@ import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
 from typing import TypeAlias
 
 from django.conf import settings
@@ -37,19 +38,19 @@ from pipeline.ratelimit import (
     Why,
 )
 from pipeline.transitions import Lease, Parking, pause_on
-from pipeline.transitions.holds import REASONS
+from pipeline.transitions.holds import HOLD_REASONS
 
 PARK_AFTER_S = 60.0
-"""A step with nothing in flight frees its worker where the limiter stays closed so long."""
-OPENED_S = 1.0
-"""A limiter that was opened is asked again so soon; its answer says when a call may start."""
+"""If the limiter starts no call for so many seconds, a step with nothing in flight frees its
+worker."""
+REASK_S = 1.0
+"""Seconds until the next ask after the step has lifted a hold of the limiter."""
 UNLIMITED = "local"
 """The provider without a limiter."""
-OUTAGE_CODES = frozenset({ErrorCode.API_5XX, ErrorCode.API_TIMEOUT})
-"""What the breaker counts, and what is refunded after an outage."""
-_CLOSED = frozenset({Why.QUOTA, Why.DAY, Why.PAUSED, Why.BREAKER})
-_NOT_COUNTED = _CLOSED | {Why.COOLDOWN}
-"""Waits for these do not count towards the step's deadline."""
+_STOPPED = frozenset({Why.QUOTA, Why.DAY, Why.PAUSED, Why.BREAKER})
+"""Reasons for which the limiter starts no call at all, perhaps for long."""
+_NOT_COUNTED = _STOPPED | {Why.COOLDOWN}
+"""Reasons whose waits do not count towards the step's deadline."""
 
 _limiters: dict[tuple[Hashable, ...], RateLimiter] = {}
 
@@ -68,7 +69,7 @@ class ParkForIncident:
 
     code: ErrorCode
     details: CallDetails | None = None
-    failing_since: float | None = None
+    outage_since: float | None = None
     """The first failure of the outage, in seconds of the epoch."""
 
 
@@ -80,6 +81,17 @@ class ParkUntil:
 
 
 StopCause: TypeAlias = KeepRunning | ParkForIncident | ParkUntil
+
+
+class _StoppedStep(Enum):
+    """What a step does while the limiter starts no call."""
+
+    WAITS = auto()
+    """The step asks again later."""
+    PARKS = auto()
+    """The step parks, and `stop_cause` says why."""
+    LIFTED_HOLD = auto()
+    """The database knew of no hold, so the step has lifted the limiter's hold. Ask again soon."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +124,7 @@ def limiter_of(provider: Provider) -> RateLimiter | None:
 
 
 class StepAdmission:
-    """The calls of one step before the limiter."""
+    """The asks and reports of one step, and the reason why the step must park."""
 
     def __init__(self, lease: Lease, provider: Provider) -> None:
         self.limiter = limiter_of(provider)
@@ -120,11 +132,11 @@ class StepAdmission:
         self._lease = lease
         self._tickets: dict[SplitKey, Ticket] = {}
         self._limited: set[SplitKey] = set()
-        self._closed_since: float | None = None
-        self._outage_since: float | None = None
-        """The first failure of the last outage that the limiter told of."""
-        self.failing_since: float | None = None
-        """The first failure of the outage, where the last answer of the limiter told of one."""
+        self._stopped_since: float | None = None
+        self._last_outage_since: float | None = None
+        """The first failure of the last outage that the limiter named."""
+        self.outage_since: float | None = None
+        """The first failure of the outage; None if the breaker was closed at the last reply."""
         self.stop_cause: StopCause = KeepRunning()
         """Why the step must park; set once."""
 
@@ -134,8 +146,8 @@ class StepAdmission:
         return not isinstance(self.stop_cause, KeepRunning)
 
     def ask(self, key: SplitKey, tokens: int, prompt_version: str) -> AdmissionWait | None:
-        """Ask for the start of a call: None to go, else how long to wait."""
-        self.failing_since = None
+        """Ask for the start of a call: None to go, else how long to wait. May set `stop_cause`."""
+        self.outage_since = None
         if self.limiter is None:
             return None
         answer = self.limiter.admit(
@@ -149,15 +161,17 @@ class StepAdmission:
             )
         )
         if isinstance(answer, Later):
-            self._note(answer.failing_since)
-            if answer.why in _CLOSED and self._park_when_closed(answer.why, answer.seconds):
-                return AdmissionWait(seconds=scaled(OPENED_S), is_left_out=True)
+            self._note(answer.outage_since)
+            if answer.why in _STOPPED:
+                step = self._park_or_wait(answer.why, answer.seconds)
+                if step is _StoppedStep.LIFTED_HOLD:
+                    return AdmissionWait(seconds=scaled(REASK_S), is_left_out=True)
             if answer.why is Why.COOLDOWN and answer.seconds > scaled(PARK_AFTER_S):
                 self._park_for_cooldown(answer.seconds)
             return AdmissionWait(seconds=answer.seconds, is_left_out=answer.why in _NOT_COUNTED)
         self._tickets[key] = answer.ticket
         if not answer.ticket.is_probe:
-            self._closed_since = None
+            self._stopped_since = None
         self._limited.discard(key)
         return None
 
@@ -168,22 +182,22 @@ class StepAdmission:
             self.limiter.sent(ticket)
 
     def failed(self, key: SplitKey, error: CallError) -> Reported:
-        """Report a call that failed or was written off."""
-        self.failing_since = None
+        """Report a call that failed or was written off; may set `stop_cause`."""
+        self.outage_since = None
         ticket = self._tickets.pop(key, None)
         if self.limiter is None or ticket is None:
             return Reported()
         reported = self.limiter.report(ticket, Outcome.failure(error))
-        self._note(reported.failing_since)
+        self._note(reported.outage_since)
         if error.code is ErrorCode.RATE_LIMIT:
             self._limited.add(key)
-        if reported.failing_since is not None:
-            self._park_when_closed(Why.BREAKER, reported.opens_in_s)
+        if reported.is_breaker_open:
+            self._park_or_wait(Why.BREAKER, reported.starts_in_s)
         return reported
 
     def succeeded(self, key: SplitKey, details: CallDetails) -> None:
         """Report an accepted reply with the input tokens that it has cost."""
-        self._closed_since = None
+        self._stopped_since = None
         self._report(key, Outcome.success(details.input_tokens or None))
 
     def cut(self, key: SplitKey) -> None:
@@ -197,7 +211,7 @@ class StepAdmission:
             self.limiter.abandon([_item(key)])
 
     def close(self) -> None:
-        """Withdraw everything that this step has waiting before the limiter."""
+        """Tell the limiter that the limited items of this step ask no more."""
         if self.limiter is not None:
             self.limiter.abandon([_item(key) for key in sorted(self._limited)])
         self._limited.clear()
@@ -210,63 +224,62 @@ class StepAdmission:
         """Park for a failure that every other call would meet too: a used-up quota, a bad key."""
         if not self.must_park:
             self.stop_cause = ParkForIncident(code=error.code, details=error.details)
-            # The incident is opened at once, not when the step has drained: the database would
-            # know of no reason for the closed limiter, and the next step would open it.
+            # The incident is opened at once, not when the step has drained. Otherwise the database
+            # would know no reason for the limiter's hold, and the next step would lift the hold.
             with unless_away():
-                self.parking()
+                self.open_and_park()
 
-    def parking(self) -> Parking | None:
-        """Return how the step waits, where it must; opens the incident that it waits for."""
+    def open_and_park(self) -> Parking | None:
+        """Return how the step parks, or None; open the incident that the step waits for."""
         match self.stop_cause:
             case KeepRunning():
                 return None
             case ParkUntil(parking):
                 return parking
-            case ParkForIncident(code=code, details=details, failing_since=since):
-                return lifecycle.parking(
+            case ParkForIncident(code=code, details=details, outage_since=since):
+                return lifecycle.open_and_park(
                     code,
                     self._model,
                     first_failure_at=None if since is None else datetime.fromtimestamp(since, UTC),
                     details=details,
                 )
 
-    def _park_when_closed(self, why: Why, seconds: float) -> bool:
-        """Park the step where nothing is in flight and the limiter stays closed for long.
-
-        Returns whether the limiter was opened instead, because the database knows of no hold.
-        """
+    def _park_or_wait(self, why: Why, seconds: float) -> _StoppedStep:
+        """Park the step if nothing is in flight and the limiter starts no call for long."""
         now = time.monotonic()
-        self._closed_since = self._closed_since or now
-        closed_s = now - self._closed_since + seconds
+        self._stopped_since = self._stopped_since or now
+        stopped_s = now - self._stopped_since + seconds
         if self._tickets or self.must_park:
-            return False
+            return _StoppedStep.WAITS
         # A pause parks at once: people take longer to resume than a step can wait.
-        if why is not Why.PAUSED and closed_s <= scaled(PARK_AFTER_S):
-            return False
+        if why is not Why.PAUSED and stopped_s <= scaled(PARK_AFTER_S):
+            return _StoppedStep.WAITS
         if why in {Why.PAUSED, Why.QUOTA}:
             return self._park_for_known_hold(why)
         if why is Why.DAY:
             self._park_until(f"the calls of a day of {self._model} are used up", seconds)
         else:
             self.stop_cause = ParkForIncident(
-                code=ErrorCode.API_5XX, failing_since=self._outage_since
+                code=ErrorCode.API_5XX, outage_since=self._last_outage_since
             )
-        return False
+        return _StoppedStep.PARKS
 
     def _park_for_cooldown(self, seconds: float) -> None:
         """Park for a cooldown that a long hint has set: the step would only hold its worker."""
         if not self._tickets and not self.must_park:
-            self._park_until(REASONS[IncidentKind.THROTTLING].format(name=self._model), seconds)
+            self._park_until(
+                HOLD_REASONS[IncidentKind.THROTTLING].format(name=self._model), seconds
+            )
 
     def _park_until(self, reason: str, seconds: float) -> None:
         until = timezone.now() + timedelta(seconds=max(seconds, scaled(PARK_AFTER_S)))
         self.stop_cause = ParkUntil(Parking(reason=reason, until=until))
 
-    def _park_for_known_hold(self, why: Why) -> bool:
-        """Park for a pause or a used-up quota, or open the limiter and return True.
+    def _park_for_known_hold(self, why: Why) -> _StoppedStep:
+        """Park for a pause or a used-up quota that the database knows, or lift the limiter's hold.
 
-        The database is the truth. Redis may have been away when the hold ended; the limiter that
-        still has the hold is opened here.
+        The database is the truth. If Redis was away when the hold ended, the limiter still has the
+        hold. The step waits while the database is away.
         """
         with unless_away():
             pause, standing = pause_on(self._model), lifecycle.standing(self._model)
@@ -280,12 +293,12 @@ class StepAdmission:
                 again = lifecycle.standing(self._model)
                 if again != standing:
                     self.limiter.align(again)
-                return True
-        return False
+                return _StoppedStep.LIFTED_HOLD
+        return _StoppedStep.PARKS if self.must_park else _StoppedStep.WAITS
 
-    def _note(self, failing_since: float | None) -> None:
-        if failing_since is not None:
-            self.failing_since = self._outage_since = failing_since
+    def _note(self, outage_since: float | None) -> None:
+        if outage_since is not None:
+            self.outage_since = self._last_outage_since = outage_since
 
     def _report(self, key: SplitKey, outcome: Outcome) -> None:
         ticket = self._tickets.pop(key, None)

@@ -40,20 +40,20 @@ class AttemptBudget:
         self._refundable = refundable
         self._spent: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
         self._recorded: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
-        self._waits: dict[UUID, int] = {}
+        self._limited_calls: dict[UUID, int] = {}
         self._failed: list[_FailedCall] = []
         self._unrecorded: defaultdict[SplitKey, deque[_FailedCall]] = defaultdict(deque)
         for row in rows:
-            self._waits[row.id] = row.rate_limit_waits
+            self._limited_calls[row.id] = row.rate_limit_waits
             self._read(row)
 
     def attempts(self, split: Split[WorkItem]) -> int:
         """Return how many attempts a split has spent."""
         return self._spent[split.row.id].get(split.name, 0)
 
-    def waits(self, row: WorkItem) -> int:
+    def limited_calls(self, row: WorkItem) -> int:
         """Return how many limited calls a row has met."""
-        return self._waits[row.id]
+        return self._limited_calls[row.id]
 
     @property
     def has_refundable(self) -> bool:
@@ -68,7 +68,7 @@ class AttemptBudget:
         if spends:
             _add(self._spent[split.row.id], split.name, 1)
         elif ERRORS[code].budget is Budget.RATE_LIMIT:
-            self._waits[split.row.id] += 1
+            self._limited_calls[split.row.id] += 1
 
     def record(self, split: Split[WorkItem], position: int) -> None:
         """Show a failed call on its row, whose history has the call at `position` now."""

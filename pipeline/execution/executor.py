@@ -18,15 +18,21 @@ from django.utils import timezone
 from medproc.timing import scaled
 from pipeline import transitions
 from pipeline.core.deadline import StepDeadline
-from pipeline.core.errors import CallError, ErrorCode, LeaseLostError, PipelineError
+from pipeline.core.errors import (
+    OUTAGE_CODES,
+    CallError,
+    ErrorCode,
+    LeaseLostError,
+    PipelineError,
+)
 from pipeline.core.labels import counted
 from pipeline.core.states import WORK_TERMINAL, WorkStatus
-from pipeline.execution import fanout, retry_policy
-from pipeline.execution.admission import OUTAGE_CODES, StepAdmission
+from pipeline.execution import backoff, fanout
+from pipeline.execution.admission import StepAdmission
 from pipeline.execution.attempt_budget import AttemptBudget
 from pipeline.execution.call_log import CallLog
+from pipeline.execution.failed_call import CallItem, StepPolicy, as_call_error
 from pipeline.execution.heartbeat import Heartbeat
-from pipeline.execution.policy import CallItem, StepPolicy, as_call_error
 from pipeline.execution.preemption import PREEMPTED, Preemption
 from pipeline.execution.shutdown import grace_left, grace_s, on_stop
 from pipeline.execution.split_plan import SplitPlan
@@ -78,7 +84,7 @@ def step_deadline_s(calls: int) -> float:
     """
     attempts = settings.PASS1_MAX_RETRIES
     chain = attempts * settings.CALL_DEADLINE_S + sum(
-        retry_policy.backoff_s(n) for n in range(1, attempts)
+        backoff.backoff_s(n) for n in range(1, attempts)
     )
     planned = calls / (settings.GEMINI_RPM / 2) * 60
     return scaled(max(settings.STEP_DEADLINE_MIN_S, planned + chain))
@@ -198,7 +204,7 @@ class StepExecutor(Generic[W]):
             return AllItemsEnded()
         if reason == fanout.DEADLINE:
             return self._out_of_time(deadline_s)
-        parking = self._admission.parking()
+        parking = self._admission.open_and_park()
         return StepParked(parking=parking) if parking else StepInterrupted(reason=reason)
 
     def _out_of_time(self, deadline_s: float) -> StepFailed:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pipeline.core.errors import ErrorCode
+from pipeline.core.errors import OUTAGE_CODES, ErrorCode
 
 OUTAGE_FAILURES = 5
 """Number of failures with the same outage cause above which they look like an outage."""
-OUTAGE_CAUSES = frozenset({ErrorCode.API_5XX, ErrorCode.API_TIMEOUT, ErrorCode.RATE_LIMIT})
+OUTAGE_CAUSES = OUTAGE_CODES | {ErrorCode.RATE_LIMIT}
 
 
 class Assessment(StrEnum):

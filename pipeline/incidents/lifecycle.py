@@ -25,26 +25,26 @@ from pipeline.models import Incident, IncidentJob, Job, ProviderCall
 from pipeline.ratelimit import Standing
 from pipeline.ratelimit.quota_reset import resets_at
 from pipeline.transitions import Parking
-from pipeline.transitions.holds import REASONS
+from pipeline.transitions.holds import HOLD_REASONS
 
 logger = logging.getLogger(__name__)
 
 TICK_LOCK = int.from_bytes(b"incident", "big")
 
-KINDS: dict[ErrorCode, IncidentKind] = {
+INCIDENT_OF_CODE: dict[ErrorCode, IncidentKind] = {
     code: kind for kind, codes in CODES.items() for code in codes
 }
 """The kind of incident that a call's failure belongs to."""
 
 
-def opened(
+def ensure_open(
     kind: IncidentKind,
     provider_model: ProviderModel,
     *,
     first_failure_at: datetime | None = None,
     details: CallDetails | None = None,
 ) -> UUID:
-    """Return the open incident of a kind; open one if there is none.
+    """Open an incident of a kind unless one is open; return its id.
 
     For a worker whose call proves an incident by itself (a used-up quota, a refused key), or whose
     rate limiter reports a broken provider. `details` are those of the failed call.
@@ -83,22 +83,24 @@ def _failures_before(
     ]
 
 
-def parking(
+def open_and_park(
     code: ErrorCode,
     provider_model: ProviderModel,
     *,
     first_failure_at: datetime | None = None,
     details: CallDetails | None = None,
 ) -> Parking:
-    """Return how to park a step that met `code`: until when, why, and for which incident.
+    """Open the incident of `code` unless it is open; return how a step parks for the incident.
 
     Raises KeyError for a code that opens no incident.
     """
-    kind = KINDS[code]
-    incident_id = opened(kind, provider_model, first_failure_at=first_failure_at, details=details)
+    kind = INCIDENT_OF_CODE[code]
+    incident_id = ensure_open(
+        kind, provider_model, first_failure_at=first_failure_at, details=details
+    )
     until = Incident.objects.values_list("resumes_at", flat=True).get(id=incident_id)
     return Parking(
-        reason=REASONS[kind].format(name=provider_model), until=until, incident_id=incident_id
+        reason=HOLD_REASONS[kind].format(name=provider_model), until=until, incident_id=incident_id
     )
 
 
@@ -112,7 +114,7 @@ def standing(provider_model: ProviderModel) -> Standing:
     }
     outage, quota = holding.get(IncidentKind.OUTAGE), holding.get(IncidentKind.QUOTA)
     return Standing(
-        failing_since=outage.first_failure_at.timestamp() if outage else None,
+        outage_since=outage.first_failure_at.timestamp() if outage else None,
         closed_until=quota.resumes_at.timestamp() if quota and quota.resumes_at else None,
         is_paused=transitions.pause_on(provider_model) is not None,
     )

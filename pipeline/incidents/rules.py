@@ -15,11 +15,11 @@ from typing import Any, Self
 from django.conf import settings
 
 from medproc.timing import scaled
-from pipeline.core.errors import ErrorCode
+from pipeline.core.errors import OUTAGE_CODES, ErrorCode
 from pipeline.core.states import IncidentKind
 
 CODES: dict[IncidentKind, frozenset[ErrorCode]] = {
-    IncidentKind.OUTAGE: frozenset({ErrorCode.API_5XX, ErrorCode.API_TIMEOUT}),
+    IncidentKind.OUTAGE: OUTAGE_CODES,
     IncidentKind.THROTTLING: frozenset({ErrorCode.RATE_LIMIT}),
     IncidentKind.QUOTA: frozenset({ErrorCode.QUOTA_EXHAUSTED}),
     IncidentKind.CREDENTIALS: frozenset({ErrorCode.API_AUTH}),
@@ -36,9 +36,11 @@ SILENT = frozenset(
         ErrorCode.STORAGE_FULL,
     }
 )
-"""Outcomes that say nothing about the provider; all other outcomes are failures or answers."""
+"""Outcomes that say nothing about the provider; every other outcome is a failure, or the call was
+processed."""
 BURST_S = 10.0
-"""The last seconds of the window; the rate limiter's breaker uses the same default."""
+"""Length of the last part of the window, which is judged by itself too. GATE_BREAKER_WINDOW_S, the
+window of the circuit breaker, has the same default."""
 QUIET_WINDOWS = 10
 """Windows without a failure after which an incident without waiting jobs ends."""
 _FAILURES = frozenset().union(*CODES.values())
@@ -59,8 +61,10 @@ class ObservedCall:
         return self.outcome not in SILENT
 
     @property
-    def is_answer(self) -> bool:
-        """Whether the provider answered, with any content."""
+    def was_processed(self) -> bool:
+        """Whether the provider processed the request, whatever its reply contains."""
+        # Stricter than `is_reachable` of the circuit breaker (breaker.lua): a refusal by quota,
+        # limit or key proves a reachable provider, but does not end the incident.
         return self.counts and self.outcome not in _FAILURES
 
 
@@ -170,7 +174,7 @@ def judge_end(
 ) -> EndCondition:
     """Decide whether an open incident is over; `since` is its first failure."""
     failed_at = max(since, last_failure_at)
-    answered = sum(call.is_answer and call.at > failed_at for call in seen)
+    answered = sum(call.was_processed and call.at > failed_at for call in seen)
     quiet_for = now - failed_at
     because = None
     match kind:

@@ -21,7 +21,7 @@ DISCONNECT_IS_TIMEOUT_S = 55.0
 """The service drops a call at 60 s. A connection that breaks after 55 s is therefore a timeout, not
 an outage."""
 
-REASONS: dict[str, ErrorCode] = {
+ERROR_INFO_CODES: dict[str, ErrorCode] = {
     "API_KEY_INVALID": ErrorCode.API_AUTH,
     "API_KEY_EXPIRED": ErrorCode.API_AUTH,
     "API_KEY_SERVICE_BLOCKED": ErrorCode.API_AUTH,
@@ -55,7 +55,8 @@ STATUSES: dict[int, ErrorCode] = {
     499: ErrorCode.API_TIMEOUT,
     504: ErrorCode.API_TIMEOUT,
 }
-"""HTTP statuses that do not simply map to API_4XX or API_5XX."""
+"""HTTP statuses with a code of their own. Every other status ≥ 500 (500, 502, 503) is API_5XX, and
+every other status is API_4XX."""
 
 MESSAGES: tuple[tuple[range, re.Pattern[str], ErrorCode], ...] = tuple(
     (statuses, re.compile(pattern, re.IGNORECASE), code)
@@ -116,8 +117,8 @@ class ServiceError:
     @property
     def code(self) -> ErrorCode:
         """The code of the taxonomy, chosen in the fixed order."""
-        if self.reason in REASONS:
-            return REASONS[self.reason]
+        if self.reason in ERROR_INFO_CODES:
+            return ERROR_INFO_CODES[self.reason]
         if self.lasting_quota:
             return ErrorCode.QUOTA_EXHAUSTED
         for statuses, pattern, code in MESSAGES:
@@ -128,11 +129,11 @@ class ServiceError:
         return ErrorCode.API_5XX if self.status >= 500 else ErrorCode.API_4XX
 
 
-class Border:
+class ErrorBoundary:
     """Turn an exception raised inside into `error`, and keep nothing of the original.
 
     The caller raises `error` after the block, so that not even `__context__` leads to a library's
-    text: `with border: return work()`, then `raise border.error`.
+    text: `with boundary: return work()`, then `raise boundary.error`.
     """
 
     def __init__(self, elapsed_s: Callable[[], float] = lambda: 0.0) -> None:
@@ -170,7 +171,7 @@ def classify(exc: Exception, *, elapsed_s: float = 0.0) -> CallError:
     return CallError(f"the provider's client raised {kind}", code=ErrorCode.INTERNAL_ERROR)
 
 
-def unreadable(status: int, retry_after: str | None) -> CallError:
+def error_of_unreadable_body(status: int, retry_after: str | None) -> CallError:
     """Return the error for a reply with an unreadable body, from its status and Retry-After."""
     return _call_error(read_error_body(status, None, _seconds(retry_after)))
 
@@ -197,7 +198,7 @@ def read_error_body(status: int, body: object, header_hint_s: float | None = Non
         status=status,
         name=_word(error.get("status")),
         message=message,
-        reason=next((r for r in reasons if r in REASONS), next(iter(reasons), "")),
+        reason=next((r for r in reasons if r in ERROR_INFO_CODES), next(iter(reasons), "")),
         quota_ids=tuple(dict.fromkeys(_quota_ids(details))),
         retry_after_s=_hint(details, message, header_hint_s),
     )

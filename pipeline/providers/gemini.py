@@ -26,7 +26,7 @@ from google.genai import types as wire
 
 from pipeline.core.errors import CallDetails, CallError, ErrorCode
 from pipeline.providers.base import Reply, Request
-from pipeline.providers.error_mapping import Border, unreadable
+from pipeline.providers.error_mapping import ErrorBoundary, error_of_unreadable_body
 from pipeline.providers.json_schema import wire_schema
 from pipeline.providers.reply_parsing import read_reply
 from pipeline.providers.schemas import DiscoveryReply, EntityReply
@@ -104,15 +104,15 @@ class GeminiProvider:
         abandoned the call still reports its cost.
         """
         began = time.monotonic()
-        border = Border(lambda: time.monotonic() - began)
+        boundary = ErrorBoundary(lambda: time.monotonic() - began)
         _in_thread.on_send = request.on_send
         try:
-            with border:
+            with boundary:
                 return read_reply(self._ask(request), request)
         finally:
             for attachment in request.attachments:
                 attachment.release()
-        raise border.error
+        raise boundary.error
 
     def close(self) -> None:
         """Close the client of this process."""
@@ -287,7 +287,7 @@ def _keep_status(response: httpx2.Response) -> None:
         # The SDK expects this of a gateway, and keeps the text and the status.
         return
     except (ValueError, RecursionError, httpx2.DecodingError):
-        error = unreadable(response.status_code, response.headers.get("retry-after"))
+        error = error_of_unreadable_body(response.status_code, response.headers.get("retry-after"))
     else:
         return
     raise error

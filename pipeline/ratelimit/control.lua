@@ -23,11 +23,11 @@ elseif verb == 'align' then
     redis.call('DEL', LINE, LINE_UNTIL)
   end
 elseif verb == 'rearm' then
-  local failing_since, closed_until, is_paused = number(), number(), number() == 1
+  local outage_since, closed_until, is_paused = number(), number(), number() == 1
   answer = is_set('armed') and 0 or 1
   if answer == 1 then
-    if failing_since > 0 and not is_set('open_since') then
-      open_breaker(failing_since)
+    if outage_since > 0 and not is_set('open_since') then
+      open_breaker(outage_since)
     end
     if closed_until > now then
       set('closed_until', math.max(num('closed_until'), closed_until))

@@ -165,7 +165,7 @@ class RateLimiter:
         if not reply[0]:
             _, seconds, why, since = reply
             return Later(
-                seconds=float(seconds), why=Why(why.decode()), failing_since=moment_of(since)
+                seconds=float(seconds), why=Why(why.decode()), outage_since=moment_of(since)
             )
         _, generation, epoch, bucket, tokens, is_probe, is_redistributed = reply
         return go(
@@ -199,12 +199,12 @@ class RateLimiter:
         """Report the outcome of an admitted call, once."""
         reply = self._run(self._scripts.report, *self._reported(ticket, outcome))
         if reply is None:
-            return Reported(opens_in_s=self._fallback.heed(outcome))
+            return Reported(starts_in_s=self._fallback.heed(outcome))
         role, seconds, since = reply
         return Reported(
             role=CooldownRole(role.decode()),
-            opens_in_s=float(seconds),
-            failing_since=moment_of(since),
+            starts_in_s=float(seconds),
+            outage_since=moment_of(since),
         )
 
     def note(self, ticket: Ticket, outcome: Outcome) -> None:
@@ -248,7 +248,7 @@ class RateLimiter:
         reply = self._run(
             self._scripts.control,
             "rearm",
-            standing.failing_since or 0,
+            standing.outage_since or 0,
             standing.closed_until or 0,
             int(standing.is_paused),
         )

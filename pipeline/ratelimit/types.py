@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-from pipeline.core.errors import CallError, ErrorCode
+from pipeline.core.errors import OUTAGE_CODES, CallError, ErrorCode
 
 
 class Why(StrEnum):
@@ -23,7 +23,7 @@ class Why(StrEnum):
     DAY = "day"
     """Our own count of today has reached GEMINI_RPD; `seconds` until midnight Pacific."""
     BREAKER = "breaker"
-    """The provider is down. A probe is due in `seconds`, or a probe is in flight."""
+    """The circuit breaker is open. The next probe call is due in `seconds`, or is in flight."""
     COOLDOWN = "cooldown"
     """The provider has answered 429; `seconds` is the rest of the cooldown."""
     RAMP = "ramp"
@@ -84,7 +84,7 @@ class Ticket:
     asked_at: float
     """Seconds of this process's monotonic clock."""
     is_probe: bool = False
-    """This call is the probe that finds out whether the provider is back."""
+    """This call is the probe call of the open circuit breaker: is the provider back?"""
     is_redistributed: bool = False
     """The item had been limited and starts again with this call."""
     is_local: bool = False
@@ -104,8 +104,8 @@ class Later:
 
     seconds: float
     why: Why
-    failing_since: float | None = None
-    """The first failure of the outage, while the breaker is open."""
+    outage_since: float | None = None
+    """The first failure of the outage; None while the circuit breaker is closed."""
 
 
 Admission = Go | Later
@@ -115,18 +115,17 @@ class OutcomeKind(StrEnum):
     """How the rate limiter's script treats an outcome."""
 
     OK = "ok"
-    """The provider answered; the content does not matter."""
+    """The provider replied to the request; the content does not matter."""
     FAILED = "failed"
-    """The provider did not answer; this feeds the breaker."""
+    """The provider is unavailable (5xx, timeout). The circuit breaker counts these outcomes."""
     LIMITED = "limited"
     QUOTA = "quota"
     UNKNOWN = "unknown"
     """The outcome says nothing about the provider."""
 
 
-KINDS: dict[ErrorCode, OutcomeKind] = {
-    ErrorCode.API_5XX: OutcomeKind.FAILED,
-    ErrorCode.API_TIMEOUT: OutcomeKind.FAILED,
+OUTCOME_OF_CODE: dict[ErrorCode, OutcomeKind] = {
+    **dict.fromkeys(OUTAGE_CODES, OutcomeKind.FAILED),
     ErrorCode.RATE_LIMIT: OutcomeKind.LIMITED,
     ErrorCode.QUOTA_EXHAUSTED: OutcomeKind.QUOTA,
     **dict.fromkeys(
@@ -163,7 +162,11 @@ class Outcome:
     @property
     def kind(self) -> OutcomeKind:
         """How the rate limiter treats the outcome."""
-        return OutcomeKind.OK if self.code is None else KINDS.get(self.code, OutcomeKind.UNKNOWN)
+        return (
+            OutcomeKind.OK
+            if self.code is None
+            else OUTCOME_OF_CODE.get(self.code, OutcomeKind.UNKNOWN)
+        )
 
     @classmethod
     def success(cls, input_tokens: int | None) -> Self:
@@ -185,7 +188,7 @@ class Outcome:
 class Standing:
     """The outage, quota closure and pause of a provider and model, as the database has them."""
 
-    failing_since: float | None = None
+    outage_since: float | None = None
     """The first failure of the open outage."""
     closed_until: float | None = None
     """When the exhausted quota resets."""
@@ -194,13 +197,18 @@ class Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Reported:
-    """The rate limiter's reply to an outcome."""
+    """The rate limiter's reply to a reported outcome."""
 
     role: CooldownRole = CooldownRole.NONE
-    opens_in_s: float = 0.0
-    """Seconds until the rate limiter may open; 0 if it is open."""
-    failing_since: float | None = None
-    """The first failure of the outage, while the breaker is open."""
+    starts_in_s: float = 0.0
+    """Seconds until calls may start again; 0 if calls may start now."""
+    outage_since: float | None = None
+    """The first failure of the outage; None while the circuit breaker is closed."""
+
+    @property
+    def is_breaker_open(self) -> bool:
+        """Whether the circuit breaker is open, so that no call can succeed now."""
+        return self.outage_since is not None
 
 
 class Breaker(StrEnum):
@@ -208,19 +216,19 @@ class Breaker(StrEnum):
 
     CLOSED = "closed"
     OPEN = "open"
-    """Nothing starts until the next probe is due."""
+    """Nothing starts until the next probe call is due."""
     HALF_OPEN = "half_open"
-    """A probe is due or in flight."""
+    """A probe call is due or in flight."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """Counts since Redis was last empty (requirement 50, and the breaker's trips)."""
+    """Counts since Redis was last empty (requirement 50, and the circuit breaker's trips)."""
 
     rate_limited_items_stored: int = 0
-    """Items that a 429 has parked."""
+    """Limited items: their calls were refused with 429, and they wait to start again."""
     rate_limited_items_redistributed: int = 0
-    """Parked items that started again."""
+    """Limited items that started again."""
     rate_limit_generations: int = 0
     """Cooldowns."""
     rate_limit_participants: int = 0
@@ -248,7 +256,7 @@ class RateLimiterState:
     """Seconds by which the guard lengthens the window."""
     in_flight: int = 0
     waiting_jobs: int = 0
-    parked_items: int = 0
+    limited_items: int = 0
     generation: int = 0
     consecutive: int = 0
     """Cooldowns in a row."""
@@ -259,7 +267,7 @@ class RateLimiterState:
     is_ramping: bool = False
     ramp_step: int = 0
     breaker: Breaker = Breaker.CLOSED
-    failing_since: float | None = None
+    outage_since: float | None = None
     probe_at: float | None = None
     last_outage: tuple[float, float] | None = None
     """First failure and end of the most recent outage that is over."""

@@ -27,7 +27,7 @@ from pipeline.transitions.claim_order import BEST_WAITING, parameters
 RELEASE_LIMIT = 500
 """Jobs per release; the next release takes the rest."""
 
-REASONS: dict[IncidentKind, str] = {
+HOLD_REASONS: dict[IncidentKind, str] = {
     IncidentKind.OUTAGE: "the provider {name} is down",
     IncidentKind.THROTTLING: "the provider {name} limits its calls",
     IncidentKind.QUOTA: "a quota of {name} is used up",
@@ -119,7 +119,7 @@ def hold_on(cursor: CursorWrapper, step: Step, serving: ProviderModel | None) ->
         return None
     incident_id, pause_id, until, kind, name = holds[0]
     return Hold(
-        reason=REASONS[IncidentKind(kind)].format(name=name) if kind else f"{name} is paused",
+        reason=HOLD_REASONS[IncidentKind(kind)].format(name=name) if kind else f"{name} is paused",
         until=until,
         incident_id=incident_id,
         pause_id=pause_id,

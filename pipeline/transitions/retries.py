@@ -67,7 +67,7 @@ class Scope:
 
 
 ALL = Scope()
-NOTHING = Scope(encounters=(), items=())
+NO_ITEMS = Scope(encounters=(), items=())
 
 # The guard decides whether the retry has an effect: its row lock makes a second retry wait, and
 # PostgreSQL checks the guard again on the updated row. retry_count starts again only if all failed
@@ -197,11 +197,11 @@ def worth_retrying(failure: Failure) -> Scope | None:
     underlying cause counts.
     """
     if not failure.drill_down:
-        return NOTHING if _passes(failure.underlying or failure.code) else None
+        return NO_ITEMS if _is_retryable(failure.underlying or failure.code) else None
     passes: defaultdict[str | None, bool] = defaultdict(lambda: True)
     for each in failure.drill_down:
         cause = each.get("underlying_error") or each["error_code"]
-        passes[each.get("encounter_id")] &= _passes(cause)
+        passes[each.get("encounter_id")] &= _is_retryable(cause)
     if not any(passes.values()):
         return None
     if None in passes:
@@ -297,5 +297,5 @@ def _listed(ids: tuple[UUID, ...] | None) -> list[UUID] | None:
     return None if ids is None else sorted(ids)
 
 
-def _passes(code: str) -> bool:
-    return ERRORS[ErrorCode(code)].retryable
+def _is_retryable(code: str) -> bool:
+    return ERRORS[ErrorCode(code)].job_retryable

@@ -222,7 +222,7 @@ def test_an_outage_goes_on_where_redis_is_emptied_in_the_middle_of_it(
 
         client.flushdb()
 
-        until(lambda: limiter().state().failing_since is not None)
+        until(lambda: limiter().state().outage_since is not None)
         assert moment(client, "first_failure") == pytest.approx(
             the_incident().first_failure_at.timestamp(), abs=0.001
         )

@@ -31,7 +31,7 @@ def assert_counted(pool: WorkerCommand, limited: int) -> None:
     """Assert that each limited call was stored, redistributed, and set or joined a cooldown."""
     state = RateLimiter.for_("gemini", django_settings.GEMINI_MODEL).state()
     counters = state.counters
-    assert (state.in_flight, state.parked_items) == (0, 0)
+    assert (state.in_flight, state.limited_items) == (0, 0)
     assert counters.rate_limited_items_stored == counters.rate_limited_items_redistributed > 0
     # If a busy machine delays Redis by half a second, workers continue without Redis, and do not
     # report the limited calls of that time.

@@ -63,7 +63,7 @@ def test_a_storm_of_limits_costs_no_attempt_and_leaves_no_call_waiting(
     state = limiter().state()
     counters = state.counters
     assert counters.rate_limited_items_stored == counters.rate_limited_items_redistributed > 0
-    assert (state.in_flight, state.parked_items) == (0, 0)
+    assert (state.in_flight, state.limited_items) == (0, 0)
     assert 1 <= counters.rate_limit_generations <= 25
 
 
@@ -174,7 +174,7 @@ def test_a_cooldown_longer_than_a_minute_gives_the_worker_back_until_it_is_over(
     assert job.parked_until is not None
     assert state.cooldown_until is not None
     assert abs(job.parked_until.timestamp() - state.cooldown_until) < 2
-    assert (state.in_flight, state.parked_items) == (0, 0)
+    assert (state.in_flight, state.limited_items) == (0, 0)
 
 
 def test_the_local_engine_asks_no_limiter(tmp_path: Path) -> None:

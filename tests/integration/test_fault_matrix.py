@@ -201,7 +201,7 @@ def record_of(ended: Ended) -> dict[str, Any]:
         "report": summary.processing_status == "failed",
         "listed": [failure["underlying_error"] for failure in drill_down],
         "record": ended.record.status,
-        "at the rate limiter": (ended.limiter.in_flight, ended.limiter.parked_items),
+        "at the rate limiter": (ended.limiter.in_flight, ended.limiter.limited_items),
     }
 
 

@@ -145,7 +145,7 @@ def test_a_probe_that_fails_is_followed_by_another_after_its_time(redis_db: redi
     calls(job, "API_5XX", 1)
 
     with fenced(lease):
-        park(lease, lifecycle.parking(ErrorCode.API_5XX, GEMINI))
+        park(lease, lifecycle.open_and_park(ErrorCode.API_5XX, GEMINI))
 
     assert _look().due == []
     probes = [(timezone.now() - timedelta(seconds=31)).isoformat()]
@@ -189,7 +189,9 @@ def test_a_refused_key_opens_at_the_first_call_and_parks_the_step_that_met_it() 
     with fenced(lease):
         park(
             lease,
-            lifecycle.parking(ErrorCode.API_AUTH, GEMINI, details=CallDetails(http_status=401)),
+            lifecycle.open_and_park(
+                ErrorCode.API_AUTH, GEMINI, details=CallDetails(http_status=401)
+            ),
         )
 
     job.refresh_from_db()
@@ -197,7 +199,7 @@ def test_a_refused_key_opens_at_the_first_call_and_parks_the_step_that_met_it() 
     assert (incident.kind, incident.evidence["opened_by"]["http_status"]) == ("credentials", 401)
     assert (job.status, job.incident_id) == (JobStatus.PARKED, incident.id)
     assert job.park_reason == "the provider gemini gemini-3.5-flash-lite refuses the key"
-    assert lifecycle.opened(IncidentKind.CREDENTIALS, GEMINI) == incident.id
+    assert lifecycle.ensure_open(IncidentKind.CREDENTIALS, GEMINI) == incident.id
 
 
 @pytest.mark.django_db
@@ -208,7 +210,7 @@ def test_an_outage_that_a_worker_meets_began_with_the_first_failure_of_the_windo
     calls(job, "API_5XX", ago_s=20, of=OTHER_MODEL)
     breaker_saw = timezone.now() - timedelta(seconds=5)
 
-    lifecycle.opened(IncidentKind.OUTAGE, GEMINI, first_failure_at=breaker_saw)
+    lifecycle.ensure_open(IncidentKind.OUTAGE, GEMINI, first_failure_at=breaker_saw)
 
     first = ProviderCall.objects.filter(outcome="API_5XX").order_by("created_at")[0]
     assert Incident.objects.get().first_failure_at == first.created_at
@@ -218,7 +220,7 @@ def test_an_outage_that_a_worker_meets_began_with_the_first_failure_of_the_windo
 def test_a_days_quota_parks_until_midnight_in_california_whatever_the_hint() -> None:
     quota = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
 
-    parking = lifecycle.parking(
+    parking = lifecycle.open_and_park(
         ErrorCode.QUOTA_EXHAUSTED, GEMINI, details=CallDetails(quota_id=quota, retry_after_s=5.0)
     )
 
@@ -406,7 +408,7 @@ def test_claims_releases_and_the_end_of_an_incident_at_once_strand_no_job(
 
     def trouble() -> None:
         for _ in range(10):
-            found = lifecycle.opened(IncidentKind.OUTAGE, GEMINI)
+            found = lifecycle.ensure_open(IncidentKind.OUTAGE, GEMINI)
             close_incident(found, {})
             operator_actions.parked_release()
 

@@ -20,7 +20,7 @@ from pipeline.ratelimit import (
     Tuning,
     Why,
 )
-from pipeline.ratelimit.types import KINDS, OutcomeKind
+from pipeline.ratelimit.types import OUTCOME_OF_CODE, OutcomeKind
 from tests.support.limiter_simulation import (
     BEGIN,
     SimulatedWorker,
@@ -126,9 +126,9 @@ def test_an_open_breaker_stops_all_processes_and_says_since_when(redis_db: redis
 
     held = refused(simulation.limiter())
 
-    assert reported.failing_since == pytest.approx(BEGIN, abs=0.001)
+    assert reported.outage_since == pytest.approx(BEGIN, abs=0.001)
     assert held.why is Why.BREAKER
-    assert held.failing_since == reported.failing_since
+    assert held.outage_since == reported.outage_since
 
 
 def test_exactly_one_call_in_the_cluster_probes(redis_db: redis.Redis) -> None:
@@ -282,11 +282,11 @@ def test_after_a_flush_the_breaker_is_armed_again_from_the_incident(
     limiter = simulation.limiter()
     redis_db.flushdb()
 
-    assert limiter.rearm(Standing(failing_since=BEGIN - 30))
+    assert limiter.rearm(Standing(outage_since=BEGIN - 30))
 
     held = refused(limiter)
     assert held.why is Why.BREAKER
-    assert held.failing_since == pytest.approx(BEGIN - 30)
+    assert held.outage_since == pytest.approx(BEGIN - 30)
 
 
 def test_reports_of_calls_from_before_a_flush_still_count(redis_db: redis.Redis) -> None:
@@ -305,8 +305,8 @@ def test_reports_of_calls_from_before_a_flush_still_count(redis_db: redis.Redis)
 
 
 def test_every_code_of_a_call_that_says_something_of_the_provider_has_its_kind() -> None:
-    feeds = {code for code, kind in KINDS.items() if kind is OutcomeKind.FAILED}
+    feeds = {code for code, kind in OUTCOME_OF_CODE.items() if kind is OutcomeKind.FAILED}
 
     assert feeds == {ErrorCode.API_5XX, ErrorCode.API_TIMEOUT}
-    assert ErrorCode.CANCELLED not in KINDS
-    assert ErrorCode.INTERNAL_ERROR not in KINDS
+    assert ErrorCode.CANCELLED not in OUTCOME_OF_CODE
+    assert ErrorCode.INTERNAL_ERROR not in OUTCOME_OF_CODE

@@ -53,7 +53,7 @@ def test_the_first_of_those_limited_at_once_coordinates_and_the_others_take_part
         rate_limit_generations=1,
         rate_limit_participants=limited - 1,
     )
-    assert limiters[0].state().parked_items == 0
+    assert limiters[0].state().limited_items == 0
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_cooldown_is_the_longer_of_hint_and_backoff(
 
     reported = fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT, hint_s)
 
-    assert reported.opens_in_s == pytest.approx(cooldown_s, abs=0.001)
+    assert reported.starts_in_s == pytest.approx(cooldown_s, abs=0.001)
 
 
 def test_cooldowns_in_a_row_double_up_to_the_cap(redis_db: redis.Redis) -> None:
@@ -77,7 +77,7 @@ def test_cooldowns_in_a_row_double_up_to_the_cap(redis_db: redis.Redis) -> None:
 
     lengths = []
     for _ in range(5):
-        lengths.append(fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT).opens_in_s)
+        lengths.append(fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT).starts_in_s)
         simulation.now += lengths[-1] + 0.001
 
     assert lengths == pytest.approx([3, 6, 12, 20, 20], abs=0.001)
@@ -91,12 +91,12 @@ def test_after_a_quiet_time_a_cooldown_is_the_first_in_a_row_again(
 ) -> None:
     simulation = Simulation(redis_db)
     limiter = simulation.limiter()
-    simulation.now += fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT).opens_in_s
+    simulation.now += fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT).starts_in_s
 
     simulation.now += quiet_s
     reported = fail(limiter, admitted(limiter), ErrorCode.RATE_LIMIT)
 
-    assert reported.opens_in_s == pytest.approx(expected, abs=0.001)
+    assert reported.starts_in_s == pytest.approx(expected, abs=0.001)
 
 
 def test_a_429_of_a_call_from_before_the_cooldown_opens_no_other_one(
@@ -111,7 +111,7 @@ def test_a_429_of_a_call_from_before_the_cooldown_opens_no_other_one(
     reported = fail(limiter, late, ErrorCode.RATE_LIMIT)
 
     assert reported.role is CooldownRole.PARTICIPANT
-    assert reported.opens_in_s == 0
+    assert reported.starts_in_s == 0
     admitted(limiter, ask(item="b"))
 
 
@@ -125,7 +125,7 @@ def test_a_later_hint_prolongs_the_cooldown_without_nesting(redis_db: redis.Redi
     reported = fail(limiter, second, ErrorCode.RATE_LIMIT, hint_s=30)
 
     assert reported.role is CooldownRole.PARTICIPANT
-    assert reported.opens_in_s == pytest.approx(30, abs=0.001)
+    assert reported.starts_in_s == pytest.approx(30, abs=0.001)
     assert limiter.state().generation == 1
 
 
@@ -196,7 +196,7 @@ def test_an_item_that_is_given_up_while_it_is_parked_is_forgotten(redis_db: redi
 
     limiter.abandon(["a", "b"])
 
-    assert limiter.state().parked_items == 0
+    assert limiter.state().limited_items == 0
     assert limiter.state().counters.rate_limited_items_redistributed == 0
 
 
@@ -209,10 +209,10 @@ def test_a_limited_item_without_a_new_request_is_forgotten_after_a_day(
 
     simulation.now += 86_000
     fail(limiter, admitted(limiter, ask(item="another")), ErrorCode.RATE_LIMIT)
-    before = limiter.state().parked_items
+    before = limiter.state().limited_items
     simulation.now += 401
 
-    assert (before, limiter.state().parked_items) == (2, 1)
+    assert (before, limiter.state().limited_items) == (2, 1)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def state(model: str = GEMINI.model) -> RateLimiterState:
 def test_an_emptied_limiter_starts_no_call_before_one_read_of_the_database(
     redis_db: redis.Redis,
 ) -> None:
-    known: list[Standing | None] = [None, Standing(failing_since=BEGIN - 30)]
+    known: list[Standing | None] = [None, Standing(outage_since=BEGIN - 30)]
     asked: list[str] = []
     simulation = Simulation(redis_db)
 
@@ -75,7 +75,7 @@ def test_an_emptied_limiter_starts_no_call_before_one_read_of_the_database(
     assert unknown.why is Why.NEW
     for answer in (armed, after):
         assert isinstance(answer, Later)
-        assert (answer.why, answer.failing_since) == (Why.BREAKER, BEGIN - 30)
+        assert (answer.why, answer.outage_since) == (Why.BREAKER, BEGIN - 30)
     assert isinstance(probe, Go)
     assert probe.ticket.is_probe
     assert asked == ["first", "first"]
@@ -113,7 +113,7 @@ def test_a_step_that_runs_while_redis_is_emptied_is_held_by_what_the_database_kn
 
     assert held is not None
     seen = state()
-    assert (seen.failing_since is not None) == (why is Why.BREAKER)
+    assert (seen.outage_since is not None) == (why is Why.BREAKER)
     assert (seen.closed_until is not None) == (why is Why.QUOTA)
     assert seen.is_paused == (why is Why.PAUSED)
     with django_assert_num_queries(0):
@@ -162,10 +162,10 @@ def test_a_step_that_runs_parks_at_once_for_its_pause_and_follows_its_end(
     until(lambda: step.ask(KEY, 1, "1") is None)
     operator_actions.provider_pause("gemini", reason="a test")
 
-    with_a_call_in_flight = step.ask(OTHER_KEY, 1, "1"), step.parking()
+    with_a_call_in_flight = step.ask(OTHER_KEY, 1, "1"), step.open_and_park()
     step.cut(KEY)
     step.ask(OTHER_KEY, 1, "1")
-    parking = step.parking()
+    parking = step.open_and_park()
 
     assert with_a_call_in_flight[0] is not None
     assert with_a_call_in_flight[1] is None
@@ -225,7 +225,7 @@ def test_the_days_own_count_parks_a_step_without_an_incident(
     step.cut(KEY)
 
     step.ask(OTHER_KEY, 1, "1")
-    parking = step.parking()
+    parking = step.open_and_park()
 
     assert parking is not None
     assert parking.incident_id is None

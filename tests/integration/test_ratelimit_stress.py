@@ -104,7 +104,7 @@ def test_one_of_the_limited_workers_coordinates_and_each_item_is_redistributed_o
     assert roles[CooldownRole.PARTICIPANT] == limited - 1
     assert sum(one.was_redistributed for one in told) == limited
     assert four_counters(redis_db) == (limited, limited, 1, limited - 1)
-    assert (state(redis_db).in_flight, state(redis_db).parked_items) == (0, 0)
+    assert (state(redis_db).in_flight, state(redis_db).limited_items) == (0, 0)
 
 
 @in_one_and_in_three
@@ -118,7 +118,7 @@ def test_an_item_that_ten_workers_hold_is_stored_once_and_redistributed_once(
 
     assert sum(one.was_redistributed for one in told) == 1
     assert four_counters(redis_db) == (1, 1, 1, 9)
-    assert state(redis_db).parked_items == 0
+    assert state(redis_db).limited_items == 0
 
 
 @in_one_and_in_three
@@ -168,7 +168,7 @@ def test_a_hundred_items_on_twenty_calls_half_of_them_limited_all_come_through_o
         roles[CooldownRole.COORDINATOR],
         roles[CooldownRole.PARTICIPANT],
     )
-    assert (found.in_flight, found.parked_items, found.waiting_jobs) == (0, 0, 0)
+    assert (found.in_flight, found.limited_items, found.waiting_jobs) == (0, 0, 0)
     assert_paused_and_ramped(seen, FAST)
     # Each process resumed: its last start was after a cooldown of itself or another process.
     assert all(one.starts[-1][0] > one.starts[0][0] for one in seen)
@@ -202,7 +202,7 @@ def test_a_coordinator_killed_in_its_cooldown_leaves_its_items_to_a_successor_an
     wanted = [*items, *ITEMS[: others * 20]]
     assert Counter(item for one in seen for item in one.succeeded) == Counter(wanted)
     assert four_counters(redis_db) == (7, 7, 1, 6)
-    assert state(redis_db).parked_items == 0
+    assert state(redis_db).limited_items == 0
 
 
 def test_three_processes_with_thirty_waiting_start_five_in_the_first_second_after_a_cooldown(

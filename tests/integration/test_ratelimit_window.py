@@ -253,7 +253,7 @@ def test_a_provider_whose_day_is_used_up_closes_the_limiter_until_midnight_whate
 
     reported = limiter.report(admitted(limiter), outcome)
 
-    assert reported.opens_in_s == pytest.approx(MIDNIGHT - BEGIN, abs=0.01)
+    assert reported.starts_in_s == pytest.approx(MIDNIGHT - BEGIN, abs=0.01)
     assert refused(limiter).why is Why.QUOTA
     assert limiter.state().closed_until == pytest.approx(MIDNIGHT, abs=0.01)
 
@@ -267,7 +267,7 @@ def test_a_spend_limit_closes_the_limiter_for_its_rolling_ten_minutes(
 
     reported = limiter.report(admitted(limiter), outcome)
 
-    assert reported.opens_in_s == pytest.approx(700, abs=0.01)
+    assert reported.starts_in_s == pytest.approx(700, abs=0.01)
 
 
 def test_a_call_that_goes_out_late_holds_its_place_in_the_window_from_then(

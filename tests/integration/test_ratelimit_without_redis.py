@@ -287,7 +287,7 @@ def test_a_failure_reported_without_redis_holds_the_next_start(places: Places, f
 
     reported = fail(limiter, answer.ticket, ErrorCode.RATE_LIMIT, hint_s=30.0)
 
-    assert reported.opens_in_s == pytest.approx(30.0)
+    assert reported.starts_in_s == pytest.approx(30.0)
 
 
 @pytest.fixture
@@ -323,7 +323,7 @@ def test_items_redistributed_without_redis_are_reported_at_the_end_of_their_step
     limiter.note(ticket, Outcome.success(1))
 
     seen = other.state()
-    assert (seen.parked_items, seen.counters.rate_limited_items_redistributed) == (0, 1)
+    assert (seen.limited_items, seen.counters.rate_limited_items_redistributed) == (0, 1)
 
 
 def test_an_item_redistributed_without_redis_and_limited_again_is_stored_again(
@@ -334,7 +334,7 @@ def test_an_item_redistributed_without_redis_and_limited_again_is_stored_again(
     fail(limiter, ticket, ErrorCode.RATE_LIMIT)
 
     seen = other.state()
-    assert seen.parked_items == 1
+    assert seen.limited_items == 1
     assert seen.counters.rate_limited_items_stored == 2
     assert seen.counters.rate_limited_items_redistributed == 1
 
@@ -368,4 +368,4 @@ def test_a_cooldown_that_ends_while_redis_is_away_loses_nothing_and_blocks_no_ca
     assert Counter(item for one in seen for item in one.succeeded) == Counter(items)
     counters = limiter.state().counters
     assert counters.rate_limited_items_stored == counters.rate_limited_items_redistributed > 0
-    assert limiter.state().parked_items == 0
+    assert limiter.state().limited_items == 0

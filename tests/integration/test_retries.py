@@ -35,7 +35,7 @@ from pipeline.operations.operator_actions import Selection
 from pipeline.queueing.queues import queue_depths
 from pipeline.stages.intake import Received
 from pipeline.transitions import Failure, claim
-from pipeline.transitions.retries import ALL, NOTHING, worth_retrying
+from pipeline.transitions.retries import ALL, NO_ITEMS, worth_retrying
 from pipeline.workers import run_step
 from tests.support import records
 from tests.support.rows import a_deadline, a_job, an_encounter, columns
@@ -512,7 +512,7 @@ def test_a_retry_by_itself_takes_up_the_encounters_whose_every_cause_may_pass() 
     assert worth_retrying(_failed((one, "API_4XX"))) is None
     assert worth_retrying(_failed((None, "API_5XX"), (None, "PARSE_JSON"))) == ALL
     assert worth_retrying(_failed((None, "API_5XX"), (None, "CONTENT_BLOCKED"))) is None
-    assert worth_retrying(Failure(code=ErrorCode.DB_ERROR, message="m")) == NOTHING
+    assert worth_retrying(Failure(code=ErrorCode.DB_ERROR, message="m")) == NO_ITEMS
     assert worth_retrying(Failure(code=ErrorCode.INPUT_INVALID, message="m")) is None
 
 

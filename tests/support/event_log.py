@@ -221,7 +221,7 @@ def item_entry(item: fanout.Item[SplitKey, Hashable]) -> Entry:
         "group": str(item.group),
         "size": item.size,
         "attempts": item.attempts,
-        "waits": item.waits,
+        "waits": item.free_retries,
     }
 
 

@@ -30,9 +30,9 @@ from pipeline.execution import (
     admission,
     call_log,
     executor,
+    failed_call,
     fanout,
     heartbeat,
-    policy,
     preemption,
     split_plan,
     step_writer,
@@ -64,7 +64,7 @@ from tests.support.event_log import (
     value_entry,
 )
 
-CLOCKED = (core_deadline, admission, call_log, heartbeat, policy, preemption, step_writer)
+CLOCKED = (core_deadline, admission, call_log, failed_call, heartbeat, preemption, step_writer)
 """Modules that read `time`."""
 DATED = (admission, call_log, executor)
 """Modules that read `timezone`."""
@@ -96,7 +96,7 @@ class RecordedLimiter:
             return Later(
                 seconds=answer["seconds"],
                 why=Why(answer["why"]),
-                failing_since=answer["failing_since"],
+                outage_since=answer["failing_since"],
             )
         return Go(
             ticket=Ticket(
@@ -115,7 +115,7 @@ class RecordedLimiter:
 
     def report(self, ticket: Ticket, outcome: Outcome) -> Reported:
         answer = self.log.ask("limiter.report", item=ticket.item, **self._outcome(outcome))
-        return Reported(opens_in_s=answer["opens_in_s"], failing_since=answer["failing_since"])
+        return Reported(starts_in_s=answer["opens_in_s"], outage_since=answer["failing_since"])
 
     def note(self, ticket: Ticket, outcome: Outcome) -> None:
         self.log.ask("limiter.note", item=ticket.item, **self._outcome(outcome))
@@ -124,7 +124,7 @@ class RecordedLimiter:
         self.log.ask("limiter.abandon", items=items)
 
     def align(self, standing: Standing) -> None:
-        self.log.ask("limiter.align", standing=asdict(standing))
+        self.log.ask("limiter.align", standing=_standing_entry(standing))
 
     def state(self) -> Any:
         outage = self.log.ask("limiter.last_outage")
@@ -293,7 +293,7 @@ class RecordedFanOut:
         The recorded executor stopped the run by a message to itself; this one stops the run in the
         same step, and so has no such moment.
         """
-        parks = self._scheduler.stop_reason == policy.PARKED
+        parks = self._scheduler.stop_reason == failed_call.PARKED
         if parks and self.log.next.get("call") == "should_preempt":
             self.log.position += 1
             self.log.compared["looks less"] += 1
@@ -382,8 +382,8 @@ class ReplayedStep:
             (split_plan, "stored_output", lambda *_: AnyReply()),
             (admission, "limiter_of", lambda _: limiter),
             (admission, "pause_on", self._pause_on),
-            (lifecycle, "parking", self._parking),
-            (lifecycle, "standing", lambda _: Standing(**log.ask("standing"))),
+            (lifecycle, "open_and_park", self._parking),
+            (lifecycle, "standing", lambda _: _standing_of(log.ask("standing"))),
             (preemption, "should_preempt", lambda *_: log.ask("should_preempt")),
             (preemption, "preempt_after_s", lambda: header["preempt_after_s"]),
             (random, "Random", lambda: SimpleNamespace(random=lambda: log.ask("random"))),
@@ -453,3 +453,14 @@ class ReplayedStep:
             incident_id=answer["incident_id"] and UUID(answer["incident_id"]),
             pause_id=answer["pause_id"] and UUID(answer["pause_id"]),
         )
+
+
+# The logs are older than some names: they say `failing_since` for `outage_since`, and `opens_in_s`
+# for `starts_in_s`.
+def _standing_entry(standing: Standing) -> Entry:
+    entry = asdict(standing)
+    return {"failing_since": entry.pop("outage_since"), **entry}
+
+
+def _standing_of(entry: Entry) -> Standing:
+    return Standing(outage_since=entry.pop("failing_since"), **entry)

@@ -77,10 +77,10 @@ class LimitedRun:
         ticket = self._tickets.pop(item.key)
         reported = self.limiter.report(ticket, Outcome.failure(error))
         self.roles.append(reported.role)
-        is_outage = reported.failing_since is not None
+        is_outage = reported.outage_since is not None
         spends = error.code is not ErrorCode.RATE_LIMIT and not is_outage
         self.attempts_spent += spends
-        return Retry(delay_s=reported.opens_in_s, spends_attempt=spends)
+        return Retry(delay_s=reported.starts_in_s, spends_attempt=spends)
 
     def follow(self, fan_out: FanOut[str, str, str]) -> None:
         """Consume the events of the run to its end."""

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.core.errors import ErrorCode
-from pipeline.execution.admission import OUTAGE_CODES
+from pipeline.core.errors import OUTAGE_CODES, ErrorCode
 from pipeline.execution.attempt_budget import AttemptBudget
 from pipeline.execution.splits import Split
 from pipeline.models import Batch
@@ -108,8 +107,8 @@ def test_limits_and_quotas_spend_no_attempt(code: ErrorCode) -> None:
     fail(budget, split, code, 1.0, spends=False)
 
     assert split.row.attempt_count == 0
-    assert split.row.rate_limit_waits == budget.waits(split.row)
-    assert budget.waits(split.row) == (code is ErrorCode.RATE_LIMIT)
+    assert split.row.rate_limit_waits == budget.limited_calls(split.row)
+    assert budget.limited_calls(split.row) == (code is ErrorCode.RATE_LIMIT)
 
 
 def test_a_row_shows_no_attempt_that_its_history_does_not_have_yet() -> None:

@@ -95,7 +95,7 @@ def test_errors_says_of_every_code_what_the_table_says(code: ErrorCode) -> None:
 
     stated = rows("errors.md")[code]
 
-    assert stated == ["yes" if facts.retryable else "no", facts.budget, facts.advice]
+    assert stated == ["yes" if facts.job_retryable else "no", facts.budget, facts.advice]
 
 
 @pytest.mark.parametrize("code", UserErrorCode)

@@ -13,7 +13,7 @@ from google.genai import errors as sdk
 from gemini_emulator import api_bodies
 from pipeline.core.errors import CallError, ErrorCode
 from pipeline.providers import error_mapping as subject
-from pipeline.providers.error_mapping import Border, classify
+from pipeline.providers.error_mapping import ErrorBoundary, classify
 
 HELP = {"@type": "type.googleapis.com/google.rpc.Help", "links": [{"url": "https://x.test"}]}
 PHI = "Mrs Eleanor Rigby, MRN 123456"
@@ -272,12 +272,12 @@ def test_the_message_names_status_reason_quota_and_hint() -> None:
     ],
 )
 def test_nothing_that_a_library_or_the_service_says_passes_the_border(error: Exception) -> None:
-    border = Border()
+    boundary = ErrorBoundary()
 
-    with border:
+    with boundary:
         raise error
     with pytest.raises(CallError) as raised:
-        raise border.error
+        raise boundary.error
 
     seen = traceback.format_exception(raised.value)
     assert "Rigby" not in "".join(seen) + repr(raised.value.details)
@@ -291,14 +291,14 @@ def test_nothing_that_a_library_or_the_service_says_passes_the_border(error: Exc
 def test_a_status_whose_body_cannot_be_read_still_says_what_it_says(
     retry_after: str | None, hint_s: float | None
 ) -> None:
-    error = subject.unreadable(503, retry_after)
+    error = subject.error_of_unreadable_body(503, retry_after)
 
     assert (error.code, error.details.http_status) == (ErrorCode.API_5XX, 503)
     assert error.details.retry_after_s == hint_s
 
 
 def test_the_border_lets_pass_what_is_not_an_error_of_the_call() -> None:
-    with pytest.raises(KeyboardInterrupt), Border():
+    with pytest.raises(KeyboardInterrupt), ErrorBoundary():
         raise KeyboardInterrupt
 
 
@@ -309,6 +309,10 @@ def test_an_error_that_has_a_code_already_keeps_it() -> None:
 
 
 def test_every_reason_and_status_of_the_tables_has_a_code() -> None:
-    codes = {*subject.REASONS.values(), *subject.STATUSES.values(), *subject.TRANSPORT.values()}
+    codes = {
+        *subject.ERROR_INFO_CODES.values(),
+        *subject.STATUSES.values(),
+        *subject.TRANSPORT.values(),
+    }
 
     assert codes <= set(ErrorCode)

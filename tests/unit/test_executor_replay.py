@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pipeline.core.errors import ErrorCode
-from pipeline.execution import admission, attempt_budget, policy, retry_policy, step_writer
+from pipeline.execution import admission, attempt_budget, backoff, failed_call, step_writer
 from tests.support.event_log import FOLDER, DivergedError, EventLog, logs
 from tests.support.executor_replay import ReplayedStep
 
@@ -50,10 +50,10 @@ def test_recorded_steps_are_decided_as_they_were(name: str) -> None:
 @pytest.mark.parametrize(
     ("target", "name", "value"),
     [
-        (retry_policy, "JITTER", 0.3),
+        (backoff, "JITTER", 0.3),
         (attempt_budget, "SKEW_S", -1000.0),
         (admission, "PARK_AFTER_S", 6000.0),
-        (policy, "OUTAGE_CODES", frozenset({ErrorCode.API_5XX})),
+        (failed_call, "OUTAGE_CODES", frozenset({ErrorCode.API_5XX})),
         (step_writer, "FLUSH_S", 5.0),
     ],
 )

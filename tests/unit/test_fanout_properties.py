@@ -106,7 +106,7 @@ class RunPlan:
             case TooLongError():
                 half = partial(Item, group=item.group, size=item.size / 2)
                 return Replace(items=(half(key=(*item.key, 0)), half(key=(*item.key, 1))))
-            case LimitedError() if item.waits >= WAIT_BUDGET:
+            case LimitedError() if item.free_retries >= WAIT_BUDGET:
                 return Fail(spends_attempt=False)
             case LimitedError():
                 return Retry(delay_s=self.retry_delay_s * 2, spends_attempt=False)

@@ -119,7 +119,7 @@ def test_the_policy_sees_what_the_item_has_spent_so_far() -> None:
     seen: list[tuple[int, int, int]] = []
 
     def decide(item: Item[str, str], attempt: int, error: BaseException, now: float) -> Retry:
-        seen.append((attempt, item.attempts, item.waits))
+        seen.append((attempt, item.attempts, item.free_retries))
         return Retry(delay_s=1, spends_attempt=len(seen) != 2)
 
     steps: Steps = {"a0": [*[(1.0, BROKEN)] * 3, (1.0, None)]}

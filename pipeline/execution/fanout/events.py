@@ -23,15 +23,15 @@ R = TypeVar("R")
 class Item(Generic[K, G]):
     """A unit of work that one call can complete.
 
-    `attempts` and `waits` are what it has spent so far, in earlier runs too: the next call is
-    attempt `attempts + 1`, and `waits` counts the retries that spent none.
+    `attempts` counts the spent attempts, in earlier runs too: the next call is attempt
+    `attempts + 1`. `free_retries` counts the retries that cost no attempt.
     """
 
     key: K
     group: G
     size: float
     attempts: int = 0
-    waits: int = 0
+    free_retries: int = 0
 
 
 DEADLINE = "deadline"

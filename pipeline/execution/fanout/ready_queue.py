@@ -13,7 +13,8 @@ from typing import Generic, TypeAlias
 from pipeline.execution.fanout.events import G, Item, K
 
 Rank: TypeAlias = tuple[int, float, int, int]
-"""(waits, -size, group order, item order): the least rank starts first, so the largest item does.
+"""(free retries, -size, group order, item order). The least rank starts first, so the largest item
+starts first.
 
 An item that was sent away without spending an attempt goes behind items that were not. Otherwise
 the largest item would ask first after each cooldown, and would alone use up its limited calls.
@@ -46,7 +47,7 @@ class Entry(Generic[K, G]):
     @property
     def rank(self) -> Rank:
         """The rank of the item among all items."""
-        return (self.item.waits, -self.item.size, self.group.order, self.order)
+        return (self.item.free_retries, -self.item.size, self.group.order, self.order)
 
 
 class ReadyQueue(Generic[K, G]):

@@ -304,7 +304,7 @@ class Scheduler(Generic[K, G, R]):
                 if decision.spends_attempt:
                     entry.item = replace(item, attempts=item.attempts + 1)
                 else:
-                    entry.item = replace(item, waits=item.waits + 1)
+                    entry.item = replace(item, free_retries=item.free_retries + 1)
                 if self._stop_reason is None:
                     due = now + max(decision.delay_s, 0.0)
                     heapq.heappush(self._timers, (due, entry.order, entry))

@@ -123,7 +123,7 @@ def _permanent(job: Job, rows: Iterable[WorkItem]) -> tuple[str, ...]:
     }
     if not causes and job.error_code:
         causes = {getattr(job, "underlying", None) or job.error_code}
-    return tuple(sorted(c for c in causes if c and not ERRORS[ErrorCode(c)].retryable))
+    return tuple(sorted(c for c in causes if c and not ERRORS[ErrorCode(c)].job_retryable))
 
 
 def _overhead(step: Step) -> int:

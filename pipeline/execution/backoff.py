@@ -1,8 +1,8 @@
-"""What follows from a failed call: another call after a delay, or none, and what the call cost.
+"""The ordinary retry of a failed call; `failed_call` asks only if no outage, split or park applies.
 
-The module reads no clock, no settings, and has no randomness of its own. Attempts and limited
-calls are spent from separate budgets. The backoff is 1, 2, 4 … 30 s, jitter only shortens the
-backoff, and the server's hint is a floor (requirements 6, 7 and 26).
+Attempts and limited calls are separate budgets. The backoff is 1, 2, 4 … 30 s, jitter only shortens
+the backoff, and the server's hint is a floor (requirements 6, 7 and 26). The functions are pure:
+they read no clock and no settings, and the caller passes the randomness.
 """
 
 from __future__ import annotations
@@ -22,27 +22,28 @@ HINT_SPREAD_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class RetryLimits:
-    """The figures of the policy; `scale` is the one time scale, which a server's hint ignores."""
+    """The figures of a retry. `scale` is TIME_SCALE; a server's hint is not scaled."""
 
-    max_waits: int = 20
-    """`RATE_LIMIT_BUDGET`: limited calls of one work item, the last one included."""
+    max_limited_calls: int = 20
+    """`RATE_LIMIT_BUDGET`: the limited calls of one work item, including the last one."""
     base_s: float = BASE_S
     cap_s: float = CAP_S
     scale: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetryVerdict:
-    """What is to be done after a failed call."""
+class RetryDecision:
+    """Whether a call follows a failed call, and the cost of the failed call."""
 
     delay_s: float | None
-    """Seconds of this process's clock until the next call; None: there is none."""
+    """Seconds of this process's clock until the next call; None if no call follows."""
     budget: Budget
-    """What this call cost; SPLIT and PARK ask the caller to halve the pages, or to park the job."""
+    """The cost of the failed call. SPLIT and PARK ask the caller to halve the pages or to park."""
     code: ErrorCode
-    """How the split fails, where no call follows; MAX_RETRIES_EXCEEDED hides its cause."""
+    """The code of the failed split if no call follows. MAX_RETRIES_EXCEEDED does not name the last
+    error; `message` does."""
     message: str = ""
-    """Why the split fails, where the call's own error does not say so."""
+    """Why the split fails; empty if the call's own error says so."""
 
     @property
     def spends_attempt(self) -> bool:
@@ -54,15 +55,16 @@ def decide(
     code: ErrorCode,
     *,
     attempts: int,
-    waits: int,
+    limited_calls: int,
     max_attempts: int,
     hint_s: float | None,
     rng: random.Random,
     limits: RetryLimits | None = None,
-) -> RetryVerdict:
+) -> RetryDecision:
     """Decide about a call that failed with `code`.
 
-    `attempts` and `waits` are what was spent before this call, `hint_s` the server's seconds.
+    `attempts` and `limited_calls` were spent before this call. `hint_s` is the server's hint in
+    seconds.
     """
     limits = limits or RetryLimits()
     budget = ERRORS[code].budget
@@ -70,17 +72,17 @@ def decide(
         case Budget.ATTEMPT:
             spent, granted, unit = attempts + 1, max_attempts, "attempts"
         case Budget.RATE_LIMIT:
-            spent, granted, unit = waits + 1, limits.max_waits, "limited calls"
+            spent, granted, unit = limited_calls + 1, limits.max_limited_calls, "limited calls"
         case _:
-            return RetryVerdict(delay_s=None, budget=budget, code=code)
+            return RetryDecision(delay_s=None, budget=budget, code=code)
     if spent >= granted:
-        return RetryVerdict(
+        return RetryDecision(
             delay_s=None,
             budget=budget,
             code=ErrorCode.MAX_RETRIES_EXCEEDED,
             message=f"all {granted} {unit} are used up; the last one failed with {code}",
         )
-    return RetryVerdict(delay_s=_delay_s(spent, hint_s, rng, limits), budget=budget, code=code)
+    return RetryDecision(delay_s=_delay_s(spent, hint_s, rng, limits), budget=budget, code=code)
 
 
 def backoff_s(failures: int, *, base_s: float = BASE_S, cap_s: float = CAP_S) -> float:

@@ -9,23 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.errors import ERRORS, Budget, ErrorCode
-from pipeline.execution.retry_policy import RetryLimits, RetryVerdict, backoff_s, decide
+from pipeline.execution.backoff import RetryDecision, RetryLimits, backoff_s, decide
 
 
-def verdict(
+def decision(
     code: ErrorCode,
     *,
     attempts: int = 0,
-    waits: int = 0,
+    limited_calls: int = 0,
     max_attempts: int = 3,
     hint_s: float | None = None,
     seed: int = 1,
     limits: RetryLimits | None = None,
-) -> RetryVerdict:
+) -> RetryDecision:
     return decide(
         code,
         attempts=attempts,
-        waits=waits,
+        limited_calls=limited_calls,
         max_attempts=max_attempts,
         hint_s=hint_s,
         rng=random.Random(seed),
@@ -48,17 +48,17 @@ FINAL = [
 
 @pytest.mark.parametrize("code", RETRYABLE)
 def test_a_transient_error_is_tried_again_until_its_attempts_are_spent(code: ErrorCode) -> None:
-    verdicts = [verdict(code, attempts=spent) for spent in range(3)]
+    decisions = [decision(code, attempts=spent) for spent in range(3)]
 
-    assert [v.delay_s is not None for v in verdicts] == [True, True, False]
-    assert all(v.spends_attempt for v in verdicts)
-    assert verdicts[-1].code is ErrorCode.MAX_RETRIES_EXCEEDED
-    assert verdicts[-1].message == f"all 3 attempts are used up; the last one failed with {code}"
+    assert [v.delay_s is not None for v in decisions] == [True, True, False]
+    assert all(v.spends_attempt for v in decisions)
+    assert decisions[-1].code is ErrorCode.MAX_RETRIES_EXCEEDED
+    assert decisions[-1].message == f"all 3 attempts are used up; the last one failed with {code}"
 
 
 @pytest.mark.parametrize("code", FINAL)
 def test_an_error_without_a_budget_of_calls_is_never_tried_again(code: ErrorCode) -> None:
-    found = verdict(code)
+    found = decision(code)
 
     assert found.delay_s is None
     assert found.code is code
@@ -67,19 +67,19 @@ def test_an_error_without_a_budget_of_calls_is_never_tried_again(code: ErrorCode
 
 @pytest.mark.parametrize("code", [ErrorCode.CONTEXT_TOO_LARGE, ErrorCode.QUOTA_EXHAUSTED])
 def test_splitting_and_parking_spend_nothing(code: ErrorCode) -> None:
-    assert not verdict(code).spends_attempt
+    assert not decision(code).spends_attempt
 
 
 def test_a_limited_call_spends_a_wait_and_no_attempt() -> None:
-    found = verdict(ErrorCode.RATE_LIMIT, attempts=2, waits=0)
+    found = decision(ErrorCode.RATE_LIMIT, attempts=2, limited_calls=0)
 
     assert found.delay_s is not None
     assert not found.spends_attempt
 
 
 def test_the_twentieth_limited_call_is_the_last() -> None:
-    nineteenth = verdict(ErrorCode.RATE_LIMIT, waits=18)
-    twentieth = verdict(ErrorCode.RATE_LIMIT, waits=19)
+    nineteenth = decision(ErrorCode.RATE_LIMIT, limited_calls=18)
+    twentieth = decision(ErrorCode.RATE_LIMIT, limited_calls=19)
 
     assert nineteenth.delay_s is not None
     assert twentieth.delay_s is None
@@ -88,7 +88,7 @@ def test_the_twentieth_limited_call_is_the_last() -> None:
 
 
 def test_limited_calls_do_not_shorten_the_attempts() -> None:
-    assert verdict(ErrorCode.API_5XX, attempts=0, waits=19).delay_s is not None
+    assert decision(ErrorCode.API_5XX, attempts=0, limited_calls=19).delay_s is not None
 
 
 @pytest.mark.parametrize("hint_s", [0.5, 5.0, 53.0, 600.0])
@@ -96,7 +96,7 @@ def test_the_servers_hint_is_a_floor_that_the_time_scale_leaves_alone(hint_s: fl
     limits = RetryLimits(scale=0.05)
 
     delays = [
-        verdict(ErrorCode.RATE_LIMIT, hint_s=hint_s, seed=seed, limits=limits).delay_s
+        decision(ErrorCode.RATE_LIMIT, hint_s=hint_s, seed=seed, limits=limits).delay_s
         for seed in range(50)
     ]
 
@@ -105,7 +105,7 @@ def test_the_servers_hint_is_a_floor_that_the_time_scale_leaves_alone(hint_s: fl
 
 
 def test_the_backoff_stays_where_the_hint_is_shorter() -> None:
-    delay = verdict(ErrorCode.RATE_LIMIT, waits=5, hint_s=0.1).delay_s
+    delay = decision(ErrorCode.RATE_LIMIT, limited_calls=5, hint_s=0.1).delay_s
 
     assert delay is not None
     assert 22.5 <= delay <= 30.0
@@ -121,7 +121,7 @@ def test_jitter_shortens_a_backoff_by_a_quarter_at_most(
 ) -> None:
     limits = RetryLimits(scale=scale)
 
-    delay = verdict(
+    delay = decision(
         ErrorCode.API_5XX, attempts=attempts, max_attempts=10, seed=seed, limits=limits
     ).delay_s
 
@@ -131,4 +131,4 @@ def test_jitter_shortens_a_backoff_by_a_quarter_at_most(
 
 
 def test_the_same_randomness_gives_the_same_delay() -> None:
-    assert verdict(ErrorCode.API_5XX, seed=7) == verdict(ErrorCode.API_5XX, seed=7)
+    assert decision(ErrorCode.API_5XX, seed=7) == decision(ErrorCode.API_5XX, seed=7)

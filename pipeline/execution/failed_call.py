@@ -1,7 +1,8 @@
-"""The decisions of a provider step: when a call may start, and what follows from a failed call.
+"""What follows from a failed call: the one place that decides.
 
-What follows depends on the failure's budget: another call, the halves of the pages, a parked job,
-or the end of the split. Only the executor thread decides.
+The failure's budget decides first: PARK parks the job, SPLIT halves the pages. An open circuit
+breaker decides next: the call is free. Otherwise `backoff` decides: an ordinary retry, or the end
+of the split. The same object asks for the start of each call. Only the executor thread decides.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Generic, TypeAlias
 from django.conf import settings
 
 from pipeline.core.deadline import StepDeadline
-from pipeline.core.errors import Budget, CallError, ErrorCode, PipelineError
+from pipeline.core.errors import OUTAGE_CODES, Budget, CallError, ErrorCode, PipelineError
 from pipeline.core.redaction import redacted
-from pipeline.execution import fanout, retry_policy
-from pipeline.execution.admission import OUTAGE_CODES, StepAdmission
+from pipeline.execution import backoff, fanout
+from pipeline.execution.admission import StepAdmission
 from pipeline.execution.attempt_budget import AttemptBudget
 from pipeline.execution.split_plan import SplitPlan
 from pipeline.execution.splits import Split, SplitKey
@@ -34,11 +35,11 @@ CallItem: TypeAlias = fanout.Item[SplitKey, Hashable]
 CallDecision: TypeAlias = fanout.Decision[SplitKey, Hashable]
 
 PARKED = "parked"
-"""Why a run stops that must wait for the provider."""
+"""The reason why the fan-out stops if the step must wait for the provider."""
 
 
 class StepPolicy(Generic[W]):
-    """Decides for one step; `touch` is told each row that a refund has changed."""
+    """The decisions of one step. `touch` receives each row that a refund has changed."""
 
     def __init__(
         self,
@@ -79,9 +80,12 @@ class StepPolicy(Generic[W]):
         return fanout.Park(reason=PARKED) if self._admission.must_park else wait.seconds
 
     def decide(
-        self, item: CallItem, attempt: int, error: BaseException, now: float
+        self, item: CallItem, _attempt: int, error: BaseException, now: float
     ) -> CallDecision:
-        """Report a failed call to the limiter, and decide what follows."""
+        """Report a failed call to the limiter, and decide what follows.
+
+        The fan-out numbers attempts by item; here the attempt budget of the split counts.
+        """
         failed = as_call_error(error)
         if failed.code is ErrorCode.INTERNAL_ERROR:
             logger.error(
@@ -99,7 +103,7 @@ class StepPolicy(Generic[W]):
         return decision
 
     def refund_last_outage(self) -> None:
-        """Refund what failed in the last outage that is over."""
+        """Refund the attempts that failed in the last outage that is over."""
         if self._budget.has_refundable and (outage := self._admission.last_outage()):
             self._touch_all(self._budget.refund(*outage))
 
@@ -115,52 +119,52 @@ class StepPolicy(Generic[W]):
                 if halves:
                     return fanout.Replace(items=tuple(self.item(half) for half in halves))
                 return fanout.Fail(spends_attempt=False)
-        if failed.code in OUTAGE_CODES and reported.failing_since is not None:
+        if failed.code in OUTAGE_CODES and reported.is_breaker_open:
             if self._admission.must_park:
                 return fanout.Park(reason=PARKED)
-            self._deadline.leave_out(reported.opens_in_s, now=now)
-            return fanout.Retry(delay_s=reported.opens_in_s, spends_attempt=False)
+            self._deadline.leave_out(reported.starts_in_s, now=now)
+            return fanout.Retry(delay_s=reported.starts_in_s, spends_attempt=False)
         return self._retry_or_fail(split, failed, reported, now)
 
     def _retry_or_fail(
         self, split: Split[W], failed: CallError, reported: Reported, now: float
     ) -> fanout.Retry | fanout.Fail:
-        verdict = self._verdict(split, failed)
-        if verdict.delay_s is None and failed.code in OUTAGE_CODES:
+        retry = self._retry_decision(split, failed)
+        if retry.delay_s is None and failed.code in OUTAGE_CODES:
             # The outage may have ended while this split waited; attempts spent in the outage are
             # refunded before the split fails for good.
             self.refund_last_outage()
-            verdict = self._verdict(split, failed)
-        if verdict.delay_s is None:
+            retry = self._retry_decision(split, failed)
+        if retry.delay_s is None:
             return fanout.Fail(
-                error=PipelineError(verdict.message or failed.message, code=verdict.code),
-                spends_attempt=verdict.spends_attempt,
+                error=PipelineError(retry.message or failed.message, code=retry.code),
+                spends_attempt=retry.spends_attempt,
             )
-        delay_s = verdict.delay_s
+        delay_s = retry.delay_s
         if failed.code is ErrorCode.RATE_LIMIT and self._admission.limiter is not None:
-            delay_s = max(reported.opens_in_s, failed.details.retry_after_s or 0.0)
-            # The fan-out fails a split whose cooldown outlasts the step; such a wait must not be
-            # left out of the step's time.
+            delay_s = max(reported.starts_in_s, failed.details.retry_after_s or 0.0)
+            # The fan-out fails a split whose cooldown outlasts the step. The step's deadline must
+            # not move for such a cooldown.
             if delay_s <= self._deadline.ends_at - now:
-                self._deadline.leave_out(reported.opens_in_s, now=now)
-        return fanout.Retry(delay_s=delay_s, spends_attempt=verdict.spends_attempt)
+                self._deadline.leave_out(reported.starts_in_s, now=now)
+        return fanout.Retry(delay_s=delay_s, spends_attempt=retry.spends_attempt)
 
-    def _verdict(self, split: Split[W], failed: CallError) -> retry_policy.RetryVerdict:
-        return retry_policy.decide(
+    def _retry_decision(self, split: Split[W], failed: CallError) -> backoff.RetryDecision:
+        return backoff.decide(
             failed.code,
             attempts=self._budget.attempts(split),
-            waits=self._budget.waits(split.row),
+            limited_calls=self._budget.limited_calls(split.row),
             max_attempts=split.row.max_attempts,
             hint_s=failed.details.retry_after_s,
             rng=self._random,
-            limits=retry_policy.RetryLimits(
-                max_waits=settings.RATE_LIMIT_BUDGET, scale=settings.TIME_SCALE
+            limits=backoff.RetryLimits(
+                max_limited_calls=settings.RATE_LIMIT_BUDGET, scale=settings.TIME_SCALE
             ),
         )
 
     def _refund_open_outage(self) -> None:
-        if self._admission.failing_since is not None:
-            self._touch_all(self._budget.refund(self._admission.failing_since))
+        if self._admission.outage_since is not None:
+            self._touch_all(self._budget.refund(self._admission.outage_since))
 
     def _touch_all(self, rows: Iterable[WorkItem]) -> None:
         for row in rows:
@@ -168,7 +172,7 @@ class StepPolicy(Generic[W]):
 
 
 def as_call_error(error: BaseException) -> CallError:
-    """Return what ended a call as a CallError; the message is ours, never a library's."""
+    """Return the failure of a call as a CallError; the message is ours, never a library's."""
     match error:
         case CallError():
             return error
