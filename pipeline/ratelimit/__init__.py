@@ -1,8 +1,8 @@
 """The cluster-wide rate limiter: one Lua script in Redis admits each call to the provider.
 
-Nothing here sleeps. The reply to an ask is Go, or Later with the seconds until the next ask. While
-Redis is away, a process starts calls at a small share of the quota. The package knows no models and
-no fan-out.
+Nothing here sleeps. The reply to an ask is Go, or Later with the seconds until the next ask. The
+circuit breaker is `breaker.lua`: reports feed it, and asks obey it. While Redis is away, a process
+starts calls at a small share of the quota.
 """
 
 from __future__ import annotations

@@ -126,16 +126,11 @@ if cfg.per_day > 0 and num('day_calls') >= cfg.per_day then
   return later(num('day_ends') - now, 'day')
 end
 
--- While the breaker is open, one call at a time may probe the provider. A probe whose worker died frees its place when
--- its lease ends.
-local is_probe = is_set('open_since')
-if is_probe then
-  if num('probe_at') > now then
-    return later(num('probe_at') - now, 'breaker')
-  end
-  if is_set('probe_ticket') and num('probe_until') > now then
-    return later(math.min(num('probe_until') - now, cfg.poll), 'breaker')
-  end
+-- While the breaker is open, only a probe call starts.
+local is_probe = is_breaker_open()
+local until_probe = probe_wait()
+if until_probe then
+  return later(until_probe, 'breaker')
 end
 if num('until') > now then
   return later(num('until') - now, 'cooldown')
@@ -192,12 +187,11 @@ elseif is_set('ramp_from') then
   set('ramp_step', step)
 end
 if is_probe then
-  set('probe_ticket', ticket)
-  set('probe_until', now + cfg.lease)
+  begin_probe(ticket)
 end
 set('day_calls', num('day_calls') + 1)
 redis.call('ZADD', LEASES, string.format('%.6f', now + cfg.lease), ticket)
-local redistributed = item ~= '' and redis.call('ZREM', PARKED, item) or 0
+local redistributed = item ~= '' and redis.call('ZREM', LIMITED, item) or 0
 if redistributed == 1 then
   count('rate_limited_items_redistributed')
 end

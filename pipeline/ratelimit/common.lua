@@ -1,14 +1,14 @@
--- State, window and line of one provider and model. This text precedes each script, after clock.lua. It touches only
--- its KEYS. Times are seconds of clock(), written with microseconds. Redis runs a script atomically, so no step below
--- needs a lock.
+-- State, window and line of one provider and model. This text precedes each script, between clock.lua and breaker.lua
+-- (the circuit breaker). It touches only its KEYS. Times are seconds of clock(), written with microseconds. Redis runs
+-- a script atomically, so no step below needs a lock.
 local STATE, WINDOW, BUCKETS, LEASES, OUTCOMES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local LINE, LINE_UNTIL, SERVED, PARKED, RATIOS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local LINE, LINE_UNTIL, SERVED, LIMITED, RATIOS = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 
 local BUCKET_S = 0.05
 local SPENT_PARTS = 300 -- bookings that fill the window of an empty Redis
 local RAMP_ENDS_AT = 1000 -- starts in a step at which the ramp ends, even if the quota is larger
 local TURN_S = 0.02 -- seconds between the asks of neighbours in the line
-local PARKED_TTL_S = 86400
+local LIMITED_TTL_S = 86400
 local RATIO_TTL_S = 2592000
 
 local now = clock()
@@ -44,7 +44,7 @@ local FIELDS = {
   'guard', 'guard_at',
   'generation', 'until', 'consecutive', -- cooldown; 'until' stays after the cooldown is over
   'ramp_from', 'ramp_step', 'ramp_starts', -- ramp_from: '' no ramp, '0' starts with the next call
-  'epoch', 'open_since', 'first_failure', 'probe_at', 'probe_ticket', 'probe_until',
+  'epoch', 'open_since', 'first_failure', 'probe_at', 'probe_ticket', 'probe_until', -- see breaker.lua
   'paused', 'closed_until', 'day_ends', 'day_calls', 'served',
 }
 
@@ -190,29 +190,6 @@ do
   end
   forget_old_buckets()
   begin_day()
-end
-
--- A new epoch makes the breaker ignore calls that began earlier. The counts are deleted, so that the window after the
--- outage does not start with failures of the outage.
-local function open_breaker(first_failure)
-  set('open_since', now)
-  set('first_failure', first_failure)
-  set('probe_at', now + cfg.probe)
-  set('probe_ticket', '')
-  set('epoch', num('epoch') + 1)
-  redis.call('DEL', OUTCOMES)
-  count('breaker_trips')
-end
-
--- The calls that waited must not all start at once against a provider that has just recovered: begin a ramp.
-local function close_breaker()
-  set('outage_from', st.first_failure)
-  set('outage_until', now)
-  set('open_since', '')
-  set('first_failure', '')
-  set('probe_ticket', '')
-  redis.call('DEL', OUTCOMES)
-  begin_ramp()
 end
 
 local function ratio_of(version)

@@ -18,7 +18,7 @@ LEASE_BEYOND_DEADLINE_S = 30.0
 PATIENCE_S = 0.25
 """Seconds a job keeps its turn after the time at which the rate limiter told it to ask again."""
 POLL_S = 0.5
-"""The longest wait that a reply names when the rate limiter may open earlier than predicted."""
+"""The longest wait that a reply names if calls may start earlier than predicted."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,8 +26,8 @@ elseif verb == 'rearm' then
   local outage_since, closed_until, is_paused = number(), number(), number() == 1
   answer = is_set('armed') and 0 or 1
   if answer == 1 then
-    if outage_since > 0 and not is_set('open_since') then
-      open_breaker(outage_since)
+    if outage_since > 0 and not is_breaker_open() then
+      trip_breaker(outage_since)
     end
     if closed_until > now then
       set('closed_until', math.max(num('closed_until'), closed_until))
@@ -48,7 +48,7 @@ elseif verb == 'late' then
   answer = book(now, 1, tokens)
 else
   while argument < #ARGV do
-    if redis.call('ZREM', PARKED, text()) == 1 and verb == 'started' then
+    if redis.call('ZREM', LIMITED, text()) == 1 and verb == 'started' then
       count('rate_limited_items_redistributed')
     end
   end

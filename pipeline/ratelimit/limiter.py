@@ -234,7 +234,7 @@ class RateLimiter:
     def align(self, standing: Standing) -> bool:
         """Apply exactly the pause and the quota closure of the database.
 
-        The breaker is left to its probes. Return False if Redis is away.
+        The circuit breaker is left to its probe calls. Return False if Redis is away.
         """
         closed_until, is_paused = standing.closed_until or 0, int(standing.is_paused)
         reply = self._run(self._scripts.control, "align", closed_until, is_paused)
@@ -310,7 +310,10 @@ class RateLimiter:
         return sent
 
     def _tell_started(self) -> None:
-        """Tell Redis first which items started without it, or an outcome would park them again."""
+        """Tell Redis first which items started without Redis.
+
+        Otherwise a report would store these items as limited again.
+        """
         items = self._fallback.take_started()
         if not items:
             return

@@ -28,7 +28,7 @@ class LocalLimit:
         """Starts that Redis does not know about yet."""
         self.tokens = 0
         self.items: list[str] = []
-        """Ids of started items that may still be parked in Redis."""
+        """Ids of started items that may still be limited items in Redis."""
 
     def wait_s(self, now: float, tokens: int) -> float:
         """Take a start and return 0, or return the seconds until the next start."""

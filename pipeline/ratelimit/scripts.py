@@ -1,7 +1,7 @@
 """The Lua scripts beside this module, and the Redis keys that they touch.
 
-Each script is the text of `clock.lua`, `common.lua` and its own file. A test replaces `clock.lua`
-with another clock to simulate hours.
+Each script is the text of `clock.lua`, `common.lua`, `breaker.lua` and its own file. A test
+replaces `clock.lua` with another clock to simulate hours.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PARTS = (
 def source(name: str, clock: str | None = None) -> str:
     """Return the text of a script. `clock` is Lua that defines `clock()` in seconds."""
     texts = [] if clock is None else [clock]
-    names = ["common", name] if texts else ["clock", "common", name]
+    names = [*(() if texts else ("clock",)), "common", "breaker", name]
     return "\n".join([*texts, *((_FOLDER / f"{n}.lua").read_text("utf-8") for n in names)])
 
 

@@ -5,7 +5,7 @@ local shown = redis.call('HGETALL', STATE)
 local more = {
   now = string.format('%.6f', now),
   in_flight = redis.call('ZCARD', LEASES),
-  parked = redis.call('ZCOUNT', PARKED, string.format('(%.6f', now), '+inf'),
+  limited_items = redis.call('ZCOUNT', LIMITED, string.format('(%.6f', now), '+inf'),
   waiting_jobs = redis.call('ZCARD', LINE),
 }
 for name, value in pairs(more) do

@@ -42,7 +42,7 @@ def state_of(provider: str, model: str, quota: Quota, reply: Sequence[bytes]) ->
         guard_s=float(values.get("guard") or 0),
         in_flight=whole("in_flight"),
         waiting_jobs=whole("waiting_jobs"),
-        limited_items=whole("parked"),
+        limited_items=whole("limited_items"),
         generation=whole("generation"),
         consecutive=whole("consecutive"),
         cooldown_until=future("until"),

@@ -1,0 +1,105 @@
+-- The circuit breaker of one provider and model. This text precedes each script, after common.lua. The breaker trips
+-- (feed_breaker), stays open while probe calls fail (probe_wait, begin_probe), and closes when the provider is
+-- reachable again (heed_breaker). Settings: GATE_BREAKER_* and GATE_PROBE_S in config.py. The stored field
+-- 'first_failure' is `outage_since` in Python.
+local SLOTS, RECENT = 20, 4 -- parts of the breaker's window, and how many of them are also judged by themselves
+
+local function is_breaker_open()
+  return is_set('open_since')
+end
+
+-- A new epoch makes the breaker ignore calls that began earlier. The counts are deleted, so that the window after the
+-- outage does not start with failures of the outage.
+local function trip_breaker(first_failure)
+  set('open_since', now)
+  set('first_failure', first_failure)
+  set('probe_at', now + cfg.probe)
+  set('probe_ticket', '')
+  set('epoch', num('epoch') + 1)
+  redis.call('DEL', OUTCOMES)
+  count('breaker_trips')
+end
+
+-- The calls that waited must not all start at once against a provider that has just recovered: begin a ramp.
+local function close_breaker()
+  set('outage_from', st.first_failure)
+  set('outage_until', now)
+  set('open_since', '')
+  set('first_failure', '')
+  set('probe_ticket', '')
+  redis.call('DEL', OUTCOMES)
+  begin_ramp()
+end
+
+-- Seconds until the next probe call may start, or nil if a call may start now. One probe call at a time goes out. A
+-- probe call whose worker died frees its place when its lease ends.
+local function probe_wait()
+  if not is_breaker_open() then
+    return nil
+  end
+  if num('probe_at') > now then
+    return num('probe_at') - now
+  end
+  if is_set('probe_ticket') and num('probe_until') > now then
+    return math.min(num('probe_until') - now, cfg.poll)
+  end
+  return nil
+end
+
+local function begin_probe(ticket)
+  set('probe_ticket', ticket)
+  set('probe_until', now + cfg.lease)
+end
+
+local function is_down(failures, calls)
+  return failures >= cfg.breaker_failures and failures >= cfg.breaker_share * calls
+end
+
+-- At full load the breaker's window still holds old successes. Its failure share reaches 50 % only after half the
+-- window, so the last fifth is judged too.
+local function feed_breaker(kind)
+  local current = math.floor(now / cfg.breaker_window * SLOTS)
+  local prefix = string.format('%.0f', current)
+  if kind == 'failed' then
+    redis.call('HSETNX', OUTCOMES, prefix .. ' first', string.format('%.6f', now))
+  end
+  redis.call('HINCRBY', OUTCOMES, prefix .. ' ' .. kind, 1)
+  local kept = redis.call('HGETALL', OUTCOMES)
+  local failures, calls, first_failure, recent_failures, recent_calls = 0, 0, now, 0, 0
+  for i = 1, #kept, 2 do
+    local slot, what = string.match(kept[i], '^(%d+) (%a+)$')
+    local age, value = current - tonumber(slot), tonumber(kept[i + 1])
+    if age >= SLOTS then
+      redis.call('HDEL', OUTCOMES, kept[i])
+    elseif what == 'first' then
+      first_failure = math.min(first_failure, value)
+    else
+      local failed = what == 'failed' and value or 0
+      failures, calls = failures + failed, calls + value
+      if age < RECENT then
+        recent_failures, recent_calls = recent_failures + failed, recent_calls + value
+      end
+    end
+  end
+  if is_down(failures, calls) or is_down(recent_failures, recent_calls) then
+    trip_breaker(first_failure)
+  end
+end
+
+-- Only a probe call carries the epoch of an open breaker. A call that began earlier says nothing about now.
+local function heed_breaker(ticket, epoch, kind, is_first)
+  local is_current = epoch >= num('epoch')
+  if is_breaker_open() then
+    -- Looser than `was_processed` of the incident rules (incidents/rules.py): a refusal by limit, quota or key comes
+    -- from a provider that is up.
+    local is_reachable = kind == 'ok' or kind == 'limited' or kind == 'quota'
+    if is_current and is_reachable then
+      close_breaker()
+    elseif st.probe_ticket == ticket then
+      set('probe_ticket', '')
+      set('probe_at', now + cfg.probe)
+    end
+  elseif is_current and is_first and (kind == 'ok' or kind == 'failed') then
+    feed_breaker(kind)
+  end
+end
