@@ -33,12 +33,15 @@ class StepDeadline:
     ) -> None:
         self._publish = publish
         self._soft_share = SOFT_SHARE if soft_share is None else soft_share
-        self._left_out_until = 0.0
         self.restart(seconds, now=now)
 
     def restart(self, seconds: float, *, now: float | None = None) -> None:
-        """Give the step so many seconds from now: once its work is known, the time is too."""
+        """Give the step so many seconds from now, once its work is known.
+
+        A wait that was left out of the time before does not count as left out of the new time.
+        """
         now = time.monotonic() if now is None else now
+        self._left_out_until = 0.0
         self._set(now + seconds, now + seconds * self._soft_share)
 
     def extend(self, seconds: float) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Generic
 from uuid import UUID
 
-from pipeline.core.errors import ERRORS, Budget, ErrorCode, PipelineError
+from pipeline.core.errors import ERRORS, Budget, CallDetails, ErrorCode, PipelineError
 from pipeline.execution.splits import Split, SplitKey
 from pipeline.execution.step_work import AcceptedReply, StepWork, W
 from pipeline.models import selectors
@@ -68,7 +69,8 @@ class SplitPlan(Generic[W]):
 
     def answer(self, split: Split[W], reply: AcceptedReply) -> bool:
         """Note an accepted reply; return whether the row has now ended."""
-        self._replies[split.row.id][split.name] = reply
+        # The call log has written the raw reply. A step of a thousand replies would hold them all.
+        self._replies[split.row.id][split.name] = replace(reply, details=CallDetails())
         return self._end(split)
 
     def fail(self, split: Split[W], error: BaseException) -> bool:

@@ -127,9 +127,9 @@ class WorkItem(models.Model):
 
     def succeed(self, output: Mapping[str, Any], counts: Mapping[str, int], at: datetime) -> None:
         """End the item with its accepted output and the counts of what was detected."""
+        self._end(WorkStatus.SUCCEEDED, at)
         self.had_transient_failure = bool(self.failure_history)
         self.error_code = self.error_message = self.error_context = None
-        self._end(WorkStatus.SUCCEEDED, at)
         self.output = output
         self._set_counts(counts)
 
@@ -138,6 +138,7 @@ class WorkItem(models.Model):
 
         The context names the last failed call of `split` as the underlying error (requirement 20).
         """
+        self._end(WorkStatus.FAILED, at)
         history = self.failure_history
         own = [entry for entry in history if entry.get("split", "") == split]
         self.error_code, self.error_message = code, message
@@ -147,7 +148,6 @@ class WorkItem(models.Model):
             "attempt_history": history,
         }
         self.had_transient_failure = len(history) > 1
-        self._end(WorkStatus.FAILED, at)
 
     def publish(self) -> None:
         """Clear the stored output: what was built from it is visible now."""

@@ -17,7 +17,10 @@ _OF_THE_RECORDS = "processing_session_id = ANY(%(sessions)s) AND status = 'proce
 
 @composed
 def _requeue_sql(tables: Sequence[WorkTable]) -> str:
-    """Compose one UPDATE for each table of work items, the parents of encounters first."""
+    """Compose one UPDATE for each table of work items and for each table of their parents.
+
+    PostgreSQL chooses the order of these UPDATEs. The lock of the job keeps other writers away.
+    """
     parents = {
         f"{table.step}_parents": f"UPDATE {table.encounter_parent.table} SET status = 'pending',"  # noqa: S608 - names come from the models
         f" updated_at = clock_timestamp() WHERE {_OF_THE_RECORDS}"

@@ -60,3 +60,13 @@ def test_the_shared_memory_shows_the_end_of_the_running_step_alone() -> None:
     assert running is not None
     assert 59 < running <= 60
     assert (before, shared.left_s) == (None, None)
+
+
+def test_a_wait_of_the_time_before_a_restart_is_left_out_again() -> None:
+    deadline = StepDeadline(600, now=0)
+    deadline.leave_out(900, now=0)
+
+    deadline.restart(600, now=20)
+    deadline.leave_out(880, now=20)
+
+    assert deadline.ends_at == 1500
