@@ -152,6 +152,9 @@ class Environment(BaseSettings):
         pattern=r"^[A-Za-z0-9._-]{1,64}$",
     )
     PASS05_CHUNK_PAGES: int = _variable(17, 50, hint="Pages per chunk, 2 to 200.", ge=2, le=200)
+    # Three settings have the name of Pass 1, which the requirements prescribe, and are for every
+    # pass that calls the provider: PASS1_CONCURRENCY_LIMIT, PASS1_ENCOUNTER_LIMIT and
+    # PASS1_MAX_RETRIES.
     PASS1_CONCURRENCY_LIMIT: int = _variable(
         18, 30, hint="Calls in flight per record, 1 to 256.", ge=1, le=256
     )

@@ -181,8 +181,11 @@ PERIODIC_TASKS = {
     "sweep_uploads": (3600.0, "observability.uploads.cleanup.sweep"),
 }
 
-QUEUES = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
-RQ_QUEUES = {name: addresses.queue_settings(REDIS_URL) for name in QUEUES}
+# The steps of `pipeline.core.states`, which settings cannot import; a test compares the names.
+RQ_QUEUES = {
+    name: addresses.queue_settings(REDIS_URL)
+    for name in ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
+}
 # In django-rq's own pages every staff user could empty a queue, even without permission.
 RQ_SHOW_ADMIN_LINK = False
 RQ = {"COMMIT_MODE": "on_db_commit", "DEFAULT_RESULT_TTL": 0}

@@ -10,7 +10,7 @@ from pipeline.models import ClinicalMetrics, NarrativeMetrics, ZoneResult
 
 @admin.register(ZoneResult)
 class ZoneResultAdmin(ReadOnlyAdmin):
-    """Zones, each enriched with one call."""
+    """Zones, each enriched with one call, or with several calls after a split."""
 
     phi = ("output",)
     heavy = ("error_context", "transient_error_history")

@@ -27,7 +27,7 @@ class EncounterResultAdmin(ReadOnlyAdmin):
 
 @admin.register(Batch)
 class BatchAdmin(ReadOnlyAdmin):
-    """Batches: page ranges, each sent with one call."""
+    """Batches: page ranges, each sent with one call, or with several calls after a split."""
 
     phi = ("output",)
     heavy = ("spans", "error_context", "transient_error_history")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -11,10 +11,7 @@ from django.db.models import CharField, F, Model, QuerySet, UUIDField, Value
 from django.db.models.functions import Cast
 
 from pipeline.models import (
-    DiscoverySession,
     Encounter,
-    EncounterResult,
-    Entity,
     Incident,
     Job,
     PendingEncounter,
@@ -63,15 +60,14 @@ class _Place:
 
 _Row = tuple[str, UUID, UUID, UUID | None]
 
+# The registry adds the work items of every pass, their parents and their results. A zone is here
+# until Pass 2 has an entry in the registry.
 _PLACES: tuple[_Place, ...] = (
     _Place("record", ShellFile, "id", "id"),
     _Place("job", Job, "shell_file_id", "shell_file_id"),
     _Place("session", Session, "shell_file_id", "shell_file_id"),
-    _Place("discovery", DiscoverySession, "shell_file_id", "shell_file_id"),
     _Place("sighting", PendingEncounter, "discovery_session__shell_file_id", "chunk_id"),
     _Place("encounter", Encounter, "shell_file_id", "id"),
-    _Place("encounter result", EncounterResult, "shell_file_id", "healthcare_encounter_id"),
-    _Place("entity", Entity, "shell_file_id", "healthcare_encounter_id"),
     _Place("zone", ZoneResult, "healthcare_encounter__shell_file_id", "id"),
     _Place("call", ProviderCall, "processing_session__shell_file_id", "id"),
     _Place("incident", Incident, None, "id"),
@@ -86,8 +82,20 @@ def located_models() -> frozenset[type[Model]]:
 
 @composed
 def _places(tables: Sequence[WorkTable]) -> tuple[_Place, ...]:
-    work = {table.model: _Place(table.noun, table.model, table.record, "id") for table in tables}
-    return (*work.values(), *(place for place in _PLACES if place.model not in work))
+    own = {place.model: place for table in tables for place in _places_of(table)}
+    return (*own.values(), *(place for place in _PLACES if place.model not in own))
+
+
+def _places_of(table: WorkTable) -> Iterator[_Place]:
+    """Return the places of the work items of a pass, of their parents and of their results."""
+    record = "shell_file_id"
+    yield _Place(table.noun, table.model, table.record, "id")
+    if parent := table.parent:
+        node = f"{parent.encounter}_id" if parent.encounter else record
+        yield _Place(parent.noun, parent.model, record, node)
+    if results := table.results:
+        node = f"{table.encounter}_id" if table.encounter else record
+        yield _Place(str(results._meta.verbose_name), results, record, node)
 
 
 def locate(text: str) -> Located:

@@ -1,6 +1,7 @@
 """The first line of a drill-down: the failure, its loss, its remedy and the cost of a retry.
 
-This module is pure. Its sentences consist of codes, counts and page numbers only.
+This module reads the clock, and no database. Its sentences consist of codes, counts and page
+numbers only.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pipeline.core.labels import PASS_TITLES, StatusWord, counted, duration, ran
 from pipeline.core.states import JobStatus, Step
 from pipeline.incidents.assessment import Assessment, assess
 from pipeline.models import OUTCOME_LATE
+from pipeline.models.work_tables import table_named
 from pipeline.operations.preview import waits_for_retry
 
 _PHRASES: dict[str, str] = {
@@ -284,8 +286,14 @@ def _assessment(broken: Sequence[Broken]) -> str:
     return ""
 
 
+def _estimate(unit: Node) -> int:
+    """Return the estimated input tokens of a work item; 0 if its table has no estimate."""
+    estimate = table_named(str(unit.kind)).estimate
+    return int(unit.facts.get(estimate, 0)) if estimate else 0
+
+
 def _retry_cost(root: Node, broken: Sequence[Broken]) -> str:
-    tokens = sum(unit.facts.get("estimated_input_tokens", 0) for _, unit, _ in broken)
+    tokens = sum(_estimate(unit) for _, unit, _ in broken)
     if not tokens:
         return ""
     spent = root.spent

@@ -1,7 +1,7 @@
 """The tree of a record: file → passes of the session → encounters → batches → calls.
 
-This module is pure. A pass of the registry (`work_tables`) shows its work items. A pass without an
-entry shows its status alone, so that a later pass appears by itself.
+This module reads no database. A pass of the registry (`work_tables`) shows its work items. A pass
+without an entry shows its status alone, so that a later pass appears by itself.
 """
 
 from __future__ import annotations

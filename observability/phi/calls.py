@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
+from pkgutil import resolve_name
 from uuid import UUID
 
 from pipeline.core.labels import work_item
@@ -21,12 +22,12 @@ from pipeline.core.types import PageSlice, PageText
 from pipeline.documents import reader
 from pipeline.execution.attachments import Source
 from pipeline.execution.splits import pages_of, token_of
-from pipeline.models import OUTCOME_OK, Batch, Chunk, Page, ProviderCall, ProviderPayload, selectors
+from pipeline.models import OUTCOME_OK, Page, ProviderCall, ProviderPayload, selectors
 from pipeline.models.work_item import WorkItem
-from pipeline.models.work_tables import WORK_TABLES
+from pipeline.models.work_tables import WORK_TABLES, WorkTable
 from pipeline.providers.base import Attachment
-from pipeline.providers.prompts import PROMPT_VERSION, render_discovery, render_entities
-from pipeline.stages.pass1.entity_rows import EncounterText
+from pipeline.providers.prompts import PROMPT_VERSION, render
+from pipeline.providers.tasks import TASKS
 
 LONGEST_REPLY = 2_000_000
 """Most characters of a reply that are shown."""
@@ -137,6 +138,8 @@ def _prompt(call: ProviderCall, item: WorkItem | None, digest: str) -> tuple[str
 
 def _candidates(call: ProviderCall, item: WorkItem | None) -> Iterator[str]:
     """Yield the prompt under the settings at submission, then under all other settings."""
+    if item is None:
+        return
     session = call.processing_session
     pages = selectors.page_texts(session.shell_file_id)
     is_pdf, zones = session.processing_mode == "pdf", _zones(session.model_config)
@@ -150,19 +153,18 @@ def _candidates(call: ProviderCall, item: WorkItem | None) -> Iterator[str]:
             ).values_list("page_number", flat=True)
         ),
     )
-    if isinstance(item, Chunk):
-        slices = _chunk_slices(item, call.split, pages)
-        token = token_of(item.id, call.split)
-        for attached in (is_pdf, not is_pdf):
-            shown = source.beside_text(slices).slices if attached else slices
-            yield render_discovery(token, shown)
-    elif isinstance(item, Batch):
-        slices = _batch_slices(item, call.split, pages)
-        token = token_of(item.id, call.split)
-        for attached in (is_pdf, not is_pdf):
-            shown = source.whole_pages(slices, pages).slices if attached else slices
-            for with_zones in (zones, not zones):
-                yield render_entities(token, shown, include_zones=with_zones)
+    table = WORK_TABLES[Step(call.step)]
+    task = TASKS[table.task]
+    slices = _slices(table, item, call.split, pages)
+    token = token_of(item.id, call.split)
+    for attached in (is_pdf, not is_pdf):
+        shown = slices
+        if attached and task.has_line_numbers:
+            shown = source.beside_text(slices).slices
+        elif attached:
+            shown = source.whole_pages(slices, pages).slices
+        for with_zones in (zones, not zones) if task.has_zones else (False,):
+            yield render(task, token, shown, include_zones=with_zones)
 
 
 class _Uncut(Source):
@@ -177,19 +179,20 @@ def _zones(configuration: object) -> bool:
     return bool(stated.get("include_zones_in_prompt", True))
 
 
-def _chunk_slices(chunk: Chunk, split: str, pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
-    own = pages_of(range(chunk.page_range_start, chunk.page_range_end + 1), split)
-    first = own[0]
-    before = chunk.context_page if first == chunk.page_range_start else first - 1
-    context = () if before is None else (before,)
+def _slices(
+    table: WorkTable, item: WorkItem, split: str, pages: Mapping[int, PageText]
+) -> tuple[PageSlice, ...]:
+    """Return the slices of a prompt: those of the pass, or else whole pages with their context."""
+    if table.slices:
+        slices: tuple[PageSlice, ...] = resolve_name(table.slices)(item, split, pages)
+        return slices
+    own = pages_of(range(item.page_range_start, item.page_range_end + 1), split)
+    context: tuple[int, ...] = ()
+    if table.context:
+        # A later split sees the page before its own first page.
+        first = getattr(item, table.context) if own[0] == item.page_range_start else own[0] - 1
+        context = () if first is None else (first,)
     return (
         *(PageSlice(page=n, start=0, text=pages[n].text, context=True) for n in context),
         *(PageSlice(page=n, start=0, text=pages[n].text) for n in own),
     )
-
-
-def _batch_slices(batch: Batch, split: str, pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
-    batches = Batch.objects.filter(healthcare_encounter_id=batch.healthcare_encounter_id)
-    text = EncounterText.of(list(batches.defer("output").order_by("batch_index")), pages)
-    own = pages_of(text.pages_of(batch.batch_index), split)
-    return text.slices(batch.batch_index, own)

@@ -26,6 +26,7 @@ from observability.views.tree_html import tree_html
 from pipeline.core.labels import PASS_TITLES, StatusWord, duration
 from pipeline.core.states import IncidentState, Step, WorkStatus
 from pipeline.models import Incident, IncidentJob, Job, ShellFile
+from pipeline.models.work_tables import WORK_TABLES
 from pipeline.operations.preview import why_not_retried
 
 POLL_S = 5
@@ -123,12 +124,9 @@ def _troubled(root: Node) -> str:
 
 
 _IN_TITLE = frozenset(
-    {
-        "encounter_index", "batch_index", "chunk_index", "zone_index", "page_range_start",
-        "page_range_end", "page_start", "page_end",
-    }
-)  # fmt: skip
-"""Facts that the title of the node contains."""
+    {"encounter_index", "page_range_start", "page_range_end", "page_start", "page_end"}
+)
+"""Facts that a node's title names, in addition to the number of a work item."""
 
 
 _ELSEWHERE = frozenset({"history", "is_begun"})
@@ -184,10 +182,11 @@ def _facts(node: Node) -> list[tuple[str, Any]]:
     if allowed:
         counts.append(("attempts spent", f"{tried} of {allowed}"))
     spent = node.spent
+    in_title = _IN_TITLE | {table.index for table in WORK_TABLES.values()}
     own: list[tuple[str, Any]] = [
         (name.replace("_", " "), _in_words(name, of))
         for name, of in facts.items()
-        if name not in _IN_TITLE
+        if name not in in_title
     ]
     if spent.started_at:
         own.append(("started", f"{spent.started_at:%Y-%m-%d %H:%M:%S} UTC"))

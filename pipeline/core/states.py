@@ -146,6 +146,21 @@ WORKFLOW_STEP: dict[Step, WorkflowStep] = dict(zip(Step, WorkflowStep, strict=Tr
 COMPLETES: dict[Step, ShellFileStatus] = dict(zip(Step, list(ShellFileStatus)[1:], strict=True))
 """The value of `shell_files.status` after each step completes."""
 
+STATUS_AFTER: dict[Step, SummaryStatus] = {
+    Step.PAGES: SummaryStatus.INITIALIZED,
+    Step.PASS05: SummaryStatus.INITIALIZED,
+    Step.PASS1: SummaryStatus.PASS1_ONLY,
+    Step.PASS1_5: SummaryStatus.PASS1_ONLY,
+    Step.PASS2: SummaryStatus.PASS1_PASS2,
+    Step.PASS3: SummaryStatus.COMPLETE_PIPELINE,
+}
+"""The summary's status of a record after each step completes."""
+
+STATUS_BEFORE: dict[Step, SummaryStatus] = dict(
+    zip(Step, [SummaryStatus.INITIALIZED, *STATUS_AFTER.values()], strict=False)
+)
+"""The summary's status of a record before each step; nothing follows the last step."""
+
 CALLING_STEPS = frozenset({Step.PASS05, Step.PASS1, Step.PASS2, Step.PASS3})
 """Passes that call the provider; an incident of the provider parks only these passes."""
 

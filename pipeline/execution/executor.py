@@ -82,6 +82,7 @@ def step_deadline_s(calls: int) -> float:
     The larger of STEP_DEADLINE_MIN_S and the calls at half the quota plus the longest retry chain
     (requirement 26).
     """
+    # The settings have the name of Pass 1, and are for every pass that calls the provider.
     attempts = settings.PASS1_MAX_RETRIES
     chain = attempts * settings.CALL_DEADLINE_S + sum(
         backoff.backoff_s(n) for n in range(1, attempts)
@@ -163,6 +164,7 @@ class StepExecutor(Generic[W]):
         return self._result(reason, deadline_s)
 
     def _limits(self) -> fanout.Limits:
+        # The settings have the name of Pass 1, and are for every pass that calls the provider.
         concurrency = settings.PASS1_CONCURRENCY_LIMIT
         return fanout.Limits(
             groups=settings.PASS1_ENCOUNTER_LIMIT,

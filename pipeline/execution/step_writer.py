@@ -86,10 +86,10 @@ class StepWriter(Generic[W]):
         except Exception as error:  # noqa: BLE001 - a group that breaks must not stop the others
             self._refuse(self._publisher, group, ErrorCode.INTERNAL_ERROR, error)
             return
-        if rows or flush.entities:
+        if rows or flush.results:
             self._publications.append(_Publication(group=group, flush=flush, rows=rows))
         else:
-            self.flush.encounters += flush.encounters
+            self.flush.parents += flush.parents
 
     def keep_up(self) -> None:
         """Write, and renew the lease, where either is due."""
@@ -140,11 +140,11 @@ class StepWriter(Generic[W]):
                 else row_of(self._rows[row])
                 for row in sorted(self._dirty | published)
             ],
-            encounters=[
-                *self.flush.encounters,
-                *(row for each in publications for row in each.flush.encounters),
+            parents=[
+                *self.flush.parents,
+                *(row for each in publications for row in each.flush.parents),
             ],
-            entities=[row for each in publications for row in each.flush.entities],
+            results=[row for each in publications for row in each.flush.results],
         )
         transitions.write(self._lease, flush)
         # Only now: a write whose commit is unknown is repeated with the outputs still there.

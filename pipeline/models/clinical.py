@@ -1,6 +1,7 @@
 """Pass 2 and Pass 3: zone results and the totals of both passes.
 
-No stage writes these tables yet; requirement 15 asks for them. They mirror the tables of Pass 1.
+No stage writes these tables yet; requirement 15 asks for them. Pass 2 has work items and totals,
+and Pass 3 has totals only. Neither pass has a parent table.
 """
 
 from __future__ import annotations

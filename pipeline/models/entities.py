@@ -103,7 +103,10 @@ class EncounterResult(models.Model):
 
 
 class Batch(WorkItem):
-    """One contiguous run of pages of one encounter, the subject of one call."""
+    """One contiguous run of pages of one encounter, the subject of one call.
+
+    After a split, several calls ask about the batch.
+    """
 
     healthcare_encounter = models.ForeignKey(
         Encounter, on_delete=models.CASCADE, related_name="batches", db_index=False

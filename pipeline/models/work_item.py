@@ -1,8 +1,8 @@
 """The shapes that passes share: a work item, and the totals of a pass.
 
-A work item is one run of pages that one call asks the provider about: a batch, a chunk, later a
-zone. The columns are those of `pass1_batch_results`, so that fan-out, flush and drill-down treat
-all passes alike. Each verb of `WorkItem` is the only writer of the fields that the verb sets.
+A work item is one run of pages, the subject of one call, or of several calls after a split: a
+batch, a chunk, later a zone. All passes share its columns, so that fan-out, flush and drill-down
+treat all passes alike. Each verb of `WorkItem` is the only writer of the fields that the verb sets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The registry of work items: one entry per pass that asks the provider.
 
-Every module that reads or moves work items of all passes uses `WORK_TABLES`. A new pass with
-provider calls is one entry here and its stage; `stages.registry` holds the order of the passes.
+Every module that reads or moves work items of all passes uses `WORK_TABLES`: the transitions, the
+previews and the console. The docstring of `WORK_TABLES` lists all places of a new pass.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
@@ -25,25 +25,40 @@ class ParentTable:
     """The rows above the work items of a pass: one per encounter, or one per record.
 
     A parent of an encounter fails as a whole, and waits and runs together with its items. A parent
-    of a record fails with the step. Every parent has `id`, `shell_file_id` and `status`.
+    of a record fails with the step.
+
+    Every parent has `id`, `shell_file` and `status`. A parent of an encounter also has
+    `updated_at`, which a flush writes. A parent of a record also has `completed_at`, `error_code`
+    and `error_message`, which a failed step writes. A test checks these columns.
     """
 
     model: type[Model]
+    noun: str
+    """The singular noun for one parent that people read."""
     field: str
     """The foreign key of a work item that names its parent."""
     reset: str
     """SQL assignments that a retry makes beside the status."""
     encounter: str | None = None
-    """The foreign key to the encounter; None for a parent of a whole record."""
+    """The foreign key to the encounter, with the same name as in the items; None for a parent of a
+    whole record."""
     columns: tuple[str, ...] = ()
     """Columns that a flush writes."""
     publication: str | None = None
     """Column of the encounter that holds the time at which its parent succeeded."""
+    failed_item: str | None = None
+    """Column of the number of the first failed item. The column is NULL in a failed parent whose
+    replies could not be published. None if every failed parent has a failed item."""
 
     @property
     def table(self) -> str:
         """Name of the database table."""
         return self.model._meta.db_table
+
+    @property
+    def rows(self) -> QuerySet[Any, Any]:
+        """All rows of the table."""
+        return self.model._default_manager.all()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +89,11 @@ class WorkTable:
     context: str | None = None
     """Column of the page before the first one, which a call shows too."""
     results: type[Model] | None = None
-    """The model of the results that a flush inserts at publication."""
+    """The model of the results that a flush inserts at publication. The model has `shell_file` and
+    the same foreign key to the encounter as the items."""
+    slices: str | None = None
+    """`module:function` that returns the slices of an item's prompt, from the item, the split and
+    the pages. None if the prompt shows whole pages."""
     unread: tuple[str, ...] = ("output",)
     """Columns that a drill-down does not read: long columns, and columns with PHI."""
 
@@ -164,6 +183,7 @@ WORK_TABLES: dict[Step, WorkTable] = {
         counts=(("encounters_detected", "encounter"),),
         parent=ParentTable(
             model=DiscoverySession,
+            noun="discovery",
             field="discovery_session",
             reset="completed_at = NULL, error_code = NULL, error_message = NULL",
         ),
@@ -179,10 +199,12 @@ WORK_TABLES: dict[Step, WorkTable] = {
         counts=(("entities_detected", "entity"), ("zones_detected", "")),
         parent=ParentTable(
             model=EncounterResult,
+            noun="encounter result",
             field="pass1_encounter_result",
             encounter="healthcare_encounter",
             columns=ENCOUNTER_COLUMNS,
             publication="entities_published_at",
+            failed_item="failure_batch_index",
             reset="started_at = NULL, completed_at = NULL, total_duration_ms = NULL,"
             " batches_failed = 0, failure_batch_index = NULL, error_code = NULL,"
             " error_summary = NULL, updated_at = clock_timestamp()",
@@ -190,10 +212,20 @@ WORK_TABLES: dict[Step, WorkTable] = {
         encounter="healthcare_encounter",
         estimate="estimated_input_tokens",
         results=Entity,
+        slices="pipeline.stages.pass1.store:batch_slices",
         unread=("output", "spans"),
     ),
 }
-"""The passes that call the provider, in the order in which a record goes through them."""
+"""The passes that call the provider, in the order in which a record goes through them.
+
+The places of a new pass with provider calls:
+1. the model of its work items with a migration, and the entry here;
+2. its stage in `stages/`, and the place of the stage in the order of `stages/registry.py`;
+3. its task in `providers/tasks.py`, with a prompt file, a reply model and a local engine;
+4. an admin class for each new model in `observability/admin/`.
+A pass that `core/states.py` does not name needs a step, statuses and a title there and in
+`core/labels.py`, a queue in `medproc/settings.py`, and a status column of the session.
+"""
 
 
 def table_of(model: type[WorkItem]) -> WorkTable:
@@ -210,6 +242,12 @@ def table_named(noun: str) -> WorkTable:
         if table.noun == noun:
             return table
     raise LookupError(f"no pass has registered a {noun}")
+
+
+def encounter_parents() -> tuple[ParentTable, ...]:
+    """Return the parent tables of encounters, in the order of their passes."""
+    parents = (table.encounter_parent for table in WORK_TABLES.values())
+    return tuple(parent for parent in parents if parent)
 
 
 def status_sql(tables: Sequence[WorkTable], item: str, step: str) -> str:

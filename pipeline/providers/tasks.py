@@ -1,11 +1,13 @@
 """The tasks that a prompt can set: one entry each.
 
 An entry names the reply, the function of the local engine, and the format of the pages. The words
-of a task are in `prompts/<name>_v<version>.txt`. A new task is one entry and its file of words.
+of a task are in `prompts/<name>_v<version>.txt`. A new task is one entry, its
+file of words, its reply model in `schemas`, and its engine in `local`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,7 +26,8 @@ class Task:
     """One kind of prompt, with the reply that the prompt asks for."""
 
     name: str
-    """Names the task in the prompt, and the file of its words."""
+    """Names the task in the prompt, and the file of its words: a-z and underscores only, because
+    `read_prompt` recognises no other name."""
     reply: type[BaseModel]
     results: str
     """Field of the reply that lists the results."""
@@ -34,6 +37,10 @@ class Task:
     """Whether the reply names lines; the prompt then keeps the text of attached pages too."""
     has_zones: bool = False
     """Whether the prompt can ask for the zones of the record as well."""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[a-z_]+", self.name):
+            raise ValueError("the name of a task consists of a-z and underscores")
 
     def answer(self, question: Question) -> BaseModel:
         """Answer a question of this task with the local engine."""

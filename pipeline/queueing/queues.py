@@ -36,7 +36,8 @@ QUEUES: tuple[str, ...] = tuple(Step.values)
 """One queue per pass, with the pass's name, in the order in which a record goes through them."""
 PAGES_QUEUES: tuple[str, ...] = (Step.PAGES.value,)
 RECORD_QUEUES: tuple[str, ...] = tuple(q for q in reversed(QUEUES) if q not in PAGES_QUEUES)
-"""Later passes first, so that started records finish before new ones start (requirement 36)."""
+"""Every pass after the pages. Later passes come first, so that started records finish before new
+records start (requirement 36)."""
 
 FAILURE_TTL_S = 600
 """Seconds for which RQ keeps a failed entry; the evidence is in the row, not in Redis."""

@@ -1,6 +1,6 @@
 """The parts that all passes with provider calls share: requests, failure entries, totals.
 
-The functions only read. Call `pass_totals` inside the fence that ends the step.
+The functions only read. Call `pass_totals` and `ocr_totals` inside the fence that ends the step.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.utils import timezone
@@ -50,6 +51,15 @@ def failure_entry(item: WorkItem) -> dict[str, Any]:
     }
 
 
+def ocr_totals(shell_file_id: UUID) -> dict[str, Any]:
+    """Return the columns about OCR that the metrics rows of Pass 0.5 and Pass 1 have."""
+    ocr_pages = selectors.ocr_page_count(shell_file_id)
+    return {
+        "ocr_model_used": selectors.OCR_MODEL if ocr_pages else None,
+        "ocr_pages_processed": ocr_pages,
+    }
+
+
 def pass_totals(
     lease: Lease,
     step: Step,
@@ -57,22 +67,19 @@ def pass_totals(
     items: Sequence[WorkItem],
     starts: Iterable[datetime | None],
 ) -> dict[str, Any]:
-    """Return the shared columns of a pass's metrics row.
+    """Return the columns of `PassMetrics` for a pass's metrics row.
 
     `items` are the pass's work items. The processing time runs from the earliest of
     `starts` until now. Tokens are those of the call log, so that late replies count too.
     """
     started = [start for start in starts if start]
     took = timezone.now() - min(started) if started else timedelta()
-    ocr_pages = selectors.ocr_page_count(lease.shell_file_id)
     calls = selectors.call_totals(lease.session_id, step)
     return {
         "profile_id": summary.profile_id,
         "processing_session_id": lease.session_id,
         "processing_time_ms": milliseconds(took),
         "ai_model_used": next((i.ai_model_used for i in items if i.ai_model_used), None),
-        "ocr_model_used": selectors.OCR_MODEL if ocr_pages else None,
-        "ocr_pages_processed": ocr_pages,
         "total_retries_used": sum(max(0, i.attempt_count - 1) for i in items),
         "input_tokens": calls["input_tokens"],
         "output_tokens": calls["output_tokens"],

@@ -1,4 +1,8 @@
-"""The passes of a record, in order. A new pass is added here."""
+"""The passes of a record, in order.
+
+A new pass takes its place in the order here. `models/work_tables.py` lists all places of a new
+pass with provider calls.
+"""
 
 from __future__ import annotations
 

@@ -56,13 +56,13 @@ class Flush:
     """State of work items: `id` and the columns that `row_of` returns."""
     calls: list[Row] = field(default_factory=list)
     payloads: list[Row] = field(default_factory=list)
-    encounters: list[Row] = field(default_factory=list)
+    parents: list[Row] = field(default_factory=list)
     """State of the parents of encounters: `id` and the columns of `ParentTable`."""
-    entities: list[Row] = field(default_factory=list)
-    """Entities of encounters that are published by this flush."""
+    results: list[Row] = field(default_factory=list)
+    """Results of encounters that are published by this flush: rows of `WorkTable.results`."""
 
     def __bool__(self) -> bool:
-        return bool(self.items or self.calls or self.payloads or self.encounters or self.entities)
+        return bool(self.items or self.calls or self.payloads or self.parents or self.results)
 
 
 def row_of(row: WorkItem) -> Row:
@@ -88,8 +88,8 @@ def write(lease: Lease, flush: Flush) -> None:
                 "items": _json(flush.items),
                 "calls": _json(flush.calls),
                 "payloads": _json(flush.payloads),
-                "encounters": _json(_newest(flush.encounters)),
-                "entities": _json(flush.entities),
+                "parents": _json(_newest(flush.parents)),
+                "results": _json(flush.results),
             },
         )
 
@@ -99,7 +99,7 @@ def _columns(table: WorkTable) -> tuple[str, ...]:
 
 
 def _newest(rows: list[Row]) -> list[Row]:
-    # An encounter can start and end within one flush. UPDATE … FROM with two source rows for one
+    # A parent can start and end within one flush. UPDATE … FROM with two source rows for one
     # target uses an arbitrary one of them, so only the newest row is sent.
     return list({row["id"]: row for row in rows}.values())
 
@@ -131,8 +131,8 @@ def _insert(model: type[Model], rows: str) -> str:
     )
 
 
-# The CTEs of the statement: `items` and `encounters` are the sent rows; `moved` and
-# `moved_encounters` update them; `called`, `kept` and `found` insert calls, replies and results;
+# The CTEs of the statement: `items` and `parents` are the sent rows; `moved` and
+# `moved_parents` update them; `called`, `kept` and `found` insert calls, replies and results;
 # `published` marks encounters that have just succeeded. All rows belong to the job that the fence
 # has locked, so no other lock is necessary.
 @cache
@@ -148,7 +148,7 @@ def _statement(table: WorkTable) -> str:
     if parent := table.encounter_parent:
         steps |= _parents(parent)
     if table.results:
-        steps["found"] = _insert(table.results, "entities")
+        steps["found"] = _insert(table.results, "results")
     return f"WITH {', '.join(f'{name} AS ({sql})' for name, sql in steps.items())} SELECT 1"
 
 
@@ -159,16 +159,16 @@ def _rows_of(rows: str, table: str) -> str:
 def _parents(parent: ParentTable) -> dict[str, str]:
     """Return the CTEs that update the parents of encounters and publish the succeeded ones."""
     steps = {
-        "encounters": _rows_of("encounters", parent.table),
-        "moved_encounters": f"UPDATE {parent.table} e SET {_assignments(parent.columns)},"  # noqa: S608 - names come from the models
-        " updated_at = clock_timestamp() FROM encounters r"
+        "parents": _rows_of("parents", parent.table),
+        "moved_parents": f"UPDATE {parent.table} e SET {_assignments(parent.columns)},"  # noqa: S608 - names come from the models
+        " updated_at = clock_timestamp() FROM parents r"
         " WHERE e.id = r.id AND (e.status <> 'succeeded' OR r.status = 'succeeded')"
         f" RETURNING e.{parent.encounter}_id AS encounter_id, e.status",
     }
     if parent.publication:
         steps["published"] = (
             f"UPDATE {Encounter._meta.db_table} h SET {parent.publication} = clock_timestamp()"  # noqa: S608 - names come from the models
-            " FROM moved_encounters m WHERE h.id = m.encounter_id AND m.status = 'succeeded'"
+            " FROM moved_parents m WHERE h.id = m.encounter_id AND m.status = 'succeeded'"
             f" AND h.{parent.publication} IS NULL"
         )
     return steps

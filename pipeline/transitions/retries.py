@@ -20,7 +20,7 @@ from django.db.backends.utils import CursorWrapper
 
 from medproc.timing import scaled
 from pipeline.core.errors import ERRORS, ErrorCode
-from pipeline.core.states import Step, SummaryStatus
+from pipeline.core.states import STATUS_BEFORE, Step
 from pipeline.core.types import Due
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import ParentTable, WorkTable, composed
@@ -34,12 +34,6 @@ WAITS_FOR_RETRY = (
     " AND j.incident_id IS NULL AND j.pause_id IS NULL"
 )
 """A job that is parked for a retry. Only a failed job has `error_code`: a claim clears it."""
-
-_REACHED: dict[Step, SummaryStatus] = {
-    Step.PASS2: SummaryStatus.PASS1_ONLY,
-    Step.PASS3: SummaryStatus.PASS1_PASS2,
-}
-"""The summary's status of a record before the given step; other steps have INITIALIZED."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,10 +263,9 @@ def retry_job(
             return None
         step, dispatch_no, shell_file_id = Step(row[0]), row[1], row[2]
         column = "" if step is Step.PAGES else f"{step.value}_status = 'pending',"
-        reached = _REACHED.get(step, SummaryStatus.INITIALIZED)
         cursor.execute(
             _REOPEN.format(pass_column=column),
-            {"shell_file": shell_file_id, "reached": reached.value},
+            {"shell_file": shell_file_id, "reached": STATUS_BEFORE[step].value},
         )
         _reset(cursor, shell_file_id, scope)
     return Due(job_id=job_id, step=step, dispatch_no=dispatch_no)
@@ -283,6 +276,7 @@ def _reset(cursor: CursorWrapper, shell_file_id: UUID, scope: Scope) -> None:
         _reset_sql(),
         {
             "shell_file": shell_file_id,
+            # The setting has the name of Pass 1, and is for the work items of every pass.
             "granted": settings.PASS1_MAX_RETRIES,
             **_scope(scope),
         },

@@ -17,6 +17,7 @@ from django.db.models.functions import Coalesce
 from pipeline.core.errors import ErrorCode, LeaseLostError
 from pipeline.core.states import (
     COMPLETES,
+    STATUS_AFTER,
     WORKFLOW_STEP,
     JobStatus,
     PassStatus,
@@ -38,13 +39,6 @@ from pipeline.transitions.history import noted
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
 
-_REACHED: dict[Step, SummaryStatus] = {
-    Step.PASS1: SummaryStatus.PASS1_ONLY,
-    Step.PASS1_5: SummaryStatus.PASS1_ONLY,
-    Step.PASS2: SummaryStatus.PASS1_PASS2,
-    Step.PASS3: SummaryStatus.COMPLETE_PIPELINE,
-}
-"""The summary's status of a record after its last step."""
 _NO_FAILURE: dict[str, Any] = {"failure_encounter": None, "error_code": None}
 """A completed record shows no failure of an earlier run."""
 
@@ -137,7 +131,7 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         failure_stage=None,
         failure_batch_index=None,
         error_drill_down=None,
-        processing_status=_REACHED[step],
+        processing_status=STATUS_AFTER[step],
         overall_success=True,
         processing_completed_at=ClockTimestamp(),
     )

@@ -36,8 +36,8 @@ def test_a_flush_is_two_statements_whatever_it_holds() -> None:
         items=[row_of(batch) for batch in batches],
         calls=calls,
         payloads=[a_payload(call) for call in calls],
-        encounters=[store.result_row(result)],
-        entities=[an_entity(lease, result)],
+        parents=[store.result_row(result)],
+        results=[an_entity(lease, result)],
     )
 
     with CaptureQueriesContext(
@@ -97,8 +97,8 @@ def test_an_encounter_cannot_succeed_with_a_batch_missing() -> None:
     flush = Flush(
         work=Batch,
         items=[row_of(batches[0])],
-        encounters=[store.result_row(result)],
-        entities=[an_entity(lease, result)],
+        parents=[store.result_row(result)],
+        results=[an_entity(lease, result)],
     )
 
     with pytest.raises(IntegrityError):

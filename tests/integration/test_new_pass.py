@@ -17,6 +17,7 @@ from observability.listing.time_window import Period, Window
 from observability.metrics.forecast import outstanding
 from observability.metrics.throughput import rates
 from observability.permissions import Role
+from observability.phi.calls import Prompt
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, ShellFileStatus, Step, WorkStatus
 from pipeline.models import Job, ProviderCall, ShellFile, ZoneResult, selectors
@@ -158,6 +159,7 @@ def test_the_console_shows_a_new_pass(received: Received) -> None:
     assert pages["zone"] in shown["call"]
     assert "MAX_RETRIES_EXCEEDED" in shown["zone"]
     assert "of encounter 1, zone 1" in shown["reading"]
+    assert Prompt.SAME in shown["reading"]
     assert "≈ <b>1</b>" in shown["retry"]
 
 

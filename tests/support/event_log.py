@@ -253,8 +253,8 @@ def flush_entry(flush: Flush) -> Entry:
         "items": flush.items,
         "calls": [call_entry(row) for row in flush.calls],
         "payloads": [[row["page_range_start"], row["page_range_end"]] for row in flush.payloads],
-        "encounters": flush.encounters,
-        "entities": len(flush.entities),
+        "encounters": flush.parents,
+        "entities": len(flush.results),
     }
 
 

@@ -199,16 +199,16 @@ class RecordedWork:
         return reply_of(self.log.ask("merge", item=str(row.id), splits=names))
 
     def start(self, row: WorkItem, flush: Flush) -> None:
-        flush.encounters += self.log.ask("group_started", item=str(row.id))
+        flush.parents += self.log.ask("group_started", item=str(row.id))
 
     def settle(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
         answer = self.log.ask("settle_group", group=str(group))
-        flush.encounters += answer["encounters"]
-        flush.entities += [{}] * answer["entities"]
+        flush.parents += answer["encounters"]
+        flush.results += [{}] * answer["entities"]
         return [UUID(row) for row in answer["published"]]
 
     def refuse(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
-        flush.encounters += self.log.ask("refuse_group", group=str(group), code=code)
+        flush.parents += self.log.ask("refuse_group", group=str(group), code=code)
 
 
 class RecordedFanOut:

@@ -409,8 +409,8 @@ class JobMachine(RuleBasedStateMachine):
                 store.mark_failed(result, worker.batches, failed)
             else:
                 store.mark_succeeded(result, [], [])
-                flush.entities = [an_entity(worker.lease, result, index=n) for n in range(ENTITIES)]
-        flush.encounters = [store.result_row(result)]
+                flush.results = [an_entity(worker.lease, result, index=n) for n in range(ENTITIES)]
+        flush.parents = [store.result_row(result)]
         self._flush(worker, flush)
 
     def _flush(self, worker: MachineWorker, flush: Flush) -> None:

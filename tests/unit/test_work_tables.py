@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pkgutil import resolve_name
+
 import pytest
+from django.conf import settings
 from django.db.models import Q
 
 from gemini_emulator.answers import Answers
-from pipeline.core.states import CALLING_STEPS, WorkStatus
+from pipeline.core.states import (
+    CALLING_STEPS,
+    STATUS_AFTER,
+    STATUS_BEFORE,
+    Step,
+    SummaryStatus,
+    WorkStatus,
+)
 from pipeline.core.types import PageSlice
-from pipeline.models import ZoneResult
+from pipeline.models import Encounter, ZoneResult
 from pipeline.models.work_tables import WORK_TABLES, WorkTable, composed, table_of
 from pipeline.providers.local import answer_to
 from pipeline.providers.prompts import read_prompt, render
 from pipeline.providers.tasks import TASKS, Task
+from pipeline.queueing.queues import QUEUES
 
 PAGE = PageSlice(page=1, start=0, text="Assessment: asthma.")
 
@@ -28,7 +41,22 @@ def test_an_entry_names_columns_that_exist(table: WorkTable) -> None:
     assert table.task in TASKS
     if table.parent:
         parent = {field.name for field in table.parent.model._meta.local_fields}
-        assert {"shell_file", "status", *table.parent.columns} <= parent
+        needed = {"id", "shell_file", "status", *table.parent.columns}
+        needed |= set(filter(None, (table.parent.failed_item, table.parent.encounter)))
+        needed |= set(re.findall(r"(\w+) =", table.parent.reset))
+        if table.parent.encounter:
+            needed.add("updated_at")
+        else:
+            needed |= {"completed_at", "error_code", "error_message"}
+        assert needed <= parent
+        assert table.parent.encounter in {None, table.encounter}
+        if table.parent.publication:
+            assert Encounter._meta.get_field(table.parent.publication)
+    if table.results:
+        results = {field.name for field in table.results._meta.local_fields}
+        assert {"shell_file", *filter(None, [table.encounter])} <= results
+    if table.slices:
+        assert callable(resolve_name(table.slices))
 
 
 @pytest.mark.parametrize("table", WORK_TABLES.values(), ids=lambda table: str(table.noun))
@@ -73,6 +101,22 @@ def test_a_task_is_rendered_read_and_answered(task: Task) -> None:
     assert isinstance(reply, task.reply)
     assert isinstance(getattr(reply, task.results), list)
     assert f'"{task.results}": []' in Answers("minimal").to(question, {})
+
+
+def test_a_task_has_a_name_that_a_prompt_can_hold() -> None:
+    with pytest.raises(ValueError, match="a-z and underscores"):
+        replace(next(iter(TASKS.values())), name="zones2")
+
+
+def test_the_summary_of_a_record_before_a_step_is_that_after_the_step_before() -> None:
+    assert list(STATUS_AFTER) == list(STATUS_BEFORE) == list(Step)
+    assert STATUS_BEFORE[Step.PASS05] == STATUS_BEFORE[Step.PASS1] == SummaryStatus.INITIALIZED
+    assert STATUS_BEFORE[Step.PASS2] == SummaryStatus.PASS1_ONLY
+    assert STATUS_BEFORE[Step.PASS3] == SummaryStatus.PASS1_PASS2
+
+
+def test_the_settings_name_the_queue_of_each_step() -> None:
+    assert tuple(settings.RQ_QUEUES) == QUEUES
 
 
 def test_a_prompt_of_an_unknown_task_is_refused() -> None:

@@ -23,7 +23,7 @@ from observability.management.id_arguments import located, moment
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted
 from pipeline.core.states import Step
-from pipeline.models.work_tables import WORK_TABLES
+from pipeline.models.work_tables import WORK_TABLES, encounter_parents
 from pipeline.operations import operator_actions
 from pipeline.operations.preview import Preview, Selection
 from pipeline.operations.reasons import stated_if_given
@@ -145,7 +145,7 @@ def _selection(options: dict[str, Any]) -> Selection:
     if options["job"] is not None:
         return Selection(job=located(options["job"], ("job",)).id)
     if options["encounter"] is not None:
-        kinds = ("encounter", "encounter result")
+        kinds = ("encounter", *(parent.noun for parent in encounter_parents()))
         return Selection(encounter=located(options["encounter"], kinds).node_id)
     return Selection(
         item=located(options["batch"], sorted(t.noun for t in WORK_TABLES.values())).id

@@ -1,7 +1,7 @@
 """`manage.py rqworker-pool`: all workers of this host. Replaces the command of django-rq.
 
-WORKER_CONCURRENCY workers run the steps that call the provider, later passes first.
-PAGES_CONCURRENCY workers read pages, so that OCR never occupies a worker for the provider.
+WORKER_CONCURRENCY workers run every pass after the pages, later passes first. PAGES_CONCURRENCY
+workers read pages, so that OCR never occupies a worker of the later passes.
 """
 # ruff: noqa: N999
 # The file has the name of the command, which contains a hyphen.
@@ -22,7 +22,7 @@ from pipeline.workers.pool import WorkerPool, redis_answers
 class Command(BaseCommand):
     """Run workers until SIGTERM or Ctrl-C, which drain all; a second signal kills."""
 
-    help = "Run this host's workers: WORKER_CONCURRENCY for the provider, PAGES_CONCURRENCY for OCR"
+    help = "Run this host's workers: WORKER_CONCURRENCY for the passes, PAGES_CONCURRENCY for OCR"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

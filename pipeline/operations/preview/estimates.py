@@ -15,9 +15,9 @@ from django.db.models import F, Sum
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.states import Step, WorkStatus
 from pipeline.core.types import ProviderModel
-from pipeline.models import EncounterResult, Job, ProviderCall
+from pipeline.models import Job, ProviderCall
 from pipeline.models.work_item import WorkItem
-from pipeline.models.work_tables import WORK_TABLES, WorkTable
+from pipeline.models.work_tables import WORK_TABLES, WorkTable, encounter_parents
 from pipeline.operations.preview.selection import SelectedJob, of_records
 from pipeline.operations.preview.types import Candidate
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render
@@ -84,9 +84,11 @@ def _columns(table: WorkTable) -> tuple[str, ...]:
 def _encounters(selected_jobs: Sequence[SelectedJob]) -> dict[UUID, int]:
     """Count the failed encounters that are included, by record."""
     scopes = {each.job.shell_file_id: each.scope for each in selected_jobs}
-    failed = EncounterResult.objects.filter(
-        shell_file_id__in=scopes, status=WorkStatus.FAILED
-    ).values_list("shell_file_id", "healthcare_encounter_id")
+    failed: set[tuple[UUID, UUID]] = set()
+    for parent in encounter_parents():
+        rows = parent.rows.filter(shell_file_id__in=scopes, status=WorkStatus.FAILED)
+        # A set, because an encounter can have a failed parent in two passes.
+        failed.update(rows.values_list("shell_file_id", f"{parent.encounter}_id"))
     return Counter(
         record
         for record, encounter in failed

@@ -20,13 +20,12 @@ from pipeline.core.errors import ErrorCode, UserError, UserErrorCode
 from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import (
     OUTCOME_OK,
-    EncounterResult,
     IncidentJob,
     Job,
     ProviderCall,
 )
 from pipeline.models.work_item import WorkItem
-from pipeline.models.work_tables import WORK_TABLES, WorkTable
+from pipeline.models.work_tables import WORK_TABLES, WorkTable, encounter_parents
 from pipeline.operations.preview.types import JOBS_LIMIT, Ineligible, Selection
 from pipeline.transitions import Scope
 
@@ -97,18 +96,23 @@ def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
     if selection.job is not None:
         return _one(jobs.filter(id=selection.job), selection), Scope(), ""
     if selection.encounter is not None:
-        result = _one(
-            EncounterResult.objects.filter(
-                Q(id=selection.encounter) | Q(healthcare_encounter_id=selection.encounter)
-            ),
-            selection,
-        )
-        job = _one(jobs.filter(shell_file_id=result.shell_file_id), selection)
-        return job, Scope(encounters=(result.healthcare_encounter_id,)), result.status
+        encounter, parent = _encounter(selection, selection.encounter)
+        job = _one(jobs.filter(shell_file_id=parent.shell_file_id), selection)
+        return job, Scope(encounters=(encounter,)), parent.status
     record, item = _work_item(selection)
     encounters = () if item.encounter_id is None else (item.encounter_id,)
     scope = Scope(encounters=encounters, items=(item.pk,))
     return _one(jobs.filter(shell_file_id=record), selection), scope, item.status
+
+
+def _encounter(selection: Selection, given: UUID) -> tuple[UUID, Any]:
+    """Return the id of an encounter and its parent of the latest pass, from the id of either."""
+    for parent in reversed(encounter_parents()):
+        column = f"{parent.encounter}_id"
+        row = parent.rows.filter(Q(pk=given) | Q(**{column: given})).first()
+        if row is not None:
+            return getattr(row, column), row
+    raise _unknown(selection)
 
 
 def _work_item(selection: Selection) -> tuple[UUID, WorkItem]:
@@ -207,14 +211,16 @@ def _scopes_of_code(records: Sequence[UUID], code: ErrorCode, failed: Q) -> dict
         rows = table.rows.filter(status=WorkStatus.FAILED, **of_records(table, records))
         for record, item, of, is_meant in _judged(rows, failed, table.record, "id", encounter):
             found[record].add(item, of, is_meant=is_meant)
-    # Encounters that have all their replies but could not be published.
-    refused = EncounterResult.objects.filter(
-        status=WorkStatus.FAILED, failure_batch_index=None, shell_file_id__in=records
-    )
-    with_code = Q(error_code=code)
-    columns = ("shell_file_id", "", "healthcare_encounter_id")
-    for record, _, of, is_meant in _judged(refused, with_code, *columns):
-        found[record].add(None, of, is_meant=is_meant)
+    for parent in encounter_parents():
+        if parent.failed_item is None:
+            continue
+        # Encounters that have all their replies but could not be published.
+        refused = parent.rows.filter(
+            status=WorkStatus.FAILED, shell_file_id__in=records, **{parent.failed_item: None}
+        )
+        columns = ("shell_file_id", "", f"{parent.encounter}_id")
+        for record, _, of, is_meant in _judged(refused, Q(error_code=code), *columns):
+            found[record].add(None, of, is_meant=is_meant)
     return {record: parts.scope for record, parts in found.items() if parts.is_any and parts.others}
 
 

@@ -39,7 +39,7 @@ from pipeline.providers.schemas import FoundEncounter
 from pipeline.stages.pass05 import types
 from pipeline.stages.pass05.encounter_facts import iso_date
 from pipeline.stages.pass05.line_claims import spans_from_lines
-from pipeline.stages.provider_passes import pass_totals
+from pipeline.stages.provider_passes import ocr_totals, pass_totals
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Failure, Lease, begin_discovery, fenced, settle_discovery
 
@@ -336,6 +336,7 @@ def _write_metrics(lease: Lease, chunks: Sequence[Chunk], **figures: Any) -> Non
         shell_file_id=lease.shell_file_id,
         defaults={
             **pass_totals(lease, Step.PASS05, summary, chunks, (c.started_at for c in chunks)),
+            **ocr_totals(lease.shell_file_id),
             "chunks_total": len(chunks),
             "chunks_succeeded": sum(c.status == WorkStatus.SUCCEEDED for c in chunks),
             **figures,

@@ -154,7 +154,7 @@ class BatchWork:
         if result.status == WorkStatus.PROCESSING:
             return
         store.mark_started(result)
-        flush.encounters.append(store.result_row(result))
+        flush.parents.append(store.result_row(result))
 
     def settle(self, group: Hashable, flush: Flush) -> Sequence[UUID]:
         result = self._results[cast(UUID, group)]
@@ -163,20 +163,20 @@ class BatchWork:
         store.add_up(result, batches)
         if failed:
             store.mark_failed(result, batches, failed)
-            flush.encounters.append(store.result_row(result))
+            flush.parents.append(store.result_row(result))
             return ()
         replies = [EntityReply.model_validate(b.output) for b in batches]
         text = self._texts[result.id]
         entities = entity_rows(self._lease, result, batches, replies, text, self._pages)
         store.mark_succeeded(result, replies, entities)
-        flush.encounters.append(store.result_row(result))
-        flush.entities.extend(entities)
+        flush.parents.append(store.result_row(result))
+        flush.results.extend(entities)
         return [batch.id for batch in batches]
 
     def refuse(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
         result = self._results[cast(UUID, group)]
         store.mark_refused(result, code)
-        flush.encounters.append(store.result_row(result))
+        flush.parents.append(store.result_row(result))
 
 
 def _accepted(reply: EntityReply) -> AcceptedReply:

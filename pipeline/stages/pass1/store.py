@@ -20,7 +20,8 @@ from django.utils import timezone
 from pipeline.core import labels
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import Step, WorkStatus
-from pipeline.core.types import PageText, Span, slices
+from pipeline.core.types import PageSlice, PageText, Span, slices
+from pipeline.execution.splits import pages_of
 from pipeline.models import (
     Batch,
     Encounter,
@@ -36,9 +37,10 @@ from pipeline.models.fields import counted, milliseconds
 from pipeline.models.work_tables import ENCOUNTER_COLUMNS
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens
 from pipeline.providers.schemas import SCHEMA_VERSION, EntityReply
+from pipeline.stages.pass1.entity_rows import EncounterText
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
-from pipeline.stages.provider_passes import pass_totals
+from pipeline.stages.provider_passes import ocr_totals, pass_totals
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Lease, fenced
 
@@ -185,6 +187,14 @@ def joint_no_known_allergies(replies: Sequence[EntityReply]) -> bool | None:
     return True if True in said else (False if False in said else None)
 
 
+def batch_slices(batch: Batch, split: str, pages: Mapping[int, PageText]) -> tuple[PageSlice, ...]:
+    """Return the slices that the prompt of a stored batch, or of one of its splits, shows."""
+    batches = Batch.objects.filter(healthcare_encounter_id=batch.healthcare_encounter_id)
+    text = EncounterText.of(list(batches.defer("output").order_by("batch_index")), pages)
+    own = pages_of(text.pages_of(batch.batch_index), split)
+    return text.slices(batch.batch_index, own)
+
+
 def publish_totals(lease: Lease, plan: RecordPlan) -> None:
     """Write the pass's metrics and the record's summary."""
     _add_late_tokens(plan)
@@ -200,6 +210,7 @@ def publish_totals(lease: Lease, plan: RecordPlan) -> None:
             **pass_totals(
                 lease, Step.PASS1, summary, batches, (r.started_at for r in plan.results)
             ),
+            **ocr_totals(lease.shell_file_id),
             "entities_detected": found["count"],
             "entity_types_found": sorted(
                 accepted.order_by().values_list("category", flat=True).distinct()
