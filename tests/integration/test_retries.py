@@ -313,7 +313,7 @@ def test_a_retry_by_code_takes_what_failed_with_it_and_says_why_it_leaves_the_re
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"record": "ab12", "reason": "r"}, "Give at least 6 digits"),
+        ({"record": "ab12", "reason": "r"}, "Enter at least 6 digits"),
         ({"record": "0" * 32, "reason": "r"}, "No object has the id"),
         ({"error_code": "API_5XX", "since": "soon", "reason": "r"}, "not a time"),
         ({"record": "0" * 32, "since": "1h", "reason": "r"}, "--since and --step need"),
@@ -344,7 +344,7 @@ def test_a_job_that_waits_for_its_own_retry_says_why_and_until_when(
 
     explained = capsys.readouterr().out.splitlines()[0]
     assert "encounter 1, batch 1 of 2 (page 1): PARSE_JSON ×2" in explained
-    assert "will be tried again, 1 of 2." in explained
+    assert "for retry 1 of 2." in explained
     waiting = Job.objects.get(id=received.job_id)
     assert columns(waiting, "status", "retry_count", "park_reason") == {
         "status": JobStatus.PARKED,
