@@ -1,8 +1,8 @@
 """What follows from a failed call: the one place that decides.
 
-The failure's budget decides first: PARK parks the job, SPLIT halves the pages. An open circuit
-breaker decides next: the call is free. Otherwise `backoff` decides: an ordinary retry, or the end
-of the split. The same object asks for the start of each call. Only the executor thread decides.
+The code's budget decides first: PARK parks the job, SPLIT halves the pages. If the circuit breaker
+is open, a failure of the outage costs nothing. Otherwise `backoff` decides: an ordinary retry, or
+the end of the split. The same object admits calls. Only the executor thread decides.
 """
 
 from __future__ import annotations

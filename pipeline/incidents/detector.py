@@ -1,6 +1,6 @@
 """The detection of incidents from the calls of the last minute, per provider and model.
 
-A tick reads one window of calls, opens and closes incidents, and starts probes. The detector
+A tick reads one window of calls, opens and closes incidents, and releases probe jobs. The detector
 changes jobs only by a release. It returns the claimable jobs, and the caller enqueues them.
 """
 
@@ -37,9 +37,9 @@ from pipeline.incidents.rules import (
 from pipeline.models import Incident, Job, ProviderCall
 
 RESUME_STEP = 4
-"""Simultaneous probes after the first answered one; the rate limiter's ramp paces their calls."""
+"""Simultaneous probe jobs after the first answer; the rate limiter's ramp paces their calls."""
 PROBES_KEPT = 50
-"""Probe times that the evidence keeps, newest first."""
+"""Release times of probe jobs that the evidence keeps: the newest ones."""
 
 
 @dataclass(kw_only=True)
@@ -52,7 +52,7 @@ class DetectorTick:
     linked: int = 0
     """Failed jobs that were linked to their incident."""
     due: list[Due] = field(default_factory=list)
-    """Jobs that were released as probes."""
+    """Jobs that were released as probe jobs."""
 
     @property
     def changed(self) -> bool:
@@ -61,7 +61,7 @@ class DetectorTick:
 
 
 def tick() -> DetectorTick:
-    """Judge the window of calls once: open, update, link, probe and close incidents.
+    """Judge the window of calls once: open, update, link and close incidents; release probe jobs.
 
     Runs in the caller's transaction. Ticks exclude each other, so the second one sees the result
     of the first one.
@@ -92,7 +92,7 @@ def _tend(
     limits: Thresholds,
     done: DetectorTick,
 ) -> None:
-    """Update the evidence of an open incident; close the incident, or start its probes."""
+    """Update the evidence of an open incident; close the incident, or release its probe jobs."""
     done.linked += transitions.link_failed_jobs(incident.id, codes_of(incident))
     kind = IncidentKind(incident.kind)
     waiting = Job.objects.filter(incident_id=incident.id, status=JobStatus.PARKED).exists()
@@ -125,13 +125,13 @@ def _tend(
 
 
 def _probe(incident: Incident, now: datetime, limits: Thresholds, *, answered: int) -> list[Due]:
-    """Release one job every `INCIDENT_PROBE_S`, and several once a probe was answered."""
+    """Release one probe job every `INCIDENT_PROBE_S`, and several after the first answer."""
     if answered:
         return transitions.release_probes(incident.id, RESUME_STEP)
     last = incident.evidence.get("probes") or [incident.opened_at.isoformat()]
     if now - datetime.fromisoformat(last[-1]) < limits.probe:
         return []
-    # A probe whose worker died, or whose wake-up was lost, must not block the next probe.
+    # A probe job whose worker died, or whose wake-up was lost, must not block the next one.
     on_its_way = Q(status=JobStatus.PENDING, available_at__gt=now - 2 * limits.probe)
     at_work = Q(status=JobStatus.PROCESSING, lease_expires_at__gt=now)
     if Job.objects.filter(on_its_way | at_work, incident_id=incident.id).exists():

@@ -116,7 +116,7 @@ class Job(models.Model):
                 name="idx_job_queue_parked",
                 condition=Q(status=JobStatus.PARKED),
             ),
-            # For the release of jobs that an incident parked, and for the choice of its probe.
+            # For the release of jobs that an incident parked, and for the choice of its probe job.
             models.Index(
                 fields=["incident", "created_at"],
                 name="idx_job_queue_incident",

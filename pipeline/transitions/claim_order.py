@@ -83,7 +83,7 @@ BEST_PROBE = """
   WHERE q.status = 'pending' AND q.current_step = %(step)s AND q.available_at <= clock_timestamp()
     AND q.incident_id = %(probe_of)s
   ORDER BY q.created_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"""
-"""The row that a claim takes while an incident is open: the incident's probe."""
+"""The row that a claim takes while an incident is open: the incident's probe job."""
 
 FIRST_WAITING = f"""
   SELECT o.step FROM unnest(%(steps)s::text[]) WITH ORDINALITY AS o(step, place)

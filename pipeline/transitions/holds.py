@@ -169,7 +169,7 @@ def release(job_ids: Sequence[UUID]) -> list[Due]:
 
 
 def release_probes(incident_id: UUID, limit: int) -> list[Due]:
-    """Release a few jobs of an incident as its probes; they stay linked to the incident."""
+    """Release a few jobs of an incident as its probe jobs; they stay linked to the incident."""
     return _release(
         "p.incident_id = %(incident)s",
         {"incident": incident_id, "limit": limit},

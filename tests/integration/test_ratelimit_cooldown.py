@@ -190,7 +190,7 @@ def test_cascading_cooldowns_back_off_and_all_items_come_through_once(
     )
 
 
-def test_an_item_that_is_given_up_while_it_is_parked_is_forgotten(redis_db: redis.Redis) -> None:
+def test_a_limited_item_that_is_given_up_is_forgotten(redis_db: redis.Redis) -> None:
     limiter = Simulation(redis_db).limiter()
     fail(limiter, admitted(limiter, ask(item="a")), ErrorCode.RATE_LIMIT)
 

@@ -72,12 +72,12 @@ class LimitedRun:
     def decide(
         self, item: Item[str, str], attempt: int, error: BaseException, now: float
     ) -> Decision[str, str]:
-        """Report a failed call, and retry when the rate limiter may open."""
+        """Report a failed call, and retry when calls may start again."""
         assert isinstance(error, CallError)
         ticket = self._tickets.pop(item.key)
         reported = self.limiter.report(ticket, Outcome.failure(error))
         self.roles.append(reported.role)
-        is_outage = reported.outage_since is not None
+        is_outage = reported.is_breaker_open
         spends = error.code is not ErrorCode.RATE_LIMIT and not is_outage
         self.attempts_spent += spends
         return Retry(delay_s=reported.starts_in_s, spends_attempt=spends)

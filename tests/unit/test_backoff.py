@@ -1,4 +1,4 @@
-"""The retry policy follows its tables of budgets, delays and hints."""
+"""The ordinary retry follows its tables of budgets, delays and hints."""
 
 from __future__ import annotations
 
