@@ -1,7 +1,7 @@
 -- The circuit breaker of one provider and model. This text precedes each script, after common.lua. The breaker trips
 -- (feed_breaker), stays open while probe calls fail (probe_wait, begin_probe), and closes when the provider is
--- reachable again (heed_breaker). Settings: GATE_BREAKER_* and GATE_PROBE_S in config.py. The stored field
--- 'first_failure' is `outage_since` in Python.
+-- reachable again (heed_breaker). Settings: GATE_BREAKER_* and GATE_PROBE_S in config.py. Outcomes of codes: types.py.
+-- The stored field 'first_failure' is `outage_since` in Python.
 local SLOTS, RECENT = 20, 4 -- parts of the breaker's window, and how many of them are also judged by themselves
 
 local function is_breaker_open()
