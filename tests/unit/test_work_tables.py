@@ -8,9 +8,11 @@ from pkgutil import resolve_name
 
 import pytest
 from django.conf import settings
+from django.contrib import admin
 from django.db.models import Q
 
 from gemini_emulator.answers import Answers
+from observability.drilldown.lookup import located_models
 from pipeline.core.states import (
     CALLING_STEPS,
     STATUS_AFTER,
@@ -57,6 +59,14 @@ def test_an_entry_names_columns_that_exist(table: WorkTable) -> None:
         assert {"shell_file", *filter(None, [table.encounter])} <= results
     if table.slices:
         assert callable(resolve_name(table.slices))
+
+
+@pytest.mark.parametrize("table", WORK_TABLES.values(), ids=lambda table: str(table.noun))
+def test_the_console_has_a_page_for_each_row_of_a_pass(table: WorkTable) -> None:
+    models = {table.model, table.owner, *filter(None, [table.results])}
+
+    assert models <= located_models()
+    assert all(admin.site.is_registered(model) for model in models)
 
 
 @pytest.mark.parametrize("table", WORK_TABLES.values(), ids=lambda table: str(table.noun))

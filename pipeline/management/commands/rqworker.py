@@ -21,7 +21,7 @@ REDIS_AWAY = "Redis does not answer; start it with `manage.py services up`, or s
 class Command(BaseCommand):
     """Run one worker until SIGTERM or Ctrl-C, which let the running step drain."""
 
-    help = "Run one worker on the named queues; without names, on all queues of the provider"
+    help = "Run one worker on the named queues; without names, on all queues after the pages"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("queues", nargs="*", metavar="QUEUE", help=", ".join(QUEUES))

@@ -98,6 +98,7 @@ def plan(
                     page_range_start=first,
                     page_range_end=last,
                     context_page=first - 1 if first > 1 else None,
+                    # The setting has the name of Pass 1, and is for the work items of every pass.
                     max_attempts=settings.PASS1_MAX_RETRIES,
                 )
                 for index, (first, last) in enumerate(_ranges(pages, chunk_pages))
