@@ -207,7 +207,7 @@ class Reported:
 
     @property
     def is_breaker_open(self) -> bool:
-        """Whether the circuit breaker is open, so that no call can succeed now."""
+        """Whether the circuit breaker is open, so that only probe calls start."""
         return self.outage_since is not None
 
 

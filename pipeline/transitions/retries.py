@@ -62,6 +62,7 @@ class Scope:
 
 ALL = Scope()
 NO_ITEMS = Scope(encounters=(), items=())
+"""The job is retried, and no work item gets new attempts."""
 
 # The guard decides whether the retry has an effect: its row lock makes a second retry wait, and
 # PostgreSQL checks the guard again on the updated row. retry_count starts again only if all failed
@@ -187,20 +188,20 @@ def worth_retrying(failure: Failure) -> Scope | None:
     """Return the work that an automatic retry could repair; None if it could repair none.
 
     An encounter counts as a whole, because one hopeless batch would fail it again. A cause is
-    judged by its flag in the error table; for MAX_RETRIES_EXCEEDED and DEADLINE_EXCEEDED the
+    judged by `job_retryable` in the error table; for MAX_RETRIES_EXCEEDED and DEADLINE_EXCEEDED the
     underlying cause counts.
     """
     if not failure.drill_down:
         return NO_ITEMS if _is_retryable(failure.underlying or failure.code) else None
-    passes: defaultdict[str | None, bool] = defaultdict(lambda: True)
-    for each in failure.drill_down:
-        cause = each.get("underlying_error") or each["error_code"]
-        passes[each.get("encounter_id")] &= _is_retryable(cause)
-    if not any(passes.values()):
+    is_retryable: defaultdict[str | None, bool] = defaultdict(lambda: True)
+    for entry in failure.drill_down:
+        cause = entry.get("underlying_error") or entry["error_code"]
+        is_retryable[entry.get("encounter_id")] &= _is_retryable(cause)
+    if not any(is_retryable.values()):
         return None
-    if None in passes:
+    if None in is_retryable:
         return ALL
-    return Scope(encounters=tuple(UUID(each) for each, ok in passes.items() if each and ok))
+    return Scope(encounters=tuple(UUID(id_) for id_, ok in is_retryable.items() if id_ and ok))
 
 
 def retry_later(lease: Lease, failure: Failure) -> bool:
