@@ -128,6 +128,11 @@ class WorkTable:
         return self.parent if self.parent and self.parent.encounter else None
 
     @property
+    def has_encounters_alone(self) -> bool:
+        """Whether items belong to encounters, and no parent holds the status of an encounter."""
+        return self.encounter is not None and self.parent is None
+
+    @property
     def record_parent(self) -> ParentTable | None:
         """The parent table, if the whole record has one parent; else None."""
         return self.parent if self.parent and not self.parent.encounter else None

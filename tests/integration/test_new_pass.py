@@ -84,6 +84,7 @@ def test_a_failed_item_of_a_new_pass_is_previewed_and_retried_alone(received: Re
     ZoneResult.objects.filter(id=other.id).update(error_context=None)
 
     by_id = operator_actions.retry_preview(Selection(item=failed.id))
+    by_encounter = operator_actions.retry_preview(Selection(encounter=failed.encounter_id))
     by_code = operator_actions.retry_preview(Selection(error_code=ErrorCode.PARSE_JSON))
     operator_actions.item_retry(failed.id, reason="the first one alone")
     waiting = [zone.status for zone in zones()]
@@ -92,6 +93,7 @@ def test_a_failed_item_of_a_new_pass_is_previewed_and_retried_alone(received: Re
     run_step.run_step(Step.PASS2.value)
 
     assert (by_id.calls, by_id.pages) == (1, 1)
+    assert (by_encounter.calls, by_encounter.encounters) == (1, 1)
     assert by_id.input_tokens > 100
     assert [each.scope.items for each in by_code.eligible] == [(failed.id,)]
     assert waiting == [WorkStatus.PENDING, WorkStatus.FAILED, WorkStatus.SUCCEEDED]

@@ -105,12 +105,20 @@ def _candidate(selected_job: SelectedJob, work: _Work, encounters: Mapping[UUID,
         shell_file_id=selected_job.job.shell_file_id,
         step=step,
         scope=selected_job.scope,
-        encounters=encounters.get(selected_job.job.shell_file_id, 0),
+        encounters=_failed_encounters(rows)
+        if step in WORK_TABLES and WORK_TABLES[step].has_encounters_alone
+        else encounters.get(selected_job.job.shell_file_id, 0),
         calls=len(rows),
         pages=len({page for row in rows for page in _pages(row)}),
         input_tokens=sum(item.text_tokens + _overhead(step) for item in items),
         permanent=_permanent(selected_job.job, rows),
     )
+
+
+def _failed_encounters(rows: Iterable[WorkItem]) -> int:
+    """Count the encounters of failed work items, in a pass that has no parents."""
+    failed = {row.encounter_id for row in rows if row.status == WorkStatus.FAILED}
+    return len(failed - {None})
 
 
 def _pages(row: WorkItem) -> range:

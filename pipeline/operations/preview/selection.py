@@ -17,7 +17,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, UUIDField, 
 from django.db.models.fields.json import KT
 
 from pipeline.core.errors import ErrorCode, UserError, UserErrorCode
-from pipeline.core.states import JobStatus, WorkStatus
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import (
     OUTCOME_OK,
     IncidentJob,
@@ -98,7 +98,7 @@ def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
     if selection.encounter is not None:
         encounter, parent = _encounter(selection, selection.encounter)
         job = _one(jobs.filter(shell_file_id=parent.shell_file_id), selection)
-        return job, Scope(encounters=(encounter,)), parent.status
+        return job, Scope(encounters=(encounter,)), _encounter_status(job, encounter, parent)
     record, item = _work_item(selection)
     encounters = () if item.encounter_id is None else (item.encounter_id,)
     scope = Scope(encounters=encounters, items=(item.pk,))
@@ -113,6 +113,16 @@ def _encounter(selection: Selection, given: UUID) -> tuple[UUID, Any]:
         if row is not None:
             return getattr(row, column), row
     raise _unknown(selection)
+
+
+def _encounter_status(job: Job, encounter: UUID, parent: Any) -> str:
+    """Return the status of an encounter in the pass of its job."""
+    table = WORK_TABLES.get(Step(job.current_step))
+    if table and table.has_encounters_alone:
+        # A failed work item is the failure of its encounter.
+        failed = table.rows.filter(status=WorkStatus.FAILED, **{f"{table.encounter}_id": encounter})
+        return WorkStatus.FAILED if failed.exists() else str(parent.status)
+    return str(parent.status)
 
 
 def _work_item(selection: Selection) -> tuple[UUID, WorkItem]:
