@@ -50,6 +50,10 @@ class ParentTable:
     """Column of the number of the first failed item. The column is NULL in a failed parent whose
     replies could not be published. None if every failed parent has a failed item."""
 
+    def __post_init__(self) -> None:
+        if self.encounter and not self.columns:
+            raise ValueError(f"{self.table}: name the columns that a flush writes")
+
     @property
     def table(self) -> str:
         """Name of the database table."""

@@ -77,13 +77,19 @@ def row_of(row: WorkItem) -> Row:
 def write(lease: Lease, flush: Flush) -> None:
     """Write a flush behind its fence, in two statements for any number of rows.
 
-    A succeeded row never goes back to another state. Raises LeaseLostError.
+    A succeeded row never goes back to another state. Raises LeaseLostError, and ValueError for
+    rows that the statement of this table would drop.
     """
     if not flush:
         return
+    table = table_of(flush.work)
+    if flush.parents and not table.encounter_parent:
+        raise ValueError(f"{table.table} has no parents of encounters")
+    if flush.results and not table.results:
+        raise ValueError(f"{table.table} has no table of results")
     with fenced(lease), connection.cursor() as cursor:
         cursor.execute(
-            _statement(table_of(flush.work)),
+            _statement(table),
             {
                 "items": _json(flush.items),
                 "calls": _json(flush.calls),

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import JobStatus, Step, WorkStatus
-from pipeline.models import Batch, Encounter, EncounterResult, Entity, Job, ProviderCall
+from pipeline.models import Batch, Chunk, Encounter, EncounterResult, Entity, Job, ProviderCall
 from pipeline.stages.pass1 import store
 from pipeline.transitions import Flush, Lease, claim, row_of, write
 from tests.support.flush_rows import a_call, a_payload, an_entity, succeed
@@ -122,3 +122,14 @@ def test_nothing_of_a_flush_is_written_once_the_lease_is_gone() -> None:
 
     assert Batch.objects.get(id=batches[0].id).status == WorkStatus.PENDING
     assert not ProviderCall.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("rows", [{"parents": [{"id": "1"}]}, {"results": [{"id": "1"}]}])
+def test_a_flush_refuses_rows_that_its_table_has_no_place_for(
+    rows: dict[str, list[dict[str, object]]],
+) -> None:
+    _, lease, _, _ = claimed()
+
+    with pytest.raises(ValueError, match="pass05_chunk_results has no"):
+        write(lease, Flush(work=Chunk, **rows))
