@@ -188,7 +188,7 @@ def test_a_record_that_fails_ends_the_command_with_its_code_and_advice(
 
     assert ran.code == 1
     assert "✕ failed MAX_RETRIES_EXCEEDED" in ran.out
-    assert "→ The provider failed; retry when it has recovered." in ran.out
+    assert "→ The provider failed. Retry when the provider has recovered." in ran.out
     assert f"→ manage.py explain {ShellFile.objects.get().id}" in ran.out
 
 
