@@ -207,7 +207,7 @@ def test_ten_records_in_flight_outlive_an_outage_and_complete_by_themselves(
     assert "Nothing to do: probes are sent, and work resumes by itself." in while_open
     assert afterwards.startswith(f"Closed: gemini {settings.GEMINI_MODEL} was down for")
     assert "the provider answers again" in afterwards
-    assert "in all: API_5XX" in afterwards
+    assert "total: API_5XX" in afterwards
 
 
 def test_an_outage_goes_on_where_redis_is_emptied_in_the_middle_of_it(
