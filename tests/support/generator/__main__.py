@@ -1,0 +1,59 @@
+"""Judge the local engine on generated cases: `python -m tests.support.generator --cases 2000`.
+
+The last lines name every wrong case. `--case KIND:SEED` shows one case again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+import django
+
+
+def main() -> None:
+    """Print the table, or one case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=2_000, help="number of cases")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the run")
+    parser.add_argument("--kind", default="", help="only kinds whose name begins with this")
+    parser.add_argument("--case", default="", help="KIND:SEED of one case to show")
+    options = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
+    django.setup()
+    _print_case(options.case) if options.case else _print_table(options)
+
+
+def _print_table(options: argparse.Namespace) -> None:
+    from tests.support.generator.judge import Judgement
+    from tests.support.generator.kinds import all_cases
+    from tests.support.generator.report import Report
+
+    chosen = (
+        case
+        for case in all_cases(options.cases, options.seed)
+        if case.kind.startswith(options.kind)
+    )
+    report = Report.of(map(Judgement.of, chosen))
+    lines = [*report.table(), "", *report.wrong]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _print_case(name: str) -> None:
+    from tests.support.generator.judge import Judgement
+    from tests.support.generator.kinds import the_case
+
+    judged = Judgement.of(the_case(name))
+    lines = [judged.case.heading, judged.case.text, ""]
+    lines += [f"expected {fact}" for fact in judged.case.expected]
+    lines += [
+        f"found { ({k: v for k, v in row.items() if v and not k.endswith('_id') and k != 'id'}) }"
+        for row in judged.rows
+    ]
+    lines += [f"{attribute}: {verdict}" for attribute, verdict in judged.verdicts]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
