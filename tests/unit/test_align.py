@@ -270,3 +270,42 @@ def test_any_text_of_a_page_is_found_again_whatever_its_spacing(
 
     assert found.outcome is AlignmentOutcome.ALIGNED
     assert found.text.split() == quote.split()
+
+
+def test_the_same_quote_with_another_dose_is_another_entity() -> None:
+    quote = "prednisone 40 mg daily then 20 mg daily"
+    pages = paged(quote)
+    steps = [entity(quote).model_copy(update={"dose": d}) for d in ("40 mg", "20 mg", "40 mg")]
+
+    found = align_all(steps, [pages[1].whole], pages)
+
+    assert [a.alignment.outcome for a in found] == [
+        AlignmentOutcome.ALIGNED,
+        AlignmentOutcome.ALIGNED,
+        AlignmentOutcome.REPEATED,
+    ]
+
+
+def test_another_dose_prefers_a_place_of_its_own() -> None:
+    pages = paged("prednisone 40 mg, later prednisone 20 mg")
+    mentions = [entity("prednisone").model_copy(update={"dose": d}) for d in ("40 mg", "20 mg")]
+
+    found = align_all(mentions, [pages[1].whole], pages)
+
+    assert [a.alignment.span.start for a in found if a.alignment.span] == [0, 24]
+
+
+def test_steps_of_two_batches_are_kept_and_equal_steps_are_joined() -> None:
+    quote = "prednisone 40 mg daily then 20 mg daily"
+    pages = paged(quote)
+    first = [entity(quote).model_copy(update={"dose": d}) for d in ("40 mg", "20 mg")]
+    second = [entity(quote).model_copy(update={"dose": d}) for d in ("20 mg", None)]
+
+    merged = merge(
+        [
+            align_all(first, [pages[1].whole], pages),
+            align_all(second, [pages[1].whole], pages, batch_index=1),
+        ]
+    )
+
+    assert [a.entity.dose for a in merged] == ["40 mg", "20 mg"]

@@ -82,7 +82,9 @@ def test_a_medicine_outside_the_section_of_allergies_is_a_medicine() -> None:
 @pytest.mark.parametrize(
     ("text", "name", "date"),
     [
-        ("Influenza vaccine given 04/05/2023.", "Influenza vaccine", "2023-04-05"),
+        ("Influenza vaccine given 04/05/2023, seen 04/28/2023.", "Influenza vaccine", "2023-04-05"),
+        ("Influenza vaccine given 04/05/2023, seen 28/04/2023.", "Influenza vaccine", "2023-05-04"),
+        ("Influenza vaccine given 04/05/2023.", "Influenza vaccine", None),
         ("IMMUNIZATIONS\nZoster recombinant 02/29/2001\n", "Zoster recombinant", None),
         ("IMMUNIZATIONS\nTdap 2017-07-08\n", "Tdap", "2017-07-08"),
         ("She received her flu shot.", "flu shot", None),
@@ -139,3 +141,110 @@ def test_the_lexicon_is_broad_and_reads_the_longest_term() -> None:
 )
 def test_an_ending_tells_what_a_word_is(word: str, category: str | None) -> None:
     assert category_of(word) == category
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALLERGIES\nNo known allergies other than codeine.",
+        "NKDA except codeine (rash).",
+        "NKDA. Codeine - itching.\nALLERGIES\nCodeine - itching.",
+        "ALLERGIES\nNKDA\nLatex (hives)\n",
+    ],
+)
+def test_a_named_allergy_takes_back_that_there_are_none(text: str) -> None:
+    reply = ask(page(text))
+
+    assert reply.no_known_allergies is not True
+    assert any(e.category == "allergy" and not e.negated for e in reply.entities)
+
+
+def test_an_allergy_of_a_relative_leaves_the_statement_alone() -> None:
+    reply = ask(page("Her aunt is allergic to codeine. Patient has NKDA."))
+
+    assert reply.no_known_allergies is True
+    assert [(e.category, e.family) for e in reply.entities] == [("allergy", True)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALLERGIES\nAmpicillin allergy delabeled in 2020.",
+        "ALLERGIES\nAmpicillin - outgrown.",
+        "ALLERGIES\nAmpicillin (hives): ruled out by skin test.",
+        "She is not allergic to ampicillin.",
+        "He denies any allergy to ampicillin.",
+        "ALLERGIES\nAmpicillin - cough (not a true allergy).",
+    ],
+)
+def test_an_allergy_that_is_taken_back_is_negated(text: str) -> None:
+    found = [e for e in ask(page(text)).entities if e.category == "allergy"]
+
+    assert [(e.name.lower(), e.negated) for e in found] == [("ampicillin", True)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALLERGIES\nCodeine - rash. Tolerates cefazolin.",
+        "ALLERGIES\nCodeine - rash, has taken cefazolin and cefepime without reaction.",
+        "ALLERGIES\nCodeine - rash, treated with diphenhydramine.",
+        "ALLERGIES\nCodeine - rash. Declined cefazolin challenge.",
+    ],
+)
+def test_a_tolerated_or_declined_medicine_is_no_allergy(text: str) -> None:
+    found = [e.name for e in ask(page(text)).entities if e.category == "allergy"]
+
+    assert found == ["Codeine"]
+
+
+def test_a_possible_allergy_is_hypothetical() -> None:
+    (found,) = ask(page("Possible codeine allergy.")).entities
+
+    assert (found.category, found.hypothetical) == ("allergy", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "ALLERGIES MEDICATIONS\nCodeine - itching Ramipril 5 mg daily\n",
+            [("allergy", "Codeine"), ("medication", "Ramipril")],
+        ),
+        ("MEDICATIONS ALLERGIES\nRamipril Codeine\n", []),
+        ("Allergies:  Medications:\nCodeine Ramipril\n", []),
+        ("FAMILY HISTORY PAST MEDICAL HISTORY\nGout Asthma\n", []),
+        (
+            "PROBLEMS ALLERGIES\nGout Codeine (rash)\n",
+            [("condition", "Gout"), ("allergy", "Codeine")],
+        ),
+        (
+            "Allergies: Codeine Medications: Ramipril 5 mg\n",
+            [("allergy", "Codeine"), ("medication", "Ramipril")],
+        ),
+    ],
+)
+def test_headings_side_by_side_decide_nothing(text: str, expected: list[tuple[str, str]]) -> None:
+    assert [(e.category, e.name) for e in ask(page(text)).entities] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "negated", "hypothetical", "family"),
+    [
+        ("IMMUNIZATIONS\nInfluenza vaccine refused.\n", True, None, None),
+        ("He declined the influenza vaccine.", True, None, None),
+        ("IMMUNIZATIONS\nInfluenza vaccine - overdue\n", None, True, None),
+        ("Influenza vaccine was not given.", True, None, None),
+        ("Her uncle received influenza vaccine 02/03/2020.", None, None, True),
+    ],
+)
+def test_a_vaccine_that_the_patient_did_not_get_says_so(
+    text: str, negated: bool | None, hypothetical: bool | None, family: bool | None
+) -> None:
+    (vaccine,) = (e for e in ask(page(text)).entities if e.category == "immunization")
+
+    assert "nfluenza vaccine" in vaccine.name
+    assert "refused" not in vaccine.name
+    assert (vaccine.negated is True) is (negated is True)
+    assert (vaccine.hypothetical is True) is (hypothetical is True)
+    assert (vaccine.family is True) is (family is True)

@@ -44,6 +44,22 @@ NEGATED = [
     ("CT ruled out appendicitis.", "appendicitis"),
     ("He no longer has headaches.", "headaches"),
     ("Cardiac: (-) chest pain, (+) palpitations", "chest pain"),
+    ("Patient is negative for sarcoidosis.", "sarcoidosis"),
+    ("Smears have repeatedly been negative for malaria.", "malaria"),
+    ("He was tested and came back negative for mumps.", "mumps"),
+    ("She was not found to have celiac disease.", "celiac disease"),
+    ("She was found not to have celiac disease.", "celiac disease"),
+    ("He had never been diagnosed with gout.", "gout"),
+    ("He isn't thought to have lupus.", "lupus"),
+    ("Lupus has since been excluded.", "Lupus"),
+    ("Endocarditis was felt to be very unlikely.", "Endocarditis"),
+    ("It is unlikely that he has measles.", "measles"),
+    ("Imaging argues against osteomyelitis.", "osteomyelitis"),
+    ("I do not believe this is cellulitis.", "cellulitis"),
+    ("Gout was considered but excluded.", "Gout"),
+    ("Malaria could not be demonstrated.", "Malaria"),
+    ("No radiographic evidence or signs of pneumonia.", "pneumonia"),
+    ("Low suspicion for meningitis.", "meningitis"),
 ]
 NOT_NEGATED = [
     ("No increase in pain.", "pain"),
@@ -62,6 +78,13 @@ NOT_NEGATED = [
     ("CT ruled out appendicitis.", "CT"),
     ("Cardiac: (-) chest pain, (+) palpitations", "palpitations"),
     ("No murmur.\nEdema of both legs.", "Edema"),
+    ("Meningitis has not yet been excluded.", "Meningitis"),
+    ("We are unable to rule out sarcoidosis.", "sarcoidosis"),
+    ("Her gout has not been seen by rheumatology.", "gout"),
+    ("She does not remember when her asthma began.", "asthma"),
+    ("Negative pressure therapy for the abscess.", "abscess"),
+    ("Negative for influenza but shows pneumonia.", "pneumonia"),
+    ("Swab negative for mumps but positive for measles.", "measles"),
 ]
 
 
@@ -89,10 +112,19 @@ def test_a_cue_that_does_not_reach_a_mention_leaves_it_alone(text: str, mention:
         ("PAST MEDICAL HISTORY\nPneumonia\n", "Pneumonia"),
         ("Previous stroke.", "stroke"),
         ("Delirium, resolved", "Delirium"),
+        ("Pneumonia in March 2012.", "Pneumonia"),
+        ("Measles as a young child.", "Measles"),
     ],
 )
 def test_a_past_condition_is_historical(text: str, mention: str) -> None:
     assert judge(text, mention).historical is True
+
+
+def test_the_onset_of_a_lasting_disease_is_not_its_end() -> None:
+    text = "Diabetes diagnosed in 2011.\n"
+    reading = DocumentState.of(compose([PageSlice(page=1, start=0, text=text)]))
+
+    assert reading.judge(0, 8, lasting=True).historical is None
 
 
 def test_a_lasting_disease_in_a_history_is_not_said_to_be_over() -> None:
@@ -116,6 +148,17 @@ def test_a_lasting_disease_in_a_history_is_not_said_to_be_over() -> None:
         ("Pneumonia cannot be excluded.", "Pneumonia"),
         ("Concern for appendicitis.", "appendicitis"),
         ("I considered pulmonary embolism.", "pulmonary embolism"),
+        ("Meningitis has not yet been excluded.", "Meningitis"),
+        ("We are unable to rule out sarcoidosis.", "sarcoidosis"),
+        ("Rule out gout vs. cellulitis.", "cellulitis"),
+        ("Gout versus cellulitis.", "cellulitis"),
+        ("Screen for osteoporosis.", "osteoporosis"),
+        ("Watch for signs of bleeding.", "bleeding"),
+        ("At increased risk for falls.", "falls"),
+        ("Call if he has fever or gets a rash.", "rash"),
+        ("Should cellulitis develop, return.", "cellulitis"),
+        ("Afraid of dementia.", "dementia"),
+        ("Exposure to measles at school.", "measles"),
     ],
 )
 def test_a_planned_or_considered_mention_is_hypothetical(text: str, mention: str) -> None:

@@ -35,6 +35,13 @@ _TO = re.compile(
     ),
     re.I,
 )
+_EXCEPT = re.compile(
+    r"\b(?:NKDA|NKA|allerg(?:y|ies))[ ]*[,(:-]*[ ]*(?:except(?:ion)?|excepting|other[ ]than"
+    r"|besides|apart[ ]from"
+    r"|aside[ ]from|save|with[ ]the[ ]exception[ ]of|but)(?:[ ]+(?:for|to|of|the|an?|is|are))*[ ]+"
+    r"(?:[\w-]+(?:[ ]*(?:,|/|\band\b|\bor\b)[ ]*)+)*$",
+    re.I,
+)
 _BEHIND = re.compile(r"[ ]+(?:allerg(?:y|ies|ic)|intolerance|hypersensitivity|anaphylaxis)\b", re.I)
 _PAREN = re.compile(r"[ ]*\(([^)\n]{2,60})\)")
 _DASH = re.compile(
@@ -59,6 +66,61 @@ _REACH = 900
 _SENTENCE_REACH = 120
 
 
+_TAKEN = re.compile(
+    r"\b(?:tolerat(?:es|ed|ing|e)|toleran(?:t|ce)(?:[ ](?:of|to))?|(?:can|may|able[ ]to|okay[ ]to"
+    r"|ok[ ]to"
+    r"|safe[ ]to|could)[ ]+(?:safely[ ]+)?(?:take|receive|have|use|tolerate|be[ ]given)|(?:has"
+    r"|have|had)[ ]+(?:since[ ]+)?(?:taken"
+    r"|received|had|used)|takes?|taking|took|taken|uses?|used|using|given|gave|giving|received"
+    r"|receives"
+    r"|treated[ ]+with|treats|relie(?:f|ved)[ ]+(?:with|by)|responds?[ ]+to|responded[ ]+to"
+    r"|carries|prescribed|alternatives?:?"
+    r"|substitute[ds]?|instead|switched[ ]+to|replaced[ ]+(?:by|with)|started[ ]+on|on"
+    r"|ok(?:ay)?[ ]+with|fine[ ]+with"
+    r"|does[ ]+well[ ]+with|desensiti[sz]ed[ ]+to|premedicat\w+[ ]+with|declin(?:es|ed)|refus(?:es"
+    r"|ed)"
+    r"|challenge(?:d)?[ ]+with|no[ ]+(?:reaction|problems?|issues?|trouble)[ ]+(?:to"
+    r"|with))[ ]+(?:(?:well|with|the|a|all|some"
+    r"|other|oral|iv|any|both|without[ ][a-z]+)[ ]+)*(?:[a-z-]+[ ]*(?:(?:,|/|\band\b"
+    r"|\bor\b)[ ]*)+){0,4}$",
+    re.I,
+)
+"""Words before a drug that is taken, tolerated or declined, so that the drug is no allergen."""
+_TOLERATED_BEHIND = re.compile(
+    r"[ ]*[,:(–-]*[ ]*(?:is|are|was|were|has[ ]been|have[ ]been|:)?[ ]*(?:well[ ]+)?"
+    r"(?:tolerat(?:ed|es)\b|ok(?:ay)?\b|safe\b|no[ ]+(?:reaction|problems?|issues?)\b"
+    r"|taken[ ]+without)",
+    re.I,
+)
+_REFUTED = re.compile(
+    r"\b(?:removed|de-?label(?:l?ed|ing)|deleted|disprove[nd]|refuted|ruled[ ]out|excluded"
+    r"|not[ ]confirmed|unconfirmed"
+    r"|outgr(?:own|ew)|resolved|cleared|(?:no|not)[ ]+(?:a[ ]+)?(?:longer|true|real"
+    r"|actual)?[ ]*allerg\w*|not[ ]+an[ ]+allergy"
+    r"|entered[ ]in[ ]error|(?:skin[ ]+)?(?:test(?:ing|s)?|prick|challenge)[ ]*(?:was|were|is|:"
+    r"|-)?[ ]*(?:done[ ]+and[ ]+)?"
+    r"(?:negative|passed|tolerated)|passed[ ]+(?:an?[ ]+|the[ ]+)?(?:oral[ ]+|drug[ ]+)?challenge"
+    r"|negative[ ]+(?:skin[ ]+)?(?:test\w*"
+    r"|challenge)|tested[ ]+negative|(?:denied|denies)(?=[ ]*[.,;)]|[ ]*$)|tolerated[ ]+(?:an?[ ]+"
+    r"|the[ ]+|oral[ ]+)*challenge"
+    r"|false|erroneous|incorrect|inactive|invalid(?:ated)?|side[ ]+effects?[ ]+(?:only|not|rather)"
+    r"|since[ ]+tolerated)\b",
+    re.I,
+)
+"""Words behind an allergen that take the allergy back."""
+_DOUBTED = re.compile(
+    r"[ ]*(?:\(\?\)|\?)|[^.;\n]{0,40}?\b(?:possible|possibly|questionable|suspected|unclear"
+    r"|uncertain|doubtful|unverified"
+    r"|to[ ]be[ ](?:tested|confirmed|verified)|under[ ]evaluation|pending)\b",
+    re.I,
+)
+_NOT_ALLERGEN_SIDE = re.compile(r"\bside[ ]+effects?\b", re.I)
+
+
+def _is_of_other(reading: DocumentState, m: re.Match[str]) -> bool:
+    return reading.judge(m.start(), m.end()).family is True
+
+
 class Allergens:
     """The places of a document that speak of allergies."""
 
@@ -66,6 +128,8 @@ class Allergens:
         self._reading = reading
         self._tables: dict[int, bool] = {}
         for m in _NONE_KNOWN.finditer(reading.text):
+            if reading.is_claimed(m.start(), m.end()) or _is_of_other(reading, m):
+                continue
             if not _OTHER_KIND.search(m.group()) or _DRUG_KIND.search(m.group()):
                 self._none_at(m.start())
             reading.claim(m.start(), m.end())
@@ -78,7 +142,10 @@ class Allergens:
                 )
 
     def _none_at(self, offset: int) -> None:
-        if self._reading.document.is_own(offset):
+        if self._reading.document.is_own(offset) and not any(
+            f.category == "allergy" and f.negated is not True and f.family is not True
+            for f in self._reading.findings
+        ):
             self._reading.no_known_allergies = True
 
     def speaks_at(self, offset: int) -> bool:
@@ -87,6 +154,8 @@ class Allergens:
         zone = reading.zones.at(offset)
         if zone is not None and zone.zone == "allergies":
             return offset - zone.start < _REACH
+        if zone is not None and "allergies" in zone.beside:
+            return _states_reaction(reading, offset)
         sentence = reading.assertions.sentence_at(offset)
         before = reading.text[max(sentence.start, offset - _SENTENCE_REACH) : offset]
         if any(
@@ -94,9 +163,16 @@ class Allergens:
             for m in _TO.finditer(before)
         ):
             return True
+        if _EXCEPT.search(before):
+            return True
         word = re.compile(r"[\w'-]+").match(reading.text, offset)
         tail = word.end() if word else offset
         return bool(_BEHIND.match(reading.text, tail))
+
+    def name_own(self, offset: int) -> None:
+        """Take back the statement `no known allergies`, because the text names an allergy."""
+        if self._reading.document.is_own(offset):
+            self._reading.no_known_allergies = None
 
     def in_table(self, offset: int) -> bool:
         """Return whether `offset` lies in a table with a column of reactions."""
@@ -104,19 +180,72 @@ class Allergens:
         return zone is not None and self._tables.get(zone.start, False)
 
 
-def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -> Finding:
-    """Return the substance at `match` as an allergy, with its reaction if the text states one."""
+_EFFECT = (
+    r"(?:(?:severe|mild|moderate|skin|facial|contact|lip|throat|tongue|face|gi|stomach|body"
+    r"|generalized)[ ]+)*"
+    r"(?:hives|rash(?:es)?|anaphyla\w+|swelling|angioedema|urticaria|itch\w*|pruritus|nausea"
+    r"|vomiting|n/v|diarrhea"
+    r"|upset|cough\w*|wheez\w*|dyspnea|sob|shortness[ ]of[ ]breath|flushing|headaches?|dizziness"
+    r"|syncope|myalgias?|cramps?"
+    r"|edema|dermatitis|blister\w*|stevens[- ]johnson(?:[ ]syndrome)?|sjs|ten|bronchospasm"
+    r"|hypotension|bleeding|confusion"
+    r"|sneezing|rhinitis|redness|reaction|unknown)"
+)
+_EFFECT_BEHIND = re.compile(
+    rf"[ ]*(?:[-–—:=(]|->|→|causes|with)+[ ]*(?P<effect>{_EFFECT}(?:(?:[,/&]"
+    rf"|[ ]and)[ ]*{_EFFECT})*)\)?",
+    re.I,
+)
+
+
+def _states_reaction(reading: DocumentState, offset: int) -> bool:
+    """Return whether a reaction follows the substance at `offset`, below headings side by side."""
+    word = re.compile(r"[\w'-]+(?:[ ][a-z]+){0,2}?(?=[ ]*(?:[-–—:=(]|->|→|causes))").match(
+        reading.text, offset
+    )
+    return word is not None and _EFFECT_BEHIND.match(reading.text, word.end()) is not None
+
+
+def _is_taken(reading: DocumentState, match: TermMatch) -> bool:
+    sentence = reading.assertions.sentence_at(match.start)
+    before = reading.text[max(sentence.start, match.start - 60) : match.start].replace("\n", " ")
+    if _TAKEN.search(before):
+        return True
+    return _TOLERATED_BEHIND.match(reading.text, match.end) is not None
+
+
+def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -> Finding | None:
+    """Return the substance at `match` as an allergy, with its reaction if the text states one.
+
+    Return None for a drug that the patient takes, tolerates or declines.
+    """
+    if _is_taken(reading, match):
+        reading.claim(match.start, match.end)
+        return None
     end, reaction = match.end, None
     limit = reading.text.find("\n", match.end)
     limit = len(reading.text) if limit < 0 else limit
+    zone = reading.zones.at(match.start)
+    if zone is not None and zone.beside:
+        effect = _EFFECT_BEHIND.match(reading.text, match.end, limit)
+        limit = effect.end() if effect else match.end
+    called = _BEHIND.match(reading.text, match.end, limit)
+    place = called.end() if called else match.end
     for pattern in (_PAREN, _DASH, *((_CELL,) if allergens.in_table(match.start) else ())):
-        m = pattern.match(reading.text, match.end, limit)
+        m = pattern.match(reading.text, place, limit)
         if m is not None and not re.match(
-            r"(?:allerg|intoleran|no\b|unknown|e\.g|i\.e|such|includ)", m[1], re.I
+            r"(?:allerg|intoleran|no\b|yes\b|[yn]\b(?!/)|unknown|e\.g|i\.e|such|includ)", m[1], re.I
         ):
             end, reaction = m.end(), own_words(_NOTED.split(m[1])[0])
             break
     assertion = reading.judge(match.start, match.end)
+    sentence = reading.assertions.sentence_at(match.start)
+    behind = _own_part(reading.text[match.end : max(match.end, min(sentence.end, match.end + 120))])
+    refuted = _REFUTED.search(behind) is not None
+    negated = True if assertion.negated or refuted else None
+    doubted = _DOUBTED.match(behind) is not None
+    if negated is None and assertion.family is not True:
+        allergens.name_own(match.start)
     return Finding(
         category="allergy",
         start=match.start,
@@ -127,8 +256,19 @@ def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -
         if reading.zones.type_at(match.start) == "allergies"
         else "allergy.sentence.v1",
         strength=0.9,
-        reaction=reaction,
-        negated=True if assertion.negated else None,
+        reaction=None if refuted and reaction and _REFUTED.search(reaction) else reaction,
+        negated=negated,
+        hypothetical=True if negated is None and (assertion.hypothetical or doubted) else None,
         family=assertion.family,
         zone=reading.zones.type_at(match.start),
     )
+
+
+def _own_part(behind: str) -> str:
+    """Return the words behind an allergen up to the next item of the list."""
+    flat = behind.replace("\n", " ")
+    return re.split(
+        r"[,;](?=[ ]+[A-Za-z-]+(?:[ ]*\(|[ ]+-|[ ]*[,;.]|$))|\band[ ]+(?!tolerat|test)",
+        flat,
+        maxsplit=1,
+    )[0]

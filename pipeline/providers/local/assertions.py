@@ -9,11 +9,14 @@ False if the sentence asserts, and None if nothing decides. Sources: Chapman 200
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from pipeline.providers.local.cues import POST, CueKind, cue_pattern
+from pipeline.providers.local.check_boxes import BoxItem, BoxTick
+from pipeline.providers.local.cues import POST, CueKind, cue_pattern, kind_of
+from pipeline.providers.local.experiencer import is_of_other
 from pipeline.providers.local.lines import Sentence
 from pipeline.providers.local.zones import Zones
 from pipeline.providers.schemas import ZoneType
@@ -46,14 +49,21 @@ _PAST_ZONES: frozenset[ZoneType] = frozenset({"past_medical_history"})
 _PRESENT_ZONES: frozenset[ZoneType] = frozenset({"chief_complaint", "assessment_plan"})
 
 
+_POSSIBLE = frozenset({CueKind.POSSIBLE, CueKind.POSSIBLE_POST, CueKind.CONDITION, CueKind.BETWEEN})
+
+
 class Assertions:
     """Judges the mentions of one document; scans each sentence for cues once."""
 
-    def __init__(self, text: str, sentences: Sequence[Sentence], zones: Zones) -> None:
+    def __init__(
+        self, text: str, sentences: Sequence[Sentence], zones: Zones, items: Sequence[BoxItem] = ()
+    ) -> None:
         self._text = text
         self._sentences = sentences
         self._starts = [sentence.start for sentence in sentences]
         self._zones = zones
+        self._items = items
+        self._item_starts = [item.start for item in items]
         self._cues = lru_cache(maxsize=64)(self._scan)
 
     def sentence_at(self, offset: int) -> Sentence:
@@ -69,16 +79,25 @@ class Assertions:
         kinds = {cue.kind for cue in _in_scope(cues, first, last)}
         zone = self._zones.type_at(start)
         negated = _negated(kinds)
-        family = CueKind.FAMILY in kinds or CueKind.FAMILY_POST in kinds
+        tick = self._tick_at(start)
+        if tick is BoxTick.DENIED:
+            negated = True
+        elif tick is BoxTick.STATED and negated is None:
+            kinds = kinds | {CueKind.AFFIRM}
+        words = self._words(sentence)
+        other = is_of_other(words, first, last)
+        family = other or CueKind.FAMILY in kinds or CueKind.FAMILY_POST in kinds
+        if zone == "family_history" and not family:
+            family = not _is_patient_subject(words[:first])
         historical: bool | None = None
         if kinds & {CueKind.PAST, CueKind.PAST_POST}:
             historical = True
-        elif CueKind.HISTORY in kinds or zone in _PAST_ZONES:
+        elif kinds & {CueKind.HISTORY, CueKind.ONSET_POST} or zone in _PAST_ZONES:
             historical = None if lasting else True
         elif CueKind.PRESENT in kinds or zone in _PRESENT_ZONES:
             historical = False
         hypothetical: bool | None = None
-        if kinds & {CueKind.POSSIBLE, CueKind.POSSIBLE_POST} and negated is not True:
+        if kinds & _POSSIBLE and negated is not True:
             hypothetical = True
         elif negated or kinds & {CueKind.AFFIRM, CueKind.PRESENT}:
             hypothetical = False
@@ -86,17 +105,31 @@ class Assertions:
             negated=negated if negated is not None else _affirmed(kinds, zone, cues, first, last),
             historical=historical,
             hypothetical=hypothetical,
-            family=True if family or zone == "family_history" else _patient_only(cues),
+            family=True if family else _patient_only(cues),
         )
 
+    def _tick_at(self, offset: int) -> BoxTick | None:
+        index = bisect.bisect_right(self._item_starts, offset) - 1
+        if index >= 0 and offset < self._items[index].end:
+            return self._items[index].tick
+        return None
+
+    def _words(self, sentence: Sentence) -> str:
+        return self._text[sentence.start : sentence.end].replace("\n", " ")
+
     def _scan(self, sentence: Sentence) -> tuple[Cue, ...]:
-        text = self._text[sentence.start : sentence.end].replace("\n", " ")
         found = []
-        for m in cue_pattern().finditer(text):
-            name = m.lastgroup
-            if name is not None:
-                found.append(Cue(m.start(), m.end(), CueKind[name]))
+        for m in cue_pattern().finditer(self._words(sentence)):
+            found.append(Cue(m.start(), m.end(), kind_of(m)))
         return tuple(found)
+
+
+_PATIENT_SUBJECT = re.compile(r"(?:^|[.;:,])\W*(?:the[ ])?(?:patient|pt)[ ](?!['’])", re.I)
+
+
+def _is_patient_subject(before: str) -> bool:
+    """Return whether the words before a mention begin with the patient as their subject."""
+    return _PATIENT_SUBJECT.search(before) is not None
 
 
 def _near(cues: tuple[Cue, ...], first: int) -> tuple[Cue, ...]:
@@ -108,7 +141,11 @@ def _near(cues: tuple[Cue, ...], first: int) -> tuple[Cue, ...]:
 def _in_scope(cues: Sequence[Cue], first: int, last: int) -> list[Cue]:
     """Return the cues whose scope contains the mention at `first..last` of the sentence."""
     found = []
-    for cue in reversed([cue for cue in cues if cue.end <= first]):
+    before = [cue for cue in cues if cue.end <= first]
+    conditions = [cue for cue in before if cue.kind is CueKind.CONDITION]
+    if conditions:
+        found.append(conditions[-1])
+    for cue in reversed(before):
         if cue.kind is CueKind.STOP:
             break
         if cue.kind is CueKind.NEAR_NOT and first - cue.end > _NEAR_REACH:
@@ -122,7 +159,7 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int) -> list[Cue]:
     for cue in (cue for cue in cues if cue.start >= last):
         if cue.kind is CueKind.STOP or cue.start - last > _POST_REACH:
             break
-        if cue.kind in POST:
+        if cue.kind in POST or cue.kind is CueKind.BETWEEN:
             found.append(cue)
         elif cue.kind in (CueKind.NOT, CueKind.AFFIRM):
             break

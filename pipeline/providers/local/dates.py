@@ -1,14 +1,16 @@
 """Parse printed dates into days.
 
-A date that does not exist (02/29/2001) counts as no date and never raises. Ambiguous figures are
-read month first, as in the United States. The functions are pure.
+A date that does not exist (02/29/2001) counts as no date and never raises. All dates of one source
+have the same order of day and month, which the unambiguous dates prove. The functions are pure.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from enum import Enum
 
 _MONTHS = {
     name: number
@@ -43,6 +45,53 @@ _DATE = re.compile(
 _TIME = re.compile(r"\s*,?\s*(?:at\s+)?(\d{1,2}:\d{2}(?::\d{2})?\s*(?:[AaPp]\.?[Mm]\.?)?)")
 _FIGURES = str.maketrans({"O": "0", "o": "0", "I": "1", "l": "1", "|": "1", "B": "8", "S": "5"})
 _CENTURY_PIVOT = 69
+DATE_FORM = (
+    r"\d{4}-\d{2}-\d{2}|\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})(?![\d/.-])"
+    r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec)[a-z]*\.?[ ]\d{1,2},?[ ]\d{4}"
+    r"|\d{1,2}[ -](?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec)[a-z]*[ -]\d{2,4}"
+)
+"""A date with a year, without a scanner's errors."""
+_FIGURED = re.compile(
+    r"(?<![\d/.:-])(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)"
+    r"(?:(?:19|20)\d{2}|(?<=/)\d{2})(?![\d/]|[.:-]\d)"
+)
+
+
+class DateOrder(Enum):
+    """The order of day and month in the dates of one source."""
+
+    MONTH_FIRST = "month first"
+    DAY_FIRST = "day first"
+
+
+def order_of(texts: Iterable[str]) -> DateOrder | None:
+    """Return the order that the dates of one source prove.
+
+    None means that no date proves an order, or that the dates contradict each other.
+    """
+    proved: set[DateOrder] = set()
+    for text in texts:
+        for m in _FIGURED.finditer(text):
+            first, second = int(m["first"]), int(m["second"])
+            if 12 < first <= 31 and 1 <= second <= 12:
+                proved.add(DateOrder.DAY_FIRST)
+            elif 12 < second <= 31 and 1 <= first <= 12:
+                proved.add(DateOrder.MONTH_FIRST)
+    return proved.pop() if len(proved) == 1 else None
+
+
+def _is_ambiguous(m: re.Match[str]) -> bool:
+    first, second = int(m["first"]), int(m["second"])
+    return first != second and first <= 12 and second <= 12
+
+
+def iso_day(text: str, order: DateOrder | None) -> str | None:
+    """Return a printed date as ISO 8601; None if the date is ambiguous and `order` is unknown."""
+    m = _FIGURED.match(text)
+    if order is None and m and _is_ambiguous(m):
+        return None
+    printed = date_at(text, order=order)
+    return printed.day.isoformat() if printed and printed.day else None
 
 
 @dataclass(frozen=True)
@@ -57,8 +106,12 @@ class Printed:
     end: int
 
 
-def date_at(text: str, at: int = 0, *, past: bool = False) -> Printed | None:
+def date_at(
+    text: str, at: int = 0, *, past: bool = False, order: DateOrder | None = None
+) -> Printed | None:
     """Read the date at `at`; skip blanks and a weekday before the date.
+
+    Without `order`, ambiguous figures are read month first, as in the United States.
 
     With `past`, two-digit years fall into the hundred years before 2030 (for birth dates).
     """
@@ -71,19 +124,19 @@ def date_at(text: str, at: int = 0, *, past: bool = False) -> Printed | None:
         return None
     time = _TIME.match(text, m.end())
     return Printed(
-        _day(m, past=past),
+        _day(m, past=past, order=order),
         re.sub(r"\s", "", time[1]).lower() if time else "",
         begin,
         time.end() if time else m.end(),
     )
 
 
-def _day(m: re.Match[str], *, past: bool) -> date | None:
+def _day(m: re.Match[str], *, past: bool, order: DateOrder | None) -> date | None:
     if m["ymd"]:
         year, month, day = _figures(m["ymd"])
     elif m["mdy"]:
         month, day, year = _figures(m["mdy"])
-        if month > 12 >= day:
+        if month > 12 >= day or (order is DateOrder.DAY_FIRST and day <= 12):
             month, day = day, month
     else:
         word, first, last = (m["m"], m["d"], m["y"]) if m["words"] else (m["m2"], m["d2"], m["y2"])

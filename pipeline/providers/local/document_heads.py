@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
+from pipeline.providers.local.dates import DateOrder
 from pipeline.providers.local.labels import Field, Weight, fields_of
 from pipeline.providers.local.titles import Kind, facility_of, names_place, title_of
 from pipeline.providers.schemas import EncounterType
@@ -90,11 +91,14 @@ class DocumentHead:
         return "office_visit" if self.kind == "note" else "other"
 
 
-def read_head(lines: Sequence[str]) -> DocumentHead:
-    """Read the lines of one head. The first statement counts; a date with a heavier label wins."""
+def read_head(lines: Sequence[str], order: DateOrder | None = None) -> DocumentHead:
+    """Read the lines of one head; `order` is the order of day and month of its source.
+
+    The first statement counts. A date with a heavier label wins.
+    """
     head = DocumentHead()
     for line in lines:
-        fields = fields_of(line)
+        fields = fields_of(line, order)
         if not fields:
             _read_unlabelled(head, line)
             continue

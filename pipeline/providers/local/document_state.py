@@ -5,14 +5,26 @@ Rules add entities to `found`. Text that a rule has claimed is not read again by
 
 from __future__ import annotations
 
+import bisect
+import re
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pipeline.providers.local.assertions import Assertion, Assertions
+from pipeline.providers.local.check_boxes import BoxTick, box_items, parted
+from pipeline.providers.local.dates import DateOrder, order_of
 from pipeline.providers.local.document import Document
 from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.lines import PrintedLine, Sentence, lines_of, sentences_of
 from pipeline.providers.local.tokens import Token, tokenize
 from pipeline.providers.local.zones import Zones, zones_of
+
+_OWN_DATE = re.compile(
+    r"^[ ]*(?:(?:date|time)[ ]of[ ](?:service|visit|encounter|admission)|dos|(?:visit|service"
+    r"|encounter|admission|collection|exam)[ ]date|date|seen"
+    r"|collected|admitted|arrival)[^:\n]{0,16}:",
+    re.I,
+)
 
 
 @dataclass(kw_only=True)
@@ -35,19 +47,24 @@ class DocumentState:
     def of(cls, document: Document) -> DocumentState:
         """Prepare a document for the rules."""
         lines = lines_of(document.text)
-        sentences = sentences_of(document.text, lines)
         zones = zones_of(document.text, lines)
         tokens = tokenize(document.text)
-        return cls(
+        items = box_items(lines, document.text)
+        sentences = parted(sentences_of(document.text, lines), items)
+        state = cls(
             document=document,
             text=document.text,
             lines=lines,
             sentences=sentences,
             tokens=tokens,
             zones=zones,
-            assertions=Assertions(document.text, sentences, zones),
+            assertions=Assertions(document.text, sentences, zones, items),
             _claimed=bytearray(len(document.text)),
         )
+        for item in items:
+            if item.tick is BoxTick.OPEN:
+                state.claim(item.start, item.end)
+        return state
 
     def add(self, finding: Finding) -> None:
         """Add an entity and claim its text."""
@@ -65,3 +82,21 @@ class DocumentState:
     def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:
         """Judge the mention at `text[start:end]`; `lasting` marks a chronic disease."""
         return self.assertions.judge(start, end, lasting=lasting)
+
+    @cached_property
+    def date_order(self) -> DateOrder | None:
+        """The order of day and month that the document's dates prove."""
+        return order_of((self.text,))
+
+    @cached_property
+    def own_dates(self) -> str:
+        """The lines that print the date of the document's own encounter."""
+        return "\n".join(
+            line.text
+            for line in self.lines
+            if ":" in line.text and _OWN_DATE.search(line.text) and "birth" not in line.text.lower()
+        )
+
+    def line_at(self, offset: int) -> int:
+        """Return the index of the line that contains `offset`."""
+        return max(0, bisect.bisect_right(self.lines, (offset, len(self.text) + 1)) - 1)

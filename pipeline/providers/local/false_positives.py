@@ -19,6 +19,9 @@ _PLACE = re.compile(
     ),
     re.I,
 )
+_VACCINE = re.compile(
+    r"(?:[ ]*\([^)\n]{1,30}\))?[ ]+(?:vaccin\w*|immuni[sz]\w*|boosters?|shots?)\b", re.I
+)
 _SUSCEPTIBILITY = re.compile(
     (
         r"[ ]+(?:[<>≤≥=]*[ ]?[\d./]+[ ]+)?(?:susceptible|resistant|intermediate|sensitive"
@@ -100,6 +103,10 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
         return True
     line = text.rfind("\n", 0, match.start) + 1
     if before is not None and before.search(text[max(line, match.start - 40) : match.start]):
+        return True
+    if term.category in ("condition", "symptom") and _VACCINE.match(text, match.end):
+        return True
+    if word == "mom" and text[match.start : match.end] != "MOM":
         return True
     if word in ("cta", "ctab") and reading.zones.type_at(match.start) == "physical_exam":
         return True

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 from functools import cache
 
+from pipeline.providers.local.dates import DateOrder, iso_day
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.lexicon import Term, TermMatch
@@ -22,6 +22,31 @@ _DATE = re.compile(
 )
 
 
+_NAME_END = re.compile(
+    r"[ ]+(?=\d{1,2}/|\d{4}\b|-|–|\(|given\b|on\b|declin|refus|defer|due\b|overdue|not\b|offered"
+    r"|needed|is\b|was\b|recommend|postpon|contra|unknown|up[ ]to)|[.:;|]"
+)
+_TO_BE = r"[ ,:(–-]*(?:(?:was|were|is|are|has|have|been|now|today|still|also)[ ]+)*"
+_NOT_GIVEN = re.compile(
+    _TO_BE
+    + r"(?:declin|refus|defer|postpon|withheld|contraindicat|not[ ](?:given|wanted|received|done"
+    r"|yet)|never|held\b)",
+    re.I,
+)
+_NOT_YET = re.compile(_TO_BE + r"(?:(?:over)?due\b|offer|needed|recommend|planned|discussed)", re.I)
+
+
+def _state(
+    reading: DocumentState, end: int, negated: bool | None, hypothetical: bool | None
+) -> tuple[bool | None, bool | None]:
+    """Return whether the vaccine was refused and whether it is still due, by the words behind."""
+    if _NOT_GIVEN.match(reading.text, end):
+        return True, None
+    if _NOT_YET.match(reading.text, end):
+        return negated, True
+    return negated, hypothetical
+
+
 def read_immunization_rows(reading: DocumentState) -> None:
     """Add rows of an immunization list that name only the disease (`Zoster 10/11/2022`)."""
     for line in reading.lines:
@@ -32,13 +57,12 @@ def read_immunization_rows(reading: DocumentState) -> None:
         m = _targets().match(words)
         if m is None or reading.is_claimed(start, line.end):
             continue
-        name = re.split(r"[ ]+(?=\d{1,2}/|\d{4}\b|-|–|\(|given\b|on\b)|[.:;|]", words, maxsplit=1)[
-            0
-        ]
+        name = _NAME_END.split(words, maxsplit=1)[0]
         end = start + len(name.rstrip(" ,"))
         date_at = _DATE.match(reading.text, end, line.end)
-        given = _iso(date_at) if date_at else None
+        given = _iso(date_at, reading.date_order) if date_at else None
         assertion = reading.judge(start, end)
+        negated, hypothetical = _state(reading, end, assertion.negated, assertion.hypothetical)
         reading.add(
             Finding(
                 category="immunization",
@@ -49,7 +73,10 @@ def read_immunization_rows(reading: DocumentState) -> None:
                 rule="immunization.row.v1",
                 strength=0.85,
                 date=given,
-                negated=assertion.negated,
+                negated=negated,
+                historical=assertion.historical,
+                hypothetical=hypothetical,
+                family=assertion.family,
                 zone="immunizations",
             )
         )
@@ -72,13 +99,19 @@ def is_vaccine_target(reading: DocumentState, match: TermMatch) -> bool:
     return _targets().fullmatch(reading.text[match.start : match.end]) is not None
 
 
+def names_target(name: str) -> bool:
+    """Return whether `name` is a disease that a vaccine prevents."""
+    return _targets().fullmatch(name) is not None
+
+
 def as_immunization(reading: DocumentState, match: TermMatch, term: Term) -> Finding | None:
     """Return the vaccine at `match`; None for the bare word `vaccine` without a disease."""
     if term.name == _GENERAL:
         return None
     m = _DATE.match(reading.text, match.end)
-    given = _iso(m) if m else None
+    given = _iso(m, reading.date_order) if m else None
     assertion = reading.judge(match.start, match.end)
+    negated, hypothetical = _state(reading, match.end, assertion.negated, assertion.hypothetical)
     return Finding(
         category="immunization",
         start=match.start,
@@ -88,17 +121,14 @@ def as_immunization(reading: DocumentState, match: TermMatch, term: Term) -> Fin
         rule="immunization.v1",
         strength=0.9,
         date=given,
-        negated=assertion.negated,
+        negated=negated,
         historical=assertion.historical,
-        hypothetical=assertion.hypothetical,
+        hypothetical=hypothetical,
+        family=assertion.family,
         zone=reading.zones.type_at(match.start),
     )
 
 
-def _iso(m: re.Match[str]) -> str | None:
-    """Return the date, or None if the calendar has no such day."""
-    month, day, year = (m[1], m[2], m[3]) if m[1] else (m[5], m[6], m[4])
-    try:
-        return date(int(year), int(month), int(day)).isoformat()
-    except ValueError:
-        return None
+def _iso(m: re.Match[str], order: DateOrder | None) -> str | None:
+    """Return the date; None if the date is ambiguous or if the calendar has no such day."""
+    return iso_day(f"{m[1]}/{m[2]}/{m[3]}" if m[1] else f"{m[4]}-{m[5]}-{m[6]}", order)

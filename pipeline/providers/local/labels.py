@@ -14,7 +14,7 @@ from enum import IntEnum
 from functools import lru_cache
 from itertools import chain
 
-from pipeline.providers.local.dates import date_at
+from pipeline.providers.local.dates import DateOrder, date_at
 
 
 class Weight(IntEnum):
@@ -164,8 +164,8 @@ class Field:
     """The label is the first word of the line."""
 
 
-def fields_of(line: str) -> list[Field]:
-    """Return the labelled values of a line, in order."""
+def fields_of(line: str, order: DateOrder | None = None) -> list[Field]:
+    """Return the labelled values of a line, in order; `order` is the order of day and month."""
     folded = _fold(line)
     marks: list[tuple[int, int, str, str, bool]] = []
     for m in _LABEL.finditer(folded):
@@ -188,7 +188,8 @@ def fields_of(line: str) -> list[Field]:
         stop = marks[index + 1][0] if index + 1 < len(marks) else len(line)
         begin = end + len(line[end:stop]) - len(line[end:stop].lstrip())
         gap = _GAP.search(line, begin, stop)
-        made = _field(role, _PLAIN.get(label, label), line[begin : gap.start() if gap else stop])
+        value = line[begin : gap.start() if gap else stop]
+        made = _field(role, _PLAIN.get(label, label), value, order)
         if made is not None:
             found.append(replace(made, opens=not line[:start].strip()))
     return found
@@ -217,10 +218,10 @@ def _of_another(before: str) -> bool:
     return bool(words) and words[-1].rstrip(".,:") in _OTHERS
 
 
-def _field(role: str, label: str, value: str) -> Field | None:
+def _field(role: str, label: str, value: str, order: DateOrder | None) -> Field | None:
     text = " ".join(value.split()).strip(" ,;|")
     if role in ("date", "admitted", "discharged", "born"):
-        printed = date_at(value, past=role == "born")
+        printed = date_at(value, past=role == "born", order=order)
         if printed is None:
             return Field("other", label, text)
         weight = _SERVICE.get(label, Weight.BARE)

@@ -3,32 +3,50 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache, lru_cache
 
+from pipeline.providers.local.assertions import Assertion
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
-from pipeline.providers.local.lexicon import TermMatch, lexicon
+from pipeline.providers.local.lexicon import Term, TermMatch, lexicon
 from pipeline.providers.local.lexicon_files import concepts_of_drugs, words
-from pipeline.providers.local.prescription_sig import dose_before, read_sig, salt_end
+from pipeline.providers.local.medication_cues import (
+    CHANGE_BEFORE,
+    LIMIT_BEFORE,
+    STOP_CUE,
+    TITRATE_BEFORE,
+    State,
+)
+from pipeline.providers.local.medication_states import state_of
+from pipeline.providers.local.prescription_parts import Directions, DoseStep, Tense
+from pipeline.providers.local.prescription_sig import Amount, dose_before, kind_of, salt_end
+from pipeline.providers.local.prescription_steps import read_directions
 
-_STOPPED = re.compile(
-    r"(?<!was )(?<!were )(?<!been )\b(?:stop(?:ped|ping)?|discontinu(?:e|ed|ing)|d/c'?d?"
-    r"|hold(?:ing)?|held|avoid(?:ed|ing)?|never[ ]take|do[ ]not[ ](?:take|use|restart|give)"
-    r"|no[ ]longer[ ](?:taking|on|takes)|off[ ]of|no[ ]more|come[ ]off|taken[ ]off|quit)\b"
-    r"(?![^.;]*\b(?:start|begin|continue|started|takes|taking)\b)",
+_CONTINUED = re.compile(
+    r"(?:(?<=;)[ ]*(?=\d|(?:days?|weeks?)[ ]\d)|(?<=;)[ ]*(?=(?:then|increase|decrease|reduce"
+    r"|change|titrate)\b)"
+    r"|[.;]?[ ]*\n?[ ]*(?=(?:Sig:?[ ]|Take[ ]|Inject[ ]|Inhale[ ]|Apply[ ]|Instill[ ]|Place[ ]"
+    r"|Chew[ ]"
+    r"|Dissolve[ ]|Use[ ]\d|Then[ ]|(?:Dose[ ](?:was[ ])?)?(?:increased?|decreased?|reduced?"
+    r"|changed?)"
+    r"[ ](?:dose[ ])?to[ ]\d)))(?P<more>)",
     re.I,
 )
-_STOPPED_BEHIND = re.compile(
-    r"^[^.;\n]{0,40}?\b(?:was|were|is|are|has[ ]been|have[ ]been|been|:|-)[ ](?:now[ ]|also[ ])?"
-    r"(?:stopped|discontinued|held|on[ ]hold|avoided)\b",
-    re.I,
-)
-_STOP_HEADING = re.compile(r"^(?:stop|discontinu|held|hold|avoid)", re.I)
+"""A statement that belongs to the drug of the statement before."""
 _SIG_ONLY = re.compile(
     r"(?<![\w-])([A-Za-z][A-Za-z-]{4,})[ ]+(?=\(?\d[\d,.]*[ ]?"
     r"(?:mg|mcg|[µμ]g|units|mEq|puffs?)(?:/kg)?(?![\w/]))"
 )
 _UNKNOWN = re.compile(r"(?<![\w-])[A-Za-z][A-Za-z-]{4,}(?![\w-])")
+_INITIAL = re.compile(r"(?:\b[A-Z]\.|\b(?:Dr|Mr|Mrs|Ms)\.?)[ ]$")
+_TITLE = re.compile(r",[ ]*(?:RN|MD|DO|NP|PA|PA-C|LPN|PharmD|ARNP|CRNP|DNP|MA)(?!\w)")
+_OTHER_NAME = re.compile(r"[ ]?\(([A-Za-z][\w /-]{2,30})\)")
+_DISPENSERS = frozenset({"inhaler", "nasal spray", "inhalers", "patch", "eye drops", "nebulizer"})
+_FLUIDS = frozenset({"NS", "LR", "D5W"})
+_FLUID_WORD = re.compile(
+    r"\b(?:bolus|infusion|drip|IVF|IV|fluids?|flush|liters?|maintenance|in[ ]\d+[ ]?mL)\b", re.I
+)
 _LONG_NAME = 9
 """A name with at least this many letters may differ from a known name in two places."""
 
@@ -45,8 +63,16 @@ def medication(reading: DocumentState, match: TermMatch, next_start: int) -> Fin
         next_start,
         rule="med.sig.v1" if term.kind != "class" else "med.class.v1",
         strength=0.95 if term.kind == "word" else 0.85,
-        needs_dose=term.kind == "bare" and reading.zones.type_at(match.start) != "medications",
+        needs_dose=_needs_dose(reading, match, term),
     )
+
+
+def _needs_dose(reading: DocumentState, match: TermMatch, term: Term) -> bool:
+    """Return whether a name is a drug only beside a dose (`calcium`, `NS`)."""
+    if term.kind == "abbreviation" and reading.text[match.start : match.end] in _FLUIDS:
+        around = reading.text[max(0, match.start - 30) : match.end + 30]
+        return _FLUID_WORD.search(around) is None
+    return term.kind == "bare" and reading.zones.type_at(match.start) != "medications"
 
 
 def described(
@@ -62,36 +88,126 @@ def described(
     """Read the directions around a drug's name and judge whether the patient takes the drug."""
     text = reading.text
     sentence = reading.assertions.sentence_at(start)
-    limit = min(next_start, max(sentence.end, end))
+    limit = min(next_start, max(_statement_end(reading, sentence.end), end))
     name_end = salt_end(text, end, limit)
-    sig = read_sig(text, name_end, limit)
-    dose, begin = sig.dose, start
-    if dose is None and (before := dose_before(text, start, sentence.start)) is not None:
-        begin, dose = before
-    if needs_dose and dose is None:
-        return None
-    assertion = reading.judge(start, end)
-    zone = reading.zones.at(start)
-    stopped = _is_stopped(text, sentence.start, start, max(sig.end, end), sentence.end) or (
-        zone is not None and bool(_STOP_HEADING.match(zone.heading or ""))
+    opening = text[sentence.start : start].replace("\n", " ")
+    names_end = _other_name_end(text, name_end, limit)
+    directions = read_directions(
+        text,
+        names_end,
+        limit,
+        changes=CHANGE_BEFORE.search(opening) is not None,
+        titrates=TITRATE_BEFORE.search(opening) is not None,
     )
-    return Finding(
+    before = dose_before(text, start, sentence.start)
+    if LIMIT_BEFORE.search(text[sentence.start : before[0] if before else start]):
+        directions, before = Directions(end=name_end), None
+    steps = [step for step in directions.steps if step.role is not Tense.WRONG]
+    begin = start
+    if before is not None and (not any(s.dose for s in steps)):
+        begin = before[0]
+        if not steps:
+            steps = [DoseStep(Tense.CURRENT, name_end, name_end)]
+        steps[0].dose = before[1]
+    elif before is not None and kind_of(before[1]) is not Amount.MASS and len(steps) == 1:
+        begin, steps[0].strength, steps[0].dose = before[0], steps[0].dose, before[1]
+    if needs_dose and not any(step.dose for step in steps):
+        return None
+    floor = max((f.end for f in reading.findings if sentence.start <= f.end <= start), default=0)
+    state = state_of(
+        reading, start, name_end, max(directions.end, end), next_start, floor,
+        has_target=any(step.role is Tense.TARGET for step in steps),
+    )  # fmt: skip
+    if directions.is_switched and state is None:
+        state = State.PAST
+    zone = reading.zones.at(start)
+    found = Finding(
         category="medication",
         start=begin,
-        end=max(sig.end, name_end),
+        end=max(name_end, end),
         head_end=name_end,
         name=own_words(text[start:name_end]),
         rule=rule,
         strength=strength,
-        dose=dose,
-        route=sig.route,
-        frequency=sig.frequency,
-        negated=True if stopped else assertion.negated,
-        historical=None if stopped and not assertion.historical else assertion.historical,
-        hypothetical=assertion.hypothetical,
-        family=assertion.family,
         zone=zone.zone if zone else None,
     )
+    found = _with_state(found, state, reading.judge(start, end), opening)
+    if directions.unexplained is not None:
+        return replace(
+            found, start=start, end=max(name_end, directions.unexplained),
+            rule=f"{rule.removesuffix('.v1')}-not-understood.v1",
+        )  # fmt: skip
+    if not steps:
+        return found
+    findings = [_of_step(text, found, step, directions) for step in steps]
+    for extra in findings[1:]:
+        reading.findings.append(extra)
+    reading.claim(begin, max(f.end for f in findings))
+    return findings[0]
+
+
+def _other_name_end(text: str, end: int, limit: int) -> int:
+    """Return the end of the brand name or generic name in parentheses after a drug's name."""
+    m = _OTHER_NAME.match(text, end, limit)
+    if m is None or not any(t.category == "medication" for t in lexicon().lookup(m[1])):
+        return end
+    return m.end()
+
+
+def is_part_of_name(text: str, match: TermMatch) -> bool:
+    """Return whether a drug's name belongs to the drug before: a brand name, or a dispenser."""
+    if text[match.start : match.end].lower() in _DISPENSERS:
+        return True
+    return text[match.start - 1 : match.start] == "(" and text[match.end : match.end + 1] == ")"
+
+
+def _of_step(text: str, found: Finding, step: DoseStep, directions: Directions) -> Finding:
+    """Return the entity of one step. The quote reaches from the name to the end of the step."""
+    frequency = directions.frequency(text, step)
+    parts = [found.end, step.end]
+    if step.frequency:
+        parts.append(step.frequency[1])
+    if len(directions.steps) == 1:
+        parts.append(directions.end)
+    is_content = step.kind is Amount.CONTENT and not (step.dose or "").endswith("%")
+    return replace(
+        found,
+        end=max(parts),
+        dose=None if is_content else step.dose,
+        route=step.route,
+        frequency=frequency,
+        historical=True if step.role is Tense.OLD else found.historical,
+        hypothetical=True if step.role is Tense.TARGET else found.hypothetical,
+    )
+
+
+def _with_state(found: Finding, state: State | None, assertion: Assertion, opening: str) -> Finding:
+    """Return the finding with the assertion about a medication in a state."""
+    negated, historical = assertion.negated, assertion.historical
+    hypothetical, family = assertion.hypothetical, assertion.family
+    if state in (State.STOPPED, State.HELD, State.NOT_TAKEN):
+        negated = True
+    if state is State.STOPPED or state is State.PAST:
+        historical = True
+    elif historical and STOP_CUE.search(opening):
+        historical = False
+    if state in (State.HELD, State.PLANNED):
+        hypothetical = True
+    if state is State.OTHER_PERSON:
+        family = True
+    return replace(
+        found, negated=negated, historical=historical, hypothetical=hypothetical, family=family
+    )
+
+
+def _statement_end(reading: DocumentState, end: int) -> int:
+    """Return where a drug's statement ends: directions may follow in the next sentence or line."""
+    for _ in range(3):
+        m = _CONTINUED.match(reading.text, end)
+        if m is None:
+            return end
+        end = max(m.end(), reading.assertions.sentence_at(m.start("more")).end)
+    return end
 
 
 def read_unknown_drugs(reading: DocumentState) -> None:
@@ -104,7 +220,7 @@ def read_unknown_drugs(reading: DocumentState) -> None:
         found = described(
             reading, start, end, len(reading.text), rule="med.sig-only.v1", strength=0.5
         )
-        if found is not None and found.dose is not None:
+        if found is not None and (found.dose is not None or "not-understood" in found.rule):
             reading.add(found)
     for zone in reading.zones.all:
         if zone.zone != "medications":
@@ -121,8 +237,19 @@ def read_unknown_drugs(reading: DocumentState) -> None:
                 rule="med.misspelt.v1",
                 strength=0.6,
             )
-            if found is not None:
+            if found is not None and (
+                _is_directed(found) or not _is_person(reading.text, m.start(), m.end())
+            ):
                 reading.add(found)
+
+
+def _is_directed(found: Finding) -> bool:
+    return bool(found.dose or found.route or found.frequency) or "not-understood" in found.rule
+
+
+def _is_person(text: str, start: int, end: int) -> bool:
+    """Return whether a word is a person's surname (`A. Vance, RN`)."""
+    return bool(_INITIAL.search(text[max(0, start - 6) : start]) or _TITLE.match(text, end))
 
 
 @lru_cache(maxsize=4_096)
@@ -157,9 +284,3 @@ def _distance(left: str, right: str, limit: int) -> int:
         if min(row) > limit:
             return limit + 1
     return row[-1]
-
-
-def _is_stopped(text: str, first: int, start: int, end: int, last: int) -> bool:
-    before = text[max(first, start - 80) : start].replace("\n", " ")
-    behind = text[end : min(last, end + 80)].replace("\n", " ")
-    return bool(_STOPPED.search(before)) or bool(_STOPPED_BEHIND.match(behind))

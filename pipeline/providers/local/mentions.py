@@ -10,10 +10,10 @@ from pipeline.providers.local.allergies import Allergens, as_allergy
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.false_positives import is_ruled_out
 from pipeline.providers.local.finding import Finding, own_words
-from pipeline.providers.local.immunizations import as_immunization, is_vaccine_target
+from pipeline.providers.local.immunizations import as_immunization, is_vaccine_target, names_target
 from pipeline.providers.local.lexicon import Term, TermMatch, lexicon
 from pipeline.providers.local.lexicon_files import concepts, words
-from pipeline.providers.local.medications import described, medication
+from pipeline.providers.local.medications import described, is_part_of_name, medication
 from pipeline.providers.local.morphology import category_of
 from pipeline.providers.local.tokens import is_word
 
@@ -32,7 +32,9 @@ def read_mentions(reading: DocumentState) -> None:
         for match in lexicon().find(reading.tokens)
         if not reading.is_claimed(match.start, match.end) and not _in_plain_heading(reading, match)
     ]
-    starts = [m.start for m in matches if m.reading("medication")]
+    starts = [
+        m.start for m in matches if m.reading("medication") and not is_part_of_name(reading.text, m)
+    ]
     for match in matches:
         if reading.is_claimed(match.start, match.end):
             continue
@@ -69,8 +71,11 @@ def read_by_ending(reading: DocumentState) -> None:
                 rule="med.ending.v1",
                 strength=0.6,
             )
+            found = _decided(reading, found)
         else:
-            found = _finding(reading, match, match.terms[0], rule=f"{category}.ending.v1")
+            found = _decided(
+                reading, _finding(reading, match, match.terms[0], rule=f"{category}.ending.v1")
+            )
         if found is not None:
             reading.add(found)
 
@@ -92,12 +97,26 @@ def _read(
     if term is None or is_ruled_out(reading, match, term):
         return None
     if term.category == "medication":
-        return medication(reading, match, following)
+        return _decided(reading, medication(reading, match, following))
     if term.category == "immunization":
         return as_immunization(reading, match, term)
     if is_vaccine_target(reading, match):
         return as_immunization(reading, match, term)
-    return _finding(reading, match, term, rule=f"{term.category}.{term.kind}.v1")
+    return _decided(reading, _finding(reading, match, term, rule=f"{term.category}.{term.kind}.v1"))
+
+
+def _decided(reading: DocumentState, found: Finding | None) -> Finding | None:
+    """Return None below headings side by side, unless the words of `found` decide its column."""
+    zone = reading.zones.at(found.start) if found is not None else None
+    if found is None or zone is None or not zone.beside:
+        return found
+    if found.category == "medication":
+        listed = "medications" in zone.beside and not zone.beside & {"allergies", "family_history"}
+        return found if listed or found.dose or found.frequency else None
+    if "family_history" in zone.beside:
+        return None
+    is_vaccine = "immunizations" in zone.beside and names_target(found.name)
+    return None if is_vaccine else found
 
 
 def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str) -> Finding:

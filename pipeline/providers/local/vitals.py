@@ -1,151 +1,37 @@
-"""Vital signs in running text, in lists and in flowsheets whose columns are vital signs.
+"""Vital signs in running text, in lists and in flowsheets.
 
-A value that no living body can show is not read.
+A value that no living body can show is not read. A statement with an unexplained number is reported
+without its value.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from pipeline.providers.local.dates import DATE_FORM, iso_day
 from pipeline.providers.local.document_state import DocumentState
-from pipeline.providers.local.finding import Finding, own_words
-from pipeline.providers.local.lines import PrintedLine
-
-
-@dataclass(frozen=True, slots=True)
-class _Vital:
-    """The spellings, units and plausible values of one vital sign."""
-
-    key: str
-    names: str
-    value: str
-    unit: str
-    low: float
-    high: float
-    letter: str = ""
-    """A single letter that means this vital sign only beside other vital signs."""
-
-    @property
-    def pattern(self) -> str:
-        """All names as one expression; the letter counts only in upper case."""
-        return f"{self.names}|(?-i:{self.letter})" if self.letter else self.names
-
-
-_INT = r"\d{2,3}"
-_DECIMAL = r"\d{1,3}(?:\.\d{1,2})?"
-_VITALS: tuple[_Vital, ...] = (
-    _Vital(
-        "BP",
-        (
-            r"(?:orthostatic[ ]|home[ ]|sitting[ ]|standing[ ]|supine[ ])?(?:blood[ ]pressures?"
-            r"|B/?P)(?:[ ]?-?[ ]?[RL](?![\w]))?"
-        ),
-        r"\d{2,3}[ ]?/[ ]?\d{2,3}(?!/|\d)",
-        r"mm[ ]?Hg",
-        40,
-        300,
-    ),
-    _Vital(
-        "HR",
-        r"heart[ ]rate|HR|pulse[ ]rate|pulses?(?![ ]ox)|apical[ ]pulse|ventricular[ ]rate",
-        _INT + r"(?![./\d])",
-        r"bpm|beats?[ ](?:per|a)[ ]minute|beats/min(?:ute)?|/[ ]?min(?:ute)?|per[ ]minute",
-        20,
-        300,
-        "P",
-    ),
-    _Vital(
-        "RR",
-        r"respiratory[ ]rate|respirations?|resp(?:[ ]?rate|s)?\.?|RR",
-        r"\d{1,2}(?![./\d])",
-        (
-            r"bpm|breaths?[ ](?:per|a)[ ]minute|breaths/min(?:ute)?|br/min|/[ ]?min(?:ute)?"
-            r"|per[ ]minute"
-        ),
-        4,
-        90,
-        "R",
-    ),
-    _Vital(
-        "Temp",
-        r"temperature|temp\.?|Tmax|Tm|Tc(?:urrent)?|tympanic[ ]temp|oral[ ]temp",
-        r"\d{2,3}(?:\.\d{1,2})?",
-        (
-            r"°[ ]?[FC](?![a-z])|º[ ]?[FC](?![a-z])|degrees?(?:[ ](?:F|C|Fahrenheit"
-            r"|Celsius))?(?![a-z])|[FC](?![\w])|oF|°"
-        ),
-        25,
-        112,
-        "T",
-    ),
-    _Vital(
-        "SpO2",
-        (
-            r"SpO2|SaO2(?=[: ])|O2[ ]?sats?(?:uration)?|oxygen[ ]sat(?:uration)?s?|O2[ ]?%|sats?"
-            r"|pulse[ ]ox(?:imetry)?|POx|sat(?:uration)?s?(?=[: ])"
-        ),
-        r"\d{2,3}(?![./\d])",
-        r"%|percent",
-        30,
-        100,
-    ),
-    _Vital(
-        "weight",
-        (
-            r"(?:admit|admission|discharge|dry|current|birth|daily|body|actual|today's)?[ ]?weight"
-            r"|wt\.?"
-        ),
-        r"\d{1,3}(?:,\d{3})?(?:\.\d{1,3})?",
-        r"kgs?|kilograms?|lbs?\.?|pounds|grams|g(?![a-z/])|oz",
-        0.2,
-        1500,
-    ),
-    _Vital(
-        "height",
-        r"height|ht\.?|body[ ]length",
-        (
-            r"\d['’][ ]?\d{1,2}(?:\.\d)?[\"”]?|\d[ ]?(?:ft|feet"
-            r"|foot)\.?[ ]?\d{1,2}(?:\.\d)?(?=[ ]?in)|\d{1,3}(?:\.\d{1,2})?"
-        ),
-        r"cm|in(?:ches)?\.?(?![a-z])|meters?|m(?![a-z/])|ft|feet",
-        0.3,
-        272,
-    ),
-    _Vital("BMI", r"BMI|body[ ]mass[ ]index", _DECIMAL, r"kg/m(?:2|²|\^2)", 7, 120),
-    _Vital(
-        "pain",
-        r"pain(?:[ ](?:score|level|scale|rating|intensity))?",
-        r"\d{1,2}[ ]?/[ ]?10(?!\d)|\d{1,2}[ ]out[ ]of[ ]10|\d{1,2}(?![\d./%])",
-        r"(?!)",
-        0,
-        10,
-    ),
-    _Vital("head circumference", r"head[ ]circumference|HC|OFC", _DECIMAL, r"cm|in", 15, 80),
-    _Vital("MAP", r"MAP|mean[ ]arterial[ ]pressure", _INT + r"(?![./\d])", r"mm[ ]?Hg", 20, 220),
-    _Vital("FiO2", r"FiO2", r"\d{2,3}(?![./\d])|0?\.\d{1,2}", r"%", 0.2, 100),
+from pipeline.providers.local.lines import bullet_end
+from pipeline.providers.local.vital_context import (
+    is_earlier,
+    is_expected,
+    is_heading_of_goals,
+    is_of_relative,
 )
-_FILLER = (
-    r"(?:[ \n]*\((?P<paren>[^)\n]{1,16})\))?[ \n]*"
-    r"(?:(?:[:=]|-(?![0-9])|–|is|was|were|of|at|in|to|now|today|currently|current|noted"
-    r"|measured|reading|readings|down|up|around|about"
-    r"|approximately|on|admission|arrival|discharge|sitting|standing|lying|supine|left|right"
-    r"|arm|oral|axillary|rectal|tympanic|home|initial|repeat|max"
-    r"|has|been|with|a|reached|rose|fell|recorded|triage|this|morning|last|and"
-    r"|only)(?![\w])[ \n]*){0,4}"
+from pipeline.providers.local.vital_findings import found_vital, not_understood
+from pipeline.providers.local.vital_flowsheets import read_flowsheets
+from pipeline.providers.local.vital_grammar import VitalReading, read_statement
+from pipeline.providers.local.vital_signs import (
+    BP,
+    NAMES,
+    NO_BODY,
+    SPO2,
+    Vital,
+    plausible,
+    vital_of,
 )
+
 _PAIN_ONLY = re.compile(r"score|level|scale|rating|intensity", re.I)
-_INLINE = tuple(
-    (
-        vital,
-        re.compile(
-            rf"(?<![\w/])(?P<name>{vital.pattern})(?![\w])"
-            rf"{_FILLER}(?P<value>{vital.value})(?![:;,.]?\d)(?:[ ]?(?P<unit>{vital.unit}))?",
-            re.I,
-        ),
-    )
-    for vital in _VITALS
-)
 _BARE_SPO2 = re.compile(
     (
         r"(?<![\w./-])(?P<value>\d{2,3})[ ]?(?P<unit>%)[ ]*(?:on[ ]|with[ ])?(?:RA\b|room[ ]air"
@@ -154,29 +40,22 @@ _BARE_SPO2 = re.compile(
     re.I,
 )
 _BARE_BP = re.compile(r"(?<![\w./])(?P<value>\d{2,3}/\d{2,3})[ ]?(?P<unit>mm[ ]?Hg)", re.I)
-_HEAD = re.compile(
-    r"(?<![\w/])(?P<name>"
-    + "|".join(f"(?P<v{i}>{v.pattern})" for i, v in enumerate(_VITALS))
-    + r"|(?P<other>time|date(?:/time)?|day|visit|position|site|initials|by|O2|source|note|comment"
-    r"|glucose|intake|output|I/O|GCS|hour))"
-    r"(?![\w])(?:[ ]*\((?P<unit>[^)\n]{1,12})\))?",
+_COMPARED = re.compile(r"(?:[<>≤≥=]|\b(?:than|over|above|below|under|to))[ ]*$", re.I)
+_EARLIER = re.compile(
+    r"\b(?:baseline|previous|prior|last|earlier|former|past|old|yesterday['’]?s?"
+    r"|last[ ](?:visit|week|month"
+    r"|year)['’]?s?)(?:[ ](?:recorded|known|documented|visit|clinic|office))?[ ]+$",
     re.I,
 )
-_ROW_LABEL = re.compile(
-    r"[ ]*(?:(?:\d{1,2}/\d{1,2}/\d{2,4}|\d{4}-\d{2}-\d{2}|\d{1,2}/\d{1,2}(?=[ ]+\d{1,2}:)"
-    r"|\d{1,2}-[A-Za-z]{3}(?:-\d{2,4})?|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov"
-    r"|Dec)[a-z]{0,6}\.?[ ]\d{1,2}(?:,?[ ]\d{4})?(?!/)"
-    r"|\d{1,2}:\d{2}(?::\d{2})?(?:[ ]?[AaPp]\.?[Mm]\.?)?|\d{4}(?=[ ]+\d{2,3}/\d{2,3})|Day[ ]\d+"
-    r"|\(?[A-Za-z][A-Za-z-]*\)?:?)[ ]*)*"
+_DATED = re.compile(rf"\bon[ ]({DATE_FORM}),?[ ](?:(?:his|her|the|their|patient's)[ ])?$", re.I)
+_BEFORE = 240
+"""The most characters before a name that can make its values goals or conditions."""
+_BESIDE_REACH = 40
+"""The most characters between the vital signs of two lines."""
+_MAX_BULLETS = 8
+_BESIDE = re.compile(
+    r"\b(?:BP|HR|RR|SpO2|pulse|temp|BMI|vitals?|vs|weight|height|wt|ht|vit)\b", re.I
 )
-_CELL = re.compile(
-    r"(?<!\S)(?:\d{2,3}/\d{2,3}|\d{1,3}(?:\.\d{1,2})?%?|\d{1,2}/10|--?|—|–|n/?a)(?=\s|$)", re.I
-)
-_MIN_COLUMNS = 3
-
-
-_MAX_MISSES = 8
-"""The most lines without measures (headers and footers) inside a flowsheet."""
 
 
 def read_vitals(reading: DocumentState) -> None:
@@ -184,41 +63,123 @@ def read_vitals(reading: DocumentState) -> None:
 
     Flowsheets are read first, so that their headings are not read as names.
     """
-    _read_flowsheets(reading)
-    for vital, pattern in _INLINE:
-        for m in pattern.finditer(reading.text):
-            _add_inline(reading, vital, m)
-    for vital, bare in ((_VITALS[4], _BARE_SPO2), (_VITALS[0], _BARE_BP)):
+    read_flowsheets(reading)
+    goal_lines = _lines_of_goals(reading)
+    at = reach = 0
+    explained = bytearray(len(reading.text))
+    for m in NAMES.finditer(reading.text):
+        if m.start() >= at and not reading.is_claimed(m.start(), m.end()):
+            at, reach = _read(reading, vital_of(m), m, goal_lines)
+            explained[m.start() : reach] = b"\1" * (reach - m.start())
+    for vital, bare in ((SPO2, _BARE_SPO2), (BP, _BARE_BP)):
         for m in bare.finditer(reading.text):
-            start, end = m.start("value"), m.end("unit")
-            if not reading.is_claimed(start, end) and _plausible(vital, m["value"]):
-                reading.add(_found(reading, vital, (start, end), vital.key, m["value"], m["unit"]))
+            span = m.start("value"), m.end("unit")
+            if reading.is_claimed(*span) or explained.find(1, *span) >= 0:
+                continue
+            compared = _COMPARED.search(reading.text, max(0, span[0] - 12), span[0])
+            if not plausible(vital, m["value"]) or compared:
+                continue
+            if not _is_expected(reading, m.start(), goal_lines):
+                reading.add(found_vital(reading, vital, span, vital.key, m["value"], m["unit"]))
 
 
-def _add_inline(reading: DocumentState, vital: _Vital, m: re.Match[str]) -> None:
-    start, end = m.start("name"), m.end("unit") if m["unit"] else m.end("value")
-    end -= bool(m["unit"]) and m["unit"].endswith(".")
-    if reading.is_claimed(start, end) or not _plausible(vital, m["value"]):
-        return
-    unit = m["unit"]
-    if unit is None and m["paren"] and re.fullmatch(vital.unit, m["paren"].strip(), re.I):
-        unit = m["paren"].strip()
-    name = m["name"]
-    if len(name) == 1 and not _beside_vitals(reading, start, m.end("value")):
-        return
-    if vital.key == "pain" and "10" not in m["value"] and not _PAIN_ONLY.search(name):
-        return
+def _read(
+    reading: DocumentState, vital: Vital, m: re.Match[str], goal_lines: frozenset[int]
+) -> tuple[int, int]:
+    """Add the readings behind one name.
+
+    Return where the next name can begin, and where the explained words end.
+    """
+    start, name, text = m.start(), m["name"], reading.text
+    if NO_BODY.search(text, max(0, start - 14), start):
+        return m.end(), m.end()
+    goal = _is_expected(reading, start, goal_lines)
+    statement = read_statement(text, vital, m.end(), goal=goal)
+    readings = [r for r in statement.readings if not reading.is_claimed(r.start, r.end)]
+    if not readings or not _is_sure(reading, vital, m, readings[0]):
+        end = max(m.end(), statement.end) if statement.readings else m.end()
+        return end, statement.reach
+    if not statement.understood:
+        reading.add(not_understood(reading, vital, name, start, statement.end))
+        return statement.end, statement.reach
+    first = text[start : m.end()]
+    own = _own_before(reading, start)
+    relative = is_of_relative(own)
+    dated = _DATED.search(own)
+    earlier = _EARLIER.search(own) is not None or is_earlier(own)
+    for index, part in enumerate(readings):
+        if dated is not None and index == 0 and part.day is None:
+            part.day = dated[1]
+        if index and not (part.now or part.earlier) and _base_name(first) != first:
+            continue
+        begins = start if index == 0 else part.start
+        words = _base_name(first) if index and part.now else first
+        found = found_vital(reading, vital, (begins, part.end), words, part.value, part.unit)
+        past = part.earlier or (earlier and not part.now) or _is_older(reading, part)
+        reading.add(
+            replace(
+                found,
+                historical=True if past else found.historical,
+                family=True if relative else None,
+                date=iso_day(part.day, reading.date_order) if part.day else None,
+            )
+        )
+    return max(m.end(), statement.end), statement.reach
+
+
+def _base_name(name: str) -> str:
+    """Return the plain name: `Dry weight 82 kg, today 86 kg` names two different weights."""
+    words = name.split()
+    return words[-1] if words[-1].lower() in ("weight", "wt") else name
+
+
+def _own_before(reading: DocumentState, start: int) -> str:
+    """Return the words of the sentence before `start`."""
+    first = max(reading.assertions.sentence_at(start).start, start - _BEFORE)
+    return reading.text[first:start]
+
+
+def _is_expected(reading: DocumentState, start: int, goal_lines: frozenset[int]) -> bool:
+    """Return whether the words or the heading before `start` state a goal or a condition."""
+    if is_expected(_own_before(reading, start)):
+        return True
+    zone = reading.zones.at(start)
     if (
-        vital.key in ("height", "weight", "HR")
-        and not unit
-        and m["value"].replace(",", "").replace(".", "").isdigit()
-        and not _beside_vitals(reading, start, m.end("value"))
+        zone is not None
+        and zone.heading
+        and re.search(r"\b(?:goals?|targets?)\b", zone.heading, re.I)
     ):
-        return
-    after = reading.text[end : end + 3]
-    if re.match(r"[ ]?(?:/\d|-\d|years|weeks)", after):
-        return
-    reading.add(_found(reading, vital, (start, end), own_words(name), m["value"], unit))
+        return True
+    return reading.line_at(start) in goal_lines
+
+
+def _lines_of_goals(reading: DocumentState) -> frozenset[int]:
+    """Return the indexes of the list items below a heading such as `Call your doctor if:`."""
+    found: list[int] = []
+    left = 0
+    for index, line in enumerate(reading.lines):
+        text = line.text[:_BEFORE]
+        if not text.strip():
+            continue
+        if bullet_end(text) == len(text) - len(text.lstrip()):
+            left = _MAX_BULLETS if is_heading_of_goals(text) else 0
+        elif left:
+            found.append(index)
+            left -= 1
+    return frozenset(found)
+
+
+def _is_sure(reading: DocumentState, vital: Vital, m: re.Match[str], first: VitalReading) -> bool:
+    """Return whether a doubtful name or a bare number is a vital sign at this place."""
+    name = m["name"]
+    if len(name) == 1 and not _beside_vitals(reading, m.start(), first.end):
+        return False
+    if vital.key == "pain" and "10" not in first.value and not _PAIN_ONLY.search(name):
+        return False
+    bare = not first.unit and first.value.replace(",", "").replace(".", "").isdigit()
+    if vital.key in ("height", "weight", "HR") and bare:
+        return _beside_vitals(reading, m.start(), first.end)
+    return True
 
 
 def _beside_vitals(reading: DocumentState, start: int, end: int) -> bool:
@@ -226,120 +187,17 @@ def _beside_vitals(reading: DocumentState, start: int, end: int) -> bool:
     if reading.zones.type_at(start) == "vitals":
         return True
     text = reading.text
-    first = text.rfind("\n", 0, start) + 1
-    last = text.find("\n", end)
-    line = text[first:start] + " " + text[end : last if last >= 0 else len(text)]
-    return bool(
-        re.search(
-            r"\b(?:BP|HR|RR|SpO2|pulse|temp|BMI|vitals?|vs|weight|height|wt|ht|vit)\b", line, re.I
-        )
-    ) or bool(re.search(r"\b\d{2,3}/\d{2,3}\b", line))
-
-
-def _plausible(vital: _Vital, value: str) -> bool:
-    first = re.match(r"\d*\.?\d+", value.replace(",", ""))
-    if first is None:
-        return False
-    number = float(first.group())
-    if not vital.low <= number <= vital.high:
-        return False
-    if vital.key == "BP":
-        upper, _, lower = value.replace(" ", "").partition("/")
-        return int(upper) > int(lower) and int(lower) >= 10
-    return not (vital.key == "Temp" and 46 < number < 80)
-
-
-def _found(
-    reading: DocumentState,
-    vital: _Vital,
-    span: tuple[int, int],
-    name: str,
-    value: str,
-    unit: str | None,
-) -> Finding:
-    assertion = reading.judge(*span)
-    return Finding(
-        category="vital",
-        start=span[0],
-        end=span[1],
-        head_end=span[1],
-        name=name.rstrip(".: "),
-        value=own_words(value).rstrip("%"),
-        unit=own_words(unit).rstrip(".") if unit else None,
-        rule=f"vital.{vital.key.lower().replace(' ', '-')}.v1",
-        strength=0.95,
-        historical=True if assertion.historical else None,
-        zone=reading.zones.type_at(span[0]),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    vital: _Vital | None
-    name: str
-    unit: str | None
-
-
-def _read_flowsheets(reading: DocumentState) -> None:
-    columns: list[_Column] = []
-    misses = 0
-    for line in reading.lines:
-        head = _columns_of(line)
-        if head:
-            columns, misses = head, 0
-            reading.claim(line.start, line.end)
-        elif columns and line.text.strip():
-            if _read_row(reading, line, columns):
-                misses = 0
-            else:
-                misses += 1
-                columns = columns if misses <= _MAX_MISSES else []
-
-
-def _columns_of(line: PrintedLine) -> list[_Column]:
-    if re.search(r"\d{2,}(?!\))", line.text.replace("O2", "").replace("m2", "")):
-        return []
-    found: list[_Column] = []
-    for m in _HEAD.finditer(line.text):
-        index = next((i for i in range(len(_VITALS)) if m[f"v{i}"]), None)
-        found.append(
-            _Column(None if index is None else _VITALS[index], m["name"].strip(), m["unit"])
-        )
-    if sum(column.vital is not None for column in found) < _MIN_COLUMNS:
-        return []
-    rest = _HEAD.sub(" ", line.text)
-    return found if len(rest.split()) <= len(found) else []
-
-
-def _read_row(reading: DocumentState, line: PrintedLine, columns: list[_Column]) -> bool:
-    label = _ROW_LABEL.match(line.text)
-    at = label.end() if label else 0
-    cells = list(_CELL.finditer(line.text, at))
-    wanted = [column for column in columns if column.vital is not None]
-    trailing = columns[:]
-    while trailing and trailing[0].vital is None:
-        trailing.pop(0)
-    for order in (trailing, wanted):
-        if len(cells) == len(order) and all(
-            column.vital is None or _fits(column.vital, cell.group())
-            for column, cell in zip(order, cells, strict=True)
-        ):
-            for column, cell in zip(order, cells, strict=True):
-                value = cell.group().rstrip("%")
-                if column.vital is None or not value[0].isdigit():
-                    continue
-                span = (line.start + cell.start(), line.start + cell.start() + len(value))
-                unit = column.unit or ("%" if cell.group().endswith("%") else None)
-                found = _found(reading, column.vital, span, column.name, value, unit)
-                reading.add(replace(found, rule="vital.flowsheet.v1"))
-            reading.claim(line.start, line.end)
+    last = reading.findings[-1] if reading.findings else None
+    if last is not None and last.category == "vital" and last.value and last.end <= start:
+        between = text[last.end : start]
+        if len(between) <= _BESIDE_REACH and between.count("\n") == 1:
             return True
-    return False
+    first = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", end)
+    line = text[first:start] + " " + text[end : stop if stop >= 0 else len(text)]
+    return bool(_BESIDE.search(line)) or bool(re.search(r"\b\d{2,3}/\d{2,3}\b", line))
 
 
-def _fits(vital: _Vital, cell: str) -> bool:
-    if not cell[0].isdigit():
-        return True
-    if ("/" in cell) != (vital.key == "BP") and vital.key != "pain":
-        return False
-    return _plausible(vital, cell)
+def _is_older(reading: DocumentState, part: VitalReading) -> bool:
+    """Return whether a reading has a date other than the document's own date."""
+    return part.day is not None and part.day not in reading.own_dates

@@ -20,6 +20,44 @@ _ORGAN = "organ"
 """The list's key for a heading inside an examination or a review of systems."""
 _UNKNOWN = "unknown"
 """The kind of a line that looks like a heading but is in no list."""
+_BESIDE = "beside"
+"""The kind of a line with several headings side by side."""
+_MORE_NAMES = {
+    "problems": "past_medical_history",
+    "conditions": "past_medical_history",
+    "diagnoses": "past_medical_history",
+    "diagnosis": "past_medical_history",
+}
+"""Names that are headings beside another heading."""
+_NO_NAMES = frozenset(
+    [
+        "start",
+        "stop",
+        "continue",
+        "continued",
+        "changed",
+        "data",
+        "history",
+        "physical",
+        "events",
+        "story",
+        "results",
+        "background",
+        "indication",
+        "indications",
+        "objective",
+        "narrative",
+        "identification",
+        "exam",
+        "examination",
+        "complaint",
+        "family",
+        "social",
+        "personal",
+    ]
+)
+_APART = frozenset({"allergies", "family_history", "medications"})
+"""Sections whose entities mean something else in another section."""
 _MAX_HEADING_WORDS = 8
 _MAX_HEADING = 120
 """A line with more characters is no heading."""
@@ -38,6 +76,8 @@ class Zone:
     """Where the text after the heading begins."""
     zone: ZoneType
     heading: str | None
+    beside: frozenset[str] = frozenset()
+    """The kinds of headings that share one line; the text below may belong to any of these."""
 
 
 class Zones:
@@ -72,7 +112,11 @@ def zones_of(text: str, lines: list[PrintedLine]) -> Zones:
     found = _followed(found)
     for index, (start, body, zone, heading) in enumerate(found):
         end = found[index + 1][0] if index + 1 < len(found) else len(text)
-        zones.append(Zone(start, end, body, cast(ZoneType, zone), heading))
+        kinds = _side_by_side(heading) if zone == _BESIDE else None
+        if kinds is not None:
+            zones.append(Zone(start, end, body, "other", heading, kinds))
+        else:
+            zones.append(Zone(start, end, body, cast(ZoneType, zone), heading))
     return Zones(zones)
 
 
@@ -106,6 +150,8 @@ def _headings(line: PrintedLine) -> list[_Heading]:
         known = words in table and len(words.split()) <= _MAX_HEADING_WORDS
         if known and _is_whole_heading(printed, line):
             return [(line.start + begin, line.end, table[words], printed)]
+        if not known and _side_by_side(printed) is not None:
+            return [(line.start + begin, line.end, _BESIDE, printed)]
         longer = _longer_heading(printed, words)
         if longer is not None:
             return [(line.start + begin, line.end, longer, printed)]
@@ -113,11 +159,41 @@ def _headings(line: PrintedLine) -> list[_Heading]:
         kind = table.get(re.sub(r"\s+", " ", m["name"]).lower())
         if kind is None:
             continue
-        if m.start("name") > begin and not _opens(line.text, m.start("name"), m["name"]):
+        if m.start("name") > begin and not _opens(line.text, m.start("name"), m["name"], kind):
             continue
         at = line.start + m.start("name")
         found.append((at, line.start + m.end(), kind, m["name"]))
     return found
+
+
+def _side_by_side(printed: str | None) -> frozenset[str] | None:
+    """Return the kinds of the headings if a line consists of two or more headings."""
+    if printed is None or not printed[:1].isupper() or re.search(r"[.,;0-9]", printed):
+        return None
+    words = re.sub(r"[:|\t]", " ", printed).split()
+    if not 2 <= len(words) <= 2 * _MAX_HEADING_WORDS or any(
+        word[0].islower() and word not in ("of", "and", "to", "on", "at", "with") for word in words
+    ):
+        return None
+    lower = [word.lower() for word in words]
+    table, kinds, at = _table(), [], 0
+    while at < len(lower):
+        for size in range(min(5, len(lower) - at), 0, -1):
+            name = " ".join(lower[at : at + size])
+            kind = _MORE_NAMES.get(name) or table.get(name)
+            if (
+                kind
+                and kind != _ORGAN
+                and len(name) > 2
+                and name not in _NO_NAMES
+                and name != "all"
+            ):
+                kinds.append(kind)
+                at += size
+                break
+        else:
+            return None
+    return frozenset(kinds) if len(set(kinds)) > 1 and set(kinds) & _APART else None
 
 
 def _longer_heading(printed: str, words: str) -> str | None:
@@ -157,9 +233,11 @@ def _is_whole_heading(words: str, line: PrintedLine) -> bool:
     )
 
 
-def _opens(text: str, at: int, name: str) -> bool:
+def _opens(text: str, at: int, name: str, kind: str) -> bool:
     """Return whether a heading in the middle of a line begins a new statement."""
     before = text[:at].rstrip()
+    if kind in _APART and len(name) > 4 and name[0].isupper() and ":" in before:
+        return True
     return before.endswith((".", "?", "!", ";", "|", ":")) or (
         name.isupper() and text[at - 2 : at] == "  "
     )

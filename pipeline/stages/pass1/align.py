@@ -78,7 +78,10 @@ class Aligned:
 
 
 Claim = tuple[str, str, Span]
-"""Category, name and position of a mention that already has this position."""
+"""Category, words and position of a mention that already has this position.
+
+Each mention adds two claims: one with its name, and one with its name, value, dose and frequency.
+"""
 
 
 _SCORE = {QuoteMatch.EXACT: 1.0, QuoteMatch.LAYOUT: 0.95, QuoteMatch.CONFUSABLE: 0.8}
@@ -128,7 +131,7 @@ def align(
             return Alignment(
                 outcome=AlignmentOutcome.REPEATED if repeated else AlignmentOutcome.UNALIGNED
             )
-    taken.add(_claim(entity, found.spans[0]))
+    taken.update(_claims(entity, found.spans[0]))
     return found
 
 
@@ -149,7 +152,7 @@ def align_all(
     for number, entity in enumerate(entities):
         hinted = _at_hint(entity, own, pages, taken)
         if hinted is not None:
-            taken.add(_claim(entity, hinted.spans[0]))
+            taken.update(_claims(entity, hinted.spans[0]))
             places[number] = hinted
     for number, entity in enumerate(entities):
         if number not in places:
@@ -184,7 +187,7 @@ def _at_hint(
     entity: FoundEntity, own: Sequence[Span], pages: Mapping[int, PageText], taken: set[Claim]
 ) -> Alignment | None:
     span = _hinted(entity, own, pages)
-    if span is None or _claim(entity, span) in taken:
+    if span is None or _claims(entity, span)[1] in taken:
         return None
     return _aligned(QuoteMatch.EXACT, (span,), pages)
 
@@ -205,13 +208,20 @@ def _hinted(
 def _in_order(
     entity: FoundEntity, spans: Sequence[Span], pages: Mapping[int, PageText], taken: set[Claim]
 ) -> tuple[Alignment | None, bool]:
-    """Return the first free place, and whether all places that exist are taken."""
+    """Return the first free place, and whether all places that exist are taken.
+
+    A place that another dose of the same drug has taken is used if no place is free.
+    """
+    shared: Alignment | None = None
     repeated = False
     for match, span in _places(entity, spans, pages):
-        if _claim(entity, span) not in taken:
+        same_name, same_mention = _claims(entity, span)
+        if same_name not in taken:
             return _aligned(match, (span,), pages), False
+        if shared is None and same_mention not in taken:
+            shared = _aligned(match, (span,), pages)
         repeated = True
-    return None, repeated
+    return (shared, False) if shared is not None else (None, repeated)
 
 
 def _places(
@@ -265,7 +275,7 @@ def _over_pages(
                     continue
                 one = Span(first.page, start + at, end)
                 other = Span(second.page, begin, begin + to - edge - 1)
-                if _claim(entity, one) not in taken:
+                if _claims(entity, one)[1] not in taken:
                     found = _aligned(QuoteMatch.LAYOUT, (one, other), pages)
                     return replace(found, score=found.score * _OVER_PAGES)
     return None
@@ -311,8 +321,19 @@ def _aligned(
     )
 
 
-def _claim(entity: FoundEntity, span: Span) -> Claim:
-    return (entity.category, entity.name.casefold(), span)
+def _claims(entity: FoundEntity, span: Span) -> tuple[Claim, Claim]:
+    """Return the claims of a name and of a mention on a place."""
+    name = entity.name.casefold()
+    attributes = "\0".join("".join((a or "").casefold().split()) for a in _attributes(entity))
+    return (
+        (entity.category, name, span),
+        (entity.category, f"{name}\0{attributes}", span),
+    )
+
+
+def _attributes(entity: FoundEntity) -> tuple[str | None, ...]:
+    """Return what makes two entities with the same quote different."""
+    return (entity.value, entity.dose, entity.frequency)
 
 
 def _length(aligned: Aligned) -> int:
@@ -324,6 +345,18 @@ def _double(one: Aligned, other: Aligned) -> bool:
         one.batch_index != other.batch_index
         and one.entity.category == other.entity.category
         and any(a.overlap(b) for a in one.alignment.spans for b in other.alignment.spans)
+        and not _contradict(one.entity, other.entity)
+    )
+
+
+def _contradict(one: FoundEntity, other: FoundEntity) -> bool:
+    """Return whether two mentions of one drug or test state different values, doses, frequencies.
+
+    An attribute that one of the two lacks decides nothing: a quote may be cut at a page's end.
+    """
+    return one.name.casefold() == other.name.casefold() and any(
+        a and b and a.casefold().split() != b.casefold().split()
+        for a, b in zip(_attributes(one), _attributes(other), strict=True)
     )
 
 

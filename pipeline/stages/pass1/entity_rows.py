@@ -24,6 +24,9 @@ from pipeline.transitions import Lease
 LOW_WORD_CONFIDENCE = 80.0
 """A word with a digit below this confidence (0–100) sends its entity to review. On a clean scan
 `7.2` was read as `72` with confidence 61; correct digits are rarely below 85."""
+NOT_UNDERSTOOD = "row_not_understood"
+NOT_UNDERSTOOD_RULE = "not-understood.v1"
+"""The end of the rules that report a row with an unexplained token, without a value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +119,12 @@ def _columns(
     entity, where = aligned.entity, aligned.alignment
     spans = where.spans
     ocr, digits = ocr_confidence(spans, words, where.text)
-    accepted = where.outcome is not AlignmentOutcome.UNALIGNED
+    aligned_on_page = where.outcome is not AlignmentOutcome.UNALIGNED
+    understood = not (entity.rule or "").endswith(NOT_UNDERSTOOD_RULE)
     flags = list(plausibility.doubts(entity))
-    if accepted:
+    if not understood:
+        flags.append(NOT_UNDERSTOOD)
+    if aligned_on_page:
         flags += plausibility.unquoted(entity, where.text)
     else:
         flags.append("unaligned")
@@ -136,7 +142,7 @@ def _columns(
         "page_end": spans[-1].page if len(spans) > 1 else None,
         "quote": where.text if spans else entity.quote,
         "alignment": _kind(aligned),
-        "accepted": accepted,
+        "accepted": aligned_on_page and understood,
         "value": entity.value,
         "unit": entity.unit,
         "reference_range": entity.reference_range,

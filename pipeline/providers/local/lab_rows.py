@@ -1,0 +1,398 @@
+"""Explain every token of a laboratory row, or say that the row is not understood.
+
+The heading line decides which cell is the value. Without a heading the shape decides. A row with an
+unexplained token, with a number too many, or with two possible readings has no value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import combinations, pairwise
+
+from pipeline.providers.local.dates import date_at
+from pipeline.providers.local.lab_cells import (
+    MEASURES,
+    Cell,
+    NameCell,
+    cells_of,
+    name_at,
+    of_a_sentence,
+)
+from pipeline.providers.local.lab_columns import Columns, cells_by_column
+from pipeline.providers.local.lab_patterns import RANGE_TEXT, figure, printed
+
+_MAX_CELLS = 24
+_MAX_MEASURES = 8
+_EXPECTED = re.compile(RANGE_TEXT)
+_DOSING = re.compile(
+    r"(?:daily|weekly|bid|tid|qid|po|iv|tablets?|tabs?|capsules?|diet|puffs?|mg|mcg|prn)(?!\w)",
+    re.I,
+)
+"""Words of a medication line."""
+_FOOTNOTES = frozenset("123456789")
+_SITES = _FOOTNOTES | {f"0{figure}" for figure in _FOOTNOTES}
+"""Marks behind a range: a footnote, or the number of the laboratory's site."""
+_UNLIKELY_FALL = 10.0
+"""A one-digit number beside a value ten times as large is an earlier value or a footnote."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowReading:
+    """One value of a row; `end` is the end of the value's cell."""
+
+    value: str
+    start: int
+    end: int
+    date: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table; `current` is None if the row gives no value."""
+
+    name: NameCell
+    end: int
+    understood: bool
+    has_shape: bool
+    """The row has the shape of a result, understood or not."""
+    sure: bool = False
+    """The row has a unit, a range or a flag."""
+    current: RowReading | None = None
+    earlier: tuple[RowReading, ...] = ()
+    unit: str | None = None
+    reference_range: str | None = None
+    flag: str | None = None
+
+
+def read_row(text: str, begin: int, columns: Columns, raw: str = "") -> Row | None:
+    """Read the row that starts at `begin`; return None if no name is there.
+
+    `raw` is the line as printed, with the TABs between its cells.
+    """
+    spans = cells_by_column(raw or text, columns) if columns.ruled else None
+    if spans is not None:
+        return _read_ruled(text, spans, columns)
+    name, cells = _name_and_cells(text, begin, columns)
+    if name is None or not cells or len(cells) > _MAX_CELLS:
+        return None
+    cells = _with_words(cells)
+    end = len(text.rstrip(" .|"))
+    shape = _has_shape(cells, known=name.known, in_table=bool(columns))
+    unclear = Row(name, end, understood=False, has_shape=shape)
+    units = [cell for cell in cells if cell.kind == "unit"]
+    flags = [c.words for c in cells if c.kind == "flag" and c.words.strip("*!")]
+    if any(cell.kind == "word" for cell in cells) or len({u.words for u in units}) > 1:
+        return unclear
+    if len(flags) > 1 and len({f.strip("*!").upper() or f for f in flags}) > 1 + ("*" in flags):
+        return unclear
+    if _says_no_result(cells):
+        blank = not any(c.kind in ("number", "ordinal") for c in cells)
+        return Row(name, end, understood=blank, has_shape=shape)
+    chosen = _choose(cells, columns, counted=_counted(units))
+    if chosen is None:
+        return unclear
+    value, earlier, reference = chosen
+    return Row(
+        name=name,
+        end=max(cell.end for cell in cells),
+        understood=True,
+        has_shape=shape,
+        sure=bool(units or reference or flags),
+        current=value,
+        earlier=earlier,
+        unit=printed(units[0].words) if units else None,
+        reference_range=printed(reference),
+        flag=flags[0] if flags else None,
+    )
+
+
+def _read_ruled(text: str, spans: Sequence[tuple[int, int]], columns: Columns) -> Row | None:
+    """Read a row whose cells are known by their place; no cell moves to another column."""
+    at = columns.kinds.index("name")
+    start, stop = spans[at]
+    name = name_at(text[:stop], start) if start < stop else None
+    if name is None:
+        return None
+    rest = cells_of(text[:stop], name.end)
+    end = len(text.rstrip(" .|"))
+    cells = [
+        (kind, index, cell)
+        for index, (kind, (first, last)) in enumerate(zip(columns.kinds, spans, strict=True))
+        if kind not in ("name", "other")
+        for cell in cells_of(text[:last], first)
+    ]
+    unclear = Row(
+        name,
+        end,
+        understood=False,
+        has_shape=bool(cells) and (name.known or any(c.kind == "unit" for _, _, c in cells)),
+    )
+    if any(cell.kind not in ("paren", "foot", "comment") for cell in rest):
+        return unclear
+    found: dict[int, Cell] = {}
+    units: list[Cell] = []
+    flags: list[str] = []
+    for kind, index, cell in cells:
+        if cell.kind == "unit":
+            units.append(cell)
+        elif _is_flag(cell, in_flag_column=kind == "flag"):
+            flags.append(cell.words)
+        elif cell.kind == "flag":
+            continue
+        elif cell.kind in MEASURES | {"none"} and kind in ("value", "previous", "range"):
+            if index in found and not (cell.words in _FOOTNOTES and kind != "range"):
+                found[index] = found[index]._replace(kind="word")
+            found.setdefault(index, cell)
+        elif cell.kind == "word" or (cell.kind in MEASURES and kind != "date"):
+            return unclear
+    if len({u.words for u in units}) > 1 or len(set(flags)) > 1:
+        return unclear
+    current: RowReading | None = None
+    earlier: list[RowReading] = []
+    reference: str | None = None
+    for index, cell in sorted(found.items()):
+        kind = columns.kinds[index]
+        if cell.kind == "word":
+            return unclear
+        if cell.kind == "none":
+            continue
+        if kind == "range":
+            reference = cell.words
+        elif kind == "value":
+            current = RowReading(printed(cell.words) or "", cell.start, cell.end)
+        else:
+            day = _date_of(index, cell, [c for _, _, c in cells], columns)
+            earlier.append(RowReading(printed(cell.words) or "", cell.start, cell.end, day))
+    moved = any(c.kind == "range" and columns.kinds[i] != "range" for i, c in found.items())
+    if moved and not _counted(units):
+        return unclear
+    return Row(
+        name=name,
+        end=end,
+        understood=True,
+        has_shape=True,
+        sure=bool(units or reference or flags),
+        current=current,
+        earlier=tuple(earlier),
+        unit=printed(units[0].words) if units else None,
+        reference_range=printed(reference),
+        flag=flags[0] if flags else None,
+    )
+
+
+def _is_flag(cell: Cell, *, in_flag_column: bool) -> bool:
+    """Return whether a cell is a flag. A star is a flag only below the heading of the flags."""
+    if in_flag_column:
+        return cell.kind in ("flag", "text", "foot")
+    return cell.kind == "flag" and bool(cell.words.strip("*!"))
+
+
+def _name_and_cells(text: str, begin: int, columns: Columns) -> tuple[NameCell | None, list[Cell]]:
+    """Return the name and all cells around the name."""
+    if columns and "name" in columns.kinds and columns.kinds[0] != "name":
+        before = cells_of(text, begin)
+        at = next((cell.start for cell in before if cell.kind == "word"), begin)
+        lead = [cell for cell in before if cell.end <= at]
+        name = name_at(text, at)
+        return name, lead + (cells_of(text, name.end) if name else [])
+    name = name_at(text, begin)
+    if name is None:
+        return None, []
+    colon = name.end + len(text[name.end :]) - len(text[name.end :].lstrip(" "))
+    start = colon + 1 if text[colon : colon + 1] in (":", "=") else name.end
+    return name, cells_of(text, start)
+
+
+def _says_no_result(cells: Sequence[Cell]) -> bool:
+    """Return whether words like `see note` are printed where the value belongs."""
+    first = next((cell.kind for cell in cells if cell.kind in MEASURES | {"none"}), None)
+    return first == "none"
+
+
+def _with_words(cells: list[Cell]) -> list[Cell]:
+    """Take words like `Normal` as the value of a row that has no other value."""
+    if any(cell.kind in MEASURES for cell in cells):
+        return cells
+    return [
+        cell._replace(kind="text") if cell.kind == "flag" and len(cell.words) > 2 else cell
+        for cell in cells
+    ]
+
+
+def _counted(units: Sequence[Cell]) -> bool:
+    """Return whether the unit counts cells in a field, where a range is a value (`0-5 /HPF`)."""
+    return any(unit.words.lower().endswith(("hpf", "lpf")) for unit in units)
+
+
+def _has_shape(cells: Sequence[Cell], *, known: bool, in_table: bool) -> bool:
+    kinds = [cell.kind for cell in cells]
+    words = kinds.count("word")
+    strong = sum(
+        cell.kind in ("range", "bound", "titer", "flag")
+        or (cell.kind == "unit" and ("/" in cell.words or "%" in cell.words))
+        for cell in cells
+    )
+    numbers = sum(kind in ("number", "bound", "titer", "range") for kind in kinds)
+    if not words and any(kind in MEASURES for kind in kinds):
+        return True
+    if not known and "unit" not in kinds:
+        return False
+    if in_table:
+        unknown = [cell.words for cell in cells if cell.kind == "word"]
+        spoken = any(_DOSING.match(w) or of_a_sentence(w, in_table=False) for w in unknown)
+        return words <= 3 and not spoken and (numbers > 1 or (strong > 0 and numbers > 0))
+    return bool(numbers and strong and words <= 1 and words < len(kinds) / 2)
+
+
+_Choice = tuple[RowReading | None, tuple[RowReading, ...], str | None]
+
+
+def _choose(cells: Sequence[Cell], columns: Columns, *, counted: bool) -> _Choice | None:
+    """Return current value, earlier values and range; None without exactly one reading."""
+    measures = _joined([cell for cell in cells if cell.kind in MEASURES])
+    if not measures or len(measures) > _MAX_MEASURES:
+        return None
+    if not columns and _in_doubt(measures, cells):
+        return None
+    for kept in _without_footnotes(measures, cells):
+        if kept is measures and _unlikely_fall(kept):
+            continue
+        found = _fits(kept, cells, columns, counted=counted)
+        if found:
+            first = found[0]
+            return first if all(choice == first for choice in found) else None
+    return None
+
+
+def _in_doubt(measures: Sequence[Cell], cells: Sequence[Cell]) -> bool:
+    """Return whether a row without a heading begins with a bound that may be the range."""
+    if len(measures) == 2 and [m.kind for m in measures] == ["number", "bound"]:
+        # `6.1 > 7.4` may be two values with an arrow between them.
+        return not any(cell.kind in ("unit", "flag") for cell in cells)
+    if len(measures) < 2 or measures[0].kind != "bound":
+        return False
+    return measures[1].kind == "number" or not any(
+        measures[0].end <= cell.start < measures[1].start and cell.kind in ("unit", "flag")
+        for cell in cells
+    )
+
+
+def _joined(measures: list[Cell]) -> list[Cell]:
+    """Join the two parts of a range like `Neg <1:20`, if a value is printed before the range."""
+    if len(measures) < 3 or measures[-2].kind != "text":
+        return measures
+    text, bound = measures[-2:]
+    if bound.kind not in ("bound", "titer") or bound.start - text.end > 2:
+        return measures
+    return [*measures[:-2], Cell("range", text.start, bound.end, f"{text.words} {bound.words}")]
+
+
+def _unlikely_fall(measures: Sequence[Cell]) -> bool:
+    """Return whether a one-digit number may be a footnote or an earlier value."""
+    return any(
+        cell.words in _FOOTNOTES
+        and before.kind == "number"
+        and figure(before.words) >= _UNLIKELY_FALL * figure(cell.words)
+        for before, cell in pairwise(measures)
+    )
+
+
+def _without_footnotes(measures: list[Cell], cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Return the measures, then the measures without one possible footnote mark."""
+    options = [measures]
+    if not any(cell.kind in ("unit", "range", "bound") for cell in cells):
+        return options
+    for before, cell in pairwise(measures):
+        marks = _SITES if before.kind == "range" else _FOOTNOTES
+        if cell.kind == "number" and cell.words in marks:
+            between = [c for c in cells if before.end <= c.start < cell.start]
+            if all(c.kind in ("flag", "foot", "paren") for c in between):
+                options.append([m for m in measures if m is not cell])
+    return options if len(options) <= 2 else options[:1]
+
+
+def _fits(
+    measures: Sequence[Cell], cells: Sequence[Cell], columns: Columns, *, counted: bool
+) -> list[_Choice]:
+    """Return every reading of the measures as columns, in the order of the heading."""
+    slots = [i for i, k in enumerate(columns.kinds) if k in ("value", "previous", "range")]
+    if not columns:
+        orders: list[list[tuple[str, int]]] = [
+            [("value", -1), ("range", -1)],
+            [("range", -1), ("value", -1)],
+        ]
+    else:
+        orders = [[(columns.kinds[i], i) for i in slots]]
+        if "range" not in columns.kinds:
+            orders[0].append(("range", -1))
+    value = next((i for i in slots if columns.kinds[i] != "range"), 0)
+    late = "unit" not in columns.kinds or columns.kinds.index("unit") > value
+    range_first = "range" in columns.kinds and columns.kinds.index("range") < value
+    values = sum(kind != "range" for kind, _ in orders[0])
+    for order in orders:
+        found: list[_Choice] = []
+        for picked in combinations(range(len(order)), len(measures)):
+            pairs = [(order[p], m) for p, m in zip(picked, measures, strict=True)]
+            if not all(
+                _suits(kind, m, cells, counted=counted, late=late, range_first=range_first)
+                for (kind, _), m in pairs
+            ):
+                continue
+            found.append(_choice(pairs, cells, columns))
+        plain = [choice for choice in found if choice[0] is not None]
+        if values == 1 and plain:
+            return plain[:1]
+        if found:
+            return found
+    return []
+
+
+def _suits(
+    kind: str, cell: Cell, cells: Sequence[Cell], *, counted: bool, late: bool, range_first: bool
+) -> bool:
+    if kind != "range":
+        return (cell.kind != "range" or counted) and not (late and _behind_unit(cell, cells))
+    if cell.kind == "text":
+        first = cell is next(c for c in cells if c.kind in MEASURES)
+        return (range_first or not first) and bool(_EXPECTED.fullmatch(cell.words))
+    return cell.kind in ("range", "bound") or (cell.kind == "titer" and cell.words[0] != "1")
+
+
+def _behind_unit(cell: Cell, cells: Sequence[Cell]) -> bool:
+    """Return whether a bound is printed behind the unit, where ranges are printed."""
+    return cell.kind == "bound" and any(c.kind == "unit" and c.end <= cell.start for c in cells)
+
+
+def _choice(
+    pairs: Sequence[tuple[tuple[str, int], Cell]], cells: Sequence[Cell], columns: Columns
+) -> _Choice:
+    current: RowReading | None = None
+    earlier: list[RowReading] = []
+    reference: str | None = None
+    for (kind, index), cell in pairs:
+        if kind == "range":
+            reference = cell.words
+            continue
+        words = printed(cell.words) or ""
+        if kind == "value":
+            current = RowReading(words, cell.start, cell.end)
+        else:
+            earlier.append(
+                RowReading(words, cell.start, cell.end, _date_of(index, cell, cells, columns))
+            )
+    return current, tuple(earlier), reference
+
+
+def _date_of(index: int, cell: Cell, cells: Sequence[Cell], columns: Columns) -> date | None:
+    """Return the date of an earlier value: from its heading, or from the date cell behind it."""
+    if columns.dates[index] is not None:
+        return columns.dates[index]
+    if columns.kinds[index + 1 : index + 2] == ("date",):
+        for other in cells:
+            if other.kind == "date" and other.start >= cell.end:
+                day = date_at(other.words)
+                return day.day if day else None
+    return None

@@ -1,0 +1,202 @@
+"""Whether the patient takes a medication: stopped, held, planned, declined, of another person.
+
+A state is written before the name, after the directions, in the next statement, or as a heading
+above a list.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.medication_cues import (
+    ADMINISTRATION,
+    ADMISSION,
+    BEFORE_PATTERN,
+    BEHIND,
+    BEHIND_PATTERN,
+    CONDITION,
+    HEADING_PATTERN,
+    HEADINGS,
+    IS_LIST,
+    LIMIT_BEFORE,
+    NEXT_STATEMENT,
+    OTHER_BEFORE,
+    OTHER_BEHIND,
+    PLAIN_HEADING,
+    RESUMED,
+    START,
+    START_LATER,
+    STARTED_BEHIND,
+    STOP_LATER,
+    SWITCH_BEFORE,
+    SWITCH_BEHIND,
+    SWITCH_SOURCE,
+    SWITCH_TARGET,
+    SWITCHED_BEHIND,
+    State,
+)
+
+_MAX_HEADING_WORDS = 9
+_MAX_LINES_UP = 60
+_IS_REST = re.compile(
+    r"[ ]*(?:taking|taken|using|use|today|this[ ]visit"
+    r"|(?:by|per|at|due[ ]to|until|since|for|during)[ ][A-Za-z/ ]{2,30}(?=:))?[ ]*:?[ ]*",
+    re.I,
+)
+
+
+def state_of(
+    reading: DocumentState,
+    start: int,
+    name_end: int,
+    end: int,
+    limit: int,
+    floor: int,
+    *,
+    has_target: bool,
+) -> State | None:
+    """Return the state of the medication at `start`.
+
+    `end` is the end of the directions, `limit` the start of the next medication, and `floor` the
+    end of the medication before. `has_target` says that words about a later time belong to a
+    planned dose.
+    """
+    text = reading.text
+    sentence = reading.assertions.sentence_at(start)
+    before = text[max(sentence.start, start - 160) : start].replace("\n", " ")
+    tail = text[end : min(limit, end + 120)]
+    after = _after(text, name_end, end, limit, sentence.end)
+    if after in (State.HELD, State.NOT_TAKEN) and _is_administration(reading, start):
+        after = None
+    line = text.rfind("\n", 0, start) + 1
+    if text.count("~~", line, start) % 2:
+        return State.STOPPED
+    return (
+        _other_person(before, tail)
+        or _switched(before, text[end:limit], text[name_end:limit], limit < len(text))
+        or after
+        or _before(
+            before,
+            "" if has_target else tail.replace("\n", " "),
+            floor - max(sentence.start, start - 160),
+        )
+        or _heading(reading, start)
+    )
+
+
+def _other_person(before: str, tail: str) -> State | None:
+    if OTHER_BEFORE.search(before) or OTHER_BEHIND.search(tail.split("\n")[0]):
+        return State.OTHER_PERSON
+    return None
+
+
+def _switched(before: str, tail: str, behind: str, is_followed: bool) -> State | None:
+    planned = [m.lastgroup for m in BEFORE_PATTERN.finditer(before)]
+    if SWITCH_TARGET.search(before):
+        return State.PLANNED if State.PLANNED.name in planned else State.ACTIVE
+    if SWITCH_SOURCE.search(before):
+        return State.ACTIVE if State.PLANNED.name in planned else State.PAST
+    if not is_followed:
+        return None
+    if SWITCH_BEFORE.search(before) and SWITCH_BEHIND.match(tail):
+        return State.ACTIVE if State.PLANNED.name in planned else State.PAST
+    if SWITCHED_BEHIND.match(tail) or SWITCHED_BEHIND.match(behind):
+        return State.PAST
+    return None
+
+
+def _after(text: str, name_end: int, end: int, limit: int, sentence_end: int) -> State | None:
+    """Return the state that the words after the name or the next statement give."""
+    reach = min(limit, max(end, sentence_end), end + 120)
+    tails = [text[end:reach], text[name_end:reach]]
+    if end <= sentence_end < limit:
+        m = NEXT_STATEMENT.match(text, sentence_end, limit)
+        if m is not None:
+            tails.insert(0, text[sentence_end : m.end()].lstrip(". ;\n"))
+    for tail in tails:
+        m = BEHIND_PATTERN.search(tail)
+        if m is None or m.lastgroup is None:
+            continue
+        if STOP_LATER.search(tail, m.start()) or RESUMED.search(tail, m.end()):
+            return None
+        is_last = not tail[m.end() :].strip(" ") and reach == limit < len(text)
+        if is_last and re.match(r"[ ]*[,(:;–—-]|.*\band[ ]", m.group()):
+            return None
+        if is_last and re.search(r"(?:stop|hold|discontinue|holding)$", m.group(), re.I):
+            return None
+        return next((s for s, _ in BEHIND if m[s.name]), None)
+    if STARTED_BEHIND.match(tails[-1]) or STARTED_BEHIND.match(text[end:reach]):
+        return State.ACTIVE
+    return None
+
+
+def _before(before: str, tail: str, floor: int) -> State | None:
+    """Return the state that the last verb before the name gives.
+
+    `floor` is the end of the medication before: a verb directly there belongs to that medication.
+    """
+    found: State | None = None
+    for m in BEFORE_PATTERN.finditer(before):
+        if m.lastgroup is None:
+            continue
+        state = State[m.lastgroup]
+        is_behind_other = 0 < floor <= m.start() and not before[floor : m.start()].strip(" ")
+        if is_behind_other and before[m.end() :].strip():
+            continue
+        found = state
+    if LIMIT_BEFORE.search(before):
+        return State.PLANNED
+    condition = CONDITION.search(before)
+    if condition and found in (None, State.ACTIVE) and START.search(before, condition.end()):
+        return State.PLANNED
+    if found is State.ACTIVE:
+        later = START.search(before) and START_LATER.match(tail)
+        return State.PLANNED if later else State.ACTIVE
+    return found
+
+
+def _is_administration(reading: DocumentState, start: int) -> bool:
+    """Return whether a row records single doses; one refused dose does not stop a medication."""
+    zone = reading.zones.at(start)
+    return zone is not None and bool(ADMINISTRATION.search(zone.heading or ""))
+
+
+def _heading(reading: DocumentState, start: int) -> State | None:
+    """Return the state that the nearest heading above a list gives to the list."""
+    zone = reading.zones.at(start)
+    top = zone.start if zone else 0
+    end = reading.text.rfind("\n", 0, start)
+    for _ in range(_MAX_LINES_UP):
+        if end < top:
+            break
+        begin = reading.text.rfind("\n", 0, end) + 1
+        line = reading.text[begin:end].strip(" \t-•*#=_")
+        if line:
+            state, is_heading = _as_heading(line)
+            if is_heading:
+                return state
+        end = begin - 1
+    if zone is not None and zone.heading and zone.zone in ("medications", "other"):
+        return _as_heading(zone.heading + ":")[0]
+    return None
+
+
+def _as_heading(line: str) -> tuple[State | None, bool]:
+    """Return the state that a line gives to the list below, and whether the line is a heading."""
+    words = re.sub(r"[(].*?[)]", "", line).strip()
+    if (
+        len(words.split()) > _MAX_HEADING_WORDS
+        or words.endswith(".")
+        or re.search(r"\d[ ]?m", words)
+    ):
+        return None, False
+    m = HEADING_PATTERN.match(words)
+    is_titled = words.endswith(":") or words.isupper() or bool(IS_LIST.search(words))
+    if not is_titled and not (m and _IS_REST.fullmatch(m["rest"])):
+        return None, False
+    if m is not None and m.lastgroup and not ADMISSION.search(words):
+        name = next(s.name for s, _ in HEADINGS if m[s.name])
+        if IS_LIST.search(words) or _IS_REST.fullmatch(m["rest"]):
+            return State[name], True
+    return None, bool(PLAIN_HEADING.match(words))

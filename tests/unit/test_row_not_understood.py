@@ -1,0 +1,49 @@
+"""A row with an unexplained token is published with its quote, flagged and not accepted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipeline.core.types import PageText, Span
+from pipeline.providers.schemas import FoundEntity
+from pipeline.stages.pass1 import entity_rows
+from pipeline.stages.pass1.align import align_all
+from pipeline.stages.pass1.planner import PlannedBatch
+
+ROW = "Potassium 4.2 qwx mmol/L 3.5-5.1"
+
+
+def published(rule: str, quote: str = ROW) -> dict[str, Any]:
+    entity = FoundEntity(category="lab", page=1, quote=quote, name="Potassium", rule=rule)
+    span = Span(1, 0, len(ROW))
+    (aligned,) = align_all(
+        [entity], (span,), {1: PageText(number=1, text=ROW)}, context=[], batch_index=0
+    )
+    batch = PlannedBatch(index=0, spans=(span,), first_page=1, last_page=1)
+    return entity_rows._columns(aligned, batch, {})
+
+
+@pytest.mark.parametrize("rule", ["lab.row-not-understood.v1", "med.sig-not-understood.v1"])
+def test_an_unclear_row_is_flagged_and_not_accepted(rule: str) -> None:
+    row = published(rule)
+
+    assert row["accepted"] is False
+    assert row["review_flags"] == ["row_not_understood"]
+    assert row["quote"] == ROW
+
+
+@pytest.mark.parametrize("rule", ["lab.row.v1", ""])
+def test_other_rows_are_accepted_without_the_flag(rule: str) -> None:
+    row = published(rule)
+
+    assert row["accepted"] is True
+    assert row["review_flags"] == []
+
+
+def test_an_unclear_row_that_is_on_no_page_carries_both_flags() -> None:
+    row = published("lab.row-not-understood.v1", quote="Chloride 99 qwx")
+
+    assert row["accepted"] is False
+    assert row["review_flags"] == ["row_not_understood", "unaligned"]
