@@ -189,6 +189,20 @@ def _wrong_token(draft: Draft, _: Setting) -> Draft:
     return replace(draft, text=text)
 
 
+def _bad_json(draft: Draft, setting: Setting) -> Draft:
+    # A model that breaks off does so elsewhere each time: the attempt is part of the seed.
+    text = (draft.text or "")[: max(1, len(draft.text or "") * 2 // 3)]
+    noise = f"{random.Random(f'{setting.seed}:noise').getrandbits(32):08x}"
+    return replace(draft, text=f'{text} "oops {noise}')
+
+
+def _bad_item(text: str) -> str:
+    reply = json.loads(text)
+    if reply.get("entities"):
+        reply["entities"].append({**reply["entities"][-1], "quote": ""})
+    return json.dumps(reply, ensure_ascii=False)
+
+
 def _bare_list(text: str) -> str:
     reply = json.loads(text)
     lists = [value for value in reply.values() if isinstance(value, list)]
@@ -254,8 +268,12 @@ FAULTS: dict[str, Fault] = {
     "trickle": _line(Delivery.TRICKLE, answers=True),
     "slow": Fault(_slow, answers=True),
     "late": Fault(_late, answers=True),
-    "bad-json": _text(lambda text: text[: max(1, len(text) * 2 // 3)] + ' "oops'),
+    "bad-json": Fault(_bad_json, answers=True),
+    "bad-item": _text(_bad_item),
     "fenced": _text(lambda text: f"```json\n{text}\n```"),
+    "prose-around-json": _text(
+        lambda text: f"Here is the JSON requested:\n{text}\n\nLet me know if you need more."
+    ),
     "bare-list": _text(_bare_list),
     "wrong-shape": _text(_wrong_shape),
     "wrong-token": Fault(_wrong_token, answers=True),

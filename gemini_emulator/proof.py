@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from gemini_emulator.request_log import LogLine
 
-GOOD = frozenset({"ok", "fenced", "slow", "late", "trickle"})
+GOOD = frozenset({"ok", "fenced", "prose-around-json", "bad-item", "slow", "late", "trickle"})
 """Outcomes in the log that are usable replies."""
 GIVEN_UP = {"API_TIMEOUT": "a timeout", "CANCELLED": "a step that stopped"}
 """Outcomes of calls whose caller no longer waited for the reply."""

@@ -367,4 +367,5 @@ def _warning(warning: Mapping[str, Any]) -> str:
     code = ErrorCode(warning["code"])
     where = f"{pages(warning['pages'])}: " if warning.get("pages") else ""
     message: str = warning.get("message") or ERRORS[code].advice
-    return f"{where}{message.rstrip('.')} ({code})"
+    times = f" ×{warning['count']:,}" if warning.get("count") else ""
+    return f"{where}{message.rstrip('.')} ({code}{times})"

@@ -51,6 +51,7 @@ class ErrorCode(StrEnum):
     REPLY_MISMATCH = "REPLY_MISMATCH"
     OCR_QUALITY_LOW = "OCR_QUALITY_LOW"
     NO_ENTITIES_FOUND = "NO_ENTITIES_FOUND"
+    ITEM_REJECTED = "ITEM_REJECTED"
     ENCOUNTER_NOT_FOUND = "ENCOUNTER_NOT_FOUND"
     PATIENT_MISMATCH = "PATIENT_MISMATCH"
     LANGUAGE_UNSUPPORTED = "LANGUAGE_UNSUPPORTED"
@@ -69,6 +70,11 @@ class ErrorCode(StrEnum):
 OUTAGE_CODES = frozenset({ErrorCode.API_5XX, ErrorCode.API_TIMEOUT})
 """Failures of a provider that is down: the circuit breaker counts these codes, an outage opens from
 these codes, and the attempts that they spent in an outage are refunded."""
+
+
+SAME_REPLY_CODES = frozenset({ErrorCode.PARSE_JSON, ErrorCode.PARSE_SCHEMA})
+"""An identical second reply with one of these codes ends the attempts of its pages. The failed work
+then carries the code itself, in place of MAX_RETRIES_EXCEEDED, and no automatic retry follows."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +140,9 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
     ),
     ErrorCode.NO_ENTITIES_FOUND: ErrorPolicy(
         False, _N, "No clinical content was found. This can be correct; check the pages."
+    ),
+    ErrorCode.ITEM_REJECTED: ErrorPolicy(
+        False, _N, "Items of a reply broke the schema and were left out. Check the pages by hand."
     ),
     ErrorCode.ENCOUNTER_NOT_FOUND: ErrorPolicy(
         False, _N, "The encounter does not belong to this record. Check the id."

@@ -11,12 +11,20 @@ import logging
 import random
 import time
 from collections.abc import Callable, Hashable, Iterable
+from hashlib import sha256
 from typing import Generic, TypeAlias
 
 from django.conf import settings
 
 from pipeline.core.deadline import StepDeadline
-from pipeline.core.errors import OUTAGE_CODES, Budget, CallError, ErrorCode, PipelineError
+from pipeline.core.errors import (
+    OUTAGE_CODES,
+    SAME_REPLY_CODES,
+    Budget,
+    CallError,
+    ErrorCode,
+    PipelineError,
+)
 from pipeline.core.redaction import redacted
 from pipeline.execution import backoff, fanout
 from pipeline.execution.admission import StepAdmission
@@ -58,6 +66,8 @@ class StepPolicy(Generic[W]):
         self._admission = admission
         self._deadline = deadline
         self._touch = touch
+        self._unusable: dict[SplitKey, bytes] = {}
+        """Digest of the last reply that could not be read. A split always has the same prompt."""
         self._random = random.Random()
 
     def item(self, split: Split[W]) -> CallItem:
@@ -130,6 +140,12 @@ class StepPolicy(Generic[W]):
         self, split: Split[W], failed: CallError, reported: Reported, now: float
     ) -> fanout.Retry | fanout.Fail:
         retry = self._retry_decision(split, failed)
+        if self._is_the_same_reply(split, failed) and retry.delay_s is not None:
+            message = f"the same unusable reply came twice: {failed.message}"
+            return fanout.Fail(
+                error=PipelineError(message, code=failed.code),
+                spends_attempt=retry.spends_attempt,
+            )
         if retry.delay_s is None and failed.code in OUTAGE_CODES:
             # The outage may have ended while this split waited; attempts spent in the outage are
             # refunded before the split fails for good.
@@ -161,6 +177,16 @@ class StepPolicy(Generic[W]):
                 max_limited_calls=settings.RATE_LIMIT_BUDGET, scale=settings.TIME_SCALE
             ),
         )
+
+    def _is_the_same_reply(self, split: Split[W], failed: CallError) -> bool:
+        """Whether the model gave this unusable text to the same prompt before, in this run."""
+        text = failed.details.raw_reply
+        if failed.code not in SAME_REPLY_CODES or not text:
+            return False
+        digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
+        before = self._unusable.get(split.key)
+        self._unusable[split.key] = digest
+        return before == digest
 
     def _refund_open_outage(self) -> None:
         if self._admission.outage_since is not None:

@@ -321,7 +321,8 @@ def _remarks(result: FileResult) -> list[str]:
     p = result.progress
     for warning in p.warnings if p else ():
         where = f"{pages(warning['pages'])}: " if warning.get("pages") else ""
-        found.append(f"! {where}{warning['message']}")
+        times = f" ({warning['code']} ×{warning['count']:,})" if warning.get("count") else ""
+        found.append(f"! {where}{warning['message'].removesuffix('.' if times else '')}{times}")
     if result.to_review:
         found.append(f"! {counted(result.to_review, 'entity')} to review.")
     if result.refusal:

@@ -15,9 +15,9 @@ from pydantic import BaseModel
 KEPT = frozenset({"type", "enum", "items", "properties", "required", "anyOf", "$ref", "$defs"})
 """Keywords that shape the reply; all other keywords are dropped."""
 
-ENGINE_ONLY = frozenset({"rule", "start"})
+ENGINE_ONLY = frozenset({"rule", "start", "items_rejected"})
 """A rule id means nothing to a model. A model counts offsets wrongly, so the quote is searched
-instead."""
+instead. `reply_parsing` counts the items that it left out."""
 
 
 @cache

@@ -7,7 +7,6 @@ error keeps the details read so far (tokens, finish reason). The model's text is
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from dataclasses import replace
@@ -17,6 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from pipeline.core.errors import CallDetails, ErrorCode, ReplyError
 from pipeline.providers.base import Reply, Request
+from pipeline.providers.reply_items import without_bad_items
+from pipeline.providers.reply_text import NotJsonError, content_of
 
 BLOCKED_FINISHES = frozenset(
     {
@@ -45,8 +46,9 @@ FINISHES: dict[str, ErrorCode] = {
 }
 """Finish reasons other than STOP. An unknown reason becomes EMPTY_RESPONSE, which is retried."""
 
-_FENCE = re.compile(r"^\s*```[a-z]*[ \t]*\r?\n(.*?)\s*```\s*$", re.DOTALL | re.IGNORECASE)
-_HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+REJECTED = "items_rejected"
+"""Field of a reply that counts the items which were left out."""
+
 _NAME = re.compile(r"^[A-Z][A-Z0-9_]{0,63}$")
 
 
@@ -70,10 +72,9 @@ def stored_output(text: str, schema: type[BaseModel], item_token: str) -> BaseMo
 
     Raises `ReplyError` if the reply no longer fits.
     """
-    fenced = _FENCE.match(text)
     try:
-        output: BaseModel | None = _parsed(fenced[1] if fenced else text, schema)
-    except ValidationError:
+        output: BaseModel | None = _parsed(content_of(text), schema)
+    except (NotJsonError, ValidationError):
         output = None
     if output is None or getattr(output, "item_token", item_token) != item_token:
         raise ReplyError("a stored reply does not fit", code=ErrorCode.PARSE_SCHEMA)
@@ -123,52 +124,49 @@ def _check_finish(details: CallDetails) -> None:
 
 
 def _validated(text: str, request: Request, details: CallDetails) -> Any:
-    fenced = _FENCE.match(text)
-    text = fenced[1] if fenced else text
-    # Check the token first: the reply to another item need not have the shape of this item's reply.
-    if _token_of(text) not in (None, request.item_token):
-        raise ReplyError(
-            "the reply echoed another item token", code=ErrorCode.REPLY_MISMATCH, details=details
-        )
     try:
-        return _parsed(text, request.schema)
-    except ValidationError as exc:
-        message, code = _problem(exc)
+        content = content_of(text)
+    except NotJsonError:
+        message, code = "the reply was not JSON", ErrorCode.PARSE_JSON
+    else:
+        # Check the token first: the reply to another item need not have the shape of this reply.
+        if _token_of(content) not in (None, request.item_token):
+            message, code = "the reply echoed another item token", ErrorCode.REPLY_MISMATCH
+        else:
+            try:
+                return _parsed(content, request.schema)
+            except ValidationError as exc:
+                message, code = _problem(exc), ErrorCode.PARSE_SCHEMA
+    # Raised outside the except blocks: a parser's error holds the text of the reply.
     raise ReplyError(message, code=code, details=details)
 
 
-def _token_of(text: str) -> str | None:
-    with contextlib.suppress(ValueError, RecursionError):
-        found = json.loads(text)
-        if isinstance(found, dict) and isinstance(found.get("item_token"), str):
-            return str(found["item_token"])
-    return None
+def _token_of(content: object) -> str | None:
+    token = content.get("item_token") if isinstance(content, dict) else None
+    return token if isinstance(token, str) else None
 
 
-def _parsed(text: str, schema: type[BaseModel]) -> BaseModel:
+def _parsed(content: object, schema: type[BaseModel]) -> BaseModel:
+    """Return the reply without the items that break the schema; they are counted."""
+    if isinstance(content, dict):
+        # The parser counts; a number that the model wrote is dropped.
+        content = {name: value for name, value in content.items() if name != REJECTED}
     try:
-        return schema.model_validate_json(text)
+        output, rejected = schema.model_validate(content), 0
     except ValidationError:
-        # Models cut emoji into half surrogate pairs. Pydantic's parser refuses half pairs, Python's
-        # parser accepts them.
-        if not _HALF_PAIR.search(text):
+        kept, rejected = without_bad_items(content, schema)
+        # A schema that cannot report the number loses no item.
+        if not rejected or REJECTED not in schema.model_fields:
             raise
-        try:
-            content = json.loads(text)
-        except (ValueError, RecursionError):
-            content = None
-        if content is None:
-            raise
-        return schema.model_validate(content)
+        output = schema.model_validate(kept)
+    return output.model_copy(update={REJECTED: rejected}) if rejected else output
 
 
-def _problem(exc: ValidationError) -> tuple[str, ErrorCode]:
+def _problem(exc: ValidationError) -> str:
     """Describe the failed validation by field names and error types, never by a value."""
     errors = exc.errors(include_url=False, include_context=False, include_input=False)
-    if errors[0]["type"] == "json_invalid":
-        return "the reply was not JSON", ErrorCode.PARSE_JSON
     places = [f"{'.'.join(map(str, e['loc'])) or 'reply'}: {e['type']}" for e in errors[:3]]
-    return f"{len(errors)} errors of shape; {', '.join(places)}", ErrorCode.PARSE_SCHEMA
+    return f"{len(errors)} errors of shape; {', '.join(places)}"
 
 
 def _block_reason(envelope: dict[str, Any]) -> str:

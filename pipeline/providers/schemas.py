@@ -1,8 +1,8 @@
 """The replies that every provider must give, as pydantic models.
 
-Increment `SCHEMA_VERSION` with every change of a model: the version is part of the key of cached
-extractions. Fields are flat and few, because each field adds states to the provider's constrained
-decoder.
+Increment `SCHEMA_VERSION` with every change of a field that providers fill: the version is part of
+the key of cached extractions. Fields are flat and few, because each field adds states to the
+provider's constrained decoder.
 """
 
 from __future__ import annotations
@@ -77,6 +77,10 @@ class _Reply(BaseModel):
         return value
 
 
+Rejected = Annotated[int, Field(ge=0, le=1_000_000)]
+"""Number of items that broke the schema and were left out; `reply_parsing` counts them."""
+
+
 class LineSpan(_Reply):
     """Lines of one page, 1-based and inclusive, as numbered in the prompt."""
 
@@ -119,6 +123,7 @@ class DiscoveryReply(_Reply):
     encounters: list[FoundEncounter]
     """Required, although the list may be empty: a reply without this field has not answered the
     question."""
+    items_rejected: Rejected = 0
 
 
 class FoundEntity(_Reply):
@@ -178,3 +183,4 @@ class EntityReply(_Reply):
     entities: list[FoundEntity]
     """Required, although the list may be empty."""
     zones: list[FoundZone] = Field(default_factory=list)
+    items_rejected: Rejected = 0

@@ -19,7 +19,7 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from medproc.timing import scaled
-from pipeline.core.errors import ERRORS, ErrorCode
+from pipeline.core.errors import ERRORS, SAME_REPLY_CODES, ErrorCode
 from pipeline.core.states import STATUS_BEFORE, Step
 from pipeline.core.types import Due
 from pipeline.models.work_item import WorkItem
@@ -189,14 +189,14 @@ def worth_retrying(failure: Failure) -> Scope | None:
 
     An encounter counts as a whole, because one hopeless batch would fail it again. A cause is
     judged by `job_retryable` in the error table; for MAX_RETRIES_EXCEEDED and DEADLINE_EXCEEDED the
-    underlying cause counts.
+    underlying cause counts. The same unusable reply twice is not retryable.
     """
     if not failure.drill_down:
-        return NO_ITEMS if _is_retryable(failure.underlying or failure.code) else None
+        return NO_ITEMS if _is_retryable(failure.code, failure.underlying) else None
     is_retryable: defaultdict[str | None, bool] = defaultdict(lambda: True)
     for entry in failure.drill_down:
-        cause = entry.get("underlying_error") or entry["error_code"]
-        is_retryable[entry.get("encounter_id")] &= _is_retryable(cause)
+        one = _is_retryable(entry["error_code"], entry.get("underlying_error"))
+        is_retryable[entry.get("encounter_id")] &= one
     if not any(is_retryable.values()):
         return None
     if None in is_retryable:
@@ -292,5 +292,7 @@ def _listed(ids: tuple[UUID, ...] | None) -> list[UUID] | None:
     return None if ids is None else sorted(ids)
 
 
-def _is_retryable(code: str) -> bool:
-    return ERRORS[ErrorCode(code)].job_retryable
+def _is_retryable(code: str, underlying: str | None) -> bool:
+    if code in SAME_REPLY_CODES:
+        return False
+    return ERRORS[ErrorCode(underlying or code)].job_retryable

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from pipeline.models import (
     Batch,
@@ -48,6 +50,12 @@ def detected_by(say: Say, path: Path) -> ShellFile:
 
 def job_of(record: ShellFile) -> Any:
     return Job.objects.get(shell_file=record)
+
+
+def explained(record: ShellFile) -> str:
+    out = io.StringIO()
+    call_command("explain", str(record.id), "--all", stdout=out)
+    return out.getvalue()
 
 
 def entity(quote: str, page: int, **fields: Any) -> dict[str, Any]:
@@ -156,7 +164,7 @@ def test_values_that_no_column_can_store_stop_no_record(
     ],
     ids=lambda fields: "+".join(fields),
 )
-def test_a_reply_out_of_bounds_is_tried_again_and_fails_as_its_shape(
+def test_a_reply_out_of_bounds_is_tried_again_once_and_fails_as_its_shape(
     tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     def say(question: Question) -> dict[str, Any]:
@@ -165,8 +173,43 @@ def test_a_reply_out_of_bounds_is_tried_again_and_fails_as_its_shape(
     record = detected_by(say, short_record(tmp_path / "record.pdf", 1))
 
     (batch,) = Batch.objects.filter(pass1_encounter_result__shell_file=record)
-    assert (batch.status, batch.attempt_count) == ("failed", 3)
+    # The second reply is the same text, so a third call would be wasted.
+    assert (batch.status, batch.attempt_count) == ("failed", 2)
+    assert batch.error_code == "PARSE_SCHEMA"
     assert (batch.error_context or {})["final_underlying_error"] == "PARSE_SCHEMA"
+    assert (job_of(record).status, job_of(record).retry_count) == ("failed", 0)
+
+
+def test_a_bad_entity_costs_only_itself_and_is_reported(tmp_path: Path) -> None:
+    def say(question: Question) -> dict[str, Any]:
+        page = own_page(question)
+        good = [entity(quote, page) for quote in (DRUG, "Hypertension", "Asthma", "blood pressure")]
+        bad = [entity(DRUG, page, strength=95)] if page == 2 else []
+        return {"entities": [*good, *bad], "zones": [{"zone_type": "attic"}] if bad else []}
+
+    record = detected_by(say, short_record(tmp_path / "record.pdf", 2))
+
+    assert job_of(record).status == "completed"
+    assert Entity.objects.filter(shell_file=record, accepted=True).count() == 8
+    (warning,) = record.warnings
+    assert (warning["code"], warning["count"], warning["pages"]) == ("ITEM_REJECTED", 2, [2])
+    assert "(ITEM_REJECTED ×2)" in explained(record)
+    results = EncounterResult.objects.filter(shell_file=record)
+    assert sorted(len(result.warnings) for result in results) == [0, 1]
+    assert Summary.objects.get(shell_file=record).manual_review_required
+
+
+def test_a_bad_encounter_costs_only_itself_and_is_reported(tmp_path: Path) -> None:
+    def say(question: Question) -> dict[str, Any]:
+        return {"encounters": [*(visit(page) for page in range(1, 7)), {"encounter_type": "x"}]}
+
+    record = discovered_by(say, tmp_path, visits=6)
+
+    assert (job_of(record).status, job_of(record).current_step) == ("pending", "pass1")
+    (warning,) = record.warnings
+    assert (warning["code"], warning["count"]) == ("ITEM_REJECTED", 1)
+    assert warning["pages"] == [1, 2, 3, 4, 5, 6]
+    assert Summary.objects.get(shell_file=record).manual_review_required
 
 
 def test_an_encounter_without_entities_succeeds_with_a_warning(tmp_path: Path) -> None:

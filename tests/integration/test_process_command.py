@@ -328,6 +328,22 @@ def test_json_has_one_of_five_words_for_each_status(status: JobStatus, word: str
     assert result.word in SHAPES
 
 
+def test_a_warning_that_counts_shows_its_number() -> None:
+    warnings = (
+        {"code": "ITEM_REJECTED", "message": "Left out.", "pages": [2], "count": 1_200},
+        {"code": "NO_ENTITIES_FOUND", "message": "Nothing there.", "pages": []},
+    )
+    result = FileResult(
+        name="lab.pdf",
+        shell_file_id=UUID(int=1),
+        progress=_progress(status=JobStatus.COMPLETED, warnings=warnings),
+    )
+
+    shown = [line.plain.strip() for line in results([result])]
+    assert "! page 2: Left out (ITEM_REJECTED ×1,200)" in shown
+    assert "! Nothing there." in shown
+
+
 def test_every_status_has_a_word_and_every_word_a_shape() -> None:
     assert {status.value for status in JobStatus} <= set(WORDS)
     assert set(SHAPES) == set(StatusWord)

@@ -26,6 +26,18 @@ def test_a_repeated_warning_replaces_the_earlier_warning() -> None:
     ]
 
 
+@pytest.mark.django_db
+def test_a_repeated_warning_has_the_newest_number() -> None:
+    record = a_job().shell_file_id
+
+    warn(record, ErrorCode.ITEM_REJECTED, "Left out.", [3], count=2)
+    warn(record, ErrorCode.ITEM_REJECTED, "Left out.", [4], count=1)
+    warn(record, ErrorCode.OCR_QUALITY_LOW, "Poor.")
+
+    found = ShellFile.objects.get(id=record).warnings
+    assert [w.get("count") for w in found] == [1, None]
+
+
 @pytest.mark.parametrize(
     ("written", "is_tag"),
     [("en", True), ("pt-BR", True), ("Odalys Wrenfield", False), ("English", False), ("", False)],

@@ -516,6 +516,14 @@ def test_a_retry_by_itself_takes_up_the_encounters_whose_every_cause_may_pass() 
     assert worth_retrying(Failure(code=ErrorCode.INPUT_INVALID, message="m")) is None
 
 
+@pytest.mark.parametrize("code", ["PARSE_JSON", "PARSE_SCHEMA"])
+def test_no_retry_by_itself_follows_the_same_unusable_reply_twice(code: str) -> None:
+    again = {"encounter_id": None, "error_code": code, "underlying_error": code}
+
+    assert worth_retrying(Failure(code=ErrorCode(code), message="m", drill_down=[again])) is None
+    assert worth_retrying(Failure(code=ErrorCode(code), message="m")) is None
+
+
 @pytest.mark.django_db
 @pytest.mark.usefixtures("redis_db")
 def test_a_dead_letter_is_requeued_with_a_new_budget_and_its_history_kept() -> None:

@@ -71,6 +71,19 @@ class ExpectedBudget(Enum):
             status="succeeded", attempts=2, calls=(FAULT, "OK"), words="succeeds, 2 attempts"
         ),
     )
+    SAME_REPLY = (
+        "attempt, two of the same reply",
+        ExpectedEnd(
+            status="failed",
+            attempts=2,
+            calls=(FAULT,) * 2,
+            error=FAULT,
+            words="fails with the code, 2 attempts",
+        ),
+        ExpectedEnd(
+            status="succeeded", attempts=2, calls=(FAULT, "OK"), words="succeeds, 2 attempts"
+        ),
+    )
     LIMITED = (
         "limited call",
         ExpectedEnd(
@@ -237,11 +250,12 @@ def _rows() -> Iterator[FaultCase]:
         setting={"delay_s": PIECES_S},
         also="in time",
     )
-    yield FaultCase(fault="fenced", budget=ExpectedBudget.NOTHING)
+    for fault in ("fenced", "prose-around-json", "bad-item"):
+        yield FaultCase(fault=fault, budget=ExpectedBudget.NOTHING)
     for fault in ("bad-json", "html"):
         yield FaultCase(fault=fault, code="PARSE_JSON", budget=ExpectedBudget.ATTEMPT)
     for fault in ("bare-list", "wrong-shape"):
-        yield FaultCase(fault=fault, code="PARSE_SCHEMA", budget=ExpectedBudget.ATTEMPT)
+        yield FaultCase(fault=fault, code="PARSE_SCHEMA", budget=ExpectedBudget.SAME_REPLY)
     yield FaultCase(fault="wrong-token", code="REPLY_MISMATCH", budget=ExpectedBudget.ATTEMPT)
     for fault in ("empty", "empty-object", "empty-body"):
         yield FaultCase(fault=fault, code="EMPTY_RESPONSE", budget=ExpectedBudget.ATTEMPT)

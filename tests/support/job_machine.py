@@ -408,7 +408,7 @@ class JobMachine(RuleBasedStateMachine):
                 failed = [b for b in worker.batches if b.status == WorkStatus.FAILED]
                 store.mark_failed(result, worker.batches, failed)
             else:
-                store.mark_succeeded(result, [], [])
+                store.mark_succeeded(result, [], [], [])
                 flush.results = [an_entity(worker.lease, result, index=n) for n in range(ENTITIES)]
         flush.parents = [store.result_row(result)]
         self._flush(worker, flush)

@@ -71,6 +71,23 @@ BAD = {
     "text without a finish reason": (envelope(GOOD, None), ErrorCode.PARSE_JSON),
     "broken JSON": (envelope(GOOD[:-3]), ErrorCode.PARSE_JSON),
     "prose": (envelope("I cannot help with that."), ErrorCode.PARSE_JSON),
+    "prose around an object that is no reply": (
+        envelope('I found {"name": "x"} and {"entities": []}.'),
+        ErrorCode.PARSE_JSON,
+    ),
+    "two different replies": (
+        envelope(f'First {GOOD}, or rather {GOOD[:-1]}, "zones": []}}.'),
+        ErrorCode.PARSE_JSON,
+    ),
+    "broken JSON between sentences": (
+        envelope(f"Here it is: {GOOD[:-1]} and more."),
+        ErrorCode.PARSE_JSON,
+    ),
+    "another token between sentences": (
+        envelope(f"Here: {json.dumps({'item_token': 'cd' * 16, 'entities': []})}!"),
+        ErrorCode.REPLY_MISMATCH,
+    ),
+    "braces without end": (envelope('{"a": ' * 50_000), ErrorCode.PARSE_JSON),
     "bare list": (envelope("[]"), ErrorCode.PARSE_SCHEMA),
     "no token": (envelope('{"entities": []}'), ErrorCode.PARSE_SCHEMA),
     "wrong shape": (
@@ -104,6 +121,10 @@ GOOD_TEXTS = {
     "fenced": f"```json\n{GOOD}\n```",
     "fenced without a language": f"```\n{GOOD}```\n",
     "spaced": f"\n  {GOOD}  \n",
+    "between sentences": f"Here is the JSON requested: {GOOD} Let me know if you need more.",
+    "fenced between sentences": f"Sure.\n```json\n{GOOD}\n```\nAnything else?",
+    "said twice": f"Draft: {GOOD}\nFinal: {GOOD}",
+    "behind braces in prose": f"The set {{a, b}} and the object {{}} gave {GOOD}",
     "with a field of its own": json.dumps({"item_token": TOKEN, "entities": [], "mood": "good"}),
 }
 

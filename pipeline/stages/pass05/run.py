@@ -93,6 +93,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
         pages=pages,
         language=max(languages, key=languages.count) if languages else None,
         unsupported=unsupported,
+        rejected=_rejected(chunks),
     )
 
     def publish() -> None:
@@ -143,6 +144,15 @@ def _replies(chunk: Chunk) -> list[tuple[Split[Chunk], DiscoveryReply]]:
         )
         for name, reply in sorted(parts.items())
     ]
+
+
+def _rejected(chunks: Sequence[Chunk]) -> store.Rejected:
+    """Return the number of encounters that broke the schema, and the pages of their replies."""
+    answered = [pair for chunk in chunks for pair in _replies(chunk)]
+    return store.Rejected(
+        count=sum(reply.items_rejected for _, reply in answered),
+        pages=sorted({p for split, reply in answered if reply.items_rejected for p in split.pages}),
+    )
 
 
 def _reports(chunk: Chunk) -> list[ChunkReport]:

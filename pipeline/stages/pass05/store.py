@@ -59,6 +59,14 @@ HEADLESS = (
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rejected:
+    """Encounters that broke the schema of a reply and were left out."""
+
+    count: int = 0
+    pages: Sequence[int] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Findings:
     """The replies of all chunks of a record, which a publication writes out."""
 
@@ -70,6 +78,7 @@ class Findings:
     """The most frequent language tag of the replies; None if no reply states a valid tag."""
     unsupported: Sequence[int]
     """Pages in a language that the engine does not read."""
+    rejected: Rejected = Rejected()
 
 
 def plan(
@@ -367,6 +376,15 @@ def _note_on_record(
             ErrorCode.LANGUAGE_UNSUPPORTED,
             "These pages are in a language that the engine does not read.",
             findings.unsupported,
+        )
+    if findings.rejected.count:
+        review = True
+        warn(
+            lease.shell_file_id,
+            ErrorCode.ITEM_REJECTED,
+            "Encounters of a reply broke the schema and were left out.",
+            findings.rejected.pages,
+            count=findings.rejected.count,
         )
     if not reconciliation.encounters:
         review = True

@@ -146,6 +146,7 @@ class BatchWork:
                 no_known_allergies=store.joint_no_known_allergies(replies),
                 entities=[entity for reply in replies for entity in reply.entities],
                 zones=[zone for reply in replies for zone in reply.zones],
+                items_rejected=sum(reply.items_rejected for reply in replies),
             )
         )
 
@@ -168,7 +169,7 @@ class BatchWork:
         replies = [EntityReply.model_validate(b.output) for b in batches]
         text = self._texts[result.id]
         entities = entity_rows(self._lease, result, batches, replies, text, self._pages)
-        store.mark_succeeded(result, replies, entities)
+        store.mark_succeeded(result, batches, replies, entities)
         flush.parents.append(store.result_row(result))
         flush.results.extend(entities)
         return [batch.id for batch in batches]

@@ -7,7 +7,7 @@ the step. The `mark_…` functions change objects in memory only.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -163,7 +163,10 @@ def first_failed(plan: RecordPlan, failed: Sequence[EncounterResult]) -> Encount
 
 
 def mark_succeeded(
-    result: EncounterResult, replies: Sequence[EntityReply], entities: Sequence[dict[str, Any]]
+    result: EncounterResult,
+    batches: Sequence[Batch],
+    replies: Sequence[EntityReply],
+    entities: Sequence[dict[str, Any]],
 ) -> None:
     """Complete an encounter with its published results."""
     result.status = WorkStatus.SUCCEEDED
@@ -179,6 +182,15 @@ def mark_succeeded(
         result.warnings.append({"code": ErrorCode.NO_ENTITIES_FOUND.value})
     if unsupported := sorted({p for reply in replies for p in reply.unsupported_pages}):
         result.warnings.append({"code": ErrorCode.LANGUAGE_UNSUPPORTED.value, "pages": unsupported})
+    if rejected := sum(reply.items_rejected for reply in replies):
+        from_batches = [b for b, r in zip(batches, replies, strict=True) if r.items_rejected]
+        result.warnings.append(
+            {
+                "code": ErrorCode.ITEM_REJECTED.value,
+                "pages": _pages_of(from_batches),
+                "count": rejected,
+            }
+        )
 
 
 def joint_no_known_allergies(replies: Sequence[EntityReply]) -> bool | None:
@@ -326,24 +338,31 @@ def _review(lease: Lease, plan: RecordPlan) -> None:
     flagged = (
         Entity.objects.filter(shell_file_id=lease.shell_file_id).exclude(review_flags=[]).exists()
     )
-    empty = [r for r in plan.results if r.warnings]
+    warned = [(r, w) for r in plan.results for w in r.warnings]
+    rejected = [w for _, w in warned if w["code"] == ErrorCode.ITEM_REJECTED]
+    empty = [r for r, w in warned if w["code"] != ErrorCode.ITEM_REJECTED]
     if empty:
-        pages = sorted(
-            {
-                page
-                for r in empty
-                for b in plan.batches[r.id]
-                for page in range(b.page_range_start, b.page_range_end + 1)
-            }
-        )
         warn(
             lease.shell_file_id,
             ErrorCode.NO_ENTITIES_FOUND,
             "An encounter on these pages has no entity, or pages that could not be read.",
-            pages,
+            _pages_of(b for r in empty for b in plan.batches[r.id]),
         )
-    if flagged or empty:
+    if rejected:
+        warn(
+            lease.shell_file_id,
+            ErrorCode.ITEM_REJECTED,
+            "Entities or zones of a reply broke the schema and were left out.",
+            sorted({page for w in rejected for page in w["pages"]}),
+            count=sum(w["count"] for w in rejected),
+        )
+    if flagged or warned:
         Session.objects.filter(id=lease.session_id).update(requires_human_review=True)
         Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
             manual_review_required=True
         )
+
+
+def _pages_of(batches: Iterable[Batch]) -> list[int]:
+    """Return the pages of some batches, in order and once each."""
+    return sorted({p for b in batches for p in range(b.page_range_start, b.page_range_end + 1)})
