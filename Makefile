@@ -36,7 +36,7 @@ test: $(VENV)/dev.stamp ## the quick suite; chaos, outages and long scenarios ar
 
 # A test marked perf compares two runs, so it runs alone; without such a test nothing is collected.
 test-slow: $(VENV)/dev.stamp ## the short chaos run, outages and long scenarios
-	$(PYTEST) -n 2 -m slow
+	$(PYTEST) -n 3 -m slow
 	@! grep -rqs "mark\.perf" tests/*/test_*.py || $(RUN) -m pytest -m perf -rs
 
 check: $(VENV)/dev.stamp ## lint, templates, types, import contracts, migrations, deploy check

@@ -17,7 +17,10 @@ from tests.support.record_runs import ended
 from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand
 
-pytestmark = pytest.mark.xdist_group("acceptance-deployment")
+pytestmark = [
+    pytest.mark.xdist_group("acceptance-deployment"),
+    pytest.mark.slow(reason="waits until the reconciler sends the refused entries again: 40 s"),
+]
 
 OLD_NAME = "pipeline.jobs.run_step"
 """The entry point of the version before. The module of this name no longer exists."""

@@ -25,7 +25,11 @@ from pipeline.workers import run_step
 from tests.support import records
 from tests.support.short_records import short_record
 
-pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("acceptance-promises")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.xdist_group("acceptance-promises"),
+    pytest.mark.slow(reason="one long record in one-page batches: 25 s"),
+]
 
 SMALL = {
     "PASS1_BATCH_MIN_PAGES": 1,

@@ -16,7 +16,10 @@ from tests.support.record_runs import ended
 from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand, until
 
-pytestmark = pytest.mark.xdist_group("acceptance-preemption")
+pytestmark = [
+    pytest.mark.xdist_group("acceptance-preemption"),
+    pytest.mark.slow(reason="a large and a small record through one worker: 13 s"),
+]
 
 
 def test_a_large_record_is_preempted_once_and_repeats_no_call(

@@ -38,7 +38,10 @@ from tests.support.record_runs import RECORD_PATIENCE_S, astray, ended
 from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand, children, until
 
-pytestmark = pytest.mark.xdist_group("acceptance-scenarios")
+pytestmark = [
+    pytest.mark.xdist_group("acceptance-scenarios"),
+    pytest.mark.slow(reason="whole records under each fault: 63 s"),
+]
 
 Start = Callable[..., WorkerCommand]
 
@@ -182,7 +185,10 @@ def test_a_used_up_daily_quota_parks_all_jobs_until_its_reset_or_an_operators_re
         f"a quota of gemini {settings.GEMINI_MODEL} is used up"
     }
     assert {job.parked_until for job in parked} == {incident.resumes_at}
-    assert (resumed.incidents, resumed.released) == (1, len(parked))
+    # A tick of the scheduler can release the jobs first, between the end of the incident and the
+    # release by the operator's action.
+    assert resumed.incidents == 1
+    assert resumed.released in {0, len(parked)}
     assert set(outcomes(received)) == {"OK", "QUOTA_EXHAUSTED"}
     assert_no_attempt_was_spent(received)
     assert Incident.objects.get(id=incident.id).state == IncidentState.CLOSED
@@ -225,7 +231,6 @@ def entities(shell_file_id: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.slow(reason="thirty whole records under every fault at once: 43 s")
 def test_on_a_mixed_day_thirty_records_complete_or_fail_whole(
     start: Start, scheduler: WorkerCommand, tmp_path: Path
 ) -> None:

@@ -22,7 +22,10 @@ from tests.support.rows import crashes_of
 from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand, children, until
 
-pytestmark = pytest.mark.xdist_group("acceptance-throttled")
+pytestmark = [
+    pytest.mark.xdist_group("acceptance-throttled"),
+    pytest.mark.slow(reason="five whole records at half of the quota: 25 s"),
+]
 
 RECORDS, VISITS, WORKERS = 5, 11, 3
 

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from tests.support.incident_scenario import IncidentScenario
 
 # All of these share one database and one browser.
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.timeout(600),
+    pytest.mark.slow(reason="a real browser: 45 s, most of them CPU time"),
+]
 
 SERIOUS = {"serious", "critical"}
 

@@ -16,7 +16,11 @@ from tests.support.browser import WatchedPage, logged_in
 if TYPE_CHECKING:
     from tests.support.incident_scenario import IncidentScenario
 
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.timeout(600),
+    pytest.mark.slow(reason="a real browser: 20 s, most of them CPU time"),
+]
 
 SERIOUS = {"serious", "critical"}
 DROP = """
