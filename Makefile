@@ -31,11 +31,11 @@ demo: $(VENV)/runtime.stamp ## process samples/ end to end and explain one recor
 up: $(VENV)/runtime.stamp ## console, workers, scheduler and embedded servers in the foreground
 	@$(RUN) -m medproc.supervisor up --port $(PORT)
 
-test: $(VENV)/dev.stamp ## the quick suite; chaos, outages and long scenarios are in test-slow
+test: $(VENV)/dev.stamp ## the quick suite; chaos, outages, browser and long scenarios are in test-slow
 	$(PYTEST) -n 4 -m "not slow and not perf"
 
 # A test marked perf compares two runs, so it runs alone; without such a test nothing is collected.
-test-slow: $(VENV)/dev.stamp ## the short chaos run, outages and long scenarios
+test-slow: $(VENV)/dev.stamp ## the short chaos run, outages, the browser and long scenarios
 	$(PYTEST) -n 3 -m slow
 	@! grep -rqs "mark\.perf" tests/*/test_*.py || $(RUN) -m pytest -m perf -rs
 
