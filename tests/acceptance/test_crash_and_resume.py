@@ -37,7 +37,10 @@ from tests.support.rows import crashes_of
 from tests.support.short_records import short_record
 from tests.support.workers import WorkerCommand, children, is_alive, until
 
-pytestmark = pytest.mark.xdist_group("acceptance-crashes")
+pytestmark = [
+    pytest.mark.xdist_group("acceptance-crashes"),
+    pytest.mark.slow(reason="workers are killed and stopped in the middle of records: 110 s"),
+]
 
 Start = Callable[..., WorkerCommand]
 CALLS = 2

@@ -17,7 +17,10 @@ from tests.support.record_runs import RECORD_PATIENCE_S
 from tests.support.redis_contents import everything
 from tests.support.workers import WorkerCommand, children, until
 
-pytestmark = pytest.mark.xdist_group("acceptance-hostile")
+pytestmark = [
+    pytest.mark.xdist_group("acceptance-hostile"),
+    pytest.mark.slow(reason="every hostile file through real workers: 16 s"),
+]
 
 WORKERS = 2
 every_file = pytest.mark.parametrize("case", hostile_files.HOSTILE, ids=lambda case: case.name)

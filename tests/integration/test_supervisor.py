@@ -20,7 +20,10 @@ from medproc import embedded, supervisor
 from medproc.embedded import places, processes
 from medproc.env import PROJECT_ROOT, Environment
 
-pytestmark = pytest.mark.xdist_group("supervisor")
+pytestmark = [
+    pytest.mark.xdist_group("supervisor"),
+    pytest.mark.slow(reason="starts and ends everything that `make up` runs: 27 s"),
+]
 
 PATIENCE_S = 240
 """A busy machine may take minutes to stop three processes and two servers."""
