@@ -35,7 +35,6 @@ from pipeline.operations.operator_actions import Selection
 from pipeline.queueing.queues import queue_depths
 from pipeline.stages.intake import Received
 from pipeline.transitions import Failure, claim
-from pipeline.transitions.retries import ALL, NO_ITEMS, worth_retrying
 from pipeline.workers import run_step
 from tests.support import records
 from tests.support.rows import a_deadline, a_job, an_encounter, columns
@@ -485,69 +484,3 @@ def test_a_step_that_broke_as_a_whole_is_retried_and_its_failed_rows_are_left() 
     assert ends == [("parked", 1, "DB_ERROR"), ("failed", 1, "DB_ERROR")]
     batch.refresh_from_db()
     assert batch.status == "failed"
-
-
-ENCOUNTERS = ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222")
-
-
-def _failed(*causes: tuple[str | None, str]) -> Failure:
-    return Failure(
-        code=ErrorCode.MAX_RETRIES_EXCEEDED,
-        message="m",
-        underlying=ErrorCode.API_4XX,
-        drill_down=[
-            {"encounter_id": encounter, "error_code": "INTERNAL_ERROR", "underlying_error": cause}
-            for encounter, cause in causes
-        ],
-    )
-
-
-def test_a_retry_by_itself_takes_up_the_encounters_whose_every_cause_may_pass() -> None:
-    one, two = ENCOUNTERS
-
-    mixed = worth_retrying(_failed((one, "API_5XX"), (one, "API_4XX"), (two, "RATE_LIMIT")))
-
-    assert mixed is not None
-    assert mixed.encounters == (UUID(two),)
-    assert worth_retrying(_failed((one, "API_4XX"))) is None
-    assert worth_retrying(_failed((None, "API_5XX"), (None, "PARSE_JSON"))) == ALL
-    assert worth_retrying(_failed((None, "API_5XX"), (None, "CONTENT_BLOCKED"))) is None
-    assert worth_retrying(Failure(code=ErrorCode.DB_ERROR, message="m")) == NO_ITEMS
-    assert worth_retrying(Failure(code=ErrorCode.INPUT_INVALID, message="m")) is None
-
-
-@pytest.mark.parametrize("code", ["PARSE_JSON", "PARSE_SCHEMA"])
-def test_no_retry_by_itself_follows_the_same_unusable_reply_twice(code: str) -> None:
-    again = {"encounter_id": None, "error_code": code, "underlying_error": code}
-
-    assert worth_retrying(Failure(code=ErrorCode(code), message="m", drill_down=[again])) is None
-    assert worth_retrying(Failure(code=ErrorCode(code), message="m")) is None
-
-
-@pytest.mark.django_db
-@pytest.mark.usefixtures("redis_db")
-def test_a_dead_letter_is_requeued_with_a_new_budget_and_its_history_kept() -> None:
-    died = timezone.now() - timedelta(hours=1)
-    job = a_job(
-        status=JobStatus.DEAD,
-        crash_count=3,
-        retry_count=2,
-        dead_letter_at=died,
-        completed_at=died,
-        error_code="WORKER_LOST",
-        error_details={"history": [{"event": "crashed"}]},
-    )
-    Session.objects.update(session_status="failed", pass1_status="failed")
-
-    call_command("requeue", str(job.shell_file_id), reason="more memory")
-
-    job.refresh_from_db()
-    assert (job.status, job.dispatch_no) == (JobStatus.PENDING, 1)
-    assert (job.crash_count, job.retry_count, job.dead_letter_at) == (0, 0, None)
-    history = (job.error_details or {})["history"]
-    assert [entry["event"] for entry in history] == ["crashed", "requeued"]
-    assert (history[1]["crash_count"], history[1]["reason"]) == (3, "more memory")
-    assert history[1]["dead_letter_at"] == died.isoformat()
-    assert Session.objects.get().session_status == "processing"
-    with pytest.raises(CommandError, match="is no dead letter but pending"):
-        call_command("requeue", str(job.id))
