@@ -16,8 +16,8 @@ class EncounterResultAdmin(ReadOnlyAdmin):
     heavy = ("zones", "warnings")
     list_display = (
         "healthcare_encounter_id", "status", "batches_succeeded", "batches_failed",
-        "batches_total", "total_retries_used", "total_entities_detected", "total_duration_ms",
-        "error_code",
+        "batches_total", "total_retries_used", "total_entities_detected",
+        "total_rows_not_understood", "total_duration_ms", "error_code",
     )  # fmt: skip
     list_filter = ("status",)
     id_fields = ("pk", "shell_file_id", "healthcare_encounter_id")
@@ -64,9 +64,9 @@ class EntityMetricsAdmin(ReadOnlyAdmin):
     """Totals of Pass 1."""
 
     list_display = (
-        "shell_file_id", "entities_detected", "encounters_succeeded", "encounters_failed",
-        "batches_succeeded", "batches_total", "total_retries_used", "total_tokens", "confidence",
-        "error_code",
+        "shell_file_id", "entities_detected", "rows_not_understood", "encounters_succeeded",
+        "encounters_failed", "batches_succeeded", "batches_total", "total_retries_used",
+        "total_tokens", "confidence", "error_code",
     )  # fmt: skip
     id_fields = ("pk", "shell_file_id")
     ordering = ("-created_at",)

@@ -103,7 +103,9 @@ def _completed(root: Node) -> str:
     absorbed = (
         f" {counted(failed_calls, 'failed call')} absorbed on the way." if failed_calls else ""
     )
-    look = f" Look at: {'; '.join(root.notes)}." if root.notes else ""
+    unread = root.counts.get("not_understood", 0)
+    rows = [f"{counted(unread, 'row')} not understood, published without a value"] if unread else []
+    look = f" Look at: {'; '.join((*rows, *root.notes))}." if rows or root.notes else ""
     if is_unpublished(root):
         return (
             f"Done{took}, but nothing was published: {'; '.join(root.notes)}."

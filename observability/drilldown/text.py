@@ -171,7 +171,7 @@ def _row(node: Node, *, is_focus: bool) -> Text:
 
 def _counts(node: Node) -> list[str]:
     return [
-        counted(number, noun) if noun in _NOUNS else f"{number:,} {noun}"
+        counted(number, noun) if noun in _NOUNS else f"{number:,} {noun.replace('_', ' ')}"
         for noun, number in node.counts.items()
         if number
     ]

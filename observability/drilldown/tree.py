@@ -7,7 +7,7 @@ without an entry shows its status alone, so that a later pass appears by itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -48,6 +48,7 @@ def tree(rows: RecordRows) -> Node:
             "page": file.page_count or file.pages_read,
             "encounter": len(rows.encounters),
             "entity": rows.summary.entities_extracted_total,
+            "not_understood": _not_understood(rows.results.values()),
             "call": len(rows.calls),
         },
         spent=_spent(
@@ -204,7 +205,12 @@ def _detection(rows: RecordRows) -> Contents:
         "failed": sum(node.status is StatusWord.FAILED for node in encounters),
         "batch": len(batches),
         "entity": sum(r.total_entities_detected for r in results),
+        "not_understood": _not_understood(results),
     }, encounters
+
+
+def _not_understood(results: Iterable[EncounterResult]) -> int:
+    return sum(r.total_rows_not_understood for r in results)
 
 
 def _detected(
@@ -222,7 +228,11 @@ def _detected(
         title=f"encounter {encounter.encounter_index} ({encounter.encounter_type},"
         f" {pages(range(encounter.page_start, encounter.page_end + 1))})",
         status=WORDS[result.status] if result else StatusWord.WAITING,
-        counts={"batch": len(batches), "entity": result.total_entities_detected if result else 0},
+        counts={
+            "batch": len(batches),
+            "entity": result.total_entities_detected if result else 0,
+            "not_understood": _not_understood([result] if result else []),
+        },
         spent=_spent(
             own_calls,
             started_at=result.started_at if result else None,

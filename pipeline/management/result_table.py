@@ -104,6 +104,7 @@ class FileResult:
             "status": self.status,
             "encounters": self.progress.encounters if self.progress else 0,
             "entities": self.progress.entities if self.progress else 0,
+            "rows_not_understood": self.progress.rows_not_understood if self.progress else 0,
             "error_code": self.code,
             "batch_id": str(self.batch_id) if self.batch_id else None,
         }
@@ -248,7 +249,7 @@ def _took(progress: Progress, watched_s: float) -> str:
 
 def results(file_results: Sequence[FileResult]) -> list[Text]:
     """Return the table of results; warnings and advice follow the record that needs them."""
-    head = ("file", "pages", "encounters", "entities", "warnings", "status")
+    head = ("file", "pages", "encounters", "entities", "not understood", "warnings", "status")
     cells = [_cells(result) for result in file_results]
     widths = [max(len(row[at]) for row in (head, *cells)) for at in range(len(head))]
     lines = [_row(head, widths, style="bold")]
@@ -300,6 +301,7 @@ def _cells(result: FileResult) -> tuple[str, ...]:
         str(p.page_count or p.pages_read) if p else "",
         f"{p.encounters:,}" if p else "",
         f"{p.entities:,}" if p else "",
+        f"{p.rows_not_understood:,}" if p and p.rows_not_understood else "",
         str(warnings) if warnings else "",
         f"{status} {result.code}" if result.code else status,
     )
@@ -316,6 +318,12 @@ def _row(cells: Sequence[str], widths: Sequence[int], *, style: str = "", last: 
     return line
 
 
+def _unread(p: Progress | None) -> str:
+    if p is None or not p.rows_not_understood:
+        return ""
+    return f", of which {counted(p.rows_not_understood, 'row')} not understood"
+
+
 def _remarks(result: FileResult) -> list[str]:
     found = []
     p = result.progress
@@ -324,7 +332,7 @@ def _remarks(result: FileResult) -> list[str]:
         times = f" ({warning['code']} ×{warning['count']:,})" if warning.get("count") else ""
         found.append(f"! {where}{warning['message'].removesuffix('.' if times else '')}{times}")
     if result.to_review:
-        found.append(f"! {counted(result.to_review, 'entity')} to review.")
+        found.append(f"! {counted(result.to_review, 'entity')} to review{_unread(p)}.")
     if result.refusal:
         found.append(f"→ {result.refusal}")
     code = (p.underlying_error or p.error_code) if p else None

@@ -53,6 +53,8 @@ class EncounterResult(models.Model):
     total_output_tokens = fields.count()
     total_entities_detected = fields.count()
     total_zones_detected = fields.count()
+    total_rows_not_understood = fields.count()
+    """Rows that are published without a value, because a part of the row was not understood."""
     no_known_allergies = models.BooleanField(null=True, blank=True)
     zones = models.JSONField(null=True, blank=True)
     """Sections found, as [zone_type, page_start, page_end]; written at publication."""
@@ -300,6 +302,8 @@ class EntityMetrics(PassMetrics):
         ShellFile, on_delete=models.CASCADE, related_name="entity_metrics"
     )
     entities_detected = fields.count()
+    rows_not_understood = fields.count()
+    """Rows that are published without a value, because a part of the row was not understood."""
     ocr_model_used = fields.text(null=True)
     ocr_pages_processed = fields.count()
     entity_types_found = ArrayField(models.TextField(), default=list, db_default=[])

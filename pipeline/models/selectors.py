@@ -139,6 +139,8 @@ class Progress:
     encounters: int
     entities: int
     """Only entities of published encounters."""
+    rows_not_understood: int = 0
+    """Rows of published encounters without a value, because a part was not understood."""
     error_code: str | None
     underlying_error: str | None
     last_error: str | None
@@ -174,12 +176,18 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
     encounters = _per_record(
         Encounter.objects.filter(shell_file_id__in=shell_file_ids), Count("id")
     )
-    entities = _per_record(
-        EncounterResult.objects.filter(
+    published = {
+        record: (entities, rows_not_understood)
+        for record, entities, rows_not_understood in EncounterResult.objects.filter(
             shell_file_id__in=shell_file_ids, status=WorkStatus.SUCCEEDED
-        ),
-        Sum("total_entities_detected"),
-    )
+        )
+        .order_by()
+        .values_list("shell_file_id")
+        .annotate(
+            entities=Sum("total_entities_detected"),
+            rows_not_understood=Sum("total_rows_not_understood"),
+        )
+    }
     return {
         job.shell_file_id: Progress(
             shell_file_id=job.shell_file_id,
@@ -194,7 +202,8 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
                 if job.shell_file_id in ended
             },
             encounters=encounters.get(job.shell_file_id, 0),
-            entities=entities.get(job.shell_file_id, 0),
+            entities=published.get(job.shell_file_id, (0, 0))[0],
+            rows_not_understood=published.get(job.shell_file_id, (0, 0))[1],
             error_code=job.error_code,
             # `error_details` keeps the errors of earlier runs, even after the job has completed.
             underlying_error=(job.error_details or {}).get("underlying_error")
@@ -285,5 +294,5 @@ def _ended(table: WorkTable, shell_file_ids: Collection[UUID]) -> dict[UUID, Wor
     return {record: WorkDone(ended, total) for record, ended, total in counted}
 
 
-def _per_record(rows: QuerySet[Any], figure: Count | Sum) -> dict[UUID, int]:
+def _per_record(rows: QuerySet[Any], figure: Count) -> dict[UUID, int]:
     return dict(rows.order_by().values_list("shell_file_id").annotate(figure=figure))

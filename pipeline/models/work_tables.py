@@ -173,6 +173,7 @@ ENCOUNTER_COLUMNS = (
     "total_output_tokens",
     "total_entities_detected",
     "total_zones_detected",
+    "total_rows_not_understood",
     "no_known_allergies",
     "zones",
     "warnings",

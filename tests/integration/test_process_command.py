@@ -34,7 +34,10 @@ from pipeline.workers import run_step
 from tests.support import records
 from tests.support.incident_rows import an_incident
 
-KEYS = {"shell_file_id", "status", "encounters", "entities", "error_code", "batch_id"}
+KEYS = {
+    "shell_file_id", "status", "encounters", "entities", "rows_not_understood", "error_code",
+    "batch_id",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -342,6 +345,16 @@ def test_a_warning_that_counts_shows_its_number() -> None:
     shown = [line.plain.strip() for line in results([result])]
     assert "! page 2: Left out (ITEM_REJECTED ×1,200)" in shown
     assert "! Nothing there." in shown
+
+
+def test_rows_that_were_not_understood_have_a_column_and_a_remark() -> None:
+    progress = _progress(status=JobStatus.COMPLETED, rows_not_understood=3)
+    result = FileResult(name="lab.pdf", shell_file_id=UUID(int=1), progress=progress, to_review=5)
+
+    head, row, remark = (line.plain for line in results([result]))
+    assert row[head.index("not understood") :].split()[0] == "3"
+    assert remark.strip() == "! 5 entities to review, of which 3 rows not understood."
+    assert result.as_json()["rows_not_understood"] == 3
 
 
 def test_every_status_has_a_word_and_every_word_a_shape() -> None:

@@ -15,15 +15,25 @@ PATIENT = "Wrenfield, Odalys M."
 DRUG = "metformin"
 
 
-def short_pdf(visits: int, *, pages: int = 1, patient: str = PATIENT, drug: str = DRUG) -> bytes:
-    """Return a PDF of `visits` visits, one per month, each with `pages` pages."""
+def short_pdf(
+    visits: int,
+    *,
+    pages: int = 1,
+    patient: str = PATIENT,
+    drug: str = DRUG,
+    more: tuple[str, ...] = (),
+) -> bytes:
+    """Return a PDF of `visits` visits, one per month, each with `pages` pages.
+
+    `more` are lines at the end of each page.
+    """
     buffer = io.BytesIO()
     sheet = canvas.Canvas(buffer)
     for number in range(visits):
         day = dt.date(2021, 1, 4) + dt.timedelta(days=30 * number)
         for page in range(pages):
             head = _head(day, patient) if page == 0 else (f"{patient}    Page {page + 1}",)
-            for row, line in enumerate((*head, *_body(number, page, drug))):
+            for row, line in enumerate((*head, *_body(number, page, drug), *more)):
                 sheet.drawString(72, 760 - 20 * row, line)
             sheet.showPage()
     sheet.save()

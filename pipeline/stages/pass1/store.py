@@ -37,7 +37,7 @@ from pipeline.models.fields import counted, milliseconds
 from pipeline.models.work_tables import ENCOUNTER_COLUMNS
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens
 from pipeline.providers.schemas import SCHEMA_VERSION, EntityReply
-from pipeline.stages.pass1.entity_rows import EncounterText
+from pipeline.stages.pass1.entity_rows import NOT_UNDERSTOOD, EncounterText
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
 from pipeline.stages.provider_passes import ocr_totals, pass_totals
@@ -143,7 +143,7 @@ def mark_refused(result: EncounterResult, code: ErrorCode) -> None:
     result.error_summary = (
         "the entities could not be published; the replies are kept, and a retry needs no call"
     )
-    result.total_entities_detected = 0
+    result.total_entities_detected = result.total_rows_not_understood = 0
 
 
 def broken_batches(plan: RecordPlan, failed: Sequence[EncounterResult]) -> list[Batch]:
@@ -173,6 +173,7 @@ def mark_succeeded(
     result.failure_batch_index = None
     result.error_code = result.error_summary = None
     result.total_entities_detected = sum(row["accepted"] for row in entities)
+    result.total_rows_not_understood = sum(NOT_UNDERSTOOD in r["review_flags"] for r in entities)
     result.no_known_allergies = joint_no_known_allergies(replies)
     result.zones = [
         [z.zone_type, z.page_start, z.page_end] for reply in replies for z in reply.zones
@@ -224,6 +225,7 @@ def publish_totals(lease: Lease, plan: RecordPlan) -> None:
             ),
             **ocr_totals(lease.shell_file_id),
             "entities_detected": found["count"],
+            "rows_not_understood": sum(r.total_rows_not_understood for r in plan.results),
             "entity_types_found": sorted(
                 accepted.order_by().values_list("category", flat=True).distinct()
             ),
