@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.providers.local.check_boxes import BoxItem, BoxTick
-from pipeline.providers.local.cues import POST, CueKind, cue_pattern, kind_of
+from pipeline.providers.local.cues import POST, Cue, CueKind, cues_in
 from pipeline.providers.local.experiencer import is_of_other
 from pipeline.providers.local.lines import Sentence
 from pipeline.providers.local.zones import Zones
@@ -29,14 +29,6 @@ class Assertion(NamedTuple):
     historical: bool | None = None
     hypothetical: bool | None = None
     family: bool | None = None
-
-
-class Cue(NamedTuple):
-    """A phrase that opens or closes a scope; offsets count from the start of the sentence."""
-
-    start: int
-    end: int
-    kind: CueKind
 
 
 _POST_REACH = 60
@@ -118,10 +110,7 @@ class Assertions:
         return self._text[sentence.start : sentence.end].replace("\n", " ")
 
     def _scan(self, sentence: Sentence) -> tuple[Cue, ...]:
-        found = []
-        for m in cue_pattern().finditer(self._words(sentence)):
-            found.append(Cue(m.start(), m.end(), kind_of(m)))
-        return tuple(found)
+        return cues_in(self._words(sentence))
 
 
 _PATIENT_SUBJECT = re.compile(r"(?:^|[.;:,])\W*(?:the[ ])?(?:patient|pt)[ ](?!['’])", re.I)

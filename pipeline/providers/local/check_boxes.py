@@ -64,9 +64,8 @@ _UNDECIDED = re.compile(
 _LABEL = r"[A-Z][A-Za-z0-9/'’&-]*(?:[ ](?!(?:Yes|No|YES|NO|Y|N)\b)[A-Za-z0-9/'’&-]+){0,4}"
 _PAIR = re.compile(rf"(?P<label>{_LABEL})[ ]+(?P<answer>Yes|No|YES|NO|Y|N)(?![\w-])[ ,;.]*")
 _PAIR_BACK = re.compile(rf"(?P<answer>Yes|No|YES|NO|Y|N)[ ]+(?P<label>{_LABEL})[ ,;.]*")
-_SIGN = re.compile(
-    r"(?<![\w-])(?:Yes|No|YES|NO|[YNyn])(?![\w-])|[:=?-][ ]*(?:yes|no|(?i:unk|n/a|not[ ]|unsure))\b"
-)
+_SIGN = re.compile(r"\b(?:yes|no|y|n|unk|unknown|n/a|not|unsure)\b", re.I)
+"""A word without which no line has an answer. This test is much faster than the patterns above."""
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|without|denies|denied|negative|NKDA|NKA|declin\w+|refus\w+)\b", re.I
 )
@@ -75,10 +74,10 @@ _NEGATION = re.compile(
 def box_items(lines: list[PrintedLine], text: str) -> list[BoxItem]:
     """Return the items of all lines with boxes or answers, in the order of the text."""
     glyphs = {m["glyph"] for m in _BOX.finditer(text) if m["glyph"]}
-    if not _BOX.search(text) and not _SIGN.search(text):
-        return []
     found: list[BoxItem] = []
     for line in lines:
+        if not _BOX.search(line.text) and not _SIGN.search(line.text):
+            continue
         found.extend(
             BoxItem(line.start + a, line.start + b, tick)
             for a, b, tick in _items(line.text, glyphs)

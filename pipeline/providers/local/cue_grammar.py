@@ -361,36 +361,6 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
 """Kinds with their patterns; the first pattern that matches at a place is taken."""
 
 
-FIRST = (
-    r"(?=(?:is|was|were|are|am|be|been|being|remain|becam|come|came|return|test|screen|swabbed|turn"
-    r"|read|result|appear|look|prove|has|have|had|having|will|would|to|can|could|should|may|must"
-    r"|might|did|does|do|not|never|cannot|won|unable|inab|insuf|fail|diffic|hard|inadeq|imposs"
-    r"|please"
-    r"|need|want|wish|in|help|let|attempt|if|unless|provided|found|noted|seen|thought|felt|believed"
-    r"|consider|deemed|judged|known|shown|reported|suspect|determined|said|documented|confirm"
-    r"|presumed|assumed|identif|demonstr|observ|establ|diagnos|detected|visual|apprec|described"
-    r"|recogn|label|elicited|reveal|record|discov|encount|evident|apparent|present|palp|audible"
-    r"|likely"
-    r"|probable|heard|support|substan|raised|favo|entert|an?[ ]|neg|unremark|non|clear|free|devoid"
-    r"|no"
-    r"|without|w/o|little|zero|lack|absence|very|highly|quite|extrem|most|rather|much|fairly|clinic"
-    r"|unlikely|improb|doubt|low|exclud|rule|disprov|refut|argu|speak|weigh|milit|goes|elimin|mak"
-    r"|made"
-    r"|render|risk|prone|predis|suscep|vulner|surveil|monitor|watch|check|evaluat|assess|vigil"
-    r"|alert"
-    r"|prophyl|protect|refus|declin|defer|postpon|withheld|contra|due|overdue|offer|vaccin|immuni"
-    r"|v(?:ersu)?s|history|hx|neither|and[ ]|but[ ]|caution|warn"
-    r"|precaut|anticip|fear|afraid|scared|anxi|worr|nervous|phobia"
-    r"|expos"
-    r"|close|recent|sick|contact|whether|unclear|unsure|uncert|quer|working|possib|less|as|at|from"
-    r"|when"
-    r"|back|decade|year|month|\d|one|two|three|four|five|six|seven|eight|nine|ten|several|many|few"
-    r"|couple"
-    r"|that|which|now|since|fully|complete|spontan|subseq|event|resolv|heal|cure|eradic|finish))"
-)
-"""The beginnings of all first words. This test spares most words the attempt of every form."""
-
-
 def grammar_rows() -> list[tuple[str, str]]:
     """Return the patterns of the grammar with blanks that match one or more blanks."""
     return [(kind, row.replace(" ", "[ ]+").replace("[[ ]+]", "[ ]")) for kind, row in GRAMMAR]

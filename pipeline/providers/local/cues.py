@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from enum import Enum, auto
-from functools import cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
-from pipeline.providers.local.cue_grammar import FIRST, grammar_rows
+from pipeline.providers.local.cue_beginnings import ANY, alternatives, beginnings
+from pipeline.providers.local.cue_grammar import grammar_rows
 from pipeline.providers.local.lexicon_files import raw_rows
 
 
@@ -60,33 +62,71 @@ POST = frozenset(
 """Kinds whose scope lies before the phrase."""
 
 
-_NOT_INSIDE_A_WORD = r"(?!(?<=[a-z0-9])[a-z0-9])"
-"""No cue begins inside a word. This test first makes the scan three times as fast."""
+class Cue(NamedTuple):
+    """A phrase that opens or closes a scope; offsets count from the start of the text."""
+
+    start: int
+    end: int
+    kind: CueKind
+
+
+_PLACE = re.compile(r"[a-z0-9]+|[^a-z0-9]", re.I)
+"""A cue begins with a word or a sign, never inside a word."""
+_Phrase = tuple[CueKind, re.Pattern[str]]
 
 
 @cache
-def cue_pattern() -> re.Pattern[str]:
-    """Return one pattern for all phrases. `kind_of` reads the kind from the matching group."""
-    listed: dict[str, list[str]] = {}
-    kind = ""
+def cue_rows() -> tuple[tuple[CueKind, str], ...]:
+    """Return all patterns with their kinds. The first pattern that matches at a place is taken."""
+    neutral: list[tuple[CueKind, str]] = []
+    listed: list[tuple[CueKind, str]] = []
+    kind = CueKind.NEUTRAL
     for row in raw_rows("cues.txt"):
         if re.fullmatch(r"\[[A-Z_]+\]", row):
-            kind = CueKind[row[1:-1]].name
+            kind = CueKind[row[1:-1]]
         else:
-            listed.setdefault(kind, []).append(row)
-    form = [_named(kind, row, i) for i, (kind, row) in enumerate(grammar_rows())]
-    rest = [
-        _named(kind, "|".join(rows), len(form) + i) for i, (kind, rows) in enumerate(listed.items())
-    ]
-    # The first kind of the file is NEUTRAL, which goes before the grammar.
-    forms = "|".join([rest[0], f"{FIRST}(?:{'|'.join(form)})", *rest[1:]])
-    return re.compile(f"{_NOT_INSIDE_A_WORD}(?:{forms})", re.I)
+            (neutral if kind is CueKind.NEUTRAL else listed).append((kind, row))
+    grammar = [(CueKind[name], row) for name, row in grammar_rows()]
+    return (*neutral, *grammar, *listed)
 
 
-def _named(kind: str, rows: str, number: int) -> str:
-    return f"(?P<{kind}_{number}>{rows})"
+@cache
+def _phrases() -> tuple[tuple[frozenset[str], _Phrase], ...]:
+    """Return each phrase with its beginnings."""
+    return tuple(
+        (beginnings(part), (kind, re.compile(part, re.I)))
+        for kind, row in cue_rows()
+        for part in alternatives(row)
+    )
 
 
-def kind_of(match: re.Match[str]) -> CueKind:
-    """Return the kind of a match of `cue_pattern`."""
-    return CueKind[(match.lastgroup or "NEUTRAL_0").rpartition("_")[0]]
+@lru_cache(maxsize=4_096)
+def _phrases_at(opening: str) -> tuple[_Phrase, ...]:
+    """Return the phrases that can match text that begins with these two characters."""
+    first, both = opening[:1], opening
+    keys = {"", first, ANY, both, first + ANY, ANY + both[1:], ANY + ANY}
+    return tuple(phrase for begins, phrase in _phrases() if not keys.isdisjoint(begins))
+
+
+def cues_in(text: str) -> tuple[Cue, ...]:
+    """Return the cues of a text from left to right, without overlaps."""
+    found: list[Cue] = []
+    low = text.lower() if text.isascii() else "".join(_lower(sign) for sign in text)
+    end = 0
+    for place in _PLACE.finditer(low):
+        at = place.start()
+        if at < end:
+            continue
+        for kind, pattern in _phrases_at(low[at : at + 2]):
+            m = pattern.match(text, at)
+            if m is not None and m.end() > at:
+                found.append(Cue(at, m.end(), kind))
+                end = m.end()
+                break
+    return tuple(found)
+
+
+def _lower(sign: str) -> str:
+    """Return the lower case of one character, if this is one character too."""
+    low = sign.lower()
+    return low if len(low) == 1 else sign

@@ -155,6 +155,8 @@ def _headings(line: PrintedLine) -> list[_Heading]:
         longer = _longer_heading(printed, words)
         if longer is not None:
             return [(line.start + begin, line.end, longer, printed)]
+    if not any(map(_may_be_named, _NAMED.finditer(line.text))):
+        return found
     for m in _pattern().finditer(line.text):
         kind = table.get(re.sub(r"\s+", " ", m["name"]).lower())
         if kind is None:
@@ -254,6 +256,21 @@ def _table() -> dict[str, str]:
         for name in names.split("|"):
             table[re.sub(r"\s+", " ", name).strip().lower()] = zone
     return table
+
+
+_NAMED = re.compile(r"([^\s:]+)[ ]*(?:\([^)\n]{1,20}\)[ ]*)?:")
+"""The last word before a colon."""
+
+
+def _may_be_named(m: re.Match[str]) -> bool:
+    """Return whether the word before a colon ends a heading. The large pattern decides."""
+    word = m[1].lower()
+    return word.endswith(_last_words()) or word.partition("(")[0].endswith(_last_words())
+
+
+@cache
+def _last_words() -> tuple[str, ...]:
+    return tuple({name.split()[-1] for name in _table()})
 
 
 @cache
