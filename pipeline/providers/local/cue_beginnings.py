@@ -39,7 +39,7 @@ def alternatives(pattern: str) -> list[str]:
 
 def beginnings(pattern: str) -> frozenset[str]:
     """Return the beginnings of all matches in lower case; a short one is a whole match."""
-    return _Reader(pattern.lower()).alternation()
+    return _BeginningReader(pattern.lower()).alternation()
 
 
 def _class_end(pattern: str, at: int) -> int:
@@ -53,7 +53,7 @@ def _joined(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
     return frozenset((a + b)[:_SIZE] for a in left for b in (right if len(a) < _SIZE else _EMPTY))
 
 
-class _Reader:
+class _BeginningReader:
     """Reads one pattern from left to right."""
 
     def __init__(self, pattern: str) -> None:
