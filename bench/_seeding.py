@@ -186,7 +186,8 @@ WHERE status NOT IN ('pending', 'parked', 'processing')
     "entities": """
 INSERT INTO pass1_entity_detections (id, shell_file_id, healthcare_encounter_id,
   processing_session_id, patient_id, entity_index, category, name, page_number, char_start,
-  char_end, quote, alignment, accepted, engine, strength, confidence, review_flags, created_at)
+  char_end, quote, alignment, accepted, engine, engine_confidence, confidence, review_flags,
+  created_at)
 SELECT md5('entity' || r || '.' || n)::uuid, id, md5('encounter' || r || '.' || n / 4)::uuid,
   session, patient, n % 4, 'lab_result', 'made up', n * 5 + 1, 10, 20, 'made up', 'exact', true,
   'gemini', 1, 0.9, CASE WHEN n = 7 THEN '["low_ocr_confidence"]'::jsonb ELSE '[]'::jsonb END, at

@@ -36,7 +36,13 @@ _ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """Category → (field of the truth, field of the reply)."""
 _NUMBER = {"medication": "dose", "vital": "value", "lab": "value"}
-_ASSERTIONS = ("negated", "historical", "hypothetical", "family")
+_ASSERTIONS: dict[str, tuple[str, tuple[object, ...]]] = {
+    "negated": ("negated", (True,)),
+    "historical": ("temporality", ("historical",)),
+    "hypothetical": ("certainty", ("possible", "hypothetical")),
+    "family": ("experiencer", ("family", "other")),
+}
+"""Assertion of the truth → (field of the reply, its values)."""
 
 
 def score_truth(path: Path, misses: Misses | None = None) -> Iterator[Score]:
@@ -100,7 +106,9 @@ def _compare(
         is_number_wrong = any(w.startswith(f"{number}=") and "=None" not in w for w in wrong)
         counts[category, "wrong number" if is_number_wrong else "wrong" if wrong else "right"] += 1
         expected = entity.get("assertion", "present")
-        asserted = [a for a in _ASSERTIONS if getattr(match, a)]
+        asserted = [
+            name for name, (field, values) in _ASSERTIONS.items() if getattr(match, field) in values
+        ]
         fits = expected in asserted if expected != "present" else not asserted
         counts["assertion", "right" if fits else "wrong"] += 1
         if misses is not None and wrong:

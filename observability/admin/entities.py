@@ -46,8 +46,9 @@ class EntityAdmin(ReadOnlyAdmin):
     """The place and the confidence of each entity, without its text."""
 
     phi = (
-        "name", "quote", "value", "unit", "reference_range", "abnormal_flag", "dose", "route",
-        "frequency", "reaction", "entity_date", "negated", "historical", "hypothetical", "family",
+        "name", "quote", "value", "unit", "reference_range", "abnormal_flag", "strength", "dose",
+        "previous_dose", "route", "frequency", "status", "step", "reaction", "entity_date",
+        "negated", "temporality", "historical", "certainty", "experiencer", "second_reading",
     )  # fmt: skip
     list_display = (
         "id", "category", "page_number", "alignment", "accepted", "confidence", "ocr_confidence",

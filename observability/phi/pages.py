@@ -41,6 +41,17 @@ FLAGS = {
     "low_ocr_confidence": "a number was read with low confidence",
 }
 
+PLAIN = frozenset({"active", "current", "certain", "patient"})
+"""The assertions of a current fact of the patient, which the page does not repeat."""
+ASSERTIONS = {
+    "on_hold": "on hold",
+    "not_started": "not started",
+    "entered_in_error": "entered in error",
+    "changed": "dose changed",
+    "family": "of a relative",
+    "other": "of another person",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class PageEntity:
@@ -54,7 +65,7 @@ class PageEntity:
     reasons: tuple[str, ...]
     """Why a person must check the entity; empty if no check is needed."""
     assertions: tuple[str, ...]
-    """negated, historical, …"""
+    """What sets the entity apart from a current fact of the patient: negated, historical, …"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,11 +160,7 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
                 is_marked=n in marked,
                 has_box=n in boxed,
                 reasons=_reasons(entity),
-                assertions=tuple(
-                    name
-                    for name in ("negated", "historical", "hypothetical", "family")
-                    if getattr(entity, name)
-                ),
+                assertions=_assertions(entity),
             )
             for n, entity in enumerate(entities[:SHOWN_ENTITIES], start=1)
         ],
@@ -203,6 +210,14 @@ def _reasons(entity: Entity) -> tuple[str, ...]:
     if entity.alignment == AlignmentKind.UNALIGNED and "unaligned" not in flags:
         flags.append("unaligned")
     return tuple(FLAGS.get(flag, str(flag).replace("_", " ")) for flag in flags)
+
+
+def _assertions(entity: Entity) -> tuple[str, ...]:
+    """Return the assertions that an entity has beside the plain `current`, `certain`, `patient`."""
+    said = (entity.status, entity.temporality, entity.certainty, entity.experiencer)
+    unusual = dict.fromkeys(str(word) for word in said if word and word not in PLAIN)
+    words = [ASSERTIONS.get(word, word) for word in unusual]
+    return ("negated", *words) if entity.negated else tuple(words)
 
 
 def _drawing(page: Page, drawn: Sequence[Box]) -> Drawing | None:

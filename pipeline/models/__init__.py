@@ -5,6 +5,7 @@ those of the source documents, so that their SQL runs unchanged.
 
 from __future__ import annotations
 
+from pipeline.models.assertions import Certainty, Experiencer, MedicationStatus, Temporality
 from pipeline.models.calls import OUTCOME_LATE, OUTCOME_OK, ProviderCall, ProviderPayload
 from pipeline.models.clinical import ClinicalMetrics, NarrativeMetrics, ZoneResult
 from pipeline.models.discovery import (
@@ -31,6 +32,7 @@ __all__ = [
     "AlignmentKind",
     "Batch",
     "CascadeChain",
+    "Certainty",
     "Chunk",
     "ClinicalMetrics",
     "DiscoveryMetrics",
@@ -39,9 +41,11 @@ __all__ = [
     "EncounterResult",
     "Entity",
     "EntityMetrics",
+    "Experiencer",
     "Incident",
     "IncidentJob",
     "Job",
+    "MedicationStatus",
     "NarrativeMetrics",
     "Page",
     "PageAssignment",
@@ -59,5 +63,6 @@ __all__ = [
     "Session",
     "ShellFile",
     "Summary",
+    "Temporality",
     "ZoneResult",
 ]

@@ -15,6 +15,7 @@ from django.db.models import Q
 
 from pipeline.core.states import WorkStatus
 from pipeline.models import fields
+from pipeline.models.assertions import Certainty, Experiencer, MedicationStatus, Temporality
 from pipeline.models.documents import Patient, ShellFile
 from pipeline.models.encounters import Encounter
 from pipeline.models.sessions import Session
@@ -245,25 +246,43 @@ class Entity(models.Model):
     unit = fields.text(null=True)
     reference_range = fields.text(null=True)
     abnormal_flag = fields.text(null=True)
+    strength = fields.text(null=True)
+    """What the product contains."""
     dose = fields.text(null=True)
+    """What is taken each time."""
+    previous_dose = fields.text(null=True)
     route = fields.text(null=True)
     frequency = fields.text(null=True)
+    status = fields.text(null=True, choices=MedicationStatus.choices)
+    step = models.IntegerField(null=True, blank=True)
+    """1-based position in a taper or a split dose; None for a single dose."""
     reaction = fields.text(null=True)
     entity_date = models.DateField(null=True, blank=True)
     negated = models.BooleanField(null=True, blank=True)
-    historical = models.BooleanField(null=True, blank=True)
-    hypothetical = models.BooleanField(null=True, blank=True)
-    family = models.BooleanField(null=True, blank=True)
+    temporality = fields.text(null=True, choices=Temporality.choices)
+    historical = models.GeneratedField(
+        expression=models.ExpressionWrapper(
+            Q(temporality=Temporality.HISTORICAL), output_field=models.BooleanField(null=True)
+        ),
+        output_field=models.BooleanField(null=True),
+        db_persist=True,
+    )
+    """Whether `temporality` is `historical`; SQL of the source documents filters on it."""
+    certainty = fields.text(null=True, choices=Certainty.choices)
+    experiencer = fields.text(null=True, choices=Experiencer.choices)
     zone_type = fields.text(null=True)
     engine = fields.text()
     rule = fields.text(null=True)
-    strength = models.FloatField()
+    engine_confidence = models.FloatField()
+    """How sure the rule or the model is, 0–1."""
     ocr_confidence = models.FloatField(null=True, blank=True)
     """Lowest confidence of the quote's words, 0–100; None if the text is not from OCR."""
     confidence = models.FloatField()
-    """Alignment × OCR × strength, 0–1."""
+    """Alignment × OCR × engine confidence, 0–1."""
     review_flags = models.JSONField(default=list, db_default=[])
     """Reasons for a review: low_ocr_confidence, implausible_value, unaligned, ..."""
+    second_reading = models.JSONField(null=True, blank=True)
+    """The local engine's reading of a disputed entity: attribute → value."""
     created_at = fields.created_at()
 
     class Meta:
@@ -277,6 +296,13 @@ class Entity(models.Model):
                 fields=["healthcare_encounter", "entity_index"], name="idx_pass1_entity_unique"
             ),
             fields.one_of("pass1_entity_alignment_check", "alignment", AlignmentKind),
+            fields.one_of("pass1_entity_status_check", "status", MedicationStatus),
+            fields.one_of("pass1_entity_temporality_check", "temporality", Temporality),
+            fields.one_of("pass1_entity_certainty_check", "certainty", Certainty),
+            fields.one_of("pass1_entity_experiencer_check", "experiencer", Experiencer),
+            models.CheckConstraint(
+                name="pass1_entity_step_check", condition=Q(step__gte=1) | Q(step__isnull=True)
+            ),
             models.CheckConstraint(
                 name="pass1_entity_span_check",
                 condition=Q(page_number__gte=1)
@@ -313,7 +339,7 @@ class EntityMetrics(PassMetrics):
     batches_total = fields.count()
     batches_succeeded = fields.count()
     confidence = models.FloatField(null=True, blank=True)
-    """Mean of alignment × OCR × strength over the accepted entities; None without entities."""
+    """Mean of alignment × OCR × engine confidence, over the accepted entities."""
     failure_encounter = models.ForeignKey(
         Encounter, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )

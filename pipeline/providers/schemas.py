@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 
 EncounterType = Literal[
     "office_visit",
@@ -60,6 +60,31 @@ ZoneType = Literal[
     "discharge",
     "other",
 ]
+
+MedicationStatus = Literal[
+    "active",
+    "stopped",
+    "on_hold",
+    "planned",
+    "not_started",
+    "changed",
+    "entered_in_error",
+]
+"""What the text says about the use of a medication, in the terms of FHIR MedicationStatement.
+
+`not_started` includes declined, avoided and not taken. `changed` means taken with a new dose.
+"""
+
+NOT_TAKEN: frozenset[MedicationStatus] = frozenset(
+    {"stopped", "on_hold", "planned", "not_started", "entered_in_error"}
+)
+"""The states in which the patient does not take the medication."""
+
+Temporality = Literal["current", "historical", "planned"]
+Certainty = Literal["certain", "possible", "hypothetical"]
+"""`possible`: suspected, probable, not excluded. `hypothetical`: under a condition, as a risk, or
+not done yet."""
+Experiencer = Literal["patient", "family", "other"]
 
 Page = Annotated[int, Field(ge=1, le=1_000_000)]
 Line = Annotated[int, Field(ge=1, le=100_000)]
@@ -143,20 +168,28 @@ class FoundEntity(_Reply):
     unit: str | None = None
     reference_range: str | None = None
     abnormal_flag: str | None = None
+    strength: str | None = None
+    """What the product contains, as printed (`500 mg` of `amoxicillin 500 mg capsule`)."""
     dose: str | None = None
-    """Amount with unit as printed (`20 mg`)."""
+    """What is taken each time, as printed (`20 mg`, `two tablets`)."""
+    previous_dose: str | None = None
+    """The dose before a change, as printed."""
     route: str | None = None
     frequency: str | None = None
+    status: MedicationStatus | None = None
+    step: int | None = Field(default=None, ge=1, le=100)
+    """1-based position in a taper or a split dose; None for a single dose."""
     date: str | None = None
     """ISO 8601, if the entity carries its own date."""
     reaction: str | None = None
     negated: bool | None = None
-    """None means not assessed. Never write False for an unassessed entity."""
-    historical: bool | None = None
-    hypothetical: bool | None = None
-    family: bool | None = None
+    """None means not assessed, here and in the next three fields. Never write False, `current`,
+    `certain` or `patient` for an unassessed entity."""
+    temporality: Temporality | None = None
+    certainty: Certainty | None = None
+    experiencer: Experiencer | None = None
     zone: ZoneType | None = None
-    strength: float = Field(default=1.0, ge=0.0, le=1.0)
+    engine_confidence: float = Field(default=1.0, ge=0.0, le=1.0)
     """How sure the rule or the model is, from 0 to 1."""
     rule: str = ""
     """The local engine's rule id; empty for a model."""

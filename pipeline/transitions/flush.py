@@ -125,9 +125,11 @@ def _assignments(columns: tuple[str, ...]) -> str:
 
 def _insert(model: type[Model], rows: str) -> str:
     options = model._meta
-    # created_at is left to its default, the clock of the database.
+    # The database itself fills created_at, by its clock, and the generated columns.
     names = ", ".join(
-        str(f.column) for f in options.local_concrete_fields if f.column != "created_at"
+        str(f.column)
+        for f in options.local_concrete_fields
+        if f.column != "created_at" and not f.generated
     )
     table = options.db_table
     return (

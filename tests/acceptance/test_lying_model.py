@@ -136,7 +136,7 @@ def test_the_same_mention_said_again_and_again_is_published_once(tmp_path: Path)
         {"date": "tomorrow"},
         {"start": 2**40},
         {"dose": "9" * 100_000},
-        {"zone": None, "negated": None, "strength": 1.0},
+        {"zone": None, "negated": None, "engine_confidence": 1.0},
     ],
     ids=lambda fields: "+".join(fields),
 )
@@ -160,7 +160,7 @@ def test_values_that_no_column_can_store_stop_no_record(
         {"page": 10**30},
         {"quote": ""},
         {"name": "\u0000"},
-        {"strength": 7.0},
+        {"engine_confidence": 7.0},
     ],
     ids=lambda fields: "+".join(fields),
 )
@@ -184,7 +184,7 @@ def test_a_bad_entity_costs_only_itself_and_is_reported(tmp_path: Path) -> None:
     def say(question: Question) -> dict[str, Any]:
         page = own_page(question)
         good = [entity(quote, page) for quote in (DRUG, "Hypertension", "Asthma", "blood pressure")]
-        bad = [entity(DRUG, page, strength=95)] if page == 2 else []
+        bad = [entity(DRUG, page, engine_confidence=95)] if page == 2 else []
         return {"entities": [*good, *bad], "zones": [{"zone_type": "attic"}] if bad else []}
 
     record = detected_by(say, short_record(tmp_path / "record.pdf", 2))

@@ -68,7 +68,7 @@ def an_entity(lease: Lease, result: EncounterResult, *, index: int = 0) -> dict[
         "alignment": "exact",
         "accepted": True,
         "engine": "m",
-        "strength": 1.0,
+        "engine_confidence": 1.0,
         "confidence": 1.0,
         "review_flags": [],
     }

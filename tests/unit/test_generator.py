@@ -82,7 +82,7 @@ def row(**changed: Any) -> dict[str, Any]:
         "accepted": True,
         "review_flags": [],
     }
-    fields = ("dose", "negated", "historical", "hypothetical", "family")
+    fields = ("dose", "negated", "temporality", "certainty", "experiencer", "status")
     return plain | dict.fromkeys(fields) | changed
 
 
@@ -119,10 +119,10 @@ JUDGED = {
     ),
     "an earlier value set aside": (
         [POTASSIUM],
-        [row(), row(value="3.9", historical=True)],
+        [row(), row(value="3.9", temporality="historical")],
         [RIGHT, RIGHT, RIGHT],
     ),
-    "set aside": ([POTASSIUM], [row(historical=True)], [WRONG, MISSED, MISSED]),
+    "set aside": ([POTASSIUM], [row(temporality="historical")], [WRONG, MISSED, MISSED]),
     "another category": (
         [POTASSIUM],
         [row(), row(category="medication", value=None)],
@@ -130,7 +130,7 @@ JUDGED = {
     ),
     "absent and not said": ([NOT_POTASSIUM], [], [RIGHT]),
     "absent and said": ([NOT_POTASSIUM], [row()], [WRONG]),
-    "absent and set aside": ([NOT_POTASSIUM], [row(hypothetical=True)], [RIGHT]),
+    "absent and set aside": ([NOT_POTASSIUM], [row(certainty="hypothetical")], [RIGHT]),
     "absent and flagged": ([NOT_POTASSIUM], [row(review_flags=["x"])], [FLAGGED]),
     "an invented unit": ([NO_UNIT], [row()], [RIGHT, WRONG]),
     "no unit, as printed": ([NO_UNIT], [row(unit=None)], [RIGHT]),

@@ -163,7 +163,7 @@ def test_an_allergy_of_a_relative_leaves_the_statement_alone() -> None:
     reply = ask(page("Her aunt is allergic to codeine. Patient has NKDA."))
 
     assert reply.no_known_allergies is True
-    assert [(e.category, e.family) for e in reply.entities] == [("allergy", True)]
+    assert [(e.category, e.experiencer) for e in reply.entities] == [("allergy", "family")]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_tolerated_or_declined_medicine_is_no_allergy(text: str) -> None:
 def test_a_possible_allergy_is_hypothetical() -> None:
     (found,) = ask(page("Possible codeine allergy.")).entities
 
-    assert (found.category, found.hypothetical) == ("allergy", True)
+    assert (found.category, found.certainty) == ("allergy", "hypothetical")
 
 
 @pytest.mark.parametrize(
@@ -246,5 +246,5 @@ def test_a_vaccine_that_the_patient_did_not_get_says_so(
     assert "nfluenza vaccine" in vaccine.name
     assert "refused" not in vaccine.name
     assert (vaccine.negated is True) is (negated is True)
-    assert (vaccine.hypothetical is True) is (hypothetical is True)
-    assert (vaccine.family is True) is (family is True)
+    assert (vaccine.certainty in ("possible", "hypothetical")) is (hypothetical is True)
+    assert (vaccine.experiencer in ("family", "other")) is (family is True)

@@ -9,7 +9,7 @@ from tests.unit.test_local_provider import ask, page
 
 def labs(sentence: str, heading: str = "HPI") -> list[tuple[str | None, bool]]:
     return [
-        (e.value, bool(e.historical))
+        (e.value, e.temporality == "historical")
         for e in ask(page(f"{heading}\n{sentence}\n")).entities
         if e.category == "lab" and e.value
     ]
@@ -110,10 +110,10 @@ def test_an_earlier_value_is_historical(sentence: str, expected: list[tuple[str,
 def test_a_value_of_another_person_belongs_to_that_person() -> None:
     found = [e for e in ask(page("HPI\nHer husband's INR was 3.1.\n")).entities if e.value]
 
-    assert [(e.value, e.family) for e in found] == [("3.1", True)]
+    assert [(e.value, e.experiencer) for e in found] == [("3.1", "other")]
 
 
 def test_a_value_that_a_relative_reports_is_the_patients() -> None:
     found = [e for e in ask(page("HPI\nWife reports glucose 300.\n")).entities if e.value]
 
-    assert [(e.value, e.family) for e in found] == [("300", None)]
+    assert [(e.value, e.experiencer) for e in found] == [("300", None)]

@@ -132,7 +132,7 @@ EARLIER = [
 def test_an_earlier_result_is_an_entity_of_its_own(heading: str, row: str, day: str | None) -> None:
     found = labs(row, heading)
 
-    assert sorted((e.value, bool(e.historical), e.date) for e in found) == [
+    assert sorted((e.value, e.temporality == "historical", e.date) for e in found) == [
         ("104", True, day),
         ("99", False, None),
     ]
@@ -197,4 +197,4 @@ RULED = [
 def test_an_empty_cell_of_a_ruled_table_moves_no_other_cell(
     heading: str, row: str, expected: list[tuple[str, bool]]
 ) -> None:
-    assert [(e.value, bool(e.historical)) for e in labs(row, heading)] == expected
+    assert [(e.value, e.temporality == "historical") for e in labs(row, heading)] == expected

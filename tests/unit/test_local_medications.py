@@ -60,7 +60,7 @@ def test_rows_of_a_table_do_not_run_into_each_other() -> None:
         ("metformin", "1000 mg", "BID"),
         ("allopurinol", "300 mg", "daily"),
     ]
-    assert all(d.hypothetical is not True for d in found)
+    assert all(d.certainty not in ("possible", "hypothetical") for d in found)
 
 
 def test_a_list_without_doses_gives_each_name() -> None:
@@ -101,7 +101,7 @@ def test_an_unknown_name_with_a_dose_is_a_doubtful_medication() -> None:
     (drug,) = drugs("Continue Zzyvoxinal 25 mg daily.")
 
     assert (drug.name, drug.dose, drug.rule) == ("Zzyvoxinal", "25 mg", "med.sig-only.v1")
-    assert drug.strength <= 0.5
+    assert drug.engine_confidence <= 0.5
 
 
 @pytest.mark.parametrize(

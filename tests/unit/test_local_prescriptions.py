@@ -13,7 +13,12 @@ def drugs(text: str) -> list[FoundEntity]:
 
 
 def is_taken(drug: FoundEntity) -> bool:
-    return not (drug.negated or drug.historical or drug.hypothetical or drug.family)
+    return not (
+        drug.negated
+        or drug.temporality == "historical"
+        or drug.certainty in ("possible", "hypothetical")
+        or drug.experiencer in ("family", "other")
+    )
 
 
 def doses(text: str) -> list[tuple[str | None, str | None]]:

@@ -138,7 +138,7 @@ def test_every_entity_names_its_rule() -> None:
     reply = ask(page(NOTE))
 
     assert reply.entities
-    assert all(e.rule and 0 < e.strength <= 1 for e in reply.entities)
+    assert all(e.rule and 0 < e.engine_confidence <= 1 for e in reply.entities)
 
 
 def test_a_prefix_that_opens_every_line_is_not_part_of_the_text() -> None:

@@ -155,15 +155,15 @@ def test_a_reading_beside_a_goal_or_a_change_is_read(text: str, value: str) -> N
     ],
 )
 def test_an_earlier_reading_is_historical(text: str, earlier: str, current: str) -> None:
-    found = {v.value: v.historical for v in vitals(text)}
+    found = {v.value: v.temporality for v in vitals(text)}
 
-    assert found == {earlier: True, current: None}
+    assert found == {earlier: "historical", current: None}
 
 
 def test_an_earlier_reading_keeps_its_date_if_the_order_of_day_and_month_is_proved() -> None:
     (dated,) = vitals("Previous weight 82 kg (01/05/2024).")
 
-    assert (dated.historical, dated.date) == (True, "2024-01-05")
+    assert (dated.temporality, dated.date) == ("historical", "2024-01-05")
 
 
 @pytest.mark.parametrize(
@@ -218,11 +218,14 @@ def test_a_flowsheet_can_have_a_row_for_each_vital_sign() -> None:
 def test_the_dates_above_a_flowsheets_columns_date_its_readings() -> None:
     found = vitals("Date 01/14/2025 02/18/2025\nWeight (kg) 82 80\n")
 
-    assert [(v.value, v.date, v.historical) for v in found] == [
-        ("82", "2025-01-14", True),
+    assert [(v.value, v.date, v.temporality) for v in found] == [
+        ("82", "2025-01-14", "historical"),
         ("80", "2025-02-18", None),
     ]
 
 
 def test_another_persons_vital_sign_is_marked() -> None:
-    assert [v.family for v in vitals("Mother's height 160 cm. Height 172 cm.")] == [True, None]
+    assert [v.experiencer for v in vitals("Mother's height 160 cm. Height 172 cm.")] == [
+        "family",
+        None,
+    ]

@@ -11,6 +11,7 @@ import re
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.lexicon import TermMatch
+from pipeline.providers.schemas import Certainty
 
 _NONE_KNOWN = re.compile(
     r"\b(?:NKDA|NKA|NKFA|NDA(?=\b[^a-z]*$)|no[ ]+(?:known[ ]+|reported[ ]+|history[ ]+of[ ]+"
@@ -118,7 +119,7 @@ _NOT_ALLERGEN_SIDE = re.compile(r"\bside[ ]+effects?\b", re.I)
 
 
 def _is_of_other(reading: DocumentState, m: re.Match[str]) -> bool:
-    return reading.judge(m.start(), m.end()).family is True
+    return reading.judge(m.start(), m.end()).experiencer not in (None, "patient")
 
 
 class Allergens:
@@ -143,7 +144,7 @@ class Allergens:
 
     def _none_at(self, offset: int) -> None:
         if self._reading.document.is_own(offset) and not any(
-            f.category == "allergy" and f.negated is not True and f.family is not True
+            f.category == "allergy" and f.negated is not True and f.experiencer in (None, "patient")
             for f in self._reading.findings
         ):
             self._reading.no_known_allergies = True
@@ -244,7 +245,8 @@ def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -
     refuted = _REFUTED.search(behind) is not None
     negated = True if assertion.negated or refuted else None
     doubted = _DOUBTED.match(behind) is not None
-    if negated is None and assertion.family is not True:
+    certainty: Certainty | None = "possible" if doubted else assertion.certainty
+    if negated is None and assertion.experiencer in (None, "patient"):
         allergens.name_own(match.start)
     return Finding(
         category="allergy",
@@ -255,11 +257,11 @@ def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -
         rule="allergy.section.v1"
         if reading.zones.type_at(match.start) == "allergies"
         else "allergy.sentence.v1",
-        strength=0.9,
+        engine_confidence=0.9,
         reaction=None if refuted and reaction and _REFUTED.search(reaction) else reaction,
         negated=negated,
-        hypothetical=True if negated is None and (assertion.hypothetical or doubted) else None,
-        family=assertion.family,
+        certainty=certainty if negated is None and certainty != "certain" else None,
+        experiencer=assertion.experiencer,
         zone=reading.zones.type_at(match.start),
     )
 

@@ -1,8 +1,8 @@
-"""Decide whether a statement is negated, past, merely possible or about a relative.
+"""Judge a statement by ConText's terms: negation, temporality, certainty, experiencer.
 
 A cue opens a scope before or after itself inside one sentence. A termination (`but`, `which`, a new
-verb) closes the scope. A pseudo-cue (`no increase in`) opens no scope. A result is True by a cue,
-False if the sentence asserts, and None if nothing decides. Sources: Chapman 2001 (NegEx), Harkema
+verb) closes the scope. A pseudo-cue (`no increase in`) opens no scope. None means that nothing
+decides. Sources: Chapman 2001 (NegEx), Harkema
 2009 (ConText); the phrases are our own.
 """
 
@@ -16,19 +16,19 @@ from typing import NamedTuple
 
 from pipeline.providers.local.check_boxes import BoxItem, BoxTick
 from pipeline.providers.local.cues import POST, Cue, CueKind, cues_in
-from pipeline.providers.local.experiencer import is_of_other
+from pipeline.providers.local.experiencer import experiencer_at
 from pipeline.providers.local.lines import Sentence
 from pipeline.providers.local.zones import Zones
-from pipeline.providers.schemas import ZoneType
+from pipeline.providers.schemas import Certainty, Experiencer, Temporality, ZoneType
 
 
 class Assertion(NamedTuple):
     """The assertions of the text about one mention."""
 
     negated: bool | None = None
-    historical: bool | None = None
-    hypothetical: bool | None = None
-    family: bool | None = None
+    temporality: Temporality | None = None
+    certainty: Certainty | None = None
+    experiencer: Experiencer | None = None
 
 
 _POST_REACH = 60
@@ -77,27 +77,14 @@ class Assertions:
         elif tick is BoxTick.STATED and negated is None:
             kinds = kinds | {CueKind.AFFIRM}
         words = self._words(sentence)
-        other = is_of_other(words, first, last)
-        family = other or CueKind.FAMILY in kinds or CueKind.FAMILY_POST in kinds
-        if zone == "family_history" and not family:
-            family = not _is_patient_subject(words[:first])
-        historical: bool | None = None
-        if kinds & {CueKind.PAST, CueKind.PAST_POST}:
-            historical = True
-        elif kinds & {CueKind.HISTORY, CueKind.ONSET_POST} or zone in _PAST_ZONES:
-            historical = None if lasting else True
-        elif CueKind.PRESENT in kinds or zone in _PRESENT_ZONES:
-            historical = False
-        hypothetical: bool | None = None
-        if kinds & _POSSIBLE and negated is not True:
-            hypothetical = True
-        elif negated or kinds & {CueKind.AFFIRM, CueKind.PRESENT}:
-            hypothetical = False
+        person = experiencer_at(words, first, last)
+        if person in (None, "patient"):
+            person = _experiencer(kinds, zone, cues, words[:first])
         return Assertion(
             negated=negated if negated is not None else _affirmed(kinds, zone, cues, first, last),
-            historical=historical,
-            hypothetical=hypothetical,
-            family=True if family else _patient_only(cues),
+            temporality=_temporality(kinds, zone, lasting=lasting),
+            certainty=_certainty(kinds, negated=negated is True),
+            experiencer=person,
         )
 
     def _tick_at(self, offset: int) -> BoxTick | None:
@@ -174,10 +161,41 @@ def _affirmed(
     return None
 
 
-def _patient_only(cues: Sequence[Cue]) -> bool | None:
-    """Return False if the sentence is about the patient and names no relative, else None."""
+def _temporality(
+    kinds: set[CueKind], zone: ZoneType | None, *, lasting: bool
+) -> Temporality | None:
+    if kinds & {CueKind.PAST, CueKind.PAST_POST}:
+        return "historical"
+    if kinds & {CueKind.HISTORY, CueKind.ONSET_POST} or zone in _PAST_ZONES:
+        return None if lasting else "historical"
+    if CueKind.PRESENT in kinds or zone in _PRESENT_ZONES:
+        return "current"
+    return None
+
+
+def _certainty(kinds: set[CueKind], *, negated: bool) -> Certainty | None:
+    if kinds & _POSSIBLE and not negated:
+        return "hypothetical"
+    if negated or kinds & {CueKind.AFFIRM, CueKind.PRESENT}:
+        return "certain"
+    return None
+
+
+def _experiencer(
+    kinds: set[CueKind], zone: ZoneType | None, cues: Sequence[Cue], before: str
+) -> Experiencer | None:
+    """Return whose mention it is if the sentence names no other person."""
+    if kinds & {CueKind.FAMILY, CueKind.FAMILY_POST}:
+        return "family"
+    if zone == "family_history" and not _is_patient_subject(before):
+        return "family"
+    return _patient_only(cues)
+
+
+def _patient_only(cues: Sequence[Cue]) -> Experiencer | None:
+    """Return `patient` if the sentence is about the patient and names no relative, else None."""
     if any(cue.kind is CueKind.PATIENT for cue in cues) and not any(
         cue.kind in (CueKind.FAMILY, CueKind.FAMILY_POST) for cue in cues
     ):
-        return False
+        return "patient"
     return None

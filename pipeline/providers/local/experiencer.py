@@ -10,6 +10,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from pipeline.providers.schemas import Experiencer
+
 _OWNER = (
     r"(?:his|her|their|my|our|the (?:patient|pt|child|boy|girl|infant)['’]s|patient['’]s|pt['’]s)"
 )
@@ -162,14 +164,31 @@ _CARE = re.compile(
     r"\b(?:death|loss|passing|care|caring|help|support|presence|request|birth)\b", re.I
 )
 _REACH = 60
+_RELATIVE = re.compile(
+    r"\b(?:grand|great|mother|mom|mum|mama|father|dad|papa|parents?|sister|brother|siblings?|twin"
+    r"|aunt|uncle|niece|nephew|cousins?|daughter|son|child|kid|bab(?:y|ies)|infant|newborn|toddler"
+    r"|teenager|fetus|family|relatives?|maternal|paternal)",
+    re.I,
+)
+_NO_BLOOD = re.compile(
+    r"in-laws?\b|\b(?:step|foster|god|adopti)"
+    r"|\b(?:wife|husband|spouse|partner|fianc|girlfriend|boyfriend|friend|donor|room-?mate"
+    r"|flat-?mate|house-?mate)",
+    re.I,
+)
+
+
+def person_kind(words: str) -> Experiencer:
+    """Return `family` for a blood relative, `other` for any other person or an animal."""
+    return "family" if _RELATIVE.search(words) and not _NO_BLOOD.search(words) else "other"
 
 
 class _Event(NamedTuple):
-    """A place in a sentence from which the statements are about another person, or not."""
+    """A place in a sentence from which the statements are about a certain person."""
 
     start: int
     end: int
-    other: bool
+    person: Experiencer
     subject: bool
     """Whether the person is the subject of the words behind."""
 
@@ -184,13 +203,12 @@ def _events(text: str) -> tuple[_Event, ...]:
     for m in sorted([*(p for p, _ in persons), *marks], key=lambda x: x.start()):
         role = next((role for p, role in persons if p is m), None)
         if m.re is _PERSON:
+            person = "patient" if role is False else person_kind(m.group())
+            found.append(_Event(m.start(), m.end(), person, subject=role is not None))
             if role is not None:
-                found.append(_Event(m.start(), m.end(), role, subject=True))
                 current = m if role else None
-            else:
-                found.append(_Event(m.start(), m.end(), other=True, subject=False))
         elif _returns(text, m, current):
-            found.append(_Event(m.start(), m.end(), other=False, subject=True))
+            found.append(_Event(m.start(), m.end(), "patient", subject=True))
             current = None
     return tuple(found)
 
@@ -251,19 +269,19 @@ def _returns(text: str, m: re.Match[str], current: re.Match[str] | None) -> bool
     )
 
 
-def is_of_other(text: str, first: int, last: int) -> bool | None:
-    """Return True if the mention at `text[first:last]` is another person's, else False or None.
+def experiencer_at(text: str, first: int, last: int) -> Experiencer | None:
+    """Return the person of the mention at `text[first:last]`; None if no person is named.
 
-    False means that the sentence names another person and returns to the patient.
+    `patient` means that the sentence names another person and returns to the patient.
     """
     events = _events(text)
     if not events:
         return None
-    said: bool | None = None
+    said: Experiencer | None = None
     for event in events:
         if event.end <= first and event.subject:
-            said = event.other
-        elif event.start >= last and event.other:
+            said = event.person
+        elif event.start >= last and event.person != "patient":
             if event.start - last > _REACH:
                 break
             m = _AFTER.fullmatch(text[last : event.start])
@@ -271,5 +289,5 @@ def is_of_other(text: str, first: int, last: int) -> bool | None:
                 continue
             if m["sign"] and (m["gap"].strip(" ,") or _ACTING.match(text[event.end :])):
                 continue
-            return True
+            return event.person
     return said

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.providers.schemas import Category, ZoneType
+from pipeline.providers.schemas import (
+    Category,
+    Certainty,
+    Experiencer,
+    MedicationStatus,
+    Temporality,
+    ZoneType,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,20 +29,25 @@ class Finding:
     """The end of the entity's own words. Assertions are judged around `start..head_end`."""
     name: str
     rule: str
-    strength: float
+    engine_confidence: float
+    """How sure the rule is, from 0 to 1."""
     value: str | None = None
     unit: str | None = None
     reference_range: str | None = None
     abnormal_flag: str | None = None
+    strength: str | None = None
     dose: str | None = None
+    previous_dose: str | None = None
     route: str | None = None
     frequency: str | None = None
+    status: MedicationStatus | None = None
+    step: int | None = None
     date: str | None = None
     reaction: str | None = None
     negated: bool | None = None
-    historical: bool | None = None
-    hypothetical: bool | None = None
-    family: bool | None = None
+    temporality: Temporality | None = None
+    certainty: Certainty | None = None
+    experiencer: Experiencer | None = None
     zone: ZoneType | None = None
 
 

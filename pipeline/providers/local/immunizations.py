@@ -11,6 +11,7 @@ from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.lexicon import Term, TermMatch
 from pipeline.providers.local.lexicon_files import concepts
 from pipeline.providers.local.lines import bullet_end
+from pipeline.providers.schemas import Certainty
 
 _GENERAL = "vaccine"
 _DATE = re.compile(
@@ -37,14 +38,14 @@ _NOT_YET = re.compile(_TO_BE + r"(?:(?:over)?due\b|offer|needed|recommend|planne
 
 
 def _state(
-    reading: DocumentState, end: int, negated: bool | None, hypothetical: bool | None
-) -> tuple[bool | None, bool | None]:
+    reading: DocumentState, end: int, negated: bool | None, certainty: Certainty | None
+) -> tuple[bool | None, Certainty | None]:
     """Return whether the vaccine was refused and whether it is still due, by the words behind."""
     if _NOT_GIVEN.match(reading.text, end):
         return True, None
     if _NOT_YET.match(reading.text, end):
-        return negated, True
-    return negated, hypothetical
+        return negated, "hypothetical"
+    return negated, certainty
 
 
 def read_immunization_rows(reading: DocumentState) -> None:
@@ -62,7 +63,7 @@ def read_immunization_rows(reading: DocumentState) -> None:
         date_at = _DATE.match(reading.text, end, line.end)
         given = _iso(date_at, reading.date_order) if date_at else None
         assertion = reading.judge(start, end)
-        negated, hypothetical = _state(reading, end, assertion.negated, assertion.hypothetical)
+        negated, certainty = _state(reading, end, assertion.negated, assertion.certainty)
         reading.add(
             Finding(
                 category="immunization",
@@ -71,12 +72,12 @@ def read_immunization_rows(reading: DocumentState) -> None:
                 head_end=end,
                 name=own_words(reading.text[start:end]),
                 rule="immunization.row.v1",
-                strength=0.85,
+                engine_confidence=0.85,
                 date=given,
                 negated=negated,
-                historical=assertion.historical,
-                hypothetical=hypothetical,
-                family=assertion.family,
+                temporality=assertion.temporality,
+                certainty=certainty,
+                experiencer=assertion.experiencer,
                 zone="immunizations",
             )
         )
@@ -111,7 +112,7 @@ def as_immunization(reading: DocumentState, match: TermMatch, term: Term) -> Fin
     m = _DATE.match(reading.text, match.end)
     given = _iso(m, reading.date_order) if m else None
     assertion = reading.judge(match.start, match.end)
-    negated, hypothetical = _state(reading, match.end, assertion.negated, assertion.hypothetical)
+    negated, certainty = _state(reading, match.end, assertion.negated, assertion.certainty)
     return Finding(
         category="immunization",
         start=match.start,
@@ -119,12 +120,12 @@ def as_immunization(reading: DocumentState, match: TermMatch, term: Term) -> Fin
         head_end=match.end,
         name=own_words(reading.text[match.start : match.end]),
         rule="immunization.v1",
-        strength=0.9,
+        engine_confidence=0.9,
         date=given,
         negated=negated,
-        historical=assertion.historical,
-        hypothetical=hypothetical,
-        family=assertion.family,
+        temporality=assertion.temporality,
+        certainty=certainty,
+        experiencer=assertion.experiencer,
         zone=reading.zones.type_at(match.start),
     )
 

@@ -23,6 +23,7 @@ from pipeline.providers.local.lab_patterns import (
     figure,
     printed,
 )
+from pipeline.providers.schemas import Temporality
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class ProseValue:
     unit: str | None = None
     reference_range: str | None = None
     flag: str | None = None
-    historical: bool | None = None
+    temporality: Temporality | None = None
 
 
 _TIME_WORDS = (
@@ -332,7 +333,7 @@ def _read(m: re.Match[str]) -> ProseValue:
 
 def _as_earlier(value: ProseValue) -> ProseValue:
     return ProseValue(
-        value.value, value.end, value.unit, value.reference_range, value.flag, historical=True
+        value.value, value.end, value.unit, value.reference_range, value.flag, "historical"
     )
 
 

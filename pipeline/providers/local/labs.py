@@ -10,6 +10,7 @@ import re
 
 from pipeline.providers.local.analytes import Analyte, find_analytes, known_name
 from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.experiencer import person_kind
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.lab_cells import cells_of, of_a_sentence
 from pipeline.providers.local.lab_columns import NO_COLUMNS, Columns, columns_of
@@ -143,9 +144,9 @@ def _add_row(
                 reference_range=row.reference_range,
                 abnormal_flag=None if earlier else row.flag,
                 date=reading_.date.isoformat() if reading_.date else None,
-                historical=True if earlier else None,
+                temporality="historical" if earlier else None,
                 rule="lab.row.v1" if known else "lab.row-unknown.v1",
-                strength=0.97 if known and row.sure else 0.8,
+                engine_confidence=0.97 if known and row.sure else 0.8,
                 zone=reading.zones.type_at(start),
             )
         )
@@ -173,7 +174,7 @@ def _add_unclear(
             head_end=line.start + row.name.end,
             name=own_words(name),
             rule="lab.row-not-understood.v1",
-            strength=0.5,
+            engine_confidence=0.5,
             zone=reading.zones.type_at(start),
         )
     )
@@ -207,9 +208,10 @@ def _read_prose(reading: DocumentState) -> None:
         if listed or states_no_value(reading.text, sentence.start, start, end):
             dropped_end = values[-1].end
             continue
-        family = reading.judge(start, end).family or _OTHER_PERSON.search(
-            reading.text[max(sentence.start, start - 60) : start]
-        )
+        experiencer = reading.judge(start, end).experiencer
+        owner = _OTHER_PERSON.search(reading.text[max(sentence.start, start - 60) : start])
+        if owner is not None:
+            experiencer = person_kind(owner.group())
         for value in values:
             reading.add(
                 Finding(
@@ -222,10 +224,10 @@ def _read_prose(reading: DocumentState) -> None:
                     unit=value.unit,
                     reference_range=value.reference_range,
                     abnormal_flag=value.flag,
-                    historical=value.historical,
-                    family=True if family else None,
+                    temporality=value.temporality,
+                    experiencer=experiencer if experiencer != "patient" else None,
                     rule="lab.prose.v1",
-                    strength=0.9 if value.unit else 0.75,
+                    engine_confidence=0.9 if value.unit else 0.75,
                     zone=reading.zones.type_at(start),
                 )
             )

@@ -12,11 +12,15 @@ class State(Enum):
     STOPPED = auto()
     HELD = auto()
     PAST = auto()
-    """Taken in the past, replaced, or entered in error."""
+    """Taken in the past, or replaced."""
+    ERROR = auto()
+    """Entered in error, or of another patient."""
     PLANNED = auto()
     """Planned, considered, conditional, or a limit."""
     NOT_TAKEN = auto()
     """Declined, never started, or avoided."""
+    RELATIVE = auto()
+    """Taken by a relative."""
     OTHER_PERSON = auto()
     ACTIVE = auto()
     """A verb that says that the patient takes the medication."""
@@ -123,11 +127,16 @@ _BEFORE: tuple[tuple[State, str], ...] = (
             r"|(?:switch|chang|transition|convert|rotat)(?:e|ed|ing)?[ ](?:her|him"
             r"|the[ ]patient[ ]|over[ ])?from"
             r"|(?:instead|in[ ]place|in[ ]lieu)[ ]of|rather[ ]than|replac(?:e[sd]?|ing)"
-            r"|(?:entered|listed|charted|documented)[ ]in[ ]error|erroneous(?:ly[ ](?:listed"
-            r"|entered))?"
             r"|(?:completed|finished)(?:[ ](?:a|his|her"
             r"|the))?(?:[ ]\S+){0,2}?(?:[ ]course)?(?:[ ]of)?"
             r"|s/p|status[ ]post|history[ ]of[ ]taking)\b"
+        ),
+    ),
+    (
+        State.ERROR,
+        (
+            r"\b(?:(?:entered|listed|charted|documented)[ ]in[ ]error"
+            r"|erroneous(?:ly[ ](?:listed|entered))?)\b"
         ),
     ),
     (
@@ -197,11 +206,14 @@ BEHIND: tuple[tuple[State, str], ...] = (
         r"|non-?adherent|not[ ]indicated"),
     ),
     (
-        State.PAST,
+        State.ERROR,
         (r"(?:entered|charted|documented|recorded|listed|ordered|added)[ ]"
         r"(?:in[ ]error|by[ ]mistake|erroneously)"
-        r"|in[ ]error(?!s)|erroneous(?:[ ]entry)?|error|wrong[ ]patient|(?:poorly"
-        r"|not)[ ]tolerated|replaced"
+        r"|in[ ]error(?!s)|erroneous(?:[ ]entry)?|error|wrong[ ]patient"),
+    ),
+    (
+        State.PAST,
+        (r"(?:poorly|not)[ ]tolerated|replaced"
         r"|switched[ ](?:to|over)|in[ ]the[ ]past|previously|formerly|years?[ ]ago"
         r"|from[ ](?:19|20)\d\d[ ]?(?:to|until|-|–)[ ]?(?:19|20)\d\d"
         r"|past[ ]medication|historical"
@@ -314,9 +326,10 @@ HEADINGS: tuple[tuple[State, str], ...] = (
         (r"(?:declined|refused|not[ ]taking|never[ ](?:started|taken)|avoid(?:ed)?|not[ ]started"
         r"|do[ ]not[ ]take)"),
     ),
+    (State.ERROR, r"entered[ ]in[ ]error"),
     (
         State.PAST,
-        (r"(?:previous(?:ly)?|past|former(?:ly)?|prior|historical|old|failed|entered[ ]in[ ]error"
+        (r"(?:previous(?:ly)?|past|former(?:ly)?|prior|historical|old|failed"
         r"|completed|tried|expired|replaced)"),
     ),
     (

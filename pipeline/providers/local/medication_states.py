@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.experiencer import person_kind
 from pipeline.providers.local.medication_cues import (
     ADMINISTRATION,
     ADMISSION,
@@ -86,9 +87,10 @@ def state_of(
 
 
 def _other_person(before: str, tail: str) -> State | None:
-    if OTHER_BEFORE.search(before) or OTHER_BEHIND.search(tail.split("\n")[0]):
-        return State.OTHER_PERSON
-    return None
+    m = OTHER_BEFORE.search(before) or OTHER_BEHIND.search(tail.split("\n")[0])
+    if m is None:
+        return None
+    return State.RELATIVE if person_kind(m.group()) == "family" else State.OTHER_PERSON
 
 
 def _switched(before: str, tail: str, behind: str, is_followed: bool) -> State | None:

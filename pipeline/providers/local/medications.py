@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from functools import cache, lru_cache
 
-from pipeline.providers.local.assertions import Assertion
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.lexicon import Term, TermMatch, lexicon
@@ -14,10 +13,10 @@ from pipeline.providers.local.lexicon_files import concepts_of_drugs, words
 from pipeline.providers.local.medication_cues import (
     CHANGE_BEFORE,
     LIMIT_BEFORE,
-    STOP_CUE,
     TITRATE_BEFORE,
     State,
 )
+from pipeline.providers.local.medication_findings import in_state, of_steps
 from pipeline.providers.local.medication_states import state_of
 from pipeline.providers.local.prescription_parts import Directions, DoseStep, Tense
 from pipeline.providers.local.prescription_sig import Amount, dose_before, kind_of, salt_end
@@ -62,7 +61,7 @@ def medication(reading: DocumentState, match: TermMatch, next_start: int) -> Fin
         match.end,
         next_start,
         rule="med.sig.v1" if term.kind != "class" else "med.class.v1",
-        strength=0.95 if term.kind == "word" else 0.85,
+        engine_confidence=0.95 if term.kind == "word" else 0.85,
         needs_dose=_needs_dose(reading, match, term),
     )
 
@@ -82,7 +81,7 @@ def described(
     next_start: int,
     *,
     rule: str,
-    strength: float,
+    engine_confidence: float,
     needs_dose: bool = False,
 ) -> Finding | None:
     """Read the directions around a drug's name and judge whether the patient takes the drug."""
@@ -128,10 +127,10 @@ def described(
         head_end=name_end,
         name=own_words(text[start:name_end]),
         rule=rule,
-        strength=strength,
+        engine_confidence=engine_confidence,
         zone=zone.zone if zone else None,
     )
-    found = _with_state(found, state, reading.judge(start, end), opening)
+    found = in_state(found, state, reading.judge(start, end), opening)
     if directions.unexplained is not None:
         return replace(
             found, start=start, end=max(name_end, directions.unexplained),
@@ -139,7 +138,7 @@ def described(
         )  # fmt: skip
     if not steps:
         return found
-    findings = [_of_step(text, found, step, directions) for step in steps]
+    findings = of_steps(text, found, steps, directions)
     for extra in findings[1:]:
         reading.findings.append(extra)
     reading.claim(begin, max(f.end for f in findings))
@@ -161,45 +160,6 @@ def is_part_of_name(text: str, match: TermMatch) -> bool:
     return text[match.start - 1 : match.start] == "(" and text[match.end : match.end + 1] == ")"
 
 
-def _of_step(text: str, found: Finding, step: DoseStep, directions: Directions) -> Finding:
-    """Return the entity of one step. The quote reaches from the name to the end of the step."""
-    frequency = directions.frequency(text, step)
-    parts = [found.end, step.end]
-    if step.frequency:
-        parts.append(step.frequency[1])
-    if len(directions.steps) == 1:
-        parts.append(directions.end)
-    is_content = step.kind is Amount.CONTENT and not (step.dose or "").endswith("%")
-    return replace(
-        found,
-        end=max(parts),
-        dose=None if is_content else step.dose,
-        route=step.route,
-        frequency=frequency,
-        historical=True if step.role is Tense.OLD else found.historical,
-        hypothetical=True if step.role is Tense.TARGET else found.hypothetical,
-    )
-
-
-def _with_state(found: Finding, state: State | None, assertion: Assertion, opening: str) -> Finding:
-    """Return the finding with the assertion about a medication in a state."""
-    negated, historical = assertion.negated, assertion.historical
-    hypothetical, family = assertion.hypothetical, assertion.family
-    if state in (State.STOPPED, State.HELD, State.NOT_TAKEN):
-        negated = True
-    if state is State.STOPPED or state is State.PAST:
-        historical = True
-    elif historical and STOP_CUE.search(opening):
-        historical = False
-    if state in (State.HELD, State.PLANNED):
-        hypothetical = True
-    if state is State.OTHER_PERSON:
-        family = True
-    return replace(
-        found, negated=negated, historical=historical, hypothetical=hypothetical, family=family
-    )
-
-
 def _statement_end(reading: DocumentState, end: int) -> int:
     """Return where a drug's statement ends: directions may follow in the next sentence or line."""
     for _ in range(3):
@@ -218,7 +178,7 @@ def read_unknown_drugs(reading: DocumentState) -> None:
         if reading.is_claimed(start, end) or word in words("common_words.txt"):
             continue
         found = described(
-            reading, start, end, len(reading.text), rule="med.sig-only.v1", strength=0.5
+            reading, start, end, len(reading.text), rule="med.sig-only.v1", engine_confidence=0.5
         )
         if found is not None and (found.dose is not None or "not-understood" in found.rule):
             reading.add(found)
@@ -235,7 +195,7 @@ def read_unknown_drugs(reading: DocumentState) -> None:
                 m.end(),
                 zone.end,
                 rule="med.misspelt.v1",
-                strength=0.6,
+                engine_confidence=0.6,
             )
             if found is not None and (
                 _is_directed(found) or not _is_person(reading.text, m.start(), m.end())

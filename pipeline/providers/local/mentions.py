@@ -21,7 +21,7 @@ _STAGE = re.compile(
     r",?[ \n]+(?:stage|grade|class|type|NYHA(?:[ ]class)?)[ ]+(?:[IVX]{1,4}|\d)[A-Ca-c]?(?![\w])",
     re.I,
 )
-_STRENGTH = {"word": 0.92, "abbreviation": 0.88, "class": 0.85, "allergen": 0.85, "bare": 0.8}
+_CONFIDENCE = {"word": 0.92, "abbreviation": 0.88, "class": 0.85, "allergen": 0.85, "bare": 0.8}
 
 
 def read_mentions(reading: DocumentState) -> None:
@@ -69,7 +69,7 @@ def read_by_ending(reading: DocumentState) -> None:
                 token.end,
                 len(reading.text),
                 rule="med.ending.v1",
-                strength=0.6,
+                engine_confidence=0.6,
             )
             found = _decided(reading, found)
         else:
@@ -136,11 +136,11 @@ def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str)
         head_end=match.end,
         name=own_words(reading.text[start:end]),
         rule=rule,
-        strength=_STRENGTH.get(term.kind, 0.7),
+        engine_confidence=_CONFIDENCE.get(term.kind, 0.7),
         negated=negated,
-        historical=assertion.historical,
-        hypothetical=assertion.hypothetical,
-        family=assertion.family,
+        temporality=assertion.temporality,
+        certainty=assertion.certainty,
+        experiencer=assertion.experiencer,
         zone=reading.zones.type_at(match.start),
     )
 

@@ -75,11 +75,11 @@ def read_slash_lists(reading: DocumentState) -> None:
                     head_end=at + len(letter),
                     name=meaning,
                     rule="symptom.slash-list.v1",
-                    strength=0.8,
+                    engine_confidence=0.8,
                     negated=assertion.negated,
-                    historical=assertion.historical,
-                    hypothetical=assertion.hypothetical,
-                    family=assertion.family,
+                    temporality=assertion.temporality,
+                    certainty=assertion.certainty,
+                    experiencer=assertion.experiencer,
                     zone=reading.zones.type_at(at),
                 )
             )

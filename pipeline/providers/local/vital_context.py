@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 
+from pipeline.providers.local.experiencer import person_kind
+from pipeline.providers.schemas import Experiencer
+
 _NOW = re.compile(
     r"\b(?:today|now|currently|current|actual|measured|presently|but|however|yet|was|were)\b", re.I
 )
@@ -94,9 +97,10 @@ def is_heading_of_goals(line: str) -> bool:
     return line.rstrip().endswith(":") and _HEADING.search(line) is not None
 
 
-def is_of_relative(before: str) -> bool:
-    """Return whether a name belongs to another person (`mother's weight`)."""
-    return _RELATIVE.search(before) is not None
+def owner_of(before: str) -> Experiencer | None:
+    """Return the other person to whom a name belongs (`mother's weight`); None for the patient."""
+    m = _RELATIVE.search(before)
+    return person_kind(m.group()) if m else None
 
 
 def is_earlier(before: str) -> bool:

@@ -26,8 +26,8 @@ def found_vital(
         value=own_words(value).rstrip("%"),
         unit=own_words(unit).rstrip(".") if unit else None,
         rule=f"vital.{vital.key.lower().replace(' ', '-')}.v1",
-        strength=0.95,
-        historical=True if assertion.historical else None,
+        engine_confidence=0.95,
+        temporality="historical" if assertion.temporality == "historical" else None,
         zone=reading.zones.type_at(span[0]),
     )
 
@@ -43,6 +43,6 @@ def not_understood(
         head_end=end,
         name=own_words(name).rstrip(".: "),
         rule=f"vital.{vital.key.lower().replace(' ', '-')}.not-understood.v1",
-        strength=0.5,
+        engine_confidence=0.5,
         zone=reading.zones.type_at(start),
     )

@@ -122,8 +122,15 @@ def _read_across(reading: DocumentState, line: PrintedLine, times: list[str]) ->
         span = (line.start + place, line.start + place + len(value))
         own = unit["unit"] if unit else ("%" if words.endswith("%") else None)
         found = found_vital(reading, vital, span, m["name"], value, own)
-        earlier = True if day and latest and day < latest else found.historical
-        reading.add(replace(found, rule="vital.flowsheet.v1", date=day, historical=earlier))
+        is_earlier = day is not None and latest is not None and day < latest
+        reading.add(
+            replace(
+                found,
+                rule="vital.flowsheet.v1",
+                date=day,
+                temporality="historical" if is_earlier else found.temporality,
+            )
+        )
     reading.claim(line.start, line.end)
     return True
 

@@ -16,7 +16,7 @@ from pipeline.providers.local.vital_context import (
     is_earlier,
     is_expected,
     is_heading_of_goals,
-    is_of_relative,
+    owner_of,
 )
 from pipeline.providers.local.vital_findings import found_vital, not_understood
 from pipeline.providers.local.vital_flowsheets import read_flowsheets
@@ -104,7 +104,7 @@ def _read(
         return statement.end, statement.reach
     first = text[start : m.end()]
     own = _own_before(reading, start)
-    relative = is_of_relative(own)
+    owner = owner_of(own)
     dated = _DATED.search(own)
     earlier = _EARLIER.search(own) is not None or is_earlier(own)
     for index, part in enumerate(readings):
@@ -119,8 +119,8 @@ def _read(
         reading.add(
             replace(
                 found,
-                historical=True if past else found.historical,
-                family=True if relative else None,
+                temporality="historical" if past else found.temporality,
+                experiencer=owner or found.experiencer,
                 date=iso_day(part.day, reading.date_order) if part.day else None,
             )
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 from pipeline.core.types import PageSlice
 from pipeline.providers.tasks import TASKS, Task
 
-PROMPT_VERSION = "1"
+PROMPT_VERSION = "2"
 """Part of the key of cached extractions; increment it with every change of a prompt."""
 
 _FOLDER = Path(__file__).parent

@@ -80,7 +80,7 @@ class Aligned:
 Claim = tuple[str, str, Span]
 """Category, words and position of a mention that already has this position.
 
-Each mention adds two claims: one with its name, and one with its name, value, dose and frequency.
+Each mention adds two claims: one with its name, and one with its name and attributes.
 """
 
 
@@ -333,7 +333,8 @@ def _claims(entity: FoundEntity, span: Span) -> tuple[Claim, Claim]:
 
 def _attributes(entity: FoundEntity) -> tuple[str | None, ...]:
     """Return what makes two entities with the same quote different."""
-    return (entity.value, entity.dose, entity.frequency)
+    step = str(entity.step) if entity.step else None
+    return (entity.value, entity.strength, entity.dose, entity.frequency, step)
 
 
 def _length(aligned: Aligned) -> int:
@@ -350,7 +351,7 @@ def _double(one: Aligned, other: Aligned) -> bool:
 
 
 def _contradict(one: FoundEntity, other: FoundEntity) -> bool:
-    """Return whether two mentions of one drug or test state different values, doses, frequencies.
+    """Return whether two mentions of one drug or test state different values, doses or steps.
 
     An attribute that one of the two lacks decides nothing: a quote may be cut at a page's end.
     """

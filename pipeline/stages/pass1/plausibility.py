@@ -78,7 +78,13 @@ def unquoted(entity: FoundEntity, quote: str) -> Iterator[str]:
     `quote` is the page's own text. A model can quote a row correctly and still report another dose.
     """
     printed = set(_figures(quote))
-    reported = (entity.value, entity.dose, entity.reference_range)
+    reported = (
+        entity.value,
+        entity.strength,
+        entity.dose,
+        entity.previous_dose,
+        entity.reference_range,
+    )
     if any(number not in printed for text in reported if text for number in _figures(text)):
         yield UNQUOTED
 

@@ -16,7 +16,14 @@ from functools import cached_property
 from tests.support.generator.cases import Expected, GeneratedCase
 from tests.support.generator.published import Row, published
 
-ASIDE = ("negated", "historical", "hypothetical", "family")
+ASIDE = {
+    "negated": (True,),
+    "temporality": ("historical", "planned"),
+    "certainty": ("possible", "hypothetical"),
+    "experiencer": ("family", "other"),
+    "status": ("stopped", "on_hold", "planned", "not_started", "entered_in_error"),
+}
+"""Attribute → the values that set an entity aside."""
 
 
 class Verdict(StrEnum):
@@ -121,7 +128,7 @@ def _is_flagged(row: Row) -> bool:
 
 
 def _is_live(row: Row) -> bool:
-    return not _is_flagged(row) and not any(row[assertion] for assertion in ASIDE)
+    return not _is_flagged(row) and not any(row[name] in values for name, values in ASIDE.items())
 
 
 def _of_absent(fact: Expected, rows: Sequence[Row]) -> Verdict:
@@ -134,7 +141,7 @@ def _of_absent(fact: Expected, rows: Sequence[Row]) -> Verdict:
 def _of_name(fact: Expected, rows: Sequence[Row]) -> Verdict:
     if any(_is_live(row) and _has_foreign_number(row, fact) for row in rows):
         return Verdict.WRONG
-    expects_aside = any(fact.fields.get(assertion) for assertion in ASIDE)
+    expects_aside = any(fact.fields.get(name) in values for name, values in ASIDE.items())
     if any(_is_live(row) != expects_aside and not _is_flagged(row) for row in rows):
         return Verdict.RIGHT
     if any(_is_flagged(row) for row in rows):
