@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support import generator
-from tests.support.generator.cases import Expected, GeneratedCase
+from tests.support.generator.cases import Expected, FactKind, GeneratedCase
 from tests.support.generator.judge import Judgement, Verdict
 from tests.support.generator.kinds import KINDS, all_cases, the_case
 from tests.support.generator.report import Report
@@ -24,6 +24,12 @@ MOST_WRONG: dict[str, int] = {
     "medication-state-above": 9,
     "medication-switched": 1,
     "sentence-negated": 4,
+    "lab-names": 1,
+    "medication-strength": 8,
+    "medication-previous": 3,
+    "allergy-list": 4,
+    "form-columns": 2,
+    "sentence-earlier": 1,
 }
 """Wrong and unflagged attributes per kind, as measured. A change may only lower a number."""
 RIGHT, MISSED, FLAGGED, WRONG = Verdict
@@ -87,9 +93,16 @@ def row(**changed: Any) -> dict[str, Any]:
 
 
 POTASSIUM = Expected(category="lab", name="potassium", fields={"value": "4.1", "unit": "mmol/L"})
-NOT_POTASSIUM = Expected(category="lab", name="potassium", is_current=False)
+NOT_POTASSIUM = Expected(category="lab", name="potassium", kind=FactKind.ABSENT)
 NO_UNIT = Expected(category="lab", name="potassium", fields={"unit": ""})
-DENIED = Expected(category="lab", name="potassium", fields={"negated": True})
+DENIED = Expected(category="lab", name="potassium", fields={"negated": True}, kind=FactKind.ASIDE)
+PENDING = Expected(
+    category="lab", name="potassium", fields={"value": "pending"}, kind=FactKind.NO_VALUE
+)
+EARLIER_TOO = Expected(
+    category="lab", name="potassium", fields={"value": "4.1"}, kind=FactKind.ANY_TIME
+)
+EITHER_FLAG = Expected(category="lab", name="potassium", fields={"abnormal_flag": ("", "!")})
 
 JUDGED = {
     "all right": ([POTASSIUM], [row()], [RIGHT, RIGHT, RIGHT]),
@@ -134,8 +147,17 @@ JUDGED = {
     "absent and flagged": ([NOT_POTASSIUM], [row(review_flags=["x"])], [FLAGGED]),
     "an invented unit": ([NO_UNIT], [row()], [RIGHT, WRONG]),
     "no unit, as printed": ([NO_UNIT], [row(unit=None)], [RIGHT]),
+    "no result": ([PENDING], [], [RIGHT]),
+    "no result, as printed": ([PENDING], [row(value="Pending")], [RIGHT]),
+    "an invented result": ([PENDING], [row()], [WRONG]),
+    "an invented result with a flag": ([PENDING], [row(review_flags=["x"])], [FLAGGED]),
+    "either time": ([EARLIER_TOO], [row(temporality="historical")], [RIGHT, RIGHT]),
+    "either time, but denied": ([EARLIER_TOO], [row(negated=True)], [WRONG, MISSED]),
+    "either flag": ([EITHER_FLAG], [row(abnormal_flag="!")], [RIGHT, RIGHT]),
+    "either flag, and none": ([EITHER_FLAG], [row()], [RIGHT, RIGHT]),
+    "another flag": ([EITHER_FLAG], [row(abnormal_flag="H")], [RIGHT, WRONG]),
     "denied": ([DENIED], [row(negated=True)], [RIGHT, RIGHT]),
-    "a lost denial": ([DENIED, NOT_POTASSIUM], [row()], [WRONG, MISSED, WRONG]),
+    "a lost denial": ([DENIED, NOT_POTASSIUM], [row()], [MISSED, MISSED, WRONG]),
 }
 
 

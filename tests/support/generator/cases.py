@@ -9,8 +9,28 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-Fields = Mapping[str, str | bool]
+Said = str | bool | tuple[str, ...]
+"""A value as printed, an assertion, or several texts each of which is right."""
+Fields = Mapping[str, Said]
+
+
+class FactKind(StrEnum):
+    """How the text means a fact."""
+
+    CURRENT = "current"
+    """The text states the attributes for the patient, now."""
+    ANY_TIME = "any time"
+    """A current or an earlier value: both readings are fair."""
+    ASIDE = "aside"
+    """The text names the entity, but not as a current fact; the attributes say why."""
+    ABSENT = "absent"
+    """No current, unflagged entity of the patient may have these attributes."""
+    FREE = "free"
+    """A reader may publish the entity or not, such as a birth weight under this name."""
+    NO_VALUE = "no value"
+    """The text names the test without a result; printed words such as `pending` are fair."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +43,12 @@ class Expected:
     fields: Fields = field(default_factory=dict)
     """Attributes as printed, for example {"value": "7.2", "unit": "mmol/L"}. An empty text means
     that the text states no value."""
-    is_current: bool = True
-    """False where no current, unflagged entity of the patient may have these attributes."""
+    kind: FactKind = FactKind.CURRENT
+
+    @property
+    def is_current(self) -> bool:
+        """Whether an entity with these attributes may be published."""
+        return self.kind in (FactKind.CURRENT, FactKind.ANY_TIME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +59,14 @@ class GeneratedCase:
     seed: int
     heading: str
     text: str
+    """The page text: blocks that are printed side by side follow each other."""
+    blocks: tuple[str, ...] = ()
+    """The blocks that a page prints side by side."""
     expected: tuple[Expected, ...]
 
 
+BESIDE = "\v"
+"""Separates blocks that are printed side by side in the text of a maker."""
 Made = tuple[str, str, tuple[Expected, ...]]
 """Heading, text and expectations."""
 Maker = Callable[[random.Random], Made]
@@ -47,4 +76,12 @@ def cases(kind: str, maker: Maker, seeds: range) -> Iterator[GeneratedCase]:
     """Yield one case per seed."""
     for seed in seeds:
         heading, text, expected = maker(random.Random(f"{kind}-{seed}"))
-        yield GeneratedCase(kind=kind, seed=seed, heading=heading, text=text, expected=expected)
+        blocks = tuple(text.split(BESIDE))
+        yield GeneratedCase(
+            kind=kind,
+            seed=seed,
+            heading=heading,
+            text="\n\n".join(blocks),
+            blocks=blocks,
+            expected=expected,
+        )

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from tests.support.generator.cases import Expected, GeneratedCase
+from tests.support.generator.cases import Expected, FactKind, GeneratedCase, Said
 from tests.support.generator.published import Row, published
 
-ASIDE = {
+ASIDE: dict[str, tuple[str | bool, ...]] = {
     "negated": (True,),
     "temporality": ("historical", "planned"),
     "certainty": ("possible", "hypothetical"),
     "experiencer": ("family", "other"),
     "status": ("stopped", "on_hold", "planned", "not_started", "entered_in_error"),
 }
-"""Attribute → the values that set an entity aside."""
+"""Assertions that keep an entity from being a current fact of the patient."""
 
 
 class Verdict(StrEnum):
@@ -60,14 +60,22 @@ class Judgement:
     def _verdicts(self) -> Iterator[tuple[str, Verdict]]:
         for fact in self.case.expected:
             rows = [row for row in self.rows if _is_about(row, fact)]
-            if not fact.is_current:
-                yield f"not {fact.name}", _of_absent(fact, rows)
+            if fact.kind is FactKind.FREE:
                 continue
-            yield fact.name, _of_name(fact, rows)
-            for field, value in fact.fields.items():
-                known = self._values(fact, field) | self._absent_values(fact, field)
-                if verdict := _of_field(field, value, rows, known):
-                    yield f"{fact.name}.{field}", verdict
+            if fact.kind is FactKind.ABSENT:
+                yield f"not {fact.name}", _of_absent(fact, rows)
+            elif fact.kind is FactKind.NO_VALUE:
+                yield f"{fact.name}.no value", _of_no_value(fact, rows)
+            elif fact.kind is FactKind.ASIDE:
+                yield from _of_aside(fact, rows)
+            else:
+                yield fact.name, _of_name(fact, rows)
+                for field, value in fact.fields.items():
+                    known = self._values(fact, field) | self._absent_values(fact, field)
+                    if verdict := _of_field(
+                        field, value, _same_row(fact, field, rows), fact, known
+                    ):
+                        yield f"{fact.name}.{field}", verdict
         yield from self._surplus()
 
     def _surplus(self) -> Iterator[tuple[str, Verdict]]:
@@ -84,7 +92,7 @@ class Judgement:
 
         for row in filter(_is_live, self.rows):
             # A case states all facts of its categories.
-            same = [fact for fact in self.case.expected if fact.category == row["category"]]
+            same = [fact for fact in self.case.expected if _is_category(row, fact)]
             if same and not any(_is_named(row, fact) for fact in same):
                 yield f"{row['category']} {row['name']}", Verdict.WRONG
             for fact in current.values():
@@ -101,14 +109,21 @@ class Judgement:
 
     def _stated(self, fact: Expected, field: str, *, is_current: bool) -> set[str]:
         return {
-            _plain(other.fields[field])
+            _plain(value)
             for other in self.case.expected
             if other.is_current is is_current and other.name == fact.name and field in other.fields
+            for value in _alternatives(other.fields[field])
         }
 
 
 def _is_about(row: Row, fact: Expected) -> bool:
-    return row["category"] == fact.category and _is_named(row, fact)
+    return _is_category(row, fact) and _is_named(row, fact)
+
+
+def _is_category(row: Row, fact: Expected) -> bool:
+    """Whether a row has the fact's category; a condition can be a symptom as well."""
+    same = {"condition", "symptom"}
+    return row["category"] == fact.category or same.issuperset({row["category"], fact.category})
 
 
 def _is_named(row: Row, fact: Expected) -> bool:
@@ -116,19 +131,26 @@ def _is_named(row: Row, fact: Expected) -> bool:
 
 
 def _is_misplaced(row: Row, fact: Expected) -> bool:
-    """Whether a row has another category; a condition can be a symptom as well."""
-    same = {"condition", "symptom"}
-    return row["category"] != fact.category and not same.issuperset(
-        {row["category"], fact.category}
-    )
+    return not _is_category(row, fact)
 
 
 def _is_flagged(row: Row) -> bool:
     return bool(row["review_flags"]) or not row["accepted"]
 
 
+def _is_aside(row: Row, *, may_be_earlier: bool = False) -> bool:
+    judged = ASIDE.keys() - ({"temporality"} if may_be_earlier else set())
+    return any(row.get(field) in ASIDE[field] for field in judged)
+
+
 def _is_live(row: Row) -> bool:
-    return not _is_flagged(row) and not any(row[name] in values for name, values in ASIDE.items())
+    return not _is_flagged(row) and not _is_aside(row)
+
+
+def _counts(row: Row, fact: Expected) -> bool:
+    """Whether a row can state a fact unflagged."""
+    may_be_earlier = fact.kind is FactKind.ANY_TIME
+    return not _is_flagged(row) and not _is_aside(row, may_be_earlier=may_be_earlier)
 
 
 def _of_absent(fact: Expected, rows: Sequence[Row]) -> Verdict:
@@ -138,11 +160,31 @@ def _of_absent(fact: Expected, rows: Sequence[Row]) -> Verdict:
     return Verdict.FLAGGED if any(_is_flagged(row) for row in said) else Verdict.RIGHT
 
 
+def _of_no_value(fact: Expected, rows: Sequence[Row]) -> Verdict:
+    told = [row for row in rows if row["value"] and not _says(row, "value", fact.fields["value"])]
+    if any(_is_live(row) for row in told):
+        return Verdict.WRONG
+    return Verdict.FLAGGED if any(_is_flagged(row) for row in rows) else Verdict.RIGHT
+
+
+def _of_aside(fact: Expected, rows: Sequence[Row]) -> Iterator[tuple[str, Verdict]]:
+    """Judge the attributes of an entity that is set aside; a live row is counted elsewhere."""
+    aside = [row for row in rows if not _is_flagged(row) and _is_aside(row)]
+    without = Verdict.FLAGGED if any(_is_flagged(row) for row in rows) else Verdict.MISSED
+    yield fact.name, Verdict.RIGHT if aside else without
+    for field, value in fact.fields.items():
+        if any(_says(row, field, value) for row in aside):
+            yield f"{fact.name}.{field}", Verdict.RIGHT
+        elif any(row.get(field) not in (None, False) for row in aside):
+            yield f"{fact.name}.{field}", Verdict.WRONG
+        else:
+            yield f"{fact.name}.{field}", without
+
+
 def _of_name(fact: Expected, rows: Sequence[Row]) -> Verdict:
     if any(_is_live(row) and _has_foreign_number(row, fact) for row in rows):
         return Verdict.WRONG
-    expects_aside = any(fact.fields.get(name) in values for name, values in ASIDE.items())
-    if any(_is_live(row) != expects_aside and not _is_flagged(row) for row in rows):
+    if any(_counts(row, fact) for row in rows):
         return Verdict.RIGHT
     if any(_is_flagged(row) for row in rows):
         return Verdict.FLAGGED
@@ -151,41 +193,57 @@ def _of_name(fact: Expected, rows: Sequence[Row]) -> Verdict:
 
 def _has_foreign_number(row: Row, fact: Expected) -> bool:
     """Whether the name took over a number from another cell of the row."""
-    return bool(re.search(r"\d", re.sub(fact.name, "", row["name"].lower())))
+    rest = re.sub(fact.name, "", row["name"].lower())
+    return bool(re.search(r"(?<![a-z\d-])\d", rest))
+
+
+def _same_row(fact: Expected, field: str, rows: Sequence[Row]) -> Sequence[Row]:
+    """Return the rows that have the fact's own value or dose, if there are such rows."""
+    for key in ("value", "dose"):
+        if key in fact.fields and key != field:
+            mine = [row for row in rows if _says(row, key, fact.fields[key])]
+            return mine or rows
+    return rows
 
 
 def _of_field(
-    field: str, value: str | bool, rows: Sequence[Row], known: set[str]
+    field: str, value: Said, rows: Sequence[Row], fact: Expected, known: set[str]
 ) -> Verdict | None:
     """Judge one field; an empty `value` means that the text states none.
 
     Values in `known` belong to other expectations of the case.
     """
-    if isinstance(value, bool):
-        # A missing assertion is wrong; the expectation that no live row exists counts that.
-        is_right = any(row["accepted"] and row[field] is value for row in rows)
-        return Verdict.RIGHT if is_right else Verdict.MISSED
     # A lone asterisk can be a footnote or a flag; both readings are fair.
-    told = [row for row in rows if row[field] and _plain(row[field])]
-    live = [row for row in told if _is_live(row)]
+    told = [row for row in rows if row.get(field) and _plain(row[field])]
+    live = [row for row in told if _counts(row, fact)]
     if not value:
         return Verdict.WRONG if live else None
     if any(_says(row, field, value) for row in live):
         return Verdict.RIGHT
     if any(_plain(row[field]) not in known for row in live):
         return Verdict.WRONG
+    if "" in _alternatives(value) and any(_counts(row, fact) for row in rows):
+        return Verdict.RIGHT
     return Verdict.FLAGGED if any(_is_flagged(row) for row in rows) else Verdict.MISSED
 
 
-def _says(row: Row, field: str, value: str | bool) -> bool:
-    said = row[field]
+def _alternatives(value: Said) -> tuple[str | bool, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _says(row: Row, field: str, value: Said) -> bool:
+    said = row.get(field)
     if isinstance(value, bool):
         return bool(said) is value
-    return said is not None and _plain(said) == _plain(value)
+    return any(_plain(said or "") == _plain(each) for each in _alternatives(value))
+
+
+SIGNS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹µμ≤≥–", "0123456789uu<>-")
 
 
 def _plain(value: object) -> str:
     """Return a value without spaces, brackets, marks and thousands separators."""
-    text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", str(value).lower())
-    text = re.sub(r"(?<=\d)\s*(?:–|to)\s*(?=\d)", "-", text)
-    return re.sub(r"[\s()\[\]*]", "", text)
+    text = str(value).lower().replace("≤", "<=").replace("≥", ">=").translate(SIGNS)
+    text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+    text = re.sub(r"(?<=\d)\s*(?:-|to)\s*(?=\d)", "-", text)
+    return re.sub(r"[\s()\[\]*^]", "", text).rstrip(".")

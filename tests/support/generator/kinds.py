@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.support.generator import forms, labs, medications, results, sentences, states, vitals
+from tests.support.generator import (
+    contexts,
+    forms,
+    lab_details,
+    lab_layouts,
+    labs,
+    medications,
+    prescriptions,
+    results,
+    sentences,
+    states,
+    vital_tables,
+    vitals,
+)
 from tests.support.generator.cases import GeneratedCase, Maker, cases
 
 KINDS: dict[str, Maker] = {
@@ -31,6 +44,44 @@ KINDS: dict[str, Maker] = {
     "sentence-not-stated": sentences.not_stated,
     "sentence-mixed": sentences.mixed,
     "sentence-target": sentences.target,
+    "lab-columns": lab_layouts.columns,
+    "lab-dated": lab_layouts.dated,
+    "lab-missing": lab_layouts.missing,
+    "lab-remarks": lab_layouts.remarks,
+    "lab-beside": lab_layouts.beside,
+    "lab-units": lab_details.units,
+    "lab-ranges": lab_details.ranges,
+    "lab-names": lab_details.names_with_digits,
+    "lab-flags": lab_details.flags,
+    "lab-footnotes": lab_details.footnotes,
+    "lab-percent": lab_details.percent_and_absolute,
+    "lab-series": lab_details.series,
+    "lab-commas": lab_details.decimal_commas,
+    "vital-flowsheet": vital_tables.flowsheet,
+    "vital-listed": vital_tables.listed,
+    "vital-context": vital_tables.context,
+    "vital-not-today": vital_tables.not_today,
+    "medication-strength": prescriptions.strength,
+    "medication-table": prescriptions.table,
+    "medication-frequency": prescriptions.frequency,
+    "medication-taper": prescriptions.taper,
+    "medication-previous": prescriptions.changed,
+    "medication-several": prescriptions.several,
+    "medication-struck": prescriptions.struck,
+    "medication-ticked": prescriptions.ticked,
+    "medication-other-person": contexts.other_persons_drug,
+    "allergy-list": contexts.allergies,
+    "lists-beside": contexts.lists_beside,
+    "form-columns": forms.columns,
+    "form-box-after": forms.after,
+    "form-beside": forms.beside,
+    "sentence-earlier": contexts.earlier,
+    "sentence-imagined": contexts.imagined,
+    "sentence-doubted": contexts.doubted,
+    "sentence-persons": contexts.persons,
+    "sentence-stated-anyway": contexts.stated_anyway,
+    "sentence-lists": contexts.lists,
+    "sentence-lists-both": contexts.lists_and_stated,
 }
 SEEDS = 1_000_000
 """GeneratedCase seeds for each seed of a run, so that two runs share no case."""

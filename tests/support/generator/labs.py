@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from tests.support.generator.cases import Expected, Fields, Made
+from tests.support.generator.cases import Expected, FactKind, Made, Said
 
 ANALYTES = (
     ("Potassium", "mmol/L", (2.5, 7.0), 1, "3.5-5.1"),
@@ -63,19 +63,19 @@ def table(rng: random.Random) -> Made:
     analytes = rng.sample(ANALYTES, k=rng.randint(1, 5))
     rows = [_row(rng, analyte, columns) for analyte in analytes]
     head = {column: rng.choice(HEADINGS[column]) for column in columns}
-    lines = _lines([head, *(row.cells for row in rows)], gap)
+    lines = grid([head, *(row.cells for row in rows)], gap)
     return "LABS", "\n".join(lines), tuple(row.fact for row in rows)
 
 
 def sentence(rng: random.Random) -> Made:
     """Return one result in a sentence or in a short list."""
     name, unit, bounds, digits, usual = rng.choice(ANALYTES)
-    value, earlier = (_value(rng, bounds, digits) for _ in "12")
-    bounds_text = _range(rng, usual)
+    value, earlier = (result(rng, bounds, digits) for _ in "12")
+    reference = bounds_text(rng, usual)
     text = rng.choice(
         [
             f"{name}: {value} {unit}",
-            f"{name} {value} {unit} (ref {bounds_text})",
+            f"{name} {value} {unit} (ref {reference})",
             f"{name} = {value} {unit}",
             f"{name} was {value} {unit} today.",
             f"{name} today is {value} {unit}, previously {earlier} {unit}.",
@@ -83,7 +83,7 @@ def sentence(rng: random.Random) -> Made:
             f"{name} {value} {unit}, up from {earlier}.",
         ]
     )
-    return "LABS", text, (_fact(name, value=value, unit=unit),)
+    return "LABS", text, (fact_of(name, value=value, unit=unit),)
 
 
 def _columns(rng: random.Random) -> list[str]:
@@ -99,31 +99,33 @@ def _columns(rng: random.Random) -> list[str]:
 
 def _row(rng: random.Random, analyte: Analyte, columns: list[str]) -> LabRow:
     name, unit, bounds, digits, usual = analyte
-    value = _value(rng, bounds, digits)
+    value = result(rng, bounds, digits)
     cells = {
         "name": name,
         "value": value,
         "flag": rng.choice(FLAGS) if rng.random() < 0.5 else "",
         "unit": unit if rng.random() < 0.9 else "",
-        "range": _range(rng, usual) if rng.random() < 0.9 else "",
-        "previous": _value(rng, bounds, digits, has_comparator=False),
+        "range": bounds_text(rng, usual) if rng.random() < 0.9 else "",
+        "previous": result(rng, bounds, digits, has_comparator=False),
         "previous_date": f"{rng.randint(1, 12):02d}/{rng.randint(13, 28)}/2024",
         "specimen": rng.choice(SPECIMENS),
         "comment": rng.choice(COMMENTS) if rng.random() < 0.5 else "",
     }
-    fact = _fact(name, **{FIELDS[c]: cells[c] if c in columns else "" for c in FIELDS})
+    stated: dict[str, Said] = {FIELDS[c]: cells[c] if c in columns else "" for c in FIELDS}
+    fact = Expected(category="lab", name=name.lower(), fields=stated)
     if rng.random() < 0.05:
         cells["value"] += rng.choice(FOOTNOTES)
     return LabRow(cells={column: cells[column] for column in columns}, fact=fact)
 
 
-def _value(
+def result(
     rng: random.Random,
     bounds: tuple[float, float],
     digits: int,
     *,
     has_comparator: bool | None = None,
 ) -> str:
+    """Return a number as a laboratory prints it, sometimes with a comparator."""
     number = rng.uniform(*bounds)
     text = f"{number:,.{digits}f}" if rng.random() < 0.3 else f"{number:.{digits}f}"
     if has_comparator is None and rng.random() < 0.12:
@@ -131,7 +133,8 @@ def _value(
     return text
 
 
-def _range(rng: random.Random, usual: str) -> str:
+def bounds_text(rng: random.Random, usual: str) -> str:
+    """Return a reference range in one of the usual styles."""
     if "-" not in usual:
         return rng.choice([usual, f"{usual[0]} {usual[1:]}"])
     low, high = usual.split("-")
@@ -139,7 +142,7 @@ def _range(rng: random.Random, usual: str) -> str:
     return rng.choice(shapes).format(low, high)
 
 
-def _lines(rows: list[dict[str, str]], gap: str) -> list[str]:
+def grid(rows: list[dict[str, str]], gap: str) -> list[str]:
     """Join the cells of each row; spaces align the columns, a TAB or a bar separates the cells."""
     width = dict.fromkeys(rows[0], 0)
     if gap.isspace() and gap != "\t":
@@ -147,6 +150,6 @@ def _lines(rows: list[dict[str, str]], gap: str) -> list[str]:
     return [gap.join(cell.ljust(width[c]) for c, cell in row.items()).rstrip() for row in rows]
 
 
-def _fact(name: str, **fields: str) -> Expected:
-    stated: Fields = fields
-    return Expected(category="lab", name=name.lower(), fields=stated)
+def fact_of(name: str, *, kind: FactKind = FactKind.CURRENT, **fields: Said) -> Expected:
+    """Return the fact of one result."""
+    return Expected(category="lab", name=name.lower(), fields=fields, kind=kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tests.support.generator.cases import Expected, Made
+from tests.support.generator.cases import Expected, FactKind, Made
 
 DRUGS = (
     ("Lisinopril", (5, 10, 20, 40), "mg"),
@@ -125,4 +125,4 @@ def _taken(name: str, **fields: str) -> Expected:
 
 
 def _not_taken(name: str, **fields: str) -> Expected:
-    return Expected(category="medication", name=name.lower(), fields=fields, is_current=False)
+    return Expected(category="medication", name=name.lower(), fields=fields, kind=FactKind.ABSENT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tests.support.generator.cases import Expected, Made
+from tests.support.generator.cases import Expected, FactKind, Made
 
 CONDITIONS = (
     "pneumonia",
@@ -102,8 +102,10 @@ def negated(rng: random.Random) -> Made:
         "ASSESSMENT",
         text,
         (
-            Expected(category="condition", name=name, fields={"negated": True}),
-            Expected(category="condition", name=name, is_current=False),
+            Expected(
+                category="condition", name=name, fields={"negated": True}, kind=FactKind.ASIDE
+            ),
+            Expected(category="condition", name=name, kind=FactKind.ABSENT),
         ),
     )
 
@@ -111,7 +113,7 @@ def negated(rng: random.Random) -> Made:
 def not_stated(rng: random.Random) -> Made:
     """Return a condition that is uncertain, or another person's."""
     name, text = _sentence(rng, rng.choice([UNCERTAIN, OTHERS]))
-    return "ASSESSMENT", text, (Expected(category="condition", name=name, is_current=False),)
+    return "ASSESSMENT", text, (Expected(category="condition", name=name, kind=FactKind.ABSENT),)
 
 
 def stated(rng: random.Random) -> Made:
@@ -123,7 +125,7 @@ def stated(rng: random.Random) -> Made:
 def target(rng: random.Random) -> Made:
     """Return a goal, a threshold or a change, none of which is a value of today."""
     category, name, text = rng.choice(TARGETS)
-    return "PLAN", text, (Expected(category=category, name=name, is_current=False),)
+    return "PLAN", text, (Expected(category=category, name=name, kind=FactKind.ABSENT),)
 
 
 def mixed(rng: random.Random) -> Made:
@@ -135,6 +137,6 @@ def mixed(rng: random.Random) -> Made:
         text,
         (
             Expected(category="condition", name=stated_name),
-            Expected(category="condition", name=other, is_current=False),
+            Expected(category="condition", name=other, kind=FactKind.ABSENT),
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tests.support.generator.cases import Expected, Made
+from tests.support.generator.cases import Expected, FactKind, Made
 from tests.support.generator.medications import DRUGS, amount
 
 BEFORE = (
@@ -80,4 +80,4 @@ def _dose_of(rng: random.Random, drug: str) -> str:
 
 
 def _not_taken(name: str) -> Expected:
-    return Expected(category="medication", name=name.lower(), is_current=False)
+    return Expected(category="medication", name=name.lower(), kind=FactKind.ABSENT)
