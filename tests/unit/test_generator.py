@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from typing import Any
 import pytest
 
 from tests.support import generator
+from tests.support.generator import paper
 from tests.support.generator.cases import Expected, FactKind, GeneratedCase
 from tests.support.generator.judge import Judgement, Verdict
 from tests.support.generator.kinds import KINDS, all_cases, the_case
+from tests.support.generator.reading import judge_all
 from tests.support.generator.report import Report
 
 FOLDER = Path(next(iter(generator.__path__)))
@@ -76,7 +79,18 @@ def test_the_grammar_shares_no_code_with_the_engine() -> None:
             if isinstance(node, ast.ImportFrom)
         }
         foreign = {name for name in imported if name.startswith("pipeline")}
-        assert not foreign or path.name == "published.py", path.name
+        assert not foreign or path.name in ("published.py", "reading.py"), path.name
+
+
+def test_a_drawn_page_contains_the_words_of_its_case() -> None:
+    drawn = [case for case in all_cases(2 * len(KINDS), 3) if paper.can_draw(case)]
+
+    judged = list(judge_all(drawn, pdf_share=1.0))
+
+    assert len(judged) == len(drawn) > len(KINDS)
+    for each in judged:
+        printed = re.findall(r"[A-Za-z]{3,}", each.case.text)
+        assert set(printed) <= set(re.findall(r"[A-Za-z]{3,}", each.page_text)), each.name
 
 
 def row(**changed: Any) -> dict[str, Any]:

@@ -18,16 +18,19 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=2_000, help="number of cases")
     parser.add_argument("--seed", type=int, default=0, help="seed of the run")
     parser.add_argument("--kind", default="", help="only kinds whose name begins with this")
+    parser.add_argument(
+        "--pdf", type=float, default=0.0, help="share of the cases that go through a PDF (0 to 1)"
+    )
     parser.add_argument("--case", default="", help="KIND:SEED of one case to show")
     options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
     django.setup()
-    _print_case(options.case) if options.case else _print_table(options)
+    _print_case(options) if options.case else _print_table(options)
 
 
 def _print_table(options: argparse.Namespace) -> None:
-    from tests.support.generator.judge import Judgement
     from tests.support.generator.kinds import all_cases
+    from tests.support.generator.reading import judge_all
     from tests.support.generator.report import Report
 
     chosen = (
@@ -35,17 +38,19 @@ def _print_table(options: argparse.Namespace) -> None:
         for case in all_cases(options.cases, options.seed)
         if case.kind.startswith(options.kind)
     )
-    report = Report.of(map(Judgement.of, chosen))
+    report = Report.of(judge_all(chosen, options.pdf))
     lines = [*report.table(), "", *report.wrong]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _print_case(name: str) -> None:
-    from tests.support.generator.judge import Judgement
+def _print_case(options: argparse.Namespace) -> None:
     from tests.support.generator.kinds import the_case
+    from tests.support.generator.reading import judge_all
 
-    judged = Judgement.of(the_case(name))
+    (judged,) = judge_all([the_case(options.case)], options.pdf)
     lines = [judged.case.heading, judged.case.text, ""]
+    if judged.page_text:
+        lines += ["as read from the PDF:", judged.page_text, ""]
     lines += [f"expected {fact}" for fact in judged.case.expected]
     lines += [
         f"found { ({k: v for k, v in row.items() if v and not k.endswith('_id') and k != 'id'}) }"

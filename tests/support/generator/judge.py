@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from tests.support.generator.cases import Expected, FactKind, GeneratedCase, Said
-from tests.support.generator.published import Row, published
+from tests.support.generator.published import Row, published, read_page
 
 ASIDE: dict[str, tuple[str | bool, ...]] = {
     "negated": (True,),
@@ -41,11 +41,24 @@ class Judgement:
 
     case: GeneratedCase
     rows: Sequence[Row]
+    page_text: str = ""
+    """The text that the reader of PDFs returned; empty for a case that skipped the reader."""
 
     @classmethod
     def of(cls, case: GeneratedCase) -> Judgement:
         """Read and judge a case."""
         return cls(case=case, rows=published(f"{case.heading}\n{case.text}\n"))
+
+    @classmethod
+    def of_page(cls, case: GeneratedCase, page_text: str) -> Judgement:
+        """Judge a case by the text of its PDF page."""
+        return cls(case=case, rows=read_page(page_text)[0], page_text=page_text)
+
+    @property
+    def name(self) -> str:
+        """The name that the report prints."""
+        name = f"{self.case.kind}:{self.case.seed}"
+        return f"{name} (pdf)" if self.page_text else name
 
     @cached_property
     def verdicts(self) -> Sequence[tuple[str, Verdict]]:

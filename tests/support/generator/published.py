@@ -21,7 +21,16 @@ Row = Mapping[str, Any]
 
 def published(text: str) -> Sequence[Row]:
     """Return the rows for a record of one page: an office visit with this text."""
-    text = HEAD + text
+    return read(text)[0]
+
+
+def read(text: str) -> tuple[Sequence[Row], bool | None]:
+    """Return the rows for a record of one page, and its statement about known allergies."""
+    return read_page(HEAD + text)
+
+
+def read_page(text: str) -> tuple[Sequence[Row], bool | None]:
+    """Return the rows for a whole page text, and its statement about known allergies."""
     pages = {1: PageText(number=1, text=text)}
     slices = (PageSlice(page=1, start=0, text=text),)
     reply = detect(
@@ -32,4 +41,5 @@ def published(text: str) -> Sequence[Row]:
     lease = Lease(
         job_id=ANY, shell_file_id=ANY, session_id=ANY, step=Step.PASS1, gen=1, worker_id="judge"
     )
-    return entity_rows(lease, result, [batch], [reply], EncounterText.of([batch], pages), pages)
+    rows = entity_rows(lease, result, [batch], [reply], EncounterText.of([batch], pages), pages)
+    return rows, reply.no_known_allergies

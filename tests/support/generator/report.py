@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tests.support.generator.judge import Judgement, Verdict
+from tests.support.generator.kinds import KINDS
 
 
 @dataclass
@@ -25,10 +26,11 @@ class Report:
             kind = judged.case.kind
             report.by_kind[kind] += judged.counts
             report.wrong += [
-                f"{kind}:{judged.case.seed} {attribute}"
+                f"{judged.name} {attribute}"
                 for attribute, verdict in judged.verdicts
                 if verdict is Verdict.WRONG
             ]
+        report.by_kind = dict(sorted(report.by_kind.items(), key=lambda item: _place(item[0])))
         return report
 
     @property
@@ -43,6 +45,10 @@ class Report:
             cells = (_cell(counts[verdict], counts.total()) for verdict in Verdict)
             lines.append(f"{kind:<25}" + "".join(f"{cell:>21}" for cell in cells))
         return lines
+
+
+def _place(kind: str) -> int:
+    return list(KINDS).index(kind) if kind in KINDS else len(KINDS)
 
 
 def _cell(number: int, total: int) -> str:
