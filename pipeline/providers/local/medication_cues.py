@@ -70,7 +70,9 @@ _BEFORE: tuple[tuple[State, str], ...] = (
             r"|consider(?:ed|ing|ation[ ]of|ations?)?|discuss(?:ed|ing)?|offer(?:ed|ing)?"
             r"|propos(?:e|ed|ing)"
             r"|candidate[ ]for|eligible[ ]for|possible|possibly|potential(?:ly)?|pending|planned"
-            r"|awaiting|thinking[ ]about|option[ ]of)\b(?:[ ](?:on|of|to|about))?"
+            r"|awaiting|thinking[ ]about|option[ ]of|recommend(?:s|ed|ing)?|suggest(?:s|ed|ing)?"
+            r"|advise[sd]?(?![ ]against)|requests?|requested|should[ ](?:be[ ])?(?:on"
+            r"|take|taking))\b(?:[ ](?:on|of|to|about))?"
             rf"(?:[ ]{_BEGIN}\b)?"
         ),
     ),
@@ -98,7 +100,7 @@ _BEFORE: tuple[tuple[State, str], ...] = (
             r"(?<!was )(?<!were )(?<!been )(?<!is )(?<!are )\b(?:stop(?:ped|ping|s)?"
             r"|discontinu(?:e|ed|es|ing|ation[ ]of)|d/?c'?e?d|d/c|no[ ]longer[ ](?:taking|on"
             r"|takes|uses"
-            r"|using|needs|prescribed)|off[ ]of|(?:taken|took|is|now|been|come|came|coming)[ ]off"
+            r"|using|needs|prescribed)|off[ ]of|(?<!day[ ])(?<!weeks[ ])(?<!days[ ])off(?=[ ])"
             r"|quit"
             r"|ceas(?:e|ed)|wean(?:ed|ing)?[ ]off|inactive|withdr[ae]w|gave[ ]up)\b(?![ ]home)"
             r"(?:[ ](?:taking|using))?"
@@ -120,7 +122,8 @@ _BEFORE: tuple[tuple[State, str], ...] = (
             r"|used[ ]to[ ](?:take|be[ ]on|use)|(?:he|she|patient|pt|and|who)?[ ]?(?:was|were"
             r"|had[ ]been)[ ]"
             r"(?:previously[ ]|formerly[ ]|once[ ]|only[ ])?(?:on|taking)"
-            r"|fail(?:ed|ure[ ]of|ing)|prior[ ](?:use[ ]of|trial[ ]of|treatment[ ]with"
+            r"|fail(?:ed|ure[ ]of|ing)|tried|trial(?:l?ed)|prior[ ](?:use[ ]of|trial[ ]of"
+            r"|treatment[ ]with"
             r"|therapy[ ]with|to[ ]that)"
             r"|(?:could|can|did|does|do|unable)(?:[ ]not|n't|not|[ ]to)[ ]tolerate|intoleran(?:t"
             r"|ce)[ ](?:of|to)"
@@ -159,6 +162,13 @@ CONDITION = re.compile(
     r"|\b(?:when|after|once)[ ][^.;,]{2,60},",
     re.I,
 )
+HOLD_LIMIT = re.compile(
+    r"[^.;\n]{0,20}?\b(?:if|when|whenever|unless)\b|[ ]*(?:for|with)[ ](?:a[ ])?(?:sbp"
+    r"|dbp|map|systolic|hr\b|heart[ ]rate"
+    r"|pulse|bp|rr|sedation|k[ ]?[<>]|loose|diarrhea|glucose|bg\b|inr|\S*[ ]?[<>≤])",
+    re.I,
+)
+"""A limit behind a drug to hold (`hold lisinopril if SBP < 100`): the patient takes the drug."""
 START = re.compile(r"\b(?:start|begin|initiate|add|resume|restart|give|try)(?:ing)?\b", re.I)
 START_LATER = re.compile(
     r"^[^.;\n]{0,60}?\b(?:if(?![ ](?:needed|required))|after[ ](?!meals|food|breakfast|lunch|dinner"
@@ -188,7 +198,8 @@ TITRATE_BEFORE = re.compile(
 _AUX = (
     r"(?:(?:(?:he|she|patient|pt|it|this|medication|drug|which|that|but|and|now|recently|also|since"
     r"|then|self|was|were|is|are|has|have|had|been|being|to|be|will|the|status|currently|this|visit"
-    r"|today|never|prescription|order|already|by|cardiology|pcp|reports?|reported|states?|stated|says|said|told"
+    r"|today|never|prescription|order|already|by|cardiology|pcp|reports?|reported|states?"
+    r"|stated|says|said|told"
     r"|temporarily"
     r"|permanently|prescribed|recommended|offered|still|just|i)(?![a-z])[ :-]*)*)"
 )
@@ -213,8 +224,8 @@ BEHIND: tuple[tuple[State, str], ...] = (
     ),
     (
         State.PAST,
-        (r"(?:poorly|not)[ ]tolerated|replaced"
-        r"|switched[ ](?:to|over)|in[ ]the[ ]past|previously|formerly|years?[ ]ago"
+        (r"(?:poorly|not)[ ]tolerated|tolerated[ ](?:poorly|badly)|replaced"
+        r"|switched[ ](?:to|over)|in[ ]the[ ]past|(?:previously|formerly)(?![ ]+\d)|years?[ ]ago"
         r"|from[ ](?:19|20)\d\d[ ]?(?:to|until|-|–)[ ]?(?:19|20)\d\d"
         r"|past[ ]medication|historical"
         r"|until[ ](?:\w+[ ])?(?:\d{1,2}/)*(?:19|20)\d\d|course[ ](?:completed|finished)"
@@ -222,15 +233,16 @@ BEHIND: tuple[tuple[State, str], ...] = (
     ),
     (
         State.STOPPED,
-        (r"(?:stop(?:ped)?|discontinued?|d/?c'?e?d|d/c|dc|ceased|withdrawn|cancell?ed|inactive|ended|expired"
+        (r"(?:stop(?:ped)?|discontinued?|d/?c'?e?d|d/c|dc|ceased|withdrawn|cancell?ed"
+        r"|inactive|ended|expired"
         r"|completed|finished|no[ ]longer[ ](?:taking|on|takes|uses|using|needed|taken)"
         r"|tapered[ ]off|weaned[ ]off"
-        r"|removed(?:[ ]from)?)"),
+        r"|removed(?:[ ]from)?|off(?=[ ]*(?:[.,;)]|since\b|for\b|now\b|$)))"),
     ),
     (
         State.HELD,
         (r"(?:(?:to[ ]be[ ])?(?:resumed?|restart(?:ed)?)[ ](?:after|when|once|if|on|in)(?![a-z])"
-            r"|on[ ]hold|held(?![ ](?:am|pm|x|this|today's|one|\d))|holding"
+            r"|on[ ]hold|held(?![ ](?:am|pm|x|this|today's|one|\d{3,4}))|holding"
         r"|hold(?![ ](?:for|if|when)[ ]"
         r"(?:sbp|hr|bp|map|systolic|heart|pulse|rr|sedation|k(?!\w)|loose|diarrhea|glucose|bg"
         r"|\S+[ ]?[<>≤]|[<>]))"
@@ -238,7 +250,8 @@ BEHIND: tuple[tuple[State, str], ...] = (
     ),
     (
         State.PLANNED,
-        (r"(?:planned|pending|proposed|not[ ]yet[ ]started"
+        (r"(?:planned|pending|proposed|not[ ]yet[ ]started|offered|recommended|suggested|advised"
+        r"|discussed|requested|(?:is[ ])?on[ ]order"
         r"|under[ ]consideration|(?:being[ ])?considered"
         r"|start(?:ed|ing)?[ ](?:tomorrow|next|after|in[ ]\d|once)|to[ ](?:start|begin)"
         r"|if[ ]approved"
@@ -246,7 +259,9 @@ BEHIND: tuple[tuple[State, str], ...] = (
     ),
 )  # fmt: skip
 BEHIND_PATTERN = re.compile(
-    r"(?:(?P<edge>^[ \n\t]*|[,(\[~:;–—|\n\t]|[ ]-+[ ]|\*+)[ ~*_]*"
+    r"(?:(?P<edge>^(?:[ \n\t]+(?:taper|course|therapy|treatment|dose|dosing|patch"
+    r"|tablets?|capsules?"
+    r"|infusion|drip|use)(?![a-z]))*[ \n\t]*|[,(\[~:;–—|\n\t]|[ ]-+[ ]|\*+)[ ~*_]*"
     + _AUX
     + r"|\b(?:was|were|is|are|has[ ]been|have[ ]been|had[ ]been|been|patient|pt|but[ ]\w+)[ ]+"
     + _AUX

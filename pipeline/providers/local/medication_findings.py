@@ -67,6 +67,17 @@ def _is_listed(found: Finding, assertion: Assertion) -> bool:
     )
 
 
+def is_set_aside(found: Finding) -> bool:
+    """Return whether a medication is published as one that the patient does not take now."""
+    return (
+        found.status in NOT_TAKEN
+        or found.negated is True
+        or found.temporality in ("historical", "planned")
+        or found.certainty in ("possible", "hypothetical")
+        or found.experiencer in ("family", "other")
+    )
+
+
 def of_steps(
     text: str, found: Finding, steps: Sequence[DoseStep], directions: Directions
 ) -> list[Finding]:

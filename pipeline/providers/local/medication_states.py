@@ -19,6 +19,7 @@ from pipeline.providers.local.medication_cues import (
     CONDITION,
     HEADING_PATTERN,
     HEADINGS,
+    HOLD_LIMIT,
     IS_LIST,
     LIMIT_BEFORE,
     NEXT_STATEMENT,
@@ -68,7 +69,7 @@ def state_of(
     before = text[max(sentence.start, start - 160) : start].replace("\n", " ")
     tail = text[end : min(limit, end + 120)]
     after = _after(text, name_end, end, limit, sentence.end)
-    if after in (State.HELD, State.NOT_TAKEN) and _is_administration(reading, start):
+    if after in (State.HELD, State.NOT_TAKEN) and is_administration(reading, start):
         after = None
     line = text.rfind("\n", 0, start) + 1
     if text.count("~~", line, start) % 2:
@@ -152,13 +153,15 @@ def _before(before: str, tail: str, floor: int) -> State | None:
     condition = CONDITION.search(before)
     if condition and found in (None, State.ACTIVE) and START.search(before, condition.end()):
         return State.PLANNED
+    if found in (State.HELD, State.STOPPED) and (condition or HOLD_LIMIT.match(tail)):
+        return State.ACTIVE
     if found is State.ACTIVE:
         later = START.search(before) and START_LATER.match(tail)
         return State.PLANNED if later else State.ACTIVE
     return found
 
 
-def _is_administration(reading: DocumentState, start: int) -> bool:
+def is_administration(reading: DocumentState, start: int) -> bool:
     """Return whether a row records single doses; one refused dose does not stop a medication."""
     zone = reading.zones.at(start)
     return zone is not None and bool(ADMINISTRATION.search(zone.heading or ""))

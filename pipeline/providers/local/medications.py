@@ -16,8 +16,9 @@ from pipeline.providers.local.medication_cues import (
     TITRATE_BEFORE,
     State,
 )
-from pipeline.providers.local.medication_findings import in_state, of_steps
-from pipeline.providers.local.medication_states import state_of
+from pipeline.providers.local.medication_doubts import has_doubt, is_dosed_again
+from pipeline.providers.local.medication_findings import in_state, is_set_aside, of_steps
+from pipeline.providers.local.medication_states import is_administration, state_of
 from pipeline.providers.local.prescription_parts import Directions, DoseStep, Tense
 from pipeline.providers.local.prescription_sig import Amount, dose_before, kind_of, salt_end
 from pipeline.providers.local.prescription_steps import read_directions
@@ -131,9 +132,21 @@ def described(
         zone=zone.zone if zone else None,
     )
     found = in_state(found, state, reading.judge(start, end), opening)
-    if directions.unexplained is not None:
+    is_doubtful = (
+        not is_set_aside(found)
+        and not is_administration(reading, start)
+        and (
+            text[max(0, start - 1) : start] == "?"
+            or has_doubt(
+                _own_words_before(reading, sentence.start, start),
+                _unexplained(text, name_end, limit, next_start, directions),
+            )
+            or is_dosed_again(text, limit, next_start)
+        )
+    )
+    if directions.unexplained is not None or is_doubtful:
         return replace(
-            found, start=start, end=max(name_end, directions.unexplained),
+            found, start=start, end=max(name_end, directions.unexplained or 0),
             rule=f"{rule.removesuffix('.v1')}-not-understood.v1",
         )  # fmt: skip
     if not steps:
@@ -143,6 +156,31 @@ def described(
         reading.findings.append(extra)
     reading.claim(begin, max(f.end for f in findings))
     return findings[0]
+
+
+def _own_words_before(reading: DocumentState, begin: int, start: int) -> str:
+    """Return the words of the sentence before a medication, from the medication before."""
+    for finding in reversed(reading.findings):
+        if finding.category in ("medication", "allergy") and begin <= finding.end <= start:
+            begin = max(begin, finding.end)
+    return reading.text[begin:start].replace("\n", " ")
+
+
+def _unexplained(text: str, start: int, limit: int, next_start: int, directions: Directions) -> str:
+    """Return `text[start:limit]` with blanks in place of the explained words.
+
+    The last clause before another medication belongs to that medication.
+    """
+    if limit == next_start:
+        limit = start + max((m.start() for m in _CLAUSE.finditer(text[start:limit])), default=0)
+    kept = [" "] * (limit - start)
+    for first, last in directions.passed:
+        if last <= limit:
+            kept[first - start : last - start] = text[first:last]
+    return "".join(kept)
+
+
+_CLAUSE = re.compile(r"[,;.\n|](?!\d)|\b(?:and|but|while|with)\b", re.I)
 
 
 def _other_name_end(text: str, end: int, limit: int) -> int:

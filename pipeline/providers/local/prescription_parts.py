@@ -64,6 +64,8 @@ class Directions:
     steps: list[DoseStep] = field(default_factory=list)
     unexplained: int | None = None
     """The end of the last amount without a role."""
+    passed: list[tuple[int, int]] = field(default_factory=list)
+    """The words that were passed without an explanation."""
     is_switched: bool = False
     """The drug changes to something that is no dose (`changed to apixaban`)."""
 

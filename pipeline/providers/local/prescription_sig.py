@@ -35,6 +35,7 @@ DOSE = re.compile(
     rf"(?:one[- ])?half[ ](?:of[ ])?(?:an?|one|the)?[ ]?{_COUNTED}"
     rf"|(?:a[ ]|one[- ])?quarter[ ](?:of[ ])?(?:a|one)?[ ]?{_COUNTED}"
     rf"|(?:\d|one|two|three)[ ]and[ ](?:a[ ]|one[- ])?half[ ]{_COUNTED}"
+    rf"|(?:an?|one)[ ](?:full|whole|single)[ ]{_COUNTED}"
     rf"|{_NUMBER}(?:[ ]?(?:-|–|/|to)[ ]?{_NUMBER})*(?:[ ]"
     rf"|-)?{_UNIT}(?:[ ]?/[ ]?\d*(?:\.\d+)?[ ]?(?:mL|ml))?)(?![\w/])",
     re.I,
@@ -72,7 +73,8 @@ def kind_of(amount: str) -> Amount:
 
 COMPOSED = re.compile(
     rf"(?<![\w/.])(?:{_NUMBER}[ ](?:x[ ])?)\d[\d.,]*[ ]?(?:mg|mcg|g)[ -]"
-    r"(?:tab(?:let)?s?|cap(?:sule)?s?|patch(?:es)?)(?!\w)",
+    r"(?:tab(?:let)?s?|cap(?:sule)?s?|patch(?:es)?)(?!\w)"
+    rf"|(?<![\w/.]){_NUMBER}[ ]?(?:x|×)[ ]?\d[\d.,]*[ ]?(?:mg|mcg|g)(?![\w/])",
     re.I,
 )
 """A dose by its pieces: `two 20 mg tablets`."""
@@ -181,7 +183,7 @@ BETWEEN = re.compile(
     r"|solostar|kwikpen|packet|spray|drops|vial"
     r"|to|of|at|a|an|take|takes|taking|took|taken|dose|dosed|dosing|given|gave|giving|give|use|uses"
     r"|apply|inject|injects|instill|place|swallow|chew|dissolve|insert|wear"
-    r"|inhale|increased|decreased|reduced|increase|decrease|changed|raised|lowered|by"
+    r"|inhale|contents|increased|decreased|reduced|increase|decrease|changed|raised|lowered|by"
     r"|in|the|total|for[ ]total"
     r"|strength|sig|level|therapy|on|mg|taper|course|is|was|should[ ]be|be|started|continued"
     r"|only|about|approximately|current|currently|now|loading|maintenance|initial|starting)(?!\w)",

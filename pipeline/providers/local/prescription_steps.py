@@ -493,6 +493,7 @@ class _StepReader:
             return False
         self._is_lost = True
         self._separator = ""
+        self._out.passed.append(m.span())
         if self._pending in ("to", "with", "from"):
             self._pending = ""
         self._last_word, self._last_end = m.group(), m.end()
