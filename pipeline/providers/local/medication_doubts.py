@@ -11,6 +11,7 @@ import re
 from pipeline.providers.local.medication_cues import (
     BEFORE_PATTERN,
     CHANGE_BEFORE,
+    HOLD_LIMIT,
     SWITCH_BEFORE,
     SWITCH_TARGET,
     TITRATE_BEFORE,
@@ -68,6 +69,7 @@ _NUMBER = re.compile(
     re.I,
 )
 """A number that is no date, no time and no length of time."""
+_HOLD = re.compile(r"\b(?:hold|stop|discontinue|pause|skip)[ ]*$", re.I)
 _REACH = 50
 """The characters behind a name within which a number can belong to the directions."""
 
