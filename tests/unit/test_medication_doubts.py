@@ -69,4 +69,4 @@ def test_words_around_a_medication_give_its_status(text: str, status: str) -> No
     (found,) = medications(text)
 
     assert found.status == status
-    assert found.rule is not None and "not-understood" not in found.rule
+    assert "not-understood" not in str(found.rule)

@@ -84,6 +84,8 @@ def has_doubt(before: str, behind: str) -> bool:
         rest = explained.sub(_blank, rest)
     if _WORDS.search(rest) or _BEFORE.search(rest):
         return True
+    if _HOLD.search(before) and HOLD_LIMIT.match(behind):
+        return False
     return bool(
         _WORDS.search(behind) or _BEHIND.search(behind) or _NUMBER.search(behind, 0, _REACH)
     )
