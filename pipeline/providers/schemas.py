@@ -152,13 +152,16 @@ class DiscoveryReply(_Reply):
 
 
 class FoundEntity(_Reply):
-    """One clinical entity with the text that it came from."""
+    """One clinical entity with the text that it came from.
 
-    category: Category
-    page: Page
+    A model writes the fields in this order: the quote first, then what the quote says.
+    """
+
     quote: str = Field(min_length=1, max_length=2_000)
     """Verbatim from the page. In a structured row the quote reaches from the name to the last
     part."""
+    page: Page
+    category: Category
     start: int | None = Field(default=None, ge=0)
     """Offset of the quote in the page's text, if the engine knows the offset."""
     name: str = Field(min_length=1, max_length=500)

@@ -97,6 +97,41 @@ def failure(provider: Provider, request: Request) -> CallError:
     return raised.value
 
 
+def test_an_answer_has_steps_doses_status_and_assertions(provider: GeminiProvider) -> None:
+    text = (
+        "MEDICATIONS\n"
+        "Prednisone 30 mg daily for 2 days, then 15 mg daily for 2 days.\n"
+        "Cephalexin 250 mg capsule, two capsules twice daily - on hold.\n"
+        "PLAN\n"
+        "Losartan 25 mg increased to 50 mg daily. Scheduled for colonoscopy.\n"
+        "FAMILY HISTORY\nHer husband has probable gout.\n"
+    )
+
+    reply = provider.generate(entities_request(text=text))
+
+    assert isinstance(reply.output, EntityReply)
+    found = [
+        (e.name.lower(), e.strength, e.dose, e.previous_dose, e.status, e.step)
+        for e in reply.output.entities
+        if e.category == "medication"
+    ]
+    assert found == [
+        ("prednisone", None, "30 mg", None, "active", 1),
+        ("prednisone", None, "15 mg", None, "active", 2),
+        ("cephalexin", "250 mg", "two capsules", None, "on_hold", None),
+        ("losartan", None, "50 mg", "25 mg", "changed", None),
+    ]
+    others = {
+        e.name.lower(): (e.temporality, e.certainty, e.experiencer)
+        for e in reply.output.entities
+        if e.category in ("condition", "procedure")
+    }
+    assert others == {
+        "colonoscopy": ("planned", "hypothetical", None),
+        "gout": (None, "possible", "other"),
+    }
+
+
 def test_a_page_is_answered_with_what_the_engine_finds(provider: GeminiProvider) -> None:
     request = entities_request()
 

@@ -292,6 +292,15 @@ def test_an_answer_has_no_field_that_the_schema_does_not_name() -> None:
     assert not names & {"start", "rule"}
 
 
+def test_a_model_writes_the_quote_first_then_the_values_and_the_assertions_last() -> None:
+    order = wire_schema(EntityReply)["$defs"]["FoundEntity"]["propertyOrdering"]
+
+    places = [order.index(name) for name in ("quote", "name", "value", "dose", "status", "negated")]
+    assert order[0] == "quote"
+    assert places == sorted(places)
+    assert order.index("negated") < order.index("temporality") < order.index("experiencer")
+
+
 def test_the_same_pages_are_answered_from_memory_with_each_token_of_its_own() -> None:
     answers = Answers("local")
     requests = [entities_request(), entities_request(), entities_request(text="NKDA")]

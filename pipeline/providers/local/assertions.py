@@ -41,7 +41,22 @@ _PAST_ZONES: frozenset[ZoneType] = frozenset({"past_medical_history"})
 _PRESENT_ZONES: frozenset[ZoneType] = frozenset({"chief_complaint", "assessment_plan"})
 
 
-_POSSIBLE = frozenset({CueKind.POSSIBLE, CueKind.POSSIBLE_POST, CueKind.CONDITION, CueKind.BETWEEN})
+_POSSIBLE = frozenset({CueKind.POSSIBLE, CueKind.POSSIBLE_POST, CueKind.BETWEEN})
+_HYPOTHETICAL = frozenset(
+    {CueKind.CONDITION, CueKind.RISK, CueKind.RISK_POST, CueKind.PLANNED_POST}
+)
+_PLANNED = frozenset({CueKind.PLANNED, CueKind.PLANNED_POST, CueKind.LATER_POST})
+
+
+_PLANS: frozenset[ZoneType] = frozenset({"assessment_plan"})
+_RESULT = re.compile(
+    r"\b(?:show(?:s|ed)|reveal(?:s|ed)|demonstrat(?:es|ed)|confirmed|(?:was|were|is|are|came[ ]back"
+    r"|returned|read[ ]as)[ ](?:\w+[ ]){0,2}(?:normal|abnormal|negative|positive|unremarkable"
+    r"|clear))\b",
+    re.I,
+)
+"""A result behind a procedure, which makes the procedure done."""
+_RESULT_REACH = 100
 
 
 class Assertions:
@@ -63,12 +78,21 @@ class Assertions:
         index = bisect.bisect_right(self._starts, offset) - 1
         return self._sentences[index] if index >= 0 else Sentence(0, len(self._text))
 
-    def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:
-        """Judge the mention at `text[start:end]`; `lasting` marks a chronic disease."""
+    def judge(
+        self, start: int, end: int, *, lasting: bool = False, is_act: bool = False
+    ) -> Assertion:
+        """Judge the mention at `text[start:end]`.
+
+        `lasting` marks a chronic disease, `is_act` something that is done (a procedure, a vaccine).
+        """
         sentence = self.sentence_at(start)
         first, last = start - sentence.start, end - sentence.start
         cues = _near(self._cues(sentence), first)
-        kinds = {cue.kind for cue in _in_scope(cues, first, last)}
+        scope = _in_scope(cues, first, last, is_act=is_act)
+        words = self._words(sentence)
+        if is_act and _RESULT.search(words, last, last + _RESULT_REACH):
+            scope = [cue for cue in scope if cue.kind not in _PLANNED]
+        kinds = {cue.kind for cue in scope}
         zone = self._zones.type_at(start)
         negated = _negated(kinds)
         tick = self._tick_at(start)
@@ -76,13 +100,17 @@ class Assertions:
             negated = True
         elif tick is BoxTick.STATED and negated is None:
             kinds = kinds | {CueKind.AFFIRM}
-        words = self._words(sentence)
         person = experiencer_at(words, first, last)
         if person in (None, "patient"):
             person = _experiencer(kinds, zone, cues, words[:first])
+        is_planned = is_act and negated is not True and bool(kinds & _PLANNED)
+        if is_planned:
+            kinds = kinds - {CueKind.PRESENT} | {CueKind.PLANNED_POST}
         return Assertion(
             negated=negated if negated is not None else _affirmed(kinds, zone, cues, first, last),
-            temporality=_temporality(kinds, zone, lasting=lasting),
+            temporality="planned"
+            if is_planned
+            else _temporality(kinds, None if is_act and zone in _PLANS else zone, lasting=lasting),
             certainty=_certainty(kinds, negated=negated is True),
             experiencer=person,
         )
@@ -114,7 +142,7 @@ def _near(cues: tuple[Cue, ...], first: int) -> tuple[Cue, ...]:
     return cues[max(0, at - _MAX_CUES) : at + _MAX_CUES]
 
 
-def _in_scope(cues: Sequence[Cue], first: int, last: int) -> list[Cue]:
+def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = False) -> list[Cue]:
     """Return the cues whose scope contains the mention at `first..last` of the sentence."""
     found = []
     before = [cue for cue in cues if cue.end <= first]
@@ -128,14 +156,17 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int) -> list[Cue]:
             continue
         if cue.kind is CueKind.ADJACENT_NOT and first - cue.end > 1:
             continue
-        if cue.kind not in POST:
+        is_adjective = is_act and cue.kind is CueKind.PLANNED_POST and first - cue.end <= 1
+        if cue.kind not in POST or is_adjective:
             found.append(cue)
         if cue.kind is CueKind.AFFIRM:
             break
     for cue in (cue for cue in cues if cue.start >= last):
         if cue.kind is CueKind.STOP or cue.start - last > _POST_REACH:
             break
-        if cue.kind in POST or cue.kind is CueKind.BETWEEN:
+        if cue.kind is CueKind.RISK_POST and cue.start - last > 1:
+            continue
+        if cue.kind in POST or cue.kind in (CueKind.BETWEEN, CueKind.PLANNED):
             found.append(cue)
         elif cue.kind in (CueKind.NOT, CueKind.AFFIRM):
             break
@@ -174,8 +205,10 @@ def _temporality(
 
 
 def _certainty(kinds: set[CueKind], *, negated: bool) -> Certainty | None:
-    if kinds & _POSSIBLE and not negated:
+    if kinds & _HYPOTHETICAL and not negated:
         return "hypothetical"
+    if kinds & _POSSIBLE and not negated:
+        return "possible"
     if negated or kinds & {CueKind.AFFIRM, CueKind.PRESENT}:
         return "certain"
     return None

@@ -277,7 +277,7 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
     ("NOT", r"\brefus(?:es|ed|ing|al of)\b"),
     # Doubt that reaches forward.
     (
-        "POSSIBLE",
+        "RISK",
         (
             r"\brisks?(?: factors?)? (?:for|of)\b|\b(?:prone|predisposed"
             r"|predisposes|susceptible|vulnerable|predisposition) (?:to|for)\b"
@@ -286,15 +286,21 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
     (
         "POSSIBLE",
         (
-            r"\b(?:screen|screens|surveillance|monitor|monitors|watch|watches|check|checks|checking"
-            r"|test|tests|evaluate|evaluates|assess|assesses|vigilance|alert|prophylax\w+"
-            r"|protect\w*"
-            r"|caution\w*|warn\w*|precautions?|anticipatory guidance|vaccinat\w+|immuni[sz]\w+)"
+            r"\b(?:check|checks|checking|test|tests|evaluate|evaluates|assess|assesses)"
             r"(?: (?!positive\b)[a-z]+){0,2}? (?:for|against|about|regarding)\b"
         ),
     ),
     (
-        "POSSIBLE",
+        "RISK",
+        (
+            r"\b(?:screen|screens|surveillance|monitor|monitors|watch|watches|vigilance|alert"
+            r"|prophylax\w+|protect\w*|caution\w*|warn\w*|precautions?|anticipatory guidance"
+            r"|vaccinat\w+|immuni[sz]\w+)"
+            r"(?: (?!positive\b)[a-z]+){0,2}? (?:for|against|about|regarding)\b"
+        ),
+    ),
+    (
+        "RISK",
         (
             r"\b(?:fears?|fearful|afraid|scared|anxious|anxiety|worry|worries|worrying|nervous"
             r"|phobia)"
@@ -302,7 +308,7 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
         ),
     ),
     (
-        "POSSIBLE",
+        "RISK",
         r"\b(?:exposed|exposures?) (?:at \w+ )?to\b|\b(?:close |recent |sick )?contact with\b",
     ),
     (
@@ -322,6 +328,51 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
             r"|on the differential|questionable|uncertain|unclear)\b"
             r"|\b(?:has|have) been (?:suspected|questioned|raised|considered)\b(?! and)"
             r"|\bin question\b"
+        ),
+    ),
+    # Prevention, and what is not done yet.
+    (
+        "RISK_POST",
+        (
+            r"\b(?:prophylaxis|ppx|precautions?|prevention|risks?(?! factors? (?:is|are|was|were))"
+            r"|screen(?:ing)?(?! (?:was |is |were )?(?:positive|abnormal))|awareness|education)\b"
+            r"(?! (?:for|of|against|about|regarding)\b)"
+        ),
+    ),
+    (
+        "PLANNED",
+        (
+            rf"\b(?:(?:is|was|are|were|be|been|has|have|had|will|to) )*(?:{_ADVERB} )*"
+            r"(?:scheduled|booked|slated|planned|planning|plans?|awaiting|awaits|waiting"
+            r"|referr(?:ed|al)|refer|due|overdue|proceed(?:ing)?|candidate|set up|eligible"
+            r"|consented|recommendation|order(?:s|ed)?|arranged)"
+            r"(?: (?:him|her|them|patient|pt|back))?"
+            r" (?:for|to (?:undergo|have|get|obtain|perform|do|repeat|proceed with))\b"
+            r"(?: (?:an?|the|her|his|repeat|follow-up|elective|outpatient|possible))*"
+        ),
+    ),
+    (
+        "PLANNED",
+        (
+            r"\b(?:(?:will|to|should|needs? to|plans? to|going to|wants? to|wishes to"
+            r"|intends? to) (?:be )?"
+            rf"(?:{_ADVERB} )*(?:undergo|have|get|need|needs|require|obtain|order|schedule|repeat"
+            r"|receive|perform|arrange|proceed with|pursue|benefit from|set up|book)"
+            r"|(?:recommends?|recommending|advise[sd]?|suggest(?:s|ed)? (?:an?|repeat|getting)"
+            r"|awaiting|awaits|consent(?:ed)? for|needs|requires"
+            r"|(?:discuss(?:ed)?|offer(?:ed)?|request(?:ed|s)?|defer(?:red)?)(?= (?:an? )?\w+)))"
+            r"\b(?: (?:an?|the|her|his|repeat|follow-up|elective|outpatient))*"
+            r"|(?<![^.;:•\s-]\s)(?:schedule|obtain|order|arrange|repeat|book|get"
+            r"|refer for|check|plan|proceed (?:with|to))\b"
+        ),
+    ),
+    (
+        "LATER_POST",
+        (
+            r"\b(?:tomorrow|next (?:week|month|year|visit|spring|summer|fall|winter|monday|tuesday"
+            r"|wednesday|thursday|friday)|(?:in|within|after) (?:the next )?(?:\d+|an?|one|two"
+            r"|three|four|six|eight|twelve|a few|several)(?:[ ]?(?:-|to)[ ]?\d+)?"
+            r"(?: |-)(?:days?|weeks?|wks?|months?|mos?|years?|yrs?)\b(?! (?:ago|of)))"
         ),
     ),
     # Time.

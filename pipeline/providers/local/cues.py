@@ -34,9 +34,20 @@ class CueKind(Enum):
     ONSET_POST = auto()
     """A past date or age: past for an acute disease, the beginning of a chronic disease."""
     POSSIBLE = auto()
+    """Suspected, probable, not excluded."""
     POSSIBLE_POST = auto()
     BETWEEN = auto()
     """`versus`: both sides are merely possible."""
+    RISK = auto()
+    """A risk, a warning or prevention: the mention is hypothetical."""
+    RISK_POST = auto()
+    """`prophylaxis`, `precautions`: reaches only the mention directly before."""
+    PLANNED = auto()
+    """`scheduled for`: planned, if the mention is something that is done."""
+    PLANNED_POST = auto()
+    """`is scheduled`: not done yet."""
+    LATER_POST = auto()
+    """`next week`: planned, if the mention is something that is done."""
     CONDITION = auto()
     """`if`, `unless`: reaches to the end of the sentence, over verbs that state."""
     FAMILY = auto()
@@ -56,6 +67,9 @@ POST = frozenset(
         CueKind.PAST_POST,
         CueKind.ONSET_POST,
         CueKind.POSSIBLE_POST,
+        CueKind.RISK_POST,
+        CueKind.PLANNED_POST,
+        CueKind.LATER_POST,
         CueKind.FAMILY_POST,
     }
 )

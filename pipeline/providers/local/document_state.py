@@ -79,9 +79,11 @@ class DocumentState:
         """Return whether any of `text[start:end]` is claimed."""
         return self._claimed.find(1, start, end) >= 0
 
-    def judge(self, start: int, end: int, *, lasting: bool = False) -> Assertion:
-        """Judge the mention at `text[start:end]`; `lasting` marks a chronic disease."""
-        return self.assertions.judge(start, end, lasting=lasting)
+    def judge(
+        self, start: int, end: int, *, lasting: bool = False, is_act: bool = False
+    ) -> Assertion:
+        """Judge the mention at `text[start:end]`, as `Assertions.judge` does."""
+        return self.assertions.judge(start, end, lasting=lasting, is_act=is_act)
 
     @cached_property
     def date_order(self) -> DateOrder | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from pipeline.providers.local.assertions import Assertion
 from pipeline.providers.local.dates import DateOrder, iso_day
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.lexicon import Term, TermMatch
 from pipeline.providers.local.lexicon_files import concepts
 from pipeline.providers.local.lines import bullet_end
-from pipeline.providers.schemas import Certainty
 
 _GENERAL = "vaccine"
 _DATE = re.compile(
@@ -27,25 +27,32 @@ _NAME_END = re.compile(
     r"[ ]+(?=\d{1,2}/|\d{4}\b|-|–|\(|given\b|on\b|declin|refus|defer|due\b|overdue|not\b|offered"
     r"|needed|is\b|was\b|recommend|postpon|contra|unknown|up[ ]to)|[.:;|]"
 )
-_TO_BE = r"[ ,:(–-]*(?:(?:was|were|is|are|has|have|been|now|today|still|also)[ ]+)*"
+_TO_BE = (
+    r"(?:[ ]*(?:#[ ]?\d|\([^)\n]{1,16}\)|(?:dose|series|booster)(?:[ ]#?\d)?))?[ ,;:(–-]*"
+    r"(?:(?:was|were|is|are|has|have|been|and|then|now|today|still|also)[ ]+)*"
+)
 _NOT_GIVEN = re.compile(
     _TO_BE
     + r"(?:declin|refus|defer|postpon|withheld|contraindicat|not[ ](?:given|wanted|received|done"
     r"|yet)|never|held\b)",
     re.I,
 )
-_NOT_YET = re.compile(_TO_BE + r"(?:(?:over)?due\b|offer|needed|recommend|planned|discussed)", re.I)
+_NOT_YET = re.compile(
+    _TO_BE + r"(?:(?:over)?due\b|offer|needed|recommend|planned|discussed|scheduled|pending)", re.I
+)
+_GIVEN = re.compile(_TO_BE + r"(?:given|administered|received)\b", re.I)
 
 
-def _state(
-    reading: DocumentState, end: int, negated: bool | None, certainty: Certainty | None
-) -> tuple[bool | None, Certainty | None]:
-    """Return whether the vaccine was refused and whether it is still due, by the words behind."""
+def _judged(reading: DocumentState, start: int, end: int) -> Assertion:
+    """Judge a vaccine; the words behind say whether the vaccine was given, refused or is due."""
+    said = reading.judge(start, end, is_act=True)
     if _NOT_GIVEN.match(reading.text, end):
-        return True, None
+        return said._replace(negated=True, certainty=None)
     if _NOT_YET.match(reading.text, end):
-        return negated, "hypothetical"
-    return negated, certainty
+        return said._replace(temporality="planned", certainty="hypothetical")
+    if said.temporality == "planned" and _GIVEN.match(reading.text, end):
+        return said._replace(negated=False, temporality=None, certainty="certain")
+    return said
 
 
 def read_immunization_rows(reading: DocumentState) -> None:
@@ -62,8 +69,7 @@ def read_immunization_rows(reading: DocumentState) -> None:
         end = start + len(name.rstrip(" ,"))
         date_at = _DATE.match(reading.text, end, line.end)
         given = _iso(date_at, reading.date_order) if date_at else None
-        assertion = reading.judge(start, end)
-        negated, certainty = _state(reading, end, assertion.negated, assertion.certainty)
+        assertion = _judged(reading, start, end)
         reading.add(
             Finding(
                 category="immunization",
@@ -74,9 +80,9 @@ def read_immunization_rows(reading: DocumentState) -> None:
                 rule="immunization.row.v1",
                 engine_confidence=0.85,
                 date=given,
-                negated=negated,
+                negated=assertion.negated,
                 temporality=assertion.temporality,
-                certainty=certainty,
+                certainty=assertion.certainty,
                 experiencer=assertion.experiencer,
                 zone="immunizations",
             )
@@ -111,8 +117,7 @@ def as_immunization(reading: DocumentState, match: TermMatch, term: Term) -> Fin
         return None
     m = _DATE.match(reading.text, match.end)
     given = _iso(m, reading.date_order) if m else None
-    assertion = reading.judge(match.start, match.end)
-    negated, certainty = _state(reading, match.end, assertion.negated, assertion.certainty)
+    assertion = _judged(reading, match.start, match.end)
     return Finding(
         category="immunization",
         start=match.start,
@@ -122,9 +127,9 @@ def as_immunization(reading: DocumentState, match: TermMatch, term: Term) -> Fin
         rule="immunization.v1",
         engine_confidence=0.9,
         date=given,
-        negated=negated,
+        negated=assertion.negated,
         temporality=assertion.temporality,
-        certainty=certainty,
+        certainty=assertion.certainty,
         experiencer=assertion.experiencer,
         zone=reading.zones.type_at(match.start),
     )

@@ -127,7 +127,9 @@ def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str)
         stage = _STAGE.match(reading.text, end)
         end = stage.end() if stage else end
     lasting = term.category == "condition" and _is_chronic(reading.text[start:end], term.name)
-    assertion = reading.judge(match.start, match.end, lasting=lasting)
+    assertion = reading.judge(
+        match.start, match.end, lasting=lasting, is_act=term.category == "procedure"
+    )
     negated = True if term.name == "no acute distress" else assertion.negated
     return Finding(
         category=term.category,

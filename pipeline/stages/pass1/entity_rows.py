@@ -152,7 +152,8 @@ def _columns(
         "previous_dose": entity.previous_dose,
         "route": entity.route,
         "frequency": entity.frequency,
-        "status": entity.status,
+        # Models also give a problem list a status.
+        "status": entity.status if entity.category == "medication" else None,
         "step": entity.step,
         "reaction": entity.reaction,
         "entity_date": _iso(entity.date),

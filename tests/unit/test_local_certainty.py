@@ -1,0 +1,138 @@
+"""Possible is not hypothetical, planned is not done, and a spouse is no relative."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.providers.schemas import FoundEntity
+from tests.unit.test_local_assertions import judge
+from tests.unit.test_local_provider import ask, page
+
+
+def of_category(text: str, category: str) -> list[FoundEntity]:
+    return [e for e in ask(page(text)).entities if e.category == category]
+
+
+@pytest.mark.parametrize(
+    ("text", "mention"),
+    [
+        ("Suspected cholangitis.", "cholangitis"),
+        ("Probable gout of the left toe.", "gout"),
+        ("Sarcoidosis cannot be excluded.", "Sarcoidosis"),
+        ("Unable to rule out endocarditis.", "endocarditis"),
+        ("Concern for meningitis.", "meningitis"),
+        ("Lupus versus scleroderma.", "scleroderma"),
+        ("The differential includes vasculitis.", "vasculitis"),
+        ("Findings suggestive of pancreatitis.", "pancreatitis"),
+        ("Evaluate for anemia.", "anemia"),
+    ],
+)
+def test_a_suspicion_is_possible(text: str, mention: str) -> None:
+    assert judge(text, mention).certainty == "possible"
+
+
+@pytest.mark.parametrize(
+    ("text", "mention"),
+    [
+        ("Come back if vomiting occurs.", "vomiting"),
+        ("If there is concern for sepsis, call the clinic.", "sepsis"),
+        ("Increased risk of stroke.", "stroke"),
+        ("Heparin given for DVT prophylaxis.", "DVT"),
+        ("Place on seizure precautions.", "seizure"),
+        ("Screening for osteoporosis.", "osteoporosis"),
+        ("This drug may cause drowsiness.", "drowsiness"),
+        ("Monitor for hypoglycemia.", "hypoglycemia"),
+        ("Vaccinated against tetanus.", "tetanus"),
+    ],
+)
+def test_a_condition_a_risk_and_prevention_are_hypothetical(text: str, mention: str) -> None:
+    assert judge(text, mention).certainty == "hypothetical"
+
+
+def test_a_risk_behind_the_next_mention_does_not_reach_back() -> None:
+    assert judge("She has gout, fall risk is low.", "gout").certainty == "certain"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PLAN\nScheduled for colonoscopy on 04/12/2025.",
+        "PLAN\nThe patient will undergo colonoscopy.",
+        "PLAN\nColonoscopy recommended.",
+        "PLAN\nColonoscopy in 3 months.",
+        "PLAN\n1. Iron tablets.\n2. Obtain colonoscopy.",
+        "HPI\nShe is awaiting a colonoscopy.",
+        "HPI\nPlanned colonoscopy.",
+        "PLAN\nRefer for colonoscopy next week.",
+    ],
+)
+def test_a_procedure_that_is_not_done_yet_is_planned(text: str) -> None:
+    (found,) = of_category(text, "procedure")
+
+    assert (found.temporality, found.certainty) == ("planned", "hypothetical")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HPI\nColonoscopy ordered by her doctor showed two polyps.",
+        "HPI\nThe colonoscopy was done 2 years ago.",
+        "HPI\nShe underwent colonoscopy.",
+        "HPI\nColonoscopy ordered last month was normal.",
+    ],
+)
+def test_a_procedure_with_a_result_is_done(text: str) -> None:
+    (found,) = of_category(text, "procedure")
+
+    assert found.temporality != "planned"
+    assert found.certainty in (None, "certain")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("IMMUNIZATIONS\nShingrix scheduled for May.", ("planned", "hypothetical", None)),
+        ("IMMUNIZATIONS\nHepatitis B vaccine #2 due.", ("planned", "hypothetical", None)),
+        ("PLAN\nDiscussed Tdap; given today.", (None, "certain", False)),
+        ("IMMUNIZATIONS\nTdap declined.", (None, None, True)),
+    ],
+)
+def test_a_vaccine_is_planned_given_or_refused(
+    text: str, expected: tuple[str | None, str | None, bool | None]
+) -> None:
+    (found,) = of_category(text, "immunization")
+
+    assert (found.temporality, found.certainty, found.negated) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "mention", "person"),
+    [
+        ("Her mother has lupus.", "lupus", "family"),
+        ("His daughter has asthma.", "asthma", "family"),
+        ("Family history of glaucoma.", "glaucoma", "family"),
+        ("His wife has influenza.", "influenza", "other"),
+        ("The kidney donor had hepatitis C.", "hepatitis C", "other"),
+        ("Roommate with scabies.", "scabies", "other"),
+        ("Her mother-in-law has shingles.", "shingles", "other"),
+        ("Her stepfather had gout.", "gout", "other"),
+        ("Her mother reports that the patient has a rash.", "rash", "patient"),
+    ],
+)
+def test_the_experiencer_is_the_patient_a_relative_or_another_person(
+    text: str, mention: str, person: str
+) -> None:
+    assert judge(text, mention).experiencer == person
+
+
+@pytest.mark.parametrize(
+    ("text", "person"),
+    [
+        ("HPI\nHer husband takes warfarin 5 mg daily.", "other"),
+        ("HPI\nHis mother takes warfarin 5 mg daily.", "family"),
+    ],
+)
+def test_another_persons_medication_names_the_person(text: str, person: str) -> None:
+    (found,) = of_category(text, "medication")
+
+    assert found.experiencer == person
