@@ -1,18 +1,19 @@
 """The compiled lexicon: the longest match of known terms over a page's tokens.
 
-One trie of plain dicts per process. Rejected: pyahocorasick has no wheels for all platforms, and
-matches characters, so plurals and hyphens would need listing. flashtext2 has no longest match over
-normalized tokens. medspaCy needs spaCy's 100 MB, and logs the note's text by default.
+One trie of plain dicts per process; terms from sources join the trie when a page shows their first
+word. Rejected: pyahocorasick and marisa-trie match characters, so plurals and hyphens would need
+listing. flashtext2 has no longest match over tokens. medspaCy needs spaCy's 100 MB.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from pipeline.providers.local.lexicon_files import concepts, rows
+from pipeline.providers.local.lexicon_packed import KINDS, read_terms, unpack
 from pipeline.providers.local.tokens import Token, is_word, tokenize
 from pipeline.providers.schemas import Category
 
@@ -28,7 +29,10 @@ class Term:
     name: str
     """The name of the concept; for an abbreviation, its expansion."""
     kind: str
-    """`word`, `abbreviation`, `class` (a group of drugs), `bare` (a drug only beside a dose)."""
+    """`word`, `abbreviation`, `class` (a group of drugs), `bare` (a drug only beside a dose).
+
+    Terms from sources have the kinds `icd`, `official`, `bare` and `brand`.
+    """
     exact: frozenset[str] | None = None
     """The only valid spellings, if case matters (`OS` is not `os`)."""
 
@@ -70,10 +74,13 @@ _CATEGORIES: dict[str, Category] = {
 
 
 class Lexicon:
-    """All terms in one trie."""
+    """All terms in one trie. A term of our own lists hides the same words of a source."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Mapping[str, str] | None = None) -> None:
+        """Read our own lists; `sources` replaces the terms of the built file."""
         self._trie: dict[str, Any] = {}
+        self._packed = dict(read_terms() if sources is None else sources)
+        """First word → the terms of the sources that no page has needed yet."""
         self.size = 0
         for name, category in _FILES:
             for variants in concepts(name):
@@ -98,16 +105,19 @@ class Lexicon:
 
     def lookup(self, words: str) -> tuple[Term, ...]:
         """Return the meanings of exactly these words."""
-        node: Any = self._trie
-        for key in _keys(words):
-            node = node.get(key)
+        first, *rest = keys_of(words)
+        node: Any = self._root(first)
+        for key in rest:
             if node is None:
-                return ()
+                break
+            node = node.get(key)
+        if node is None:
+            return ()
         found: tuple[Term, ...] = node.get(_END, ())
         return found
 
     def _longest(self, tokens: Sequence[Token], first: int) -> TermMatch | None:
-        node: Any = self._trie.get(tokens[first].norm)
+        node: Any = self._root(tokens[first].norm)
         at, best = first + 1, None
         while node is not None:
             if _END in node:
@@ -121,6 +131,18 @@ class Lexicon:
             node = node.get(tokens[at].norm)
             at += 1
         return best
+
+    def _root(self, first: str) -> dict[str, Any] | None:
+        """Return the node of a first word, with the terms of the sources.
+
+        Threads share the trie. So the node is complete before the trie shows the node, and two
+        threads that unpack the same word store equal nodes.
+        """
+        packed = self._packed.get(first)
+        if packed is not None:
+            self._trie[first] = _joined(self._trie.get(first, {}), first, packed)
+            self._packed.pop(first, None)
+        return self._trie.get(first)
 
     def _read_drugs(self) -> None:
         kind = "word"
@@ -146,7 +168,7 @@ class Lexicon:
 
     def _add(self, words: str, term: Term) -> None:
         node = self._trie
-        for key in _keys(words):
+        for key in keys_of(words):
             node = node.setdefault(key, {})
         before: tuple[Term, ...] = node.get(_END, ())
         if not any(t.category == term.category for t in before):
@@ -154,7 +176,25 @@ class Lexicon:
             self.size += 1
 
 
-def _keys(words: str) -> list[str]:
+def _joined(own: dict[str, Any], first: str, packed: str) -> dict[str, Any]:
+    """Return a copy of a node with the terms of the sources below the node."""
+    root = _copied(own)
+    for letter, rest in unpack(packed):
+        node = root
+        for key in rest:
+            node = node.setdefault(key, {})
+        if _END not in node:
+            category, kind = KINDS[letter]
+            node[_END] = (Term(category, " ".join((first, *rest)), kind),)
+    return root
+
+
+def _copied(node: dict[str, Any]) -> dict[str, Any]:
+    return {key: below if key == _END else _copied(below) for key, below in node.items()}
+
+
+def keys_of(words: str) -> list[str]:
+    """Return the tokens of a term in the normal form, without the hyphens inside words."""
     tokens = tokenize(words)
     return [t.norm for i, t in enumerate(tokens) if not (i and _is_hyphen(tokens, i))]
 
@@ -181,5 +221,8 @@ def _fits(term: Term, tokens: Sequence[Token]) -> bool:
 
 @cache
 def lexicon() -> Lexicon:
-    """Return the lexicon of this process. The first call reads the lists (about 0.1 s)."""
+    """Return the lexicon of this process. The first call reads the lists (about 0.1 s).
+
+    The worker calls this before the fork, so that its children share the memory.
+    """
     return Lexicon()

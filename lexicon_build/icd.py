@@ -1,0 +1,106 @@
+"""Derive the terms that people write from the titles of ICD-10-CM.
+
+A title is made for coding: `Fracture of unspecified part of neck of right femur, initial encounter
+for closed fracture`. People write `femur fracture`. The rules drop the words for coding, cut long
+titles and turn `X of Y` into `Y X`. They drop a title without such a core.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lexicon_build.wheels import Diagnosis
+
+_MOST_WORDS = 5
+_NO_PATIENT = re.compile(r"[V-Z]|T(?:3[6-9]|4\d|50|51|5[2-9]|6[0-5])|U(?!07)|O(?:0[89]|Z)|P0[0-4]")
+"""Codes of circumstances, external causes, poisonings by a named substance, and the mother."""
+_PARENS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_CODING = re.compile(
+    r"(?:.*\b(?:unspecified|not specified|encounter|sequelae?|nec|nos|elsewhere|so stated"
+    r"|episode|trimester|fetus \d|classified|undetermined|stage|site|sites|initial|subsequent"
+    r"|part|parts|level|degree|type|uncomplicated|healing|nonunion|malunion|not applicable"
+    r"|intractable|status)\b.*"
+    r"|(?:right|left|bilateral)\b.*|without .*|with .*|other|others|any|open|closed|acquired)"
+)
+_OPENING = re.compile(
+    r"(?:unspecified|certain|nonspecific|single|multiple|simple|(?:late )?effects? of"
+    r"|(?:initial|subsequent) encounter for)\s+"
+)
+_USELESS = re.compile(
+    r"(?:other|encounter|person|problems? related|family history|presence of|absence of|carrier"
+    r"|contact with|exposure|underdosing|adverse effect|poisoning|toxic effect|findings? of|need"
+    r"|abnormal (?:findings?|levels?|results?)|elevated levels?|acquired absence|counseling"
+    r"|complications?|late effects?|observation|screening|conditions?|diseases? of|disorders? of"
+    r"|symptoms?|injury of|injuries|mental and|personal|code|use additional|finding|sequelae?"
+    r"|external|mechanical|breakdown|displacement|leakage|superficial|newborn affected"
+    r"|maternal care|supervision|any|specified|presence|level|newborn|outcome|place|retained"
+    r"|abnormality|abnormalities|change|changes|deficiency of other|nonspecific|misadventure)\b"
+)
+_CUT = re.compile(
+    r"\s+(?:with|without|due to|following|during|complicating|affecting|associated with|as the"
+    r"|in (?:diseases?|conditions?|other|remission|the|pregnancy|newborn|childbirth)|for|by|from"
+    r"|resulting|caused by|secondary to|requiring|at|involving|not|after|specific to|related to"
+    r"|includ\w+|except|between|other than|that|which|on|into|through|under|predominantly)\b.*"
+)
+_VAGUE = re.compile(
+    r"\b(?:unspecified|specified|other|others|certain|any|elsewhere|classified|same|multiple sites"
+    r"|part|parts|nec|nos|various|similar|related|etc|eg|ie|site|sites|code|type of)\b"
+)
+_BOTH = re.compile(r"([a-z-]+) (?:and|or) ([a-z-]+)")
+_OF = re.compile(r"([a-z-]+(?: [a-z-]+)?) of (?:the )?([a-z-]+(?: [a-z-]+)?)")
+_MALIGNANT = re.compile(r"malignant neoplasms? of (?:the )?([a-z-]+(?: [a-z-]+)?)")
+_ADJECTIVE = re.compile(r"[a-z-]+(?:al|ic|ar|ous|ed|ive|ary|ory|ute|ile|oid)")
+_TERM = re.compile(r"[a-z][a-z'’-]*(?: (?:[a-z][a-z'’-]*|\d{1,2}))*(?:-19)?")
+
+
+def terms(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    """Yield category and term for each name of a code."""
+    if _NO_PATIENT.match(diagnosis.code):
+        return
+    category = "symptom" if diagnosis.code.startswith("R") else "condition"
+    for name in diagnosis.names:
+        for term in _of_title(name):
+            if _TERM.fullmatch(term) and len(term.split()) <= _MOST_WORDS and len(term) > 3:
+                yield category, term
+
+
+def _of_title(title: str) -> Iterator[str]:
+    plain = " ".join(_PARENS.sub(" ", title.lower()).replace("’", "'").split())
+    head, *rest = (part.strip() for part in plain.split(","))
+    kept = [part for part in rest if part and not _CODING.fullmatch(part)]
+    core = _core(head)
+    if not core:
+        return
+    yield from _spellings(core)
+    if len(kept) == 1 and len(rest) == 1 and _ADJECTIVE.fullmatch(kept[0]):
+        yield f"{kept[0]} {core}"
+
+
+def _core(head: str) -> str:
+    """Return the disease that a title names, or "" for a class of leftovers."""
+    core = head
+    while (shorter := _OPENING.sub("", core, count=1)) != core and _OPENING.match(core):
+        core = shorter
+    core = _CUT.sub("", re.sub(r" of unspecified .*", "", core)).strip(" .;:-")
+    return "" if _USELESS.match(core) or _VAGUE.search(core) else core
+
+
+def _spellings(core: str) -> Iterator[str]:
+    """Yield a term with the other orders in which people write the term."""
+    malignant = _MALIGNANT.fullmatch(core)
+    if malignant:
+        place = malignant[1]
+        yield from (f"{place} cancer", f"cancer of {place}", f"{place} carcinoma")
+        yield f"carcinoma of {place}"
+        return
+    both = _BOTH.fullmatch(core)
+    if both:
+        yield from (both[1], both[2])
+        return
+    if " and " in core or " or " in core or "/" in core:
+        return
+    yield core
+    of = _OF.fullmatch(core)
+    if of and " of " not in of[2]:
+        yield f"{of[2]} {of[1]}"
