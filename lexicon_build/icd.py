@@ -15,6 +15,8 @@ from lexicon_build.wheels import Diagnosis
 _MOST_WORDS = 5
 _NO_PATIENT = re.compile(r"[V-Z]|T(?:3[6-9]|4\d|50|51|5[2-9]|6[0-5])|U(?!07)|O(?:0[89]|Z)|P0[0-4]")
 """Codes of circumstances, external causes, poisonings by a named substance, and the mother."""
+_BY_DRUG = re.compile(r"F1|T")
+"""Codes that name a drug because the drug does harm."""
 _PARENS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _CODING = re.compile(
     r"(?:.*\b(?:unspecified|not specified|encounter|sequelae?|nec|nos|elsewhere|so stated"
@@ -27,6 +29,8 @@ _OPENING = re.compile(
     r"(?:unspecified|certain|nonspecific|single|multiple|simple|(?:late )?effects? of"
     r"|(?:initial|subsequent) encounter for)\s+"
 )
+_SIDE = re.compile(r"\b(?:right|left|bilateral|unilateral) ")
+"""Sides, which a mention takes from the text before the term."""
 _USELESS = re.compile(
     r"(?:other|encounter|person|problems? related|family history|presence of|absence of|carrier"
     r"|contact with|exposure|underdosing|adverse effect|poisoning|toxic effect|findings? of|need"
@@ -51,6 +55,14 @@ _BOTH = re.compile(r"([a-z-]+) (?:and|or) ([a-z-]+)")
 _OF = re.compile(r"([a-z-]+(?: [a-z-]+)?) of (?:the )?([a-z-]+(?: [a-z-]+)?)")
 _MALIGNANT = re.compile(r"malignant neoplasms? of (?:the )?([a-z-]+(?: [a-z-]+)?)")
 _ADJECTIVE = re.compile(r"[a-z-]+(?:al|ic|ar|ous|ed|ive|ary|ory|ute|ile|oid)")
+_SITE = re.compile(
+    r"(?:(?:malignant|benign) neoplasm|carcinoma in situ|laceration|contusion|fracture|abscess"
+    r"|cellulitis|carbuncle|blister|abrasion|sprain|dislocation|burn|frostbite|atherosclerosis"
+    r"|unspecified injury|superficial foreign body|crushing injury|congenital malformation|embolism"
+    r"|disorder|disease|malformation|anomaly|deformity|absence|necrosis|rupture|occlusion|neoplasm)"
+    r" of (?:[a-z]+ )*?([a-z]+)"
+)
+_GRADE = re.compile(r"(?: (?:[a-z]|[ivx]{1,4}|\d{1,2}))+$")
 _TERM = re.compile(r"[a-z][a-z'’-]*(?: (?:[a-z][a-z'’-]*|\d{1,2}))*(?:-19)?")
 
 
@@ -63,6 +75,28 @@ def terms(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         for term in _of_title(name):
             if _TERM.fullmatch(term) and len(term.split()) <= _MOST_WORDS and len(term) > 3:
                 yield category, term
+
+
+def words(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield the words of a disease's titles; a substance among them is one that a body makes."""
+    if not _NO_PATIENT.match(diagnosis.code) and not _BY_DRUG.match(diagnosis.code):
+        for name in diagnosis.names:
+            yield from re.findall(r"[a-z-]+", name.lower())
+
+
+def sites(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield the words for a part of the body that the titles of a code name."""
+    if not _NO_PATIENT.match(diagnosis.code):
+        for name in diagnosis.names:
+            head = _PARENS.sub(" ", name.lower()).split(",")[0]
+            found = _SITE.fullmatch(" ".join(_CUT.sub("", head).split()))
+            if found:
+                yield found[1]
+
+
+def head_of(term: str) -> str:
+    """Return the word that says what a term names: `fracture` in `fracture of femur`."""
+    return _GRADE.sub("", term.partition(" of ")[0]).rpartition(" ")[2]
 
 
 def _of_title(title: str) -> Iterator[str]:
@@ -83,6 +117,7 @@ def _core(head: str) -> str:
     while (shorter := _OPENING.sub("", core, count=1)) != core and _OPENING.match(core):
         core = shorter
     core = _CUT.sub("", re.sub(r" of unspecified .*", "", core)).strip(" .;:-")
+    core = _SIDE.sub("", core)
     return "" if _USELESS.match(core) or _VAGUE.search(core) else core
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import cached_property
 from pathlib import Path
 
-_OWN = Path(__file__).parent / "ordinary_words.txt"
+_FOLDER = Path(__file__).parent
 
 
 class Ordinary:
@@ -23,9 +23,22 @@ class Ordinary:
         """Return whether `word` is frequent in English, or in our own list."""
         return word in self._own or word in self._languages.get("en", {})
 
+    def is_disease(self, word: str, sites: Container[str]) -> bool:
+        """Return whether `word` names a disease.
+
+        A rare word does, unless it names a part of the body. A frequent word is in our own list.
+        """
+        return word in self._diseases or not (word in sites or self.is_english(word))
+
     @cached_property
     def _own(self) -> frozenset[str]:
-        lines = _OWN.read_text(encoding="utf-8").splitlines()
-        return frozenset(
-            word for line in lines if not line.startswith("#") for word in line.split()
-        )
+        return _words("ordinary_words.txt")
+
+    @cached_property
+    def _diseases(self) -> frozenset[str]:
+        return _words("disease_words.txt")
+
+
+def _words(name: str) -> frozenset[str]:
+    lines = (_FOLDER / name).read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())

@@ -15,11 +15,13 @@ _DRUG = frozenset({"INN", "USAN", "BAN", "EMA EPAR", "PURPLE BOOK CDER"})
 """Registers that name drug substances only."""
 _SOLD = frozenset({"ORANGE BOOK", "VANDF"})
 """Registers of sold products; they also name carriers, foods and elements."""
-_OTHER_USE = frozenset({"FCC", "FHFI", "HPUS", "LANGUAL", "ISO", "II", "DSC", "EMA HERBAL SUBSTANCE"})
+_OTHER_USE = frozenset(
+    {"FCC", "FHFI", "HPUS", "LANGUAL", "ISO", "II", "DSC", "EMA HERBAL SUBSTANCE"}
+)
 """Registers of foods, flavours, homeopathy, pesticides, carriers, supplements and herbs."""
 _NAME = re.compile(r"[a-z][a-z'-]{3,}(?: [a-z][a-z-]*| alfa| beta(?:-\d[ab])?){0,2}")
 _CODE_LIKE = re.compile(r"[^aeiouy]{5}|-[a-z]{4}$|^[^aeiouy]+$")
-"""Letters that nobody can pronounce, and the suffix of a copied antibody (`-abcd`)."""
+"""A run of letters without a vowel, and the suffix of a copied antibody (`-abcd`)."""
 _COMPONENT = re.compile(r"\s+component\s.*")
 _PRODUCT_WORD = re.compile(
     r"\b(?:component|granules?|powder|oil|extract|liquid|solution|plus|acid|vitamin|sodium"

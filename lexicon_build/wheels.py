@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 ICD = "simple_icd_10_cm"
@@ -54,13 +55,6 @@ def version(wheel: Path) -> str:
     return parts[1]
 
 
-def data_date(wheel: Path, data: re.Pattern[str]) -> str:
-    """Return the date on which the data file was packed."""
-    with ZipFile(wheel) as archive:
-        year, month, day = archive.getinfo(_member(archive, data)).date_time[:3]
-    return f"{year}-{month:02}-{day:02}"
-
-
 def icd_edition(wheel: Path) -> str:
     """Return the edition of ICD-10-CM, such as `April 1 2026`."""
     with ZipFile(wheel) as archive:
@@ -70,7 +64,9 @@ def icd_edition(wheel: Path) -> str:
 
 def unii_date(wheel: Path) -> str:
     """Return the date on which the list of UNII names was packed."""
-    return data_date(wheel, _UNII_DATA)
+    with ZipFile(wheel) as archive:
+        year, month, day = archive.getinfo(_member(archive, _UNII_DATA)).date_time[:3]
+    return f"{year}-{month:02}-{day:02}"
 
 
 def diagnoses(wheel: Path) -> Iterator[Diagnosis]:
@@ -118,12 +114,12 @@ def frequencies(wheel: Path) -> dict[str, dict[str, float]]:
 def _zipf(packed: bytes) -> dict[str, float]:
     """Read a `cBpack` list: a header, then one list of words per centibel below certainty."""
     header, *steps = _unpacked(packed)
-    if not isinstance(header, dict) or header.get("format") != "cB":
+    if header.get("format") != "cB":
         raise SourceError("The word list has an unknown format.")
     return {word: 9 - step / 100 for step, words in enumerate(steps) for word in words}
 
 
-def _unpacked(packed: bytes) -> list[object]:
+def _unpacked(packed: bytes) -> Any:
     """Decode the part of MessagePack that word lists use: arrays, maps, strings, small numbers."""
     at = 0
 
@@ -135,7 +131,7 @@ def _unpacked(packed: bytes) -> list[object]:
     def number(count: int) -> int:
         return int.from_bytes(take(count), "big")
 
-    def item() -> object:
+    def item() -> Any:
         code = number(1)
         if code < 0x80:
             return code
@@ -151,10 +147,7 @@ def _unpacked(packed: bytes) -> list[object]:
             return [item() for _ in range(number(2 << (code - 0xDC)))]
         raise SourceError(f"The word list contains the unknown code {code:#x}.")
 
-    whole = item()
-    if not isinstance(whole, list):
-        raise SourceError("The word list is no list.")
-    return whole
+    return item()
 
 
 def _member(archive: ZipFile, data: re.Pattern[str]) -> str:

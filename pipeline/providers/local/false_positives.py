@@ -29,6 +29,37 @@ _SUSCEPTIBILITY = re.compile(
     ),
     re.I | re.M,
 )
+_ANALYTE = re.compile(
+    r"[ ]+(?:closure[ ]times?|clotting[ ]times?|time|assays?|receptors?|antibod(?:y|ies)|titers?"
+    r"|clearance|stain(?:s|ed|ing)?|immunostain\w*|(?:stimulation|suppression|tolerance|challenge"
+    r"|provocation|release)[ ]tests?|secretion|excretion|synthesis|metabolism)\b",
+    re.I,
+)
+"""Words behind a substance that a laboratory measures or uses (`epinephrine closure time`)."""
+_TEAM = re.compile(
+    r"[ ]+(?:clinics?|centers?|department|consult\w*|service|team|resident|floor|unit|ward|staff"
+    r"|notes?|follow[- ]?up|was[ ]consulted)\b",
+    re.I,
+)
+_TEAM_BEFORE = re.compile(
+    r"\b(?:specialty|service|department|division|consult\w*|referr\w+[ ]to|per|by)[ ]*:?[ ]*$", re.I
+)
+"""Words around an operation's name that make the name a team: `Specialty: Vascular Surgery`."""
+_MEASURED = re.compile(r"[ ]*(?:(?:was|is|of|[:=])[ ]*)?(?:[<>≤≥]=?[ ]?\d|\d+\.\d+(?![\d/]))")
+"""A number behind an index (`ABI 0.6`), which is a measurement."""
+_TAKEN = re.compile(
+    r"\b(?:on|takes?|taking|took|taken|receiv\w+|given|gave|started|starting|prescribed|continu\w+"
+    r"|stopp\w+|using|used|uses|tried|(?:treat\w*|therapy|managed)[ ]with"
+    r"|(?:doses?|courses?|infusions?|injections?|cycles?|trial)[ ]of|switched[ ]to|allergic[ ]to"
+    r"|allergy[ ]to|reaction[ ]to|hold|resume)[ ]+(?:(?:oral|iv|the|a|her|his|daily)[ ]+)*$",
+    re.I,
+)
+"""Words before a drug that a patient takes."""
+_AMOUNT = re.compile(
+    r"(?:[ ]+(?:XR|SR|ER|XL|CR|LA|HCT|DS|inhaler|patch|cream|drops))*[ ]*\(?\d[\d,.]*[ ]?"
+    r"(?:mg|mcg|µg|μg|g|units?|mL|mEq|IU|puffs?|%)(?![\w])",
+    re.I,
+)
 _IDENTIFIER_BEHIND = re.compile(r"[-_#/]?\d{3,}")
 _IDENTIFIER_BEFORE = re.compile(r"\d{3,}[-_#/]$")
 """Digits that make an abbreviation part of a number: `TR-240415-0009` is an accession number."""
@@ -45,7 +76,6 @@ _NOT_BEHIND: dict[str, str] = {
     "fall": r"[ ]+(?:of|asleep|in|off|back|risk|precautions|semester|20\d\d)\b",
     "guarding": r"[ ]+against",
     "delivery": r"[ ]+(?:of[ ](?:care|the[ ]medic)|room|date|system)",
-    "surgery": r"[ ]+(?:clinic|center|department|consult|service|team|was[ ]consulted|resident)\b",
     "ct": r"[ ]+surg",
     "pe": r"[ ]*[:?]|[ ]+(?:tube|tubes)\b",
     "ms": r"[ ]*(?:contin|\.|[A-Z][a-z])",
@@ -94,7 +124,9 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     """Return whether the words around a match show that the match is no entity."""
     text = reading.text
     word = text[match.start : match.end].lower()
-    if term.category == "medication" and _SUSCEPTIBILITY.match(text, match.end):
+    if term.category == "medication" and _is_no_drug(reading, match, term):
+        return True
+    if term.category == "procedure" and _is_no_procedure(text, match):
         return True
     if term.category in ("condition", "symptom") and _PLACE.match(text, match.end):
         return True
@@ -115,6 +147,43 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     ):
         return True
     return term.category == "symptom" and word == "ha" and not text[match.start].isupper()
+
+
+def _is_no_drug(reading: DocumentState, match: TermMatch, term: Term) -> bool:
+    text = reading.text
+    if _SUSCEPTIBILITY.match(text, match.end) or _ANALYTE.match(text, match.end):
+        return True
+    return term.kind == "brand" and not _is_taken(reading, match)
+
+
+def _is_taken(reading: DocumentState, match: TermMatch) -> bool:
+    """Return whether the text around a brand name shows that the name is a drug.
+
+    A brand of a source can also be a surname or a foreign word. Only a list of drugs, an amount or
+    a verb of taking decides.
+    """
+    text = reading.text
+    if reading.zones.type_at(match.start) in ("medications", "allergies"):
+        return True
+    if _AMOUNT.match(text, match.end):
+        return True
+    sentence = reading.assertions.sentence_at(match.start)
+    before = text[max(sentence.start, match.start - 40) : match.start].replace("\n", " ")
+    return text[match.start].isupper() and _TAKEN.search(before) is not None
+
+
+def _is_no_procedure(text: str, match: TermMatch) -> bool:
+    """Return whether a name is a team, a measurement, or letters of another meaning (`aVR`)."""
+    printed = text[match.start : match.end]
+    if printed[0].islower() and printed.isalpha() and any(c.isupper() for c in printed):
+        return True
+    if _MEASURED.match(text, match.end):
+        return True
+    if not printed.lower().endswith("surgery"):
+        return False
+    line = text.rfind("\n", 0, match.start) + 1
+    before = text[max(line, match.start - 30) : match.start]
+    return bool(_TEAM.match(text, match.end) or _TEAM_BEFORE.search(before))
 
 
 @cache

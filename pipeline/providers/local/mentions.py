@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import cache
+from functools import cache, lru_cache
 
 from pipeline.providers.local.allergies import Allergens, as_allergy
 from pipeline.providers.local.document_state import DocumentState
@@ -14,8 +14,9 @@ from pipeline.providers.local.immunizations import as_immunization, is_vaccine_t
 from pipeline.providers.local.lexicon import Term, TermMatch, lexicon
 from pipeline.providers.local.lexicon_files import concepts, words
 from pipeline.providers.local.medications import described, is_part_of_name, medication
-from pipeline.providers.local.morphology import category_of
-from pipeline.providers.local.tokens import is_word
+from pipeline.providers.local.misspellings import SHORTEST, misspelt_drug
+from pipeline.providers.local.morphology import SHORTEST_ENDING, category_of
+from pipeline.providers.local.tokens import is_word, normal
 
 _STAGE = re.compile(
     r",?[ \n]+(?:stage|grade|class|type|NYHA(?:[ ]class)?)[ ]+(?:[IVX]{1,4}|\d)[A-Ca-c]?(?![\w])",
@@ -35,6 +36,7 @@ def read_mentions(reading: DocumentState) -> None:
     starts = [
         m.start for m in matches if m.reading("medication") and not is_part_of_name(reading.text, m)
     ]
+    starts = sorted({*starts, *(m.start for m in _unlisted(reading) if m.reading("medication"))})
     for match in matches:
         if reading.is_claimed(match.start, match.end):
             continue
@@ -46,38 +48,54 @@ def read_mentions(reading: DocumentState) -> None:
 
 
 def read_by_ending(reading: DocumentState) -> None:
-    """Add unlisted words that their ending identifies."""
+    """Add unlisted words that their ending identifies, and misspelt drugs."""
     allergens = Allergens(reading)
-    for index, token in enumerate(reading.tokens):
-        category = category_of(token.text) if is_word(token) else None
-        if category is None or reading.is_claimed(token.start, token.end):
+    matches = [m for m in _unlisted(reading) if not reading.is_claimed(m.start, m.end)]
+    ends = [m.start for m in matches[1:] if m.reading("medication")]
+    for match in matches:
+        term = match.terms[0]
+        if reading.is_claimed(match.start, match.end):
             continue
-        if reading.zones.in_heading(token.start):
-            continue
-        if lexicon().lookup(token.text):
-            continue
-        match = TermMatch(
-            index, index + 1, token.start, token.end, (Term(category, token.norm, "ending"),)
-        )
         found: Finding | None
-        if allergens.speaks_at(match.start) and category == "medication":
+        if term.category != "medication":
+            rule = f"{term.category}.{term.kind}.v1"
+            found = _decided(reading, _finding(reading, match, term, rule=rule))
+        elif allergens.speaks_at(match.start):
             found = as_allergy(reading, match, allergens)
-        elif category == "medication":
+        else:
+            following = next((end for end in ends if end > match.start), len(reading.text))
             found = described(
                 reading,
-                token.start,
-                token.end,
-                len(reading.text),
-                rule="med.ending.v1",
+                match.start,
+                match.end,
+                following,
+                rule=f"med.{term.kind}.v1",
                 engine_confidence=0.6,
             )
             found = _decided(reading, found)
-        else:
-            found = _decided(
-                reading, _finding(reading, match, match.terms[0], rule=f"{category}.ending.v1")
-            )
         if found is not None:
             reading.add(found)
+
+
+def _unlisted(reading: DocumentState) -> list[TermMatch]:
+    """Return the words that no list knows, and that their ending or a misspelt drug explains."""
+    found: list[TermMatch] = []
+    for index, token in enumerate(reading.tokens):
+        term = _term_of(token.text) if len(token.text) >= SHORTEST_ENDING else None
+        if term is not None and not reading.zones.in_heading(token.start):
+            found.append(TermMatch(index, index + 1, token.start, token.end, (term,)))
+    return found
+
+
+@lru_cache(maxsize=20_000)
+def _term_of(word: str) -> Term | None:
+    category = category_of(word)
+    misspelt = misspelt_drug(word) if len(word) >= SHORTEST else None
+    if (category is None and misspelt is None) or lexicon().lookup(word):
+        return None
+    if misspelt is not None:
+        return Term("medication", misspelt, "misspelt")
+    return Term(category, normal(word), "ending") if category else None
 
 
 def _in_plain_heading(reading: DocumentState, match: TermMatch) -> bool:

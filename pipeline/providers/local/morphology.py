@@ -57,6 +57,9 @@ _ENDINGS: tuple[tuple[Category, int, re.Pattern[str]], ...] = (
     ),
 )
 
+SHORTEST_ENDING = min(shortest for _, shortest, _ in _ENDINGS)
+"""Letters of the shortest word that its ending can classify."""
+
 
 @lru_cache(maxsize=20_000)
 def category_of(word: str) -> Category | None:
