@@ -64,6 +64,11 @@ class DateOrder(Enum):
     DAY_FIRST = "day first"
 
 
+def month_number(name: str) -> int:
+    """Return the number of a month; 0 if `name` is no month."""
+    return _MONTHS.get(name.casefold(), 0)
+
+
 def order_of(texts: Iterable[str]) -> DateOrder | None:
     """Return the order that the dates of one source prove.
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 import bisect
 import re
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 
 from pipeline.providers.local.assertions import Assertion, Assertions
 from pipeline.providers.local.check_boxes import BoxTick, box_items, parted
-from pipeline.providers.local.dates import DateOrder, order_of
+from pipeline.providers.local.dates import DATE_FORM, DateOrder, iso_day, order_of
 from pipeline.providers.local.document import Document
 from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.lines import PrintedLine, Sentence, lines_of, sentences_of
 from pipeline.providers.local.tokens import Token, tokenize
 from pipeline.providers.local.zones import Zones, zones_of
 
+_DAY = re.compile(DATE_FORM)
 _OWN_DATE = re.compile(
     r"^[ ]*(?:(?:date|time)[ ]of[ ](?:service|visit|encounter|admission)|dos|(?:visit|service"
     r"|encounter|admission|collection|exam)[ ]date|date|seen"
@@ -98,6 +100,12 @@ class DocumentState:
             for line in self.lines
             if ":" in line.text and _OWN_DATE.search(line.text) and "birth" not in line.text.lower()
         )
+
+    @cached_property
+    def own_day(self) -> date | None:
+        """The date of the document's own encounter; None if the lines do not prove one day."""
+        days = {iso_day(m.group(), self.date_order) for m in _DAY.finditer(self.own_dates)}
+        return date.fromisoformat(day) if len(days) == 1 and (day := days.pop()) else None
 
     def line_at(self, offset: int) -> int:
         """Return the index of the line that contains `offset`."""

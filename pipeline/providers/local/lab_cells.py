@@ -122,8 +122,11 @@ class NameCell(NamedTuple):
     known: bool
 
 
-def name_at(text: str, begin: int) -> NameCell | None:
-    """Return the name that starts at `begin`, with its specimen and method; None if none does."""
+def name_at(text: str, begin: int, *, has_specimen: bool = False) -> NameCell | None:
+    """Return the name that starts at `begin`, with its specimen and method; None if none does.
+
+    With `has_specimen`, the specimen has a column of its own and is no part of the name.
+    """
     known = known_name(text, begin)
     end = known if known is not None else begin
     while True:
@@ -137,8 +140,9 @@ def name_at(text: str, begin: int) -> NameCell | None:
         m = _NAME_WORD.match(text, end)
         if m is None or _STOP_WORD.match(text, end) or text[end : end + 2] == "  ":
             break
-        if end > begin and _CELL_WORD.match(text, end) and not _METHOD.match(text, end):
-            break
+        if end > begin and _CELL_WORD.match(text, end):
+            if has_specimen or not _METHOD.match(text, end):
+                break
         end = m.end()
     m = _TAIL_UNIT.match(text, end)
     if m and end > begin and (not m["percent"] or _unit_follows(text, m.end())):

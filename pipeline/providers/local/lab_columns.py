@@ -1,13 +1,20 @@
-"""The heading line of a laboratory table: the kinds of its columns in their printed order."""
+"""The heading line of a laboratory table: the kinds of its columns in their printed order.
+
+A TAB, a vertical bar or wide gaps part the cells of a ruled table. Otherwise only blanks do.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 
-from pipeline.providers.local.dates import date_at
+from pipeline.providers.local.analytes import known_name
+from pipeline.providers.local.dates import DateOrder
+from pipeline.providers.local.lab_headings import kind_of_heading
 from pipeline.providers.local.lab_patterns import DATE
+from pipeline.providers.local.moments import MOMENT, Moment, latest_of, moment_of
 
 _HEADINGS = re.compile(
     r"\b(?:"
@@ -21,16 +28,23 @@ _HEADINGS = re.compile(
     r"|results?|values?|observed|finding)"
     r"|(?P<flag>(?:abn(?:ormal)?\.?[ ])?flags?|abn(?:ormal)?|status|h/l|interp(?:retation)?)"
     r"|(?P<unit>units?|uom)"
-    r"|(?P<other>specimen|method|sample|source|loinc|code|site|comments?|notes?|lab(?=[ ]*$))"
+    r"|(?P<specimen>specimen|sample)"
+    r"|(?P<comment>comments?|notes?)"
+    r"|(?P<other>method|source|loinc|code|site|lab(?=[ ]*$))"
     r"|(?P<name>(?:lab[ ])?test(?:[ ]name)?s?|component|analyte|name|procedure|assay|lab|parameter"
     r"|determination|exam)"
     r")\b\.?",
     re.I,
 )
 _DATES = re.compile(DATE, re.I)
+_MOMENT = re.compile(MOMENT)
+_WORDS_AROUND = re.compile(r"[ ,:()\[\]-]+")
 _LIKELY = re.compile(r"result|value|current|observed|finding|\bref|range|unit", re.I)
 _MAX_HEADING = 160
+_MAX_CELL = 40
 _MAX_OTHER_WORDS = 3
+_MEASURED = frozenset({"unit", "range", "flag", "previous", "low", "high"})
+"""Kinds of columns that only a table of measurements has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +52,15 @@ class Columns:
     """The columns of a table, from left to right; no columns if no heading is known."""
 
     kinds: tuple[str, ...] = ()
-    """name, value, previous, range, flag, unit, date or other."""
-    dates: tuple[date | None, ...] = ()
-    """The date in each column's heading."""
+    """The kind of each column, as in `lab_headings`; "" if the heading cell is empty."""
+    days: tuple[str | None, ...] = ()
+    """The date in each column's heading, as ISO 8601."""
     ruled: str = ""
     """What parts the cells: a TAB, a vertical bar, or wide gaps; "" if only blanks do."""
     starts: tuple[int, ...] = ()
     """Where each column begins, if wide gaps part the cells."""
+    doubtful: bool = False
+    """The dates of the headings do not tell which column is the latest."""
 
     def __bool__(self) -> bool:
         return bool(self.kinds)
@@ -53,18 +69,29 @@ class Columns:
 NO_COLUMNS = Columns()
 
 
-def columns_of(line: str, raw: str = "") -> Columns:
+def columns_of(
+    line: str, raw: str = "", order: DateOrder | None = None, own: date | None = None
+) -> Columns:
     """Return the columns if `line` is a table's heading, else no columns.
 
     `raw` is the line as printed; a TAB between two headings is visible there only.
     """
-    found = _columns_of(line)
-    return _ruled(raw or line) or found if found else found
+    raw = raw or line
+    if "\t" in raw:
+        found = _of_cells(raw, "\t", order, own)
+        if found:
+            return found
+        return NO_COLUMNS if len(raw.split("\t")) > 2 else _columns_of(line, order, own)
+    plain = _columns_of(line, order, own)
+    rule = next((r for r in ("|", "  ") if r in raw.strip()), "")
+    if plain and rule:
+        return _of_cells(raw, rule, order, own) or plain
+    return plain
 
 
 def cells_by_column(raw: str, columns: Columns) -> list[tuple[int, int]] | None:
     """Return start and end of each column's cell; None if the rules of the table do not tell."""
-    parts = _parts(raw, columns.ruled)
+    parts = parts_of(raw, columns.ruled)
     if columns.ruled in ("\t", "|"):
         spans = parts + [(len(raw), len(raw))] * (len(columns.kinds) - len(parts))
         return spans if len(parts) > 1 and len(spans) == len(columns.kinds) else None
@@ -79,29 +106,7 @@ def cells_by_column(raw: str, columns: Columns) -> list[tuple[int, int]] | None:
     return spans
 
 
-def _ruled(raw: str) -> Columns | None:
-    """Return the columns of a heading whose cells are parted by a rule."""
-    rule = next((r for r in ("\t", "|", "  ") if r in raw.strip()), "")
-    parts = _parts(raw, rule) if rule else []
-    if len(parts) < 3:
-        return None
-    kinds: list[str] = []
-    dates: list[date | None] = []
-    for start, end in parts:
-        words = raw[start:end]
-        day = date_at(words) if _DATES.search(words) else None
-        matches = [m.lastgroup or "" for m in _HEADINGS.finditer(words)]
-        kind = "date" if "date" in matches else matches[0] if matches else "other"
-        kinds.append("value" if day else kind)
-        dates.append(day.day if day else None)
-    if "name" not in kinds or "value" not in kinds:
-        return None
-    found = [(i, kind, day) for i, (kind, day) in enumerate(zip(kinds, dates, strict=True))]
-    named = _newest_first_named(found)
-    return Columns(named.kinds, named.dates, rule, tuple(start for start, _ in parts))
-
-
-def _parts(raw: str, rule: str) -> list[tuple[int, int]]:
+def parts_of(raw: str, rule: str) -> list[tuple[int, int]]:
     """Return start and end of each cell of a ruled line, without blanks around the words."""
     if not rule:
         return []
@@ -123,49 +128,94 @@ def _parts(raw: str, rule: str) -> list[tuple[int, int]]:
     return found
 
 
-def _columns_of(line: str) -> Columns:
+def _of_cells(raw: str, rule: str, order: DateOrder | None, own: date | None) -> Columns:
+    """Return the columns of a heading whose cells are parted by a rule."""
+    parts = parts_of(raw, rule)
+    if len(parts) < (2 if rule == "\t" else 3) or len(raw) > 2 * _MAX_HEADING:
+        return NO_COLUMNS
+    kinds: list[str] = []
+    moments: list[Moment | None] = []
+    dated: list[bool] = []
+    for start, end in parts:
+        words = raw[start:end]
+        if len(words) > _MAX_CELL:
+            return NO_COLUMNS
+        m = _MOMENT.search(words)
+        rest = _WORDS_AROUND.sub(" ", words[: m.start()] + " " + words[m.end() :]) if m else words
+        kind = ("value" if m and not rest.strip() else kind_of_heading(rest))
+        if kind == "unknown" and (re.search(r"\d", words) or known_name(words, 0) is not None):
+            return NO_COLUMNS
+        kinds.append(kind)
+        dated.append(m is not None)
+        moments.append(moment_of(m.group(), order, own) if m else None)
+    kinds = _with_name(kinds, dated)
+    if not kinds:
+        return NO_COLUMNS
+    found = _current(kinds, moments, dated)
+    return replace(found, ruled=rule, starts=tuple(start for start, _ in parts))
+
+
+def _with_name(kinds: list[str], dated: list[bool]) -> list[str]:
+    """Complete the kinds with the column of names; return no kinds if this is no heading."""
+    known = [kind for kind in kinds if kind not in ("", "unknown")]
+    values = [i for i, kind in enumerate(kinds) if kind in ("value", "split")]
+    unknown = kinds.count("unknown")
+    if not values or unknown > len(known):
+        return []
+    series = sum(dated[i] for i in values)
+    if "name" in kinds:
+        undated = series < len(values) or series > 1 or bool(_MEASURED & set(kinds))
+        return kinds if undated else []
+    first_is_name = kinds[0] in ("", "unknown") or (kinds[0] == "date" and series > 1)
+    if not first_is_name or not (_MEASURED & set(kinds) or series > 1):
+        return []
+    return ["name", *kinds[1:]]
+
+
+def _columns_of(line: str, order: DateOrder | None, own: date | None) -> Columns:
     if len(line) > _MAX_HEADING or not _LIKELY.search(line):
         return NO_COLUMNS
     rest = line
-    found: list[tuple[int, str, date | None]] = []
+    found: list[tuple[int, str, Moment | None, bool]] = []
     for m in _DATES.finditer(line):
-        day = date_at(line, m.start())
-        found.append((m.start(), "value", day.day if day else None))
+        found.append((m.start(), "value", moment_of(m.group(), order, own), True))
         rest = rest[: m.start()] + " " * len(m.group()) + rest[m.end() :]
     if re.search(r"\d", rest):
         return NO_COLUMNS
     doubtful: list[int] = []
     for m in _HEADINGS.finditer(rest):
-        found.append((m.start(), m.lastgroup or "", None))
+        found.append((m.start(), m.lastgroup or "", None, False))
         if m.lastgroup == "previous" and " " in m.group():
             doubtful.append(m.end())
     rest = _HEADINGS.sub(" ", rest).replace("|", " ")
-    kinds = {kind for _, kind, _ in found}
+    kinds = {kind for _, kind, _, _ in found}
     if "value" not in kinds and len(doubtful) == 1:
         # `PRIOR RESULT` without another column of values names two columns.
-        found.append((doubtful[0], "value", None))
+        found.append((doubtful[0], "value", None, False))
         kinds.add("value")
     if "value" not in kinds or not kinds & {"unit", "range", "flag", "previous"}:
         return NO_COLUMNS
-    if len(rest.split()) > _MAX_OTHER_WORDS or (_dated(found) and "name" not in kinds):
+    is_dated = any(dated for _, _, _, dated in found)
+    if len(rest.split()) > _MAX_OTHER_WORDS or (is_dated and "name" not in kinds):
         return NO_COLUMNS
     found.sort(key=lambda column: column[0])
-    return _newest_first_named(found)
-
-
-def _dated(found: list[tuple[int, str, date | None]]) -> bool:
-    return any(day is not None for _, _, day in found)
-
-
-def _newest_first_named(found: list[tuple[int, str, date | None]]) -> Columns:
-    """Name one column of values the current column, and the others earlier columns."""
-    days = [day for _, kind, day in found if kind == "value" and day is not None]
-    values = [i for i, (_, kind, _) in enumerate(found) if kind == "value"]
-    current = values[0]
-    if days and len(days) == len(values):
-        current = next(i for i in values if found[i][2] == max(days))
-    kinds = tuple(
-        "previous" if kind == "value" and i != current else kind
-        for i, (_, kind, _) in enumerate(found)
+    return _current(
+        [kind for _, kind, _, _ in found],
+        [moment for _, _, moment, _ in found],
+        [dated for _, _, _, dated in found],
     )
-    return Columns(kinds, tuple(day for _, _, day in found))
+
+
+def _current(
+    kinds: Sequence[str], moments: Sequence[Moment | None], dated: Sequence[bool]
+) -> Columns:
+    """Name one column of values the current column, and the others earlier columns."""
+    values = [i for i, kind in enumerate(kinds) if kind == "value"]
+    plain = [i for i in values if not dated[i]]
+    latest: int | None = 0
+    if not plain and len(values) > 1:
+        latest = latest_of([moments[i] for i in values])
+    current = plain[0] if plain else values[latest or 0] if values else -1
+    named = tuple("previous" if i in values and i != current else k for i, k in enumerate(kinds))
+    days = tuple(moment.day if moment else None for moment in moments)
+    return Columns(named, days, doubtful=latest is None)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
 from itertools import combinations, pairwise
 
-from pipeline.providers.local.dates import date_at
+from pipeline.providers.local.dates import DateOrder
 from pipeline.providers.local.lab_cells import (
     MEASURES,
     Cell,
@@ -23,6 +21,9 @@ from pipeline.providers.local.lab_cells import (
 )
 from pipeline.providers.local.lab_columns import Columns, cells_by_column
 from pipeline.providers.local.lab_patterns import RANGE_TEXT, figure, printed
+from pipeline.providers.local.lab_row import Row, RowReading
+from pipeline.providers.local.lab_ruled import read_ruled
+from pipeline.providers.local.moments import moment_of
 
 _MAX_CELLS = 24
 _MAX_MEASURES = 8
@@ -39,45 +40,24 @@ _UNLIKELY_FALL = 10.0
 """A one-digit number beside a value ten times as large is an earlier value or a footnote."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowReading:
-    """One value of a row; `end` is the end of the value's cell."""
-
-    value: str
-    start: int
-    end: int
-    date: date | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table; `current` is None if the row gives no value."""
-
-    name: NameCell
-    end: int
-    understood: bool
-    has_shape: bool
-    """The row has the shape of a result, understood or not."""
-    sure: bool = False
-    """The row has a unit, a range or a flag."""
-    current: RowReading | None = None
-    earlier: tuple[RowReading, ...] = ()
-    unit: str | None = None
-    reference_range: str | None = None
-    flag: str | None = None
-
-
-def read_row(text: str, begin: int, columns: Columns, raw: str = "") -> Row | None:
+def read_row(
+    text: str, begin: int, columns: Columns, raw: str = "", order: DateOrder | None = None
+) -> Row | None:
     """Read the row that starts at `begin`; return None if no name is there.
 
-    `raw` is the line as printed, with the TABs between its cells.
+    `raw` is the line as printed, with the TABs between its cells. `order` is the order of day and
+    month in the source.
     """
     spans = cells_by_column(raw or text, columns) if columns.ruled else None
     if spans is not None:
-        return _read_ruled(text, spans, columns)
+        return read_ruled(text, spans, columns, order)
     name, cells = _name_and_cells(text, begin, columns)
     if name is None or not cells or len(cells) > _MAX_CELLS:
         return None
+    if columns.ruled == "\t" or columns.doubtful:
+        # The cells of the row do not fit the heading, so their columns are unknown.
+        shape = _has_shape(cells, known=name.known, in_table=True)
+        return Row(name, len(text.rstrip(" .|")), understood=False, has_shape=shape)
     cells = _with_words(cells)
     end = len(text.rstrip(" .|"))
     shape = _has_shape(cells, known=name.known, in_table=bool(columns))
@@ -91,7 +71,7 @@ def read_row(text: str, begin: int, columns: Columns, raw: str = "") -> Row | No
     if _says_no_result(cells):
         blank = not any(c.kind in ("number", "ordinal") for c in cells)
         return Row(name, end, understood=blank, has_shape=shape)
-    chosen = _choose(cells, columns, counted=_counted(units))
+    chosen = _choose(cells, columns, order, raw or text, counted=_counted(units))
     if chosen is None:
         return unclear
     value, earlier, reference = chosen
@@ -109,87 +89,6 @@ def read_row(text: str, begin: int, columns: Columns, raw: str = "") -> Row | No
     )
 
 
-def _read_ruled(text: str, spans: Sequence[tuple[int, int]], columns: Columns) -> Row | None:
-    """Read a row whose cells are known by their place; no cell moves to another column."""
-    at = columns.kinds.index("name")
-    start, stop = spans[at]
-    name = name_at(text[:stop], start) if start < stop else None
-    if name is None:
-        return None
-    rest = cells_of(text[:stop], name.end)
-    end = len(text.rstrip(" .|"))
-    cells = [
-        (kind, index, cell)
-        for index, (kind, (first, last)) in enumerate(zip(columns.kinds, spans, strict=True))
-        if kind not in ("name", "other")
-        for cell in cells_of(text[:last], first)
-    ]
-    unclear = Row(
-        name,
-        end,
-        understood=False,
-        has_shape=bool(cells) and (name.known or any(c.kind == "unit" for _, _, c in cells)),
-    )
-    if any(cell.kind not in ("paren", "foot", "comment") for cell in rest):
-        return unclear
-    found: dict[int, Cell] = {}
-    units: list[Cell] = []
-    flags: list[str] = []
-    for kind, index, cell in cells:
-        if cell.kind == "unit":
-            units.append(cell)
-        elif _is_flag(cell, in_flag_column=kind == "flag"):
-            flags.append(cell.words)
-        elif cell.kind == "flag":
-            continue
-        elif cell.kind in MEASURES | {"none"} and kind in ("value", "previous", "range"):
-            if index in found and not (cell.words in _FOOTNOTES and kind != "range"):
-                found[index] = found[index]._replace(kind="word")
-            found.setdefault(index, cell)
-        elif cell.kind == "word" or (cell.kind in MEASURES and kind != "date"):
-            return unclear
-    if len({u.words for u in units}) > 1 or len(set(flags)) > 1:
-        return unclear
-    current: RowReading | None = None
-    earlier: list[RowReading] = []
-    reference: str | None = None
-    for index, cell in sorted(found.items()):
-        kind = columns.kinds[index]
-        if cell.kind == "word":
-            return unclear
-        if cell.kind == "none":
-            continue
-        if kind == "range":
-            reference = cell.words
-        elif kind == "value":
-            current = RowReading(printed(cell.words) or "", cell.start, cell.end)
-        else:
-            day = _date_of(index, cell, [c for _, _, c in cells], columns)
-            earlier.append(RowReading(printed(cell.words) or "", cell.start, cell.end, day))
-    moved = any(c.kind == "range" and columns.kinds[i] != "range" for i, c in found.items())
-    if moved and not _counted(units):
-        return unclear
-    return Row(
-        name=name,
-        end=end,
-        understood=True,
-        has_shape=True,
-        sure=bool(units or reference or flags),
-        current=current,
-        earlier=tuple(earlier),
-        unit=printed(units[0].words) if units else None,
-        reference_range=printed(reference),
-        flag=flags[0] if flags else None,
-    )
-
-
-def _is_flag(cell: Cell, *, in_flag_column: bool) -> bool:
-    """Return whether a cell is a flag. A star is a flag only below the heading of the flags."""
-    if in_flag_column:
-        return cell.kind in ("flag", "text", "foot")
-    return cell.kind == "flag" and bool(cell.words.strip("*!"))
-
-
 def _name_and_cells(text: str, begin: int, columns: Columns) -> tuple[NameCell | None, list[Cell]]:
     """Return the name and all cells around the name."""
     if columns and "name" in columns.kinds and columns.kinds[0] != "name":
@@ -198,7 +97,7 @@ def _name_and_cells(text: str, begin: int, columns: Columns) -> tuple[NameCell |
         lead = [cell for cell in before if cell.end <= at]
         name = name_at(text, at)
         return name, lead + (cells_of(text, name.end) if name else [])
-    name = name_at(text, begin)
+    name = name_at(text, begin, has_specimen="specimen" in columns.kinds)
     if name is None:
         return None, []
     colon = name.end + len(text[name.end :]) - len(text[name.end :].lstrip(" "))
@@ -250,17 +149,19 @@ def _has_shape(cells: Sequence[Cell], *, known: bool, in_table: bool) -> bool:
 _Choice = tuple[RowReading | None, tuple[RowReading, ...], str | None]
 
 
-def _choose(cells: Sequence[Cell], columns: Columns, *, counted: bool) -> _Choice | None:
+def _choose(
+    cells: Sequence[Cell], columns: Columns, order: DateOrder | None, raw: str, *, counted: bool
+) -> _Choice | None:
     """Return current value, earlier values and range; None without exactly one reading."""
     measures = _joined([cell for cell in cells if cell.kind in MEASURES])
     if not measures or len(measures) > _MAX_MEASURES:
         return None
     if not columns and _in_doubt(measures, cells):
         return None
-    for kept in _without_footnotes(measures, cells):
+    for kept in _without_footnotes(measures, cells, raw):
         if kept is measures and _unlikely_fall(kept):
             continue
-        found = _fits(kept, cells, columns, counted=counted)
+        found = _fits(kept, cells, columns, order, counted=counted)
         if found:
             first = found[0]
             return first if all(choice == first for choice in found) else None
@@ -300,22 +201,37 @@ def _unlikely_fall(measures: Sequence[Cell]) -> bool:
     )
 
 
-def _without_footnotes(measures: list[Cell], cells: Sequence[Cell]) -> list[list[Cell]]:
+def _without_footnotes(
+    measures: list[Cell], cells: Sequence[Cell], raw: str
+) -> list[list[Cell]]:
     """Return the measures, then the measures without one possible footnote mark."""
     options = [measures]
     if not any(cell.kind in ("unit", "range", "bound") for cell in cells):
         return options
     for before, cell in pairwise(measures):
         marks = _SITES if before.kind == "range" else _FOOTNOTES
-        if cell.kind == "number" and cell.words in marks:
+        if cell.kind == "number" and cell.words in marks and _may_be_mark(before, cell, measures, raw):
             between = [c for c in cells if before.end <= c.start < cell.start]
             if all(c.kind in ("flag", "foot", "paren") for c in between):
                 options.append([m for m in measures if m is not cell])
     return options if len(options) <= 2 else options[:1]
 
 
+def _may_be_mark(before: Cell, cell: Cell, measures: Sequence[Cell], raw: str) -> bool:
+    """Return whether a digit can mark a footnote: in the same cell, and not as lost decimals."""
+    if "\t" in raw[before.end : cell.start]:
+        return before.kind == "range"
+    has_point = any(m.kind in ("range", "bound") and "." in m.words for m in measures)
+    return before.kind == "range" or "." in before.words or not has_point
+
+
 def _fits(
-    measures: Sequence[Cell], cells: Sequence[Cell], columns: Columns, *, counted: bool
+    measures: Sequence[Cell],
+    cells: Sequence[Cell],
+    columns: Columns,
+    order: DateOrder | None,
+    *,
+    counted: bool,
 ) -> list[_Choice]:
     """Return every reading of the measures as columns, in the order of the heading."""
     slots = [i for i, k in enumerate(columns.kinds) if k in ("value", "previous", "range")]
@@ -332,16 +248,16 @@ def _fits(
     late = "unit" not in columns.kinds or columns.kinds.index("unit") > value
     range_first = "range" in columns.kinds and columns.kinds.index("range") < value
     values = sum(kind != "range" for kind, _ in orders[0])
-    for order in orders:
+    for slots_in_order in orders:
         found: list[_Choice] = []
-        for picked in combinations(range(len(order)), len(measures)):
-            pairs = [(order[p], m) for p, m in zip(picked, measures, strict=True)]
+        for picked in combinations(range(len(slots_in_order)), len(measures)):
+            pairs = [(slots_in_order[p], m) for p, m in zip(picked, measures, strict=True)]
             if not all(
                 _suits(kind, m, cells, counted=counted, late=late, range_first=range_first)
                 for (kind, _), m in pairs
             ):
                 continue
-            found.append(_choice(pairs, cells, columns))
+            found.append(_choice(pairs, cells, columns, order))
         plain = [choice for choice in found if choice[0] is not None]
         if values == 1 and plain:
             return plain[:1]
@@ -367,7 +283,10 @@ def _behind_unit(cell: Cell, cells: Sequence[Cell]) -> bool:
 
 
 def _choice(
-    pairs: Sequence[tuple[tuple[str, int], Cell]], cells: Sequence[Cell], columns: Columns
+    pairs: Sequence[tuple[tuple[str, int], Cell]],
+    cells: Sequence[Cell],
+    columns: Columns,
+    order: DateOrder | None,
 ) -> _Choice:
     current: RowReading | None = None
     earlier: list[RowReading] = []
@@ -378,21 +297,23 @@ def _choice(
             continue
         words = printed(cell.words) or ""
         if kind == "value":
-            current = RowReading(words, cell.start, cell.end)
+            current = RowReading(words, cell.start, cell.end, columns.days[index] if columns else None)
         else:
             earlier.append(
-                RowReading(words, cell.start, cell.end, _date_of(index, cell, cells, columns))
+                RowReading(words, cell.start, cell.end, _day_of(index, cell, cells, columns, order))
             )
     return current, tuple(earlier), reference
 
 
-def _date_of(index: int, cell: Cell, cells: Sequence[Cell], columns: Columns) -> date | None:
+def _day_of(
+    index: int, cell: Cell, cells: Sequence[Cell], columns: Columns, order: DateOrder | None
+) -> str | None:
     """Return the date of an earlier value: from its heading, or from the date cell behind it."""
-    if columns.dates[index] is not None:
-        return columns.dates[index]
+    if columns.days[index] is not None:
+        return columns.days[index]
     if columns.kinds[index + 1 : index + 2] == ("date",):
         for other in cells:
             if other.kind == "date" and other.start >= cell.end:
-                day = date_at(other.words)
-                return day.day if day else None
+                moment = moment_of(other.words, order, None)
+                return moment.day if moment else None
     return None

@@ -1,0 +1,276 @@
+"""Laboratory tables: find the headings, read the rows, and report rows that are not understood.
+
+A table's heading decides the order of its columns, even across a page break.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from pipeline.providers.local.analytes import known_name
+from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.finding import Finding, own_words
+from pipeline.providers.local.lab_cells import cells_of, of_a_sentence
+from pipeline.providers.local.lab_columns import (
+    NO_COLUMNS,
+    Columns,
+    cells_by_column,
+    columns_of,
+)
+from pipeline.providers.local.lab_row import Row
+from pipeline.providers.local.lab_rows import read_row
+from pipeline.providers.local.lab_series import SeriesTable, series_table_of
+from pipeline.providers.local.lab_wraps import NameTail, joined_range, name_tail
+from pipeline.providers.local.lexicon import lexicon
+from pipeline.providers.local.lines import PrintedLine, bullet_end
+from pipeline.providers.local.moments import latest_of
+from pipeline.providers.local.struck import without_struck
+from pipeline.providers.local.tokens import tokenize
+
+_MAX_NAME_WORDS = 10
+_MAX_LINE = 240
+_MAX_UNKNOWN_WORDS = 20
+_AMOUNTS = frozenset({"mg", "g", "mcg", "ng", "mL", "units", "unit", "mEq", "mmol", "U"})
+"""Units of a dose, not of a concentration: a laboratory value has them only beside a range."""
+_DIGIT = re.compile(r"\d")
+_ZONES_OF_TABLES = (None, "labs", "other", "header", "procedures", "imaging")
+_NOT_A_NAME = re.compile(
+    r"\b(?:page|phone|fax|tel|date|time|dob|mrn|street|road|suite|accession|collected|reported"
+    r"|received"
+    r"|specimen|account|id|room|clia|age|sex|born|npi|zip|box|visit|tablets?|mg|mcg|units|daily"
+    r"|bid|po)\b|\d{3}-\d{4}",
+    re.I,
+)
+_MAY_HEAD = re.compile(r"result|value|current|observed|finding|\bref|range|unit|\t", re.I)
+"""A quick look: lines without such a word or a TAB are no heading."""
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The table that the walk over the lines is in."""
+
+    columns: Columns = NO_COLUMNS
+    series: SeriesTable | None = None
+    dated: dict[str, list[tuple[Row, int]]] = field(default_factory=dict)
+    """Rows with a date of their own by name, each with the index of its finding."""
+
+
+def read_tables(reading: DocumentState) -> None:
+    """Add every laboratory value that a row of a table states."""
+    walk = _Walk()
+    lines = [
+        (line, without_struck(line.text), without_struck(reading.document.raw[line.start : line.end]))
+        for line in reading.lines
+    ]
+    taken = -1
+    for index, (line, text, raw) in enumerate(lines):
+        if index <= taken or not text.strip():
+            continue
+        if _MAY_HEAD.search(raw):
+            head = columns_of(text, raw, reading.date_order, reading.own_day)
+            if head:
+                _settle(reading, walk)
+                walk.columns, walk.series = head, None
+                reading.claim(line.start, line.end)
+                continue
+            series = series_table_of(raw) if "\t" in raw else None
+            if series is not None:
+                _settle(reading, walk)
+                walk.series = series
+                reading.claim(line.start, line.end)
+                continue
+        if walk.series is not None and "\t" in raw:
+            if walk.series.add(line.start, text, raw):
+                reading.claim(line.start, line.end)
+                continue
+            _settle(reading, walk)
+        taken = max(taken, _read_line(reading, lines, index, walk))
+    _settle(reading, walk)
+
+
+def _read_line(
+    reading: DocumentState,
+    lines: Sequence[tuple[PrintedLine, str, str]],
+    index: int,
+    walk: _Walk,
+) -> int:
+    """Read one line, and the next lines that continue its cells. Return the last line read."""
+    line, text, raw = lines[index]
+    columns = walk.columns
+    if columns.ruled == "\t" and "\t" not in raw:
+        columns = replace(columns, ruled="")
+    spans = cells_by_column(raw, columns) if columns.ruled else None
+    begin = bullet_end(text)
+    if columns and columns.kinds[0] != "name":
+        begin = len(text) - len(text.lstrip())
+    if len(text) > _MAX_LINE or reading.is_claimed(line.start + begin, line.end):
+        return index
+    if spans is None and not _may_be_row(text, begin, columns):
+        return index
+    row = read_row(text, begin, columns, raw, reading.date_order)
+    if row is None:
+        return index
+    name = text[row.name.start : row.name.end].strip(" :|.-–\t")
+    if not name or len(name.split()) > _MAX_NAME_WORDS:
+        return index
+    if row.unit in _AMOUNTS and not row.reference_range:
+        return index
+    tail, last = NameTail(), index
+    if spans is not None:
+        row, last = joined_range(row, columns, lines, index)
+    if row.understood and (row.name.known or row.unit or spans is not None):
+        tail = name_tail(name, lines[last + 1 : last + 2], in_table=spans is not None)
+    if tail.words:
+        name, last = f"{name} {tail.words}", last + 1
+        row = replace(row, name=row.name._replace(known=tail.known or row.name.known))
+    _report(reading, line, text, row, name, walk, columns, end=lines[last][0].end if last > index else None)
+    return last
+
+
+def _report(
+    reading: DocumentState,
+    line: PrintedLine,
+    text: str,
+    row: Row,
+    name: str,
+    walk: _Walk,
+    columns: Columns,
+    *,
+    end: int | None,
+) -> None:
+    """Add the findings of a row. `end` is the end of the last line that continues the row."""
+    known = row.name.known
+    if not row.understood:
+        if row.has_shape and (known or (columns and _may_be_analyte(reading, line, name))):
+            _add_unclear(reading, line, text, row, name, columns)
+        return
+    if row.current is None and not row.earlier:
+        if row.has_shape and known:
+            reading.claim(line.start, line.end)
+        return
+    shaped = bool(row.unit and row.reference_range) or (bool(columns) and row.sure)
+    measured = bool(columns.ruled) or bool(row.unit and "/" in row.unit and row.reference_range)
+    if not known and not (shaped and _may_be_analyte(reading, line, name, measured=measured)):
+        return
+    if known and not (row.sure or columns or reading.zones.type_at(line.start) == "labs"):
+        return
+    if row.moment is not None and row.current is not None:
+        walk.dated.setdefault(own_words(name).lower(), []).append((row, len(reading.findings)))
+    _add_row(reading, line, row, name, end=end)
+
+
+def _settle(reading: DocumentState, walk: _Walk) -> None:
+    """Leave a table: the latest of several dated rows of one test is current."""
+    for rows in walk.dated.values():
+        if len(rows) < 2:
+            continue
+        latest = latest_of([row.moment for row, _ in rows])
+        for place, (_, at) in enumerate(rows):
+            if latest is None:
+                reading.findings[at] = _without_value(reading.findings[at])
+            elif place != latest:
+                reading.findings[at] = replace(reading.findings[at], temporality="historical")
+    walk.dated = {}
+    if walk.series is not None:
+        for finding in walk.series.findings(reading):
+            reading.add(finding)
+        walk.series = None
+
+
+def _without_value(finding: Finding) -> Finding:
+    """Return the finding of a row that is not understood."""
+    return replace(
+        finding,
+        value=None,
+        unit=None,
+        reference_range=None,
+        abnormal_flag=None,
+        date=None,
+        rule="lab.row-not-understood.v1",
+        engine_confidence=0.5,
+    )
+
+
+def _may_be_row(text: str, begin: int, columns: Columns) -> bool:
+    """Return whether a line is worth a full reading. Most lines of a note are not."""
+    if known_name(text, begin) is not None or (columns and columns.kinds[0] != "name"):
+        return True
+    if len(text.split()) > _MAX_UNKNOWN_WORDS or not _DIGIT.search(text):
+        return False
+    return bool(columns) or "/" in text or "%" in text
+
+
+def _add_row(
+    reading: DocumentState, line: PrintedLine, row: Row, name: str, *, end: int | None = None
+) -> None:
+    """Add the values of a row. `end` is the end of the last line that continues the row."""
+    known = row.name.known
+    start = line.start + row.name.start
+    readings = [(r, True) for r in row.earlier]
+    if row.current is not None:
+        readings.insert(0, (row.current, False))
+    first = min([row.name.start, *(r.start for r, _ in readings)])
+    for reading_, earlier in readings:
+        reading.add(
+            Finding(
+                category="lab",
+                start=line.start + first,
+                end=line.start + reading_.end if earlier else end or line.start + row.end,
+                head_end=line.start + row.name.end,
+                name=own_words(name),
+                value=reading_.value,
+                unit=row.unit,
+                reference_range=row.reference_range,
+                abnormal_flag=None if earlier else row.flag,
+                date=reading_.day,
+                temporality="historical" if earlier else None,
+                rule="lab.row.v1" if known else "lab.row-unknown.v1",
+                engine_confidence=0.97 if known and row.sure else 0.8,
+                zone=reading.zones.type_at(start),
+            )
+        )
+
+
+def _add_unclear(
+    reading: DocumentState, line: PrintedLine, text: str, row: Row, name: str, columns: Columns
+) -> None:
+    """Report a row that has an unexplained token, unless running text explains the line."""
+    if not columns.ruled:
+        words = [cell for cell in cells_of(text, row.name.end) if cell.kind == "word"]
+        if words and all(cell.words in (",", ";", "and") for cell in words):
+            return
+        if any(
+            of_a_sentence(cell.words, in_table=bool(columns))
+            or known_name(text, cell.start) is not None
+            for cell in words
+        ):
+            return
+    start = line.start + row.name.start
+    reading.add(
+        Finding(
+            category="lab",
+            start=start,
+            end=line.start + max(row.end, row.name.end),
+            head_end=line.start + row.name.end,
+            name=own_words(name),
+            rule="lab.row-not-understood.v1",
+            engine_confidence=0.5,
+            zone=reading.zones.type_at(start),
+        )
+    )
+
+
+def _may_be_analyte(
+    reading: DocumentState, line: PrintedLine, name: str, *, measured: bool = False
+) -> bool:
+    """Return whether `name` may be an unlisted analyte, not the beginning of a text line.
+
+    A drug's name is an analyte if a concentration and a range are `measured`.
+    """
+    if _NOT_A_NAME.search(name) or not name[0].isalnum() or ":" in name:
+        return False
+    if reading.zones.type_at(line.start) not in _ZONES_OF_TABLES:
+        return False
+    return measured or not any(m.reading("medication") for m in lexicon().find(tokenize(name)))
