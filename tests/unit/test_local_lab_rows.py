@@ -114,27 +114,40 @@ def test_a_range_is_never_taken_as_the_value(row: str) -> None:
     assert [lab.value for lab in labs(row) if lab.value] == []
 
 
-EARLIER = [
-    ("TEST RESULT PREVIOUS UNITS REFERENCE", "Chloride 99 104 mmol/L 98-107", None),
-    ("TEST RESULT RESULT UNITS REFERENCE", "Chloride 99 104 mmol/L 98-107", None),
-    ("TEST PRIOR RESULT UNITS REFERENCE", "Chloride 104 99 mmol/L 98-107", None),
+EARLIER: list[tuple[str, str, str | None, str | None]] = [
+    ("TEST RESULT PREVIOUS UNITS REFERENCE", "Chloride 99 104 mmol/L 98-107", None, None),
+    ("TEST RESULT RESULT UNITS REFERENCE", "Chloride 99 104 mmol/L 98-107", None, None),
+    ("TEST PRIOR RESULT UNITS REFERENCE", "Chloride 104 99 mmol/L 98-107", None, None),
     (
         "TEST RESULT PRIOR DATE UNITS REFERENCE",
         "Chloride 99 104 11/30/2024 mmol/L 98-107",
         "2024-11-30",
+        None,
     ),
-    ("Test 11/30/2024 03/17/2025 Units Range", "Chloride 104 99 mmol/L 98-107", "2024-11-30"),
-    ("Test 03/17/2025 11/30/2024 Units Range", "Chloride 99 104 mmol/L 98-107", "2024-11-30"),
+    (
+        "Test 11/30/2024 03/17/2025 Units Range",
+        "Chloride 104 99 mmol/L 98-107",
+        "2024-11-30",
+        "2025-03-17",
+    ),
+    (
+        "Test 03/17/2025 11/30/2024 Units Range",
+        "Chloride 99 104 mmol/L 98-107",
+        "2024-11-30",
+        "2025-03-17",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("heading", "row", "day"), EARLIER)
-def test_an_earlier_result_is_an_entity_of_its_own(heading: str, row: str, day: str | None) -> None:
+@pytest.mark.parametrize(("heading", "row", "day", "own_day"), EARLIER)
+def test_an_earlier_result_is_an_entity_of_its_own(
+    heading: str, row: str, day: str | None, own_day: str | None
+) -> None:
     found = labs(row, heading)
 
     assert sorted((e.value, e.temporality == "historical", e.date) for e in found) == [
         ("104", True, day),
-        ("99", False, None),
+        ("99", False, own_day),
     ]
 
 

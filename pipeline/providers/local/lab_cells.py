@@ -140,9 +140,9 @@ def name_at(text: str, begin: int, *, has_specimen: bool = False) -> NameCell | 
         m = _NAME_WORD.match(text, end)
         if m is None or _STOP_WORD.match(text, end) or text[end : end + 2] == "  ":
             break
-        if end > begin and _CELL_WORD.match(text, end):
-            if has_specimen or not _METHOD.match(text, end):
-                break
+        is_cell = end > begin and _CELL_WORD.match(text, end)
+        if is_cell and (has_specimen or not _METHOD.match(text, end)):
+            break
         end = m.end()
     m = _TAIL_UNIT.match(text, end)
     if m and end > begin and (not m["percent"] or _unit_follows(text, m.end())):

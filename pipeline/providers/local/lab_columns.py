@@ -82,11 +82,9 @@ def columns_of(
         if found:
             return found
         return NO_COLUMNS if len(raw.split("\t")) > 2 else _columns_of(line, order, own)
-    plain = _columns_of(line, order, own)
     rule = next((r for r in ("|", "  ") if r in raw.strip()), "")
-    if plain and rule:
-        return _of_cells(raw, rule, order, own) or plain
-    return plain
+    ruled = _of_cells(raw, rule, order, own) if rule else NO_COLUMNS
+    return ruled or _columns_of(line, order, own)
 
 
 def cells_by_column(raw: str, columns: Columns) -> list[tuple[int, int]] | None:
@@ -142,7 +140,7 @@ def _of_cells(raw: str, rule: str, order: DateOrder | None, own: date | None) ->
             return NO_COLUMNS
         m = _MOMENT.search(words)
         rest = _WORDS_AROUND.sub(" ", words[: m.start()] + " " + words[m.end() :]) if m else words
-        kind = ("value" if m and not rest.strip() else kind_of_heading(rest))
+        kind = "value" if m and not rest.strip() else kind_of_heading(rest)
         if kind == "unknown" and (re.search(r"\d", words) or known_name(words, 0) is not None):
             return NO_COLUMNS
         kinds.append(kind)

@@ -22,52 +22,83 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("other", rf"{_BEFORE}[ ](?:{_RESULT}[ ])?(?:flags?|units?|status|ranges?|abn(?:ormal)?)"),
     ("previous", rf"(?:{_BEFORE}[ ]?)+(?:{_RESULT})?(?:[ ]\(?s\)?)?|{_RESULT}[ ]{_BEFORE}"),
     ("other", r"(?:delta|change|trend|difference|graph|history|%[ ]?change|target|goal)s?.*"),
-    ("unit", r"(?:{r}[ ])?(?:units?|uom|unit[ ]of[ ]measure(?:ment)?|measure[ ]units?|dim(?:ension)?)"
-     .replace("{r}", _RESULT)),
-    ("low", r"(?:ref(?:erence)?\.?[ ]|normal[ ]|range[ ])?(?:low(?:er)?|min(?:imum)?)"
-     r"(?:[ ](?:limit|bound|normal|ref))?"),
-    ("high", r"(?:ref(?:erence)?\.?[ ]|normal[ ]|range[ ])?(?:high(?:er)?|upper|max(?:imum)?)"
-     r"(?:[ ](?:limit|bound|normal|ref))?"),
+    (
+        "unit",
+        rf"(?:{_RESULT}[ ])?(?:units?|uom|unit[ ]of[ ]measure(?:ment)?|measure[ ]units?)",
+    ),
+    (
+        "low",
+        (
+            r"(?:ref(?:erence)?\.?[ ]|normal[ ]|range[ ])?(?:low(?:er)?|min(?:imum)?)"
+            r"(?:[ ](?:limit|bound|normal|ref))?"
+        ),
+    ),
+    (
+        "high",
+        (
+            r"(?:ref(?:erence)?\.?[ ]|normal[ ]|range[ ])?(?:high(?:er)?|upper|max(?:imum)?)"
+            r"(?:[ ](?:limit|bound|normal|ref))?"
+        ),
+    ),
     (
         "range",
-        r"(?:std\.?[ ]|standard[ ]|bio(?:logical)?\.?[ ]|lab[ ]|adult[ ]|latest[ ])?"
-        r"(?:ref(?:erence|er)?s?\.?|normals?|expected|desirable|therapeutic)[ /]?"
-        r"(?:ranges?|rng|intervals?|int\.?|values?|limits?)(?:[ /]*(?:and|&)?[ ]?units?)?"
-        r"|(?:std\.?|standard|bio(?:logical)?\.?)[ ](?:ranges?|interval)"
-        r"|ref(?:erence)?s?\.?(?:[ /](?:and|&)?[ ]?units?)?|normals?|expected|r\.?[ ]?i\.?"
-        r"|ranges?|intervals?|limits?",
+        (
+            r"(?:std\.?[ ]|standard[ ]|bio(?:logical)?\.?[ ]|lab[ ]|adult[ ]|latest[ ])?"
+            r"(?:ref(?:erence|er)?s?\.?|normals?|expected|desirable|therapeutic)[ /]?"
+            r"(?:ranges?|rng|intervals?|int\.?|values?|limits?)(?:[ /]*(?:and|&)?[ ]?units?)?"
+            r"|(?:std\.?|standard|bio(?:logical)?\.?)[ ](?:ranges?|interval)"
+            r"|ref(?:erence)?s?\.?(?:[ /](?:and|&)?[ ]?units?)?|normals?|expected|r\.?[ ]?i\.?"
+            r"|ranges?|intervals?|limits?"
+        ),
     ),
     ("split", r"(?:in|out[ ]of|within|outside)[ ](?:the[ ])?(?:normal[ ])?(?:range|limits)"),
-    ("date", _DATE + r"|(?:collection|draw|service|specimen|result|observation|lab)[ ](?:date|time)"
-     r"(?:[ /]*time)?"),
+    (
+        "date",
+        _DATE + r"|(?:collection|draw|service|specimen|result|observation|lab)[ ](?:date|time)"
+        r"(?:[ /]*time)?",
+    ),
     ("status", r"(?:result[ ])?(?:status|stat|interp(?:retation)?|evaluation|assessment)"),
     (
         "flag",
-        r"(?:abn(?:ormal)?\.?(?:ity)?[ ]?|result[ ]|hi/lo[ ]|h/l[ ])?(?:flags?|indicators?)"
-        r"|abn(?:ormal)?\.?(?:ity)?|h/l|l/h|hi/lo|hl|alerts?|abnl|!|\*|crit(?:ical)?",
+        (
+            r"(?:abn(?:ormal)?\.?(?:ity)?[ ]?|result[ ]|hi/lo[ ]|h/l[ ])?(?:flags?|indicators?)"
+            r"|abn(?:ormal)?\.?(?:ity)?|h/l|l/h|hi/lo|hl|alerts?|abnl|!|\*|crit(?:ical)?"
+        ),
     ),
     (
         "value",
-        rf"(?:your|current|new|latest|today['’]?s|recent|most[ ]recent|patient['’]?s?|measured|lab"
-        rf"|test|observed|numeric|this|final)?[ ]?{_RESULT}|current|latest|today|observed|now|measured",
+        (
+            rf"(?:your|current|new|latest|today['’]?s|recent|most[ ]recent|patient['’]?s?"
+            rf"|measured|lab|test|observed|numeric|this|final)?[ ]?{_RESULT}|current|latest|today"
+            r"|observed|now|measured"
+        ),
     ),
-    ("specimen", r"(?:specimens?|samples?|source|material|matrix|fluid|body[ ]site|type)"
-     r"(?:[ ](?:type|source))?"),
+    (
+        "specimen",
+        (
+            r"(?:specimens?|samples?|source|material|matrix|fluid|body[ ]site|type)"
+            r"(?:[ ](?:type|source))?"
+        ),
+    ),
     (
         "comment",
         r"(?:comments?|notes?|remarks?|footnotes?|annotations?)(?:[ /&]+(?:comments?|notes?))?",
     ),
     (
         "other",
-        r"(?:methods?|methodology|technique|loinc|codes?|(?:loinc|test|lab|local|order)[ ]"
-        r"(?:codes?|id|no\.?|number|#)|(?:lab[ ])?sites?|perform(?:ing|ed)[ ](?:lab|site|by)|id|no\.?|#|fn"
-        r"|s\.?[ ]?no\.?|accession|analy[sz]er|instrument|ordered[ ]by|tech|initials|verified[ ]by"
-        r"|category|department|section|page|lab)",
+        (
+            r"(?:methods?|methodology|technique|loinc|codes?|(?:loinc|test|lab|local|order)[ ]"
+            r"(?:codes?|id|no\.?|number|#)|(?:lab[ ])?sites?|perform(?:ing|ed)[ ](?:lab|site|by)"
+            r"|id|no\.?|#|fn|s\.?[ ]?no\.?|accession|analy[sz]er|instrument|ordered[ ]by|tech"
+            r"|initials|verified[ ]by|category|department|section|page|lab)"
+        ),
     ),
     (
         "name",
-        rf"(?:lab(?:oratory)?[ ]|blood[ ]|clinical[ ])?{_TEST}(?:[ /]*(?:and|&)?[ ]?"
-        rf"(?:names?|descriptions?|{_TEST}))?|test[ ](?:requested|ordered|performed)",
+        (
+            rf"(?:lab(?:oratory)?[ ]|blood[ ]|clinical[ ])?{_TEST}(?:[ /]*(?:and|&)?[ ]?"
+            rf"(?:names?|descriptions?|{_TEST}))?|test[ ](?:requested|ordered|performed)"
+        ),
     ),
 )
 _COMPILED = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _KINDS)

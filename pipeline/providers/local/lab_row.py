@@ -24,6 +24,7 @@ class Row:
     """A row of a table; `current` is None if the row gives no value."""
 
     name: NameCell
+    start: int
     end: int
     understood: bool
     has_shape: bool

@@ -57,11 +57,11 @@ def read_row(
     if columns.ruled == "\t" or columns.doubtful:
         # The cells of the row do not fit the heading, so their columns are unknown.
         shape = _has_shape(cells, known=name.known, in_table=True)
-        return Row(name, len(text.rstrip(" .|")), understood=False, has_shape=shape)
+        return Row(name, name.start, len(text.rstrip(" .|")), understood=False, has_shape=shape)
     cells = _with_words(cells)
-    end = len(text.rstrip(" .|"))
+    start, end = min(name.start, cells[0].start), len(text.rstrip(" .|"))
     shape = _has_shape(cells, known=name.known, in_table=bool(columns))
-    unclear = Row(name, end, understood=False, has_shape=shape)
+    unclear = Row(name, start, end, understood=False, has_shape=shape)
     units = [cell for cell in cells if cell.kind == "unit"]
     flags = [c.words for c in cells if c.kind == "flag" and c.words.strip("*!")]
     if any(cell.kind == "word" for cell in cells) or len({u.words for u in units}) > 1:
@@ -70,13 +70,14 @@ def read_row(
         return unclear
     if _says_no_result(cells):
         blank = not any(c.kind in ("number", "ordinal") for c in cells)
-        return Row(name, end, understood=blank, has_shape=shape)
+        return Row(name, start, end, understood=blank, has_shape=shape)
     chosen = _choose(cells, columns, order, raw or text, counted=_counted(units))
     if chosen is None:
         return unclear
     value, earlier, reference = chosen
     return Row(
         name=name,
+        start=start,
         end=max(cell.end for cell in cells),
         understood=True,
         has_shape=shape,
@@ -201,16 +202,18 @@ def _unlikely_fall(measures: Sequence[Cell]) -> bool:
     )
 
 
-def _without_footnotes(
-    measures: list[Cell], cells: Sequence[Cell], raw: str
-) -> list[list[Cell]]:
+def _without_footnotes(measures: list[Cell], cells: Sequence[Cell], raw: str) -> list[list[Cell]]:
     """Return the measures, then the measures without one possible footnote mark."""
     options = [measures]
     if not any(cell.kind in ("unit", "range", "bound") for cell in cells):
         return options
     for before, cell in pairwise(measures):
         marks = _SITES if before.kind == "range" else _FOOTNOTES
-        if cell.kind == "number" and cell.words in marks and _may_be_mark(before, cell, measures, raw):
+        if (
+            cell.kind == "number"
+            and cell.words in marks
+            and _may_be_mark(before, cell, measures, raw)
+        ):
             between = [c for c in cells if before.end <= c.start < cell.start]
             if all(c.kind in ("flag", "foot", "paren") for c in between):
                 options.append([m for m in measures if m is not cell])
@@ -297,7 +300,9 @@ def _choice(
             continue
         words = printed(cell.words) or ""
         if kind == "value":
-            current = RowReading(words, cell.start, cell.end, columns.days[index] if columns else None)
+            current = RowReading(
+                words, cell.start, cell.end, columns.days[index] if columns else None
+            )
         else:
             earlier.append(
                 RowReading(words, cell.start, cell.end, _day_of(index, cell, cells, columns, order))

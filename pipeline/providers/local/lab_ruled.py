@@ -19,9 +19,7 @@ from pipeline.providers.local.lab_row import Row, RowReading
 from pipeline.providers.local.moments import MOMENT, moment_of
 
 _NONE = re.compile(rf"{NO_RESULT}\.?|[-–—.*]+|n/?a\.?|nil", re.I)
-_UNIT_CELL = re.compile(
-    rf"(?:[(\[]?{UNIT}[)\]]?|[A-Za-zµμ%‰°][A-Za-zµμ%‰°./·*^²³() -]{{0,23}})"
-)
+_UNIT_CELL = re.compile(rf"(?:[(\[]?{UNIT}[)\]]?|[A-Za-zµμ%‰°][A-Za-zµμ%‰°./·*^²³() -]{{0,23}})")
 _FLAG_CELL = re.compile(rf"[(\[]?(?:{FLAG}[*!]*|[*!#†‡@^]{{1,3}})[)\]]?")
 _FLAG_WORDS = re.compile(r"[(\[]?[A-Za-z][A-Za-z /-]{0,24}[*!]*[)\]]?")
 _LONE_NUMBER = re.compile(r"[\d.,]+")
@@ -70,8 +68,8 @@ def read_ruled(
     rest = [i for i, (start, end) in enumerate(spans) if i != at and end > start]
     if not rest:
         return None
-    end = max(spans[i][1] for i in rest)
-    unclear = Row(name, max(end, name.end), understood=False, has_shape=True)
+    first, last = _bounds(spans)
+    unclear = Row(name, first, last, understood=False, has_shape=True)
     if columns.doubtful:
         return unclear
     try:
@@ -172,10 +170,11 @@ def _row(
             flag = flag or value.flag
         else:
             earlier.append(reading)
-    ends = [end for start, end in spans if end > start]
+    first, last = _bounds(spans)
     return Row(
         name=name,
-        end=max(ends),
+        start=first,
+        end=last,
         understood=True,
         has_shape=True,
         sure=bool(unit or reference or flag),
@@ -185,6 +184,12 @@ def _row(
         reference_range=printed(reference),
         flag=flag if current is not None else None,
     )
+
+
+def _bounds(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return where the first filled cell begins and the last one ends."""
+    filled = [(start, end) for start, end in spans if end > start]
+    return min(start for start, _ in filled), max(end for _, end in filled)
 
 
 def _plain(words: str) -> str:
@@ -200,9 +205,7 @@ def _check(cell: Cell, value: ValueCell, reference: str | None, unit: str | None
         raise UnclearCellError
 
 
-def _own(
-    found: dict[int, str], value_at: int, kinds: Sequence[str], *names: str
-) -> str | None:
+def _own(found: dict[int, str], value_at: int, kinds: Sequence[str], *names: str) -> str | None:
     """Return the cell that belongs to the column of the current value."""
     columns = [i for i, kind in enumerate(kinds) if kind in names]
     if len(columns) <= 1 or len([k for k in kinds if k in ("value", "previous", "split")]) <= 1:

@@ -63,9 +63,7 @@ class SeriesTable:
                 self._add_cell(at, start, text, (begin, end), label)
         return True
 
-    def _add_cell(
-        self, at: int, start: int, text: str, span: tuple[int, int], label: str
-    ) -> None:
+    def _add_cell(self, at: int, start: int, text: str, span: tuple[int, int], label: str) -> None:
         begin, end = span
         try:
             found = value_of_cell(text, begin, end)

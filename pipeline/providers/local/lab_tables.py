@@ -34,6 +34,7 @@ _MAX_LINE = 240
 _MAX_UNKNOWN_WORDS = 20
 _AMOUNTS = frozenset({"mg", "g", "mcg", "ng", "mL", "units", "unit", "mEq", "mmol", "U"})
 """Units of a dose, not of a concentration: a laboratory value has them only beside a range."""
+_CONCENTRATION = re.compile(r"/[ ]?(?:[dmµuμnpf]?L|mm3|hpf|lpf)(?![A-Za-z/])", re.I)
 _DIGIT = re.compile(r"\d")
 _ZONES_OF_TABLES = (None, "labs", "other", "header", "procedures", "imaging")
 _NOT_A_NAME = re.compile(
@@ -61,7 +62,11 @@ def read_tables(reading: DocumentState) -> None:
     """Add every laboratory value that a row of a table states."""
     walk = _Walk()
     lines = [
-        (line, without_struck(line.text), without_struck(reading.document.raw[line.start : line.end]))
+        (
+            line,
+            without_struck(line.text),
+            without_struck(reading.document.raw[line.start : line.end]),
+        )
         for line in reading.lines
     ]
     taken = -1
@@ -122,10 +127,21 @@ def _read_line(
         row, last = joined_range(row, columns, lines, index)
     if row.understood and (row.name.known or row.unit or spans is not None):
         tail = name_tail(name, lines[last + 1 : last + 2], in_table=spans is not None)
+    if tail.doubtful:
+        row = replace(row, understood=False)
     if tail.words:
         name, last = f"{name} {tail.words}", last + 1
         row = replace(row, name=row.name._replace(known=tail.known or row.name.known))
-    _report(reading, line, text, row, name, walk, columns, end=lines[last][0].end if last > index else None)
+    _report(
+        reading,
+        line,
+        text,
+        row,
+        name,
+        walk,
+        columns,
+        end=lines[last][0].end if last > index else None,
+    )
     return last
 
 
@@ -150,11 +166,16 @@ def _report(
         if row.has_shape and known:
             reading.claim(line.start, line.end)
         return
+    in_labs = reading.zones.type_at(line.start) == "labs"
     shaped = bool(row.unit and row.reference_range) or (bool(columns) and row.sure)
-    measured = bool(columns.ruled) or bool(row.unit and "/" in row.unit and row.reference_range)
+    if in_labs and row.unit and _CONCENTRATION.search(row.unit):
+        shaped = True
+    measured = bool(columns.ruled) or bool(
+        row.unit and "/" in row.unit and (in_labs or row.reference_range)
+    )
     if not known and not (shaped and _may_be_analyte(reading, line, name, measured=measured)):
         return
-    if known and not (row.sure or columns or reading.zones.type_at(line.start) == "labs"):
+    if known and not (row.sure or columns or in_labs):
         return
     if row.moment is not None and row.current is not None:
         walk.dated.setdefault(own_words(name).lower(), []).append((row, len(reading.findings)))
@@ -211,13 +232,12 @@ def _add_row(
     readings = [(r, True) for r in row.earlier]
     if row.current is not None:
         readings.insert(0, (row.current, False))
-    first = min([row.name.start, *(r.start for r, _ in readings)])
     for reading_, earlier in readings:
         reading.add(
             Finding(
                 category="lab",
-                start=line.start + first,
-                end=line.start + reading_.end if earlier else end or line.start + row.end,
+                start=line.start + row.start,
+                end=end or line.start + row.end,
                 head_end=line.start + row.name.end,
                 name=own_words(name),
                 value=reading_.value,
@@ -251,7 +271,7 @@ def _add_unclear(
     reading.add(
         Finding(
             category="lab",
-            start=start,
+            start=line.start + row.start,
             end=line.start + max(row.end, row.name.end),
             head_end=line.start + row.name.end,
             name=own_words(name),

@@ -36,6 +36,8 @@ class NameTail:
 
     words: str = ""
     known: bool = False
+    doubtful: bool = False
+    """The next line may complete the name, but no rule of the table shows that."""
 
 
 def name_tail(name: str, after: Lines, *, in_table: bool) -> NameTail:
@@ -46,9 +48,9 @@ def name_tail(name: str, after: Lines, *, in_table: bool) -> NameTail:
     whole = f"{name} {words}"
     if known_name(whole, 0) == len(whole):
         return NameTail(words, known=True)
-    if in_table and _TAILS.fullmatch(words) and not words.isupper():
-        return NameTail(words)
-    return NameTail()
+    if not _TAILS.fullmatch(words) or words.isupper():
+        return NameTail()
+    return NameTail(words) if in_table else NameTail(doubtful=True)
 
 
 def joined_range(row: Row, columns: Columns, lines: Lines, index: int) -> tuple[Row, int]:

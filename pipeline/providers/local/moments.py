@@ -16,7 +16,8 @@ from pipeline.providers.local.dates import DATE_FORM, DateOrder, date_at, month_
 _NAME = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)[a-z]*"
 _CLOCK = r"(?:[0-2]?\d:[0-5]\d(?::[0-5]\d)?(?:[ ]?[ap]\.?m\.?(?!\w))?|\d{1,2}[ ]?[ap]\.?m\.?(?!\w))"
 MOMENT = (
-    rf"(?:(?:{DATE_FORM}|{_NAME}\.?[ ]\d{{1,2}}(?:st|nd|rd|th)?(?![\d:])|\d{{1,2}}[ -]{_NAME}(?![ -]?\d)"
+    rf"(?:(?:{DATE_FORM}|{_NAME}\.?[ ]\d{{1,2}}(?:st|nd|rd|th)?(?![\d:])"
+    rf"|\d{{1,2}}[ -]{_NAME}(?![ -]?\d)"
     rf"|{_NAME}\.?,?[ ](?:19|20)\d\d|\d{{1,2}}/(?:19|20)\d\d|\d{{1,2}}/\d{{1,2}})"
     rf"(?![/\d-])(?:,?[ ](?:at[ ])?{_CLOCK})?|{_CLOCK})"
 )
