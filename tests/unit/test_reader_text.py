@@ -8,15 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.documents.reader.page_layout import lay_out
+from pipeline.documents.reader.placed_words import PageWord
 from pipeline.documents.reader.text_quality import plausible
-from pipeline.documents.reader.text_rows import (
-    RowToken,
-    clean,
-    compose,
-    merge_rows,
-    reading_order,
-    reading_turn,
-)
+from pipeline.documents.reader.text_rows import RowToken, clean, reading_turn
 
 
 def line(text: str, x: float, y: float) -> list[RowToken]:
@@ -26,41 +21,6 @@ def line(text: str, x: float, y: float) -> list[RowToken]:
         tokens.append(RowToken(text=word, x0=x, y0=y, x1=x + 0.01 * len(word), y1=y + 0.012))
         x += 0.01 * (len(word) + 1)
     return tokens
-
-
-def text_of(lines: list[list[RowToken]]) -> str:
-    return compose(lines)[0]
-
-
-def test_a_table_drawn_column_by_column_is_read_row_by_row() -> None:
-    names = [line("Glucose", 0.1, 0.2), line("Sodium", 0.1, 0.22)]
-    values = [line("110 mg/dL", 0.4, 0.2), line("138 mmol/L", 0.4, 0.22)]
-    ranges = [line("70-99 H", 0.7, 0.2), line("135-145", 0.7, 0.22)]
-
-    rows = merge_rows([*names, *values, *ranges])
-
-    assert text_of(rows) == "Glucose 110 mg/dL 70-99 H\nSodium 138 mmol/L 135-145"
-
-
-def test_two_columns_of_prose_stay_apart() -> None:
-    left = [line("the cough has settled since last", 0.05, 0.1 + 0.02 * i) for i in range(5)]
-    right = [line("she sleeps through the night again", 0.5, 0.1 + 0.02 * i) for i in range(5)]
-
-    rows = merge_rows([*left, *right])
-
-    assert rows == [*left, *right]
-
-
-def test_a_form_field_and_its_label_are_one_row() -> None:
-    rows = merge_rows([line("Date of birth", 0.1, 0.1), line("02/11/1965", 0.5, 0.101)])
-
-    assert text_of(rows) == "Date of birth 02/11/1965"
-
-
-def test_lines_one_above_the_other_are_never_joined() -> None:
-    lines = [line("Lisinopril 20 mg", 0.1, 0.10), line("daily", 0.5, 0.114)]
-
-    assert merge_rows(lines) == lines
 
 
 @pytest.mark.parametrize(
@@ -80,17 +40,38 @@ def test_a_word_loses_what_is_invisible_or_not_storable(raw: str, expected: str)
     assert clean(raw) == expected
 
 
-@given(st.lists(st.lists(st.text(max_size=8), max_size=6), max_size=6))
-def test_every_word_is_at_its_offsets(texts: list[list[str]]) -> None:
-    lines = [[RowToken(text=raw, x0=0.1, y0=0.1, x1=0.2, y1=0.2) for raw in row] for row in texts]
-
-    text, words = compose(lines)
-
-    assert [text[word.start : word.end] for word in words] == [
-        clean(raw) for row in texts for raw in row if clean(raw)
+@given(
+    st.lists(
+        st.tuples(st.text(max_size=8), st.integers(0, 60), st.integers(0, 30), st.booleans()),
+        max_size=30,
+    )
+)
+def test_every_word_is_once_at_its_offsets(placed: list[tuple[str, int, int, bool]]) -> None:
+    page = [
+        PageWord(
+            text=raw,
+            left=10.0 * x,
+            top=12.0 * y,
+            right=10.0 * x + 6 * len(raw),
+            bottom=12.0 * y + 11,
+            baseline=12.0 * y + 9,
+            size=10,
+            box=(0.1, 0.1, 0.2, 0.2),
+            struck=struck,
+        )
+        for raw, x, y, struck in placed
     ]
+
+    text, words = lay_out(page)
+
+    given_words = {clean(word.text) for word in page if clean(word.text)}
+    assert {text[word.start : word.end] for word in words} <= given_words
+    assert bool(words) == bool(given_words)
+    assert len(words) <= len(page)
     assert text == unicodedata.normalize("NFC", text)
-    assert not any(unicodedata.category(char) in {"Cc", "Cs"} for char in text if char != "\n")
+    assert not any(
+        unicodedata.category(char) in {"Cc", "Cs"} for char in text if char not in "\n\t"
+    )
 
 
 def test_clinical_prose_and_laboratory_rows_are_plausible() -> None:
@@ -108,7 +89,7 @@ def test_the_output_of_a_font_without_a_map_is_not_plausible() -> None:
     assert not plausible(shifted)
 
 
-def test_text_that_runs_down_the_page_needs_a_turn_and_its_lines_an_order() -> None:
+def test_text_that_runs_down_the_page_needs_a_turn() -> None:
     down = [
         [
             RowToken(text="patient", x0=0.8 - 0.1 * row, y0=0.1, x1=0.82 - 0.1 * row, y1=0.3),
@@ -119,7 +100,6 @@ def test_text_that_runs_down_the_page_needs_a_turn_and_its_lines_an_order() -> N
     upright = line("the patient is well", 0.1, 0.1)
 
     assert reading_turn(down) == 270
-    assert reading_order(down[::-1], 270) == down
     assert reading_turn([row[::-1] for row in down]) == 90
     assert reading_turn([upright]) == 0
     assert reading_turn([upright[::-1]]) == 180

@@ -19,7 +19,9 @@ from PIL import Image, ImageChops, ImageFilter, ImageOps
 from tesserocr import PSM, PyTessBaseAPI
 
 from .blank import is_uniform
-from .text_rows import RowToken, compose, merge_rows
+from .page_layout import lay_out
+from .placed_words import PageWord, in_lines
+from .text_rows import RowToken
 from .types import PageRead
 
 #: Highest confidence of a number on which two readings disagree. Measured on 380 numbers of clean,
@@ -36,6 +38,8 @@ READ = 60.0
 #: Longest image side in pixels; more detail does not help Tesseract and costs time.
 LONGEST = 3600
 _NUMERIC = re.compile(r"\d")
+#: Words that are lines of a table, if they are read badly.
+_DRAWN = re.compile(r"[|_¦‾]+")
 _MARGIN = 12
 
 
@@ -45,10 +49,12 @@ class OcrUnavailableError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class OcrResult:
-    """The result of OCR: token lines in fractions of the image, and the rotation."""
+    """The result of OCR: token lines in fractions of the image, the words, and the rotation."""
 
     lines: tuple[tuple[RowToken, ...], ...]
     rotation: int
+    #: The same words in pixels of the upright, straightened image, for the layout.
+    words: tuple[PageWord, ...] = ()
 
     @property
     def tokens(self) -> list[RowToken]:
@@ -95,9 +101,15 @@ class Ocr:
         lines = [self._doubt(best.image, line) for line in best.lines]
         placed = tuple(
             tuple(_place(token, best.image.size, best.angle, best.turn) for token in line)
-            for line in merge_rows(lines)
+            for line in lines
         )
-        return OcrResult(lines=placed, rotation=best.turn)
+        words = in_lines(
+            [
+                [_page_word(token, box) for token, box in zip(line, boxes, strict=True)]
+                for line, boxes in zip(lines, placed, strict=True)
+            ]
+        )
+        return OcrResult(lines=placed, rotation=best.turn, words=tuple(words))
 
     def _best_way_up(self, image: Image.Image) -> _Attempt:
         """Read the page until it reads well.
@@ -146,6 +158,8 @@ class Ocr:
         for row in engine.GetTSVText(0).splitlines():
             cells = row.split("\t")
             if len(cells) < 12 or cells[0] != "5" or not cells[11].strip():
+                continue
+            if _DRAWN.fullmatch(cells[11].strip()) and float(cells[10]) < READ:
                 continue
             left, top, width, height = (int(cell) for cell in cells[6:10])
             token = RowToken(
@@ -287,6 +301,21 @@ def _place(token: RowToken, size: tuple[int, int], angle: float, turn: int) -> R
     )
 
 
+def _page_word(token: RowToken, placed: RowToken) -> PageWord:
+    """Return `token` in pixels of the straightened image as a word of the layout."""
+    return PageWord(
+        text=token.text,
+        left=token.x0,
+        top=token.y0,
+        right=token.x1,
+        bottom=token.y1,
+        baseline=token.y1,
+        size=token.y1 - token.y0,
+        box=(placed.x0, placed.y0, placed.x1, placed.y1),
+        confidence=token.confidence,
+    )
+
+
 def _undo(
     x: float, y: float, width: int, height: int, angle: float, turn: int
 ) -> tuple[float, float]:
@@ -315,8 +344,7 @@ def page_from_image(
     warnings: Sequence[str] = (),
 ) -> PageRead:
     """Return the page for `reading` of `image`; None as a reading means a uniform image."""
-    lines = reading.lines if reading else ()
-    text, words = compose(lines)
+    text, words = lay_out(reading.words if reading else ())
     blank = not text and is_uniform(image)
     confidences = [word.confidence for word in words if word.confidence is not None]
     return PageRead(

@@ -6,22 +6,105 @@ around struck-through words, and `[x]` or `[ ]` for check boxes. The functions a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from .fragments import join, prepare
 from .placed_words import NO_MARKS, Marks, PageWord
-from .text_rows import RowToken, compose, merge_rows
+from .side_by_side import one_after_the_other
+from .table_rows import Row, rows_of
+from .text_rows import clean
 from .types import Word
+
+_STRIKE = "~~"
 
 
 def lay_out(words: Sequence[PageWord], marks: Marks = NO_MARKS) -> tuple[str, tuple[Word, ...]]:
     """Return the text of a page or region, and each word with its offsets into the text.
 
     The order of `words` does not matter, so words of the text layer and of OCR may be mixed. The
-    words of a line of OCR need a common baseline and size (`on_one_line`).
+    words of OCR need a common baseline and size for each line (`in_lines`).
     """
-    lines: dict[float, list[RowToken]] = {}
-    for word in sorted(words, key=lambda word: (word.baseline, word.left)):
-        x0, y0, x1, y1 = word.box
-        token = RowToken(text=word.text, x0=x0, y0=y0, x1=x1, y1=y1, confidence=word.confidence)
-        lines.setdefault(round(word.baseline), []).append(token)
-    return compose(merge_rows(list(lines.values())))
+    prepared = prepare((word for word in words if clean(word.text)), marks)
+    blocks = one_after_the_other(join(prepared, marks), marks)
+    return _compose(row for block in blocks for row in rows_of(block, marks))
+
+
+def in_given_order(lines: Iterable[Sequence[PageWord]]) -> tuple[str, tuple[Word, ...]]:
+    """Return the text of lines whose order only their source knows (from right to left)."""
+    writer = _Writer()
+    for line in lines:
+        writer.line()
+        writer.words(word for word in line if clean(word.text))
+    return writer.result()
+
+
+def _compose(rows: Iterable[Row]) -> tuple[str, tuple[Word, ...]]:
+    writer = _Writer()
+    for row in rows:
+        writer.line()
+        for i, cell in enumerate(row):
+            if i:
+                writer.cell()
+            writer.words(word for fragment in cell for word in fragment.words)
+    return writer.result()
+
+
+class _Writer:
+    """Collects the text and the offsets."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._words: list[Word] = []
+        self._length = 0
+        self._fresh = True
+
+    def line(self) -> None:
+        """Begin a line of the text."""
+        if self._parts:
+            self._put("\n")
+        self._fresh = True
+
+    def cell(self) -> None:
+        """Begin the next cell of the row."""
+        self._put("\t")
+        self._fresh = True
+
+    def words(self, words: Iterable[PageWord]) -> None:
+        """Add words with single spaces; a run of struck words has one mark on each side."""
+        struck = False
+        for word in words:
+            if struck and not word.struck:
+                self._put(_STRIKE)
+            if not self._fresh:
+                self._put(" ")
+            self._fresh = False
+            if word.struck and not struck:
+                self._put(_STRIKE)
+            struck = word.struck
+            self._word(word)
+        if struck:
+            self._put(_STRIKE)
+
+    def result(self) -> tuple[str, tuple[Word, ...]]:
+        """Return the text and the words in the order of the text."""
+        return "".join(self._parts), tuple(self._words)
+
+    def _word(self, word: PageWord) -> None:
+        text = clean(word.text)
+        x0, y0, x1, y1 = (round(min(1.0, max(0.0, value)), 5) for value in word.box)
+        self._words.append(
+            Word(
+                start=self._length,
+                end=self._length + len(text),
+                x0=x0,
+                y0=y0,
+                x1=x1,
+                y1=y1,
+                confidence=word.confidence,
+            )
+        )
+        self._put(text)
+
+    def _put(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)

@@ -18,11 +18,16 @@ import pypdfium2.raw as raw
 from PIL import Image
 
 from . import refusals
+from .annotations import NOTHING_NOTED, Noted, read_annotations
 from .blank import is_uniform
+from .check_glyphs import as_boxes
 from .ocr import READ, Ocr, OcrResult, page_from_image
+from .page_layout import in_given_order, lay_out
+from .placed_words import turned
+from .raised import settle
 from .text_layer import Layer, read_layer
 from .text_quality import plausible
-from .text_rows import compose, reading_order, reading_turn
+from .text_rows import placed, reading_turn, right_to_left
 from .types import (
     HIDDEN_TEXT,
     PARTLY_DAMAGED,
@@ -129,8 +134,8 @@ class PdfFile:
 
     def read(self, number: int, ocr: Ocr) -> PageRead:
         """Return page `number` (1-based)."""
-        page, repaired = self._page(number)
-        found = _PageReader(page, number, self._limits, ocr).read()
+        page, noted, repaired = self._page(number)
+        found = _PageReader(page, noted, number, self._limits, ocr).read()
         if found.is_blank and raw.FPDFPage_CountObjects(page) == 0 and self._has_content(number):
             raise PageDamagedError
         if repaired or self.was_repaired:
@@ -139,7 +144,7 @@ class PdfFile:
 
     def render(self, number: int, dpi: int) -> Image.Image:
         """Return page `number` (1-based) in colour at `dpi`, or less if a limit requires."""
-        page, _ = self._page(number)
+        page, _, _ = self._page(number)
         scale, _ = _scale(page, number, dpi, self._limits)
         image: Image.Image = page.render(scale=scale, may_draw_forms=False).to_pil()
         return image.convert("RGB")
@@ -164,14 +169,14 @@ class PdfFile:
         except Exception:  # noqa: BLE001 - content that cannot be decoded is still content
             return True
 
-    def _page(self, number: int) -> tuple[pdfium.PdfPage, bool]:
+    def _page(self, number: int) -> tuple[pdfium.PdfPage, Noted, bool]:
         try:
-            return _flattened(self._document, number - 1), False
+            return *_flattened(self._document, number - 1), False
         except pdfium.PdfiumError:
             repaired = self._rebuild()
             if repaired is None or number > len(repaired):
                 raise
-            return _flattened(repaired, number - 1), True
+            return *_flattened(repaired, number - 1), True
 
 
 def _breaks_off(path: Path) -> bool:
@@ -181,15 +186,16 @@ def _breaks_off(path: Path) -> bool:
         return b"%%EOF" not in file.read()
 
 
-def _flattened(document: pdfium.PdfDocument, index: int) -> pdfium.PdfPage:
-    """Return the page with its form fields and annotations as part of its text."""
+def _flattened(document: pdfium.PdfDocument, index: int) -> tuple[pdfium.PdfPage, Noted]:
+    """Return the page with its annotations as part of its text, and what they stated."""
     page = document[index]
     if raw.FPDFPage_GetAnnotCount(page) == 0:
-        return page
+        return page, NOTHING_NOTED
+    noted = read_annotations(page)
     if raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) != raw.FLATTEN_SUCCESS:
-        return page
+        return page, noted
     page.close()
-    return document[index]
+    return document[index], noted
 
 
 def _scale(
@@ -211,8 +217,16 @@ def _scale(
 class _PageReader:
     """Decides how to read one page."""
 
-    def __init__(self, page: pdfium.PdfPage, number: int, limits: ReaderLimits, ocr: Ocr) -> None:
+    def __init__(
+        self,
+        page: pdfium.PdfPage,
+        noted: Noted,
+        number: int,
+        limits: ReaderLimits,
+        ocr: Ocr,
+    ) -> None:
         self._page = page
+        self._noted = noted
         self._number = number
         self._limits = limits
         self._ocr = ocr
@@ -227,7 +241,7 @@ class _PageReader:
         4. Otherwise OCR reads the image; the layer wins if it contains as much.
         """
         shown = self._image(LOOK_DPI)
-        layer = read_layer(self._page, self._number, shown)
+        layer = read_layer(self._page, self._number, shown, self._noted)
         believed = plausible(layer.text)
         share = self._image_share()
         if layer.hidden or (layer.invisible and share < IMAGE_SHARE):
@@ -246,8 +260,14 @@ class _PageReader:
 
     def _from_layer(self, layer: Layer) -> PageRead:
         turn = reading_turn(layer.lines)
-        text, words = compose(reading_order(layer.lines, turn))
         width, height = self._page.get_size()
+        lines = [[placed(token, width, height, turn) for token in line] for line in layer.lines]
+        tokens = [token for line in layer.lines for token in line]
+        if right_to_left(tokens):
+            text, words = in_given_order(lines)
+        else:
+            words_in = as_boxes(settle([word for line in lines for word in line]))
+            text, words = lay_out(words_in, turned(layer.marks, width, height, turn))
         return PageRead(
             number=self._number,
             text=text,

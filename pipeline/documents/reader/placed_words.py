@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+_DESCENDING = frozenset("gjpqy,;()[]{}/|_Q")
 #: Ratio of the height of capitals to the size of the type; OCR boxes enclose only the ink.
 CAPITALS = 0.72
 
@@ -30,8 +31,7 @@ class PageWord:
     box: tuple[float, float, float, float]
     confidence: float | None = None
     bold: bool = False
-    #: True if the word continues the word before it without a space.
-    glued: bool = False
+    struck: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +72,63 @@ class Marks:
 NO_MARKS = Marks()
 
 
+def turned(marks: Marks, width: float, height: float, turn: int) -> Marks:
+    """Return marks of the displayed page of `width` × `height` points on the upright page."""
+    if turn == 0:
+        return marks
+
+    def place(mark: Rule | CheckBox) -> tuple[float, float, float, float]:
+        box = mark.left / width, mark.top / height, mark.right / width, mark.bottom / height
+        return upright(box, width, height, turn)
+
+    def rules(found: Sequence[Rule]) -> tuple[Rule, ...]:
+        return tuple(
+            Rule(left=left, top=top, right=right, bottom=bottom)
+            for left, top, right, bottom in map(place, found)
+        )
+
+    boxes = []
+    for box in marks.check_boxes:
+        left, top, right, bottom = place(box)
+        boxes.append(replace(box, left=left, top=top, right=right, bottom=bottom))
+    return Marks(
+        rules=rules(marks.rules),
+        frames=rules(marks.frames),
+        check_boxes=tuple(boxes),
+        struck=rules(marks.struck),
+    )
+
+
+def from_region(
+    word: PageWord, region: tuple[float, float, float, float], width: float, height: float
+) -> PageWord:
+    """Return a word that was read in a region as a word of the upright page.
+
+    `region` is (x0, y0, x1, y1) in fractions of the page of `width` × `height` points. `word.box`
+    is in fractions of the region.
+    """
+    x0, y0, x1, y1 = region
+    across, down = x1 - x0, y1 - y0
+    box = (
+        x0 + word.box[0] * across,
+        y0 + word.box[1] * down,
+        x0 + word.box[2] * across,
+        y0 + word.box[3] * down,
+    )
+    left, top, right, bottom = upright(box, width, height, 0)
+    scale = (bottom - top) / max(word.bottom - word.top, 0.001)
+    return replace(
+        word,
+        left=left,
+        top=top,
+        right=right,
+        bottom=bottom,
+        baseline=top + scale * (word.baseline - word.top),
+        size=scale * word.size,
+        box=box,
+    )
+
+
 def upright(
     box: tuple[float, float, float, float], width: float, height: float, turn: int
 ) -> tuple[float, float, float, float]:
@@ -90,17 +147,31 @@ def upright(
     return x0 * width, y0 * height, x1 * width, y1 * height
 
 
-def on_one_line(words: Sequence[PageWord]) -> list[PageWord]:
-    """Give the words of one line of OCR a common baseline and size, from the boxes of their ink."""
-    if not words:
+def in_lines(lines: Sequence[Sequence[PageWord]]) -> list[PageWord]:
+    """Give the words of each line of OCR a common baseline and size, from the boxes of their ink.
+
+    Lines of about the page's usual size get exactly that size, because ink shows the size of the
+    type only roughly.
+    """
+    measured = [(line, *_measured(line)) for line in lines if line]
+    if not measured:
         return []
-    low = [word.bottom for word in words if not set(word.text) & set("gjpqy,;()[]{}/|_Q")]
-    tall = [
-        word.baseline - word.top
-        for word in words
-        if any(c.isupper() or c.isdigit() for c in word.text)
+    usual = median(size for _, _, size in measured)
+    return [
+        replace(word, baseline=baseline, size=usual if 0.7 < size / usual < 1.4 else size)
+        for line, baseline, size in measured
+        for word in line
     ]
-    baseline = median(low or [word.bottom for word in words])
-    height = median([baseline - word.top for word in words])
-    size = max(height, median(tall or [height])) / CAPITALS
-    return [replace(word, baseline=baseline, size=size) for word in words]
+
+
+def _measured(line: Sequence[PageWord]) -> tuple[float, float]:
+    """Return the baseline and the size of the type of a line."""
+    low = [word.bottom for word in line if not set(word.text) & _DESCENDING]
+    baseline = median(low or [word.bottom for word in line])
+    tall = [
+        baseline - word.top
+        for word in line
+        if any(char.isupper() or char.isdigit() for char in word.text)
+    ]
+    height = median([baseline - word.top for word in line])
+    return baseline, max(1.0, median(tall or [1.3 * height])) / CAPITALS

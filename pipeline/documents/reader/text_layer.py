@@ -1,4 +1,4 @@
-"""The text layer of a PDF page: its visible words with boxes. Runs in the child only.
+"""The text layer of a PDF page: its visible words and marks. Runs in the child only.
 
 A word that the rendered page does not show (white, covered, off the page, tiny, invisible) is never
 part of the text.
@@ -7,15 +7,20 @@ part of the text.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdf
 from PIL import Image
 
 from . import refusals
+from .annotations import NOTHING_NOTED, Noted
 from .blank import spread
+from .check_glyphs import named
+from .drawings import Shape, marks_of, shapes_of
+from .placed_words import CheckBox, Marks, Rule
 from .text_rows import RowToken, clean
 
 #: Characters of a page above which the file is an attack; a dense printed page has 8,000.
@@ -41,6 +46,8 @@ class Layer:
     hidden: int
     #: Words in the invisible text mode; scanners write them over the scanned image.
     invisible: int
+    #: Lines, frames and check boxes in points of the displayed page.
+    marks: Marks
 
     @property
     def text(self) -> str:
@@ -65,6 +72,10 @@ class Placement:
         pdf.FPDF_PageToDevice(page, 0, 0, _GRID, _GRID, 0, x, y, across, down)
         return across.value / _GRID, down.value / _GRID
 
+    def point(self, x: float, y: float) -> tuple[float, float]:
+        """Return (x, y) of a point."""
+        return self._a * x + self._c * y + self._e, self._b * x + self._d * y + self._f
+
     def box(
         self, left: float, bottom: float, right: float, top: float
     ) -> tuple[float, float, float, float]:
@@ -73,30 +84,93 @@ class Placement:
         ys = sorted((self._b * left + self._d * bottom, self._b * right + self._d * top))
         return xs[0] + self._e, ys[0] + self._f, xs[1] + self._e, ys[1] + self._f
 
+    def matrix(
+        self, width: float, height: float
+    ) -> tuple[float, float, float, float, float, float]:
+        """Return the matrix to points of the displayed page of `width` × `height` points."""
+        return (
+            self._a * width,
+            self._b * height,
+            self._c * width,
+            self._d * height,
+            self._e * width,
+            self._f * height,
+        )
 
-def read_layer(page: pdfium.PdfPage, number: int, shown: Image.Image) -> Layer:
-    """Return the text layer of `page` (1-based `number`), checked against its image `shown`."""
+
+def read_layer(
+    page: pdfium.PdfPage, number: int, shown: Image.Image, noted: Noted = NOTHING_NOTED
+) -> Layer:
+    """Return the text layer of `page` (1-based `number`), checked against its image `shown`.
+
+    `noted` holds what the annotations of the page stated before they became part of the page.
+    """
     textpage = page.get_textpage()
     count = textpage.count_chars()
     if count > MAX_CHARACTERS:
         raise refusals.too_many_characters(number, MAX_CHARACTERS)
-    sight = _Sight(textpage, shown, page.get_height())
+    width, height = page.get_size()
+    sight = _Sight(textpage, shown, height)
     placement = Placement(page)
+    fonts = _Fonts(textpage)
     lines: list[list[RowToken]] = [[]]
     hidden = invisible = 0
     for word, start, end, breaks in _words(textpage, count):
         if clean(word):
-            token = _token(textpage, placement, word, start, end)
+            parts = [
+                _token(textpage, placement, fonts, part, first, last)
+                for part, first, last in fonts.parts(word, start, end)
+            ]
             if sight.invisible(start):
                 invisible += 1
-            elif sight.shows(token, start):
-                lines[-1].append(token)
+            elif sight.shows(_whole(parts), start):
+                lines[-1].extend(parts)
             else:
                 hidden += 1
         if breaks and lines[-1]:
             lines.append([])
     return Layer(
-        lines=tuple(tuple(line) for line in lines if line), hidden=hidden, invisible=invisible
+        lines=tuple(tuple(line) for line in lines if line),
+        hidden=hidden,
+        invisible=invisible,
+        marks=_marks(page, placement, noted, width, height),
+    )
+
+
+def _marks(
+    page: pdfium.PdfPage, placement: Placement, noted: Noted, width: float, height: float
+) -> Marks:
+    shapes = shapes_of(page, placement.matrix(width, height))
+    fields = []
+    for rectangle, ticked in noted.fields:
+        x0, y0, x1, y1 = placement.box(*rectangle)
+        fields.append(
+            CheckBox(
+                left=x0 * width,
+                top=y0 * height,
+                right=x1 * width,
+                bottom=y1 * height,
+                ticked=ticked,
+                box=(x0, y0, x1, y1),
+            )
+        )
+    marks = marks_of([s for s in shapes if not _drawn_in(s, fields)], width, height)
+    struck = []
+    for rectangle in noted.struck:
+        x0, y0, x1, y1 = placement.box(*rectangle)
+        struck.append(Rule(left=x0 * width, top=y0 * height, right=x1 * width, bottom=y1 * height))
+    return replace(marks, check_boxes=(*fields, *marks.check_boxes), struck=tuple(struck))
+
+
+def _drawn_in(shape: Shape, fields: Sequence[CheckBox]) -> bool:
+    """Return whether a shape is the appearance of a form field."""
+    left, top, right, bottom = shape.bounds
+    return any(
+        left >= field.left - 2
+        and top >= field.top - 2
+        and right <= field.right + 2
+        and bottom <= field.bottom + 2
+        for field in fields
     )
 
 
@@ -125,8 +199,75 @@ def _join_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+class _Fonts:
+    """Size and kind of the type of each text object of a page."""
+
+    def __init__(self, textpage: pdfium.PdfTextPage) -> None:
+        self._raw = textpage.raw
+        self._objects: dict[int, tuple[float, bool, str]] = {}
+        self._fonts: dict[int, tuple[bool, str]] = {}
+
+    def of(self, index: int) -> tuple[float, bool, str]:
+        """Return size in points (0 if unknown), boldness, and font name of a character."""
+        text_object = pdf.FPDFText_GetTextObject(self._raw, index)
+        if not text_object:
+            return 0.0, False, ""
+        address = ctypes.addressof(text_object.contents)
+        if address not in self._objects:
+            matrix = pdf.FS_MATRIX()
+            size = float(pdf.FPDFText_GetFontSize(self._raw, index))
+            if pdf.FPDFText_GetMatrix(self._raw, index, matrix):
+                size *= math.hypot(matrix.c, matrix.d)
+            self._objects[address] = (size, *self._font(text_object))
+        return self._objects[address]
+
+    def parts(self, word: str, start: int, end: int) -> list[tuple[str, int, int]]:
+        """Split a word where the size or the baseline of its characters changes."""
+        if end - start + 1 != len(word) or self._object(start) == self._object(end):
+            return [(word, start, end)]
+        found: list[tuple[str, int, int]] = []
+        begin, (size, base) = start, self._type(start)
+        for index in range(start + 1, end + 1):
+            here, there = self._type(index)
+            if abs(here - size) < 0.1 * size and abs(there - base) < 0.06 * size:
+                continue
+            found.append((word[begin - start : index - start], begin, index - 1))
+            begin, size, base = index, here, there
+        found.append((word[begin - start :], begin, end))
+        return found
+
+    def _object(self, index: int) -> int:
+        text_object = pdf.FPDFText_GetTextObject(self._raw, index)
+        return ctypes.addressof(text_object.contents) if text_object else 0
+
+    def _type(self, index: int) -> tuple[float, float]:
+        """Return the size of a character, and the place of its baseline across the text."""
+        x, y = ctypes.c_double(), ctypes.c_double()
+        pdf.FPDFText_GetCharOrigin(self._raw, index, x, y)
+        angle = pdf.FPDFText_GetCharAngle(self._raw, index)
+        return self.of(index)[0], y.value * math.cos(angle) - x.value * math.sin(angle)
+
+    def _font(self, text_object: ctypes.c_void_p) -> tuple[bool, str]:
+        font = pdf.FPDFTextObj_GetFont(text_object)
+        if not font:
+            return False, ""
+        address = ctypes.addressof(font.contents)
+        if address not in self._fonts:
+            buffer = ctypes.create_string_buffer(128)
+            length = pdf.FPDFFont_GetBaseFontName(font, buffer, len(buffer))
+            name = buffer.raw[: min(length, len(buffer))].decode("utf-8", "replace").rstrip("\0")
+            bold = "bold" in name.lower() or "black" in name.lower()
+            self._fonts[address] = bold, name
+        return self._fonts[address]
+
+
 def _token(
-    textpage: pdfium.PdfTextPage, placement: Placement, word: str, start: int, end: int
+    textpage: pdfium.PdfTextPage,
+    placement: Placement,
+    fonts: _Fonts,
+    word: str,
+    start: int,
+    end: int,
 ) -> RowToken:
     boxes = []
     rectangle = pdf.FS_RECTF()
@@ -135,12 +276,30 @@ def _token(
         boxes.append(
             placement.box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
         )
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdf.FPDFText_GetCharOrigin(textpage, start, x, y)
+    size, bold, font = fonts.of(start)
     return RowToken(
-        text=word,
+        text=named(word, font),
         x0=min(box[0] for box in boxes),
         y0=min(box[1] for box in boxes),
         x1=max(box[2] for box in boxes),
         y1=max(box[3] for box in boxes),
+        origin=placement.point(x.value, y.value),
+        size=size,
+        bold=bold,
+    )
+
+
+def _whole(parts: Sequence[RowToken]) -> RowToken:
+    if len(parts) == 1:
+        return parts[0]
+    return RowToken(
+        text="".join(part.text for part in parts),
+        x0=min(part.x0 for part in parts),
+        y0=min(part.y0 for part in parts),
+        x1=max(part.x1 for part in parts),
+        y1=max(part.y1 for part in parts),
     )
 
 

@@ -1,0 +1,112 @@
+"""What the words of a fragment tell about the layout: a value, a heading, a list item, a label.
+
+The judgements need no medical knowledge beyond the usual headings of records and of tables.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_NUMBER = r"[<>≤≥=~±+-]*[ ]?(?:\d[\d.,/:x×^-]*|\d*\.\d+)%?[¹²³⁰-⁹]*"
+_UNIT = (
+    r"(?:%|[°º]?[CF]|[A-Za-zµμ]{1,6}[²³]?(?:/[A-Za-z0-9.,²³⁶⁹µμ]+)+|10[³⁶⁹]/\S+|x?10[\^*E]\S+|/\S+"
+    r"|mmol|mEq|mg|mcg|kg|lbs?|bpm|mmHg|mm|cm|in|IU|U|fL|pg|sec(?:onds)?|min|ratio|index|FEU|units?)"
+)
+_WORD_VALUE = (
+    r"(?:neg(?:ative)?|pos(?:itive)?|(?:non-?[ ]?|not[ ])?(?:reactive|detected)|normal|abnormal"
+    r"|trace|pending|none|n/?a|yes|no|high|low|critical|h|l|hh|ll|a|n|c|\*+|[↑↓]+|final|see note)"
+)
+_DATE = (
+    r"(?:\d{1,2}[-/. ][A-Za-z\d]{1,3}[-/. ]\d{2,4}|\d{4}-\d\d-\d\d"
+    r"|[A-Z][a-z]{2,8}\.?[ ]\d{1,2},[ ]\d{4})"
+)
+_VALUE = re.compile(
+    rf"\(?(?:{_DATE}|{_NUMBER}(?:[ ](?:-|to|–)[ ]{_NUMBER})?(?:[ ]?\(?{_UNIT}\)?){{0,2}}"
+    rf"(?:[ ]\(?(?:{_WORD_VALUE})\)?)?|{_UNIT}(?:[ ]{_UNIT})?|{_WORD_VALUE})\)?[*†‡¹²³⁰-⁹]*|[-–—]+",
+    re.I,
+)
+#: List markers: bullets, `1.`, `a)`, and check boxes.
+MARKER = re.compile(r"(?:[•▪◦‣●○■□*·–—-]|\(?(?:\d{1,2}|[a-zA-Z])[.)]|\[[x ]\])")
+_BULLET = re.compile(rf"{MARKER.pattern}(?: |$)")
+_LABEL = re.compile(r"[A-Z][\w /#&.()'’-]{0,38}:")
+_SECTION = re.compile(
+    r"(?:(?:current|active|home|discharge|admission|outpatient|inpatient|chronic|resolved|inactive"
+    r"|past|known|drug|food|environmental|other|recent|discontinued|stopped|held|new|continued?"
+    r"|prior|previous|scheduled|prn|medications?|patient['’]?s?|your|all|relevant|personal|ongoing"
+    r"|changed|start(?:ed)?|stop|documented|reported|prescribed|over-the-counter|otc|admitting"
+    r"|primary|secondary|final)[ ]){0,3}"
+    r"(?:allerg(?:y|ies)(?:[ ](?:list|and[ ](?:intolerances|reactions|adverse[ ]reactions)))?"
+    r"|intolerances|adverse[ ]reactions|medications?(?:[ ]list)|medications|medicines|meds"
+    r"|prescriptions|drugs|supplements|vitamins|problems?[ ]list|problems|diagnoses|conditions"
+    r"|comorbidities|(?:(?:past|family|social|surgical|medical|obstetric|psychiatric|medication)[ ]"
+    r"){1,3}(?:history|hx)|history|pmh|psh|fh|sh|hpi|ros|history[ ]of[ ]present[ ]illness"
+    r"|review[ ]of[ ]systems|physical[ ]exam(?:ination)?|vital[ ]signs|vitals|labs|lab(?:oratory)?"
+    r"[ ](?:results|data|tests)|immuni[sz]ations|vaccin(?:es|ations)|procedures|surgeries"
+    r"|operations|hospitali[sz]ations|chief[ ]complaint|hospital[ ]course|care[ ]team|insurance"
+    r"|demographics|emergency[ ]contacts?|appointments|symptoms|complaints|risk[ ]factors|habits"
+    r"|implants|devices|imaging|studies|subjective|objective|assessment(?:[ ]and[ ]plan)?"
+    r"|(?:[a-z]+[ ]){1,2}(?:information|details)|alergias|medicamentos|medicación|medicacion"
+    r"|antecedentes(?:[ ]\w+)?|diagnósticos|diagnosticos|vacunas|tratamiento"
+    r"|allergien|medikamente|medikation|diagnosen|allergies[ ]connues|médicaments|antécédents)"
+    r"(?:[ ]\([^)]*\))?[ ]*:?",
+    re.I,
+)
+_COLUMN = re.compile(
+    r"(?:test|analyte|component|result|value|units?|flag|ref(?:erence)?|range|normal|interval|limits"
+    r"|date|time|status|dose|dosage|strength|route|freq(?:uency)?|sig|instructions?|directions"
+    r"|reaction|severity|allergen|substance|drug|medication|medicine|name|code|icd|onset|comments?"
+    r"|notes?|provider|prescriber|quantity|qty|refills|indication|reason|type|description|site|lot"
+    r"|manufacturer|vaccine|specimen|method|collected|reported|performed|relation(?:ship)?|age"
+    r"|condition|problem|diagnosis|procedure|start(?:ed)?|end|stop(?:ped)?|last|next|previous|prior"
+    r"|current|lab|mnemonic|observation|measurement|exam|finding|yes|no|day|visit|am|pm|morning"
+    r"|noon|evening|bedtime|high|low|abnormal|specialty|phone|location|address|id|no\.?|number|#)s?"
+    r"(?:[ ]|/|$|:|\()",
+    re.I,
+)
+
+
+@lru_cache(maxsize=20_000)
+def is_value(text: str) -> bool:
+    """Return whether a cell contains only a result, unit, flag, range or date."""
+    return _VALUE.fullmatch(text) is not None
+
+
+@lru_cache(maxsize=20_000)
+def is_section(text: str) -> bool:
+    """Return whether the whole text is the heading of a section of a record."""
+    return _SECTION.fullmatch(text.strip(" ~*_-–—|")) is not None
+
+
+@lru_cache(maxsize=20_000)
+def is_column_head(text: str) -> bool:
+    """Return whether a text begins with the usual heading of a column."""
+    return _COLUMN.match(text) is not None
+
+
+def is_marker(text: str) -> bool:
+    """Return whether the text is only a list marker."""
+    return MARKER.fullmatch(text) is not None
+
+
+def has_bullet(text: str) -> bool:
+    """Return whether the text begins with a list marker."""
+    return _BULLET.match(text) is not None
+
+
+def has_label(text: str) -> bool:
+    """Return whether the text begins with a label and a colon."""
+    return _LABEL.match(text) is not None
+
+
+def is_styled(text: str) -> bool:
+    """Return whether the letters alone make a heading: all capitals, or a colon at the end."""
+    if text.endswith(":"):
+        return len(text) > 3
+    letters = [char for char in text if char.isalpha()]
+    return len(letters) > 3 and text.isupper() and not any(char.isdigit() for char in text)
+
+
+def continues(text: str) -> bool:
+    """Return whether the text can only be the rest of a sentence or name."""
+    return bool(text) and (text[0].islower() or text[0] in "(,;&/") and not has_bullet(text)

@@ -1,0 +1,390 @@
+"""Blocks printed side by side: find the gaps between them and put the blocks one after the other.
+
+A gap parts two blocks only if the words show that the right block does not continue the rows of
+the left block. Otherwise both sides are one table.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from statistics import fmean, median
+from typing import NamedTuple
+
+from .cell_words import (
+    continues,
+    has_bullet,
+    is_column_head,
+    is_section,
+    is_styled,
+    is_value,
+)
+from .fragments import Fragment
+from .placed_words import Marks, Rule
+
+#: Cuts inside cuts; three columns under each of several headings need four.
+DEEPEST = 12
+#: Distance of lines in sizes of the type above which the lower line begins another block.
+APART = 2.1
+#: Difference of baselines in sizes of the type within one row.
+LEVEL = 0.22
+
+
+class Cut(NamedTuple):
+    """A region cut into four parts, in reading order."""
+
+    above: list[Fragment]
+    left: list[Fragment]
+    right: list[Fragment]
+    below: list[Fragment]
+
+
+def one_after_the_other(fragments: list[Fragment], marks: Marks) -> list[list[Fragment]]:
+    """Return the blocks of a region in reading order."""
+    return list(_blocks(fragments, marks, DEEPEST))
+
+
+def _blocks(fragments: list[Fragment], marks: Marks, depth: int) -> Iterator[list[Fragment]]:
+    cut = _best_cut(fragments, marks) if depth and len(fragments) >= 4 else None
+    if cut is None:
+        if fragments:
+            yield fragments
+        return
+    for part in cut:
+        yield from _blocks(part, marks, depth - 1)
+
+
+def _best_cut(fragments: list[Fragment], marks: Marks) -> Cut | None:
+    """Return the cut with the most lines beside each other, or None."""
+    best: tuple[int, Cut] | None = None
+    for x in _gaps(fragments):
+        for run in _runs(fragments, x):
+            sides = _Sides(run, x, marks)
+            if best and sides.beside <= best[0]:
+                continue
+            if sides.are_blocks():
+                best = sides.beside, _cut(fragments, sides)
+    return best[1] if best else None
+
+
+def _cut(fragments: list[Fragment], sides: _Sides) -> Cut:
+    inside = {*map(id, sides.left), *map(id, sides.right)}
+    # A line beside the run belongs to neither part; its height tells whether it comes first.
+    top = min(f.baseline for f in (*sides.left, *sides.right))
+    others = [f for f in fragments if id(f) not in inside]
+    return Cut(
+        above=[f for f in others if f.baseline < top],
+        left=sides.left,
+        right=sides.right,
+        below=[f for f in others if f.baseline >= top],
+    )
+
+
+def _gaps(fragments: Sequence[Fragment]) -> list[float]:
+    """Return a few places that together hit every gap between two neighbours of a line."""
+    intervals: list[tuple[float, float]] = []
+    ordered = sorted(fragments, key=lambda f: f.top)
+    for i, one in enumerate(ordered):
+        right: float | None = None
+        for other in ordered[max(0, i - 40) : i + 40]:
+            if other.left < one.right or other is one:
+                continue
+            if min(one.bottom, other.bottom) - max(one.top, other.top) <= 0.3 * one.size:
+                continue
+            right = other.left if right is None else min(right, other.left)
+        if right is not None:
+            intervals.append((one.right, right))
+    places: list[float] = []
+    for low, high in sorted(intervals, key=lambda gap: gap[1]):
+        if not places or low > places[-1]:
+            places.append(high - 0.01)
+    return places
+
+
+def _runs(fragments: Sequence[Fragment], x: float) -> Iterator[list[Fragment]]:
+    """Yield the fragments between the fragments that cross `x`, from top to bottom."""
+    run: list[Fragment] = []
+    for fragment in sorted(fragments, key=lambda f: f.baseline):
+        if fragment.left < x - 0.5 and fragment.right > x + 0.5:
+            if run:
+                yield run
+            run = []
+        else:
+            run.append(fragment)
+    if run:
+        yield run
+
+
+class _Sides:
+    """The lines to the left and to the right of one gap, and what they tell."""
+
+    def __init__(self, run: Sequence[Fragment], x: float, marks: Marks) -> None:
+        self._marks = marks
+        self._x = x
+        left = [f for f in run if f.right <= x + 0.5]
+        right = [f for f in run if f.right > x + 0.5]
+        self.left, self.right = _trimmed(left, right)
+        self._left_rows = _rows(self.left)
+        self._right_rows = _rows(self.right)
+        #: Pairs of a row at the right and the row at the left at the same height, if any.
+        self._pairs = [(_level(row, self._left_rows), row) for row in self._right_rows]
+        self.beside = 0
+        if self.left and self.right:
+            top = max(self._left_rows[0][0].top, self._right_rows[0][0].top)
+            bottom = min(self._left_rows[-1][0].bottom, self._right_rows[-1][0].bottom)
+            self.beside = min(
+                sum(top <= row[0].baseline <= bottom for row in self._left_rows),
+                sum(top <= row[0].baseline <= bottom for row in self._right_rows),
+            )
+
+    def are_blocks(self) -> bool:
+        """Return whether the sides are blocks of their own, not columns of one table."""
+        if self.beside < 2:
+            return False
+        if self._have_headings():
+            return True
+        if self._right_is_values() or self._has_column_heads():
+            return self._repeats()
+        if self._are_framed() or self._repeats():
+            return True
+        if self._has_row_rules():
+            return False
+        return (
+            self._have_bullets()
+            or self._is_misaligned()
+            or self._are_prose()
+            or self._are_uneven_lists()
+        )
+
+    def _have_headings(self) -> bool:
+        """Return whether both sides have the heading of a section above further lines."""
+        if not self._headed(self._left_rows) or not self._headed(self._right_rows):
+            return False
+        return not (self._has_row_rules() and self._has_column_heads())
+
+    @staticmethod
+    def _headed(rows: Sequence[list[Fragment]]) -> bool:
+        return any(
+            is_section(row[0].text) and len(row) == 1 and not continues(rows[i + 1][0].text)
+            for i, row in enumerate(rows[:-1])
+        )
+
+    def _right_is_values(self) -> bool:
+        """Return whether the cells right of the gap are values of the names at the left."""
+        first = [row[0].text for level, row in self._pairs if level is not None]
+        items = [text for text in first if not is_styled(text)] or first
+        if not items:
+            return False
+        return 2 * sum(map(is_value, items)) >= len(items)
+
+    def _has_column_heads(self) -> bool:
+        """Return whether a row above the others holds the headings of a table's columns."""
+        for level, row in self._pairs[:2]:
+            if level is None:
+                continue
+            texts = [f.text for f in (*level, *row)]
+            heads = sum(is_column_head(text) and len(text) < 32 for text in texts)
+            if 2 * heads >= len(texts) and heads >= 2 and is_column_head(row[0].text):
+                return True
+        return False
+
+    def _repeats(self) -> bool:
+        """Return whether two tables stand side by side: the headings or the kinds repeat."""
+        level, row = self._pairs[0] if self._pairs else (None, [])
+        if level and len(level) > 1:
+            return [f.text.lower() for f in level] == [f.text.lower() for f in row]
+        return self._repeats_kinds()
+
+    def _repeats_kinds(self) -> bool:
+        """Return whether names and values are followed by other names and values."""
+        full = [(a, b) for a, b in self._pairs if a and len(a) == len(b) >= 2]
+        if len(full) < 3 or 4 * len(full) < 3 * len(self._pairs):
+            return False
+        names = [row[0].text for _, row in full]
+        if any(map(is_value, names)) or len(set(names)) < len(names):
+            return False
+        if any(is_value(level[0].text) for level, _ in full):
+            return False
+        kinds = [
+            (is_value(f.text), is_value(g.text))
+            for level, row in full
+            for f, g in zip(level[1:], row[1:], strict=True)
+        ]
+        return all(one and other for one, other in kinds)
+
+    def _are_framed(self) -> bool:
+        """Return whether each side has a frame around several of its lines."""
+        return self._framed(self.left, self.right) and self._framed(self.right, self.left)
+
+    def _framed(self, inner: Sequence[Fragment], outer: Sequence[Fragment]) -> bool:
+        for frame in self._marks.frames:
+            if frame.bottom - frame.top < 2.5 * inner[0].size:
+                continue
+            inside = sum(_within(frame, f) for f in inner)
+            if inside >= max(2, 0.8 * len(inner)) and not any(_within(frame, f) for f in outer):
+                return True
+        return False
+
+    def _has_row_rules(self) -> bool:
+        """Return whether lines or shaded rows cross the gap between the rows."""
+        top = self._left_rows[0][0].top
+        bottom = max(self._left_rows[-1][0].bottom, self._right_rows[-1][0].bottom)
+        crossing = [
+            rule
+            for rule in (*self._marks.rules, *self._marks.frames)
+            if rule.left < self._x - 2 and rule.right > self._x + 2
+        ]
+        edges = {
+            round(edge / 3)
+            for rule in crossing
+            for edge in (rule.top, rule.bottom)
+            if top + 2 < edge < bottom - 2
+        }
+        beside = [
+            rule for rule in self._marks.frames if top - 2 < rule.top and rule.bottom < bottom + 2
+        ]
+        edges |= {
+            round(one.top / 3)
+            for one in beside
+            for other in beside
+            if one.right <= self._x + 6
+            and other.left >= self._x - 6
+            and abs(one.top - other.top) < 2
+            and abs(one.bottom - other.bottom) < 2
+            and one.top > top + 2
+        }
+        rows = max(len(self._left_rows), len(self._right_rows))
+        return len(edges) >= 2 and 4 * len(edges) >= rows
+
+    def _have_bullets(self) -> bool:
+        return all(
+            len(rows) >= 2 and sum(has_bullet(row[0].text) for row in rows) >= 0.6 * len(rows)
+            for rows in (self._left_rows, self._right_rows)
+        )
+
+    def _is_misaligned(self) -> bool:
+        """Return whether the lines of both sides have heights of their own."""
+        inside = [
+            (level, row)
+            for level, row in self._pairs
+            if self._left_rows[0][0].top <= row[0].baseline <= self._left_rows[-1][0].bottom
+        ]
+        apart = sum(level is None for level, _ in inside)
+        return apart >= 3 and 2 * apart > len(inside)
+
+    def _are_prose(self) -> bool:
+        """Return whether sentences run from line to line on both sides."""
+        return (
+            self._flows(self._left_rows)
+            and self._flows(self._right_rows)
+            and not self._has_parallel_paragraphs()
+        )
+
+    @staticmethod
+    def _flows(rows: Sequence[list[Fragment]]) -> bool:
+        if len(rows) < 3:
+            return False
+        words = fmean(sum(len(f.words) for f in row) for row in rows)
+        going = sum(row[0].text[:1].islower() for row in rows[1:])
+        single = sum(len(row) == 1 for row in rows)
+        return words >= 3 and going >= 0.3 * (len(rows) - 1) and single >= 0.7 * len(rows)
+
+    def _has_parallel_paragraphs(self) -> bool:
+        """Return whether the paragraphs of both sides begin at the same heights, as cells do."""
+        starts = [_paragraphs(self._left_rows), _paragraphs(self._right_rows)]
+        if min(map(len, starts)) < 3:
+            return False
+        common = sum(any(abs(y - other) < 3 for other in starts[1]) for y in starts[0])
+        return common >= 0.7 * max(map(len, starts))
+
+    def _are_uneven_lists(self) -> bool:
+        """Return whether each side is a list below a heading of its own, of another length."""
+        if not self._left_rows or not self._right_rows:
+            return False
+        for rows in (self._left_rows, self._right_rows):
+            first, items = rows[0], [row[0] for row in rows[1:]]
+            is_heading = is_styled(first[0].text) or first[0].size > 1.1 * rows[1][0].size
+            is_heading = is_heading or (first[0].bold and not all(f.bold for f in items))
+            if len(first) > 1 or not is_heading or any(is_styled(f.text) for f in items):
+                return False
+        return len(self._left_rows) != len(self._right_rows)
+
+
+def _trimmed(left: list[Fragment], right: list[Fragment]) -> tuple[list[Fragment], list[Fragment]]:
+    """Keep of both sides the lines beside each other and the lines that continue them."""
+    if not left or not right:
+        return [], []
+    top = max(left[0].top, right[0].top)
+    bottom = min(max(f.bottom for f in left), max(f.bottom for f in right))
+    if bottom <= top:
+        return [], []
+    kept = _connected(left, top, bottom), _connected(right, top, bottom)
+    return kept if all(kept) else ([], [])
+
+
+def _connected(side: list[Fragment], top: float, bottom: float) -> list[Fragment]:
+    """Return the lines between `top` and `bottom`, and their neighbours at normal distances."""
+    first = next((i for i, f in enumerate(side) if f.bottom > top), len(side))
+    last = next((i for i, f in enumerate(side) if f.baseline > bottom), len(side))
+    if first >= last:
+        return []
+    while first and side[first].baseline - side[first - 1].baseline < APART * side[first].size:
+        first -= 1
+    pitch = _pitch(side[first:last])
+    begin = last
+    while last < len(side) and side[last].baseline - side[last - 1].baseline <= 1.25 * max(
+        pitch, 1.1 * side[last].size
+    ):
+        last += 1
+    # A heading at the end belongs to the lines below.
+    while last > begin and (is_styled(side[last - 1].text) or is_section(side[last - 1].text)):
+        last -= 1
+    return side[first:last]
+
+
+def _pitch(side: Sequence[Fragment]) -> float:
+    steps = [
+        b.baseline - a.baseline
+        for a, b in itertools.pairwise(side)
+        if b.baseline - a.baseline > 0.5 * b.size
+    ]
+    return median(steps) if steps else 1.3 * side[0].size
+
+
+def _rows(side: Sequence[Fragment]) -> list[list[Fragment]]:
+    """Group the fragments of one side by baseline, each row from left to right."""
+    rows: list[list[Fragment]] = []
+    for fragment in side:
+        if rows and fragment.baseline - rows[-1][0].baseline <= LEVEL * fragment.size:
+            rows[-1].append(fragment)
+        else:
+            rows.append([fragment])
+    for row in rows:
+        row.sort(key=lambda f: f.left)
+    return rows
+
+
+def _level(row: Sequence[Fragment], others: Sequence[list[Fragment]]) -> list[Fragment] | None:
+    for other in others:
+        if abs(other[0].baseline - row[0].baseline) <= LEVEL * row[0].size:
+            return other
+    return None
+
+
+def _paragraphs(rows: Sequence[list[Fragment]]) -> list[float]:
+    """Return the baselines at which paragraphs begin, by the distance to the line above."""
+    steps = [b[0].baseline - a[0].baseline for a, b in itertools.pairwise(rows)]
+    usual = min(steps, default=0.0)
+    starts = [rows[0][0].baseline]
+    starts += [
+        row[0].baseline for row, step in zip(rows[1:], steps, strict=True) if step > 1.2 * usual
+    ]
+    return starts
+
+
+def _within(frame: Rule, fragment: Fragment) -> bool:
+    middle = (fragment.left + fragment.right) / 2
+    return (
+        frame.left <= middle <= frame.right
+        and frame.top <= fragment.baseline - 0.3 * fragment.size <= frame.bottom
+    )
