@@ -1,12 +1,8 @@
-"""Extraction quality of the local engine on labelled data: readers of labels, scores, one table.
+"""Quality of the local engine on labelled data: readers of labels, counts of attributes, scores.
 
 Only `--misses`, meant for the owner of the data, prints text of the labelled data. The package
-knows no Django, except in its command.
+writes nothing and needs neither database nor services. This module imports nothing, because Django
+loads it before the models.
 """
 
 from __future__ import annotations
-
-from evaluation.run import evaluate
-from evaluation.scores import Score
-
-__all__ = ["Score", "evaluate"]

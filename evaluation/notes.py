@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from evaluation.attributes import Outcome, Tally
 from evaluation.gold import GoldNote
 from evaluation.scores import Bounds, Score, overlapping
 from pipeline.core.types import PageSlice
@@ -24,12 +25,14 @@ KINDS: dict[str, tuple[str, ...]] = {
 """Kind of label → categories of this project. The labels count an allergen drug as a drug."""
 
 LABELS = {"drug": "drugs", "finding": "conditions and symptoms", "procedure": "procedures"}
+_CATEGORY = {"drug": "medication", "finding": "condition", "procedure": "procedure"}
+"""Kind of label → the category under which its attributes are counted."""
 Misses = Callable[[str, str, str], None]
 """Called with the note, the measure and the words around a miss."""
 
 
 def score_notes(
-    data: str, notes: Iterable[GoldNote], misses: Misses | None = None
+    data: str, notes: Iterable[GoldNote], tally: Tally, misses: Misses | None = None
 ) -> Iterator[Score]:
     """Yield the scores over all notes and over each half.
 
@@ -39,7 +42,10 @@ def score_notes(
     for index, note in enumerate(sorted(notes, key=lambda n: n.name)):
         half = "held out" if index % 2 else "tuned"
         tell = misses if half == "tuned" else None
-        for score in (*_mentions(data, note, tell), *_negation(data, note, tell)):
+        scores = (*_mentions(data, note, tell), *_negation(data, note, tell))
+        for score in scores:
+            _count(tally, score)
+        for score in scores:
             for part in ("all", half):
                 key = (score.measure, part)
                 mine = replace(score, part=part)
@@ -49,6 +55,21 @@ def score_notes(
         totals.values(),
         key=lambda s: (order.index(s.measure), ("all", "tuned", "held out").index(s.part)),
     )
+
+
+def _count(tally: Tally, score: Score) -> None:
+    """Count names and negations; a mention without a label is in the table of scores only."""
+    category = next(
+        (_CATEGORY[kind] for kind, label in LABELS.items() if label == score.measure), ""
+    )
+    for _ in range(score.tp):
+        tally.add(category or "condition", "name" if category else "negation", Outcome.RIGHT)
+    if category:
+        for _ in range(score.fn):
+            tally.add(category, "name", Outcome.MISSED)
+    else:
+        for _ in range(score.fp + score.fn):
+            tally.add("condition", "negation", Outcome.WRONG)
 
 
 def found_spans(text: str) -> dict[str, list[Bounds]]:

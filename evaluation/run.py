@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from evaluation.attributes import Outcome, Tally
 from evaluation.gold import anafora, brat, contexts
 from evaluation.notes import Misses, score_notes
+from evaluation.reports import CaseResult, cases, judge
 from evaluation.scores import Score
 from evaluation.truths import score_truth
 from pipeline.core.types import PageSlice
@@ -14,19 +18,45 @@ from pipeline.providers.local.document import compose
 from pipeline.providers.local.document_state import DocumentState
 
 
-def evaluate(folder: Path, misses: Misses | None = None) -> list[Score]:
-    """Score every data set under `folder`; [] means that the folder has no labelled data."""
-    scores: list[Score] = []
+@dataclass
+class Evaluation:
+    """Everything that the data of a folder say about the engine."""
+
+    attributes: Tally = field(default_factory=Tally)
+    scores: list[Score] = field(default_factory=list)
+    reports: list[CaseResult] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the folder has no labelled data."""
+        return not self.scores and not self.reports
+
+
+def evaluate(folder: Path, misses: Misses | None = None) -> Evaluation:
+    """Judge every data set under `folder`. Raises BadDataError for a file that cannot be used."""
+    found = Evaluation()
     for place in sorted({folder, *(p for p in folder.rglob("*") if p.is_dir())}):
         for reader in (anafora, brat):
             notes = list(reader(place))
             if notes:
-                scores.extend(score_notes(place.name, notes, misses))
+                found.scores += score_notes(place.name, notes, found.attributes, misses)
         for path in sorted(place.glob("context_*.jsonl")):
-            scores.extend(_score_contexts(path, misses))
+            found.scores += _score_contexts(path, misses)
         for path in sorted(place.glob("*.truth.json")):
-            scores.extend(score_truth(path, misses))
-    return scores
+            found.scores += score_truth(path, found.attributes, misses)
+        for result in judge(cases(place)):
+            found.reports.append(result)
+            _count(found.attributes, result, misses)
+    return found
+
+
+def _count(tally: Tally, result: CaseResult, misses: Misses | None) -> None:
+    for checked in result.checked:
+        for category, attribute, outcome in checked.outcomes:
+            tally.add(category, attribute, outcome)
+        if misses is not None and not checked.holds:
+            measure = Outcome.WRONG.value if checked.is_wrong else "does not hold"
+            misses(result.id, measure, json.dumps(checked.expectation, ensure_ascii=False))
 
 
 def _score_contexts(path: Path, misses: Misses | None) -> Iterator[Score]:

@@ -8,23 +8,26 @@ medication.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from evaluation.attributes import COLUMNS, Outcome, Tally
 from evaluation.notes import Misses
-from evaluation.scores import Score
-from pipeline.core.types import PageSlice
+from evaluation.published import Row, publish
+from evaluation.scores import Bounds, Score
 from pipeline.documents.reader import read_pages
-from pipeline.providers.local.engine import detect
-from pipeline.providers.prompts import Question
-from pipeline.providers.schemas import FoundEntity
 
-_BATCH_PAGES = 10
-"""Pages per request, like the planner's largest batch."""
 _ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
-    "medication": (("dose", "dose"), ("route", "route"), ("frequency", "frequency")),
+    "medication": (
+        ("dose", "dose"),
+        ("strength", "strength"),
+        ("route", "route"),
+        ("frequency", "frequency"),
+        ("step", "step"),
+    ),
     "vital": (("value", "value"), ("unit", "unit")),
     "lab": (
         ("value", "value"),
@@ -34,7 +37,7 @@ _ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "allergy": (("reaction", "reaction"),),
 }
-"""Category → (field of the truth, field of the reply)."""
+"""Category → (field of the truth, column of the entity)."""
 _NUMBER = {"medication": "dose", "vital": "value", "lab": "value"}
 _ASSERTIONS: dict[str, tuple[str, tuple[object, ...]]] = {
     "negated": ("negated", (True,)),
@@ -42,17 +45,19 @@ _ASSERTIONS: dict[str, tuple[str, tuple[object, ...]]] = {
     "hypothetical": ("certainty", ("possible", "hypothetical")),
     "family": ("experiencer", ("family", "other")),
 }
-"""Assertion of the truth → (field of the reply, its values)."""
+"""Assertion of the truth → (column of the entity, its values)."""
+_NOT_TAKEN = ("stopped", "on_hold", "planned", "not_started", "entered_in_error")
+"""States that say of a medication what `negated`, `historical` or `hypothetical` say."""
 
 
-def score_truth(path: Path, misses: Misses | None = None) -> Iterator[Score]:
-    """Yield the scores of one `<name>.truth.json` beside its file."""
+def score_truth(path: Path, tally: Tally, misses: Misses | None = None) -> Iterator[Score]:
+    """Yield the scores of one `<name>.truth.json` beside its file, and count its attributes."""
     truth = json.loads(path.read_text(encoding="utf-8"))
     pages = _texts(truth, path.parent / truth["file"])
     if not pages:
         return
-    found = _found(pages)
-    yield from _compare(path.name.partition(".")[0], truth, pages, found, misses)
+    comparison = _Comparison(path.name.partition(".")[0], pages, tally, misses)
+    yield from comparison.scores(truth)
 
 
 def _texts(truth: dict[str, Any], file: Path) -> dict[int, str]:
@@ -63,111 +68,142 @@ def _texts(truth: dict[str, Any], file: Path) -> dict[int, str]:
     return {page.number: page.text for page in read_pages(file, 1, truth["pages"])}
 
 
-def _found(pages: dict[int, str]) -> list[FoundEntity]:
-    numbers = sorted(pages)
-    found: list[FoundEntity] = []
-    for first in range(0, len(numbers), _BATCH_PAGES):
-        asked = tuple(
-            PageSlice(page=n, start=0, text=pages[n]) for n in numbers[first : first + _BATCH_PAGES]
-        )
-        question = Question(kind="entities", item_token="0" * 8, include_zones=False, slices=asked)
-        found.extend(detect(question).entities)
-    return found
+class _Comparison:
+    """One record beside its truth."""
 
+    def __init__(
+        self, name: str, pages: dict[int, str], tally: Tally, misses: Misses | None
+    ) -> None:
+        self.name = name
+        self.pages = pages
+        self.tally = tally
+        self.misses = misses
+        self.counts: Counter[tuple[str, str]] = Counter()
 
-def _compare(
-    name: str,
-    truth: dict[str, Any],
-    pages: dict[int, str],
-    found: list[FoundEntity],
-    misses: Misses | None,
-) -> Iterator[Score]:
-    free = list(found)
-    counts: Counter[tuple[str, str]] = Counter()
-    for entity in (e for encounter in truth["encounters"] for e in encounter["entities"]):
+    def scores(self, truth: dict[str, Any]) -> Iterator[Score]:
+        """Compare every entity of the truth with the published entities, and yield the scores."""
+        free = list(publish(self.pages).rows)
+        for entity in (e for encounter in truth["encounters"] for e in encounter["entities"]):
+            match = _match(entity, self.pages, free)
+            if match is None:
+                self._count_missed(entity)
+                continue
+            free.remove(match)
+            self._count_attributes(entity, match)
+            self._count_assertion(entity, match)
+        for extra in free:
+            self._count_extra(extra)
+        return _as_scores(self.name, self.counts)
+
+    def _tell(self, measure: str, words: str) -> None:
+        if self.misses is not None:
+            self.misses(self.name, measure, words)
+
+    def _count_missed(self, entity: dict[str, Any]) -> None:
         category = entity["category"]
-        match = _match(entity, pages, free)
-        if match is None:
-            counts[category, "missed"] += 1
-            if misses is not None:
-                misses(
-                    name,
-                    f"{category}: missed",
-                    f"p{entity['page']} {entity['quote']} @ {entity['line']}",
-                )
-            continue
-        free.remove(match)
-        wrong = [
-            f"{field}={getattr(match, theirs)!r} not {entity.get(field)!r}"
-            for field, theirs in _ATTRIBUTES.get(category, ())
-            if _plain(entity.get(field)) != _plain(getattr(match, theirs))
-        ]
+        self.counts[category, "missed"] += 1
+        self.tally.add(category, "name", Outcome.MISSED)
+        for field, column in _ATTRIBUTES.get(category, ()):
+            if entity.get(field):
+                self.tally.add(category, COLUMNS[column], Outcome.MISSED)
+        self._tell(f"{category}: missed", f"p{entity['page']} {entity['quote']} @ {entity['line']}")
+
+    def _count_attributes(self, entity: dict[str, Any], match: Row) -> None:
+        category = entity["category"]
+        self.tally.add(category, "name", Outcome.FLAGGED if _is_flagged(match) else Outcome.RIGHT)
+        wrong = []
+        for field, column in _ATTRIBUTES.get(category, ()):
+            expected, found = _plain(entity.get(field)), _plain(match[column])
+            if expected or found:
+                outcome = _outcome(match, is_right=expected == found, is_told=bool(found))
+                self.tally.add(category, COLUMNS[column], outcome)
+            if expected != found:
+                wrong.append(f"{field}={match[column]!r} not {entity.get(field)!r}")
         number = _NUMBER.get(category)
         is_number_wrong = any(w.startswith(f"{number}=") and "=None" not in w for w in wrong)
-        counts[category, "wrong number" if is_number_wrong else "wrong" if wrong else "right"] += 1
-        expected = entity.get("assertion", "present")
-        asserted = [
-            name for name, (field, values) in _ASSERTIONS.items() if getattr(match, field) in values
-        ]
-        fits = expected in asserted if expected != "present" else not asserted
-        counts["assertion", "right" if fits else "wrong"] += 1
-        if misses is not None and wrong:
-            misses(
-                name,
-                f"{category}: wrong",
-                f"p{entity['page']} {entity['line']} -> {wrong} {match.rule}",
-            )
-        if misses is not None and not fits:
-            misses(
-                name,
+        verdict = "wrong number" if is_number_wrong else "wrong" if wrong else "right"
+        self.counts[category, verdict] += 1
+        if wrong:
+            words = f"p{entity['page']} {entity['line']} -> {wrong} {match['rule']}"
+            self._tell(f"{category}: wrong", words)
+
+    def _count_assertion(self, entity: dict[str, Any], match: Row) -> None:
+        category, expected = entity["category"], entity.get("assertion", "present")
+        asserted = {a: col for a, (col, values) in _ASSERTIONS.items() if match[col] in values}
+        is_not_taken = match["status"] in _NOT_TAKEN
+        fits = expected in asserted or (is_not_taken and expected not in ("present", "family"))
+        if expected == "present":
+            fits = not asserted and not is_not_taken
+        self.counts["assertion", "right" if fits else "wrong"] += 1
+        for column in {
+            *asserted.values(),
+            *([_ASSERTIONS[expected][0]] if expected != "present" else []),
+        }:
+            outcome = _outcome(match, is_right=fits, is_told=True)
+            self.tally.add(category, COLUMNS[column], outcome)
+        if entity.get("status") or (is_not_taken and expected == "present"):
+            is_right = match["status"] == entity.get("status")
+            outcome = _outcome(match, is_right=is_right, is_told=bool(match["status"]))
+            self.tally.add(category, "status", outcome)
+        if not fits:
+            self._tell(
                 "assertion",
-                f"p{entity['page']} {expected} not {asserted}: "
+                f"p{entity['page']} {expected} not {sorted(asserted)}: "
                 f"{entity['quote']} @ {entity['line']}",
             )
-    for extra in free:
-        number = _NUMBER.get(extra.category)
-        invented = number is not None and getattr(extra, number) is not None
-        counts[extra.category, "invented" if invented else "extra"] += 1
-        if misses is not None:
-            line = _line(pages[extra.page], extra.start or 0)
-            misses(
-                name,
-                f"{extra.category}: extra",
-                f"p{extra.page} [{extra.quote}] @ {line} {extra.rule}",
-            )
-    yield from _as_scores(name, counts)
+
+    def _count_extra(self, extra: Row) -> None:
+        category = extra["category"]
+        number = _NUMBER.get(category)
+        is_invented = number is not None and extra[number] is not None
+        self.counts[category, "invented" if is_invented else "extra"] += 1
+        if is_invented:
+            self.tally.add(category, str(number), _outcome(extra, is_right=False, is_told=True))
+        page, start = extra["page_number"], extra["char_start"] or 0
+        words = f"p{page} [{extra['quote']}] @ {_line(self.pages[page], start)} {extra['rule']}"
+        self._tell(f"{category}: extra", words)
 
 
-def _match(
-    entity: dict[str, Any], pages: dict[int, str], free: list[FoundEntity]
-) -> FoundEntity | None:
+def _is_flagged(row: Row) -> bool:
+    return bool(row["review_flags"]) or not row["accepted"]
+
+
+def _outcome(row: Row, *, is_right: bool, is_told: bool) -> Outcome:
+    if _is_flagged(row):
+        return Outcome.FLAGGED
+    if is_right:
+        return Outcome.RIGHT
+    return Outcome.WRONG if is_told else Outcome.MISSED
+
+
+def _match(entity: dict[str, Any], pages: dict[int, str], free: list[Row]) -> Row | None:
+    best: tuple[int, Row] | None = None
     text = pages[entity["page"]]
-    best: tuple[int, FoundEntity] | None = None
-    for line_at in _places(text, entity["line"]):
-        for at in _places(entity["line"], entity["quote"]) or [0]:
-            start = line_at + at
-            end = start + len(entity["quote"])
-            for candidate in free:
-                if candidate.page != entity["page"] or candidate.start is None:
-                    continue
-                if candidate.category != entity["category"] and not (
-                    {candidate.category, entity["category"]} <= {"condition", "symptom"}
-                ):
-                    continue
-                shared = min(end, candidate.start + len(candidate.quote)) - max(
-                    start, candidate.start
-                )
-                if shared > 0 and (best is None or shared > best[0]):
-                    best = (shared, candidate)
+    for start, end in _quotes(text, entity):
+        for candidate in free:
+            if candidate["page_number"] != entity["page"] or candidate["char_start"] is None:
+                continue
+            categories = {candidate["category"], entity["category"]}
+            if len(categories) > 1 and not categories <= {"condition", "symptom"}:
+                continue
+            shared = min(end, candidate["char_end"]) - max(start, candidate["char_start"])
+            if shared > 0 and (best is None or shared > best[0]):
+                best = (shared, candidate)
     return best[1] if best else None
 
 
-def _places(text: str, words: str) -> list[int]:
-    found, at = [], text.find(words)
-    while at >= 0:
-        found.append(at)
-        at = text.find(words, at + 1)
-    return found
+def _quotes(text: str, entity: dict[str, Any]) -> Iterator[Bounds]:
+    """Yield the places of a quote in its printed line; a page can print the line in parts."""
+    lines = list(_places(text, entity["line"])) or [(0, len(text))]
+    for first, last in lines:
+        quotes = list(_places(text[first:last], entity["quote"]))
+        yield from ((first + start, first + end) for start, end in quotes)
+
+
+def _places(text: str, words: str) -> Iterator[Bounds]:
+    """Yield the places of words; every kind of white space is one space."""
+    pattern = r"\s+".join(map(re.escape, words.split()))
+    yield from (found.span() for found in re.finditer(pattern, text))
 
 
 def _line(text: str, offset: int) -> str:
@@ -176,8 +212,8 @@ def _line(text: str, offset: int) -> str:
     return text[first : last if last >= 0 else len(text)]
 
 
-def _plain(words: str | None) -> str:
-    return " ".join((words or "").split())
+def _plain(words: object) -> str:
+    return "" if words is None else " ".join(str(words).split())
 
 
 def _as_scores(name: str, counts: Counter[tuple[str, str]]) -> Iterator[Score]:

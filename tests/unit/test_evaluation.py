@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation import evaluate
 from evaluation.gold import anafora, brat
+from evaluation.run import evaluate
 from evaluation.scores import Score, overlapping
 
 NOTE = "Line one.\nDenies fever.\nTakes aspirin for gout.\n"
@@ -84,7 +84,7 @@ def test_figures_without_a_base_are_none() -> None:
 def test_the_scores_of_a_folder_count_what_was_found(tmp_path: Path) -> None:
     write_anafora(tmp_path, counted_in_crlf=True)
 
-    scores = {s.measure: s for s in evaluate(tmp_path) if s.part == "all"}
+    scores = {s.measure: s for s in evaluate(tmp_path).scores if s.part == "all"}
 
     for measure in ("drugs", "conditions and symptoms", "negation on labelled spans"):
         assert (scores[measure].fp, scores[measure].fn) == (0, 0)
@@ -98,7 +98,7 @@ def test_the_command_prints_json(tmp_path: Path) -> None:
 
     call_command("evaluate", str(tmp_path), "--json", stdout=out)
 
-    rows = json.loads(out.getvalue())
+    rows = json.loads(out.getvalue())["scores"]
     assert {row["measure"] for row in rows} >= {"drugs", "conditions and symptoms"}
     assert all(row["f1"] in (1.0, None) for row in rows if row["measure"] != "procedures")
 
