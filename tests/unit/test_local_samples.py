@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.attributes import Tally
 from evaluation.truths import score_truth
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -17,7 +18,11 @@ def test_every_structured_item_of_a_text_record_is_right(name: str) -> None:
     misses: list[str] = []
 
     scores = list(
-        score_truth(SAMPLES / f"{name}.truth.json", lambda *words: misses.append(" | ".join(words)))
+        score_truth(
+            SAMPLES / f"{name}.truth.json",
+            Tally(),
+            lambda *words: misses.append(" | ".join(words)),
+        )
     )
 
     structured = [s for s in scores if s.measure.startswith(STRUCTURED)]

@@ -52,7 +52,7 @@ class Judgement:
     @classmethod
     def of_page(cls, case: GeneratedCase, page_text: str) -> Judgement:
         """Judge a case by the text of its PDF page."""
-        return cls(case=case, rows=read_page(page_text)[0], page_text=page_text)
+        return cls(case=case, rows=read_page(page_text), page_text=page_text)
 
     @property
     def name(self) -> str:
