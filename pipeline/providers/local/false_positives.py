@@ -41,6 +41,11 @@ _TEAM = re.compile(
     r"|notes?|follow[- ]?up|was[ ]consulted)\b",
     re.I,
 )
+_PLACE_OF_WORK = re.compile(
+    r"[ ]+(?:clinics?|cent(?:er|re)s?|departments?|units?|suites?|labs?|laboratory|associates|staff"
+    r"|nurses?|technicians?|coordinator|schedul\w+|screening)\b",
+    re.I,
+)
 _TEAM_BEFORE = re.compile(
     r"\b(?:specialty|service|department|division|consult\w*|referr\w+[ ]to|per|by)[ ]*:?[ ]*$", re.I
 )
@@ -177,7 +182,7 @@ def _is_no_procedure(text: str, match: TermMatch) -> bool:
     printed = text[match.start : match.end]
     if printed[0].islower() and printed.isalpha() and any(c.isupper() for c in printed):
         return True
-    if _MEASURED.match(text, match.end):
+    if _MEASURED.match(text, match.end) or _PLACE_OF_WORK.match(text, match.end):
         return True
     if not printed.lower().endswith("surgery"):
         return False

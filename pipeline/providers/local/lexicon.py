@@ -8,7 +8,7 @@ listing. flashtext2 has no longest match over tokens. medspaCy needs spaCy's 100
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -78,6 +78,7 @@ class Lexicon:
 
     def __init__(self, sources: Mapping[str, str] | None = None) -> None:
         """Read our own lists; `sources` replaces the terms of the built file."""
+        self._cased = frozenset(word for row in rows("cased.txt") for word in row.split())
         self._trie: dict[str, Any] = {}
         self._packed = dict(read_terms() if sources is None else sources)
         """First word → the terms of the sources that no page has needed yet."""
@@ -167,6 +168,8 @@ class Lexicon:
                 self._add(spelling.replace("_", " "), term)
 
     def _add(self, words: str, term: Term) -> None:
+        if words in self._cased:
+            term = replace(term, exact=frozenset((words, f"{words}s")))
         node = self._trie
         for key in keys_of(words):
             node = node.setdefault(key, {})
