@@ -70,7 +70,7 @@ COLUMNS = {
 """Column of a published entity, or key of an expectation → attribute."""
 
 
-class Outcome(StrEnum):
+class AttributeOutcome(StrEnum):
     """How one attribute was read."""
 
     WRONG = "wrong and unflagged"
@@ -85,14 +85,14 @@ class AttributeScore:
 
     category: str
     attribute: str
-    counts: Counter[Outcome]
+    counts: Counter[AttributeOutcome]
 
     @property
     def total(self) -> int:
         """The number of judged attributes."""
         return self.counts.total()
 
-    def share(self, outcome: Outcome) -> float:
+    def share(self, outcome: AttributeOutcome) -> float:
         """Return the share of an outcome, from 0 to 1."""
         return self.counts[outcome] / self.total if self.total else 0.0
 
@@ -101,9 +101,9 @@ class AttributeScore:
         return {
             "category": self.category,
             "attribute": self.attribute,
-            **{outcome.name.lower(): self.counts[outcome] for outcome in Outcome},
+            **{outcome.name.lower(): self.counts[outcome] for outcome in AttributeOutcome},
             "total": self.total,
-            "wrong_per_1000": round(1_000 * self.share(Outcome.WRONG), 2),
+            "wrong_per_1000": round(1_000 * self.share(AttributeOutcome.WRONG), 2),
         }
 
 
@@ -111,9 +111,9 @@ class AttributeScore:
 class Tally:
     """The counts of many attributes."""
 
-    counts: dict[tuple[str, str], Counter[Outcome]] = field(default_factory=dict)
+    counts: dict[tuple[str, str], Counter[AttributeOutcome]] = field(default_factory=dict)
 
-    def add(self, category: str, attribute: str, outcome: Outcome) -> None:
+    def add(self, category: str, attribute: str, outcome: AttributeOutcome) -> None:
         """Count one attribute."""
         self.counts.setdefault((category, attribute), Counter())[outcome] += 1
 
@@ -131,7 +131,7 @@ class Tally:
             for category, attribute in [key]
         ]
         if lines:
-            total: Counter[Outcome] = Counter()
+            total: Counter[AttributeOutcome] = Counter()
             for line in lines:
                 total.update(line.counts)
             lines.append(AttributeScore(category="all", attribute="", counts=total))

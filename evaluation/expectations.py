@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluation.attributes import COLUMNS, Outcome
+from evaluation.attributes import COLUMNS, AttributeOutcome
 from evaluation.published import Row
 
 Expectation = Mapping[str, Any]
+Judged = tuple[str, str, AttributeOutcome]
+"""Category, attribute and outcome."""
 WANTS = ("present", "absent", "not", "no_known_allergies", "date", "not_completed_silently")
 ASIDE: dict[str, tuple[str | bool, ...]] = {
     "negated": (True,),
@@ -46,13 +48,13 @@ class Checked:
 
     expectation: Expectation
     holds: bool
-    outcomes: tuple[tuple[str, str, Outcome], ...]
-    """Each judged attribute: category, attribute, outcome."""
+    outcomes: tuple[Judged, ...]
+    """Each judged attribute."""
 
     @property
     def is_wrong(self) -> bool:
         """Whether something is wrong and unflagged."""
-        return any(outcome is Outcome.WRONG for *_, outcome in self.outcomes)
+        return any(outcome is AttributeOutcome.WRONG for *_, outcome in self.outcomes)
 
 
 def check(expectation: Expectation, reading: Reading) -> Checked:
@@ -78,16 +80,16 @@ def _holds(want: Expectation, reading: Reading) -> bool:
             return bool(reading.refusal or reading.warnings - _SILENT)
 
 
-def _outcomes(want: Expectation, reading: Reading) -> Iterator[tuple[str, str, Outcome]]:
+def _outcomes(want: Expectation, reading: Reading) -> Iterator[Judged]:
     kind = want["want"]
     if kind == "present":
         yield from _of_present(want, reading.rows)
         return
     held = _holds(want, reading)
-    right_or_wrong = Outcome.RIGHT if held else Outcome.WRONG
+    right_or_wrong = AttributeOutcome.RIGHT if held else AttributeOutcome.WRONG
     if kind == "date":
-        missed = Outcome.MISSED if not reading.dates else Outcome.WRONG
-        yield "encounter", "date", Outcome.RIGHT if held else missed
+        missed = AttributeOutcome.MISSED if not reading.dates else AttributeOutcome.WRONG
+        yield "encounter", "date", AttributeOutcome.RIGHT if held else missed
     elif kind == "no_known_allergies":
         yield "allergy", "no known allergies", right_or_wrong
     elif kind == "not_completed_silently":
@@ -95,17 +97,17 @@ def _outcomes(want: Expectation, reading: Reading) -> Iterator[tuple[str, str, O
     else:
         column = next((_column(key) for key in _columns(want)), "name")
         is_flagged = held and any(_fits(row, want) and _is_flagged(row) for row in reading.rows)
-        outcome = Outcome.FLAGGED if is_flagged else right_or_wrong
+        outcome = AttributeOutcome.FLAGGED if is_flagged else right_or_wrong
         yield want["category"], COLUMNS.get(column, column), outcome
 
 
-def _of_present(want: Expectation, rows: Sequence[Row]) -> Iterator[tuple[str, str, Outcome]]:
+def _of_present(want: Expectation, rows: Sequence[Row]) -> Iterator[Judged]:
     category = want["category"]
     named = [row for row in rows if _is_named(row, want)]
     flagged = [row for row in named if _is_flagged(row)]
-    without = Outcome.FLAGGED if flagged else Outcome.MISSED
+    without = AttributeOutcome.FLAGGED if flagged else AttributeOutcome.MISSED
     is_published = any(not _is_flagged(row) for row in named)
-    yield category, "name", Outcome.RIGHT if is_published else without
+    yield category, "name", AttributeOutcome.RIGHT if is_published else without
     whole = [row for row in named if row["accepted"] and _fits(row, want)]
     for key in _columns(want):
         column = _column(key)
@@ -113,9 +115,9 @@ def _of_present(want: Expectation, rows: Sequence[Row]) -> Iterator[tuple[str, s
         told = [row for row in whole or named if _fits_column(row, key, want[key])]
         unflagged = [row for row in named if not _is_flagged(row) and not _is_aside(row)]
         if any(not _is_flagged(row) for row in told):
-            outcome = Outcome.RIGHT
+            outcome = AttributeOutcome.RIGHT
         elif any(_says_otherwise(row, column, want[key]) for row in unflagged):
-            outcome = Outcome.WRONG
+            outcome = AttributeOutcome.WRONG
         else:
             outcome = without
         yield category, COLUMNS.get(column, column), outcome

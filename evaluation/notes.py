@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from evaluation.attributes import Outcome, Tally
+from evaluation.attributes import AttributeOutcome, Tally
 from evaluation.gold import GoldNote
 from evaluation.scores import Bounds, Score, overlapping
 from pipeline.core.types import PageSlice
@@ -63,13 +63,15 @@ def _count(tally: Tally, score: Score) -> None:
         (_CATEGORY[kind] for kind, label in LABELS.items() if label == score.measure), ""
     )
     for _ in range(score.tp):
-        tally.add(category or "condition", "name" if category else "negation", Outcome.RIGHT)
+        tally.add(
+            category or "condition", "name" if category else "negation", AttributeOutcome.RIGHT
+        )
     if category:
         for _ in range(score.fn):
-            tally.add(category, "name", Outcome.MISSED)
+            tally.add(category, "name", AttributeOutcome.MISSED)
     else:
         for _ in range(score.fp + score.fn):
-            tally.add("condition", "negation", Outcome.WRONG)
+            tally.add("condition", "negation", AttributeOutcome.WRONG)
 
 
 def found_spans(text: str) -> dict[str, list[Bounds]]:

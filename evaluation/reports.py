@@ -33,7 +33,7 @@ class BadDataError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class ReportCase:
     """One input with its expectations."""
 
     id: str
@@ -60,9 +60,9 @@ class CaseResult:
         return any(each.is_wrong for each in self.checked)
 
 
-def cases(folder: Path) -> list[Case]:
+def cases(folder: Path) -> list[ReportCase]:
     """Return the inputs of one folder. Raises BadDataError for a file that cannot be used."""
-    found: list[Case] = []
+    found: list[ReportCase] = []
     for path in sorted(folder.glob("*.json")):
         content = _content(path)
         if isinstance(content, list):
@@ -73,7 +73,7 @@ def cases(folder: Path) -> list[Case]:
     return found
 
 
-def judge(cases: Sequence[Case]) -> Iterator[CaseResult]:
+def judge(cases: Sequence[ReportCase]) -> Iterator[CaseResult]:
     """Read and judge inputs, first files, then short texts."""
     files = [case for case in cases if case.file is not None]
     with ThreadPoolExecutor(_READERS) as pool:
@@ -88,11 +88,11 @@ def judge(cases: Sequence[Case]) -> Iterator[CaseResult]:
         yield _judged(case, _reading(publish({1: text})))
 
 
-def _judged(case: Case, reading: Reading) -> CaseResult:
+def _judged(case: ReportCase, reading: Reading) -> CaseResult:
     return CaseResult(id=case.id, checked=tuple(check(each, reading) for each in case.expect))
 
 
-def _pages(case: Case) -> list[PageRead] | InputRefused:
+def _pages(case: ReportCase) -> list[PageRead] | InputRefused:
     path = str(case.file)
     try:
         return list(read_pages(path, 1, probe(path).page_count))
@@ -115,7 +115,7 @@ def _reading(published: Published, **more: Any) -> Reading:
     return Reading(rows=published.rows, no_known_allergies=published.no_known_allergies, **more)
 
 
-def _drawn_texts(short: Sequence[Case]) -> dict[str, str]:
+def _drawn_texts(short: Sequence[ReportCase]) -> dict[str, str]:
     if not short:
         return {}
     with TemporaryDirectory() as folder:
@@ -135,21 +135,21 @@ def _content(path: Path) -> Any:
         raise BadDataError(f"EVAL_UNREADABLE: {path} ({error.strerror})") from error
 
 
-def _text_case(path: Path, item: Mapping[str, Any]) -> Case:
+def _text_case(path: Path, item: Mapping[str, Any]) -> ReportCase:
     name, text = item.get("id"), item.get("text")
     if not isinstance(name, str) or not isinstance(text, str):
         raise BadDataError(f"EVAL_BAD_CASE: an item of {path} lacks its id or its text")
-    return Case(id=name, text=text, expect=_expectations(path, name, item["expect"]))
+    return ReportCase(id=name, text=text, expect=_expectations(path, name, item["expect"]))
 
 
-def _file_case(path: Path, content: Mapping[str, Any]) -> list[Case]:
+def _file_case(path: Path, content: Mapping[str, Any]) -> list[ReportCase]:
     file = path.parent / str(content["input"])
     if file.parent.resolve() != path.parent.resolve() or file.suffix.lower() != ".pdf":
         return []
     if not file.is_file():
         raise BadDataError(f"EVAL_INPUT_MISSING: {file}, which {path.name} names, does not exist")
     name = str(content.get("id", path.stem))
-    return [Case(id=name, file=file, expect=_expectations(path, name, content["expect"]))]
+    return [ReportCase(id=name, file=file, expect=_expectations(path, name, content["expect"]))]
 
 
 def _expectations(path: Path, name: str, found: Any) -> tuple[Expectation, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evaluation.attributes import Outcome, Tally
+from evaluation.attributes import AttributeOutcome, Tally
 from evaluation.gold import anafora, brat, contexts
 from evaluation.notes import Misses, score_notes
 from evaluation.reports import CaseResult, cases, judge
@@ -55,7 +55,7 @@ def _count(tally: Tally, result: CaseResult, misses: Misses | None) -> None:
         for category, attribute, outcome in checked.outcomes:
             tally.add(category, attribute, outcome)
         if misses is not None and not checked.holds:
-            measure = Outcome.WRONG.value if checked.is_wrong else "does not hold"
+            measure = AttributeOutcome.WRONG.value if checked.is_wrong else "does not hold"
             misses(result.id, measure, json.dumps(checked.expectation, ensure_ascii=False))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evaluation.attributes import COLUMNS, Outcome, Tally
+from evaluation.attributes import COLUMNS, AttributeOutcome, Tally
 from evaluation.notes import Misses
 from evaluation.published import Row, publish
 from evaluation.scores import Bounds, Score
@@ -102,15 +102,19 @@ class _Comparison:
     def _count_missed(self, entity: dict[str, Any]) -> None:
         category = entity["category"]
         self.counts[category, "missed"] += 1
-        self.tally.add(category, "name", Outcome.MISSED)
+        self.tally.add(category, "name", AttributeOutcome.MISSED)
         for field, column in _ATTRIBUTES.get(category, ()):
             if entity.get(field):
-                self.tally.add(category, COLUMNS[column], Outcome.MISSED)
+                self.tally.add(category, COLUMNS[column], AttributeOutcome.MISSED)
         self._tell(f"{category}: missed", f"p{entity['page']} {entity['quote']} @ {entity['line']}")
 
     def _count_attributes(self, entity: dict[str, Any], match: Row) -> None:
         category = entity["category"]
-        self.tally.add(category, "name", Outcome.FLAGGED if _is_flagged(match) else Outcome.RIGHT)
+        self.tally.add(
+            category,
+            "name",
+            AttributeOutcome.FLAGGED if _is_flagged(match) else AttributeOutcome.RIGHT,
+        )
         wrong = []
         for field, column in _ATTRIBUTES.get(category, ()):
             expected, found = _plain(entity.get(field)), _plain(match[column])
@@ -168,12 +172,12 @@ def _is_flagged(row: Row) -> bool:
     return bool(row["review_flags"]) or not row["accepted"]
 
 
-def _outcome(row: Row, *, is_right: bool, is_told: bool) -> Outcome:
+def _outcome(row: Row, *, is_right: bool, is_told: bool) -> AttributeOutcome:
     if _is_flagged(row):
-        return Outcome.FLAGGED
+        return AttributeOutcome.FLAGGED
     if is_right:
-        return Outcome.RIGHT
-    return Outcome.WRONG if is_told else Outcome.MISSED
+        return AttributeOutcome.RIGHT
+    return AttributeOutcome.WRONG if is_told else AttributeOutcome.MISSED
 
 
 def _match(entity: dict[str, Any], pages: dict[int, str], free: list[Row]) -> Row | None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.attributes import Outcome, Tally
+from evaluation.attributes import AttributeOutcome, Tally
 from evaluation.expectations import Reading, check
 from evaluation.paper import can_draw, draw
 from evaluation.reports import BadDataError, cases, judge
@@ -20,10 +20,10 @@ from tests.support.generator.published import HEAD
 SIBLINGS = Path(__file__).parents[1] / "fixtures" / "reports"
 SODIUM = {"category": "lab", "name": "sodium"}
 MISSED, WRONG, FLAGGED, RIGHT = (
-    Outcome.MISSED,
-    Outcome.WRONG,
-    Outcome.FLAGGED,
-    Outcome.RIGHT,
+    AttributeOutcome.MISSED,
+    AttributeOutcome.WRONG,
+    AttributeOutcome.FLAGGED,
+    AttributeOutcome.RIGHT,
 )
 
 
@@ -112,7 +112,11 @@ CHECKED = {
     ("want", "rows", "holds", "outcomes"), CHECKED.values(), ids=CHECKED.keys()
 )
 def test_each_expectation_has_its_outcomes(
-    want: dict[str, Any], rows: list[dict[str, Any]], outcomes: list[Outcome], *, holds: bool
+    want: dict[str, Any],
+    rows: list[dict[str, Any]],
+    outcomes: list[AttributeOutcome],
+    *,
+    holds: bool,
 ) -> None:
     checked = check(want, Reading(rows=rows))
 

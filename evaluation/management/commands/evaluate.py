@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.table import Table
 
-from evaluation.attributes import AttributeScore, Outcome
+from evaluation.attributes import AttributeOutcome, AttributeScore
 from evaluation.reports import BadDataError
 from evaluation.run import Evaluation, evaluate
 from evaluation.scores import Score
@@ -117,7 +117,7 @@ def _attribute_table(lines: list[AttributeScore]) -> Table:
     table = Table(title="Attributes: counts and shares")
     table.add_column("category")
     table.add_column("attribute")
-    for outcome in Outcome:
+    for outcome in AttributeOutcome:
         table.add_column(outcome.value, justify="right")
     before = ""
     for line in lines:
@@ -126,7 +126,7 @@ def _attribute_table(lines: list[AttributeScore]) -> Table:
         table.add_row(
             line.category if line.category != before else "",
             line.attribute,
-            *(f"{line.counts[each]:,} ({line.share(each):.1%})" for each in Outcome),
+            *(f"{line.counts[each]:,} ({line.share(each):.1%})" for each in AttributeOutcome),
         )
         before = line.category
     return table
