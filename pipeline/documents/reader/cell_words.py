@@ -56,6 +56,7 @@ _COLUMN = re.compile(
     r"(?:test|analyte|component|result|value|units?|flag|ref(?:erence)?|range|normal|interval|limits"
     r"|date|time|status|dose|dosage|strength|route|freq(?:uency)?|sig|instructions?|directions"
     r"|reaction|severity|allergen|substance|drug|medication|medicine|name|code|icd|onset|comments?"
+    r"|changes?"
     r"|notes?|provider|prescriber|quantity|qty|refills|indication|reason|type|description|site|lot"
     r"|manufacturer|vaccine|specimen|method|collected|reported|performed|relation(?:ship)?|age"
     r"|condition|problem|diagnosis|procedure|start(?:ed)?|end|stop(?:ped)?|last|next|previous|prior"

@@ -179,12 +179,12 @@ class _Sides:
 
     def _has_column_heads(self) -> bool:
         """Return whether a row above the others holds the headings of a table's columns."""
-        for level, row in self._pairs[:2]:
+        for level, row in self._pairs[:3]:
             if level is None:
                 continue
             texts = [f.text for f in (*level, *row)]
             heads = sum(is_column_head(text) and len(text) < 32 for text in texts)
-            if 2 * heads >= len(texts) and heads >= 2 and is_column_head(row[0].text):
+            if 2 * heads >= len(texts) and heads >= 2:
                 return True
         return False
 
@@ -298,16 +298,23 @@ class _Sides:
         return common >= 0.7 * max(map(len, starts))
 
     def _are_uneven_lists(self) -> bool:
-        """Return whether each side is a list below a heading of its own, of another length."""
-        if not self._left_rows or not self._right_rows:
+        """Return whether each side is a list of another length below a heading of its own."""
+        level, row = self._pairs[0]
+        if level is None or len(level) > 1 or len(row) > 1:
             return False
-        for rows in (self._left_rows, self._right_rows):
-            first, items = rows[0], [row[0] for row in rows[1:]]
-            is_heading = is_styled(first[0].text) or first[0].size > 1.1 * rows[1][0].size
-            is_heading = is_heading or (first[0].bold and not all(f.bold for f in items))
-            if len(first) > 1 or not is_heading or any(is_styled(f.text) for f in items):
+        sides = (
+            self._left_rows[self._left_rows.index(level) :],
+            self._right_rows[self._right_rows.index(row) :],
+        )
+        for first, *items in sides:
+            texts = [item[0] for item in items]
+            if not items or any(len(item) > 1 or is_styled(item[0].text) for item in items):
                 return False
-        return len(self._left_rows) != len(self._right_rows)
+            is_larger = first[0].size > 1.1 * texts[0].size
+            is_bolder = first[0].bold and not any(f.bold for f in texts)
+            if not (is_styled(first[0].text) or is_larger or is_bolder):
+                return False
+        return len(sides[0]) != len(sides[1])
 
 
 def _trimmed(left: list[Fragment], right: list[Fragment]) -> tuple[list[Fragment], list[Fragment]]:
