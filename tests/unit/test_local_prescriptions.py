@@ -273,3 +273,22 @@ def test_a_surname_in_a_list_of_drugs_is_no_misspelt_drug() -> None:
     text = "MEDICATIONS\nLisinopril 10 mg daily\nReviewed by A. Lipitar, RN\n"
 
     assert [d.name for d in drugs(text)] == ["Lisinopril"]
+
+
+def test_a_struck_dose_is_the_previous_dose() -> None:
+    (found,) = drugs("Ramipril ~~5 mg~~ 10 mg ~~daily~~ BD")
+
+    assert (found.dose, found.previous_dose, found.frequency) == ("10 mg", "5 mg", "BD")
+    assert found.status == "changed"
+
+
+def test_steps_on_lines_below_the_name_belong_to_the_name() -> None:
+    found = drugs("Prednisolone:\n- 30 mg daily for 3 days\n- 15 mg daily for 3 days")
+
+    assert [(e.dose, e.step) for e in found] == [("30 mg", 1), ("15 mg", 2)]
+
+
+def test_directions_behind_sig_leave_the_amount_of_the_product_as_strength() -> None:
+    (found,) = drugs("Ramipril 5 mg capsule. Sig: take 2 capsules daily. Disp: 60.")
+
+    assert (found.strength, found.dose, found.frequency) == ("5 mg", "2 capsules", "daily")

@@ -26,6 +26,8 @@ from pipeline.providers.local.prescription_steps import read_directions
 _CONTINUED = re.compile(
     r"(?:(?<=;)[ ]*(?=\d|(?:days?|weeks?)[ ]\d)|(?<=;)[ ]*(?=(?:then|increase|decrease|reduce"
     r"|change|titrate)\b)"
+    r"|:?[ ]*\n[ ]*(?:[-•*·][ ]*|\d[.)][ ]+)?(?=\d[\d.,/-]*[ ]?(?:mg|mcg|units?|mEq|g|mL|puffs?"
+    r"|tab(?:let)?s?|cap(?:sule)?s?)\b(?![ ]?/))"
     r"|[.;]?[ ]*\n?[ ]*(?=(?:Sig:?[ ]|Take[ ]|Inject[ ]|Inhale[ ]|Apply[ ]|Instill[ ]|Place[ ]"
     r"|Chew[ ]"
     r"|Dissolve[ ]|Use[ ]\d|Then[ ]|(?:Dose[ ](?:was[ ])?)?(?:increased?|decreased?|reduced?"
@@ -47,6 +49,7 @@ _FLUIDS = frozenset({"NS", "LR", "D5W"})
 _FLUID_WORD = re.compile(
     r"\b(?:bolus|infusion|drip|IVF|IV|fluids?|flush|liters?|maintenance|in[ ]\d+[ ]?mL)\b", re.I
 )
+_MAX_STATEMENTS = 8
 _LONG_NAME = 9
 """A name with at least this many letters may differ from a known name in two places."""
 
@@ -200,7 +203,7 @@ def is_part_of_name(text: str, match: TermMatch) -> bool:
 
 def _statement_end(reading: DocumentState, end: int) -> int:
     """Return where a drug's statement ends: directions may follow in the next sentence or line."""
-    for _ in range(3):
+    for _ in range(_MAX_STATEMENTS):
         m = _CONTINUED.match(reading.text, end)
         if m is None:
             return end
@@ -213,7 +216,9 @@ def read_unknown_drugs(reading: DocumentState) -> None:
     for m in _SIG_ONLY.finditer(reading.text):
         start, end = m.span(1)
         word = m[1].lower()
-        if reading.is_claimed(start, end) or word in words("common_words.txt"):
+        if reading.is_claimed(start, end) or word in words("common_words.txt") | words(
+            "not_drugs.txt"
+        ):
             continue
         found = described(
             reading, start, end, len(reading.text), rule="med.sig-only.v1", engine_confidence=0.5

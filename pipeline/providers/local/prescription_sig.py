@@ -180,7 +180,10 @@ BETWEEN = re.compile(
     r"|chewable|inhaler|nebulizer|solution|suspension|ointment|cream|gel|lotion|foam"
     r"|nasal[ ]spray|tab(?:let)?s?|cap(?:sule)?s?|caplets?"
     r"|injection|injections|patch(?:es)?|drip|infusion|bolus|powder|syrup|elixir|liquid|pen|flexpen"
-    r"|solostar|kwikpen|packet|spray|drops|vial"
+    r"|solostar|kwikpen|packet|spray|drops|vial|(?:pre-?filled[ ])?syringes?|auto-?injector"
+    r"|cartridge|ampoules?|ampules?|MDI|DPI|diskus|respimat|ellipta|turbuhaler|nebules?"
+    r"|metered[ ]dose|inhalers?|(?:eye|ear)[ ]drops|soln|susp|oint|disintegrating|coated"
+    r"|film-coated|prefilled"
     r"|to|of|at|a|an|take|takes|taking|took|taken|dose|dosed|dosing|given|gave|giving|give|use|uses"
     r"|apply|inject|injects|instill|place|swallow|chew|dissolve|insert|wear"
     r"|inhale|contents|increased|decreased|reduced|increase|decrease|changed|raised|lowered|by"
@@ -190,13 +193,17 @@ BETWEEN = re.compile(
     re.I,
 )
 _PRODUCTS = (
-    r"tab(?:let)?s?|cap(?:sule)?s?|caplets?|patch(?:es)?|inhaler|suspension|solution|syrup|elixir"
+    r"tab(?:let)?s?|cap(?:sule)?s?|caplets?|patch(?:es)?|inhalers?|(?:pre-?filled[ ])?syringes?"
+    r"|auto-?injector|cartridge|ampoules?|ampules?|MDI|DPI|diskus|respimat|ellipta|turbuhaler"
+    r"|nebules?|suspension|solution|syrup|elixir"
     r"|liquid|vial|pen|flexpen|solostar|kwikpen|injection|nebulizer|drops|spray|strength|ODT"
     r"|chewable|packet"
 )
 PRODUCT = re.compile(rf"(?:{_PRODUCTS})(?!\w)", re.I)
 """A form of a product: an amount before this word is a strength if another amount follows."""
-GAP = re.compile(r"(?:[ \n\t,;:()\[\]@|_+*~—–]|-(?!-*>)|=(?!=*>)|(?<= )[^\x00-\x7f→½](?= ))*")
+GAP = re.compile(
+    r"(?:[ \n\t,;:()\[\]@|_+*~—–]|\.(?=\s|$)|-(?!-*>)|=(?!=*>)|(?<= )[^\x00-\x7f→½](?= ))*"
+)
 _SALT = re.compile(
     r"[ \n]+(succ(?:inate)?|tart(?:rate)?|HCl|hydrochloride|sodium|potassium|besylate|maleate"
     r"|mesylate"

@@ -34,6 +34,7 @@ from pipeline.providers.local.prescription_changes import (
     TO,
     WAS,
 )
+from pipeline.providers.local.prescription_cursor import StepCursor
 from pipeline.providers.local.prescription_parts import (
     Directions,
     DoseStep,
@@ -50,7 +51,6 @@ from pipeline.providers.local.prescription_sig import (
     DOSE,
     DURATION,
     FREQUENCY,
-    GAP,
     PRODUCT,
     RIGHT_EYE,
     ROUTE,
@@ -73,28 +73,8 @@ def read_directions(
     return _StepReader(text, start, limit, changes=changes, titrates=titrates).read()
 
 
-class _StepReader:
-    """Reads the parts from left to right; `pending` is the role that the next amount gets."""
-
-    def __init__(self, text: str, start: int, limit: int, *, changes: bool, titrates: bool) -> None:
-        self._text, self._at, self._limit, self._name_end = text, start, limit, start
-        self._changes, self._titrates = changes, titrates
-        self._out = Directions(end=start)
-        self._pending = ""
-        self._between = 0
-        self._is_lost = False
-        """An unknown word was passed since the last explained part."""
-        self._separator = ""
-        self._is_inside = False
-        """The place is inside parentheses."""
-        self._route: str | None = None
-        self._early: tuple[int, int] | None = None
-        self._frequency_first = False
-        self._after_aside = -1
-        """The end of a limit or an old dose; a frequency after that place belongs to it."""
-        self._alternates = False
-        self._has_range = False
-        self._last_word, self._last_end = "", start
+class _StepReader(StepCursor):
+    """Reads the parts from left to right."""
 
     def read(self) -> Directions:
         while self._at < self._limit:
@@ -121,35 +101,6 @@ class _StepReader:
             step.route = step.route or self._route
         return self._out
 
-    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        return pattern.match(self._text, self._at, self._limit)
-
-    def _skip_gap(self) -> None:
-        gap = self._match(GAP)
-        if gap is None or not gap.group():
-            return
-        printed_gap = gap.group()
-        for mark in printed_gap:
-            if mark in "([":
-                self._is_inside = True
-            elif mark in ")]":
-                self._is_inside = False
-            elif mark in ",;:\n\t" or (mark in "-–—" and f" {mark} " in printed_gap):
-                self._separator = self._separator or mark
-        self._at = gap.end()
-
-    def _step(self) -> DoseStep | None:
-        """Return the step that the next part belongs to."""
-        return next(
-            (s for s in reversed(self._out.steps) if s.role in (Tense.CURRENT, Tense.TARGET)), None
-        )
-
-    def _explain(self, end: int) -> None:
-        self._at = self._out.end = end
-        self._is_lost = False
-        self._between = 0
-        self._separator = ""
-
     def _read_supply(self) -> bool:
         m = self._match(SUPPLY)
         if m:
@@ -168,7 +119,7 @@ class _StepReader:
         elif way == "by":
             self._pending = "aside"
         elif way == "from":
-            self._pending = "from"
+            self._pending, self._titrates = "from", False
         elif way == "until":
             return False
         elif m["modal"] or TARGET_VERB.search(verb) or self._is_later(m.end(), verb):
@@ -199,6 +150,7 @@ class _StepReader:
             if pattern is GOAL and not has_dose and not self._titrates:
                 pending = "" if m.group().lower().startswith(("may", "can")) else "upto"
             self._pending = pending
+            self._titrates = self._titrates and pending != "from"
             self._at = m.end()
             return True
         m = self._match(THEN)
@@ -256,6 +208,9 @@ class _StepReader:
         m = self._match(FREQUENCY)
         if m is None:
             return False
+        if self._is_struck:
+            self._at = m.end()
+            return True
         if self._after_aside >= 0 and not self._is_aside_done(m.start()):
             old = self._out.steps[-1] if self._out.steps else None
             if old and old.role is Tense.OLD and (step is None or step.frequency is not None):
@@ -373,7 +328,8 @@ class _StepReader:
 
     def _place(self, m: re.Match[str]) -> None:
         """Give an amount its role."""
-        dose, pending, inside = m[1], self._pending, self._is_inside
+        dose, inside = m[1], self._is_inside
+        pending = "old" if self._is_struck else self._pending
         kind, separator, lost = kind_of(dose), self._separator, self._is_lost
         step = self._step()
         self._pending = ""

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.immunizations import read_immunization_rows
 from pipeline.providers.local.labs import read_labs
+from pipeline.providers.local.medication_tables import read_medication_tables
 from pipeline.providers.local.medications import read_unknown_drugs
 from pipeline.providers.local.mentions import read_by_ending, read_mentions
 from pipeline.providers.local.slash_lists import read_slash_lists
 from pipeline.providers.local.vitals import read_vitals
 
 RULES: tuple[Callable[[DocumentState], None], ...] = (
+    read_medication_tables,
     read_vitals,
     read_labs,
     read_slash_lists,
