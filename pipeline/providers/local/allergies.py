@@ -143,6 +143,8 @@ class Allergens:
                 )
 
     def _none_at(self, offset: int) -> None:
+        if self._reading.assertions.person_at(offset) is not None:
+            return
         if self._reading.document.is_own(offset) and not any(
             f.category == "allergy" and f.negated is not True and f.experiencer in (None, "patient")
             for f in self._reading.findings

@@ -18,6 +18,7 @@ from pipeline.providers.local.check_boxes import BoxItem, BoxTick
 from pipeline.providers.local.cues import POST, Cue, CueKind, cues_in
 from pipeline.providers.local.experiencer import experiencer_at
 from pipeline.providers.local.lines import Sentence
+from pipeline.providers.local.person_headings import PersonHeadings
 from pipeline.providers.local.zones import Zones
 from pipeline.providers.schemas import Certainty, Experiencer, Temporality, ZoneType
 
@@ -63,9 +64,15 @@ class Assertions:
     """Judges the mentions of one document; scans each sentence for cues once."""
 
     def __init__(
-        self, text: str, sentences: Sequence[Sentence], zones: Zones, items: Sequence[BoxItem] = ()
+        self,
+        text: str,
+        sentences: Sequence[Sentence],
+        zones: Zones,
+        items: Sequence[BoxItem] = (),
+        persons: PersonHeadings | None = None,
     ) -> None:
         self._text = text
+        self._persons = persons
         self._sentences = sentences
         self._starts = [sentence.start for sentence in sentences]
         self._zones = zones
@@ -103,6 +110,8 @@ class Assertions:
         person = experiencer_at(words, first, last)
         if person in (None, "patient"):
             person = _experiencer(kinds, zone, cues, words[:first])
+            if not _is_patient_subject(words[:first]):
+                person = self.person_at(start) or person
         is_planned = is_act and negated is not True and bool(kinds & _PLANNED)
         if is_planned:
             kinds = kinds - {CueKind.PRESENT} | {CueKind.PLANNED_POST}
@@ -114,6 +123,10 @@ class Assertions:
             certainty=_certainty(kinds, negated=negated is True),
             experiencer=person,
         )
+
+    def person_at(self, offset: int) -> Experiencer | None:
+        """Return the other person whom the heading above `offset` names."""
+        return self._persons.at(offset) if self._persons else None
 
     def _tick_at(self, offset: int) -> BoxTick | None:
         index = bisect.bisect_right(self._item_starts, offset) - 1

@@ -17,6 +17,7 @@ from pipeline.providers.local.dates import DATE_FORM, DateOrder, iso_day, order_
 from pipeline.providers.local.document import Document
 from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.lines import PrintedLine, Sentence, lines_of, sentences_of
+from pipeline.providers.local.person_headings import PersonHeadings
 from pipeline.providers.local.tokens import Token, tokenize
 from pipeline.providers.local.zones import Zones, zones_of
 
@@ -53,6 +54,7 @@ class DocumentState:
         tokens = tokenize(document.text)
         items = box_items(lines, document.text)
         sentences = parted(sentences_of(document.text, lines), items)
+        persons = PersonHeadings(document.text, lines, zones.all)
         state = cls(
             document=document,
             text=document.text,
@@ -60,7 +62,7 @@ class DocumentState:
             sentences=sentences,
             tokens=tokens,
             zones=zones,
-            assertions=Assertions(document.text, sentences, zones, items),
+            assertions=Assertions(document.text, sentences, zones, items, persons),
             _claimed=bytearray(len(document.text)),
         )
         for item in items:

@@ -7,6 +7,8 @@ does not contain.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pipeline.providers.local.document import Document, compose
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding
@@ -28,10 +30,11 @@ def detect(question: Question) -> EntityReply:
     reading = DocumentState.of(document)
     for rule in RULES:
         rule(reading)
+    zones = question.include_zones
     entities = [
         entity
         for found in sorted(reading.findings, key=lambda f: (f.start, f.end))
-        if (entity := _placed(document, found, include_zone=question.include_zones)) is not None
+        if (entity := _placed(document, _asserted(reading, found), include_zone=zones)) is not None
     ]
     own_pages = {s.page for s in question.slices if not s.context}
     return EntityReply(
@@ -40,8 +43,21 @@ def detect(question: Question) -> EntityReply:
         unsupported_pages=sorted(unsupported & own_pages),
         no_known_allergies=reading.no_known_allergies,
         entities=entities,
-        zones=_own_zones(document, reading.zones) if question.include_zones else [],
+        zones=_own_zones(document, reading.zones) if zones else [],
     )
+
+
+def _asserted(reading: DocumentState, found: Finding) -> Finding:
+    """Return the finding with the assertions that follow from its place and its value."""
+    if found.experiencer in (None, "patient"):
+        other = reading.assertions.person_at(found.start)
+        # A medication of another person has no status of the patient.
+        if other is not None:
+            found = replace(found, experiencer=other, status=None)
+    if found.value is not None:
+        # A printed value is a statement, whatever the words around say about a disease.
+        found = replace(found, negated=False, certainty=found.certainty or "certain")
+    return found
 
 
 def _placed(document: Document, finding: Finding, *, include_zone: bool) -> FoundEntity | None:

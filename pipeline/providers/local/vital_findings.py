@@ -27,6 +27,7 @@ def found_vital(
         unit=own_words(unit).rstrip(".") if unit else None,
         rule=f"vital.{vital.key.lower().replace(' ', '-')}.v1",
         engine_confidence=0.95,
+        experiencer=assertion.experiencer if assertion.experiencer != "patient" else None,
         temporality="historical" if assertion.temporality == "historical" else None,
         zone=reading.zones.type_at(span[0]),
     )
