@@ -62,9 +62,7 @@ _Part = tuple[int, int, Experiencer]
 class PersonHeadings:
     """The parts of a document that are about another person."""
 
-    def __init__(
-        self, text: str, lines: Sequence[PrintedLine], sections: Sequence[Zone]
-    ) -> None:
+    def __init__(self, text: str, lines: Sequence[PrintedLine], sections: Sequence[Zone]) -> None:
         self._parts = _parts(lines, sections) if _ANY_PERSON.search(text) else []
         self._starts = [part[0] for part in self._parts]
 
