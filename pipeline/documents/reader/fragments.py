@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from statistics import median
 
-from .placed_words import Marks, PageWord, Rule
+from .placed_words import CheckBox, Marks, PageWord, Rule
 
 #: Gap in sizes of the type that ends a fragment. A space has 0.25–0.35, a typewriter's space 0.6.
 WIDE = 0.95
@@ -21,6 +21,8 @@ WIDE = 0.95
 STRETCHED = 2.0
 #: Gap in sizes of the type between a check box and the first word of its label.
 BOX_GAP = 2.0
+#: Gap in sizes of the type between a drawn box and the nearest word, above which it is no box.
+LABEL_GAP = 2.5
 #: Difference of baselines in sizes of the type within one line.
 SAME_LINE = 0.3
 #: Share of a word that a line through the word covers at least.
@@ -29,6 +31,8 @@ STRUCK_SHARE = 0.6
 STRUCK_LOW, STRUCK_HIGH = 0.13, 0.52
 #: Offset in sizes of the type within which the same word drawn twice is one bold word.
 TWICE = 0.25
+#: What people and fonts write into a box to tick it.
+_TICKS = frozenset("xX✓✔✗✘√×•●■*") | {"[x]"}
 BOX_TEXT = re.compile(r"\[[x ]\]")
 
 
@@ -113,7 +117,14 @@ def _with_boxes(words: list[PageWord], marks: Marks) -> list[PageWord]:
             if box.left - 1 <= (word.left + word.right) / 2 <= box.right + 1
             and box.top - 1 <= (word.top + word.bottom) / 2 <= box.bottom + 1
         ]
-        words = [word for word in words if word not in inside]
+        ticked = box.ticked
+        if inside and not box.is_field:
+            if len(inside) > 1 or inside[0].text not in _TICKS:
+                # A square around a figure or a letter is no check box.
+                continue
+            ticked = True
+        dropped = set(map(id, inside))
+        words = [word for word in words if id(word) not in dropped]
         middle = (box.top + box.bottom) / 2
         near = min(
             (w for w in words if w.top <= middle <= w.bottom),
@@ -121,9 +132,11 @@ def _with_boxes(words: list[PageWord], marks: Marks) -> list[PageWord]:
             default=None,
         )
         height = box.bottom - box.top
+        if not box.is_field and (near is None or _gap(near, box) > LABEL_GAP * near.size):
+            continue
         added.append(
             PageWord(
-                text="[x]" if box.ticked else "[ ]",
+                text="[x]" if ticked else "[ ]",
                 left=box.left,
                 top=box.top,
                 right=box.right,
@@ -134,6 +147,10 @@ def _with_boxes(words: list[PageWord], marks: Marks) -> list[PageWord]:
             )
         )
     return [*words, *added]
+
+
+def _gap(word: PageWord, box: CheckBox) -> float:
+    return max(word.left - box.right, box.left - word.right)
 
 
 def _struck(words: list[PageWord], rules: Sequence[Rule], areas: Sequence[Rule]) -> list[PageWord]:

@@ -54,6 +54,8 @@ class CheckBox:
     bottom: float
     ticked: bool
     box: tuple[float, float, float, float]
+    #: True for a form field, which is a check box wherever it is.
+    is_field: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from enum import Enum, auto
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -28,6 +29,19 @@ DEEPEST = 12
 APART = 2.1
 #: Difference of baselines in sizes of the type within one row.
 LEVEL = 0.22
+#: Height in sizes of the type, beyond the space of a line, of a blank band.
+BAND = 0.9
+
+
+class Kind(Enum):
+    """What the lines on both sides of a gap are."""
+
+    BLOCKS = auto()
+    """Blocks of their own, to be read one after the other."""
+    TABLE = auto()
+    """Columns of one table."""
+    OPEN = auto()
+    """Not decided by these lines alone; read as rows."""
 
 
 class Cut(NamedTuple):
@@ -56,15 +70,62 @@ def _blocks(fragments: list[Fragment], marks: Marks, depth: int) -> Iterator[lis
 
 def _best_cut(fragments: list[Fragment], marks: Marks) -> Cut | None:
     """Return the cut with the most lines beside each other, or None."""
-    best: tuple[int, Cut] | None = None
+    best: _Sides | None = None
     for x in _gaps(fragments):
         for run in _runs(fragments, x):
-            sides = _Sides(run, x, marks)
-            if best and sides.beside <= best[0]:
-                continue
-            if sides.are_blocks():
-                best = sides.beside, _cut(fragments, sides)
-    return best[1] if best else None
+            for sides in _parts_of(run, x, marks):
+                if best is None or sides.beside > best.beside:
+                    best = sides
+    return _cut(fragments, best) if best else None
+
+
+def _parts_of(run: Sequence[Fragment], x: float, marks: Marks) -> Iterator[_Sides]:
+    """Yield the parts of a run in which blocks lie side by side.
+
+    A blank band splits the run. A part begins with lines that are certainly blocks, and goes on
+    until a table, or a heading below which only the left side has lines.
+    """
+    whole = _Sides(run, x, marks)
+    if whole.beside < 2:
+        return
+    parallel = whole.has_parallel_paragraphs()
+    bands = _bands(run)
+    kinds = [_Sides(band, x, marks).kind(prose=not parallel) for band in bands]
+    if len(bands) == 1 or not {Kind.TABLE, Kind.BLOCKS} & set(kinds):
+        if whole.kind(prose=not parallel) is Kind.BLOCKS:
+            yield whole
+        return
+    at = 0
+    while at < len(bands):
+        first, at = at, at + 1
+        if kinds[first] is not Kind.BLOCKS:
+            continue
+        while at < len(bands) and _goes_on(bands[at - 1], bands[at], kinds[at], x):
+            at += 1
+        yield _Sides([f for band in bands[first:at] for f in band], x, marks)
+
+
+def _goes_on(above: Sequence[Fragment], band: Sequence[Fragment], kind: Kind, x: float) -> bool:
+    """Return whether the blocks of `above` go on in `band`."""
+    if kind is Kind.TABLE:
+        return False
+    if any(f.left > x for f in band) and any(f.right < x for f in band):
+        return True
+    first = band[0]
+    far = first.top - max(f.bottom for f in above) > 2.2 * first.size
+    return not (far or is_styled(first.text) or is_section(first.text) or first.bold)
+
+
+def _bands(run: Sequence[Fragment]) -> list[list[Fragment]]:
+    """Split a run where a blank band crosses both sides."""
+    bands: list[list[Fragment]] = [[]]
+    bottom = run[0].bottom
+    for fragment in run:
+        if fragment.top - bottom > BAND * fragment.size:
+            bands.append([])
+        bands[-1].append(fragment)
+        bottom = max(bottom, fragment.bottom)
+    return bands
 
 
 def _cut(fragments: list[Fragment], sides: _Sides) -> Cut:
@@ -137,24 +198,21 @@ class _Sides:
                 sum(top <= row[0].baseline <= bottom for row in self._right_rows),
             )
 
-    def are_blocks(self) -> bool:
-        """Return whether the sides are blocks of their own, not columns of one table."""
+    def kind(self, *, prose: bool) -> Kind:
+        """Return what the lines on both sides are; `prose` allows columns of sentences."""
         if self.beside < 2:
-            return False
+            return Kind.OPEN
         if self._have_headings():
-            return True
+            return Kind.BLOCKS
         if self._right_is_values() or self._has_column_heads():
-            return self._repeats()
+            return Kind.BLOCKS if self._repeats() else Kind.TABLE
         if self._are_framed() or self._repeats():
-            return True
+            return Kind.BLOCKS
         if self._has_row_rules():
-            return False
-        return (
-            self._have_bullets()
-            or self._is_misaligned()
-            or self._are_prose()
-            or self._are_uneven_lists()
-        )
+            return Kind.TABLE
+        if self._have_bullets() or self._is_misaligned() or self._are_uneven_lists():
+            return Kind.BLOCKS
+        return Kind.BLOCKS if prose and self._are_prose() else Kind.OPEN
 
     def _have_headings(self) -> bool:
         """Return whether both sides have the heading of a section above further lines."""
@@ -165,7 +223,7 @@ class _Sides:
     @staticmethod
     def _headed(rows: Sequence[list[Fragment]]) -> bool:
         return any(
-            is_section(row[0].text) and len(row) == 1 and not continues(rows[i + 1][0].text)
+            any(is_section(f.text) for f in row) and not continues(rows[i + 1][0].text)
             for i, row in enumerate(rows[:-1])
         )
 
@@ -192,7 +250,9 @@ class _Sides:
         """Return whether two tables stand side by side: the headings or the kinds repeat."""
         level, row = self._pairs[0] if self._pairs else (None, [])
         if level and len(level) > 1:
-            return [f.text.lower() for f in level] == [f.text.lower() for f in row]
+            heads = [f.text.lower() for f in level]
+            if heads == [f.text.lower() for f in row]:
+                return True
         return self._repeats_kinds()
 
     def _repeats_kinds(self) -> bool:
@@ -274,22 +334,19 @@ class _Sides:
 
     def _are_prose(self) -> bool:
         """Return whether sentences run from line to line on both sides."""
-        return (
-            self._flows(self._left_rows)
-            and self._flows(self._right_rows)
-            and not self._has_parallel_paragraphs()
+        return self._flows([row[-1] for row in self._left_rows]) and self._flows(
+            [row[0] for row in self._right_rows]
         )
 
     @staticmethod
-    def _flows(rows: Sequence[list[Fragment]]) -> bool:
-        if len(rows) < 3:
+    def _flows(lines: Sequence[Fragment]) -> bool:
+        if len(lines) < 3:
             return False
-        words = fmean(sum(len(f.words) for f in row) for row in rows)
-        going = sum(row[0].text[:1].islower() for row in rows[1:])
-        single = sum(len(row) == 1 for row in rows)
-        return words >= 3 and going >= 0.3 * (len(rows) - 1) and single >= 0.7 * len(rows)
+        words = fmean(len(line.words) for line in lines)
+        going = sum(line.text[:1].islower() for line in lines[1:])
+        return words >= 3 and going >= 0.3 * (len(lines) - 1)
 
-    def _has_parallel_paragraphs(self) -> bool:
+    def has_parallel_paragraphs(self) -> bool:
         """Return whether the paragraphs of both sides begin at the same heights, as cells do."""
         starts = [_paragraphs(self._left_rows), _paragraphs(self._right_rows)]
         if min(map(len, starts)) < 3:

@@ -321,13 +321,13 @@ class _Wrapping:
     def joined(self) -> list[Row]:
         """Return the rows."""
         rows: list[Row] = []
-        previous: Sequence[Fragment] | None = None
+        previous: tuple[Sequence[Fragment], Row] | None = None
         for line, cells in self._placed:
-            if previous is not None and self._joins(previous, rows[-1], line, cells):
+            if previous is not None and self._joins(*previous, rows[-1], line, cells):
                 rows[-1] = [above + below for above, below in zip(rows[-1], cells, strict=True)]
             else:
                 rows.append(cells)
-            previous = line
+            previous = line, cells
         return rows
 
     def _row_pitch(self) -> float:
@@ -367,6 +367,7 @@ class _Wrapping:
     def _joins(
         self,
         previous: Sequence[Fragment],
+        previous_cells: Row,
         row: Row,
         line: Sequence[Fragment],
         cells: Row,
@@ -380,11 +381,13 @@ class _Wrapping:
         if self._edges:
             between = any(previous[0].baseline < y < line[0].baseline for y in self._edges)
             return not between and step <= 2 * TIGHT
-        common = any(above and below for above, below in zip(row, cells, strict=True))
+        common = any(above and below for above, below in zip(previous_cells, cells, strict=True))
         if step < CENTRED and not common:
             return True
-        if step > TIGHT or self._is_heading(line) or self._is_heading(previous):
+        if step > TIGHT or self._is_heading(previous):
             return False
+        if self._is_heading(line):
+            return distance < 0.7 * self._pitch
         if distance < 0.82 * self._pitch:
             return True
         return self._continues(row, cells)
@@ -404,8 +407,7 @@ class _Wrapping:
             return False
         hanging = cells[at][0].left - row[at][0].left > 0.5 * above.size
         unfinished = above.text.endswith(("-", ",", "/", "(", " and", " of", " with", " to", "&"))
+        rest = continues(text) or unfinished or (hanging and not has_label(text))
         if at == 0:
-            return sum(map(bool, row)) > 1 and (
-                continues(text) or unfinished or (hanging and not has_label(text))
-            )
-        return True
+            return sum(map(bool, row)) > 1 and rest
+        return rest or is_value(text)

@@ -152,6 +152,7 @@ def _marks(
                 bottom=y1 * height,
                 ticked=ticked,
                 box=(x0, y0, x1, y1),
+                is_field=True,
             )
         )
     marks = marks_of([s for s in shapes if not _drawn_in(s, fields)], width, height)
