@@ -137,7 +137,10 @@ def test_the_order_of_columns_holds_over_the_end_of_a_page() -> None:
     ("text", "expected"),
     [
         ("Labs: Hgb 10.2, K 4.1, A1c 7.2 %.", [("Hgb", "10.2"), ("K", "4.1"), ("A1c", "7.2")]),
-        ("WBC 8.3 (15.4 on admission), H/H 11.3/35", [("WBC", "8.3"), ("H/H", "11.3/35")]),
+        (
+            "WBC 8.3 (15.4 on admission), H/H 11.3/35",
+            [("WBC", "8.3"), ("WBC", "15.4"), ("H/H", "11.3/35")],
+        ),
         ("creatinine of 1.4 mg/dL today", [("creatinine", "1.4")]),
         ("This morning potassium was 3.2 mmol/L", [("potassium", "3.2")]),
         ("Troponin <0.01", [("Troponin", "<0.01")]),

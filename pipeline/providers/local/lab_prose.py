@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.providers.local.analytes import Analyte
+from pipeline.providers.local.lab_dated import DatedValue, SourceDates, dated_values, lead_of
 from pipeline.providers.local.lab_patterns import (
     BETWEEN,
     BOUND,
@@ -23,6 +24,8 @@ from pipeline.providers.local.lab_patterns import (
     figure,
     printed,
 )
+from pipeline.providers.local.lab_rest import has_further_value
+from pipeline.providers.local.moments import Moment
 from pipeline.providers.schemas import Temporality
 
 
@@ -36,6 +39,21 @@ class ProseValue:
     reference_range: str | None = None
     flag: str | None = None
     temporality: Temporality | None = None
+    day: str | None = None
+    """The date of the value, as ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProseStatement:
+    """The values behind a name; no values if the words state none."""
+
+    values: tuple[ProseValue, ...] = ()
+    understood: bool = True
+    """A statement with an unexplained number is not understood and has values to quote only."""
+    when: Moment | None = None
+    """The date of the only value."""
+    lead: re.Match[str] | None = None
+    """The words of time before the name, which hold for the next names of a list as well."""
 
 
 _TIME_WORDS = (
@@ -230,6 +248,50 @@ def inherits(text: str, previous_end: int, start: int) -> bool:
             between,
             re.I,
         )
+    )
+
+
+def statement_behind(
+    text: str,
+    place: tuple[int, int, int, int],
+    analyte: Analyte,
+    times: SourceDates,
+    inherited: re.Match[str] | None = None,
+) -> ProseStatement:
+    """Return what the words behind a name state.
+
+    `place` is the start of the sentence, the start and end of the name, and the sentence's end.
+    `inherited` are the words of time before the list that the name is in.
+    """
+    first, start, end, limit = place
+    if analyte.name != "H/H" and not _DELTA.match(text, end, limit):
+        far = _end_of_paragraph(text, end, limit)
+        lead = lead_of(text, first, start) or inherited
+        dated = dated_values(text, end, far, _VALUE, lambda m: _possible(m, analyte), times, lead)
+        if dated is not None:
+            values = tuple(_of_dated(item) for item in dated.values)
+            further = has_further_value(text, dated.end, max(limit, dated.end), analyte)
+            if not _MORE_THAN_BEFORE.match(text, dated.values[0].value.end(), limit):
+                when = dated.values[0].when if len(values) == 1 else None
+                return ProseStatement(values, dated.understood and not further, when, lead)
+    found = values_behind(text, first, start, end, limit, analyte)
+    further = bool(found) and has_further_value(text, found[-1].end, limit, analyte)
+    return ProseStatement(tuple(found), not further)
+
+
+def _end_of_paragraph(text: str, end: int, limit: int) -> int:
+    """Return where a series of dated values can end at the latest, past the sentence's end."""
+    blank = text.find("\n\n", end)
+    return max(limit, min(len(text) if blank < 0 else blank, end + 400))
+
+
+def _of_dated(item: DatedValue) -> ProseValue:
+    read = _read(item.value)
+    return replace(
+        read,
+        end=item.end,
+        temporality="historical" if item.earlier else None,
+        day=item.when.day if item.when else None,
     )
 
 

@@ -25,7 +25,7 @@ from pipeline.providers.local.lab_series import SeriesTable, series_table_of
 from pipeline.providers.local.lab_wraps import NameTail, joined_range, name_tail
 from pipeline.providers.local.lexicon import lexicon
 from pipeline.providers.local.lines import PrintedLine, bullet_end
-from pipeline.providers.local.moments import latest_of
+from pipeline.providers.local.moments import MOMENT, Moment, latest_of, moment_of
 from pipeline.providers.local.struck import without_struck
 from pipeline.providers.local.tokens import tokenize
 
@@ -48,14 +48,25 @@ _MAY_HEAD = re.compile(r"result|value|current|observed|finding|\bref|range|unit|
 """A quick look: lines without such a word or a TAB are no heading."""
 
 
+_BLOCK = re.compile(
+    r"\W*(?:(?:labs?|laborator(?:y|ies)|results?|values?|data|collected|collection|drawn|date|time|cbc"
+    r"|bmp|cmp|chemistry|hematology|from|on|of|for|dated|as[ ]of|[:,(/-])[ ]*){0,6}"
+    rf"(?P<when>{MOMENT})(?:[ ]*(?:labs?|laboratory|results?|values?))*\W*",
+    re.I,
+)
+"""A line that says when the values below were measured."""
+
+
 @dataclass(slots=True)
 class _Walk:
     """The table that the walk over the lines is in."""
 
     columns: Columns = NO_COLUMNS
     series: SeriesTable | None = None
-    dated: dict[str, list[tuple[Row, int]]] = field(default_factory=dict)
-    """Rows with a date of their own by name, each with the index of its finding."""
+    dated: dict[str, list[tuple[Moment, int]]] = field(default_factory=dict)
+    """The dates of rows by name, each with the index of its finding."""
+    block: Moment | None = None
+    """The date in the heading above the rows (`Labs 05/01/2025:`)."""
 
 
 def read_tables(reading: DocumentState) -> None:
@@ -76,21 +87,24 @@ def read_tables(reading: DocumentState) -> None:
         if _MAY_HEAD.search(raw):
             head = columns_of(text, raw, reading.date_order, reading.own_day)
             if head:
-                _settle(reading, walk)
-                walk.columns, walk.series = head, None
+                _end_series(reading, walk)
+                walk.columns = head
                 reading.claim(line.start, line.end)
                 continue
             series = series_table_of(raw) if "\t" in raw else None
             if series is not None:
-                _settle(reading, walk)
+                _end_series(reading, walk)
                 walk.series = series
                 reading.claim(line.start, line.end)
                 continue
+        if (m := _BLOCK.fullmatch(text)) is not None:
+            walk.block = moment_of(m["when"], reading.date_order, reading.own_day)
+            continue
         if walk.series is not None and "\t" in raw:
             if walk.series.add(line.start, text, raw):
                 reading.claim(line.start, line.end)
                 continue
-            _settle(reading, walk)
+            _end_series(reading, walk)
         taken = max(taken, _read_line(reading, lines, index, walk))
     _settle(reading, walk)
 
@@ -177,23 +191,30 @@ def _report(
         return
     if known and not (row.sure or columns or in_labs):
         return
-    if row.moment is not None and row.current is not None:
-        walk.dated.setdefault(own_words(name).lower(), []).append((row, len(reading.findings)))
+    moment = row.moment or walk.block
+    if moment is not None and row.current is not None:
+        walk.dated.setdefault(own_words(name).lower(), []).append((moment, len(reading.findings)))
     _add_row(reading, line, row, name, end=end)
 
 
 def _settle(reading: DocumentState, walk: _Walk) -> None:
-    """Leave a table: the latest of several dated rows of one test is current."""
+    """Leave the tables: the latest of several dated rows of one test is current."""
     for rows in walk.dated.values():
-        if len(rows) < 2:
+        if len({moment.keys for moment, _ in rows}) < 2:
             continue
-        latest = latest_of([row.moment for row, _ in rows])
-        for place, (_, at) in enumerate(rows):
+        latest = latest_of([moment for moment, _ in rows])
+        for place, (moment, at) in enumerate(rows):
+            found = reading.findings[at]
             if latest is None:
-                reading.findings[at] = _without_value(reading.findings[at])
-            elif place != latest:
-                reading.findings[at] = replace(reading.findings[at], temporality="historical")
-    walk.dated = {}
+                reading.findings[at] = _without_value(found)
+            else:
+                when = "historical" if place != latest else found.temporality
+                reading.findings[at] = replace(found, temporality=when, date=moment.day)
+    _end_series(reading, walk)
+
+
+def _end_series(reading: DocumentState, walk: _Walk) -> None:
+    """Add the cells of a table with a column for each test."""
     if walk.series is not None:
         for finding in walk.series.findings(reading):
             reading.add(finding)
@@ -258,7 +279,10 @@ def _add_unclear(
 ) -> None:
     """Report a row that has an unexplained token, unless running text explains the line."""
     if not columns.ruled:
-        words = [cell for cell in cells_of(text, row.name.end) if cell.kind == "word"]
+        cells = cells_of(text, row.name.end)
+        if not columns and any(cell.kind in ("paren", "date") for cell in cells):
+            return
+        words = [cell for cell in cells if cell.kind == "word"]
         if words and all(cell.words in (",", ";", "and") for cell in words):
             return
         if any(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from pipeline.providers.local.analytes import Analyte, find_analytes
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.experiencer import person_kind
 from pipeline.providers.local.finding import Finding, own_words
-from pipeline.providers.local.lab_prose import inherits, states_no_value, values_behind
+from pipeline.providers.local.lab_dated import SourceDates
+from pipeline.providers.local.lab_prose import inherits, statement_behind, states_no_value
 from pipeline.providers.local.lab_tables import read_tables
+from pipeline.providers.local.moments import Moment, latest_of
+from pipeline.providers.local.struck import without_struck
 
 _OTHER_PERSON = re.compile(
     r"\b(?:mother|father|mom|dad|parent|brother|sister|sibling|son|daughter|aunt|uncle|cousin"
@@ -18,6 +22,7 @@ _OTHER_PERSON = re.compile(
     r"|\b(?:donor|roommate|twin)[ ]+$",
     re.I,
 )
+_IN_LIST = re.compile(r"[ \n]*(?:[,;/|]|and|&)?[ \n]*(?:and[ ])?(?:the[ ]|serum[ ])?")
 _LONGER_NAME = re.compile(r"[A-Za-z0-9]-$|\b\d{1,2}[- ]?(?:OH|hydroxy|alpha|beta)[ -]+$", re.I)
 """The beginning of a name whose end is another analyte's name (`17-OH progesterone`)."""
 
@@ -30,22 +35,35 @@ def read_labs(reading: DocumentState) -> None:
 
 def _read_prose(reading: DocumentState) -> None:
     dropped_end = -1
+    text = without_struck(reading.text)
+    times = SourceDates(reading.date_order, reading.own_day)
+    dated: dict[str, list[tuple[int, Moment]]] = {}
+    last_end, lead = -1, None
     for start, end, analyte in find_analytes(reading.tokens):
         if reading.is_claimed(start, end) or not _could_be(reading, start, end, analyte):
             continue
         sentence = reading.assertions.sentence_at(start)
         limit = max(sentence.end, end)
-        values = values_behind(reading.text, sentence.start, start, end, limit, analyte)
+        in_list = 0 <= last_end <= start and _IN_LIST.fullmatch(text, last_end, start)
+        place = (sentence.start, start, end, limit)
+        statement = statement_behind(text, place, analyte, times, lead if in_list else None)
+        values = statement.values
+        last_end, lead = (values[-1].end, statement.lead) if values else (-1, None)
         if not values or reading.is_claimed(start, values[-1].end):
             continue
-        listed = dropped_end > sentence.start and inherits(reading.text, dropped_end, start)
-        if listed or states_no_value(reading.text, sentence.start, start, end):
+        listed = dropped_end > sentence.start and inherits(text, dropped_end, start)
+        if listed or states_no_value(text, sentence.start, start, end):
             dropped_end = values[-1].end
             continue
         experiencer = reading.judge(start, end).experiencer
         owner = _OTHER_PERSON.search(reading.text[max(sentence.start, start - 60) : start])
         if owner is not None:
             experiencer = person_kind(owner.group())
+        if not statement.understood:
+            reading.add(_not_understood(reading, start, end, values[-1].end))
+            continue
+        if statement.when is not None:
+            dated.setdefault(analyte.name, []).append((len(reading.findings), statement.when))
         for value in values:
             reading.add(
                 Finding(
@@ -59,12 +77,43 @@ def _read_prose(reading: DocumentState) -> None:
                     reference_range=value.reference_range,
                     abnormal_flag=value.flag,
                     temporality=value.temporality,
+                    date=value.day,
                     experiencer=experiencer if experiencer != "patient" else None,
                     rule="lab.prose.v1",
                     engine_confidence=0.9 if value.unit else 0.75,
                     zone=reading.zones.type_at(start),
                 )
             )
+    for readings in dated.values():
+        _settle(reading, readings)
+
+
+def _settle(reading: DocumentState, readings: list[tuple[int, Moment]]) -> None:
+    """Let the latest of several statements with a date be the current one."""
+    if len(readings) < 2 or len({moment.keys for _, moment in readings}) < 2:
+        return
+    latest = latest_of([moment for _, moment in readings])
+    for place, (at, _) in enumerate(readings):
+        found = reading.findings[at]
+        if latest is None:
+            unclear = _not_understood(reading, found.start, found.head_end, found.end)
+            reading.findings[at] = unclear
+        elif place != latest:
+            reading.findings[at] = replace(found, temporality="historical")
+
+
+def _not_understood(reading: DocumentState, start: int, head_end: int, end: int) -> Finding:
+    """Return a statement with an unexplained number: its name and its quote, without a value."""
+    return Finding(
+        category="lab",
+        start=start,
+        end=end,
+        head_end=head_end,
+        name=own_words(reading.text[start:head_end]),
+        rule="lab.prose-not-understood.v1",
+        engine_confidence=0.5,
+        zone=reading.zones.type_at(start),
+    )
 
 
 def _could_be(reading: DocumentState, start: int, end: int, analyte: Analyte) -> bool:

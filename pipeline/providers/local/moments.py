@@ -16,16 +16,18 @@ from pipeline.providers.local.dates import DATE_FORM, DateOrder, date_at, month_
 _NAME = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)[a-z]*"
 _CLOCK = r"(?:[0-2]?\d:[0-5]\d(?::[0-5]\d)?(?:[ ]?[ap]\.?m\.?(?!\w))?|\d{1,2}[ ]?[ap]\.?m\.?(?!\w))"
 MOMENT = (
-    rf"(?:(?:{DATE_FORM}|{_NAME}\.?[ ]\d{{1,2}}(?:st|nd|rd|th)?(?![\d:])"
+    rf"(?<![\d/.-])(?:(?:{DATE_FORM}|{_NAME}\.?[ ]\d{{1,2}}(?:st|nd|rd|th)?(?![\d:])"
     rf"|\d{{1,2}}[ -]{_NAME}(?![ -]?\d)"
+    rf"|(?<=in[ ])(?:{_NAME}|(?:19|20)\d\d)(?![\w.,]*\d)(?!\w)|(?<=from[ ])(?:19|20)\d\d"
     rf"|{_NAME}\.?,?[ ](?:19|20)\d\d|\d{{1,2}}/(?:19|20)\d\d|\d{{1,2}}/\d{{1,2}})"
-    rf"(?![/\d-])(?:,?[ ](?:at[ ])?{_CLOCK})?|{_CLOCK})"
+    rf"(?![/\d-]|[.,]\d)(?:,?[ ](?:at[ ])?{_CLOCK})?|{_CLOCK})"
 )
 """A date, a part of a date, or a time of day."""
 _FORM = re.compile(
     rf"(?:(?P<full>{DATE_FORM})|(?P<m1>{_NAME})\.?[ ](?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])"
     rf"|(?P<d2>\d{{1,2}})[ -](?P<m2>{_NAME})|(?P<m3>{_NAME})\.?,?[ ](?P<y3>\d{{4}})"
-    rf"|(?P<m4>\d{{1,2}})/(?P<y4>(?:19|20)\d\d)|(?P<a>\d{{1,2}})/(?P<b>\d{{1,2}}))?"
+    rf"|(?P<m4>\d{{1,2}})/(?P<y4>(?:19|20)\d\d)|(?P<a>\d{{1,2}})/(?P<b>\d{{1,2}})"
+    rf"|(?P<y5>(?:19|20)\d\d)|(?P<m6>{_NAME}))?"
     rf"(?:,?[ ]?(?:at[ ])?(?P<clock>{_CLOCK}))?",
     re.I,
 )
@@ -84,7 +86,9 @@ def _latest(keys: Sequence[Key]) -> int | None:
 
 def _far_apart(keys: Sequence[Key]) -> bool:
     """Return whether the months differ, so that missing days do not matter."""
-    months = [key[:2] for key in keys]
+    years, months = [key[0] for key in keys], [key[:2] for key in keys]
+    if len(set(years)) == len(years) and min(years) > 0:
+        return True
     return min(min(month) for month in months) > 0 and len(set(months)) == len(months)
 
 
@@ -97,6 +101,11 @@ def _key(m: re.Match[str], order: DateOrder, own: date | None, minute: int) -> K
     if m["m3"] or m["m4"]:
         month = month_number(m["m3"]) if m["m3"] else int(m["m4"])
         return (int(m["y3"] or m["y4"]), month, -1, minute) if 1 <= month <= 12 else None
+    if m["y5"]:
+        return (int(m["y5"]), -1, -1, minute)
+    if m["m6"]:
+        month = month_number(m["m6"])
+        return (own.year - (month > own.month) if own else -1, month, -1, minute)
     if m["m1"] or m["m2"]:
         month, day = month_number(m["m1"] or m["m2"]), int(m["d1"] or m["d2"])
     elif m["a"]:
