@@ -101,3 +101,35 @@ def test_a_number_that_its_quote_does_not_show_is_doubted(
 )
 def test_a_number_that_occurs_in_its_quote_is_believed(quote: str, parts: dict[str, str]) -> None:
     assert reported(quote, **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "unit", "reference_range", "doubted"),
+    [
+        ("Albumin", "41", "g/L", None, False),
+        ("Albumin", "41", None, "35-50", False),
+        ("Albumin", "41", "g/dL", "3.5-5.0", True),
+        ("Creatinine", "88", "umol/L", "60-110", False),
+        ("Creatinine", "88", "mg/dL", "0.6-1.3", True),
+        ("HbA1c", "51", "mmol/mol", None, False),
+        ("Glucose", "5.4", "mmol/L", "3.9-5.5", False),
+        ("Hemoglobin", "141", "g/L", "120-160", False),
+        ("Hemoglobin", "1410", "g/L", "120-160", True),
+    ],
+)
+def test_the_bounds_of_life_follow_the_unit(
+    name: str, value: str, unit: str | None, reference_range: str | None, *, doubted: bool
+) -> None:
+    entity = FoundEntity.model_validate(
+        {
+            "category": "lab",
+            "page": 1,
+            "quote": "as printed",
+            "name": name,
+            "value": value,
+            "unit": unit,
+            "reference_range": reference_range,
+        }
+    )
+
+    assert bool(list(doubts(entity))) is doubted

@@ -56,11 +56,26 @@ _LABS = (
 )
 """Bounds of survival in the usual units of the United States, wide on purpose. Cell counts are
 printed per microlitre or in thousands, so their upper bounds allow both."""
+_SI = (
+    (r"(hemoglobin|hgb|hb) ?a1c|a1c|glycated hemoglobin", r"mmol/mol", 10.9),
+    (r"creatinine|creat|cr", r"[µμu]mol/l", 88.4),
+    (r"(blood )?urea nitrogen|bun", r"mmol/l", 0.357),
+    (r"(total )?calcium|ca", r"mmol/l", 0.25),
+    (r"magnesium|mg", r"mmol/l", 0.411),
+    (r"phosphorus|phosphate", r"mmol/l", 0.323),
+    (r"albumin|hemoglobin|hgb|hb", r"g/l", 10.0),
+    (r"hematocrit|hct", r"l/l", 0.01),
+    (r"glucose|blood sugar", r"mmol/l", 0.0555),
+)
+"""Name, SI unit, and the factor from the usual unit of the United States to the SI unit."""
+_NEAR = 4.0
+"""A value within this factor of its printed range is possible in the unit of the range."""
 _SPECIMEN = re.compile(r"^(serum|plasma|blood|whole blood|venous) |,? (serum|plasma|blood)$")
 _COMPILED = {
     "vital": tuple((re.compile(p), low, high) for p, low, high in _VITALS),
     "lab": tuple((re.compile(f"(?:{p})$"), low, high) for p, low, high in _LABS),
 }
+_SI_COMPILED = tuple((re.compile(f"(?:{p})$"), re.compile(f"{u}$"), f) for p, u, f in _SI)
 
 
 def doubts(entity: FoundEntity) -> Iterator[str]:
@@ -108,8 +123,28 @@ def _outside_life(entity: FoundEntity, numbers: list[float]) -> bool:
     for pattern, low, high in _COMPILED[entity.category]:
         found = pattern.match(name) if entity.category == "lab" else pattern.search(name)
         if found:
-            return any(not low <= n <= high for n in numbers)
+            factor = _si_factor(name, entity.unit)
+            outside = any(not low * factor <= n <= high * factor for n in numbers)
+            return outside and not _is_near_range(entity, numbers)
     return False
+
+
+def _si_factor(name: str, unit: str | None) -> float:
+    """Return the factor that turns the usual bounds into bounds in `unit`."""
+    plain = (unit or "").lower().replace(" ", "")
+    for pattern, of_unit, factor in _SI_COMPILED:
+        if pattern.match(name) and of_unit.match(plain):
+            return factor
+    return 1.0
+
+
+def _is_near_range(entity: FoundEntity, numbers: list[float]) -> bool:
+    """Return whether a value without a unit suits the printed range, which can be in SI units."""
+    printed = _NUMBER.findall(_plain(entity.reference_range or ""))
+    bounds = [float(n.replace(",", ".")) for n in printed]
+    if entity.unit or len(bounds) != 2 or min(bounds) <= 0:
+        return False
+    return all(min(bounds) / _NEAR <= n <= max(bounds) * _NEAR for n in numbers)
 
 
 def _far_off_range(entity: FoundEntity, numbers: list[float]) -> bool:
