@@ -43,8 +43,15 @@ class PageAdmin(ReadOnlyAdmin):
     """Pages without their text."""
 
     phi = ("text", "words")
-    heavy = ("warnings",)
-    list_display = ("shell_file_id", "page_number", "source", "ocr_confidence", "is_blank")
+    heavy = ("warnings", "regions")
+    list_display = (
+        "shell_file_id",
+        "page_number",
+        "source",
+        "ocr_confidence",
+        "unread_share",
+        "is_blank",
+    )
     list_filter = ("source",)
     id_fields = ("shell_file_id",)
     search_help_text = "The exact id of a record"

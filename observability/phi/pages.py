@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from observability.phi.highlights import Box, HighlightRun, Place, boxes, halves, runs
+from pipeline.core.errors import ErrorCode
 from pipeline.documents import reader
 from pipeline.models import AlignmentKind, Entity, Page, PageSource, ShellFile
 
@@ -25,6 +26,7 @@ SHOWN_ENTITIES = 500
 SOURCES = {
     PageSource.TEXT_LAYER: "text layer",
     PageSource.OCR: "read by OCR",
+    PageSource.MIXED: "text layer, with parts read by OCR",
     PageSource.BLANK: "blank",
     PageSource.DAMAGED: "damaged",
 }
@@ -33,8 +35,10 @@ WARNINGS = {
     reader.TEXT_LAYER_REJECTED: "The text layer was unusable, so the page was read by OCR.",
     reader.RENDERED_SMALLER: "The page is so large that it was read at a lower resolution.",
     reader.REPAIRED: "The file could be opened only after a repair.",
+    reader.ATTACHMENTS: "The PDF has attached files, which were not read; upload each of them.",
     reader.PARTLY_DAMAGED: "A part of the page could not be decoded; the rest was read.",
 }
+REGIONS = {"ocr": "Read by OCR", "unread": "Not read"}
 FLAGS = {
     "unaligned": "its quote is not on the page",
     "relocated": "found on another page than the reply said",
@@ -80,6 +84,14 @@ class Rect:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RegionRect(Rect):
+    """A part of the page that only OCR could read, or that nothing could read."""
+
+    kind: str
+    title: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Drawing:
     """The page's image in upright position, with boxes in its units."""
 
@@ -92,6 +104,13 @@ class Drawing:
     turn: str
     """The SVG transform; empty if the page is upright."""
     boxes: Sequence[Rect]
+    regions: Sequence[RegionRect]
+
+    @property
+    def legend(self) -> Sequence[tuple[str, str, int]]:
+        """Return kind, kind in words, and number of the regions of each kind on the page."""
+        kinds = [region.kind for region in self.regions]
+        return [(kind, REGIONS[kind], kinds.count(kind)) for kind in REGIONS if kind in kinds]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,24 +256,45 @@ def _drawing(page: Page, drawn: Sequence[Box]) -> Drawing | None:
         view_height=width if lies else height,
         turn=turn,
         boxes=[
-            Rect(
-                number=box.number,
-                x=round(box.x0 * width - ROOM, 1),
-                y=round(box.y0 * height - ROOM, 1),
-                width=round((box.x1 - box.x0) * width + 2 * ROOM, 1),
-                height=round((box.y1 - box.y0) * height + 2 * ROOM, 1),
-            )
+            Rect(number=box.number, **_roomy(width, height, box.x0, box.y0, box.x1, box.y1))
             for box in drawn
+        ],
+        regions=[
+            RegionRect(
+                number=number, kind=kind, title=REGIONS[kind], **_roomy(width, height, *edges)
+            )
+            for number, (kind, *edges) in enumerate(page.regions, start=1)
         ],
     )
 
 
+def _roomy(
+    width: float, height: float, x0: float, y0: float, x1: float, y1: float
+) -> dict[str, float]:
+    """Return place and size of a box in the units of the drawing, with space around it."""
+    return {
+        "x": round(x0 * width - ROOM, 1),
+        "y": round(y0 * height - ROOM, 1),
+        "width": round((x1 - x0) * width + 2 * ROOM, 1),
+        "height": round((y1 - y0) * height + 2 * ROOM, 1),
+    }
+
+
 def _warnings(record: ShellFile, page: Page) -> list[str]:
     return [
-        *(WARNINGS.get(code, str(code).replace("_", " ")) for code in page.warnings),
+        *(_explained(str(code), page) for code in page.warnings),
         *(
             warning["message"]
             for warning in record.warnings
             if page.page_number in (warning.get("pages") or ())
+            # The page's own warning says the same, with the share of the page.
+            and warning["code"] != ErrorCode.PARTLY_READ
         ),
     ]
+
+
+def _explained(code: str, page: Page) -> str:
+    if code == reader.PARTLY_READ:
+        share = f"{page.unread_share:.1%}" if page.unread_share >= 0.001 else "Less than 0.1%"
+        return f"{share} of the page shows ink that nothing could read; look at the marked parts."
+    return WARNINGS.get(code, code.replace("_", " "))

@@ -51,6 +51,7 @@ class ErrorCode(StrEnum):
     REPLY_MISMATCH = "REPLY_MISMATCH"
     OCR_QUALITY_LOW = "OCR_QUALITY_LOW"
     NO_ENTITIES_FOUND = "NO_ENTITIES_FOUND"
+    PARTLY_READ = "PARTLY_READ"
     ITEM_REJECTED = "ITEM_REJECTED"
     ENCOUNTER_NOT_FOUND = "ENCOUNTER_NOT_FOUND"
     PATIENT_MISMATCH = "PATIENT_MISMATCH"
@@ -140,6 +141,9 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
     ),
     ErrorCode.NO_ENTITIES_FOUND: ErrorPolicy(
         False, _N, "No clinical content was found. This can be correct; check the pages."
+    ),
+    ErrorCode.PARTLY_READ: ErrorPolicy(
+        False, _N, "A part of the record was not read. Look at the pages, or send a better copy."
     ),
     ErrorCode.ITEM_REJECTED: ErrorPolicy(
         False, _N, "Items of a reply broke the schema and were left out. Check the pages by hand."

@@ -84,6 +84,8 @@ class PageSource(models.TextChoices):
 
     TEXT_LAYER = "text_layer"
     OCR = "ocr"
+    MIXED = "mixed"
+    """The text layer, with words that only OCR could read; these words have a confidence."""
     BLANK = "blank"
     DAMAGED = "damaged"
     """The page could not be read: its text is empty, and a warning reports the damage."""
@@ -105,7 +107,11 @@ class Page(models.Model):
     height = models.FloatField()
     rotation = fields.count()
     words = models.JSONField(null=True, blank=True)
-    """OCR words as [start, end, x0, y0, x1, y1, confidence]; boxes are fractions of the page."""
+    """Words as [start, end, x0, y0, x1, y1, confidence]; boxes are fractions of the page."""
+    regions = models.JSONField(default=list, db_default=[])
+    """Parts that OCR read or nothing could read, as [kind, x0, y0, x1, y1]; kind: ocr, unread."""
+    unread_share = models.FloatField(default=0.0, db_default=0.0)
+    """Share of the page (0–1) with ink that nothing could read."""
     warnings = models.JSONField(default=list, db_default=[])
     created_at = fields.created_at()
 

@@ -42,6 +42,8 @@ from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES, WorkTable
 
 OCR_MODEL = "tesseract-5.5 tessdata_fast eng"
+WITH_OCR = (PageSource.OCR, PageSource.MIXED)
+"""Pages with words that OCR read."""
 """The engine inside the tesserocr wheel and its trained model."""
 
 
@@ -86,17 +88,17 @@ def spans_by_encounter(shell_file_id: UUID) -> dict[UUID, list[Span]]:
 def ocr_words(shell_file_id: UUID, pages: Iterable[int]) -> dict[int, list[tuple[int, int, float]]]:
     """Return start, end and confidence (0–100) of the OCR words of these pages."""
     rows = Page.objects.filter(
-        shell_file_id=shell_file_id, page_number__in=list(pages), source=PageSource.OCR
+        shell_file_id=shell_file_id, page_number__in=list(pages), source__in=WITH_OCR
     )
     return {
-        number: [(word[0], word[1], float(word[6])) for word in words or []]
+        number: [(word[0], word[1], float(word[6])) for word in words or [] if word[6] is not None]
         for number, words in rows.values_list("page_number", "words")
     }
 
 
 def ocr_page_count(shell_file_id: UUID) -> int:
-    """Return the number of a record's pages that were read by OCR."""
-    return Page.objects.filter(shell_file_id=shell_file_id, source=PageSource.OCR).count()
+    """Return the number of a record's pages that OCR read, whole or in part."""
+    return Page.objects.filter(shell_file_id=shell_file_id, source__in=WITH_OCR).count()
 
 
 def call_totals(session_id: UUID, step: Step | None = None) -> CallTotals:

@@ -145,7 +145,12 @@ def deadline_s(page_count: int) -> float:
 
 
 def _judge(lease: Lease) -> StepResult:
-    poor, with_ocr, hidden, damaged = [], 0, [], []
+    poor: list[int] = []
+    poor_parts: list[int] = []
+    damaged: list[int] = []
+    hidden: list[int] = []
+    unread: list[int] = []
+    enclosing: list[int] = []
     pages = Page.objects.filter(shell_file_id=lease.shell_file_id).order_by("page_number")
     readable = total = 0
     for number, source, confidence, found in pages.values_list(
@@ -154,13 +159,16 @@ def _judge(lease: Lease) -> StepResult:
         total += 1
         if source == PageSource.DAMAGED:
             damaged.append(number)
-        if "hidden_text" in found:
-            hidden.append(number)
-        if source == PageSource.OCR and confidence is not None:
-            with_ocr += 1
-            if confidence < settings.OCR_MIN_CONFIDENCE:
-                poor.append(number)
-        if source in (PageSource.OCR, PageSource.TEXT_LAYER):
+        for code, listed in (
+            (reader.HIDDEN_TEXT, hidden),
+            (reader.PARTLY_READ, unread),
+            (reader.ATTACHMENTS, enclosing),
+        ):
+            if code in found:
+                listed.append(number)
+        if confidence is not None and confidence < settings.OCR_MIN_CONFIDENCE:
+            (poor if source == PageSource.OCR else poor_parts).append(number)
+        if source in (PageSource.OCR, PageSource.MIXED, PageSource.TEXT_LAYER):
             readable += 1
     if damaged and len(damaged) == total:
         return StepFailed(
@@ -179,12 +187,12 @@ def _judge(lease: Lease) -> StepResult:
         )
 
     def publish() -> None:
-        if poor:
+        if poor or poor_parts:
             warn(
                 lease.shell_file_id,
                 ErrorCode.OCR_QUALITY_LOW,
                 "These pages were read with low confidence; review them.",
-                poor,
+                [*poor, *poor_parts],
             )
         if damaged:
             warn(
@@ -200,7 +208,21 @@ def _judge(lease: Lease) -> StepResult:
                 "These pages hold text that their image does not show; it was left out.",
                 hidden,
             )
-        if poor or damaged or hidden:
+        if unread:
+            warn(
+                lease.shell_file_id,
+                ErrorCode.PARTLY_READ,
+                "A part of these pages could not be read; look at the pages.",
+                unread,
+            )
+        if enclosing:
+            warn(
+                lease.shell_file_id,
+                ErrorCode.PARTLY_READ,
+                "The PDF has attached files, which were not read; upload each of them.",
+                enclosing,
+            )
+        if poor or poor_parts or damaged or hidden or unread or enclosing:
             Session.objects.filter(id=lease.session_id).update(requires_human_review=True)
             Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
                 manual_review_required=True
@@ -220,6 +242,8 @@ def _row(shell_file: ShellFile, page: reader.PageRead) -> Page:
         width=page.width,
         height=page.height,
         rotation=page.rotation,
+        regions=[[each.kind, each.x0, each.y0, each.x1, each.y1] for each in page.regions],
+        unread_share=page.unread_share,
         words=[
             [w.start, w.end, *(round(v, 5) for v in (w.x0, w.y0, w.x1, w.y1)), w.confidence]
             for w in page.words

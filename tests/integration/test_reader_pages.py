@@ -211,9 +211,12 @@ def test_a_fax_header_over_a_scan_does_not_pass_for_its_text(tmp_path: Path) -> 
         tmp_path, pdf_of(hostile_files.scan(ROWS), header="FROM NORTHGATE CLINIC PAGE 1")
     )
 
-    assert page.source == "ocr"
+    assert page.source == "mixed"
+    assert page.text.startswith("FROM NORTHGATE CLINIC PAGE 1")
     assert "Glucose 110 mg/dL" in page.text
-    assert TEXT_LAYER_REJECTED in page.warnings
+    assert page.warnings == ()
+    header, first = page.words[0], page.words[6]
+    assert (header.confidence, first.confidence is None) == (None, False)
 
 
 def test_our_own_reading_replaces_a_scanners_invisible_text(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from .client import probe, read_pages, render_page, slice_pages
 from .file_type import sniff
 from .types import (
+    ATTACHMENTS,
     HIDDEN_TEXT,
     PARTLY_DAMAGED,
+    PARTLY_READ,
     RENDERED_SMALLER,
     REPAIRED,
     TEXT_LAYER_REJECTED,
@@ -22,13 +24,16 @@ from .types import (
     ReaderError,
     ReaderLimits,
     RefusalCode,
+    Region,
     Slice,
     Word,
 )
 
 __all__ = [
+    "ATTACHMENTS",
     "HIDDEN_TEXT",
     "PARTLY_DAMAGED",
+    "PARTLY_READ",
     "RENDERED_SMALLER",
     "REPAIRED",
     "TEXT_LAYER_REJECTED",
@@ -40,6 +45,7 @@ __all__ = [
     "ReaderError",
     "ReaderLimits",
     "RefusalCode",
+    "Region",
     "Slice",
     "Word",
     "probe",

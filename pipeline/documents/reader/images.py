@@ -5,6 +5,7 @@ The pixel limits are checked by the header, before any decoding.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import cast
 
@@ -12,6 +13,7 @@ from PIL import Image, ImageFile, ImageOps
 
 from . import refusals
 from .blank import is_uniform
+from .ink_reading import FOR_INK, BlockReader, with_ink
 from .ocr import Ocr, page_from_image
 from .types import (
     PARTLY_DAMAGED,
@@ -77,8 +79,10 @@ class ImageFileReader:
             if PARTLY_DAMAGED in warnings:
                 raise ValueError(_TRUNCATED)
             return page_from_image(number, grey, None, width=width, height=height)
-        reading = ocr.read(grey)
-        return page_from_image(number, grey, reading, width=width, height=height, warnings=warnings)
+        until = time.monotonic() + FOR_INK * self._limits.seconds_per_page
+        reading, ink = BlockReader(ocr).read_page(grey, until=until)
+        page = page_from_image(number, grey, reading, width=width, height=height, warnings=warnings)
+        return with_ink(page, ink)
 
     def render(self, number: int, dpi: int) -> Image.Image:
         """Return page `number` (1-based) in colour, sized like an A4 page scanned at `dpi`."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .types import InputRefused, PageRead, Word
+from .types import InputRefused, PageRead, Region, Word
 
 #: Bytes of the largest accepted message; a rendered page is the largest real message.
 MAX_MESSAGE_BYTES = 96 * 1024 * 1024
@@ -39,6 +39,8 @@ def pack_page(page: PageRead) -> dict[str, object]:
             (word.start, word.end, word.x0, word.y0, word.x1, word.y1, word.confidence)
             for word in page.words
         ],
+        "regions": [(each.kind, each.x0, each.y0, each.x1, each.y1) for each in page.regions],
+        "unread_share": page.unread_share,
         "ocr_confidence": page.ocr_confidence,
         "is_blank": page.is_blank,
         "warnings": page.warnings,
@@ -52,7 +54,11 @@ def unpack_page(body: Mapping[str, Any]) -> PageRead:
         Word(start=start, end=end, x0=x0, y0=y0, x1=x1, y1=y1, confidence=confidence)
         for start, end, x0, y0, x1, y1, confidence in body["words"]
     )
-    return PageRead(**{**body, "words": words, "warnings": tuple(body["warnings"])})
+    regions = tuple(
+        Region(kind=kind, x0=x0, y0=y0, x1=x1, y1=y1) for kind, x0, y0, x1, y1 in body["regions"]
+    )
+    warnings = tuple(body["warnings"])
+    return PageRead(**{**body, "words": words, "regions": regions, "warnings": warnings})
 
 
 def pack_refusal(refusal: InputRefused) -> list[str]:

@@ -141,7 +141,7 @@ class Ocr:
                 (round(upright.width / factor), round(upright.height / factor)),
                 Image.Resampling.BOX,
             )
-        noisy = _noise(upright) >= NOISE
+        noisy = noise(upright) >= NOISE
         cleaned = upright.filter(ImageFilter.MedianFilter(3)) if noisy else upright
         angle = _skew(cleaned)
         lines = self._lines(_turned(cleaned, angle), PSM.AUTO)
@@ -241,7 +241,7 @@ def _same_place(one: RowToken, other: RowToken) -> bool:
     return common > 0.5 * max(one.x1 - one.x0, other.x1 - other.x0)
 
 
-def _noise(image: Image.Image) -> float:
+def noise(image: Image.Image) -> float:
     """Return how speckled the paper between the words is (0–255)."""
     difference = ImageChops.difference(image, image.filter(ImageFilter.MedianFilter(3)))
     tiles = difference.resize(

@@ -6,27 +6,40 @@ only.
 
 from __future__ import annotations
 
+import ctypes
 import io
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 from PIL import Image
 
-from . import refusals
-from .annotations import NOTHING_NOTED, Noted, read_annotations
+from . import enclosed, refusals
 from .blank import is_uniform
 from .check_glyphs import as_boxes
-from .ocr import READ, Ocr, OcrResult, page_from_image
+from .hidden_annotations import Flat, flatten
+from .ink import LOOK_DPI, Fractions, covered, patches, strokes
+from .ink_reading import (
+    FOR_INK,
+    BlockReader,
+    mean_confidence,
+    read_ink,
+    repeats,
+    with_ink,
+    words_of,
+)
+from .ocr import Ocr, OcrResult, page_from_image
 from .page_layout import in_given_order, lay_out
+from .page_objects import PageObjects
 from .placed_words import turned
 from .raised import settle
+from .text_ink import TextInk
 from .text_layer import Layer, read_layer
-from .text_quality import plausible
+from .text_quality import plausible, spoken
 from .text_rows import placed, reading_turn, right_to_left
 from .types import (
     HIDDEN_TEXT,
@@ -38,14 +51,8 @@ from .types import (
     ReaderLimits,
 )
 
-#: Resolution of the image that shows which words are visible; 1–3 ms a page.
-LOOK_DPI = 100
 #: A page that fits the limits only below this resolution is too large for any text to be legible.
 SANE_DPI = 20
-#: Share of the page from which images may contain text that the text layer lacks.
-IMAGE_SHARE = 0.2
-#: A layer over a scan with at most this many visible characters is a stamp or a fax header.
-STAMP_CHARACTERS = 300
 #: Operators that show text, an image or a form.
 _SHOWS = re.compile(rb"(?<![A-Za-z])(Tj|TJ|Do|BI)(?![A-Za-z])")
 #: The end mark must be within this many last bytes; fax servers append junk after the mark.
@@ -70,6 +77,8 @@ class PdfFile:
         #: True if the file is truncated or had to be rebuilt; a part may be lost.
         self.was_repaired = _breaks_off(path)
         self._document = self._open()
+        self._warnings = enclosed.check(self._document, path)
+        self._blocks: BlockReader | None = None
         self.page_count = self._count()
 
     def _open(self) -> pdfium.PdfDocument:
@@ -134,17 +143,21 @@ class PdfFile:
 
     def read(self, number: int, ocr: Ocr) -> PageRead:
         """Return page `number` (1-based)."""
-        page, noted, repaired = self._page(number)
-        found = _PageReader(page, noted, number, self._limits, ocr).read()
-        if found.is_blank and raw.FPDFPage_CountObjects(page) == 0 and self._has_content(number):
+        flat, repaired = self._page(number)
+        warnings = [*flat.warnings, *(self._warnings if number == 1 else ())]
+        if self._blocks is None:
+            self._blocks = BlockReader(ocr)
+        found = _PageReader(flat, number, self._limits, self._blocks).read()
+        empty = raw.FPDFPage_CountObjects(flat.page) == 0
+        if found.is_blank and empty and self._has_content(number):
             raise PageDamagedError
         if repaired or self.was_repaired:
-            found = replace(found, warnings=(*found.warnings, REPAIRED))
-        return found
+            warnings = [*warnings, REPAIRED]
+        return replace(found, warnings=tuple(dict.fromkeys((*found.warnings, *warnings))))
 
     def render(self, number: int, dpi: int) -> Image.Image:
         """Return page `number` (1-based) in colour at `dpi`, or less if a limit requires."""
-        page, _, _ = self._page(number)
+        page = self._page(number)[0].page
         scale, _ = _scale(page, number, dpi, self._limits)
         image: Image.Image = page.render(scale=scale, may_draw_forms=False).to_pil()
         return image.convert("RGB")
@@ -169,14 +182,15 @@ class PdfFile:
         except Exception:  # noqa: BLE001 - content that cannot be decoded is still content
             return True
 
-    def _page(self, number: int) -> tuple[pdfium.PdfPage, Noted, bool]:
+    def _page(self, number: int) -> tuple[Flat, bool]:
+        """Return page `number`, and whether only the rebuilt file has the page."""
         try:
-            return *_flattened(self._document, number - 1), False
+            return flatten(self._document, number - 1), False
         except pdfium.PdfiumError:
             repaired = self._rebuild()
             if repaired is None or number > len(repaired):
                 raise
-            return *_flattened(repaired, number - 1), True
+            return flatten(repaired, number - 1), True
 
 
 def _breaks_off(path: Path) -> bool:
@@ -184,18 +198,6 @@ def _breaks_off(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
         return b"%%EOF" not in file.read()
-
-
-def _flattened(document: pdfium.PdfDocument, index: int) -> tuple[pdfium.PdfPage, Noted]:
-    """Return the page with its annotations as part of its text, and what they stated."""
-    page = document[index]
-    if raw.FPDFPage_GetAnnotCount(page) == 0:
-        return page, NOTHING_NOTED
-    noted = read_annotations(page)
-    if raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) != raw.FLATTEN_SUCCESS:
-        return page, noted
-    page.close()
-    return document[index], noted
 
 
 def _scale(
@@ -217,67 +219,85 @@ def _scale(
 class _PageReader:
     """Decides how to read one page."""
 
-    def __init__(
-        self,
-        page: pdfium.PdfPage,
-        noted: Noted,
-        number: int,
-        limits: ReaderLimits,
-        ocr: Ocr,
-    ) -> None:
-        self._page = page
-        self._noted = noted
+    def __init__(self, flat: Flat, number: int, limits: ReaderLimits, blocks: BlockReader) -> None:
+        self._page = flat.page
+        self._noted = flat.noted
         self._number = number
         self._limits = limits
-        self._ocr = ocr
+        self._blocks = blocks
+        self._objects = PageObjects(flat.page)
+        self._until = time.monotonic() + FOR_INK * limits.seconds_per_page
         self._warnings: list[str] = []
 
     def read(self) -> PageRead:
         """Read the page.
 
-        1. Render the page, and keep the words of the text layer that the image shows.
-        2. A plausible layer that is not a stamp over a scan is the text.
+        1. Render the page with and without its text, and keep the words that leave ink.
+        2. A plausible layer is the text. OCR adds the words of the ink that the layer lacks.
         3. Otherwise a uniform image is blank, if everything on the page could be decoded.
-        4. Otherwise OCR reads the image; the layer wins if it contains as much.
+        4. Otherwise OCR reads the image.
         """
-        shown = self._image(LOOK_DPI)
-        layer = read_layer(self._page, self._number, shown, self._noted)
-        believed = plausible(layer.text)
-        share = self._image_share()
-        if layer.hidden or (layer.invisible and share < IMAGE_SHARE):
-            self._warnings.append(HIDDEN_TEXT)
-        if believed and share < IMAGE_SHARE:
-            return self._from_layer(layer)
-        if is_uniform(shown) and not layer.lines:
-            return self._from_image(shown, None)
+        look = self._image(LOOK_DPI)
+        bare = self._bare(LOOK_DPI) if self._objects.is_complete else None
+        text_ink = TextInk(look, bare) if bare else None
+        layer = spoken(read_layer(self._page, self._number, look, self._noted, text_ink))
+        if plausible(layer.text):
+            return self._from_layer(layer, look, bare, text_ink)
+        if is_uniform(look) and not layer.lines:
+            if layer.unseen:
+                self._warnings.append(HIDDEN_TEXT)
+            return self._from_image(look, None)
         image = self._image(self._limits.dpi, warn=True)
-        reading = self._ocr.read(image)
-        if believed and _holds_as_much(layer, reading):
-            return self._from_layer(layer)
-        if layer.lines or layer.invisible:
+        reading, ink = self._blocks.read_page(image, until=self._until)
+        if layer.lines or layer.unseen:
             self._warnings.append(TEXT_LAYER_REJECTED)
-        return self._from_image(image, reading)
+        if not repeats(layer.unseen, reading.tokens):
+            self._warnings.append(HIDDEN_TEXT)
+        return with_ink(self._from_image(image, reading), ink)
 
-    def _from_layer(self, layer: Layer) -> PageRead:
+    def _from_layer(
+        self, layer: Layer, look: Image.Image, bare: Image.Image | None, text_ink: TextInk | None
+    ) -> PageRead:
+        boxes = [(t.x0, t.y0, t.x1, t.y1) for line in layer.lines for t in line]
+        if bare is None or text_ink is None:
+            ink = strokes(look).without(covered(look.size, boxes))
+            spilled = True
+        else:
+            beside = text_ink.outside(boxes)
+            ink, spilled = strokes(bare).also(beside), bool(patches(beside))
+        found = read_ink(
+            ink,
+            look,
+            lambda: self._without(boxes, show_other_text=spilled),
+            self._blocks,
+            until=self._until,
+        )
+        if not repeats(layer.unseen, [token for line in found.lines for token in line]):
+            self._warnings.append(HIDDEN_TEXT)
+        if not self._all_decodes():
+            self._warnings.append(PARTLY_DAMAGED)
         turn = reading_turn(layer.lines)
         width, height = self._page.get_size()
         lines = [[placed(token, width, height, turn) for token in line] for line in layer.lines]
         tokens = [token for line in layer.lines for token in line]
+        read = words_of(found.lines, width, height, turn)
         if right_to_left(tokens):
-            text, words = in_given_order(lines)
+            text, words = in_given_order([*lines, read])
         else:
-            words_in = as_boxes(settle([word for line in lines for word in line]))
-            text, words = lay_out(words_in, turned(layer.marks, width, height, turn))
-        return PageRead(
+            known = as_boxes(settle([word for line in lines for word in line]))
+            text, words = lay_out([*known, *read], turned(layer.marks, width, height, turn))
+        page = PageRead(
             number=self._number,
             text=text,
-            source="text_layer",
+            source="mixed" if found.lines else "text_layer",
             width=width,
             height=height,
             rotation=turn,
             words=words,
+            ocr_confidence=mean_confidence(words),
             warnings=tuple(self._warnings),
         )
+        return with_ink(page, found)
 
     def _from_image(self, image: Image.Image, reading: OcrResult | None) -> PageRead:
         width, height = self._page.get_size()
@@ -297,35 +317,29 @@ class _PageReader:
         image: Image.Image = bitmap.to_pil()
         return image.convert("L")
 
-    def _images(self) -> Iterator[Any]:
-        yield from self._page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=4)
+    def _bare(self, dpi: float) -> Image.Image:
+        """Return the image of the page without its text."""
+        with self._objects.hidden_text():
+            return self._image(dpi)
 
-    def _image_share(self) -> float:
-        """Return the share of the page that images cover (0–1, overlaps counted twice)."""
-        width, height = self._page.get_size()
-        covered = 0.0
-        for image in self._images():
-            left, bottom, right, top = image.get_bounds()
-            covered += max(0.0, right - left) * max(0.0, top - bottom)
-        return min(1.0, float(covered / (width * height)))
+    def _without(self, boxes: Sequence[Fractions], *, show_other_text: bool) -> Image.Image:
+        """Return the page at the resolution of OCR, without the words at `boxes`."""
+        bare = self._bare(self._limits.dpi)
+        if not show_other_text:
+            return bare
+        whole = self._image(self._limits.dpi)
+        whole.paste(bare, mask=covered(whole.size, boxes).image())
+        return whole
 
     def _all_decodes(self) -> bool:
         """Return whether PDFium could decode all images of the page."""
-        for image in self._images():
-            width, height = image.get_px_size()
-            if width * height > self._limits.max_pixels_per_page:
+        for image in self._objects.images:
+            size = ctypes.c_uint(), ctypes.c_uint()
+            raw.FPDFImageObj_GetImagePixelSize(image, *size)
+            if size[0].value * size[1].value > self._limits.max_pixels_per_page:
                 continue
-            try:
-                image.get_bitmap()
-            except pdfium.PdfiumError:
+            bitmap = raw.FPDFImageObj_GetBitmap(image)
+            if not bitmap:
                 return False
+            raw.FPDFBitmap_Destroy(bitmap)
         return True
-
-
-def _holds_as_much(layer: Layer, reading: OcrResult) -> bool:
-    """Return whether the layer is more than a stamp and has about as many words as OCR read."""
-    of_layer = sum(len(line) for line in layer.lines)
-    if len("".join(layer.text.split())) <= STAMP_CHARACTERS:
-        return len(reading.tokens) <= of_layer
-    read = sum((token.confidence or 0.0) >= READ for token in reading.tokens)
-    return read <= 1.25 * of_layer + 10

@@ -33,6 +33,24 @@ def no_pages() -> InputRefused:
     return InputRefused("INPUT_INVALID", "The file has no pages; export it again.")
 
 
+def dynamic_form() -> InputRefused:
+    """Refuse an XFA form whose content is not on its pages."""
+    return InputRefused(
+        "INPUT_INVALID",
+        "The file is an XFA form, whose content ordinary readers do not show; open it in Adobe"
+        " Acrobat and print it to a new PDF.",
+    )
+
+
+def portfolio() -> InputRefused:
+    """Refuse a PDF portfolio, whose content is in the files that it encloses."""
+    return InputRefused(
+        "INPUT_INVALID",
+        "The file is a PDF portfolio, whose documents are enclosed files; extract the documents"
+        " and upload each of them.",
+    )
+
+
 def every_page_damaged() -> InputRefused:
     """Refuse a file without any readable page."""
     return InputRefused(

@@ -21,6 +21,7 @@ from .blank import spread
 from .check_glyphs import named
 from .drawings import Shape, marks_of, shapes_of
 from .placed_words import CheckBox, Marks, Rule
+from .text_ink import TextInk
 from .text_rows import RowToken, clean
 
 #: Characters of a page above which the file is an attack; a dense printed page has 8,000.
@@ -48,6 +49,8 @@ class Layer:
     invisible: int
     #: Lines, frames and check boxes in points of the displayed page.
     marks: Marks
+    #: All hidden and invisible words.
+    unseen: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -99,11 +102,16 @@ class Placement:
 
 
 def read_layer(
-    page: pdfium.PdfPage, number: int, shown: Image.Image, noted: Noted = NOTHING_NOTED
+    page: pdfium.PdfPage,
+    number: int,
+    shown: Image.Image,
+    noted: Noted = NOTHING_NOTED,
+    ink: TextInk | None = None,
 ) -> Layer:
     """Return the text layer of `page` (1-based `number`), checked against its image `shown`.
 
     `noted` holds what the annotations of the page stated before they became part of the page.
+    `ink` is the ink of the page's text; a word without ink of its own is hidden.
     """
     textpage = page.get_textpage()
     count = textpage.count_chars()
@@ -115,18 +123,23 @@ def read_layer(
     fonts = _Fonts(textpage)
     lines: list[list[RowToken]] = [[]]
     hidden = invisible = 0
+    unseen: list[str] = []
     for word, start, end, breaks in _words(textpage, count):
         if clean(word):
             parts = [
                 _token(textpage, placement, fonts, part, first, last)
                 for part, first, last in fonts.parts(word, start, end)
             ]
+            whole = _whole(parts)
+            box = whole.x0, whole.y0, whole.x1, whole.y1
             if sight.invisible(start):
                 invisible += 1
-            elif sight.shows(_whole(parts), start):
+                unseen.append(word)
+            elif sight.shows(whole, start) and (ink is None or ink.shows(whole.text, box)):
                 lines[-1].extend(parts)
             else:
                 hidden += 1
+                unseen.append(word)
         if breaks and lines[-1]:
             lines.append([])
     return Layer(
@@ -134,6 +147,7 @@ def read_layer(
         hidden=hidden,
         invisible=invisible,
         marks=_marks(page, placement, noted, width, height),
+        unseen=tuple(unseen),
     )
 
 

@@ -7,6 +7,9 @@ its image instead.
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
+
+from .text_layer import Layer
 
 #: These letters make up at least half of any Latin text, and vowels a fifth. Shifted text has less.
 _FREQUENT = frozenset("etaoinshrdlu")
@@ -20,9 +23,7 @@ def plausible(text: str) -> bool:
     visible = [char for char in text if not char.isspace()]
     if not visible:
         return False
-    strange = sum(
-        char == "\ufffd" or unicodedata.category(char) in {"Co", "Cn", "Cc"} for char in visible
-    )
+    strange = sum(map(_is_strange, visible))
     if strange > 0.1 * len(visible):
         return False
     spoken = sum(char.isalnum() for char in visible)
@@ -34,3 +35,21 @@ def plausible(text: str) -> bool:
     frequent = sum(char in _FREQUENT for char in latin)
     vowels = sum(char in _VOWELS for char in latin)
     return frequent >= 0.5 * len(latin) and vowels >= 0.2 * len(latin)
+
+
+def spoken(layer: Layer) -> Layer:
+    """Return `layer` without words of a font whose characters have no meaning.
+
+    A short sign is kept, because it is a bullet or a check box.
+    """
+    lines = (
+        tuple(
+            token for token in line if len(token.text) < 3 or not all(map(_is_strange, token.text))
+        )
+        for line in layer.lines
+    )
+    return replace(layer, lines=tuple(line for line in lines if line))
+
+
+def _is_strange(char: str) -> bool:
+    return char == "\ufffd" or unicodedata.category(char) in {"Co", "Cn", "Cc"}

@@ -10,7 +10,8 @@ from enum import StrEnum
 from typing import Literal
 
 RefusalCode = Literal["INPUT_ENCRYPTED", "INPUT_INVALID", "INPUT_TOO_LARGE"]
-PageSource = Literal["text_layer", "ocr", "blank", "damaged"]
+PageSource = Literal["text_layer", "ocr", "mixed", "blank", "damaged"]
+RegionKind = Literal["ocr", "unread"]
 
 #: The page contains characters that its rendered image does not show; `text` omits them.
 HIDDEN_TEXT = "hidden_text"
@@ -22,6 +23,10 @@ RENDERED_SMALLER = "rendered_smaller"
 REPAIRED = "repaired"
 #: A part of the page (an image, a stream) could not be decoded; the rest was read.
 PARTLY_DAMAGED = "partly_damaged"
+#: The page shows ink that neither the text layer nor OCR explains; `unread_share` measures the ink.
+PARTLY_READ = "partly_read"
+#: The page or its file carries attached files, which were not read.
+ATTACHMENTS = "attachments"
 
 
 class MediaType(StrEnum):
@@ -101,6 +106,20 @@ class Word:
     confidence: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Region:
+    """A part of a page that only OCR could read, or that nothing could read.
+
+    The box is in fractions (0–1) of the page, like the box of a `Word`.
+    """
+
+    kind: RegionKind
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class PageRead:
     """One page as it was read.
@@ -109,7 +128,9 @@ class PageRead:
     for a PDF, pixels for an image. `rotation` is the clockwise turn in degrees (0, 90, 180, 270)
     that makes the image of `render_page` upright. `ocr_confidence` is the mean word confidence
     (0–100), or None if OCR found no words. `damage` says why a page could not be read. A damaged
-    page has no text, has the source "damaged", and is never blank.
+    page has no text, has the source "damaged", and is never blank. The source "mixed" means a text
+    layer to which OCR added words; only these words have a confidence. `regions` shows where, and
+    where ink stayed unread. `unread_share` is the share (0–1) of the page with unread ink.
     """
 
     number: int
@@ -119,6 +140,8 @@ class PageRead:
     height: float
     rotation: int = 0
     words: tuple[Word, ...] = ()
+    regions: tuple[Region, ...] = ()
+    unread_share: float = 0.0
     ocr_confidence: float | None = None
     is_blank: bool = False
     warnings: tuple[str, ...] = ()

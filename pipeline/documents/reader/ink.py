@@ -1,0 +1,217 @@
+"""Find the ink of a page that its known words do not explain. Pure.
+
+Ink is every edge between dark and light, so light words on a dark ground count, and an even ground
+of any colour does not. Rules, frames, dots and single small marks are no ink that could be words.
+Images are in mode L at `LOOK_DPI`; boxes are in their pixels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from PIL import Image, ImageChops, ImageDraw
+
+from .bits import Bits, bits
+
+#: Resolution of the image on which the ink check works.
+LOOK_DPI = 100
+#: Difference of grey levels between neighbouring pixels that counts as an edge. A stamp in light
+#: grey (200 of 255) has 25 or more; the texture of paper and JPEG has less.
+EDGE = 20
+#: Pixels from which a straight run of edges is a rule or a frame (0.3 inch).
+RULE = 30
+#: Side of a cell in pixels; words are searched in cells.
+CELL = 4
+#: Grey level of a cell's mean from which the cell contains ink: 2 of its 16 pixels.
+_CELL_INK = 30
+#: Largest side in pixels of a dot, a bullet, or an accent. Letters of 8 pt type are smaller, but
+#: neighbours join them to words.
+DOT = 11
+#: Largest side in pixels of a square mark, such as a check box or an icon (0.24 inch).
+SQUARE_MARK = 24
+#: Mean thickness in pixels of a slanted or dashed line.
+THIN = 7
+#: Ratio of the edges in one direction to those in the other from which ink is a barcode; words have
+#: .6 to 1.7.
+BARS = 4.0
+#: Distances in pixels at which patches belong to one block (a column, a table, a paragraph).
+APART_ACROSS, APART_DOWN = 40, 28
+
+Box = tuple[int, int, int, int]
+Fractions = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Patch:
+    """Connected ink: a line of words, a drawing, or a part of a picture."""
+
+    box: Box
+    #: Pixels that the ink covers, including the gaps between its letters.
+    area: int
+
+
+def strokes(image: Image.Image, edge: int = EDGE) -> Bits:
+    """Return the edges in `image`, without straight rules and frames."""
+    across, down = bits(_step(image, 1, 0), edge), bits(_step(image, 0, 1), edge)
+    # A rule that crosses a rule has a gap there.
+    upright, level = across.closed(0, 1).runs_down(RULE), down.closed(1, 0).runs_across(RULE)
+    return across.without(upright).also(down.without(level))
+
+
+def is_barcode(image: Image.Image, box: Box) -> bool:
+    """Return whether the edges within `box` are bars, which all run in one direction."""
+    part = image.crop(box)
+    across, down = bits(_step(part, 1, 0), EDGE).count, bits(_step(part, 0, 1), EDGE).count
+    return max(across, down) > BARS * max(1, min(across, down))
+
+
+def covered(size: tuple[int, int], boxes: Iterable[Fractions], room: float = 0.15) -> Bits:
+    """Return the pixels of these boxes, which are fractions of the page.
+
+    `room` is added on each side, as a share of the shorter side of the box.
+    """
+    width, height = size
+    mask = Image.new("L", size)
+    draw = ImageDraw.Draw(mask)
+    for x0, y0, x1, y1 in boxes:
+        more = room * min((x1 - x0) * width, (y1 - y0) * height) + 1
+        draw.rectangle(
+            (x0 * width - more, y0 * height - more, x1 * width + more, y1 * height + more),
+            fill=255,
+        )
+    return bits(mask, 128)
+
+
+def patches(ink: Bits) -> list[Patch]:
+    """Return the connected ink that may be words, from the top of the page to its end."""
+    if not ink.value:
+        return []
+    cells = bits(ink.image().convert("L").reduce(CELL), _CELL_INK)
+    # Letters have neighbours to the side, so a small mark without such a neighbour is no word.
+    lines = cells.closed(2, 0)
+    kept = [runs for runs in components(lines) if not _is_mark(_patch(runs))]
+    found = [_patch(runs) for runs in components(_drawn(kept, cells).closed(0, 1))]
+    return sorted((each for each in found if not _is_mark(each)), key=lambda each: each.box[1])
+
+
+def blocks(found: Sequence[Patch], across: int = APART_ACROSS, down: int = APART_DOWN) -> list[Box]:
+    """Join the boxes of neighbouring patches to blocks that can be read together."""
+    joined: list[Box] = []
+    for patch in found:
+        box, apart = patch.box, []
+        for other in joined:
+            if _near(box, other, across, down):
+                box = _around(box, other)
+            else:
+                apart.append(other)
+        joined = [*apart, box]
+    # A block that grew may have reached another block.
+    while len(again := _joined_once(joined, across, down)) < len(joined):
+        joined = again
+    return sorted(joined, key=lambda box: (box[1], box[0]))
+
+
+def _joined_once(boxes: Sequence[Box], across: int, down: int) -> list[Box]:
+    kept: list[Box] = []
+    for box in boxes:
+        near = next((i for i, other in enumerate(kept) if _near(box, other, across, down)), None)
+        if near is None:
+            kept.append(box)
+        else:
+            kept[near] = _around(box, kept[near])
+    return kept
+
+
+def _near(one: Box, other: Box, across: int, down: int) -> bool:
+    return (
+        one[0] - across < other[2]
+        and other[0] - across < one[2]
+        and one[1] - down < other[3]
+        and other[1] - down < one[3]
+    )
+
+
+def _around(one: Box, other: Box) -> Box:
+    return (
+        min(one[0], other[0]),
+        min(one[1], other[1]),
+        max(one[2], other[2]),
+        max(one[3], other[3]),
+    )
+
+
+def _step(image: Image.Image, right: int, down: int) -> Image.Image:
+    """Return the difference of each pixel to its neighbour to the right or below."""
+    width, height = image.size
+    moved = image.crop((right, down, width + right, height + down))
+    difference = ImageChops.difference(image, moved)
+    # The neighbours of the last column and row are outside of the page.
+    if right:
+        difference.paste(0, (width - right, 0, width, height))
+    if down:
+        difference.paste(0, (0, height - down, width, height))
+    return difference
+
+
+def _drawn(groups: Iterable[Sequence[tuple[int, int, int]]], like: Bits) -> Bits:
+    """Return an image of `like`'s size with these groups of runs."""
+    value = 0
+    for row, first, end in (run for runs in groups for run in runs):
+        ones = (1 << (end - first)) - 1
+        value |= ones << (like.stride * (like.height - row) - end)
+    return Bits(width=like.width, height=like.height, value=value)
+
+
+def components(cells: Bits) -> list[list[tuple[int, int, int]]]:
+    """Return each connected group of cells as runs (row, first column, end)."""
+    width = cells.stride
+    written = format(cells.value, f"0{width * cells.height}b")
+    parents: list[int] = []
+    runs: list[tuple[int, int, int]] = []
+    above: list[int] = []
+    for row in range(cells.height):
+        line = written[row * width : (row + 1) * width]
+        here: list[int] = []
+        for found in re.finditer("1+", line):
+            index = len(runs)
+            runs.append((row, found.start(), found.end()))
+            parents.append(index)
+            here.append(index)
+            for other in above:
+                if runs[other][1] <= found.end() and found.start() <= runs[other][2]:
+                    parents[_root(parents, other)] = _root(parents, index)
+        above = here
+    groups: dict[int, list[tuple[int, int, int]]] = {}
+    for index, run in enumerate(runs):
+        groups.setdefault(_root(parents, index), []).append(run)
+    return list(groups.values())
+
+
+def _root(parents: list[int], index: int) -> int:
+    while parents[index] != index:
+        parents[index] = parents[parents[index]]
+        index = parents[index]
+    return index
+
+
+def _patch(runs: Sequence[tuple[int, int, int]]) -> Patch:
+    box = (
+        CELL * min(first for _, first, _ in runs),
+        CELL * min(row for row, _, _ in runs),
+        CELL * max(end for _, _, end in runs),
+        CELL * (max(row for row, _, _ in runs) + 1),
+    )
+    return Patch(box=box, area=CELL * CELL * sum(end - first for _, first, end in runs))
+
+
+def _is_mark(patch: Patch) -> bool:
+    """Return whether the patch is a dot, a check box, an icon or a line, and no word."""
+    left, top, right, bottom = patch.box
+    long, short = max(right - left, bottom - top), min(right - left, bottom - top)
+    if long <= DOT + CELL:
+        return True
+    if long <= SQUARE_MARK + CELL and short >= 0.7 * long:
+        return True
+    return patch.area <= THIN * long
