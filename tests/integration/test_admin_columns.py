@@ -65,7 +65,7 @@ SHOWN = {
     ),
     "provider_payloads": "prompt_sha256",
     "record_batches": "status",
-    "shell_file_pages": "source warnings",
+    "shell_file_pages": "source regions warnings",
     "shell_files": "language media_type sha256 status warnings",
     "user_profiles": "pseudonym",
 }
