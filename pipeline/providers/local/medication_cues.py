@@ -252,6 +252,8 @@ BEHIND: tuple[tuple[State, str], ...] = (
         State.PLANNED,
         (r"(?:planned|pending|proposed|not[ ]yet[ ]started|offered|recommended|suggested|advised"
         r"|discussed|requested|(?:is[ ])?on[ ]order"
+        r"|to[ ]be[ ](?:arranged|scheduled|ordered|started|given|infused|administered)"
+        r"(?![ ](?:today|now|daily|with|at[ ](?:bed|night|noon|\d)|every))"
         r"|under[ ]consideration|(?:being[ ])?considered"
         r"|start(?:ed|ing)?[ ](?:tomorrow|next|after|in[ ]\d|once)|to[ ](?:start|begin)"
         r"|if[ ]approved"

@@ -6,6 +6,7 @@ entity with the new dose.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -26,6 +27,12 @@ _STATUS: Mapping[State, MedicationStatus] = {
     State.ERROR: "entered_in_error",
 }
 _PERSON: Mapping[State, Experiencer] = {State.RELATIVE: "family", State.OTHER_PERSON: "other"}
+_CHANGED_TO = re.compile(
+    r"\b(?:increas|decreas|reduc|lower|rais|(?:up|down)?-?titrat|uptitrat)(?:e|ed|es|ing)"
+    r"(?:[ ](?:the|his|her|dose|back|up|down))*[ ]to[ ]*$",
+    re.I,
+)
+"""A new dose whose old dose the sentence does not print (`Increase to losartan 100 mg`)."""
 _DENIED = frozenset({State.STOPPED, State.HELD, State.NOT_TAKEN, State.ERROR})
 
 
@@ -36,7 +43,9 @@ def in_state(found: Finding, state: State | None, assertion: Assertion, opening:
     """
     temporality, certainty = assertion.temporality, assertion.certainty
     status = _STATUS.get(state) if state is not None else None
-    if state is None and _is_listed(found, assertion):
+    if status in (None, "active") and _CHANGED_TO.search(opening):
+        status = "changed"
+    elif state is None and _is_listed(found, assertion):
         status = "active"
     if state in (State.STOPPED, State.PAST):
         temporality = "historical"

@@ -115,7 +115,8 @@ def _after(text: str, name_end: int, end: int, limit: int, sentence_end: int) ->
     tails = [text[end:reach], text[name_end:reach]]
     if end <= sentence_end < limit:
         m = NEXT_STATEMENT.match(text, sentence_end, limit)
-        if m is not None:
+        # "Not taking" directly before the next medication is about the next medication.
+        if m is not None and (limit == len(text) or text[m.end() : limit].strip()):
             tails.insert(0, text[sentence_end : m.end()].lstrip(". ;\n"))
     for tail in tails:
         m = BEHIND_PATTERN.search(tail)
