@@ -29,6 +29,8 @@ _OPENING = re.compile(
     r"(?:unspecified|certain|nonspecific|single|multiple|simple|(?:late )?effects? of"
     r"|(?:initial|subsequent) encounter for)\s+"
 )
+_LEFTOVER = re.compile(r"\b(?:unspecified (?:parts? of (?:the )?)?)(?=[a-z])|\s+(?:nos|nec)$")
+"""Words of a title that name no part and no kind of the disease."""
 _SIDE = re.compile(r"\b(?:right|left|bilateral|unilateral) ")
 """Sides, which a mention takes from the text before the term."""
 _USELESS = re.compile(
@@ -116,7 +118,7 @@ def _core(head: str) -> str:
     core = head
     while (shorter := _OPENING.sub("", core, count=1)) != core and _OPENING.match(core):
         core = shorter
-    core = _CUT.sub("", re.sub(r" of unspecified .*", "", core)).strip(" .;:-")
+    core = _CUT.sub("", _LEFTOVER.sub("", core)).strip(" .;:-")
     core = _SIDE.sub("", core)
     return "" if _USELESS.match(core) or _VAGUE.search(core) else core
 

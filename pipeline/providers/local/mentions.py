@@ -30,7 +30,7 @@ def read_mentions(reading: DocumentState) -> None:
     allergens = Allergens(reading)
     matches = [
         match
-        for match in lexicon().find(reading.tokens)
+        for match in lexicon().find(reading.tokens, reading.text)
         if not reading.is_claimed(match.start, match.end) and not _in_plain_heading(reading, match)
     ]
     starts = [
@@ -81,14 +81,15 @@ def _unlisted(reading: DocumentState) -> list[TermMatch]:
     """Return the words that no list knows, and that their ending or a misspelt drug explains."""
     found: list[TermMatch] = []
     for index, token in enumerate(reading.tokens):
-        term = _term_of(token.text) if len(token.text) >= SHORTEST_ENDING else None
+        term = term_of(token.text) if len(token.text) >= SHORTEST_ENDING else None
         if term is not None and not reading.zones.in_heading(token.start):
             found.append(TermMatch(index, index + 1, token.start, token.end, (term,)))
     return found
 
 
 @lru_cache(maxsize=20_000)
-def _term_of(word: str) -> Term | None:
+def term_of(word: str) -> Term | None:
+    """Return the meaning of a word that no list knows, by its ending or as a misspelt drug."""
     category = category_of(word)
     misspelt = misspelt_drug(word) if len(word) >= SHORTEST else None
     if (category is None and misspelt is None) or lexicon().lookup(word):
