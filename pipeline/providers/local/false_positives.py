@@ -158,15 +158,17 @@ def _is_no_drug(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     text = reading.text
     if _SUSCEPTIBILITY.match(text, match.end) or _ANALYTE.match(text, match.end):
         return True
-    return term.kind == "brand" and not _is_taken(reading, match)
+    return not is_drug_beyond_doubt(reading, match, term)
 
 
-def _is_taken(reading: DocumentState, match: TermMatch) -> bool:
-    """Return whether the text around a brand name shows that the name is a drug.
+def is_drug_beyond_doubt(reading: DocumentState, match: TermMatch, term: Term) -> bool:
+    """Return whether a word is a drug, and not a surname, a foreign word or an analyte.
 
-    A brand of a source can also be a surname or a foreign word. Only a list of drugs, an amount or
-    a verb of taking decides.
+    A listed substance is a drug. A brand of a source (`Camila`) and a word with the ending of a
+    drug (`colesterol`) are drugs in a list of drugs, beside an amount, or behind a verb of taking.
     """
+    if term.kind not in ("brand", "ending"):
+        return True
     text = reading.text
     if reading.zones.type_at(match.start) in ("medications", "allergies"):
         return True
@@ -174,7 +176,8 @@ def _is_taken(reading: DocumentState, match: TermMatch) -> bool:
         return True
     sentence = reading.assertions.sentence_at(match.start)
     before = text[max(sentence.start, match.start - 40) : match.start].replace("\n", " ")
-    return text[match.start].isupper() and _TAKEN.search(before) is not None
+    is_cased = term.kind == "ending" or text[match.start].isupper()
+    return is_cased and _TAKEN.search(before) is not None
 
 
 def _is_no_procedure(text: str, match: TermMatch) -> bool:

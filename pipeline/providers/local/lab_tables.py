@@ -317,6 +317,4 @@ def _may_be_analyte(
         return False
     if reading.zones.type_at(line.start) not in _ZONES_OF_TABLES:
         return False
-    return measured or not any(
-        m.reading("medication") for m in lexicon().find(tokenize(name), name)
-    )
+    return measured or not any(m.reading("medication") for m in lexicon().find(tokenize(name)))

@@ -93,10 +93,10 @@ class Lexicon:
                 self._add(variant, Term("allergy", variants[0], "allergen"))
         self._read_abbreviations()
 
-    def find(self, tokens: Sequence[Token], text: str) -> Iterator[TermMatch]:
-        """Yield the longest matches in `text` from left to right, without overlaps.
+    def find(self, tokens: Sequence[Token], text: str = "") -> Iterator[TermMatch]:
+        """Yield the longest matches from left to right, without overlaps.
 
-        A term never crosses the border of a cell (a TAB) or of a paragraph (an empty line).
+        A term never crosses a border in `text`: of a cell (a TAB) or a paragraph (an empty line).
         """
         at = 0
         while at < len(tokens):
@@ -130,7 +130,10 @@ class Lexicon:
                     best = TermMatch(first, at, tokens[first].start, tokens[at - 1].end, fitting)
             if at < len(tokens) and _is_hyphen(tokens, at):
                 at += 1
-            if at >= len(tokens) or _is_border(text[tokens[at - 1].end : tokens[at].start]):
+            if at >= len(tokens):
+                break
+            gap = text[tokens[at - 1].end : tokens[at].start]
+            if gap != " " and ("\t" in gap or gap.count("\n") > 1):
                 break
             node = node.get(tokens[at].norm)
             at += 1
@@ -203,10 +206,6 @@ def keys_of(words: str) -> list[str]:
     """Return the tokens of a term in the normal form, without the hyphens inside words."""
     tokens = tokenize(words)
     return [t.norm for i, t in enumerate(tokens) if not (i and _is_hyphen(tokens, i))]
-
-
-def _is_border(gap: str) -> bool:
-    return gap != " " and ("\t" in gap or gap.count("\n") > 1)
 
 
 def _is_hyphen(tokens: Sequence[Token], at: int) -> bool:

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 from pipeline.providers.local.allergies import Allergens, as_allergy
 from pipeline.providers.local.document_state import DocumentState
-from pipeline.providers.local.false_positives import is_ruled_out
+from pipeline.providers.local.false_positives import is_drug_beyond_doubt, is_ruled_out
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.immunizations import as_immunization, is_vaccine_target, names_target
 from pipeline.providers.local.lexicon import Term, TermMatch, lexicon
@@ -30,7 +30,7 @@ def read_mentions(reading: DocumentState) -> None:
     allergens = Allergens(reading)
     matches = [
         match
-        for match in lexicon().find(reading.tokens, reading.text)
+        for match in lexicon().find(reading.tokens, reading.document.raw)
         if not reading.is_claimed(match.start, match.end) and not _in_plain_heading(reading, match)
     ]
     starts = [
@@ -62,6 +62,8 @@ def read_by_ending(reading: DocumentState) -> None:
             found = _decided(reading, _finding(reading, match, term, rule=rule))
         elif allergens.speaks_at(match.start):
             found = as_allergy(reading, match, allergens)
+        elif not is_drug_beyond_doubt(reading, match, term):
+            continue
         else:
             following = next((end for end in ends if end > match.start), len(reading.text))
             found = described(
@@ -183,7 +185,7 @@ def _with_modifiers(reading: DocumentState, match: TermMatch) -> int:
     at = match.first - 1
     while at >= 0 and match.first - at <= 4:
         token = reading.tokens[at]
-        gap = reading.text[token.end : start]
+        gap = reading.document.raw[token.end : start]
         if (
             not is_word(token)
             or gap not in (" ", "\n", "-", "  ")
