@@ -82,7 +82,7 @@ class Judgement:
             elif fact.kind is FactKind.ASIDE:
                 yield from _of_aside(fact, rows)
             else:
-                yield fact.name, _of_name(fact, rows)
+                yield fact.name, _of_name(fact, [row for row in rows if not self._is_earlier(row)])
                 for field, value in fact.fields.items():
                     known = self._values(fact, field) | self._absent_values(fact, field)
                     if verdict := _of_field(
@@ -90,6 +90,16 @@ class Judgement:
                     ):
                         yield f"{fact.name}.{field}", verdict
         yield from self._surplus()
+
+    def _is_earlier(self, row: Row) -> bool:
+        """Whether a row is set aside as the case expects, such as an earlier value or dose."""
+        return _is_aside(row) and any(
+            _says(row, field, value)
+            for fact in self.case.expected
+            if fact.kind is FactKind.ABSENT and _is_about(row, fact)
+            for field, value in fact.fields.items()
+            if field in ("value", "dose")
+        )
 
     def _surplus(self) -> Iterator[tuple[str, Verdict]]:
         """Find live values beside a right value, and live rows that no fact explains."""
