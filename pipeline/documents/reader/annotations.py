@@ -12,7 +12,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdf
 
 #: Annotations of a page above which the rest is not read.
-MAX_ANNOTATIONS = 5_000
+MAX_ANNOTATIONS = 2_000
 _HIDDEN = 0x2 | 0x20
 _OFF = "Off"
 

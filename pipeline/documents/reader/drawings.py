@@ -22,6 +22,8 @@ THIN = 2.0
 BOX_LEAST, BOX_MOST, BOX_RATIO = 5.0, 22.0, 1.3
 #: Single short lines above which no squares are sought among the lines.
 MAX_SIDES = 400
+#: Squares of a page above which they are a chart, not check boxes.
+MOST_BOXES = 400
 #: Share of a check box's side that a tick spans at least.
 TICK_SPAN = 0.3
 
@@ -204,6 +206,8 @@ def _check_boxes(
             outlines.append((shape.bounds, circle, False))
         inner.append(shape)
     outlines += [(bounds, False, False) for bounds in _squares_of_lines(rules)]
+    if len(outlines) > MOST_BOXES:
+        return
     kept: list[tuple[tuple[float, float, float, float], bool, bool]] = []
     for bounds, circle, _ in sorted(outlines, key=lambda one: -(one[0][2] - one[0][0])):
         if any(_same_square(bounds, other[0]) for other in kept):

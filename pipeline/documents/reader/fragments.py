@@ -93,16 +93,23 @@ def join(words: Sequence[PageWord], marks: Marks) -> list[Fragment]:
 def _once(words: Iterable[PageWord]) -> list[PageWord]:
     """Drop a word that is drawn again almost at the same place (bold by printing twice)."""
     kept: list[PageWord] = []
-    seen: dict[str, list[PageWord]] = {}
+    seen: dict[tuple[str, int, int], PageWord] = {}
     for word in words:
-        twins = seen.setdefault(word.text, [])
+        cell = max(1.0, 2 * TWICE * word.size)
+        column, row = round(word.left / cell), round(word.baseline / cell)
+        twins = (
+            seen.get((word.text, column + across, row + down))
+            for across in (-1, 0, 1)
+            for down in (-1, 0, 1)
+        )
         if any(
-            abs(word.left - twin.left) < TWICE * word.size
+            twin
+            and abs(word.left - twin.left) < TWICE * word.size
             and abs(word.baseline - twin.baseline) < TWICE * word.size
             for twin in twins
         ):
             continue
-        twins.append(word)
+        seen[word.text, column, row] = word
         kept.append(word)
     return kept
 
@@ -110,10 +117,16 @@ def _once(words: Iterable[PageWord]) -> list[PageWord]:
 def _with_boxes(words: list[PageWord], marks: Marks) -> list[PageWord]:
     """Add the check boxes as words, in place of the letters inside them."""
     added: list[PageWord] = []
+    dropped: set[int] = set()
+    ordered = sorted(words, key=lambda word: word.baseline)
+    baselines = [word.baseline for word in ordered]
     for box in marks.check_boxes:
+        height = box.bottom - box.top
+        first = bisect_left(baselines, box.top - height)
+        beside = ordered[first : bisect_right(baselines, box.bottom + 2 * height)]
         inside = [
             word
-            for word in words
+            for word in beside
             if box.left - 1 <= (word.left + word.right) / 2 <= box.right + 1
             and box.top - 1 <= (word.top + word.bottom) / 2 <= box.bottom + 1
         ]
@@ -123,17 +136,15 @@ def _with_boxes(words: list[PageWord], marks: Marks) -> list[PageWord]:
                 # A square around a figure or a letter is no check box.
                 continue
             ticked = True
-        dropped = set(map(id, inside))
-        words = [word for word in words if id(word) not in dropped]
         middle = (box.top + box.bottom) / 2
         near = min(
-            (w for w in words if w.top <= middle <= w.bottom),
-            key=lambda w: min(abs(w.left - box.right), abs(box.left - w.right)),
+            (w for w in beside if w.top <= middle <= w.bottom and w not in inside),
+            key=lambda w: _gap(w, box),
             default=None,
         )
-        height = box.bottom - box.top
         if not box.is_field and (near is None or _gap(near, box) > LABEL_GAP * near.size):
             continue
+        dropped |= set(map(id, inside))
         added.append(
             PageWord(
                 text="[x]" if ticked else "[ ]",
@@ -146,7 +157,7 @@ def _with_boxes(words: list[PageWord], marks: Marks) -> list[PageWord]:
                 box=box.box,
             )
         )
-    return [*words, *added]
+    return [*(word for word in words if id(word) not in dropped), *added]
 
 
 def _gap(word: PageWord, box: CheckBox) -> float:

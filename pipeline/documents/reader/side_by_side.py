@@ -25,6 +25,8 @@ from .placed_words import Marks, Rule
 
 #: Cuts inside cuts; three columns under each of several headings need four.
 DEEPEST = 12
+#: Gaps that are examined, and fragments above which a region is a drawing or an attack.
+MOST_GAPS, MOST_FRAGMENTS = 40, 4_000
 #: Distance of lines in sizes of the type above which the lower line begins another block.
 APART = 2.1
 #: Difference of baselines in sizes of the type within one row.
@@ -59,7 +61,8 @@ def one_after_the_other(fragments: list[Fragment], marks: Marks) -> list[list[Fr
 
 
 def _blocks(fragments: list[Fragment], marks: Marks, depth: int) -> Iterator[list[Fragment]]:
-    cut = _best_cut(fragments, marks) if depth and len(fragments) >= 4 else None
+    few = 4 <= len(fragments) <= MOST_FRAGMENTS
+    cut = _best_cut(fragments, marks) if depth and few else None
     if cut is None:
         if fragments:
             yield fragments
@@ -155,11 +158,14 @@ def _gaps(fragments: Sequence[Fragment]) -> list[float]:
             right = other.left if right is None else min(right, other.left)
         if right is not None:
             intervals.append((one.right, right))
-    places: list[float] = []
+    places: dict[float, int] = {}
+    last = float("-inf")
     for low, high in sorted(intervals, key=lambda gap: gap[1]):
-        if not places or low > places[-1]:
-            places.append(high - 0.01)
-    return places
+        if low > last:
+            last = high - 0.01
+            places[last] = 0
+        places[last] += 1
+    return sorted(places, key=lambda place: -places[place])[:MOST_GAPS]
 
 
 def _runs(fragments: Sequence[Fragment], x: float) -> Iterator[list[Fragment]]:
@@ -300,18 +306,14 @@ class _Sides:
             for edge in (rule.top, rule.bottom)
             if top + 2 < edge < bottom - 2
         }
-        beside = [
-            rule for rule in self._marks.frames if top - 2 < rule.top and rule.bottom < bottom + 2
-        ]
+        frames = [f for f in self._marks.frames if top - 2 < f.top and f.bottom < bottom + 2]
+        ending = {(round(f.top), round(f.bottom)) for f in frames if abs(f.right - self._x) < 40}
         edges |= {
-            round(one.top / 3)
-            for one in beside
-            for other in beside
-            if one.right <= self._x + 6
-            and other.left >= self._x - 6
-            and abs(one.top - other.top) < 2
-            and abs(one.bottom - other.bottom) < 2
-            and one.top > top + 2
+            round(f.top / 3)
+            for f in frames
+            if f.left > self._x - 6
+            and f.top > top + 2
+            and (round(f.top), round(f.bottom)) in ending
         }
         rows = max(len(self._left_rows), len(self._right_rows))
         return len(edges) >= 2 and 4 * len(edges) >= rows

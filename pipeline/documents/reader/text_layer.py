@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,6 +35,8 @@ CONTRAST = 8
 #: background on which white is visible.
 WHITE = 240
 DARK_ENOUGH = 200
+#: Height in points of the tallest check box among the form fields.
+TALLEST_FIELD = 60.0
 _BREAKS = {0x0A, 0x0D}
 _GRID = 1_000_000
 
@@ -169,7 +172,10 @@ def _marks(
                 is_field=True,
             )
         )
-    marks = marks_of([s for s in shapes if not _drawn_in(s, fields)], width, height)
+    fields.sort(key=lambda field: field.top)
+    tops = [field.top for field in fields]
+    drawn = [s for s in shapes if not (fields and _drawn_in(s, fields, tops))]
+    marks = marks_of(drawn, width, height)
     struck = []
     for rectangle in noted.struck:
         x0, y0, x1, y1 = placement.box(*rectangle)
@@ -177,15 +183,12 @@ def _marks(
     return replace(marks, check_boxes=(*fields, *marks.check_boxes), struck=tuple(struck))
 
 
-def _drawn_in(shape: Shape, fields: Sequence[CheckBox]) -> bool:
-    """Return whether a shape is the appearance of a form field."""
+def _drawn_in(shape: Shape, fields: Sequence[CheckBox], tops: Sequence[float]) -> bool:
+    """Return whether a shape is the appearance of a form field; `fields` are sorted by `tops`."""
     left, top, right, bottom = shape.bounds
     return any(
-        left >= field.left - 2
-        and top >= field.top - 2
-        and right <= field.right + 2
-        and bottom <= field.bottom + 2
-        for field in fields
+        left >= field.left - 2 and right <= field.right + 2 and bottom <= field.bottom + 2
+        for field in fields[bisect_left(tops, top - TALLEST_FIELD) : bisect_right(tops, top + 2)]
     )
 
 
