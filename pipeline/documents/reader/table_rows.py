@@ -46,7 +46,7 @@ def rows_of(fragments: Sequence[Fragment], marks: Marks) -> list[Row]:
     rows: list[Row] = []
     at = 0
     while at < len(lines):
-        table = _Table.grown(lines, at)
+        table = PrintedTable.grown(lines, at)
         if table is None:
             rows.append(_plain(lines[at]))
             at += 1
@@ -124,7 +124,7 @@ class TableColumn:
         return False
 
 
-class _Table:
+class PrintedTable:
     """Lines with common columns, as they are collected."""
 
     def __init__(self, line: list[Fragment]) -> None:
@@ -132,7 +132,7 @@ class _Table:
         self._columns = [TableColumn(fragment) for fragment in line]
 
     @classmethod
-    def grown(cls, lines: Sequence[list[Fragment]], start: int) -> _Table | None:
+    def grown(cls, lines: Sequence[list[Fragment]], start: int) -> PrintedTable | None:
         """Return the table that begins with the line at `start`, or None."""
         if len(lines[start]) < 2:
             return None
@@ -300,6 +300,10 @@ def _trim(row: Row) -> Row:
     return row
 
 
+def _first_width(fragment: Fragment) -> float:
+    return fragment.words[0].right - fragment.words[0].left
+
+
 def _is_number(cell: Cell) -> bool:
     return bool(cell) and is_value(cell[-1].text) and any(c.isdigit() for c in cell[-1].text)
 
@@ -332,13 +336,33 @@ class _Wrapping:
 
     def _row_pitch(self) -> float:
         """Return the usual distance of two rows in points."""
-        full = [line for line, cells in self._placed if sum(map(bool, cells)) > 1 and cells[0]]
-        steps = [
-            b[0].baseline - a[0].baseline
-            for a, b in itertools.pairwise(full)
-            if b[0].baseline > a[0].baseline
+        full = [
+            (line, cells) for line, cells in self._placed if sum(map(bool, cells)) > 1 and cells[0]
         ]
-        return median(steps) if steps else 0.0
+        steps = [b[0].baseline - a[0].baseline for (a, _), (b, _) in itertools.pairwise(full)]
+        if not steps:
+            return 0.0
+        usual = median(steps)
+        # Rows of several lines: the small distances lie inside the rows, the large ones between.
+        small = [step for step in steps if step < 1.25 * min(steps)]
+        large = [step for step in steps if step >= 1.25 * min(steps)]
+        if not large or usual >= min(large) or min(steps) > TIGHT * full[0][0][0].size:
+            return usual
+        inner = [
+            pair
+            for pair, step in zip(itertools.pairwise(full), steps, strict=True)
+            if step in small
+        ]
+        wrapped = sum(self._is_wrapped(above, below) for (_, above), (_, below) in inner)
+        return min(large) if wrapped >= 0.6 * len(inner) else usual
+
+    def _is_wrapped(self, above: Row, below: Row) -> bool:
+        """Return whether the words below had no room at the end of each cell above."""
+        return continues(below[0][0].text) and all(
+            upper[-1].right + 0.25 * upper[-1].size + _first_width(lower[0]) > column.right - 1
+            for upper, lower, column in zip(above, below, self._columns, strict=True)
+            if upper and lower
+        )
 
     def _row_edges(self, marks: Marks) -> list[float]:
         """Return the heights of the lines or shades between rows, if they part all rows."""
