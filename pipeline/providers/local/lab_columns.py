@@ -99,7 +99,8 @@ def cells_by_column(raw: str, columns: Columns) -> list[tuple[int, int]] | None:
     for start, end in parts:
         near = [i for i, at in enumerate(columns.starts) if abs(at - start) <= 1]
         if len(near) != 1 or spans[near[0]][0] < len(raw):
-            return None
+            # The columns are not aligned: only a row without an empty cell tells its columns.
+            return parts if len(parts) == len(spans) else None
         spans[near[0]] = (start, end)
     return spans
 

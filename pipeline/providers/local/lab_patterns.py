@@ -35,7 +35,7 @@ UNIT = (
     rf"(?:{POWER}|(?i:"
     rf"(?:thou(?:s(?:and)?)?|mill?(?:ion)?|bil(?:lion)?|th|[kmgt])/{_VOLUME}|[GT]/L|Mrd/L"
     rf"|cells[ ]?/{_VOLUME}|/[ ]?{_VOLUME}|(?:/|per)[ ]?[hl]pf|mL/min(?:/1\.73[ ]?(?:m2|m²|m\^2"
-    rf"|sq\.?[ ]?m))?|mm[ ]?Hg|mm/(?:1[ ]?)?hr?|kPa|cm[ ]?H2O"
+    rf"|sq\.?[ ]?m))?|mm[ ]?Hg|mm/(?:1(?:st)?[ ]?)?h(?:r|our)?|kPa|cm[ ]?H2O"
     rf"|{_BASE}(?:[ ]?/[ ]?{_PER}){{1,3}}"
     r"|(?:%|percent)(?:[ ]of[ ](?:total|hgb|hb))?|m?Osm|g%|mg%|S/CO|secs?\.?|seconds?|ratio|index"
     r"|titers?|units?|copies|arb\.?[ ]units|mEq|mmol|AI|COI|MoM|fL|pg|ng|mcg|mg|mm|°C"
@@ -89,13 +89,13 @@ FLAG = (
 )
 EARLY_FLAG = r"(?:HH|LL|H|L|HI|LO|HIGH|LOW|High|Low|CRIT|Critical|CRITICAL|[↑↓▲▼]{1,2}|\*{1,2})"
 """A flag that may be printed between the name and the value."""
-MARK = r"(?:\^[a-z1-9]|[@†‡§#^]|\*{1,3}|!{1,2}|[¹²³⁴⁵⁶⁷⁸⁹]|[a-f](?![\w/]))"
+MARK = r"(?:\^[a-z1-9]|[@†‡§#^]|\*{1,3}|!{1,2}|[¹²³⁴⁵⁶⁷⁸⁹⁰]{1,2}|[ᵃᵇᶜᵈᵉᶠ]|[a-f](?![\w/]))"
 """A footnote's mark directly behind a number."""
 BETWEEN = (
     rf"(?:(?<![\w.)])-)?(?:{NUM})(?:[ ]?(?:-|–|—|to)[ ]?|[ ](?:-|–|—|to)[ ]-)(?:{NUM})"
     r"(?![\w/:]*\d)"
 )
-BOUND = rf"(?:{SIGN}|up[ ]to)[ ]?(?:{NUM})"
+BOUND = rf"(?:{SIGN}|(?i:up[ ]to))[ ]?(?:{NUM})"
 _PERSONS = (
     r"(?:M|F|Males?|Females?|Men|Women|Adults?|Child(?:ren)?|Fasting|Random|Pre|Post"
     r"|Non-?pregnant|Pregnant|Premenopausal|Postmenopausal)"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 
+from pipeline.providers.local.analytes import known_name
 from pipeline.providers.local.dates import DateOrder
 from pipeline.providers.local.lab_cells import (
     MEASURES,
@@ -25,6 +26,10 @@ from pipeline.providers.local.lab_row import Row, RowReading
 from pipeline.providers.local.lab_ruled import read_ruled
 from pipeline.providers.local.moments import moment_of
 
+_GAP = re.compile(r"\t|[ ]{2,}")
+_STANDS_ALONE = re.compile(r"(?<!\S)[<>≤≥]?=?[-+]?\d[\d.,/]*%?(?!\S)|[:=]")
+"""A number that stands alone, or a sign between a name and its value."""
+_MAX_NAME_WORDS = 6
 _MAX_CELLS = 24
 _MAX_MEASURES = 8
 _EXPECTED = re.compile(RANGE_TEXT)
@@ -51,7 +56,7 @@ def read_row(
     spans = cells_by_column(raw or text, columns) if columns.ruled else None
     if spans is not None:
         return read_ruled(text, spans, columns, order)
-    name, cells = _name_and_cells(text, begin, columns)
+    name, cells = _name_and_cells(text, begin, columns, raw or text)
     if name is None or not cells or len(cells) > _MAX_CELLS:
         return None
     if columns.ruled == "\t" or columns.doubtful:
@@ -90,7 +95,9 @@ def read_row(
     )
 
 
-def _name_and_cells(text: str, begin: int, columns: Columns) -> tuple[NameCell | None, list[Cell]]:
+def _name_and_cells(
+    text: str, begin: int, columns: Columns, raw: str
+) -> tuple[NameCell | None, list[Cell]]:
     """Return the name and all cells around the name."""
     if columns and "name" in columns.kinds and columns.kinds[0] != "name":
         before = cells_of(text, begin)
@@ -101,9 +108,25 @@ def _name_and_cells(text: str, begin: int, columns: Columns) -> tuple[NameCell |
     name = name_at(text, begin, has_specimen="specimen" in columns.kinds)
     if name is None:
         return None, []
+    cell_end = _end_of_first_cell(text, begin, raw)
+    if cell_end > name.end:
+        name = NameCell(begin, cell_end, name.known)
     colon = name.end + len(text[name.end :]) - len(text[name.end :].lstrip(" "))
     start = colon + 1 if text[colon : colon + 1] in (":", "=") else name.end
     return name, cells_of(text, start)
+
+
+def _end_of_first_cell(text: str, begin: int, raw: str) -> int:
+    """Return where the first cell of a ruled row ends, if the cell contains only a name; else 0."""
+    gap = _GAP.search(raw, begin)
+    words = text[begin : gap.start()].rstrip(" :") if gap else ""
+    if not words or _STANDS_ALONE.search(words) or len(words.split()) > _MAX_NAME_WORDS:
+        return 0
+    known = known_name(words, 0)
+    rest = cells_of(words, known) if known else []
+    joined = known is not None and words[known : known + 1] == "-"
+    plain = joined or all(cell.kind in ("word", "paren", "comment", "foot") for cell in rest)
+    return begin + len(words) if plain and gap and gap.end() < len(raw.rstrip()) else 0
 
 
 def _says_no_result(cells: Sequence[Cell]) -> bool:

@@ -63,7 +63,8 @@ def _read_prose(reading: DocumentState) -> None:
             reading.add(_not_understood(reading, start, end, values[-1].end))
             continue
         if statement.when is not None:
-            dated.setdefault(analyte.name, []).append((len(reading.findings), statement.when))
+            name = own_words(text[start:end]).lower()
+            dated.setdefault(name, []).append((len(reading.findings), statement.when))
         for value in values:
             reading.add(
                 Finding(

@@ -68,6 +68,11 @@ _SI = (
     (r"glucose|blood sugar", r"mmol/l", 0.0555),
 )
 """Name, SI unit, and the factor from the usual unit of the United States to the SI unit."""
+_WIDE = re.compile(
+    r"troponin|\bcrp\b|c-reactive|bnp|hcg|d-?dimer|procalcitonin|\bck\b|creatine kinase|\brna\b"
+    r"|\bdna\b|ferritin|\bpsa\b|\bcea\b|\bafp\b|\bige\b|antibod|\bca[ -]?\d"
+)
+"""Tests whose values exceed their range by any factor in common diseases."""
 _NEAR = 4.0
 """A value within this factor of its printed range is possible in the unit of the range."""
 _SPECIMEN = re.compile(r"^(serum|plasma|blood|whole blood|venous) |,? (serum|plasma|blood)$")
@@ -150,9 +155,12 @@ def _is_near_range(entity: FoundEntity, numbers: list[float]) -> bool:
 def _far_off_range(entity: FoundEntity, numbers: list[float]) -> bool:
     printed = _NUMBER.findall(_plain(entity.reference_range or ""))
     bounds = [float(n.replace(",", ".")) for n in printed]
-    if entity.category != "lab" or not bounds or max(bounds) <= 0:
+    is_titer = ":" in (entity.value or "")
+    if entity.category != "lab" or is_titer or not bounds or max(bounds) <= 0:
         return False
     in_decimals = any("." in n or "," in n for n in printed)
     whole = "." not in (entity.value or "")
+    if not (in_decimals and whole) and _WIDE.search(entity.name.lower()):
+        return False
     factor = _LOST_POINT if in_decimals and whole else _FAR_OFF
     return any(n > max(bounds) * factor for n in numbers)
