@@ -93,6 +93,8 @@ def test_two_entities_may_share_a_quote() -> None:
     ("quote", "text", "match"),
     [
         ("Hemoglobin 13.2 g/dL", "Hemoglobin      13.2\tg/dL", QuoteMatch.LAYOUT),
+        ("Glucose 98 mg/dL 70-99", "Glucose\t98\t\tmg/dL\t70-99", QuoteMatch.LAYOUT),
+        ("Lasix 40 mg now 20 mg", "~~Lasix 40 mg~~ now 20 mg", QuoteMatch.LAYOUT),
         ("shortness of breath", "has shortness\nof breath now", QuoteMatch.LAYOUT),
         ("hypertension", "known hyper-\ntension, stable", QuoteMatch.LAYOUT),
         ("follow-up visit", "a follow-\nup visit", QuoteMatch.LAYOUT),

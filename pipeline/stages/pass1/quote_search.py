@@ -17,6 +17,8 @@ _DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
 _QUOTES = {ord("‘"): "'", ord("’"): "'", ord("“"): '"', ord("”"): '"', ord("µ"): "μ"}
 _VARIANTS = _DASHES | _QUOTES
 _DROPPED = {0xAD, 0x200B, 0x200C, 0x200D, 0xFEFF}
+_STRIKE = "~~"
+"""The mark of the page text around struck-through words."""
 _CONFUSABLE = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "5": "s", "8": "b"})
 _PAIRS = {"rn": "m", "vv": "w"}
 _NUMBER = re.compile(r"\d+(?:[.,/]\d+)*")
@@ -28,7 +30,8 @@ class Fold(Enum):
     """The differences that a search ignores."""
 
     LAYOUT = "layout"
-    """White space, case, typographic variants, and a hyphen kept before a line break."""
+    """White space, case, typographic variants, marks of struck words, and a hyphen kept before a
+    line break."""
     JOINED = "joined"
     """As `LAYOUT`, and words that a hyphen divided at a line break are joined."""
     CONFUSABLE = "confusable"
@@ -119,6 +122,9 @@ def _fold(text: str, fold: Fold) -> tuple[str, array[int], array[int]]:
     at = 0
     while at < len(text):
         char = text[at]
+        if char == "~" and text.startswith(_STRIKE, at):
+            at += len(_STRIKE)
+            continue
         if char.isspace():
             gap = _gap(text, at)
             if out and at + len(gap) < len(text):
