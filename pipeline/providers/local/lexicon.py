@@ -135,6 +135,8 @@ class Lexicon:
             gap = text[tokens[at - 1].end : tokens[at].start]
             if gap != " " and ("\t" in gap or gap.count("\n") > 1):
                 break
+            if tokens[at].norm == "the" and at + 1 < len(tokens):
+                at += 1
             node = node.get(tokens[at].norm)
             at += 1
         return best
@@ -203,9 +205,16 @@ def _copied(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def keys_of(words: str) -> list[str]:
-    """Return the tokens of a term in the normal form, without the hyphens inside words."""
+    """Return the tokens of a term in the normal form.
+
+    Hyphens inside words and `the` inside terms are left out (`cancer of the breast`).
+    """
     tokens = tokenize(words)
-    return [t.norm for i, t in enumerate(tokens) if not (i and _is_hyphen(tokens, i))]
+    return [
+        t.norm
+        for i, t in enumerate(tokens)
+        if not (i and (t.norm == "the" or _is_hyphen(tokens, i)))
+    ]
 
 
 def _is_hyphen(tokens: Sequence[Token], at: int) -> bool:

@@ -1,0 +1,124 @@
+"""A name is a drug, a disease or a procedure only where the words around the name allow it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.providers.local.misspellings import misspelt_drug
+from tests.unit.test_local_provider import ask, page
+
+_HEAD = "OFFICE VISIT\nDate of Service: 02/11/2025\n\n"
+
+
+def _names(text: str, category: str) -> list[str]:
+    return [e.name for e in ask(page(_HEAD + text)).entities if e.category == category]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HPI\nHer cousin Ella drove her here. Yasmin stayed at home.",
+        "HPI\nHe is well versed in his diet and wants to refresh his memory.",
+        "HPI\nSu madre es dominicana y tiene el colesterol alto.",
+        "HPI\nElle est de nationalité jamaïcaine; sa sœur est mexicaine.",
+        "HPI\nQuattro persone vivono in casa.",
+        "HPI\nDr. Procida and Dr. Abate reviewed the film.",
+        "HPI\nThe Sector team used the Quest portal and the Muse system.",
+        "HPI\nHer mom cooks without sugar, uses honey and drinks water.",
+        "HPI\nShe plays a sonata. Nix that idea.",
+        "LABS\nCollagen/epinephrine closure time was prolonged.",
+        "HPI\nHistamine receptors and dopamine metabolism were explained.",
+        "HPI\nShe had a lamb chop, aka dinner.",
+    ],
+)
+def test_an_ordinary_or_foreign_word_is_no_drug(text: str) -> None:
+    assert _names(text, "medication") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "drug"),
+    [
+        ("HPI\nShe was given Versed 1 mg IV.", "Versed"),
+        ("HPI\nHe takes Allegra for hay fever.", "Allegra"),
+        ("MEDICATIONS\nuplizna 300 mg IV every 6 months", "uplizna"),
+        ("HPI\nShe received Kymriah in May.", "Kymriah"),
+        ("HPI\nHe tolerated zongertinib well.", "zongertinib"),
+        ("HPI\nTreated with fosfomycin.", "fosfomycin"),
+        ("HPI\nShe inhaled Sevofluorane during the operation.", "Sevofluorane"),
+    ],
+)
+def test_a_brand_beside_its_use_and_an_official_name_are_drugs(text: str, drug: str) -> None:
+    assert _names(text, "medication") == [drug]
+
+
+@pytest.mark.parametrize(
+    ("word", "drug"),
+    [
+        ("atorvastattin", "atorvastatin"),
+        ("metoprollol", "metoprolol"),
+        ("levothyroxin", "levothyroxine"),
+        ("prednisolone", None),
+        ("conversation", None),
+        ("mediation", None),
+        ("penicilline", "penicillin"),
+    ],
+)
+def test_a_long_word_one_letter_from_one_drug_is_that_drug(word: str, drug: str | None) -> None:
+    assert misspelt_drug(word) == drug
+
+
+def test_the_dose_behind_an_unlisted_drug_is_not_the_dose_of_the_drug_before() -> None:
+    entities = ask(page(_HEAD + "HPI\nShe got sevoflurane and remifentanyl 0.2 mg.")).entities
+
+    doses = {e.name: e.dose for e in entities if e.category == "medication"}
+    assert doses == {"sevoflurane": None, "remifentanyl": "0.2 mg"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EXAM\nGlasses and hearing aids are in place.",
+        "HPI\nShe walks her pet and will prom with Lee.",
+        "HPI\nThe renal artery and the left ventricle are of normal size.",
+        "HPI\nEscherichia coli grew.",
+        "HPI\nHeart\tFailure to attend twice",
+        "HPI\nThe valve closes. The teeth are fine.",
+    ],
+)
+def test_a_part_of_the_body_and_an_ordinary_word_are_no_disease(text: str) -> None:
+    assert _names(text, "condition") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "disease"),
+    [
+        ("ASSESSMENT\nDe Quervain thyroiditis.", "De Quervain thyroiditis"),
+        ("ASSESSMENT\nPellagra.", "Pellagra"),
+        ("ASSESSMENT\nTransient global amnesia.", "Transient global amnesia"),
+        ("ASSESSMENT\nCancer of the pylorus.", "Cancer of the pylorus"),
+        ("ASSESSMENT\nRupture of chordae tendineae.", "Rupture of chordae tendineae"),
+    ],
+)
+def test_a_disease_of_the_classification_is_found(text: str, disease: str) -> None:
+    assert _names(text, "condition") == [disease]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "LABS\nCBC, urine culture and a lipid panel were sent.",
+        "Specialty: Vascular Surgery",
+        "HPI\nReferred to the Orthopedic Surgery team and the Endoscopy Center.",
+        "EXAM\nABI 0.7 on the left, ABI > 1 on the right.",
+        "HPI\nIn lead aVR no change is seen.",
+        "HPI\nThe sutures are clean. IV access was difficult.",
+    ],
+)
+def test_a_laboratory_test_a_team_and_a_measurement_are_no_procedures(text: str) -> None:
+    assert _names(text, "procedure") == []
+
+
+def test_an_operation_and_an_examination_are_procedures() -> None:
+    found = _names("HISTORY\nVascular surgery in 2011; CT chest; suture removal.", "procedure")
+
+    assert found == ["Vascular surgery", "CT chest", "suture removal"]
