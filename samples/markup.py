@@ -2,7 +2,7 @@
 
 `{m|lisinopril;10 mg;by mouth;daily}` prints its parts and is a medication. A sign after the letter
 asserts: `-` negated, `~` historical, `?` hypothetical, `^` family. `|name=…` overrides the reported
-name, `|say=…` the printed words.
+name, `|say=…` the printed words, `|status=…`, `|step=…` and `|strength=…` other attributes.
 """
 
 from __future__ import annotations

@@ -118,11 +118,11 @@ PLAN = (
     ),
     (
         "{c|Acute kidney injury} on {c|chronic kidney disease}: recovering with fluids. Avoid "
-        "contrast and {m-|ibuprofen}. Urine output is recorded every shift."
+        "contrast and {m-|ibuprofen|status=not_started}. Urine output is recorded every shift."
     ),
     (
         "{c|Delirium}: glasses and hearing aid on, lights out at ten, no restraints. Avoid "
-        "{m-|lorazepam}."
+        "{m-|lorazepam|status=not_started}."
     ),
     (
         "{c|Atrial fibrillation}: rate controlled. No {c-|stroke} symptoms. Continue "

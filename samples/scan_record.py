@@ -157,10 +157,12 @@ def _clinic(book: Book) -> None:
     book.para("{i|Influenza vaccine} given today, left arm. {i|Tdap} 04/22/2019.")
     book.heading("ASSESSMENT AND PLAN")
     book.items(
-        "{c|Hypertension}, not controlled. Increase to {m|losartan;100 mg;PO;daily} and add "
-        "{m|hydrochlorothiazide;12.5 mg;PO;every morning}.",
+        "{c|Hypertension}, not controlled. Increase to {m|losartan;100 "
+        "mg;PO;daily|status=changed} and add "
+        "{m|hydrochlorothiazide;12.5 mg;PO;every morning|status=active}.",
         "{s|Headache}, probably from pressure. No sign of {c-|stroke}.",
-        "{c|Asthma}, mild persistent. Start {m|fluticasone;110 mcg;inhaled;twice daily}.",
+        "{c|Asthma}, mild persistent. Start {m|fluticasone;110 mcg;inhaled;twice "
+        "daily|status=active}.",
         "{c|Hypothyroidism}. Blood test next week.",
         mark="1.",
     )

@@ -79,18 +79,15 @@ def vitals_grid(
     book.gap(4)
 
 
-def med_mention(med: Med) -> Mention:
+def med_mention(med: Med, status: str) -> Mention:
     """Return the entity of a medicine printed as name, dose, route, frequency."""
     name, dose, route, frequency = med
+    parts = (("dose", dose), ("route", route), ("frequency", frequency), ("status", status))
     return Mention(
         "medication",
         " ".join(part for part in med if part),
         name,
-        attributes={
-            key: words
-            for key, words in (("dose", dose), ("route", route), ("frequency", frequency))
-            if words
-        },
+        attributes={key: words for key, words in parts if words},
     )
 
 
@@ -106,7 +103,8 @@ def medicines(
     book.row(head, widths, bold=True)
     book.rule()
     for med, remark in rows:
-        book.row([*med, remark], widths, mentions=[med_mention(med)])
+        status = "changed" if remark == "changed" else "active"
+        book.row([*med, remark], widths, mentions=[med_mention(med, status)])
     book.gap(4)
 
 

@@ -125,7 +125,8 @@ def _three_notes(book: Book) -> None:
     )
     book.heading("ASSESSMENT AND PLAN")
     book.items(
-        "{c|Hypertension}, above goal. Start {m|amlodipine;5 mg;by mouth;once daily}.",
+        "{c|Hypertension}, above goal. Start {m|amlodipine;5 mg;by mouth;once "
+        "daily|status=active}.",
         "{s|Dyspnea on exertion}: rule out {c?|heart failure}; {p?|echocardiogram} ordered. There "
         "is no evidence of {c-|deep vein thrombosis}.",
         "If {s?|fever} develops she will call. {p~|Mammogram} of 11/14/2021 was read as normal; "
@@ -145,8 +146,9 @@ def _three_notes(book: Book) -> None:
         ],
     )
     book.para(
-        "{m~|Hydrochlorothiazide;25 mg} was stopped on 08/19/2022 for {c~|hyponatremia}. "
-        "Not taking {m-|warfarin}."
+        "{m~|Hydrochlorothiazide;25 mg|status=stopped} was stopped on 08/19/2022 for "
+        "{c~|hyponatremia}. "
+        "Not taking {m-|warfarin|status=not_started}."
     )
 
 
@@ -174,7 +176,7 @@ def _same_day_clinic(book: Book) -> None:
     book.heading("ASSESSMENT AND PLAN")
     book.items(
         "{c|Urinary tract infection}. Culture of 03/14/2023 grew gram negative rods. Start "
-        "{m|trimethoprim-sulfamethoxazole;160 mg;PO;twice daily} for five days.",
+        "{m|trimethoprim-sulfamethoxazole;160 mg;PO;twice daily|status=active} for five days.",
         "{s|Cough}: {p?|chest x-ray} today at Pinnacle Ford Imaging to exclude {c?|pneumonia}.",
         mark="1.",
     )
@@ -252,8 +254,15 @@ def _return_visit(book: Book) -> None:
     book.heading("PLAN")
     book.items(
         "{c|Drug eruption}: {m|cetirizine;10 mg;PO;daily} for one week. Avoid sulfonamides.",
-        "{c|Heart failure} is now likely. Start {m|furosemide;20 mg;PO;every morning}.",
-        "{m-|Metformin} is not indicated; she does not have {c-|diabetes}.",
+        "{c|Heart failure} is now likely. Start {m|furosemide;20 mg;PO;every "
+        "morning|status=active}.",
+        "{m-|Metformin|status=not_started} is not indicated; she does not have {c-|diabetes}.",
+        "{m|Prednisone;30 mg;PO;daily|step=1} for three days, then "
+        "{m|prednisone;10 mg;PO;daily|say=10 mg daily|step=2} for three days.",
+        "Iron: {m|ferrous sulfate;one tablet;PO;daily|strength=325 mg"
+        "|say=ferrous sulfate 325 mg tablet, one tablet PO daily}.",
+        "Increase {m|acetaminophen;650 mg;PO;q6h PRN|previous_dose=500 mg|status=changed"
+        "|say=acetaminophen from 500 mg to 650 mg PO q6h PRN}.",
         mark="1.",
     )
     book.para("Return 04/28/2023 or sooner if {s?|chest pain} or {s?|syncope} occurs.")

@@ -26,6 +26,9 @@ Category = Literal[
     "procedure",
 ]
 Assertion = Literal["present", "negated", "historical", "hypothetical", "family"]
+Status = Literal[
+    "active", "stopped", "on_hold", "planned", "not_started", "changed", "entered_in_error"
+]
 EncounterType = Literal[
     "office_visit",
     "emergency",
@@ -57,9 +60,16 @@ class EntityTruth(_Truth):
     unit: str | None = None
     flag: str | None = None
     range: str | None = None
+    strength: str | None = None
+    """What the product contains."""
     dose: str | None = None
+    """What is taken each time."""
+    previous_dose: str | None = None
     route: str | None = None
     frequency: str | None = None
+    status: Status | None = None
+    step: int | None = Field(default=None, ge=1)
+    """1-based position in a taper or a split dose."""
     reaction: str | None = None
     assertion: Assertion = "present"
 

@@ -62,15 +62,15 @@ def emergency_visit(book: Book) -> None:
     book.new_page()
     book.heading("HOME MEDICATIONS (per wife's list)")
     book.items(
-        "{m|apixaban;5 mg;PO;BID}",
-        "{m|metoprolol succinate;25 mg;PO;daily} - none for three days",
-        "{m|metformin;1000 mg;PO;BID}",
-        "{m|empagliflozin;10 mg;PO;daily}",
-        "{m|lisinopril;20 mg;PO;daily}",
-        "{m|amlodipine;5 mg;PO;daily}",
-        "{m|atorvastatin;80 mg;PO;nightly}",
-        "{m|tiotropium;18 mcg;inhaled;daily}",
-        "{m|albuterol;90 mcg;inhaled;q4h PRN}",
+        "{m|apixaban;5 mg;PO;BID|status=active}",
+        "{m|metoprolol succinate;25 mg;PO;daily|status=active} - none for three days",
+        "{m|metformin;1000 mg;PO;BID|status=active}",
+        "{m|empagliflozin;10 mg;PO;daily|status=active}",
+        "{m|lisinopril;20 mg;PO;daily|status=active}",
+        "{m|amlodipine;5 mg;PO;daily|status=active}",
+        "{m|atorvastatin;80 mg;PO;nightly|status=active}",
+        "{m|tiotropium;18 mcg;inhaled;daily|status=active}",
+        "{m|albuterol;90 mcg;inhaled;q4h PRN|status=active}",
     )
     book.heading("REVIEW OF SYSTEMS")
     book.para(
@@ -168,10 +168,10 @@ def emergency_visit(book: Book) -> None:
     )
     book.heading("PRESCRIPTIONS")
     book.items(
-        "{m|metoprolol succinate;50 mg;PO;daily}, thirty tablets",
-        "{m|prednisone;40 mg;PO;daily} for five days",
-        "{m|azithromycin;250 mg;PO;daily} for four days after a first double dose",
-        "{m|potassium chloride;20 mEq;PO;daily} for one week",
+        "{m|metoprolol succinate;50 mg;PO;daily|status=active}, thirty tablets",
+        "{m|prednisone;40 mg;PO;daily|status=active} for five days",
+        "{m|azithromycin;250 mg;PO;daily|status=active} for four days after a first double dose",
+        "{m|potassium chloride;20 mEq;PO;daily|status=active} for one week",
     )
     book.heading("DISPOSITION")
     book.para(
@@ -224,8 +224,8 @@ def stay(book: Book) -> None:
     book.heading("ADMISSION ASSESSMENT")
     book.items(
         "{c|Acute decompensated heart failure}, new. {m|Furosemide;40 mg;IV;BID}.",
-        "{c|Atrial fibrillation}. Continue {m|apixaban;5 mg;PO;BID}.",
-        "{c|Type 2 diabetes}. Hold {m-|metformin} while unstable.",
+        "{c|Atrial fibrillation}. Continue {m|apixaban;5 mg;PO;BID|status=active}.",
+        "{c|Type 2 diabetes}. Hold {m-|metformin|status=on_hold} while unstable.",
         "{c|Acute hypoxic respiratory failure}: oxygen by nasal cannula.",
         mark="1.",
     )
@@ -336,7 +336,8 @@ def stay(book: Book) -> None:
         "He was admitted to telemetry and given {m|furosemide;40 mg;IV;BID}, doubled the next "
         "day. He lost eighteen pounds. The {p|echocardiogram} of 06/18/2024 showed a dilated left "
         "ventricle. {p|Thoracentesis} on 06/20/2024 gave a transudate. On 06/21/2024 his former "
-        "tablet was replaced by {m|sacubitril-valsartan;24 mg;PO;BID}. He had no {c-|ventricular "
+        "tablet was replaced by {m|sacubitril-valsartan;24 mg;PO;BID|status=active}. He had no "
+        "{c-|ventricular "
         "tachycardia} on telemetry. Oxygen was off from 06/20/2024. His kidney values improved "
         "as he lost fluid. There was no {s-|fever} at any time, and antibiotics were not given."
     )
@@ -370,7 +371,10 @@ def stay(book: Book) -> None:
         ],
         ("Medication", "Dose", "Route", "Frequency", "Status"),
     )
-    book.para("STOP: {m-|lisinopril}, {m-|amlodipine}, {m-|glipizide}.")
+    book.para(
+        "STOP: {m-|lisinopril|status=stopped}, {m-|amlodipine|status=stopped}, "
+        "{m-|glipizide|status=stopped}."
+    )
     book.heading("INSTRUCTIONS AND FOLLOW-UP")
     book.items(
         "Low-salt diet. Weigh every morning; call for a gain of three pounds in one day.",

@@ -179,15 +179,18 @@ def office_visit(book: Book) -> None:
     )
     book.heading("ASSESSMENT AND PLAN")
     book.items(
-        "{c|Atrial fibrillation}, new. CHA2DS2-VASc score 3. Start {m|apixaban;5 mg;PO;BID} and "
-        "{m|metoprolol succinate;25 mg;PO;daily}. Stop {m-|aspirin}. {p?|Echocardiogram} ordered. "
+        "{c|Atrial fibrillation}, new. CHA2DS2-VASc score 3. Start {m|apixaban;5 "
+        "mg;PO;BID|status=active} and "
+        "{m|metoprolol succinate;25 mg;PO;daily|status=active}. Stop "
+        "{m-|aspirin|status=stopped}. {p?|Echocardiogram} ordered. "
         "The risk of {s?|bleeding} and what to do about a missed dose were discussed.",
         "{s|Shortness of breath}, probably from the rhythm; {c?|heart failure} to be excluded. "
         "BNP with the next draw.",
-        "{c|Type 2 diabetes}, not at goal. Add {m|empagliflozin;10 mg;PO;every morning}; reduce "
-        "to {m|glipizide;2.5 mg;PO;daily}.",
+        "{c|Type 2 diabetes}, not at goal. Add {m|empagliflozin;10 mg;PO;every "
+        "morning|status=active}; reduce "
+        "to {m|glipizide;2.5 mg;PO;daily|status=changed}.",
         "{c|Hypertension}, above goal; recheck on the new tablets before any further change.",
-        "{c|Hyperlipidemia}: increase to {m|atorvastatin;80 mg;PO;at bedtime}.",
+        "{c|Hyperlipidemia}: increase to {m|atorvastatin;80 mg;PO;at bedtime|status=changed}.",
         "{c|COPD}, stable. Continue inhalers. Spirometry in the summer.",
         mark="1.",
     )
@@ -286,7 +289,10 @@ def cardiology_consult(book: Book) -> None:
         ],
         ("Drug", "Dose", "Route", "Frequency", "For"),
     )
-    book.para("{m~|Lisinopril;20 mg} was replaced on June 21, 2024. No longer takes {m-|aspirin}.")
+    book.para(
+        "{m~|Lisinopril;20 mg|status=stopped} was replaced on June 21, 2024. No longer takes "
+        "{m-|aspirin|status=stopped}."
+    )
     book.heading("ALLERGIES")
     book.para(
         "{a|Penicillin|reaction=hives} (hives). {a|Codeine|reaction=upset stomach} (upset stomach)."
@@ -358,10 +364,12 @@ def cardiology_consult(book: Book) -> None:
         "{p?|Coronary CT angiography} before the end of the month.",
         "{p?|Cardioversion} after four uninterrupted weeks of anticoagulation; ablation if the "
         "rhythm returns. He understands the choice between the two and wishes to think about it.",
-        "Add {m|spironolactone;12.5 mg;oral;daily}; potassium and creatinine in one week.",
+        "Add {m|spironolactone;12.5 mg;oral;daily|status=active}; potassium and creatinine in "
+        "one week.",
         "Take the diuretic at noon instead of in the morning for the {s|lightheadedness}; if it "
-        "persists, {m|furosemide;20 mg;oral;daily} is enough.",
-        "{m|Ferric carboxymaltose;750 mg;IV;once}, to be arranged at the infusion center.",
+        "persists, {m?|furosemide;20 mg;oral;daily|status=planned} is enough.",
+        "{m?|Ferric carboxymaltose;750 mg;IV;once|status=planned}, to be arranged at the "
+        "infusion center.",
         "Repeat sleep study, with a mask fitting.",
         "No {m-|ibuprofen} and no {m-|naproxen} for his knees.",
         mark="1.",
