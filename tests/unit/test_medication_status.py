@@ -42,6 +42,8 @@ def test_the_reply_and_the_table_have_the_same_values(values: object, choices: t
         ("MEDICATIONS\nLosartan 50 mg daily - on hold", "on_hold"),
         ("PLAN\nConsider losartan 50 mg daily.", "planned"),
         ("PLAN\nLosartan 50 mg daily, to be started if the pressure stays high.", "planned"),
+        ("PLAN\nIf the swelling persists, losartan 50 mg daily is enough.", "planned"),
+        ("HPI\nShe received enoxaparin prophylaxis.", "active"),
         ("MEDICATIONS\nLosartan 50 mg daily was never started.", "not_started"),
         ("PLAN\nShe declined losartan 50 mg.", "not_started"),
         ("PLAN\nIncrease to losartan 100 mg daily.", "changed"),
@@ -100,3 +102,9 @@ def test_the_dose_before_a_change_is_kept_in_the_entity_of_the_new_dose(text: st
     assert (drug.dose, drug.previous_dose, drug.status) == ("100 mg", "50 mg", "changed")
     assert "50 mg" in drug.quote
     assert "100 mg" in drug.quote
+
+
+def test_prophylaxis_behind_a_drug_is_its_purpose() -> None:
+    (drug,) = drugs("HOSPITAL COURSE\nShe received enoxaparin prophylaxis.")
+
+    assert drug.certainty != "hypothetical"

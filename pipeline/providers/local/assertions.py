@@ -86,11 +86,18 @@ class Assertions:
         return self._sentences[index] if index >= 0 else Sentence(0, len(self._text))
 
     def judge(
-        self, start: int, end: int, *, lasting: bool = False, is_act: bool = False
+        self,
+        start: int,
+        end: int,
+        *,
+        lasting: bool = False,
+        is_act: bool = False,
+        is_drug: bool = False,
     ) -> Assertion:
         """Judge the mention at `text[start:end]`.
 
         `lasting` marks a chronic disease, `is_act` something that is done (a procedure, a vaccine).
+        A drug is given for the prophylaxis that stands behind the drug.
         """
         sentence = self.sentence_at(start)
         first, last = start - sentence.start, end - sentence.start
@@ -100,6 +107,8 @@ class Assertions:
         if is_act and _RESULT.search(words, last, last + _RESULT_REACH):
             scope = [cue for cue in scope if cue.kind not in _PLANNED]
         kinds = {cue.kind for cue in scope}
+        if is_drug:
+            kinds.discard(CueKind.RISK_POST)
         zone = self._zones.type_at(start)
         negated = _negated(kinds)
         tick = self._tick_at(start)

@@ -84,10 +84,16 @@ class DocumentState:
         return self._claimed.find(1, start, end) >= 0
 
     def judge(
-        self, start: int, end: int, *, lasting: bool = False, is_act: bool = False
+        self,
+        start: int,
+        end: int,
+        *,
+        lasting: bool = False,
+        is_act: bool = False,
+        is_drug: bool = False,
     ) -> Assertion:
         """Judge the mention at `text[start:end]`, as `Assertions.judge` does."""
-        return self.assertions.judge(start, end, lasting=lasting, is_act=is_act)
+        return self.assertions.judge(start, end, lasting=lasting, is_act=is_act, is_drug=is_drug)
 
     @cached_property
     def date_order(self) -> DateOrder | None:

@@ -45,6 +45,8 @@ def in_state(found: Finding, state: State | None, assertion: Assertion, opening:
     status = _STATUS.get(state) if state is not None else None
     if status in (None, "active") and _CHANGED_TO.search(opening):
         status = "changed"
+    elif state is None and certainty == "hypothetical":
+        status = temporality = "planned"
     elif state is None and _is_listed(found, assertion):
         status = "active"
     if state in (State.STOPPED, State.PAST):

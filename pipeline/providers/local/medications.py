@@ -134,7 +134,7 @@ def described(
         engine_confidence=engine_confidence,
         zone=zone.zone if zone else None,
     )
-    found = in_state(found, state, reading.judge(start, end), opening)
+    found = in_state(found, state, reading.judge(start, end, is_drug=True), opening)
     is_doubtful = (
         not is_set_aside(found)
         and not is_administration(reading, start)
