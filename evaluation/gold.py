@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +24,17 @@ _BRAT_KINDS = {
     "Medication": "drug",
     "Therapeutic_procedure": "procedure",
 }
+_BRAT_BESIDE: dict[str, tuple[str, ...]] = {
+    "Diagnostic_procedure": ("procedure",),
+    "History": ("finding",),
+    "Family_history": ("finding",),
+    "Coreference": ("finding", "procedure"),
+}
+"""Labels of MACCROBAT for mentions that are no error of ours, and that its other labels leave out.
+
+An ECG is a procedure of ours and a diagnostic procedure there. A whole history is one label, and a
+second mention of a finding is a coreference.
+"""
 _MAX_XML = 20_000_000
 """Bytes; a larger file is skipped."""
 
@@ -46,6 +57,8 @@ class GoldNote:
     name: str
     text: str = field(repr=False)
     spans: tuple[GoldSpan, ...]
+    beside: tuple[GoldSpan, ...] = ()
+    """Mentions that the data set labels as a neighbouring kind; neither expected nor wrong."""
 
 
 def anafora(folder: Path) -> Iterator[GoldNote]:
@@ -96,17 +109,21 @@ def brat(folder: Path) -> Iterator[GoldNote]:
         source = path.with_suffix(".txt")
         if not source.is_file():
             continue
-        spans = tuple(_brat_spans(path.read_text(encoding="utf-8")))
+        labels = path.read_text(encoding="utf-8")
+        kinds: Mapping[str, tuple[str, ...]] = {k: (kind,) for k, kind in _BRAT_KINDS.items()}
+        spans = tuple(_brat_spans(labels, kinds))
         if spans:
             text = source.read_bytes().decode("utf-8", errors="replace")
-            yield GoldNote(name=path.stem, text=text, spans=spans)
+            beside = tuple(_brat_spans(labels, _BRAT_BESIDE))
+            yield GoldNote(name=path.stem, text=text, spans=spans, beside=beside)
 
 
-def _brat_spans(labels: str) -> Iterator[GoldSpan]:
+def _brat_spans(labels: str, kinds: Mapping[str, tuple[str, ...]]) -> Iterator[GoldSpan]:
     for line in labels.splitlines():
         m = re.match(r"T\d+\t(\S+) (\d+)[\d ;]*? ?(\d+)\t", line)
-        if m and m[1] in _BRAT_KINDS:
-            yield GoldSpan(start=int(m[2]), end=int(m[3]), kind=_BRAT_KINDS[m[1]])
+        if m is not None:
+            for kind in kinds.get(m[1], ()):
+                yield GoldSpan(start=int(m[2]), end=int(m[3]), kind=kind)
 
 
 def contexts(path: Path, language: str = "en") -> Iterator[tuple[GoldNote, dict[str, str]]]:

@@ -25,6 +25,8 @@ KINDS: dict[str, tuple[str, ...]] = {
 """Kind of label → categories of this project. The labels count an allergen drug as a drug."""
 
 LABELS = {"drug": "drugs", "finding": "conditions and symptoms", "procedure": "procedures"}
+_ASIDE = ", other labels aside"
+"""End of a measure that ignores found spans which the data set labels as a neighbouring kind."""
 _CATEGORY = {"drug": "medication", "finding": "condition", "procedure": "procedure"}
 """Kind of label → the category under which its attributes are counted."""
 Misses = Callable[[str, str, str], None]
@@ -50,7 +52,10 @@ def score_notes(
                 key = (score.measure, part)
                 mine = replace(score, part=part)
                 totals[key] = totals[key] + mine if key in totals else mine
-    order = [*LABELS.values(), "negation on labelled spans"]
+    order = [
+        *(f"{x}{end}" for x in LABELS.values() for end in ("", _ASIDE)),
+        "negation on labelled spans",
+    ]
     yield from sorted(
         totals.values(),
         key=lambda s: (order.index(s.measure), ("all", "tuned", "held out").index(s.part)),
@@ -59,6 +64,8 @@ def score_notes(
 
 def _count(tally: Tally, score: Score) -> None:
     """Count names and negations; a mention without a label is in the table of scores only."""
+    if score.measure.endswith(_ASIDE):
+        return
     category = next(
         (_CATEGORY[kind] for kind, label in LABELS.items() if label == score.measure), ""
     )
@@ -101,6 +108,17 @@ def _mentions(data: str, note: GoldNote, misses: Misses | None) -> Iterator[Scor
                     words = f"{note.text[max(0, start - 25) : start]}[{note.text[start:end]}]"
                     misses(note.name, f"{label}: {what}", words + note.text[end : end + 15])
         yield Score(data=data, part="all", measure=label, tp=matched, fp=len(false), fn=len(missed))
+        beside = [(s.start, s.end) for s in note.beside if s.kind == kind]
+        if note.beside and kind != "drug":
+            own = [span for span in false if not any(_overlap(span, other) for other in beside)]
+            measure = f"{label}{_ASIDE}"
+            yield Score(
+                data=data, part="all", measure=measure, tp=matched, fp=len(own), fn=len(missed)
+            )
+
+
+def _overlap(left: Bounds, right: Bounds) -> bool:
+    return left[0] < right[1] and right[0] < left[1]
 
 
 def _negation(data: str, note: GoldNote, misses: Misses | None) -> Iterator[Score]:
