@@ -5,7 +5,7 @@ Everything happens in this process, without a database, a provider or a worker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -35,8 +35,14 @@ class Published:
     """One statement per batch."""
 
 
-def publish(texts: Mapping[int, str]) -> Published:
-    """Read page texts, by 1-based number, as one encounter."""
+def publish(
+    texts: Mapping[int, str], reply: Callable[[Sequence[PageText]], EntityReply] | None = None
+) -> Published:
+    """Read page texts, by 1-based number, as one encounter.
+
+    `reply` answers a batch of pages; the default is the local engine.
+    """
+    ask = reply or _entities
     numbers = [number for number in sorted(texts) if texts[number].strip()]
     pages = {number: PageText(number=number, text=texts[number]) for number in numbers}
     batches, replies = [], []
@@ -50,7 +56,7 @@ def publish(texts: Mapping[int, str]) -> Published:
                 spans=[[number, 0, len(texts[number])] for number in part],
             )
         )
-        replies.append(_entities([pages[number] for number in part]))
+        replies.append(ask([pages[number] for number in part]))
     return Published(
         rows=_rows(batches, replies, pages),
         no_known_allergies=tuple(reply.no_known_allergies for reply in replies),

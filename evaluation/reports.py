@@ -24,6 +24,12 @@ HEAD = "OFFICE VISIT\nPatient: Elowen Tarrasch\nDate of Service: 03/04/2025\n\n"
 """The lines above each short text."""
 
 
+_WARNINGS = {
+    "partly_read": "PARTLY_READ",
+    "attachments": "PARTLY_READ",
+    "hidden_text": "INPUT_INVALID",
+}
+"""Warning of a page → warning of its record. Other warnings of a page stay with the page."""
 _READERS = 2
 """Files that are read at once."""
 
@@ -107,7 +113,9 @@ def _of_pages(pages: list[PageRead] | InputRefused) -> Reading:
     return _reading(
         publish(texts),
         dates=frozenset(encounter_dates(texts)),
-        warnings=frozenset(warning.upper() for page in pages for warning in page.warnings),
+        warnings=frozenset(
+            _WARNINGS[each] for page in pages for each in page.warnings if each in _WARNINGS
+        ),
     )
 
 

@@ -21,6 +21,7 @@ from tests.support.generator import (
     states,
     vital_tables,
     vitals,
+    wide,
 )
 from tests.support.generator.cases import GeneratedCase, Maker, cases
 
@@ -107,6 +108,13 @@ KINDS: dict[str, Maker] = {
     "cue-people": cues.people,
     "cue-marks": cues.mixed_marks,
     "cue-family-list": cues.family_list,
+    "wide-tests": wide.tests,
+    "wide-drugs": wide.drugs,
+    "wide-denied": wide.denied,
+    "wide-stated": wide.stated,
+    "wide-aside": wide.aside,
+    "wide-lists": wide.lists,
+    "page": wide.page,
 }
 SEEDS = 1_000_000
 """GeneratedCase seeds for each seed of a run, so that two runs share no case."""

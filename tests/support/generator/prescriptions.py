@@ -103,11 +103,11 @@ def frequency(rng: random.Random) -> Made:
     for name, doses, unit in rng.sample(DRUGS, k=rng.randint(1, 4)):
         dose, style = f"{amount(rng.choice(doses))} {unit}", rng.choice(STYLES)
         lines.append(f"{mark}{name} {dose} {rng.choice(['', 'PO ', 'by mouth '])}{style}")
-        facts.append(_taken(name, dose=dose, frequency=_fair(style)))
+        facts.append(_taken(name, dose=dose, frequency=fair_frequency(style)))
     return "MEDICATIONS", "\n".join(lines), tuple(facts)
 
 
-def _fair(style: str) -> tuple[str, ...]:
+def fair_frequency(style: str) -> tuple[str, ...]:
     """Return the frequency with and without its condition."""
     plain = style.removesuffix(" as needed").removesuffix(" PRN").removesuffix(" with meals")
     return tuple(dict.fromkeys([style, plain]))
