@@ -22,13 +22,13 @@ from tests.support.generator.reading import judge_all
 from tests.support.generator.report import Report
 
 FOLDER = Path(next(iter(generator.__path__)))
-CASES, SEED = 820, 1
+CASES, SEED = 890, 1
 MOST_WRONG: dict[str, int] = {
     "allergy-list": 3,
     "cue-no": 1,
     "cue-only-named": 1,
     "form-columns": 2,
-    "lab-counts": 1,
+    "page": 1,
     "sentence-earlier": 2,
     "sentence-negated": 1,
 }
