@@ -79,11 +79,11 @@ class Bits:
 
     def closed(self, across: int, down: int) -> Bits:
         """Fill gaps of up to twice `across` and `down` pixels."""
-        return self.grown(across, down).inverted().grown(across, down).inverted()
+        return self.grown(across, down).shrunk(across, down)
 
-    def opened(self, across: int, down: int) -> Bits:
-        """Return the pixels of areas that are wider than twice `across` and `down` pixels."""
-        return self.inverted().grown(across, down).inverted().grown(across, down)
+    def shrunk(self, across: int, down: int) -> Bits:
+        """Return the pixels that are farther than `across` and `down` from every clear pixel."""
+        return self.inverted().grown(across, down).inverted()
 
     def _columns(self) -> int:
         """Return the mask of all pixels, without the guards."""

@@ -79,7 +79,7 @@ class ImageFileReader:
             if PARTLY_DAMAGED in warnings:
                 raise ValueError(_TRUNCATED)
             return page_from_image(number, grey, None, width=width, height=height)
-        until = time.monotonic() + FOR_INK * self._limits.seconds_per_page
+        until = time.process_time() + FOR_INK * self._limits.seconds_per_page
         reading, ink = BlockReader(ocr).read_page(grey, until=until)
         page = page_from_image(number, grey, reading, width=width, height=height, warnings=warnings)
         return with_ink(page, ink)

@@ -6,6 +6,7 @@ unread. Runs in the child only.
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from PIL import Image, ImageFilter, ImageOps, ImageStat
 from .bits import Bits, bits
 from .ink import EDGE, Box, Patch, blocks, components, covered, is_barcode, patches, strokes
 from .ocr import DISAGREEMENT, LONGEST, NOISE, READ, Ocr, OcrResult, noise
+from .page_layout import lay_out
 from .placed_words import PageWord, in_lines, upright
 from .text_rows import RowToken
 from .types import PARTLY_READ, PageRead, Region, Word
@@ -34,6 +36,8 @@ SOLID = 0.35
 MAX_BLOCKS = 24
 #: Share of the time of a page after which no further block of unexplained ink is read.
 FOR_INK = 0.4
+#: Processor time in seconds for one block; a full page of small type takes 2.
+BLOCK_SECONDS = 5.0
 #: White pixels around a block; Tesseract misses words at the edge of an image.
 _MARGIN = 24
 #: Ground of this mean grey level or darker carries light words.
@@ -47,11 +51,31 @@ LARGEST_MISSED = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class InkReading:
-    """Result of the ink check: lines of OCR, regions of the page, and the unread share (0–1)."""
+    """Result of the ink check: lines of OCR, regions of the page, and the unread share (0–1).
+
+    `lines` are upright on the upright page. `apart` holds the lines of blocks with another turn,
+    such as a table that lies sideways; the words are those of the upright block.
+    """
 
     lines: tuple[tuple[RowToken, ...], ...] = ()
+    apart: tuple[tuple[PageWord, ...], ...] = ()
     regions: tuple[Region, ...] = ()
     unread_share: float = 0.0
+
+    @property
+    def tokens(self) -> list[RowToken | PageWord]:
+        """Return all words that OCR added."""
+        inside = [token for line in self.lines for token in line]
+        return [*inside, *(word for words in self.apart for word in words)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Block:
+    """One block as OCR read it; boxes are in pixels of the block."""
+
+    lines: list[list[RowToken]]
+    words: list[PageWord]
+    rotation: int
 
 
 class BlockReader:
@@ -59,12 +83,12 @@ class BlockReader:
 
     def __init__(self, ocr: Ocr) -> None:
         self._ocr = ocr
-        self._known: dict[tuple[tuple[int, int], int], list[list[RowToken]]] = {}
+        self._known: dict[tuple[tuple[int, int], int], _Block] = {}
 
     def read_page(self, image: Image.Image, *, until: float) -> tuple[OcrResult, InkReading]:
         """Read a page that has no text layer; then read the blocks that the first reading missed.
 
-        No block is begun after `until` (time.monotonic).
+        No block is begun after `until` (time.process_time).
         """
         reading = self._ocr.read(image)
         factor = max(image.size) / PAGE_PIXELS
@@ -82,30 +106,41 @@ class BlockReader:
             look,
             lambda: image,
             self,
+            turn=reading.rotation,
             until=until,
             largest=LARGEST_MISSED,
         )
-        return _completed(reading, missed.lines, image.size), missed
+        return _completed(reading, missed, image.size), missed
 
-    def read(self, image: Image.Image, box: Box) -> list[list[RowToken]]:
-        """Return the lines that `image` shows within `box`, in fractions of `image`."""
+    def read(self, image: Image.Image, box: Box) -> _Block:
+        """Return what `image` shows within `box`, in fractions of `image`."""
         left, top = max(0, box[0]), max(0, box[1])
         crop = image.crop((left, top, min(image.width, box[2]), min(image.height, box[3])))
         if min(crop.size) < 1:
-            return []
+            return _Block(lines=[], words=[], rotation=0)
         key = crop.size, hash(crop.tobytes())
         if key not in self._known:
             if len(self._known) >= _KNOWN_BLOCKS:
                 self._known.clear()
             framed = ImageOps.expand(on_light_ground(crop), _MARGIN, 255)
-            self._known[key] = [
-                [_unframed(token, framed.size) for token in line]
-                for line in self._ocr.read(framed).lines
-            ]
-        return [
-            [_on_page(token, (left, top), image.size) for token in line]
-            for line in self._known[key]
+            # A picture of noise would keep Tesseract busy at four rotations.
+            self._ocr.until = time.process_time() + BLOCK_SECONDS
+            try:
+                result = self._ocr.read(framed)
+            finally:
+                self._ocr.until = math.inf
+            self._known[key] = _Block(
+                lines=[[_unframed(token, framed.size) for token in line] for line in result.lines],
+                words=list(result.words),
+                rotation=result.rotation,
+            )
+        block = self._known[key]
+        lines = [
+            [_on_page(token, (left, top), image.size) for token in line] for line in block.lines
         ]
+        boxes = [(t.x0, t.y0, t.x1, t.y1) for line in lines for t in line]
+        words = [replace(word, box=place) for word, place in zip(block.words, boxes, strict=True)]
+        return replace(block, lines=lines, words=words)
 
 
 def read_ink(
@@ -114,35 +149,47 @@ def read_ink(
     sharp: Callable[[], Image.Image],
     reader: BlockReader,
     *,
+    turn: int,
     until: float,
     largest: float = 1.0,
 ) -> InkReading:
     """Read `ink`, which is what the known words of the page leave over in its image `look`.
 
-    `sharp` renders the page at the resolution of OCR, without the known words. After `until`
-    (time.monotonic) no further block is read. Blocks above the share `largest` of the page are not
-    read. The unread share counts the area of unread ink.
+    `sharp` renders the page at the resolution of OCR, without the known words. `turn` (degrees)
+    makes the page upright. After `until` (time.process_time) no further block is read. Blocks above
+    the share `largest` of the page are not read. The unread share counts the area of unread ink.
     """
-    found = [each for each in patches(ink) if _counts(each, look)]
+    found = [each for each in patches(ink) if _may_be_words(each, look)]
     if not found:
         return InkReading()
     pixels = look.width * look.height
     readable = [box for box in blocks(found) if _area(box) <= largest * pixels]
     chosen = sorted(readable, key=_area, reverse=True)[:MAX_BLOCKS]
-    lines: list[list[RowToken]] = []
+    lines: list[tuple[RowToken, ...]] = []
+    apart: list[tuple[PageWord, ...]] = []
+    seen: list[RowToken] = []
     regions: list[Region] = []
     image = sharp() if chosen else look
     scale = image.width / look.width, image.height / look.height
     for box in chosen:
-        if time.monotonic() > until:
+        if time.process_time() > until:
             break
-        read = [line for line in reader.read(image, _scaled(box, scale)) if reads_well(line)]
-        lines += read
-        if read:
-            regions.append(_region("ocr", box, look.size))
-    left = unread(ink, look, [token for line in lines for token in line])
+        block = reader.read(image, _scaled(box, scale))
+        read = [line for line in block.lines if reads_well(line)]
+        if not read:
+            continue
+        regions.append(_region("ocr", box, look.size))
+        tokens = [token for line in read for token in line]
+        seen += tokens
+        if block.rotation == turn:
+            lines += map(tuple, read)
+        else:
+            kept = {(token.x0, token.y0, token.x1, token.y1) for token in tokens}
+            apart.append(tuple(word for word in block.words if word.box in kept))
+    left = unread(ink, look, seen)
     return InkReading(
-        lines=tuple(tuple(line) for line in lines),
+        lines=tuple(lines),
+        apart=tuple(apart),
         regions=(*regions, *left.regions),
         unread_share=left.unread_share,
     )
@@ -175,7 +222,22 @@ def is_read(line: Sequence[RowToken]) -> bool:
     return reads_well(line) or all((token.confidence or 0.0) >= DISAGREEMENT for token in line)
 
 
-def repeats(unseen: Sequence[str], read: Sequence[RowToken]) -> bool:
+def joined(
+    text: str, words: Sequence[Word], apart: Sequence[Sequence[PageWord]]
+) -> tuple[str, tuple[Word, ...]]:
+    """Return the page's text with the blocks of another turn below, each laid out on its own."""
+    found = list(words)
+    for block in apart:
+        more, of_block = lay_out(block)
+        start = len(text) + 1 if text else 0
+        text = f"{text}\n{more}" if text else more
+        found += [
+            replace(word, start=start + word.start, end=start + word.end) for word in of_block
+        ]
+    return text, tuple(found)
+
+
+def repeats(unseen: Sequence[str], read: Sequence[RowToken | PageWord]) -> bool:
     """Return whether OCR read at least half of the words that the page hides.
 
     The hidden text of a scan repeats the scan; other hidden text says something else.
@@ -198,15 +260,23 @@ def mean_confidence(words: Sequence[Word]) -> float | None:
 
 
 def with_ink(page: PageRead, found: InkReading) -> PageRead:
-    """Return `page` with the regions of the ink check and its warning."""
+    """Return `page` with the regions of the ink check, its warning, and the blocks set apart."""
     warnings = (*page.warnings, PARTLY_READ) if found.unread_share else page.warnings
-    return replace(page, regions=found.regions, unread_share=found.unread_share, warnings=warnings)
+    text, words = joined(page.text, page.words, found.apart)
+    return replace(
+        page,
+        text=text,
+        words=words,
+        ocr_confidence=mean_confidence(words),
+        regions=found.regions,
+        unread_share=found.unread_share,
+        warnings=warnings,
+    )
 
 
-def _completed(
-    reading: OcrResult, again: Sequence[Sequence[RowToken]], size: tuple[int, int]
-) -> OcrResult:
+def _completed(reading: OcrResult, missed: InkReading, size: tuple[int, int]) -> OcrResult:
     """Return `reading` with the lines of the second reading in place of its own guesses there."""
+    again = missed.lines
     if not again:
         return reading
     dropped = {
@@ -303,19 +373,23 @@ def _is_disputed(token: RowToken) -> bool:
 
 def _counts(patch: Patch, look: Image.Image) -> bool:
     """Return whether the patch is large enough to matter: pictures count later than writing."""
-    share = patch.area / (look.width * look.height)
-    if share < WRITING or is_barcode(look, patch.box):
+    if not _may_be_words(patch, look):
         return False
-    return share >= PICTURE or not _is_solid(patch, look)
+    return patch.area >= PICTURE * look.width * look.height or not _is_solid(patch, look)
+
+
+def _may_be_words(patch: Patch, look: Image.Image) -> bool:
+    large = patch.area >= WRITING * look.width * look.height
+    return large and not is_barcode(look, patch.box)
 
 
 def _is_solid(patch: Patch, look: Image.Image) -> bool:
     """Return whether a large part of the patch's ink is thicker than strokes of a pen."""
     part = look.crop(patch.box)
-    paper = max(part.getextrema())
-    dark = bits(part.point(lambda level: max(0, paper - level)), 60)
-    thick = dark.inverted().grown(2, 2).inverted()
-    return thick.count > SOLID * max(1, dark.count)
+    counts = part.histogram()
+    ground = counts.index(max(counts))
+    marks = bits(part.point(lambda level: abs(level - ground)), 60)
+    return marks.shrunk(2, 2).count > SOLID * max(1, marks.count)
 
 
 def _area(box: Box) -> int:

@@ -10,6 +10,7 @@ import itertools
 import math
 import re
 import statistics
+import time
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,6 +95,8 @@ class Ocr:
     def __init__(self, dpi: int) -> None:
         self._dpi = dpi
         self._engines: dict[int, PyTessBaseAPI] = {}
+        #: Processor time (time.process_time) after which a reading is given up.
+        self.until = math.inf
 
     def read(self, image: Image.Image) -> OcrResult:
         """Read `image` (mode L) at its best rotation, and its numbers twice."""
@@ -127,6 +130,8 @@ class Ocr:
         for turn in [0, 90, 270, 180] if asked else [self._orientation(image), 180, 90, 270]:
             if turn in tried:
                 continue
+            if time.process_time() > self.until:
+                break
             tried.add(turn)
             best = max(best, self._attempt(image, turn), key=lambda attempt: attempt.score)
             if best.reads_well:
@@ -153,7 +158,9 @@ class Ocr:
         engine = self._engine(mode)
         engine.SetImage(image)
         engine.SetSourceResolution(self._dpi)
-        engine.Recognize()
+        left = self.until - time.process_time()
+        if left <= 0 or not engine.Recognize(0 if math.isinf(left) else max(1, int(1000 * left))):
+            return []
         lines: dict[tuple[str, ...], list[RowToken]] = {}
         for row in engine.GetTSVText(0).splitlines():
             cells = row.split("\t")

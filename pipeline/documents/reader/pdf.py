@@ -26,7 +26,6 @@ from .ink import LOOK_DPI, Fractions, covered, patches, strokes
 from .ink_reading import (
     FOR_INK,
     BlockReader,
-    mean_confidence,
     read_ink,
     repeats,
     with_ink,
@@ -41,6 +40,7 @@ from .text_ink import TextInk
 from .text_layer import Layer, read_layer
 from .text_quality import plausible, spoken
 from .text_rows import placed, reading_turn, right_to_left
+from .ticks import TICK_ROOM, check_boxes, tick_boxes, tick_words
 from .types import (
     HIDDEN_TEXT,
     PARTLY_DAMAGED,
@@ -226,7 +226,7 @@ class _PageReader:
         self._limits = limits
         self._blocks = blocks
         self._objects = PageObjects(flat.page)
-        self._until = time.monotonic() + FOR_INK * limits.seconds_per_page
+        self._until = time.process_time() + FOR_INK * limits.seconds_per_page
         self._warnings: list[str] = []
 
     def read(self) -> PageRead:
@@ -258,43 +258,43 @@ class _PageReader:
     def _from_layer(
         self, layer: Layer, look: Image.Image, bare: Image.Image | None, text_ink: TextInk | None
     ) -> PageRead:
-        boxes = [(t.x0, t.y0, t.x1, t.y1) for line in layer.lines for t in line]
+        width, height = self._page.get_size()
+        turn = reading_turn(layer.lines)
+        tokens = [token for line in layer.lines for token in line]
+        lines = [[placed(token, width, height, turn) for token in line] for line in layer.lines]
+        boxes = [(token.x0, token.y0, token.x1, token.y1) for token in tokens]
         if bare is None or text_ink is None:
-            ink = strokes(look).without(covered(look.size, boxes))
-            spilled = True
+            ink, spilled = strokes(look).without(covered(look.size, boxes)), True
         else:
             beside = text_ink.outside(boxes)
             ink, spilled = strokes(bare).also(beside), bool(patches(beside))
+        known = tick_words(as_boxes(settle([word for line in lines for word in line])), ink)
+        marks = replace(layer.marks, check_boxes=tick_boxes(layer.marks.check_boxes, ink))
         found = read_ink(
-            ink,
+            ink.without(covered(look.size, check_boxes(known, marks), TICK_ROOM)),
             look,
             lambda: self._without(boxes, show_other_text=spilled),
             self._blocks,
+            turn=turn,
             until=self._until,
         )
-        if not repeats(layer.unseen, [token for line in found.lines for token in line]):
+        if not repeats(layer.unseen, found.tokens):
             self._warnings.append(HIDDEN_TEXT)
         if not self._all_decodes():
             self._warnings.append(PARTLY_DAMAGED)
-        turn = reading_turn(layer.lines)
-        width, height = self._page.get_size()
-        lines = [[placed(token, width, height, turn) for token in line] for line in layer.lines]
-        tokens = [token for line in layer.lines for token in line]
         read = words_of(found.lines, width, height, turn)
         if right_to_left(tokens):
             text, words = in_given_order([*lines, read])
         else:
-            known = as_boxes(settle([word for line in lines for word in line]))
-            text, words = lay_out([*known, *read], turned(layer.marks, width, height, turn))
+            text, words = lay_out([*known, *read], turned(marks, width, height, turn))
         page = PageRead(
             number=self._number,
             text=text,
-            source="mixed" if found.lines else "text_layer",
+            source="mixed" if found.tokens else "text_layer",
             width=width,
             height=height,
             rotation=turn,
             words=words,
-            ocr_confidence=mean_confidence(words),
             warnings=tuple(self._warnings),
         )
         return with_ink(page, found)
