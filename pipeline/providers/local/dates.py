@@ -74,15 +74,26 @@ def order_of(texts: Iterable[str]) -> DateOrder | None:
 
     None means that no date proves an order, or that the dates contradict each other.
     """
-    proved: set[DateOrder] = set()
-    for text in texts:
-        for m in _FIGURED.finditer(text):
-            first, second = int(m["first"]), int(m["second"])
-            if 12 < first <= 31 and 1 <= second <= 12:
-                proved.add(DateOrder.DAY_FIRST)
-            elif 12 < second <= 31 and 1 <= first <= 12:
-                proved.add(DateOrder.MONTH_FIRST)
+    proved: set[DateOrder] = set().union(*map(orders_in, texts))
     return proved.pop() if len(proved) == 1 else None
+
+
+def orders_in(text: str) -> set[DateOrder]:
+    """Return the orders that the unambiguous dates of a text prove; two orders contradict."""
+    proved: set[DateOrder] = set()
+    for m in _FIGURED.finditer(text):
+        first, second = int(m["first"]), int(m["second"])
+        if 12 < first <= 31 and 1 <= second <= 12:
+            proved.add(DateOrder.DAY_FIRST)
+        elif 12 < second <= 31 and 1 <= first <= 12:
+            proved.add(DateOrder.MONTH_FIRST)
+    return proved
+
+
+def is_ambiguous(text: str) -> bool:
+    """Return whether a printed date is another day in the other order of day and month."""
+    m = _FIGURED.match(text)
+    return m is not None and _is_ambiguous(m)
 
 
 def _is_ambiguous(m: re.Match[str]) -> bool:

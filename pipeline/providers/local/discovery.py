@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from pipeline.core.identity import compare
 from pipeline.core.types import PageSlice
-from pipeline.providers.local.dates import DateOrder, order_of
+from pipeline.providers.local.date_sources import source_orders
 from pipeline.providers.local.document_heads import DocumentHead, read_head
 from pipeline.providers.local.encounter_rules import Open, judge, who
 from pipeline.providers.local.labels import Weight, fields_of
@@ -37,8 +37,6 @@ _STREET = re.compile(r"\d{1,5}\W+[A-Z][a-z]+\s[^\d:]{4,50}$")
 """A street and town without the word that marks an address (`Street`, `Road`)."""
 _LETTERHEAD = 3
 """The most lines of a letterhead that a scanner has made unreadable."""
-_SOURCE_LINES = 6
-"""The first lines of a page, which can name its source."""
 _COVER = re.compile(
     r"(?i)fax cover|cover sheet|facsimile|release of information|records? requested|"
     r"request for (?:medical )?records|number of pages|pages including cover|"
@@ -96,7 +94,7 @@ class _Reader:
         self._slices = [s for s in slices if s.text.strip()]
         self._unsupported = unsupported
         self._repeated = _repeated_lines(self._slices)
-        self._orders = _date_orders(self._slices)
+        self._orders = source_orders((part.page, part.text) for part in self._slices)
         self._waiting: list[_Line] = []
         """Lines of pages in another language, which may belong to an encounter."""
         self._closed = ""
@@ -122,7 +120,8 @@ class _Reader:
 
     def _page(self, lines: list[_Line]) -> None:
         top = list(takewhile(lambda line: line.running or not line.text.strip(), lines))
-        order = self._orders.get(lines[0].page)
+        source = self._orders.get(lines[0].page)
+        order = source.order if source else None
         self._running = read_head([line.text for line in top], order)
         self._running.facility = _letterhead_facility(lines)
         heads = [
@@ -264,26 +263,6 @@ class _Reader:
                 if not line.running:
                     break
         return lines
-
-
-def _date_orders(slices: Sequence[PageSlice]) -> dict[int, DateOrder | None]:
-    """Return the order of day and month for each page.
-
-    The dates of all pages with the same letterhead decide. If these dates prove nothing, the dates
-    of the whole document decide.
-    """
-    texts: dict[str, list[str]] = {}
-    source = ""
-    sources: dict[int, str] = {}
-    for part in slices:
-        top = [line for line in part.text.split("\n") if line.strip()][:_SOURCE_LINES]
-        named = next((name for line in top if (name := facility_of(line))), None)
-        source = " ".join(named.casefold().split()) if named else source
-        sources[part.page] = sources.get(part.page, source)
-        texts.setdefault(sources[part.page], []).append(part.text)
-    whole = order_of(part.text for part in slices)
-    orders = {name: order_of(parts) or whole for name, parts in texts.items()}
-    return {page: orders[name] for page, name in sources.items()}
 
 
 def _heads(lines: list[_Line]) -> Iterator[tuple[int, int]]:

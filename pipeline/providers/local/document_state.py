@@ -13,7 +13,8 @@ from functools import cached_property
 
 from pipeline.providers.local.assertions import Assertion, Assertions
 from pipeline.providers.local.check_boxes import BoxTick, box_items, parted
-from pipeline.providers.local.dates import DATE_FORM, DateOrder, iso_day, order_of
+from pipeline.providers.local.date_sources import source_orders
+from pipeline.providers.local.dates import DATE_FORM, DateOrder, iso_day
 from pipeline.providers.local.document import Document
 from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.lines import PrintedLine, Sentence, lines_of, sentences_of
@@ -97,8 +98,11 @@ class DocumentState:
 
     @cached_property
     def date_order(self) -> DateOrder | None:
-        """The order of day and month that the document's dates prove."""
-        return order_of((self.text,))
+        """The order of day and month that the dates of the pages' source prove."""
+        slices = [piece.slice for piece in self.document.pieces]
+        orders = source_orders((part.page, part.text) for part in slices)
+        own = {orders[part.page].order for part in slices if not part.context}
+        return own.pop() if len(own) == 1 else None
 
     @cached_property
     def own_dates(self) -> str:

@@ -19,6 +19,7 @@ from pipeline.providers.schemas import EntityReply
 from pipeline.stages.pass1 import plausibility
 from pipeline.stages.pass1.align import Aligned, AlignmentOutcome, align_all, merge
 from pipeline.stages.pass1.planner import PlannedBatch, context_for
+from pipeline.stages.pass1.source_dates import SourceDates
 from pipeline.transitions import Lease
 
 LOW_WORD_CONFIDENCE = 80.0
@@ -97,6 +98,7 @@ def entity_rows(
         )
     merged = merge(aligned)
     words = _words(lease, merged, pages)
+    dates = SourceDates(pages)
     return [
         {
             "id": str(uuid4()),
@@ -107,14 +109,17 @@ def entity_rows(
             "patient_id": str(result.patient_id),
             "entity_index": index,
             "engine": batches[found.batch_index].ai_model_used or "",
-            **_columns(found, text.batches[found.batch_index], words),
+            **_columns(found, text.batches[found.batch_index], words, dates),
         }
         for index, found in enumerate(merged)
     ]
 
 
 def _columns(
-    aligned: Aligned, batch: PlannedBatch, words: Mapping[int, list[tuple[int, int, float]]]
+    aligned: Aligned,
+    batch: PlannedBatch,
+    words: Mapping[int, list[tuple[int, int, float]]],
+    dates: SourceDates,
 ) -> dict[str, Any]:
     entity, where = aligned.entity, aligned.alignment
     spans = where.spans
@@ -126,6 +131,7 @@ def _columns(
         flags.append(NOT_UNDERSTOOD)
     if aligned_on_page:
         flags += plausibility.unquoted(entity, where.text)
+        flags += dates.doubts(entity, spans[0].page)
     else:
         flags.append("unaligned")
     if where.outcome is AlignmentOutcome.RELOCATED:
