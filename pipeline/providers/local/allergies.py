@@ -200,6 +200,11 @@ _EFFECT_BEHIND = re.compile(
     re.I,
 )
 
+_EFFECT_CELL = re.compile(
+    rf"[ \t|]+(?:reaction:?[ ]*)?({_EFFECT}(?:(?:[,/&]|[ ]and)[ ]*{_EFFECT})*)\b", re.I
+)
+"""A reaction in the next cell of a list of allergies."""
+
 
 def _states_reaction(reading: DocumentState, offset: int) -> bool:
     """Return whether a reaction follows the substance at `offset`, below headings side by side."""
@@ -232,9 +237,15 @@ def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -
     if zone is not None and zone.beside:
         effect = _EFFECT_BEHIND.match(reading.text, match.end, limit)
         limit = effect.end() if effect else match.end
+    in_section = zone is not None and zone.zone == "allergies"
     called = _BEHIND.match(reading.text, match.end, limit)
     place = called.end() if called else match.end
-    for pattern in (_PAREN, _DASH, *((_CELL,) if allergens.in_table(match.start) else ())):
+    for pattern in (
+        _PAREN,
+        _DASH,
+        *((_EFFECT_CELL,) if in_section else ()),
+        *((_CELL,) if allergens.in_table(match.start) else ()),
+    ):
         m = pattern.match(reading.text, place, limit)
         if m is not None and not re.match(
             r"(?:allerg|intoleran|no\b|yes\b|[yn]\b(?!/)|unknown|e\.g|i\.e|such|includ)", m[1], re.I

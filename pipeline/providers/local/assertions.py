@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pipeline.providers.local.check_boxes import BoxItem, BoxTick
 from pipeline.providers.local.cues import POST, Cue, CueKind, cues_in
-from pipeline.providers.local.experiencer import experiencer_at
+from pipeline.providers.local.experiencer import experiencer_at, is_person_doubtful
 from pipeline.providers.local.lines import Sentence
 from pipeline.providers.local.person_headings import PersonHeadings
 from pipeline.providers.local.zones import Zones
@@ -30,6 +30,8 @@ class Assertion(NamedTuple):
     temporality: Temporality | None = None
     certainty: Certainty | None = None
     experiencer: Experiencer | None = None
+    is_doubtful: bool = False
+    """The text leaves open whose the mention is."""
 
 
 _POST_REACH = 60
@@ -43,6 +45,15 @@ _PRESENT_ZONES: frozenset[ZoneType] = frozenset({"chief_complaint", "assessment_
 
 
 _POSSIBLE = frozenset({CueKind.POSSIBLE, CueKind.POSSIBLE_POST, CueKind.BETWEEN})
+_NOT = frozenset(
+    {
+        CueKind.NOT,
+        CueKind.NEAR_NOT,
+        CueKind.ADJACENT_NOT,
+        CueKind.NOT_POST,
+        CueKind.NEAR_NOT_POST,
+    }
+)
 _HYPOTHETICAL = frozenset(
     {CueKind.CONDITION, CueKind.RISK, CueKind.RISK_POST, CueKind.PLANNED_POST}
 )
@@ -57,6 +68,7 @@ _RESULT = re.compile(
     re.I,
 )
 """A result behind a procedure, which makes the procedure done."""
+_ABSENT_REACH = 14
 _RESULT_REACH = 100
 
 
@@ -109,6 +121,10 @@ class Assertions:
         kinds = {cue.kind for cue in scope}
         if is_drug:
             kinds.discard(CueKind.RISK_POST)
+        if CueKind.CONFIRM_POST in kinds:
+            kinds = kinds - _POSSIBLE - {CueKind.RISK} | {CueKind.AFFIRM}
+        if CueKind.ONSET_POST in kinds and _HAD.search(words[:first]):
+            kinds = kinds | {CueKind.PAST_POST}
         zone = self._zones.type_at(start)
         negated = _negated(kinds)
         tick = self._tick_at(start)
@@ -116,7 +132,12 @@ class Assertions:
             negated = True
         elif tick is BoxTick.STATED and negated is None:
             kinds = kinds | {CueKind.AFFIRM}
-        person = experiencer_at(words, first, last)
+        told, shift = self._with_sentence_before(sentence, words)
+        is_doubtful = is_person_doubtful(told, first + shift)
+        if is_doubtful and not told[:shift].rstrip().endswith((";", ",")):
+            # A new sentence of a note speaks of the patient unless the pronoun excludes that.
+            told, shift, is_doubtful = words, 0, is_person_doubtful(words, first)
+        person = experiencer_at(told, first + shift, last + shift)
         if person in (None, "patient"):
             person = _experiencer(kinds, zone, cues, words[:first])
             if not _is_patient_subject(words[:first]):
@@ -131,7 +152,21 @@ class Assertions:
             else _temporality(kinds, None if is_act and zone in _PLANS else zone, lasting=lasting),
             certainty=_certainty(kinds, negated=negated is True),
             experiencer=person,
+            is_doubtful=is_doubtful,
         )
+
+    def _with_sentence_before(self, sentence: Sentence, words: str) -> tuple[str, int]:
+        """Put the sentence before in front of a sentence that begins with a pronoun."""
+        index = bisect.bisect_left(self._starts, sentence.start)
+        if index == 0 or not _PRONOUN_FIRST.match(words):
+            return words, 0
+        before = self._sentences[index - 1]
+        if "\n" in self._text[before.start : sentence.start].strip("\n") or self._text[
+            before.end : sentence.start
+        ].strip(" "):
+            return words, 0
+        said = self._words(before)
+        return f"{said} {words}", len(said) + 1
 
     def person_at(self, offset: int) -> Experiencer | None:
         """Return the other person whom the heading above `offset` names."""
@@ -150,6 +185,9 @@ class Assertions:
         return cues_in(self._words(sentence))
 
 
+_HAD = re.compile(r"\bhad(?![ ]been)\b[^.;,]{0,30}$", re.I)
+"""A past verb: `had asthma ten years ago` is over, `has had asthma for ten years` is not."""
+_PRONOUN_FIRST = re.compile(r"[ ]*(?:(?:and|but|now|also|today)[ ,]+)*(?:he|she)[ ]", re.I)
 _PATIENT_SUBJECT = re.compile(r"(?:^|[.;:,])\W*(?:the[ ])?(?:patient|pt)[ ](?!['’])", re.I)
 
 
@@ -188,6 +226,8 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = Fals
             break
         if cue.kind is CueKind.RISK_POST and cue.start - last > 1:
             continue
+        if cue.kind is CueKind.NEAR_NOT_POST and cue.start - last > _ABSENT_REACH:
+            continue
         if cue.kind in POST or cue.kind in (CueKind.BETWEEN, CueKind.PLANNED):
             found.append(cue)
         elif cue.kind in (CueKind.NOT, CueKind.AFFIRM):
@@ -196,7 +236,7 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = Fals
 
 
 def _negated(kinds: set[CueKind]) -> bool | None:
-    if kinds & {CueKind.NOT, CueKind.NEAR_NOT, CueKind.ADJACENT_NOT, CueKind.NOT_POST}:
+    if kinds & _NOT:
         return True
     return None
 

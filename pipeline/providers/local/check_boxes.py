@@ -48,6 +48,11 @@ _WORDS = (
 )
 _IS_NO = re.compile(r"(?:no?|neg(?:ative)?|false|absent|denies)$", re.I)
 _IS_YES = re.compile(r"(?:y(?:es)?|pos(?:itive)?|true|present)$", re.I)
+_ANSWER_HEADER = re.compile(
+    rf"[ ]*(?:[A-Za-z][A-Za-z/ ()-]{{0,40}}?[ :|\t]+)?"
+    rf"(?P<answers>{_WORDS}(?:[ |\t]+{_WORDS}){{1,3}})[ ]*",
+    re.I,
+)
 _ONLY_ANSWER = re.compile(rf"[\s:|/,-]*({_WORDS})[\s:|/,.-]*$", re.I)
 _ANSWERED = re.compile(
     r"(?P<label>[A-Za-z][A-Za-z0-9 /'’&-]{1,48}?(?:[ ]?\([A-Za-z ]{1,24}\))?)[ ]*"
@@ -75,7 +80,13 @@ def box_items(lines: list[PrintedLine], text: str) -> list[BoxItem]:
     """Return the items of all lines with boxes or answers, in the order of the text."""
     glyphs = {m["glyph"] for m in _BOX.finditer(text) if m["glyph"]}
     found: list[BoxItem] = []
+    answers: list[str] = []
     for line in lines:
+        answers = _answer_columns(line.text) or (answers if line.text.strip() else [])
+        row = _answer_row(line.text, answers)
+        if row is not None:
+            found.append(BoxItem(line.start + row[0], line.start + row[1], row[2]))
+            continue
         if not _BOX.search(line.text) and not _SIGN.search(line.text):
             continue
         found.extend(
@@ -83,6 +94,25 @@ def box_items(lines: list[PrintedLine], text: str) -> list[BoxItem]:
             for a, b, tick in _items(line.text, glyphs)
         )
     return found
+
+
+def _answer_columns(line: str) -> list[str]:
+    """Return the answers that head the columns of boxes (`Condition  Yes  No`)."""
+    m = _ANSWER_HEADER.fullmatch(line)
+    return re.findall(_WORDS, m["answers"], re.I) if m and not _BOX.search(line) else []
+
+
+def _answer_row(line: str, answers: list[str]) -> tuple[int, int, BoxTick] | None:
+    """Return the item of a row with one box for each answer of the header."""
+    boxes = [m for m in _BOX.finditer(line) if not m["glyph"]] if answers else []
+    if not boxes or line[boxes[-1].end() :].strip() or not line[: boxes[0].start()].strip():
+        return None
+    if any(line[a.end() : b.start()].strip() for a, b in itertools.pairwise(boxes)):
+        return None
+    if len(boxes) != len(answers):
+        return 0, boxes[0].start(), BoxTick.OPEN
+    said = {answer: _is_on(box) for answer, box in zip(answers, boxes, strict=True)}
+    return 0, boxes[0].start(), _decided(said)
 
 
 def _items(line: str, glyphs: set[str | None]) -> list[tuple[int, int, BoxTick]]:

@@ -7,6 +7,8 @@ more blanks.
 
 from __future__ import annotations
 
+from pipeline.providers.local.cue_statements import STATEMENTS
+
 _ADVERB = (
     r"(?:also|again|now|still|all|both|yet|since|once|either|ever|thus|therefore|so far|to date"
     r"|felt|otherwise|not only|(?!(?:family|only|likely|unlikely|early)\b)[a-z]+ly)"
@@ -348,7 +350,7 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
             r"|consented|recommendation|order(?:s|ed)?|arranged)"
             r"(?: (?:him|her|them|patient|pt|back))?"
             r" (?:for|to (?:undergo|have|get|obtain|perform|do|repeat|proceed with))\b"
-            r"(?: (?:an?|the|her|his|repeat|follow-up|elective|outpatient|possible))*"
+            r"(?: (?:an?|the|her|his|repeat|follow-up|elective|outpatient))*"
         ),
     ),
     (
@@ -414,4 +416,5 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
 
 def grammar_rows() -> list[tuple[str, str]]:
     """Return the patterns of the grammar with blanks that match one or more blanks."""
-    return [(kind, row.replace(" ", "[ ]+").replace("[[ ]+]", "[ ]")) for kind, row in GRAMMAR]
+    rows = (*STATEMENTS, *GRAMMAR)
+    return [(kind, row.replace(" ", "[ ]+").replace("[[ ]+]", "[ ]")) for kind, row in rows]

@@ -25,6 +25,8 @@ class CueKind(Enum):
     NOT_POST = auto()
     NEAR_NOT = auto()
     """A bare `not`, which reaches only a few words."""
+    NEAR_NOT_POST = auto()
+    """`absent`, which reaches back only a few words."""
     ADJACENT_NOT = auto()
     """`non-`, which negates only the next word."""
     PAST = auto()
@@ -36,6 +38,8 @@ class CueKind(Enum):
     POSSIBLE = auto()
     """Suspected, probable, not excluded."""
     POSSIBLE_POST = auto()
+    CONFIRM_POST = auto()
+    """`and was positive`: what was tested, suspected or sought is present."""
     BETWEEN = auto()
     """`versus`: both sides are merely possible."""
     RISK = auto()
@@ -64,6 +68,8 @@ class CueKind(Enum):
 POST = frozenset(
     {
         CueKind.NOT_POST,
+        CueKind.NEAR_NOT_POST,
+        CueKind.CONFIRM_POST,
         CueKind.PAST_POST,
         CueKind.ONSET_POST,
         CueKind.POSSIBLE_POST,

@@ -138,12 +138,15 @@ _IS_PATIENT = re.compile(
 )
 """Words that make the noun behind a description of the patient (`a 40-year-old teacher`)."""
 _BEGINNING = re.compile(
-    r"(?:^|[,;:.(\[/\n•*-]|\b(?:and|but|while|whereas|because|since|that|when|if|though|although|also"
+    r"(?:^|[,;:.(\[/\n•*-]|\b(?:and|but|while|whereas|because|since|that|when|if|though"
+    r"|although|also"
     r"|where|as|reports?|states?|says?|notes?|since|after|reported|stated|said))[ ]*$",
     re.I,
 )
 _RELATION = re.compile(
-    rf",?(?: \([^)]*\))?(?:,? {_ADVERB})* (?:with|w/|having|positive|infected|diagnosed|suffer(?:s"
+    r"(?:, (?:an?|the) (?:[a-z-]+ ){1,3}?(?=with\b|who\b|w/))?"
+    rf",?(?: \([^)]*\))?(?:,? {_ADVERB})*[ ]?(?<=[ ])(?:with|w/|having|positive|infected"
+    rf"|diagnosed|suffer(?:s"
     rf"|ing)"
     r"(?: from)?|sick|ill|hospitalized|being treated|recently|known to have"
     r"|(?:who|whose|that|which)\b)",
@@ -191,6 +194,8 @@ class _Event(NamedTuple):
     person: Experiencer
     subject: bool
     """Whether the person is the subject of the words behind."""
+    is_doubtful: bool = False
+    """A pronoun can mean this person or the patient."""
 
 
 @lru_cache(maxsize=256)
@@ -207,10 +212,36 @@ def _events(text: str) -> tuple[_Event, ...]:
             found.append(_Event(m.start(), m.end(), person, subject=role is not None))
             if role is not None:
                 current = m if role else None
+        elif _is_either(m, current):
+            found.append(
+                _Event(m.start(), m.end(), found[-1].person, subject=True, is_doubtful=True)
+            )
         elif _returns(text, m, current):
             found.append(_Event(m.start(), m.end(), "patient", subject=True))
             current = None
     return tuple(found)
+
+
+def _is_either(pronoun: re.Match[str], current: re.Match[str] | None) -> bool:
+    """Return whether a pronoun can mean the person `current` as well as the patient.
+
+    `his mother … she` is the mother. `her mother … she` can be both.
+    """
+    if current is None or not pronoun["pronoun"] or pronoun["pronoun"] == "I":
+        return False
+    if _NEW_SUBJECT.match(pronoun.string, pronoun.end()) or current["owned"]:
+        return False
+    is_she = pronoun["pronoun"].lower() == "she"
+    if current["female"] if is_she else current["male"]:
+        owner = (current["owner"] or current.group().split()[0]).lower()
+        return owner not in (("his", "my") if is_she else ("her", "my"))
+    return bool(current["others"] or current["side"])
+
+
+_ANIMAL = re.compile(r"\b(?:dog|cat|pet|pupp|kitten)", re.I)
+_NEW_SUBJECT = re.compile(
+    r"[ ]+(?:himself|herself|denies|reports|presents?|complains|endorses|states)\b"
+)
 
 
 def _is_subject(text: str, m: re.Match[str]) -> bool | None:
@@ -221,6 +252,8 @@ def _is_subject(text: str, m: re.Match[str]) -> bool | None:
             return None
         tail_at = re.match(r"['’]s? *", tail)
         return None if tail_at is None or _PERSON.match(tail, tail_at.end()) else True
+    if re.search(r"\b(?:patient|pt|he|she|I) and[ ]*$", head, re.I):
+        return None
     if _IS_PATIENT.search(head) or re.match(
         r" of (?:\d|one|two|three|four|five|six)\b", tail, re.I
     ):
@@ -252,10 +285,7 @@ def _returns(text: str, m: re.Match[str], current: re.Match[str] | None) -> bool
     if m["pronoun"]:
         if m["pronoun"] == "I":
             return True
-        if re.match(
-            r"[ ]+(?:himself|herself|denies|reports|presents?|complains|endorses|states)\b",
-            text[m.end() :],
-        ):
+        if _NEW_SUBJECT.match(text, m.end()) or _ANIMAL.search(current.group()):
             return True
         is_she = m["pronoun"].lower() == "she"
         return bool(current["male"]) if is_she else bool(current["female"])
@@ -267,6 +297,15 @@ def _returns(text: str, m: re.Match[str], current: re.Match[str] | None) -> bool
         text[: m.start()],
         re.I,
     )
+
+
+def is_person_doubtful(text: str, first: int) -> bool:
+    """Return whether a pronoun leaves open whose the mention at `text[first:]` is."""
+    doubtful = False
+    for event in _events(text):
+        if event.end <= first and event.subject:
+            doubtful = event.is_doubtful
+    return doubtful
 
 
 def experiencer_at(text: str, first: int, last: int) -> Experiencer | None:

@@ -57,6 +57,7 @@ def _judged(reading: DocumentState, start: int, end: int) -> Assertion:
 
 def read_immunization_rows(reading: DocumentState) -> None:
     """Add rows of an immunization list that name only the disease (`Zoster 10/11/2022`)."""
+    _read_named(reading)
     for line in reading.lines:
         start = line.start + bullet_end(line.text)
         if reading.zones.type_at(start) != "immunizations" or reading.zones.in_heading(start):
@@ -87,6 +88,27 @@ def read_immunization_rows(reading: DocumentState) -> None:
                 zone="immunizations",
             )
         )
+
+
+def _read_named(reading: DocumentState) -> None:
+    """Add vaccines with another name in parentheses (`Influenza (flu) vaccine given`)."""
+    for m in _named().finditer(reading.text):
+        if reading.is_claimed(m.start(), m.end()) or reading.zones.in_heading(m.start()):
+            continue
+        term = Term("immunization", own_words(m.group()), "word")
+        match = TermMatch(0, 0, m.start(), m.end(), (term,))
+        found = as_immunization(reading, match, term)
+        if found is not None:
+            reading.add(found)
+
+
+@cache
+def _named() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?<![\w-]){_targets().pattern}[ ]*\([^)\n]{{1,30}}\)[ ]+"
+        r"(?:vaccin(?:e|ation)s?|immuni[sz]ations?|shots?|boosters?)\b",
+        re.I,
+    )
 
 
 @cache

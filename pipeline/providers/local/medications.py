@@ -134,8 +134,9 @@ def described(
         engine_confidence=engine_confidence,
         zone=zone.zone if zone else None,
     )
-    found = in_state(found, state, reading.judge(start, end, is_drug=True), opening)
-    is_doubtful = (
+    assertion = reading.judge(start, end, is_drug=True)
+    found = in_state(found, state, assertion, opening)
+    is_doubtful = assertion.is_doubtful or (
         not is_set_aside(found)
         and not is_administration(reading, start)
         and (

@@ -152,6 +152,8 @@ def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str)
         match.start, match.end, lasting=lasting, is_act=term.category == "procedure"
     )
     negated = True if term.name == "no acute distress" else assertion.negated
+    if assertion.is_doubtful:
+        rule = f"{rule.removesuffix('.v1')}-not-understood.v1"
     return Finding(
         category=term.category,
         start=start,
