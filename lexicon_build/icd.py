@@ -80,7 +80,7 @@ def terms(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
 
 
 def words(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield the words of a disease's titles; a substance among them is one that a body makes."""
+    """Yield the words of a disease's titles; the body makes the substances among these words."""
     if not _NO_PATIENT.match(diagnosis.code) and not _BY_DRUG.match(diagnosis.code):
         for name in diagnosis.names:
             yield from re.findall(r"[a-z-]+", name.lower())

@@ -40,8 +40,14 @@ def named_provider(config: ProviderConfig) -> ProviderModel:
 
 
 def warm(config: ProviderConfig) -> None:
-    """Import the provider before a process forks; makes no client and no connection."""
+    """Import the provider and load the lexicon before a process forks; makes no client.
+
+    The local engine also reads the replies of a model, so every provider needs the lexicon.
+    """
+    from pipeline.providers.local.lexicon import lexicon
+
     import_module(f"pipeline.providers.{config.name}")
+    lexicon()
 
 
 def _make(config: ProviderConfig) -> Provider:

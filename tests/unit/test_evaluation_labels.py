@@ -1,4 +1,4 @@
-"""A found span under a label of a neighbouring kind is no error in the measure that sets it aside."""
+"""One measure sets aside the found spans under labels of a neighbouring kind."""
 
 from __future__ import annotations
 
