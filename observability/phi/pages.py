@@ -43,6 +43,8 @@ FLAGS = {
     "unaligned": "its quote is not on the page",
     "relocated": "found on another page than the reply said",
     "low_ocr_confidence": "a number was read with low confidence",
+    "date_order_contradicts": "day and month are read in an order that the source disproves",
+    "date_order_unknown": "nothing on the pages proves the order of day and month",
 }
 
 PLAIN = frozenset({"active", "current", "certain", "patient"})

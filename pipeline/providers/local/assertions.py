@@ -109,7 +109,7 @@ class Assertions:
         """Judge the mention at `text[start:end]`.
 
         `lasting` marks a chronic disease, `is_act` something that is done (a procedure, a vaccine).
-        A drug is given for the prophylaxis that stands behind the drug.
+        With `is_drug`, prophylaxis behind the drug is the reason for the drug.
         """
         sentence = self.sentence_at(start)
         first, last = start - sentence.start, end - sentence.start

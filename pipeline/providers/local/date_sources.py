@@ -27,13 +27,11 @@ class SourceOrder:
     """Some dates prove one order, and other dates the other order."""
 
 
-def source_orders(pages: Iterable[tuple[int, str]]) -> dict[int, SourceOrder]:
-    """Return the order of each page, by its letterhead; pages come in the order of the record.
+def sources_of(pages: Iterable[tuple[int, str]]) -> dict[int, str]:
+    """Return the source of each page; pages come in the order of the record.
 
-    A page without a letterhead continues the source of the page before. If the dates of a source
-    prove nothing, the dates of the whole record decide.
+    A page without a letterhead continues the source of the page before.
     """
-    found: dict[str, set[DateOrder]] = {}
     sources: dict[int, str] = {}
     source = ""
     for number, text in pages:
@@ -41,8 +39,20 @@ def source_orders(pages: Iterable[tuple[int, str]]) -> dict[int, SourceOrder]:
         named = next((name for line in top if (name := facility_of(line))), None)
         source = " ".join(named.casefold().split()) if named else source
         # Parts of one page belong to the letterhead of its first part.
-        at = sources.setdefault(number, source)
-        found.setdefault(at, set()).update(orders_in(text))
+        sources.setdefault(number, source)
+    return sources
+
+
+def source_orders(pages: Iterable[tuple[int, str]]) -> dict[int, SourceOrder]:
+    """Return the order of each page, by its letterhead; pages come in the order of the record.
+
+    If the dates of a source prove nothing, the dates of the whole record decide.
+    """
+    parts = list(pages)
+    sources = sources_of(parts)
+    found: dict[str, set[DateOrder]] = {}
+    for number, text in parts:
+        found.setdefault(sources[number], set()).update(orders_in(text))
     whole: set[DateOrder] = set().union(*found.values())
     return {number: _decided(found[name], whole) for number, name in sources.items()}
 

@@ -20,6 +20,7 @@ from pipeline.stages.pass1 import plausibility
 from pipeline.stages.pass1.align import Aligned, AlignmentOutcome, align_all, merge
 from pipeline.stages.pass1.planner import PlannedBatch, context_for
 from pipeline.stages.pass1.source_dates import SourceDates
+from pipeline.stages.pass1.source_numbers import SourceNumbers
 from pipeline.transitions import Lease
 
 LOW_WORD_CONFIDENCE = 80.0
@@ -98,7 +99,7 @@ def entity_rows(
         )
     merged = merge(aligned)
     words = _words(lease, merged, pages)
-    dates = SourceDates(pages)
+    sources = (SourceDates(pages), SourceNumbers(pages))
     return [
         {
             "id": str(uuid4()),
@@ -109,7 +110,7 @@ def entity_rows(
             "patient_id": str(result.patient_id),
             "entity_index": index,
             "engine": batches[found.batch_index].ai_model_used or "",
-            **_columns(found, text.batches[found.batch_index], words, dates),
+            **_columns(found, text.batches[found.batch_index], words, sources),
         }
         for index, found in enumerate(merged)
     ]
@@ -119,7 +120,7 @@ def _columns(
     aligned: Aligned,
     batch: PlannedBatch,
     words: Mapping[int, list[tuple[int, int, float]]],
-    dates: SourceDates,
+    sources: Sequence[SourceDates | SourceNumbers],
 ) -> dict[str, Any]:
     entity, where = aligned.entity, aligned.alignment
     spans = where.spans
@@ -131,7 +132,7 @@ def _columns(
         flags.append(NOT_UNDERSTOOD)
     if aligned_on_page:
         flags += plausibility.unquoted(entity, where.text)
-        flags += dates.doubts(entity, spans[0].page)
+        flags += (flag for source in sources for flag in source.doubts(entity, spans[0].page))
     else:
         flags.append("unaligned")
     if where.outcome is AlignmentOutcome.RELOCATED:
