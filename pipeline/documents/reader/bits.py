@@ -97,10 +97,19 @@ class Bits:
 def bits(image: Image.Image, threshold: int) -> Bits:
     """Return the pixels of `image` (mode L) with at least this grey level."""
     width, height = image.size
-    black = image.point([0] * threshold + [255] * (256 - threshold), "1")
-    wide = Image.new("1", (_stride(width), height))
-    wide.paste(black, (0, 0))
-    return Bits(width=width, height=height, value=int.from_bytes(wide.tobytes(), "big"))
+    wide = blank(width, height)
+    wide.paste(image.point([0] * threshold + [255] * (256 - threshold), "1"), (0, 0))
+    return from_blank(wide, width)
+
+
+def blank(width: int, height: int) -> Image.Image:
+    """Return an empty image in mode 1 with room for the guards."""
+    return Image.new("1", (_stride(width), height))
+
+
+def from_blank(image: Image.Image, width: int) -> Bits:
+    """Return the pixels of an image that `blank` made; its guards are still empty."""
+    return Bits(width=width, height=image.height, value=int.from_bytes(image.tobytes(), "big"))
 
 
 def _stride(width: int) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageChops, ImageDraw
 
-from .bits import Bits, bits
+from .bits import Bits, bits, blank, from_blank
 
 #: Resolution of the image on which the ink check works.
 LOOK_DPI = 100
@@ -73,15 +73,14 @@ def covered(size: tuple[int, int], boxes: Iterable[Fractions], room: float = 0.1
     `room` is added on each side, as a share of the shorter side of the box.
     """
     width, height = size
-    mask = Image.new("L", size)
+    mask = blank(width, height)
     draw = ImageDraw.Draw(mask)
     for x0, y0, x1, y1 in boxes:
         more = room * min((x1 - x0) * width, (y1 - y0) * height) + 1
-        draw.rectangle(
-            (x0 * width - more, y0 * height - more, x1 * width + more, y1 * height + more),
-            fill=255,
-        )
-    return bits(mask, 128)
+        left, right = x0 * width - more, min(width - 1, x1 * width + more)
+        if left <= right:
+            draw.rectangle((left, y0 * height - more, right, y1 * height + more), fill=1)
+    return from_blank(mask, width)
 
 
 def patches(ink: Bits) -> list[Patch]:

@@ -6,8 +6,7 @@ ink outside of the words is text without characters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Iterable, Sequence
 
 from PIL import Image, ImageChops
 
@@ -31,48 +30,38 @@ class TextInk:
 
     def __init__(self, whole: Image.Image, without_text: Image.Image) -> None:
         self._ink = ImageChops.difference(whole, without_text)
+        self._marked = self._ink.point([0] * CONTRAST + [255] * (256 - CONTRAST))
 
     def shows(self, text: str, box: Fractions) -> bool:
         """Return whether the word at `box` leaves ink, and all of the word."""
+        width, height = self._ink.size
+        left = min(width - 1, int(max(0.0, box[0]) * width))
+        top = min(height - 1, int(max(0.0, box[1]) * height))
+        right = max(left + 1, min(width, round(box[2] * width)))
+        bottom = max(top + 1, min(height, round(box[3] * height)))
+        across, down = self._marked.crop((left, top, right, bottom)).getprojection()
         # The box reaches into the lines above and below, whose ink must not count. Only a rule or a
         # full stop has its ink at the edge of the box.
-        letters = any(char.isalnum() for char in text)
-        left, top, right, bottom = _pixels(box, self._ink.size, 0.2 if letters else 0.0)
-        part = self._ink.crop((left, top, right, bottom))
-        _, darkest = cast("tuple[int, int]", part.getextrema())
-        if darkest < CONTRAST:
+        edge = len(down) // 5 if any(char.isalnum() for char in text) else 0
+        if not any(down[edge : len(down) - edge]):
             return False
         if len(text) < 2 or not (text[0].isalnum() and text[-1].isalnum()):
             return True
-        if max(text) > _LAST_LATIN:
+        if max(text) > _LAST_LATIN or len(down) > len(across):
             return True
-        if bottom - top > right - left:
-            return True
-        # Raised characters have their ink near the upper edge of the box.
-        return _is_whole(self._ink.crop(_pixels(box, self._ink.size, 0.0)), len(text))
+        return _is_whole(across, len(text))
 
     def outside(self, boxes: Iterable[Fractions]) -> Bits:
         """Return the ink of text outside of these words."""
         return bits(self._ink, EDGE).without(covered(self._ink.size, boxes))
 
 
-def _pixels(box: Fractions, size: tuple[int, int], inset: float) -> tuple[int, int, int, int]:
-    """Return `box` in pixels, less the share `inset` of its height above and below."""
-    x0, y0, x1, y1 = box
-    width, height = size
-    less = inset * (y1 - y0)
-    left = min(width - 1, int(max(0.0, x0) * width))
-    top = min(height - 1, int(max(0.0, y0 + less) * height))
-    right = max(left + 1, min(width, round(x1 * width)))
-    bottom = max(top + 1, min(height, round((y1 - less) * height)))
-    return left, top, right, bottom
-
-
-def _is_whole(part: Image.Image, characters: int) -> bool:
-    """Return whether no character of the word is without ink."""
-    across, _ = part.point([0] * CONTRAST + [255] * (256 - CONTRAST), "1").getprojection()
+def _is_whole(across: Sequence[int], characters: int) -> bool:
+    """Return whether no character of a word is without ink; `across` tells the columns with ink."""
     each = len(across) / characters
-    if across.index(1) > _EDGE_GAP * each + 1 or across[::-1].index(1) > _EDGE_GAP * each + 1:
+    written = "".join(map(str, across))
+    inside = written.strip("0")
+    before = written.index("1")
+    if max(before, len(written) - before - len(inside)) > _EDGE_GAP * each + 1:
         return False
-    gaps = "".join(map(str, across)).strip("0").split("1")
-    return max(map(len, gaps)) <= _GAP * each + 1
+    return "0" * int(_GAP * each + 2) not in inside
