@@ -48,7 +48,7 @@ before, start = megabytes(), time.process_time()
 loaded = lexicon.lexicon()
 seconds = time.process_time() - start
 now = megabytes() - before
-words = list(loaded._packed)
+words = list(lexicon_packed.read_terms())
 for word in words:
     loaded.lookup(word)
 print(seconds, now, megabytes() - before, loaded.size, len(words))

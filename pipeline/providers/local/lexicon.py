@@ -80,8 +80,7 @@ class Lexicon:
         """Read our own lists; `sources` replaces the terms of the built file."""
         self._cased = frozenset(word for row in rows("cased.txt") for word in row.split())
         self._trie: dict[str, Any] = {}
-        self._packed = dict(read_terms() if sources is None else sources)
-        """First word → the terms of the sources that no page has needed yet."""
+        """First word → its node, or a pair of its node and the terms still packed."""
         self.size = 0
         for name, category in _FILES:
             for variants in concepts(name):
@@ -92,15 +91,17 @@ class Lexicon:
             for variant in variants:
                 self._add(variant, Term("allergy", variants[0], "allergen"))
         self._read_abbreviations()
+        for first, packed in (read_terms() if sources is None else sources).items():
+            self._trie[first] = (self._trie.get(first, {}), packed)
 
     def find(self, tokens: Sequence[Token], text: str = "") -> Iterator[TermMatch]:
         """Yield the longest matches from left to right, without overlaps.
 
         A term never crosses a border in `text`: of a cell (a TAB) or a paragraph (an empty line).
         """
-        at = 0
-        while at < len(tokens):
-            match = self._longest(tokens, at, text)
+        at, last, known = 0, len(tokens), self._trie
+        while at < last:
+            match = self._longest(tokens, at, text) if tokens[at].norm in known else None
             if match is None:
                 at += 1
             else:
@@ -132,13 +133,14 @@ class Lexicon:
                 at += 1
             if at >= len(tokens):
                 break
-            gap = text[tokens[at - 1].end : tokens[at].start]
-            if gap != " " and ("\t" in gap or gap.count("\n") > 1):
-                break
-            if tokens[at].norm == "the" and at + 1 < len(tokens):
+            key = tokens[at].norm
+            if key == "the" and at + 1 < len(tokens):
                 at += 1
-            node = node.get(tokens[at].norm)
+                key = tokens[at].norm
+            node = node.get(key)
             at += 1
+            if node is not None and _has_border(text[tokens[at - 2].end : tokens[at - 1].start]):
+                break
         return best
 
     def _root(self, first: str) -> dict[str, Any] | None:
@@ -147,11 +149,12 @@ class Lexicon:
         Threads share the trie. So the node is complete before the trie shows the node, and two
         threads that unpack the same word store equal nodes.
         """
-        packed = self._packed.get(first)
-        if packed is not None:
-            self._trie[first] = _joined(self._trie.get(first, {}), first, packed)
-            self._packed.pop(first, None)
-        return self._trie.get(first)
+        node: Any = self._trie.get(first)
+        if isinstance(node, tuple):
+            own, packed = node
+            node = self._trie[first] = _joined(own, packed, first)
+        found: dict[str, Any] | None = node
+        return found
 
     def _read_drugs(self) -> None:
         kind = "word"
@@ -187,7 +190,7 @@ class Lexicon:
             self.size += 1
 
 
-def _joined(own: dict[str, Any], first: str, packed: str) -> dict[str, Any]:
+def _joined(own: dict[str, Any], packed: str, first: str) -> dict[str, Any]:
     """Return a copy of a node with the terms of the sources below the node."""
     root = _copied(own)
     for letter, rest in unpack(packed):
@@ -215,6 +218,10 @@ def keys_of(words: str) -> list[str]:
         for i, t in enumerate(tokens)
         if not (i and (t.norm == "the" or _is_hyphen(tokens, i)))
     ]
+
+
+def _has_border(gap: str) -> bool:
+    return gap != " " and ("\t" in gap or gap.count("\n") > 1)
 
 
 def _is_hyphen(tokens: Sequence[Token], at: int) -> bool:
