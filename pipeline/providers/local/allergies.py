@@ -238,7 +238,7 @@ def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -
         effect = _EFFECT_BEHIND.match(reading.text, match.end, limit)
         limit = effect.end() if effect else match.end
     in_section = zone is not None and zone.zone == "allergies"
-    called = _BEHIND.match(reading.text, match.end, limit)
+    called = None if in_section else _BEHIND.match(reading.text, match.end, limit)
     place = called.end() if called else match.end
     for pattern in (
         _PAREN,

@@ -140,7 +140,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             r"\b(?:(?:is|was|are|were|very|most|more|quite|also|highly|still) )*(?:likely|probable"
             r"|possible"
             r"|suspected|questionable|presumed|unconfirmed|uncertain|unproven|doubtful(?! [a-z]))"
-            r"(?=[ ]*(?:[.,;)]|$|but\b|and\b|than\b))|[ ]?\?(?=[ ]*(?:$|[,;)])|[ ]+[A-Z])"
+            r"(?=[ ]*(?:[.,;)]|$|but\b|and\b|than\b))|[ ]?\?(?=[ ]*(?:$|[,;)])|[ ]+(?-i:[A-Z]))"
         ),
     ),
     (
@@ -165,6 +165,11 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
         ),
     ),
     # Over.
+    (
+        "PAST_POST",
+        r"\b(?:as an? (?:young |small |little |premature )?(?:child|kid|teenager|baby|infant|toddler)"
+        r"|in (?:early )?(?:childhood|infancy|adolescence))\b",
+    ),
     (
         "PAST_POST",
         (
