@@ -248,3 +248,57 @@ def test_a_vaccine_that_the_patient_did_not_get_says_so(
     assert (vaccine.negated is True) is (negated is True)
     assert (vaccine.certainty in ("possible", "hypothetical")) is (hypothetical is True)
     assert (vaccine.experiencer in ("family", "other")) is (family is True)
+
+
+@pytest.mark.parametrize(
+    ("text", "reaction", "negated"),
+    [
+        ("Cefazolin - tolerates ampicillin", None, None),
+        ("Cefazolin: rash in infancy, tolerated since", "rash in infancy", True),
+        ("~~Cefazolin~~", None, True),
+        ("Cefazolin\tsevere", None, None),
+        ("Cefazolin\thives", "hives", None),
+    ],
+)
+def test_the_words_beside_an_allergen_are_its_reaction_only_if_they_name_one(
+    text: str, reaction: str | None, negated: bool | None
+) -> None:
+    reply = ask(page(f"ALLERGIES\n{text}\n"))
+
+    (found,) = [e for e in reply.entities if e.category == "allergy"]
+    assert (found.reaction, found.negated) == (reaction, negated)
+
+
+def test_no_known_allergies_with_an_exception_is_no_statement_of_none() -> None:
+    reply = ask(page("HPI\nNo known drug allergies, but she gets hives from mussels.\n"))
+
+    assert reply.no_known_allergies is not True
+
+
+def test_a_drug_before_allergic_is_an_allergen_and_no_medication() -> None:
+    reply = ask(page("HPI\nShe is cefazolin-allergic.\n"))
+
+    assert [e.category for e in reply.entities] == ["allergy"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wants to wait on the Tdap.",
+        "Reaction to Tdap in the past: fever.",
+        "Contraindication to Tdap.",
+    ],
+)
+def test_a_vaccine_beside_unexplained_words_is_not_understood(text: str) -> None:
+    reply = ask(page(f"HPI\n{text}\n"))
+
+    (found,) = [e for e in reply.entities if e.category == "immunization"]
+    assert found.negated is True or str(found.rule).endswith("not-understood.v1")
+
+
+@pytest.mark.parametrize("text", ["Tdap: patient declined", "Tdap offered and declined"])
+def test_a_vaccine_that_the_patient_declines_is_not_given(text: str) -> None:
+    reply = ask(page(f"IMMUNIZATIONS\n{text}\n"))
+
+    (found,) = [e for e in reply.entities if e.category == "immunization"]
+    assert found.negated is True

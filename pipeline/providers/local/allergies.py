@@ -27,11 +27,18 @@ _NONE_IN_SECTION = re.compile(
     re.I,
 )
 _OTHER_KIND = re.compile(r"\b(?:food|environmental|latex|seasonal)\b", re.I)
+_HAS_EXCEPTION = re.compile(
+    r"[ ,;(-]*(?:but|except|however|although|though|other[ ]than|besides|apart[ ]from|aside[ ]from"
+    r"|save[ ]for|with[ ]the[ ]exception)\b",
+    re.I,
+)
+"""Words behind `no known allergies` that announce an allergy."""
 _DRUG_KIND = re.compile(r"\b(?:drug|medication|medicine)\b", re.I)
 _TO = re.compile(
     (
         r"\b(?:allerg(?:ic(?:[ ]reactions?)?|y|ies)|intoleran(?:t|ce)|anaphyla(?:xis|ctic)"
-        r"|adverse[ ]reactions?|hypersensitivity|sensitive|sensitivity)[ ]+(?:to"
+        r"|adverse[ ]reactions?|(?:hives|urticaria|angioedema|throat[ ]swelling)(?=[ ]+(?:from"
+        r"|to)\b)|hypersensitivity|sensitive|sensitivity)[ ]+(?:to"
         r"|from)\b(?![ ]+(?:light|sound|touch|cold|heat|pain))"
     ),
     re.I,
@@ -43,7 +50,11 @@ _EXCEPT = re.compile(
     r"(?:[\w-]+(?:[ ]*(?:,|/|\band\b|\bor\b)[ ]*)+)*$",
     re.I,
 )
-_BEHIND = re.compile(r"[ ]+(?:allerg(?:y|ies|ic)|intolerance|hypersensitivity|anaphylaxis)\b", re.I)
+_BEHIND = re.compile(
+    r"[ -]+(?:allerg(?:y|ies|ic)|intolerance|hypersensitivity"
+    r"|anaphylaxis)\b",
+    re.I,
+)
 _PAREN = re.compile(r"[ ]*\(([^)\n]{2,60})\)")
 _DASH = re.compile(
     r"(?:[ ]*(?:-{1,2}|–|—|:|->|→|=)[ ]*|,?[ ]*(?:which[ ])?(?:causes|caused|causing|leads[ ]to"
@@ -89,7 +100,8 @@ _TAKEN = re.compile(
 """Words before a drug that is taken, tolerated or declined, so that the drug is no allergen."""
 _TOLERATED_BEHIND = re.compile(
     r"[ ]*[,:(–-]*[ ]*(?:is|are|was|were|has[ ]been|have[ ]been|:)?[ ]*(?:well[ ]+)?"
-    r"(?:tolerat(?:ed|es)\b|ok(?:ay)?\b|safe\b|no[ ]+(?:reaction|problems?|issues?)\b"
+    r"(?:tolerat(?:ed|es)\b(?=[ ]*(?:[.,;)\n]|$|well\b|without\b|in\b|since\b|now\b|it\b|this\b"
+    r"|later\b))|ok(?:ay)?\b|safe\b|no[ ]+(?:reaction|problems?|issues?)\b"
     r"|taken[ ]+without)",
     re.I,
 )
@@ -105,12 +117,15 @@ _REFUTED = re.compile(
     r"|challenge)|tested[ ]+negative|(?:denied|denies)(?=[ ]*[.,;)]|[ ]*$)|tolerated[ ]+(?:an?[ ]+"
     r"|the[ ]+|oral[ ]+)*challenge"
     r"|false|erroneous|incorrect|inactive|invalid(?:ated)?|side[ ]+effects?[ ]+(?:only|not|rather)"
-    r"|since[ ]+tolerated)\b",
+    r"|(?:since|later|now|has|subsequently)[ ]+tolerated|tolerated[ ]+(?:since|later|now|well"
+    r"|without))\b",
     re.I,
 )
 """Words behind an allergen that take the allergy back."""
 _DOUBTED = re.compile(
-    r"[ ]*(?:\(\?\)|\?)|[^.;\n]{0,40}?\b(?:possible|possibly|questionable|suspected|unclear"
+    r"[ ]*(?:\(\?\)|\?)|[^.;\n]{0,20}?\b(?:family[ ]history|not[ ]sure|unsure|per[ ]mother"
+    r"|per[ ]parent)\b"
+    r"|[^.;\n]{0,40}?\b(?:possible|possibly|questionable|suspected|unclear"
     r"|uncertain|doubtful|unverified"
     r"|to[ ]be[ ](?:tested|confirmed|verified)|under[ ]evaluation|pending)\b",
     re.I,
@@ -130,6 +145,9 @@ class Allergens:
         self._tables: dict[int, bool] = {}
         for m in _NONE_KNOWN.finditer(reading.text):
             if reading.is_claimed(m.start(), m.end()) or _is_of_other(reading, m):
+                continue
+            if _HAS_EXCEPTION.match(reading.text, m.end()):
+                reading.claim(m.start(), m.end())
                 continue
             if not _OTHER_KIND.search(m.group()) or _DRUG_KIND.search(m.group()):
                 self._none_at(m.start())
@@ -168,7 +186,7 @@ class Allergens:
             return True
         if _EXCEPT.search(before):
             return True
-        word = re.compile(r"[\w'-]+").match(reading.text, offset)
+        word = re.compile(r"[\w']+(?:-(?!allerg|intoler)[\w']+)*").match(reading.text, offset)
         tail = word.end() if word else offset
         return bool(_BEHIND.match(reading.text, tail))
 
@@ -248,9 +266,14 @@ def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -
     ):
         m = pattern.match(reading.text, place, limit)
         if m is not None and not re.match(
-            r"(?:allerg|intoleran|no\b|yes\b|[yn]\b(?!/)|unknown|e\.g|i\.e|such|includ)", m[1], re.I
+            r"(?:allerg|intoleran|tolerat|no\b|yes\b|[yn]\b(?!/)|unknown|e\.g|i\.e|such|includ)",
+            m[1],
+            re.I,
         ):
-            end, reaction = m.end(), own_words(_NOTED.split(m[1])[0])
+            told = own_words(_NOTED.split(m[1])[0])
+            if _SEVERITY.fullmatch(told):
+                continue
+            end, reaction = m.end(), told
             break
     assertion = reading.judge(match.start, match.end)
     sentence = reading.assertions.sentence_at(match.start)
@@ -277,6 +300,15 @@ def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -
         experiencer=assertion.experiencer,
         zone=reading.zones.type_at(match.start),
     )
+
+
+_SEVERITY = re.compile(
+    r"(?:very[ ])?(?:mild|moderate|severe|low|high|medium|critical|unknown|active|inactive"
+    r"|confirmed"
+    r"|drug|food|environmental|family history.*|.*\bonly)",
+    re.I,
+)
+"""Cells beside an allergen that are no reactions."""
 
 
 def _own_part(behind: str) -> str:

@@ -127,6 +127,8 @@ class Assertions:
             kinds = kinds | {CueKind.PAST_POST}
         zone = self._zones.type_at(start)
         negated = _negated(kinds)
+        if self._is_struck(start):
+            negated = True
         tick = self._tick_at(start)
         if tick is BoxTick.DENIED:
             negated = True
@@ -171,6 +173,11 @@ class Assertions:
     def person_at(self, offset: int) -> Experiencer | None:
         """Return the other person whom the heading above `offset` names."""
         return self._persons.at(offset) if self._persons else None
+
+    def _is_struck(self, offset: int) -> bool:
+        """Return whether the word at `offset` is struck through: between `~~` and `~~`."""
+        line = self._text.rfind("\n", 0, offset) + 1
+        return self._text.count("~~", line, offset) % 2 == 1
 
     def _tick_at(self, offset: int) -> BoxTick | None:
         index = bisect.bisect_right(self._item_starts, offset) - 1

@@ -157,6 +157,14 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
         ),
     ),
     (
+        "RISK",
+        (
+            r"\b(?:ask(?:s|ed|ing)?|inquir\w+|questions?|questioned|queried|quer(?:y|ies)) (?:him "
+            r"|her |them "
+            r"|the patient |patient |pt )?(?:about|regarding|for|on)\b"
+        ),
+    ),
+    (
         "RISK_POST",
         (
             r"\b(?:should|would|will|must) (?:prompt|trigger|warrant|lead to|be reported"
@@ -167,8 +175,11 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     # Over.
     (
         "PAST_POST",
-        r"\b(?:as an? (?:young |small |little |premature )?(?:child|kid|teenager|baby|infant|toddler)"
-        r"|in (?:early )?(?:childhood|infancy|adolescence))\b",
+        (
+            r"\b(?:as an? (?:young |small |little |premature )?(?:child|kid|teenager|baby|infant"
+            r"|toddler)"
+            r"|in (?:early )?(?:childhood|infancy|adolescence))\b"
+        ),
     ),
     (
         "PAST_POST",

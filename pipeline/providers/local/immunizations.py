@@ -25,11 +25,13 @@ _DATE = re.compile(
 
 _NAME_END = re.compile(
     r"[ ]+(?=\d{1,2}/|\d{4}\b|-|–|\(|given\b|on\b|declin|refus|defer|due\b|overdue|not\b|offered"
-    r"|needed|is\b|was\b|recommend|postpon|contra|unknown|up[ ]to)|[.:;|]"
+    r"|needed|series\b|completed\b|patient\b|is\b|was\b|recommend|postpon|contra|unknown"
+    r"|up[ ]to)|[.:;|]"
 )
 _TO_BE = (
     r"(?:[ ]*(?:#[ ]?\d|\([^)\n]{1,16}\)|(?:dose|series|booster)(?:[ ]#?\d)?))?[ ,;:(–-]*"
-    r"(?:(?:was|were|is|are|has|have|been|and|then|now|today|still|also)[ ]+)*"
+    r"(?:(?:was|were|is|are|has|have|been|and|then|now|today|still|also|patient|pt|he|she|they"
+    r"|parents?|mother|father|family|guardian|but|again|offered|dose|this|visit|status)[ ,:]+)*"
 )
 _NOT_GIVEN = re.compile(
     _TO_BE
@@ -78,7 +80,7 @@ def read_immunization_rows(reading: DocumentState) -> None:
                 end=date_at.end() if date_at and given else end,
                 head_end=end,
                 name=own_words(reading.text[start:end]),
-                rule="immunization.row.v1",
+                rule=_rule(reading, start, end, assertion, "immunization.row"),
                 engine_confidence=0.85,
                 date=given,
                 negated=assertion.negated,
@@ -88,6 +90,31 @@ def read_immunization_rows(reading: DocumentState) -> None:
                 zone="immunizations",
             )
         )
+
+
+_UNCLEAR = re.compile(
+    r"\b(?:wait(?:s|ing)?|hold(?:s|ing)?[ ]off|delay(?:ed|s)?|think(?:s|ing)?|hesitan\w+|interested"
+    r"|ask(?:s|ed|ing)?|questions?|contraindicat\w+|reactions?[ ]to|allerg\w+|side[ ]effects?"
+    r"|unsure|unknown|uncertain|unclear|if|unless|whether|until|when|missed|miss(?:es)?|not|never"
+    r"|no[ ]longer|except|instead|error|incorrect\w*|wrong|eligible|candidate|available|prefers?"
+    r"|wants?|wishes|agrees?|consent\w*|education|counsel\w*|information|discuss\w*)\b|\?",
+    re.I,
+)
+"""Words of a statement that leave open whether the vaccine was given."""
+
+
+def _rule(reading: DocumentState, start: int, end: int, assertion: Assertion, name: str) -> str:
+    """Return the rule's id; a vaccine beside words that no rule explains is not understood."""
+    stated = assertion.negated is not True and assertion.temporality != "planned"
+    stated = stated and assertion.certainty in (None, "certain")
+    sentence = reading.assertions.sentence_at(start)
+    line_end = reading.text.find("\n", end)
+    until = min(sentence.end, line_end if line_end >= 0 else sentence.end, end + 80)
+    around = reading.text[max(sentence.start, start - 60) : start], reading.text[end:until]
+    is_open = stated and any(_UNCLEAR.search(words) for words in around)
+    if is_open or (assertion.is_doubtful and stated):
+        return f"{name}-not-understood.v1"
+    return f"{name}.v1"
 
 
 def _read_named(reading: DocumentState) -> None:
@@ -146,7 +173,7 @@ def as_immunization(reading: DocumentState, match: TermMatch, term: Term) -> Fin
         end=m.end() if m and given else match.end,
         head_end=match.end,
         name=own_words(reading.text[match.start : match.end]),
-        rule="immunization.v1",
+        rule=_rule(reading, match.start, match.end, assertion, "immunization"),
         engine_confidence=0.9,
         date=given,
         negated=assertion.negated,

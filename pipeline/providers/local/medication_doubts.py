@@ -20,7 +20,7 @@ from pipeline.providers.local.prescription_sig import DOSE
 
 _EITHER = (
     r"caus(?:e[sd]?|ing)|\w*-induced|induced[ ]by|side[ ]effects?|adverse(?:ly)?|reactions?"
-    r"|allerg\w+|intoleran\w+"
+    r"|allergic[ ](?:to|reactions?)|intoleran\w+"
     r"|hives|angioedema|anaphyla\w+|overdos\w+|ingest\w+|intoxicat\w+|toxicity|poison\w*"
     r"|suicid\w+|unsure|unclear|uncertain|unknown|unconfirmed|unverified|whether|maybe|perhaps"
     r"|possibl[ey]|probabl[ey]|questionable|thinks|supposed[ ]to|meant[ ]to|mistake\w*|error"
@@ -33,7 +33,8 @@ _EITHER = (
     r"|until|past|prior|stop(?:s|ped|ping)?|discontinu\w+|d/c|dc'?e?d|quit|ceas(?:e|ed|ing)"
     r"|cancell?ed|hold(?:s|ing)?|held|paus\w+|suspend(?:ed)?|withh\w+|wean\w*|expired|ended"
     r"|replac(?:e|ed|es|ing)|substitut\w+|swap\w*|switch\w*|convert\w*|chang(?:ed?|ing)"
-    r"|differently|doubl(?:ed|ing)(?!\s+(?:the\s+)?(?:next|following))|tripl(?:ed|ing)|halv(?:e|ed|ing)|avoid\w*|withdr\w+"
+    r"|differently|doubl(?:ed|ing)(?!\s+(?:the\s+)?(?:next|following))|tripl(?:ed|ing)|halv(?:e"
+    r"|ed|ing)|avoid\w*|withdr\w+"
     r"|remov(?:ed?|al)|borrow\w*|leftover|(?:wife|husband|spouse|partner|mother|father|mom|dad"
     r"|brother|sister|son|daughter|friend|neighbou?r|room-?mate|donor|dog|cat)"
     r"(?![ ](?:says?|said|reports?|reported|states?|stated|notes?|gives?|gave|confirms?|helps?"

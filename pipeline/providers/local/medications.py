@@ -162,12 +162,16 @@ def described(
     return findings[0]
 
 
+_ALLERGY = re.compile(r"^[ -]*(?:allerg(?:y|ies)|intolerance)\b", re.I)
+"""The rest of a statement about an allergy before a medication."""
+
+
 def _own_words_before(reading: DocumentState, begin: int, start: int) -> str:
     """Return the words of the sentence before a medication, from the medication before."""
     for finding in reversed(reading.findings):
         if finding.category in ("medication", "allergy") and begin <= finding.end <= start:
             begin = max(begin, finding.end)
-    return reading.text[begin:start].replace("\n", " ")
+    return _ALLERGY.sub("", reading.text[begin:start].replace("\n", " "))
 
 
 def _unexplained(text: str, start: int, limit: int, next_start: int, directions: Directions) -> str:
