@@ -16,6 +16,7 @@ from observability.phi.highlights import Box, HighlightRun, Place, boxes, halves
 from pipeline.core.errors import ErrorCode
 from pipeline.documents import reader
 from pipeline.models import AlignmentKind, Entity, Page, PageSource, ShellFile
+from pipeline.stages.pass1.review_flags import in_words
 
 UNITS = 1000.0
 """Width of the page in the units of the drawing."""
@@ -39,14 +40,6 @@ WARNINGS = {
     reader.PARTLY_DAMAGED: "A part of the page could not be decoded; the rest was read.",
 }
 REGIONS = {"ocr": "Read by OCR", "unread": "Not read"}
-FLAGS = {
-    "unaligned": "its quote is not on the page",
-    "relocated": "found on another page than the reply said",
-    "low_ocr_confidence": "a number was read with low confidence",
-    "date_order_contradicts": "day and month are read in an order that the source disproves",
-    "date_order_unknown": "nothing on the pages proves the order of day and month",
-}
-
 PLAIN = frozenset({"active", "current", "certain", "patient"})
 """The assertions of a current fact of the patient, which the page does not repeat."""
 ASSERTIONS = {
@@ -230,7 +223,7 @@ def _reasons(entity: Entity) -> tuple[str, ...]:
     flags: list[Any] = list(entity.review_flags)
     if entity.alignment == AlignmentKind.UNALIGNED and "unaligned" not in flags:
         flags.append("unaligned")
-    return tuple(FLAGS.get(flag, str(flag).replace("_", " ")) for flag in flags)
+    return tuple(in_words(str(flag)) for flag in flags)
 
 
 def _assertions(entity: Entity) -> tuple[str, ...]:

@@ -149,7 +149,12 @@ def test_values_that_no_column_can_store_stop_no_record(
     record = detected_by(say, short_record(tmp_path / "record.pdf", 1))
 
     assert job_of(record).last_error is None
-    assert Entity.objects.filter(shell_file=record, accepted=True).count() == 1
+    (found,) = Entity.objects.filter(shell_file=record)
+    invented = [
+        name for name in ("value", "unit", "date", "dose") if fields.get(name, "").strip("\0")
+    ]
+    assert {f"not_in_quote:{name}" for name in invented} <= {*found.review_flags}
+    assert found.accepted is not bool(invented)
 
 
 @pytest.mark.parametrize(

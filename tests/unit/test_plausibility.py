@@ -5,10 +5,16 @@ from __future__ import annotations
 import pytest
 
 from pipeline.providers.schemas import FoundEntity
-from pipeline.stages.pass1.plausibility import doubts, unquoted
+from pipeline.stages.pass1.plausibility import doubts
 
 
-def found(category: str, name: str, value: str, reference_range: str | None = None) -> list[str]:
+def found(
+    category: str,
+    name: str,
+    value: str,
+    reference_range: str | None = None,
+    unit: str | None = None,
+) -> list[str]:
     entity = FoundEntity.model_validate(
         {
             "category": category,
@@ -17,6 +23,7 @@ def found(category: str, name: str, value: str, reference_range: str | None = No
             "name": name,
             "value": value,
             "reference_range": reference_range,
+            "unit": unit,
         }
     )
     return list(doubts(entity))
@@ -26,10 +33,8 @@ def found(category: str, name: str, value: str, reference_range: str | None = No
     ("category", "name", "value", "reference_range"),
     [
         ("lab", "Hemoglobin A1c", "72", "4.0-5.6"),
-        ("lab", "HbA1c", "72", None),
         ("lab", "Potassium", "41", "3.5-5.1"),
         ("lab", "Potassium, Serum", "41", None),
-        ("lab", "Bilirubin, total", "12", "0.2-1.2"),
         ("vital", "SpO2", "8", None),
         ("vital", "BP", "1180/76", None),
         ("vital", "Temperature", "986", None),
@@ -64,43 +69,53 @@ def test_a_number_that_disease_explains_is_believed(
     assert found(category, name, value, reference_range) == []
 
 
-def reported(quote: str, **parts: str) -> list[str]:
-    entity = FoundEntity.model_validate(
-        {"category": "medication", "page": 1, "quote": quote, "name": "x", **parts}
-    )
-    return list(unquoted(entity, quote))
+def test_a_number_without_a_unit_that_fits_another_unit_has_an_unusual_size() -> None:
+    assert found("lab", "HbA1c", "72", None) == ["unusual_size"]
+    assert found("lab", "Albumin", "38", None) == ["unusual_size"]
+
+
+def test_a_number_far_above_its_range_is_doubted_without_bounds_of_its_analyte() -> None:
+    assert found("lab", "Bilirubin, total", "12", "0.2-1.2") == ["unusual_size"]
 
 
 @pytest.mark.parametrize(
-    ("quote", "parts"),
+    ("name", "value", "unit", "reference_range"),
     [
-        ("lisinopril 20 mg daily", {"dose": "200 mg"}),
-        ("Potassium 4.1 mmol/L 3.5-5.1", {"value": "41"}),
-        ("Potassium 4.1 mmol/L 3.5-5.1", {"value": "4.1", "reference_range": "3.5-5.7"}),
-        ("BP 118/76", {"value": "118/67"}),
-        ("Glucose high", {"value": "180"}),
-        ("WBC 12,500", {"value": "12.5"}),
+        ("RPR titer", "1:64", None, "<1:1"),
+        ("ANA", "<1:80", "titer", None),
+        ("Protein, urine", "3+", None, None),
+        ("Albumin", "38", "g/L", "35-50"),
+        ("Albumin", "38", None, "35-50"),
+        ("Albumin", "41.2", "mg/L", None),
+        ("Hemoglobin", "132", "g/L", None),
+        ("Creatinine", "640", "µmol/L", "60-110"),
+        ("Calcium", "1.19", "mmol/L", None),
+        ("Hemoglobin A1c", "58", "mmol/mol", None),
+        ("Hematocrit", "0.41", None, None),
+        ("WBC", "11,200", "/µL", None),
+        ("Platelets", "212", "10³/µL", None),
+        ("pH", "5.5", None, None),
     ],
 )
-def test_a_number_that_its_quote_does_not_show_is_doubted(
-    quote: str, parts: dict[str, str]
+def test_a_bound_applies_only_to_its_own_unit(
+    name: str, value: str, unit: str | None, reference_range: str | None
 ) -> None:
-    assert reported(quote, **parts) == ["number_not_in_quote"]
+    assert found("lab", name, value, reference_range, unit) == []
 
 
 @pytest.mark.parametrize(
-    ("quote", "parts"),
+    ("name", "value", "unit"),
     [
-        ("lisinopril 20mg daily", {"dose": "20 mg"}),
-        ("levothyroxine .5 mg", {"dose": "0.5 mg"}),
-        ("Platelets 250,000 /uL", {"value": "250000"}),
-        ("Kalium 4,1", {"value": "4.1"}),
-        ("TSH <0.01", {"value": "<0.01"}),
-        ("Glucose negative", {"value": "negative"}),
+        ("Albumin", "380", "g/L"),
+        ("Albumin", "38", "g/dL"),
+        ("Creatinine", "6400", "umol/L"),
+        ("Calcium", "11.9", "mmol/L"),
     ],
 )
-def test_a_number_that_occurs_in_its_quote_is_believed(quote: str, parts: dict[str, str]) -> None:
-    assert reported(quote, **parts) == []
+def test_a_value_outside_the_bounds_of_its_unit_is_doubted(
+    name: str, value: str, unit: str
+) -> None:
+    assert found("lab", name, value, None, unit) == ["implausible_value"]
 
 
 @pytest.mark.parametrize(
@@ -120,16 +135,4 @@ def test_a_number_that_occurs_in_its_quote_is_believed(quote: str, parts: dict[s
 def test_the_bounds_of_life_follow_the_unit(
     name: str, value: str, unit: str | None, reference_range: str | None, *, doubted: bool
 ) -> None:
-    entity = FoundEntity.model_validate(
-        {
-            "category": "lab",
-            "page": 1,
-            "quote": "as printed",
-            "name": name,
-            "value": value,
-            "unit": unit,
-            "reference_range": reference_range,
-        }
-    )
-
-    assert bool(list(doubts(entity))) is doubted
+    assert bool(found("lab", name, value, reference_range, unit)) is doubted

@@ -6,23 +6,16 @@ from typing import Any
 
 import pytest
 
-from pipeline.core.types import PageText, Span
 from pipeline.providers.schemas import FoundEntity
-from pipeline.stages.pass1 import entity_rows
-from pipeline.stages.pass1.align import align_all
-from pipeline.stages.pass1.planner import PlannedBatch
+from tests.support.pass1_rows import rows_of
 
 ROW = "Potassium 4.2 qwx mmol/L 3.5-5.1"
 
 
 def published(rule: str, quote: str = ROW) -> dict[str, Any]:
     entity = FoundEntity(category="lab", page=1, quote=quote, name="Potassium", rule=rule)
-    span = Span(1, 0, len(ROW))
-    (aligned,) = align_all(
-        [entity], (span,), {1: PageText(number=1, text=ROW)}, context=[], batch_index=0
-    )
-    batch = PlannedBatch(index=0, spans=(span,), first_page=1, last_page=1)
-    return entity_rows._columns(aligned, batch, {})
+    (row,) = rows_of([entity], ROW)
+    return row
 
 
 @pytest.mark.parametrize("rule", ["lab.row-not-understood.v1", "med.sig-not-understood.v1"])

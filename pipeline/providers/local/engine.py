@@ -7,8 +7,10 @@ does not contain.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from pipeline.core.types import PageSlice
 from pipeline.providers.local.document import Document, compose
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding
@@ -26,16 +28,8 @@ def detect(question: Question) -> EntityReply:
     """Report the entities that begin in the question's own slices, in the order of the text."""
     language, unsupported = languages(question.slices)
     readable = tuple(s for s in question.slices if s.page not in unsupported)
-    document = compose(readable)
-    reading = DocumentState.of(document)
-    for rule in RULES:
-        rule(reading)
-    zones = question.include_zones
-    entities = [
-        entity
-        for found in sorted(reading.findings, key=lambda f: (f.start, f.end))
-        if (entity := _placed(document, _asserted(reading, found), include_zone=zones)) is not None
-    ]
+    reading = read(readable)
+    entities = placed_entities(reading, include_zones=question.include_zones)
     own_pages = {s.page for s in question.slices if not s.context}
     return EntityReply(
         item_token=question.item_token,
@@ -43,8 +37,27 @@ def detect(question: Question) -> EntityReply:
         unsupported_pages=sorted(unsupported & own_pages),
         no_known_allergies=reading.no_known_allergies,
         entities=entities,
-        zones=_own_zones(document, reading.zones) if zones else [],
+        zones=_own_zones(reading.document, reading.zones) if question.include_zones else [],
     )
+
+
+def read(slices: Sequence[PageSlice]) -> DocumentState:
+    """Apply all rules to some slices."""
+    reading = DocumentState.of(compose(slices))
+    for rule in RULES:
+        rule(reading)
+    found = [_asserted(reading, each) for each in reading.findings]
+    reading.findings = sorted(found, key=lambda f: (f.start, f.end))
+    return reading
+
+
+def placed_entities(reading: DocumentState, *, include_zones: bool) -> list[FoundEntity]:
+    """Return the entities that begin in the document's own slices, in the order of the text."""
+    return [
+        entity
+        for found in reading.findings
+        if (entity := _placed(reading.document, found, include_zone=include_zones)) is not None
+    ]
 
 
 def _asserted(reading: DocumentState, found: Finding) -> Finding:

@@ -6,6 +6,7 @@ same place twice. The text of other encounters is never searched.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from enum import StrEnum
 from pipeline.core.types import PageText, Span
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.pass1.quote_search import Fold, cuts_no_word, find
+from pipeline.stages.pass1.reply_order import Doubt, QuotedMention, chosen_places, doubts
 
 
 class AlignmentOutcome(StrEnum):
@@ -75,6 +77,8 @@ class Aligned:
     entity: FoundEntity = field(repr=False)
     alignment: Alignment
     batch_index: int = 0
+    doubt: Doubt = field(default_factory=Doubt)
+    """What the order of the reply leaves open about the place."""
 
 
 Claim = tuple[str, str, Span]
@@ -85,8 +89,17 @@ Each mention adds two claims: one with its name, and one with its name and attri
 
 
 _SCORE = {QuoteMatch.EXACT: 1.0, QuoteMatch.LAYOUT: 0.95, QuoteMatch.CONFUSABLE: 0.8}
+_FOLDS: tuple[tuple[QuoteMatch, Fold | None], ...] = (
+    (QuoteMatch.EXACT, None),
+    (QuoteMatch.LAYOUT, Fold.LAYOUT),
+    (QuoteMatch.LAYOUT, Fold.JOINED),
+    (QuoteMatch.CONFUSABLE, Fold.CONFUSABLE),
+)
+"""The tolerances of the search, the most literal first."""
 _RELOCATED = 0.9
 _OVER_PAGES = 0.95
+_MAX_PLACES = 500
+"""The most places of one quote that are compared: a mark of one letter occurs everywhere."""
 _EDGE_LINES = 4
 """Running headers and footers that may separate the two halves of a quote."""
 
@@ -143,22 +156,42 @@ def align_all(
     context: Sequence[Span] = (),
     batch_index: int = 0,
 ) -> tuple[Aligned, ...]:
-    """Align a batch's entities in the order of the reply, exact hints first.
+    """Align a batch's entities: exact hints first, then in the order of the reply.
 
+    A quote that occurs in several places gets the place between the places of its neighbours.
     `own` are the batch's spans, `context` the spans of its context slices.
     """
     taken: set[Claim] = set()
-    places: dict[int, Alignment] = {}
+    found: dict[int, Alignment] = {}
+
+    def place(number: int, alignment: Alignment | None) -> None:
+        if alignment is not None:
+            found[number] = alignment
+            taken.update(_claims(entities[number], alignment.spans[0]))
+
     for number, entity in enumerate(entities):
-        hinted = _at_hint(entity, own, pages, taken)
-        if hinted is not None:
-            taken.update(_claims(entity, hinted.spans[0]))
-            places[number] = hinted
+        place(number, _at_hint(entity, own, pages, taken))
+    options = [
+        _options(entity, found.get(number), own, pages) for number, entity in enumerate(entities)
+    ]
+    mentions = [mention for mention, _ in options]
+    for number, chosen in enumerate(chosen_places(mentions) if len(found) < len(entities) else ()):
+        match = options[number][1]
+        if chosen is None or number in found or match is None:
+            continue
+        if _claims(entities[number], chosen)[1] not in taken:
+            place(number, _on_page(entities[number], match, chosen, pages))
     for number, entity in enumerate(entities):
-        if number not in places:
-            places[number] = align(entity, own, pages, taken, context=context)
+        if number not in found:
+            found[number] = align(entity, own, pages, taken, context=context)
+    unsure = doubts(mentions, [found[number].span for number in range(len(entities))])
     return tuple(
-        Aligned(entity=entity, alignment=places[number], batch_index=batch_index)
+        Aligned(
+            entity=entity,
+            alignment=found[number],
+            batch_index=batch_index,
+            doubt=unsure[number],
+        )
         for number, entity in enumerate(entities)
     )
 
@@ -205,6 +238,56 @@ def _hinted(
     return span if exact and within and cuts_no_word(page.text, span.start, span.end) else None
 
 
+def _options(
+    entity: FoundEntity,
+    hinted: Alignment | None,
+    own: Sequence[Span],
+    pages: Mapping[int, PageText],
+) -> tuple[QuotedMention, QuoteMatch | None]:
+    """Return the places of a quote that was found most literally, and how it was found."""
+    # A quote of the bare name stands for one dose; a quote with the doses may stand for several.
+    is_bare = entity.quote.casefold().split() == entity.name.casefold().split()
+    sameness = (entity.category, entity.name.casefold(), () if is_bare else _attributes(entity))
+    if hinted is not None:
+        return QuotedMention(sameness=sameness, quote=entity.quote, places=hinted.spans[:1]), None
+    here = [span for span in own if span.page == entity.page]
+    away = [span for span in own if span.page != entity.page]
+    for match, fold in _FOLDS:
+        places, others = (
+            tuple(_places_at(fold, entity, spans, pages))[:_MAX_PLACES] for spans in (here, away)
+        )
+        if whole := tuple(place for place in places if not _is_part_of_ratio(place, pages)):
+            places = whole
+        if places:
+            return QuotedMention(
+                sameness=sameness, quote=entity.quote, places=places, others=others
+            ), match
+    for match, fold in _FOLDS:
+        places = tuple(_places_at(fold, entity, away, pages))[:_MAX_PLACES]
+        if places:
+            return QuotedMention(sameness=sameness, quote=entity.quote, places=places), match
+    return QuotedMention(sameness=sameness, quote=entity.quote, places=()), None
+
+
+def _is_part_of_ratio(span: Span, pages: Mapping[int, PageText]) -> bool:
+    """Return whether a place is one figure of two (`76` of `118/76`)."""
+    text = pages[span.page].text
+    return bool(
+        re.search(r"\d/\Z", text[max(0, span.start - 2) : span.start])
+        or re.match(r"/\d", text[span.end : span.end + 2])
+    )
+
+
+def _on_page(
+    entity: FoundEntity, match: QuoteMatch, span: Span, pages: Mapping[int, PageText]
+) -> Alignment:
+    """Return the alignment at a place; another page than the named page is marked."""
+    found = _aligned(match, (span,), pages)
+    if span.page == entity.page:
+        return found
+    return replace(found, outcome=AlignmentOutcome.RELOCATED, score=found.score * _RELOCATED)
+
+
 def _in_order(
     entity: FoundEntity, spans: Sequence[Span], pages: Mapping[int, PageText], taken: set[Claim]
 ) -> tuple[Alignment | None, bool]:
@@ -229,16 +312,18 @@ def _places(
 ) -> Iterator[tuple[QuoteMatch, Span]]:
     """Yield the places of the quote: exact places first, then layout, then confusable."""
     ordered = list(spans)
-    for match, fold in (
-        (QuoteMatch.EXACT, None),
-        (QuoteMatch.LAYOUT, Fold.LAYOUT),
-        (QuoteMatch.LAYOUT, Fold.JOINED),
-        (QuoteMatch.CONFUSABLE, Fold.CONFUSABLE),
-    ):
-        for span in ordered:
-            text = pages[span.page].text
-            for start, end in find(entity.quote, text, span.start, span.end, fold):
-                yield match, Span(span.page, start, end)
+    for match, fold in _FOLDS:
+        for span in _places_at(fold, entity, ordered, pages):
+            yield match, span
+
+
+def _places_at(
+    fold: Fold | None, entity: FoundEntity, spans: Iterable[Span], pages: Mapping[int, PageText]
+) -> Iterator[Span]:
+    for span in spans:
+        text = pages[span.page].text
+        for start, end in find(entity.quote, text, span.start, span.end, fold):
+            yield Span(span.page, start, end)
 
 
 def _over_pages(

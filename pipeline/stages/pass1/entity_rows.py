@@ -6,7 +6,9 @@ whichever engine reported the entity.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -15,20 +17,31 @@ from uuid import uuid4
 from pipeline.core.types import PageSlice, PageText, Span
 from pipeline.core.types import slices as cut
 from pipeline.models import AlignmentKind, Batch, EncounterResult, selectors
-from pipeline.providers.schemas import EntityReply
+from pipeline.providers.local.second_reading import SecondReading
+from pipeline.providers.schemas import EntityReply, FoundEntity
 from pipeline.stages.pass1 import plausibility
-from pipeline.stages.pass1.align import Aligned, AlignmentOutcome, align_all, merge
+from pipeline.stages.pass1.align import (
+    Aligned,
+    AlignmentOutcome,
+    QuoteMatch,
+    align_all,
+    merge,
+)
+from pipeline.stages.pass1.disputes import NOT_UNDERSTOOD_RULE, SecondOpinion, opinions
+from pipeline.stages.pass1.page_rows import headings_above, quoted_text, row_of
 from pipeline.stages.pass1.planner import PlannedBatch, context_for
+from pipeline.stages.pass1.quote_checks import not_in_quote
+from pipeline.stages.pass1.review_flags import Flag, flagged, prevents_acceptance
 from pipeline.stages.pass1.source_dates import SourceDates
 from pipeline.stages.pass1.source_numbers import SourceNumbers
+from pipeline.stages.pass1.spellings import fold
 from pipeline.transitions import Lease
 
 LOW_WORD_CONFIDENCE = 80.0
 """A word with a digit below this confidence (0–100) sends its entity to review. On a clean scan
 `7.2` was read as `72` with confidence 61; correct digits are rarely below 85."""
-NOT_UNDERSTOOD = "row_not_understood"
-NOT_UNDERSTOOD_RULE = "not-understood.v1"
-"""The end of the rules that report a row with an unexplained token, without a value."""
+Second = Callable[[int], SecondReading | None]
+"""Returns the local engine's reading of a batch by index; None if the engine itself replied."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,20 +96,22 @@ def entity_rows(
     replies: Sequence[EntityReply],
     text: EncounterText,
     pages: Mapping[int, PageText],
+    second: Second = lambda index: None,
 ) -> list[dict[str, Any]]:
     """Return an encounter's entities as rows of a flush, in the order of the text."""
-    aligned = []
+    aligned: list[Sequence[Aligned]] = []
+    judged: dict[int, _Judged] = {}
     for batch, reply in zip(text.batches, replies, strict=True):
         before, after = text.context(batch.index)
-        aligned.append(
-            align_all(
-                reply.entities,
-                batch.spans,
-                pages,
-                context=[part.span for part in (*before, *after)],
-                batch_index=batch.index,
-            )
+        found = align_all(
+            reply.entities,
+            batch.spans,
+            pages,
+            context=[part.span for part in (*before, *after)],
+            batch_index=batch.index,
         )
+        aligned.append(found)
+        judged.update(_judged(found, second(batch.index), pages))
     merged = merge(aligned)
     words = _words(lease, merged, pages)
     sources = (SourceDates(pages), SourceNumbers(pages))
@@ -110,10 +125,93 @@ def entity_rows(
             "patient_id": str(result.patient_id),
             "entity_index": index,
             "engine": batches[found.batch_index].ai_model_used or "",
-            **_columns(found, text.batches[found.batch_index], words, sources),
+            **_columns(found, text.batches[found.batch_index], words, sources, judged[id(found)]),
         }
         for index, found in enumerate(merged)
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judged:
+    """What the checks against the page and the second reader found."""
+
+    flags: tuple[str, ...] = ()
+    second_reading: Mapping[str, Any] | None = None
+
+
+def _judged(
+    found: Sequence[Aligned], reading: SecondReading | None, pages: Mapping[int, PageText]
+) -> dict[int, _Judged]:
+    """Check a batch's entities against the page and the second reading; by id of the entity."""
+    heard = [SecondOpinion()] * len(found)
+    if reading is not None:
+        heard = opinions(
+            [each.entity for each in found], [each.alignment.spans for each in found], reading
+        )
+    names = _names_by_page(found)
+    return {
+        id(each): _of_checks(each, opinion, reading, pages, names)
+        for each, opinion in zip(found, heard, strict=True)
+    }
+
+
+def _of_checks(
+    aligned: Aligned,
+    opinion: SecondOpinion,
+    reading: SecondReading | None,
+    pages: Mapping[int, PageText],
+    names: Mapping[tuple[int, str], Sequence[tuple[Span, str]]],
+) -> _Judged:
+    entity, where = aligned.entity, aligned.alignment
+    if not where.spans:
+        return _Judged()
+    own = entity.name.casefold()
+    neighbours = [
+        span
+        for page in {span.page for span in where.spans}
+        for span, name in names.get((page, entity.category), ())
+        if name != own
+    ]
+    # The letters that a scanner confused are right in the reply; its numbers are the page's.
+    quote = entity.quote if where.match is QuoteMatch.CONFUSABLE else where.text
+    shown = quoted_text(quote, where.spans, pages, neighbours)
+    missing = dict.fromkeys((*not_in_quote(entity, shown), *opinion.unsupported))
+    flags = [flagged(Flag.NOT_IN_QUOTE, attribute) for attribute in missing]
+    flags += [flagged(Flag.DISPUTED, attribute) for attribute in opinion.disputed]
+    if opinion.is_read_once:
+        flags.append(flagged(Flag.READ_ONCE))
+    senses = {_sense(span, entity, reading, pages) for span in aligned.doubt.rivals}
+    if aligned.doubt.is_out_of_order or len(senses) > 1:
+        flags.append(flagged(Flag.AMBIGUOUS_PLACE))
+    return _Judged(flags=tuple(flags), second_reading=opinion.disputed or None)
+
+
+def _names_by_page(
+    found: Sequence[Aligned],
+) -> Mapping[tuple[int, str], Sequence[tuple[Span, str]]]:
+    """Return places and names by page and category."""
+    names: defaultdict[tuple[int, str], list[tuple[Span, str]]] = defaultdict(list)
+    for each in found:
+        for span in each.alignment.spans:
+            key = (span.page, each.entity.category)
+            names[key].append((span, each.entity.name.casefold()))
+    return names
+
+
+def _sense(
+    span: Span,
+    entity: FoundEntity,
+    reading: SecondReading | None,
+    pages: Mapping[int, PageText],
+) -> Hashable:
+    """Return heading, assertion and values of a place: equal for places that say the same."""
+    text = pages[span.page].text
+    row = row_of(text, span)
+    figures = tuple(sorted(re.findall(r"[\d./:<>-]*\d", fold(row))))
+    if reading is None:
+        return (row, headings_above(text, span))
+    is_measured = entity.category in ("vital", "lab", "medication", "immunization")
+    return (reading.zone(span), reading.judge(span), figures if is_measured else ())
 
 
 def _columns(
@@ -121,24 +219,23 @@ def _columns(
     batch: PlannedBatch,
     words: Mapping[int, list[tuple[int, int, float]]],
     sources: Sequence[SourceDates | SourceNumbers],
+    judged: _Judged,
 ) -> dict[str, Any]:
     entity, where = aligned.entity, aligned.alignment
     spans = where.spans
     ocr, digits = ocr_confidence(spans, words, where.text)
-    aligned_on_page = where.outcome is not AlignmentOutcome.UNALIGNED
-    understood = not (entity.rule or "").endswith(NOT_UNDERSTOOD_RULE)
-    flags = list(plausibility.doubts(entity))
-    if not understood:
-        flags.append(NOT_UNDERSTOOD)
-    if aligned_on_page:
-        flags += plausibility.unquoted(entity, where.text)
+    flags = [flagged(flag) for flag in plausibility.doubts(entity)]
+    if (entity.rule or "").endswith(NOT_UNDERSTOOD_RULE):
+        flags.append(flagged(Flag.ROW_NOT_UNDERSTOOD))
+    if where.outcome is AlignmentOutcome.UNALIGNED:
+        flags.append(flagged(Flag.UNALIGNED))
+    flags += judged.flags
+    if spans:
         flags += (flag for source in sources for flag in source.doubts(entity, spans[0].page))
-    else:
-        flags.append("unaligned")
     if where.outcome is AlignmentOutcome.RELOCATED:
-        flags.append("relocated")
+        flags.append(flagged(Flag.RELOCATED))
     if digits is not None and digits < LOW_WORD_CONFIDENCE:
-        flags.append("low_ocr_confidence")
+        flags.append(flagged(Flag.LOW_OCR_CONFIDENCE))
     factor = 1.0 if ocr is None else ocr / 100
     return {
         "category": entity.category,
@@ -149,7 +246,7 @@ def _columns(
         "page_end": spans[-1].page if len(spans) > 1 else None,
         "quote": where.text if spans else entity.quote,
         "alignment": _kind(aligned),
-        "accepted": aligned_on_page and understood,
+        "accepted": not any(map(prevents_acceptance, flags)),
         "value": entity.value,
         "unit": entity.unit,
         "reference_range": entity.reference_range,
@@ -174,7 +271,7 @@ def _columns(
         "ocr_confidence": ocr,
         "confidence": round(where.score * factor * entity.engine_confidence, 4),
         "review_flags": flags,
-        "second_reading": None,
+        "second_reading": judged.second_reading,
     }
 
 

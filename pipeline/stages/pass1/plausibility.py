@@ -1,166 +1,182 @@
-"""Checks for doubtful numbers: impossible for a living person, far off range, or not in the quote.
+"""Checks for doubtful numbers: impossible for a living person, or far above the printed range.
 
-This module is pure. OCR most often loses the decimal point (`7.2` becomes `72`). So a value far
-above its printed range is doubted even if the table lacks the analyte.
+This module is pure. A bound applies only to the units that it was written for. OCR most often loses
+the decimal point (`7.2` becomes `72`). So a value far above its printed range is doubted even if
+the table lacks the analyte.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from pipeline.providers.schemas import FoundEntity
+from pipeline.stages.pass1.review_flags import Flag
+from pipeline.stages.pass1.spellings import fold
 
-IMPLAUSIBLE = "implausible_value"
-UNQUOTED = "number_not_in_quote"
-
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_FIGURE = re.compile(r"\d+(?:[.,]\d+)?|(?<![\w.,])[.,]\d+")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _LOST_POINT = 6.0
 """Factor above a range with decimals at which a whole number may have lost its point. The smallest
 such error for `4.0-5.6` is 40, seven times the upper bound."""
 _FAR_OFF = 50.0
 """Factor above the range at which any value is doubted; enzymes in acute disease reach about 20."""
-
-_VITALS = (
-    (r"blood pressure|\bbp\b", 20, 300),
-    (r"heart rate|pulse(?! ox)\b|\bhr\b", 20, 300),
-    (r"respirat|\brr\b", 4, 80),
-    (r"temp", 25, 115),
-    (r"spo2|\bo2\b|saturation|pulse ox", 40, 100),
-    (r"\bbmi\b|body mass", 8, 100),
-    (r"\bpain", 0, 10),
-)
-_LABS = (
-    (r"(hemoglobin|hgb|hb) ?a1c|a1c|glycated hemoglobin", 3, 20),
-    (r"potassium|k", 1.2, 10),
-    (r"sodium|na", 90, 200),
-    (r"chloride|cl", 60, 150),
-    (r"bicarbonate|co2|carbon dioxide|hco3", 4, 60),
-    (r"creatinine|creat|cr", 0.1, 25),
-    (r"(blood )?urea nitrogen|bun", 1, 250),
-    (r"(total )?calcium|ca", 2, 20),
-    (r"magnesium|mg", 0.3, 10),
-    (r"phosphorus|phosphate", 0.3, 20),
-    (r"albumin", 0.5, 8),
-    (r"hemoglobin|hgb|hb", 2, 25),
-    (r"hematocrit|hct", 6, 75),
-    (r"platelets?( count)?|plt", 1, 3_000_000),
-    (r"wbc( count)?|white blood cells?( count)?", 0.1, 500_000),
-    (r"rbc( count)?|red blood cells?( count)?", 0.5, 10_000_000),
-    (r"mcv", 40, 160),
-    (r"inr", 0.5, 20),
-    (r"tsh", 0.001, 300),
-    (r"glucose|blood sugar", 10, 1_800),
-    (r"(arterial )?ph", 6.5, 8),
-)
-"""Bounds of survival in the usual units of the United States, wide on purpose. Cell counts are
-printed per microlitre or in thousands, so their upper bounds allow both."""
-_SI = (
-    (r"(hemoglobin|hgb|hb) ?a1c|a1c|glycated hemoglobin", r"mmol/mol", 10.9),
-    (r"creatinine|creat|cr", r"[µμu]mol/l", 88.4),
-    (r"(blood )?urea nitrogen|bun", r"mmol/l", 0.357),
-    (r"(total )?calcium|ca", r"mmol/l", 0.25),
-    (r"magnesium|mg", r"mmol/l", 0.411),
-    (r"phosphorus|phosphate", r"mmol/l", 0.323),
-    (r"albumin|hemoglobin|hgb|hb", r"g/l", 10.0),
-    (r"hematocrit|hct", r"l/l", 0.01),
-    (r"glucose|blood sugar", r"mmol/l", 0.0555),
-)
-"""Name, SI unit, and the factor from the usual unit of the United States to the SI unit."""
 _WIDE = re.compile(
     r"troponin|\bcrp\b|c-reactive|bnp|hcg|d-?dimer|procalcitonin|\bck\b|creatine kinase|\brna\b"
     r"|\bdna\b|ferritin|\bpsa\b|\bcea\b|\bafp\b|\bige\b|antibod|\bca[ -]?\d"
 )
 """Tests whose values exceed their range by any factor in common diseases."""
-_NEAR = 4.0
-"""A value within this factor of its printed range is possible in the unit of the range."""
+_NO_AMOUNT = re.compile(r"\d+:\d+|\d\+|\+\d")
+"""A titer or a grade: its figures are no amount."""
+
+
+class UnitBounds(NamedTuple):
+    """The values that a living person can have, in some units."""
+
+    units: str
+    """Folded units, separated by blanks; `-` stands for a value without a unit."""
+    low: float
+    high: float
+
+
+class SurvivalLimits(NamedTuple):
+    """The bounds of one measurement."""
+
+    names: str
+    bounds: tuple[UnitBounds, ...]
+
+
+_PER_UL = "10^3/ul 10^9/l"
+VITALS: tuple[SurvivalLimits, ...] = (
+    SurvivalLimits(
+        r"blood pressure|\bbp\b", (UnitBounds("mmhg -", 20, 300), UnitBounds("kpa", 2.6, 40))
+    ),
+    SurvivalLimits(r"heart rate|pulse(?! ox)\b|\bhr\b", (UnitBounds("bpm /min -", 20, 300),)),
+    SurvivalLimits(r"respirat|\brr\b", (UnitBounds("bpm /min -", 4, 90),)),
+    # Survived: 13.7 °C (Gilbert 2000, Lancet 355:375) and 46.5 °C (Slovis 1982, Ann Emerg Med).
+    SurvivalLimits(r"temp", (UnitBounds("°f f - °", 56, 116), UnitBounds("°c c - °", 13, 46.5))),
+    SurvivalLimits(r"spo2|\bo2\b|saturation|pulse ox", (UnitBounds("% -", 30, 100),)),
+    SurvivalLimits(r"\bbmi\b|body mass", (UnitBounds("kg/m^2 kg/m2 -", 7, 210),)),
+    SurvivalLimits(r"\bpain", (UnitBounds("-", 0, 10),)),
+)
+LABS: tuple[SurvivalLimits, ...] = (
+    SurvivalLimits(
+        r"(hemoglobin|hgb|hb) ?a1c|a1c|hba1c|glycated hemoglobin",
+        (UnitBounds("% -", 3, 20), UnitBounds("mmol/mol", 9, 195)),
+    ),
+    SurvivalLimits(r"potassium|k", (UnitBounds("mmol/l meq/l -", 1, 15),)),
+    SurvivalLimits(r"sodium|na", (UnitBounds("mmol/l meq/l -", 90, 210),)),
+    SurvivalLimits(r"chloride|cl", (UnitBounds("mmol/l meq/l -", 50, 180),)),
+    SurvivalLimits(r"bicarbonate|co2|carbon dioxide|hco3", (UnitBounds("mmol/l meq/l -", 2, 65),)),
+    SurvivalLimits(
+        r"creatinine|creat|cr", (UnitBounds("mg/dl -", 0.1, 40), UnitBounds("umol/l", 8, 3_540))
+    ),
+    SurvivalLimits(
+        r"(blood )?urea nitrogen|bun",
+        (UnitBounds("mg/dl -", 1, 300), UnitBounds("mmol/l", 0.3, 110)),
+    ),
+    SurvivalLimits(
+        r"(total )?calcium|ca", (UnitBounds("mg/dl -", 2, 25), UnitBounds("mmol/l", 0.5, 6.3))
+    ),
+    SurvivalLimits(
+        r"magnesium|mg",
+        (
+            UnitBounds("mg/dl -", 0.2, 25),
+            UnitBounds("mmol/l", 0.1, 10.3),
+            UnitBounds("meq/l", 0.1, 20.6),
+        ),
+    ),
+    SurvivalLimits(
+        r"phosphorus|phosphate", (UnitBounds("mg/dl -", 0.2, 30), UnitBounds("mmol/l", 0.06, 10))
+    ),
+    SurvivalLimits(r"albumin", (UnitBounds("g/dl -", 0.5, 8), UnitBounds("g/l", 5, 80))),
+    SurvivalLimits(
+        r"hemoglobin|hgb|hb",
+        (UnitBounds("g/dl -", 1, 26), UnitBounds("g/l", 10, 260), UnitBounds("mmol/l", 0.6, 16.2)),
+    ),
+    SurvivalLimits(r"hematocrit|hct", (UnitBounds("% -", 3, 80), UnitBounds("l/l -", 0.03, 0.8))),
+    SurvivalLimits(
+        r"platelets?( count)?|plt",
+        (UnitBounds(f"{_PER_UL} -", 0, 5_000), UnitBounds("/ul cells/ul -", 0, 5_000_000)),
+    ),
+    SurvivalLimits(
+        r"wbc( count)?|white blood cells?( count)?",
+        (UnitBounds(f"{_PER_UL} -", 0, 1_500), UnitBounds("/ul cells/ul -", 0, 1_500_000)),
+    ),
+    SurvivalLimits(
+        r"rbc( count)?|red blood cells?( count)?",
+        (
+            UnitBounds("10^6/ul 10^12/l -", 0.3, 12),
+            UnitBounds("/ul cells/ul -", 300_000, 12_000_000),
+        ),
+    ),
+    SurvivalLimits(r"mcv", (UnitBounds("fl -", 40, 170),)),
+    SurvivalLimits(r"inr", (UnitBounds("ratio -", 0.5, 30),)),
+    SurvivalLimits(r"tsh", (UnitBounds("miu/l uiu/ml mu/l uu/ml -", 0, 1_500),)),
+    SurvivalLimits(
+        r"glucose|blood sugar", (UnitBounds("mg/dl -", 5, 3_000), UnitBounds("mmol/l", 0.3, 167))
+    ),
+    SurvivalLimits(r"arterial ph|blood ph", (UnitBounds("-", 6.3, 8),)),
+    # Urine is more acid than blood.
+    SurvivalLimits(r"ph", (UnitBounds("-", 4, 9),)),
+)
+"""Wide bounds of survival: a value outside them is a misread number or unit, never a finding. They
+are no reference ranges. The bounds in two units of one analyte are the same amount."""
 _SPECIMEN = re.compile(r"^(serum|plasma|blood|whole blood|venous) |,? (serum|plasma|blood)$")
 _COMPILED = {
-    "vital": tuple((re.compile(p), low, high) for p, low, high in _VITALS),
-    "lab": tuple((re.compile(f"(?:{p})$"), low, high) for p, low, high in _LABS),
+    "vital": tuple((re.compile(limits.names), limits.bounds) for limits in VITALS),
+    "lab": tuple((re.compile(f"(?:{limits.names})$"), limits.bounds) for limits in LABS),
 }
-_SI_COMPILED = tuple((re.compile(f"(?:{p})$"), re.compile(f"{u}$"), f) for p, u, f in _SI)
 
 
-def doubts(entity: FoundEntity) -> Iterator[str]:
+def doubts(entity: FoundEntity) -> Iterator[Flag]:
     """Yield the reasons why a person must check this entity's number."""
-    if entity.category not in ("vital", "lab") or entity.value is None:
+    if entity.category not in _COMPILED or entity.value is None:
         return
-    numbers = [float(n.replace(",", ".")) for n in _NUMBER.findall(_plain(entity.value))]
-    if numbers and (_outside_life(entity, numbers) or _far_off_range(entity, numbers)):
-        yield IMPLAUSIBLE
+    value = fold(entity.value)
+    numbers = [float(n) for n in _NUMBER.findall(value)]
+    if not numbers or _NO_AMOUNT.search(value):
+        return
+    doubt = _outside_life(entity, numbers)
+    if doubt is None and _is_far_off_range(entity, numbers):
+        doubt = Flag.UNUSUAL_SIZE
+    if doubt is not None:
+        yield doubt
 
 
-def unquoted(entity: FoundEntity, quote: str) -> Iterator[str]:
-    """Yield a reason if a number of the entity is missing from the quoted text.
-
-    `quote` is the page's own text. A model can quote a row correctly and still report another dose.
-    """
-    printed = set(_figures(quote))
-    reported = (
-        entity.value,
-        entity.strength,
-        entity.dose,
-        entity.previous_dose,
-        entity.reference_range,
-    )
-    if any(number not in printed for text in reported if text for number in _figures(text)):
-        yield UNQUOTED
-
-
-def _figures(text: str) -> list[str]:
-    return [_canonical(number) for number in _FIGURE.findall(_plain(text))]
-
-
-def _canonical(number: str) -> str:
-    whole, _, part = number.replace(",", ".").partition(".")
-    return f"{whole.lstrip('0') or '0'}.{part}" if part else whole.lstrip("0") or "0"
-
-
-def _plain(text: str) -> str:
-    """Return a number's text without its thousands separators."""
-    return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
-
-
-def _outside_life(entity: FoundEntity, numbers: list[float]) -> bool:
+def _outside_life(entity: FoundEntity, numbers: list[float]) -> Flag | None:
     name = _SPECIMEN.sub("", entity.name.lower().strip())
-    for pattern, low, high in _COMPILED[entity.category]:
+    for pattern, bounds in _COMPILED[entity.category]:
         found = pattern.match(name) if entity.category == "lab" else pattern.search(name)
         if found:
-            factor = _si_factor(name, entity.unit)
-            outside = any(not low * factor <= n <= high * factor for n in numbers)
-            return outside and not _is_near_range(entity, numbers)
-    return False
+            unit = fold(entity.unit) if entity.unit else "-"
+            fitting = [each for each in bounds if unit in each.units.split()]
+            if unit == "-" and (limits := _range(entity)):
+                # A number without a unit is in the unit of its range.
+                fitting = [each for each in bounds if _are_within(limits, [each])]
+            if not fitting or _are_within(numbers, fitting):
+                return None
+            # Without a range too, the number may be in another unit than the usual one.
+            is_open = unit == "-" and _are_within(numbers, bounds) and not _range(entity)
+            return Flag.UNUSUAL_SIZE if is_open else Flag.IMPLAUSIBLE
+    return None
 
 
-def _si_factor(name: str, unit: str | None) -> float:
-    """Return the factor that turns the usual bounds into bounds in `unit`."""
-    plain = (unit or "").lower().replace(" ", "")
-    for pattern, of_unit, factor in _SI_COMPILED:
-        if pattern.match(name) and of_unit.match(plain):
-            return factor
-    return 1.0
+def _are_within(numbers: list[float], bounds: Sequence[UnitBounds]) -> bool:
+    return any(all(each.low <= n <= each.high for n in numbers) for each in bounds)
 
 
-def _is_near_range(entity: FoundEntity, numbers: list[float]) -> bool:
-    """Return whether a value without a unit suits the printed range, which can be in SI units."""
-    printed = _NUMBER.findall(_plain(entity.reference_range or ""))
-    bounds = [float(n.replace(",", ".")) for n in printed]
-    if entity.unit or len(bounds) != 2 or min(bounds) <= 0:
+def _is_far_off_range(entity: FoundEntity, numbers: list[float]) -> bool:
+    limits = _range(entity)
+    if entity.category != "lab" or not limits or max(limits) <= 0:
         return False
-    return all(min(bounds) / _NEAR <= n <= max(bounds) * _NEAR for n in numbers)
+    in_decimals = "." in fold(entity.reference_range or "")
+    is_whole = "." not in fold(entity.value or "")
+    if not (in_decimals and is_whole) and _WIDE.search(entity.name.lower()):
+        return False
+    factor = _LOST_POINT if in_decimals and is_whole else _FAR_OFF
+    return any(n > max(limits) * factor for n in numbers)
 
 
-def _far_off_range(entity: FoundEntity, numbers: list[float]) -> bool:
-    printed = _NUMBER.findall(_plain(entity.reference_range or ""))
-    bounds = [float(n.replace(",", ".")) for n in printed]
-    is_titer = ":" in (entity.value or "")
-    if entity.category != "lab" or is_titer or not bounds or max(bounds) <= 0:
-        return False
-    in_decimals = any("." in n or "," in n for n in printed)
-    whole = "." not in (entity.value or "")
-    if not (in_decimals and whole) and _WIDE.search(entity.name.lower()):
-        return False
-    factor = _LOST_POINT if in_decimals and whole else _FAR_OFF
-    return any(n > max(bounds) * factor for n in numbers)
+def _range(entity: FoundEntity) -> list[float]:
+    return [float(n) for n in _NUMBER.findall(fold(entity.reference_range or ""))]

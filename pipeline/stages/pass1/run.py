@@ -32,10 +32,12 @@ from pipeline.models import Batch, Encounter, EncounterResult, selectors
 from pipeline.providers.base import Request
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import provider_for
+from pipeline.providers.local import LocalProvider
 from pipeline.providers.prompts import estimate_tokens, render_entities
 from pipeline.providers.schemas import EntityReply
 from pipeline.stages.pass1 import store
 from pipeline.stages.pass1.entity_rows import EncounterText, entity_rows
+from pipeline.stages.pass1.second_reader import SecondReader, Slices
 from pipeline.stages.provider_passes import call_request, failure_entry
 from pipeline.transitions import Failure, Flush, Lease
 
@@ -91,6 +93,7 @@ class BatchWork:
         self._overhead = estimate_tokens(
             render_entities("", (), include_zones=not settings.PASS1_DISABLE_ZONES)
         )
+        self._second = SecondReader()
         # A failed encounter stays failed until an operator retries the encounter.
         open_results = [r for r in plan.results if r.status not in WORK_TERMINAL]
         open_batches = [b for r in open_results for b in plan.batches[r.id]]
@@ -132,6 +135,8 @@ class BatchWork:
         )
 
     def accept(self, split: Split[Batch], output: BaseModel) -> AcceptedReply:
+        if LocalProvider.name != settings.MEDPROC_PROVIDER:
+            self._second.prepare(split.row.id, self._slices_of(split.row))
         return _accepted(cast(EntityReply, output))
 
     def merge(
@@ -168,11 +173,23 @@ class BatchWork:
             return ()
         replies = [EntityReply.model_validate(b.output) for b in batches]
         text = self._texts[result.id]
-        entities = entity_rows(self._lease, result, batches, replies, text, self._pages)
+        entities = entity_rows(
+            self._lease,
+            result,
+            batches,
+            replies,
+            text,
+            self._pages,
+            lambda index: self._second.take(batches[index], self._slices_of(batches[index])),
+        )
         store.mark_succeeded(result, batches, replies, entities)
         flush.parents.append(store.result_row(result))
         flush.results.extend(entities)
         return [batch.id for batch in batches]
+
+    def _slices_of(self, row: Batch) -> Slices:
+        text = self._texts[row.pass1_encounter_result_id]
+        return lambda: text.slices(row.batch_index)
 
     def refuse(self, group: Hashable, code: ErrorCode, flush: Flush) -> None:
         result = self._results[cast(UUID, group)]

@@ -12,9 +12,7 @@ from functools import cached_property
 from pipeline.core.types import PageText
 from pipeline.providers.local.date_sources import PrintedDates, SourceOrder, source_orders
 from pipeline.providers.schemas import FoundEntity
-
-CONTRADICTS = "date_order_contradicts"
-UNKNOWN = "date_order_unknown"
+from pipeline.stages.pass1.review_flags import Flag, flagged
 
 
 class SourceDates:
@@ -34,7 +32,7 @@ class SourceDates:
         printed = self._printed[page]
         if printed.doubts(entity.date):
             is_open = printed.source.order is None and not printed.source.contradicts
-            yield UNKNOWN if is_open else CONTRADICTS
+            yield flagged(Flag.DATE_ORDER_UNKNOWN if is_open else Flag.DATE_ORDER_CONTRADICTS)
 
     @cached_property
     def _orders(self) -> Mapping[int, SourceOrder]:

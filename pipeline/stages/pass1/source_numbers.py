@@ -13,8 +13,8 @@ from functools import cached_property
 from pipeline.core.types import PageText
 from pipeline.providers.local.date_sources import sources_of
 from pipeline.providers.schemas import FoundEntity
+from pipeline.stages.pass1.review_flags import Flag, flagged
 
-CONTRADICTS = "decimal_sign_contradicts"
 _AMBIGUOUS = re.compile(r"(?<![\d.,])\d{1,3}[.,]\d{3}(?![\d.,])")
 _UNIT = r"(?=[ \t]*(?:%|°|[kmµμ]?g\b|mcg\b|mEq\b|mmol\b|[mµμ]?mol\b|units?\b|[A-Za-zµμ]{1,5}/))"
 _COMMA = re.compile(rf"(?<![\w.,/])(?:\d+,\d{{1,2}}{_UNIT}|\d{{1,3}}(?:\.\d{{3}})+,\d+(?![\d.,]))")
@@ -33,7 +33,7 @@ class SourceNumbers:
         for field in _FIELDS:
             text = getattr(entity, field)
             if text and _AMBIGUOUS.search(text) and self._contradicts(page):
-                yield f"{CONTRADICTS}:{field}"
+                yield flagged(Flag.DECIMAL_SIGN_CONTRADICTS, field)
 
     def _contradicts(self, page: int) -> bool:
         return len(self._signs.get(self._sources.get(page, ""), set())) > 1

@@ -37,9 +37,10 @@ from pipeline.models.fields import counted, milliseconds
 from pipeline.models.work_tables import ENCOUNTER_COLUMNS
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens
 from pipeline.providers.schemas import SCHEMA_VERSION, EntityReply
-from pipeline.stages.pass1.entity_rows import NOT_UNDERSTOOD, EncounterText
+from pipeline.stages.pass1.entity_rows import EncounterText
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
+from pipeline.stages.pass1.review_flags import Flag
 from pipeline.stages.provider_passes import ocr_totals, pass_totals
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Lease, fenced
@@ -173,7 +174,9 @@ def mark_succeeded(
     result.failure_batch_index = None
     result.error_code = result.error_summary = None
     result.total_entities_detected = sum(row["accepted"] for row in entities)
-    result.total_rows_not_understood = sum(NOT_UNDERSTOOD in r["review_flags"] for r in entities)
+    result.total_rows_not_understood = sum(
+        Flag.ROW_NOT_UNDERSTOOD.value in row["review_flags"] for row in entities
+    )
     result.no_known_allergies = joint_no_known_allergies(replies)
     result.zones = [
         [z.zone_type, z.page_start, z.page_end] for reply in replies for z in reply.zones

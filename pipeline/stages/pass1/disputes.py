@@ -1,0 +1,258 @@
+"""What the local engine reads differently from a reply, attribute by attribute.
+
+This module is pure. `None` means "not assessed" on either side. An attribute that the engine has
+not assessed is never disputed. An attribute that the reply has not assessed is disputed only if
+the engine reads something that keeps the fact from being the patient's own present fact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.core.types import Span
+from pipeline.providers.local.assertions import Assertion
+from pipeline.providers.local.second_reading import SecondReading
+from pipeline.providers.schemas import NOT_TAKEN, FoundEntity
+from pipeline.stages.pass1 import quoted_names, sig_forms
+from pipeline.stages.pass1.spellings import fold, occurs
+
+NOT_UNDERSTOOD_RULE = "not-understood.v1"
+"""The end of the rules that report a row with an unexplained token, without a value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondOpinion:
+    """What the second reader says about one entity."""
+
+    disputed: Mapping[str, Any] = field(default_factory=dict)
+    """Attribute → the engine's reading."""
+    unsupported: tuple[str, ...] = ()
+    """Assertions of the reply for which the text has no cue."""
+    is_read_once: bool = False
+    """The engine did not understand the row, so only the reply explains its numbers."""
+
+
+def opinions(
+    entities: Sequence[FoundEntity],
+    spans: Sequence[Sequence[Span]],
+    reading: SecondReading,
+) -> list[SecondOpinion]:
+    """Compare a batch's entities, placed at `spans`, with the engine's reading of the batch.
+
+    Each entity of the engine answers for one entity of the reply at most, so two doses of one
+    sentence are compared in their order. An entity without a place is not compared.
+    """
+    pairs = _paired(entities, spans, reading)
+    return [
+        _opinion(entity, where[0], pairs.get(number), reading) if where else SecondOpinion()
+        for number, (entity, where) in enumerate(zip(entities, spans, strict=True))
+    ]
+
+
+def _paired(
+    entities: Sequence[FoundEntity], spans: Sequence[Sequence[Span]], reading: SecondReading
+) -> dict[int, FoundEntity]:
+    """Pair each entity of a reply with the engine's entity of the same words, best pairs first."""
+    by_page: defaultdict[int, list[tuple[Span, int, FoundEntity]]] = defaultdict(list)
+    for index, own in enumerate(reading.entities):
+        start = own.start or 0
+        by_page[own.page].append((Span(own.page, start, start + len(own.quote)), index, own))
+    ranked = []
+    for number, (entity, where) in enumerate(zip(entities, spans, strict=True)):
+        for span in where[:1]:
+            for place, index, own in by_page[span.page]:
+                if span.overlap(place) and _is_comparable(entity, own):
+                    ranked.append((_distance(entity, span, own, place), number, index, own))
+    ranked.sort(key=lambda each: each[:3])
+    pairs: dict[int, FoundEntity] = {}
+    used: set[int] = set()
+    for _, number, index, own in ranked:
+        if number not in pairs and index not in used:
+            pairs[number] = own
+            used.add(index)
+    for _, number, _, own in ranked:
+        pairs.setdefault(number, own)
+    return pairs
+
+
+_KINDS = (
+    frozenset({"condition", "symptom"}),
+    frozenset({"vital", "lab"}),
+    frozenset({"medication", "allergy", "immunization"}),
+)
+"""Categories that the same words may belong to."""
+
+
+def _is_comparable(entity: FoundEntity, own: FoundEntity) -> bool:
+    return entity.category == own.category or any(
+        {entity.category, own.category} <= kind for kind in _KINDS
+    )
+
+
+def _distance(
+    entity: FoundEntity, span: Span, own: FoundEntity, place: Span
+) -> tuple[int, int, int, int]:
+    """Rank a pair: the same name, the same step, few differences, the same place."""
+    differences = sum(1 for _ in _different(entity, own))
+    return (
+        0 if _same_name(entity, own) else 1,
+        0 if entity.step == own.step else 1,
+        differences,
+        abs(span.start - place.start) + abs(span.end - place.end),
+    )
+
+
+def _opinion(
+    entity: FoundEntity, span: Span, own: FoundEntity | None, reading: SecondReading
+) -> SecondOpinion:
+    judged = reading.judge(span)
+    if judged is None:
+        return SecondOpinion()
+    is_unread = own is not None and own.rule.endswith(NOT_UNDERSTOOD_RULE)
+    disputed = {} if own is None or is_unread else dict(_of_the_words(entity, own))
+    mine = own if own is not None and _same_name(entity, own) else None
+    disputed.update(_denied(entity, mine or judged))
+    numbers = (entity.value, entity.dose, entity.strength, entity.previous_dose)
+    return SecondOpinion(
+        disputed=disputed,
+        unsupported=tuple(a for a in _unsupported(entity, mine, judged) if a not in disputed),
+        is_read_once=is_unread and any(numbers),
+    )
+
+
+def _of_the_words(entity: FoundEntity, own: FoundEntity) -> Iterator[tuple[str, Any]]:
+    """Yield the differences in what is said, by attribute, with the engine's reading."""
+    if {entity.category, own.category} in ({"medication", "allergy"}, {"immunization", "allergy"}):
+        yield "category", own.category
+        return
+    if not _same_name(entity, own):
+        if entity.category in ("vital", "lab") and _is_same_measure(entity, own):
+            yield "name", own.name
+        return
+    yield from _different(entity, own)
+
+
+def _is_same_measure(entity: FoundEntity, own: FoundEntity) -> bool:
+    """Return whether two entities with different names stand for the same number or words."""
+    quotes = " ".join(entity.quote.split()), " ".join(own.quote.split())
+    return quotes[0] == quotes[1] or bool(
+        own.value and entity.value and fold(own.value) == fold(entity.value)
+    )
+
+
+def _same_name(entity: FoundEntity, own: FoundEntity) -> bool:
+    if entity.category in ("vital", "lab"):
+        return quoted_names.is_same_measurement(entity.name, own.name)
+    return (
+        quoted_names.is_named(own.name, entity.name, own.category)
+        or quoted_names.is_named(entity.name, own.name, own.category)
+        or entity.category not in ("medication", "allergy", "immunization")
+    )
+
+
+def _folded(one: str, other: str) -> bool:
+    return fold(one) == fold(other)
+
+
+def _contained(one: str, other: str) -> bool:
+    return occurs(fold(one), fold(other)) or occurs(fold(other), fold(one))
+
+
+def _frequency(one: str, other: str) -> bool:
+    said, read = sig_forms.frequencies(one), sig_forms.frequencies(other)
+    if not said or not read:
+        return _contained(one, other)
+    if ("as needed" in said) != ("as needed" in read):
+        return False
+    return sig_forms.same_frequency(one, read) or sig_forms.same_frequency(other, said)
+
+
+def _route(one: str, other: str) -> bool:
+    return sig_forms.route_of(one) == sig_forms.route_of(other)
+
+
+def _flag(one: str, other: str) -> bool:
+    return sig_forms.flag_of(one) == sig_forms.flag_of(other)
+
+
+_SAME: dict[str, Callable[[str, str], bool]] = {
+    "value": _folded,
+    "unit": _folded,
+    "reference_range": _contained,
+    "abnormal_flag": _flag,
+    "strength": _folded,
+    "dose": _folded,
+    "previous_dose": _folded,
+    "route": _route,
+    "frequency": _frequency,
+    "date": _folded,
+}
+
+
+ATTRIBUTES = (
+    "category",
+    "name",
+    *_SAME,
+    "negated",
+    "temporality",
+    "certainty",
+    "experiencer",
+    "status",
+)
+"""The attributes that `disputed` can name."""
+
+
+def _different(entity: FoundEntity, own: FoundEntity) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes that both readers give, and give differently."""
+    for attribute, is_same in _SAME.items():
+        said, read = getattr(entity, attribute), getattr(own, attribute)
+        if said and read and not is_same(said, read):
+            yield attribute, read
+
+
+def _denied(entity: FoundEntity, own: FoundEntity | Assertion) -> Iterator[tuple[str, Any]]:
+    """Yield the assertions of the engine that the reply contradicts, or leaves out to harm."""
+    if own.negated is not None and bool(own.negated) is not bool(entity.negated):
+        yield "negated", own.negated
+    others = own.experiencer not in (None, "patient"), entity.experiencer not in (None, "patient")
+    if own.experiencer is not None and others[0] is not others[1]:
+        yield "experiencer", own.experiencer
+    is_certain = (entity.certainty or "certain") == "certain"
+    # A possible fact is no fact, whether the reply says so or says nothing.
+    if (
+        own.certainty is not None
+        and own.certainty != entity.certainty
+        and not (own.certainty == "certain" and is_certain)
+        and not (own.negated and entity.negated)
+    ):
+        yield "certainty", own.certainty
+    if (
+        own.temporality is not None
+        and own.temporality != entity.temporality
+        and (own.temporality == "planned" or entity.temporality is not None)
+    ):
+        yield "temporality", own.temporality
+    if isinstance(own, FoundEntity) and own.status is not None:
+        not_taken = own.status in NOT_TAKEN, entity.status in NOT_TAKEN or entity.negated is True
+        if not_taken[0] is not not_taken[1]:
+            yield "status", own.status
+
+
+_ABSENT = re.compile(r"neg(?:ative)?|non-?reactive|(?:not|none|un)\W?\w*|absent|no\b.*", re.I)
+"""A result in words that denies what was tested for."""
+
+
+def _unsupported(entity: FoundEntity, own: FoundEntity | None, judged: Assertion) -> Iterator[str]:
+    """Yield the claims of a reply for which the engine finds no phrase in the sentence."""
+    is_denied = judged.negated or (own is not None and own.negated)
+    if entity.negated and not is_denied and not _ABSENT.fullmatch(entity.value or ""):
+        yield "negated"
+    others = ("family", "other")
+    if entity.experiencer in others and not (
+        judged.experiencer in others or (own is not None and own.experiencer in others)
+    ):
+        yield "experiencer"

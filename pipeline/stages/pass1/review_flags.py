@@ -1,0 +1,159 @@
+"""The reasons why a person must check an entity: one table for code, console and documentation.
+
+A flag is `code` or `code:attribute`. A flag that prevents acceptance keeps the entity out of every
+count and every export of results; the entity stays visible with its quote.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Flag(StrEnum):
+    """The codes of review flags."""
+
+    UNALIGNED = "unaligned"
+    HIDDEN = "hidden"
+    ROW_NOT_UNDERSTOOD = "row_not_understood"
+    NOT_IN_QUOTE = "not_in_quote"
+    DISPUTED = "disputed"
+    IMPLAUSIBLE = "implausible_value"
+    UNUSUAL_SIZE = "unusual_size"
+    DATE_ORDER_CONTRADICTS = "date_order_contradicts"
+    DATE_ORDER_UNKNOWN = "date_order_unknown"
+    DECIMAL_SIGN_CONTRADICTS = "decimal_sign_contradicts"
+    READ_ONCE = "read_once"
+    AMBIGUOUS_PLACE = "ambiguous_place"
+    RELOCATED = "relocated"
+    LOW_OCR_CONFIDENCE = "low_ocr_confidence"
+
+
+class FlagRow(NamedTuple):
+    """What a flag means, and whether an entity with this flag is not accepted."""
+
+    flag: Flag
+    meaning: str
+    prevents: bool
+    reason: str
+    """Why the flag does or does not prevent acceptance."""
+
+
+TABLE: tuple[FlagRow, ...] = (
+    FlagRow(
+        Flag.UNALIGNED,
+        "The quote is on no page of its batch.",
+        prevents=True,
+        reason="Nothing on the page supports the entity.",
+    ),
+    FlagRow(
+        Flag.HIDDEN,
+        "The page's image does not show the words of the quote.",
+        prevents=True,
+        reason="A person who reads the page cannot see the words.",
+    ),
+    FlagRow(
+        Flag.ROW_NOT_UNDERSTOOD,
+        "A part of the row was not understood, so no value is given.",
+        prevents=True,
+        reason="The unexplained part may belong to the value.",
+    ),
+    FlagRow(
+        Flag.NOT_IN_QUOTE,
+        "The quote and its row do not show this attribute.",
+        prevents=True,
+        reason="An attribute that the page does not show is invented, altered or of another row.",
+    ),
+    FlagRow(
+        Flag.DISPUTED,
+        "The local engine reads this attribute differently.",
+        prevents=True,
+        reason="One of two readings is wrong about the patient.",
+    ),
+    FlagRow(
+        Flag.IMPLAUSIBLE,
+        "No living person has this value in this unit.",
+        prevents=True,
+        reason="The number or the unit is misread.",
+    ),
+    FlagRow(
+        Flag.UNUSUAL_SIZE,
+        "The value is far above its printed reference range, or usual only in another unit.",
+        prevents=False,
+        reason="Severe disease reaches such values, and a row may leave out its unit.",
+    ),
+    FlagRow(
+        Flag.DATE_ORDER_CONTRADICTS,
+        "The date contradicts the order of day and month in the dates of its source.",
+        prevents=False,
+        reason="Only the date of the fact is in doubt.",
+    ),
+    FlagRow(
+        Flag.DATE_ORDER_UNKNOWN,
+        "The source does not show whether the day or the month of the date comes first.",
+        prevents=False,
+        reason="Only the date of the fact is in doubt.",
+    ),
+    FlagRow(
+        Flag.DECIMAL_SIGN_CONTRADICTS,
+        "The source prints both decimal signs, and this number can be read with either.",
+        prevents=True,
+        reason="One reading is a thousand times the other.",
+    ),
+    FlagRow(
+        Flag.READ_ONCE,
+        "The local engine did not understand the row that the reply reads.",
+        prevents=False,
+        reason="The numbers are printed beside the name, but only one reader explains them.",
+    ),
+    FlagRow(
+        Flag.AMBIGUOUS_PLACE,
+        "The quote occurs in several places, and its neighbours do not decide between them.",
+        prevents=False,
+        reason="Every place shows the words; the other checks compare what the place says.",
+    ),
+    FlagRow(
+        Flag.RELOCATED,
+        "The quote is on another page than the reply said.",
+        prevents=False,
+        reason="The words are on a page of the same batch.",
+    ),
+    FlagRow(
+        Flag.LOW_OCR_CONFIDENCE,
+        "A number of the quote was read by OCR with low confidence.",
+        prevents=False,
+        reason="OCR doubts many numbers that are right.",
+    ),
+)
+"""Every flag, in the order in which the documentation lists them."""
+
+CONTEXT_ONLY = frozenset({"temporality", "reference_range", "abnormal_flag"})
+"""Disputed attributes that leave the fact itself undisputed: they never prevent acceptance."""
+
+_ROWS = {row.flag: row for row in TABLE}
+
+
+def flagged(flag: Flag, attribute: str = "") -> str:
+    """Return a flag as it is stored: `code` or `code:attribute`."""
+    return f"{flag.value}:{attribute}" if attribute else flag.value
+
+
+def prevents_acceptance(stored: str) -> bool:
+    """Return whether an entity with this flag is not accepted; an unknown flag prevents."""
+    code, _, attribute = stored.partition(":")
+    if code not in set(Flag):
+        return True
+    flag = Flag(code)
+    if flag is Flag.DISPUTED and attribute in CONTEXT_ONLY:
+        return False
+    return _ROWS[flag].prevents
+
+
+def in_words(stored: str) -> str:
+    """Return the meaning of a flag for a person, with the attribute that it names."""
+    code, _, attribute = stored.partition(":")
+    if code not in set(Flag):
+        return stored.replace("_", " ")
+    meaning = _ROWS[Flag(code)].meaning.removesuffix(".")
+    words = meaning[0].lower() + meaning[1:]
+    return f"{attribute.replace('_', ' ')}: {words}" if attribute else words
