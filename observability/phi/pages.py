@@ -256,7 +256,10 @@ def _drawing(page: Page, drawn: Sequence[Box]) -> Drawing | None:
         ],
         regions=[
             RegionRect(
-                number=number, kind=kind, title=REGIONS[kind], **_roomy(width, height, *edges)
+                number=number,
+                kind=kind,
+                title=REGIONS[kind],
+                **_roomy(width, height, *edges, room=2 * ROOM),
             )
             for number, (kind, *edges) in enumerate(page.regions, start=1)
         ],
@@ -264,14 +267,20 @@ def _drawing(page: Page, drawn: Sequence[Box]) -> Drawing | None:
 
 
 def _roomy(
-    width: float, height: float, x0: float, y0: float, x1: float, y1: float
+    width: float,
+    height: float,
+    x0: float,
+    y0: float,
+    x1: float,
+    y1: float,
+    room: float = ROOM,
 ) -> dict[str, float]:
     """Return place and size of a box in the units of the drawing, with space around it."""
     return {
-        "x": round(x0 * width - ROOM, 1),
-        "y": round(y0 * height - ROOM, 1),
-        "width": round((x1 - x0) * width + 2 * ROOM, 1),
-        "height": round((y1 - y0) * height + 2 * ROOM, 1),
+        "x": round(x0 * width - room, 1),
+        "y": round(y0 * height - room, 1),
+        "width": round((x1 - x0) * width + 2 * room, 1),
+        "height": round((y1 - y0) * height + 2 * room, 1),
     }
 
 

@@ -1,4 +1,4 @@
-"""A record with pictures, handwriting and an attached file runs to its end and says what is missing."""
+"""A record with pictures, handwriting and an attached file ends, and says what was not read."""
 
 from __future__ import annotations
 
