@@ -259,9 +259,9 @@ def _drawing(page: Page, drawn: Sequence[Box]) -> Drawing | None:
                 number=number,
                 kind=kind,
                 title=REGIONS[kind],
-                **_roomy(width, height, *edges, room=2 * ROOM),
+                **_roomy(width, height, x0, y0, x1, y1, 2 * ROOM),
             )
-            for number, (kind, *edges) in enumerate(page.regions, start=1)
+            for number, (kind, x0, y0, x1, y1) in enumerate(page.regions, start=1)
         ],
     )
 
