@@ -122,3 +122,18 @@ def test_an_operation_and_an_examination_are_procedures() -> None:
     found = _names("HISTORY\nVascular surgery in 2011; CT chest; suture removal.", "procedure")
 
     assert found == ["Vascular surgery", "CT chest", "suture removal"]
+
+
+@pytest.mark.parametrize(
+    ("text", "diseases"),
+    [
+        ("HPI\nFracture of the left femur.", ["Fracture of the left femur"]),
+        ("HPI\nHe has lateral epicondylitis (LE). LE is worse.", ["lateral epicondylitis", "LE"]),
+        ("HPI\nPellagra (Monday). Monday was warm.", ["Pellagra"]),
+        ("HPI\nPlantar fasciitis (OK). OK was said.", ["Plantar fasciitis"]),
+    ],
+)
+def test_a_side_and_an_abbreviation_that_the_text_defines_are_read(
+    text: str, diseases: list[str]
+) -> None:
+    assert _names(text, "condition") == diseases

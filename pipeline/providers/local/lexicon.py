@@ -17,6 +17,9 @@ from pipeline.providers.local.lexicon_packed import KINDS, read_terms, unpack
 from pipeline.providers.local.tokens import Token, is_word, tokenize
 from pipeline.providers.schemas import Category
 
+_SKIPPED = frozenset(("the", "left", "right", "bilateral"))
+_PREPOSITIONS = frozenset(("of", "in", "to", "at", "on"))
+"""A mention may have some of these words behind a preposition (`fracture of the left femur`)."""
 _END = ""
 """The key of a trie node that ends a term; no token is empty."""
 
@@ -133,11 +136,12 @@ class Lexicon:
                 at += 1
             if at >= len(tokens):
                 break
-            key = tokens[at].norm
-            if key == "the" and at + 1 < len(tokens):
-                at += 1
-                key = tokens[at].norm
-            node = node.get(key)
+            if tokens[at - 1].norm in _PREPOSITIONS:
+                while tokens[at].norm in _SKIPPED and at + 1 < len(tokens):
+                    if tokens[at].norm in node:
+                        break
+                    at += 1
+            node = node.get(tokens[at].norm)
             at += 1
             if node is not None and _has_border(text[tokens[at - 2].end : tokens[at - 1].start]):
                 break

@@ -22,6 +22,10 @@ _STAGE = re.compile(
     r",?[ \n]+(?:stage|grade|class|type|NYHA(?:[ ]class)?)[ ]+(?:[IVX]{1,4}|\d)[A-Ca-c]?(?![\w])",
     re.I,
 )
+_DEFINITION = re.compile(r"[ \n]{1,2}\(([A-Z]{2,6})s?\)")
+_DEFINED = ("condition", "symptom", "procedure")
+_WORDS = re.compile(r"[A-Za-z]+")
+_SMALL = ("of", "the", "and", "in", "with")
 _CONFIDENCE = {"word": 0.92, "abbreviation": 0.88, "class": 0.85, "allergen": 0.85, "bare": 0.8}
 
 
@@ -45,6 +49,39 @@ def read_mentions(reading: DocumentState) -> None:
         found = _read(reading, match, allergens, following)
         if found is not None:
             reading.add(found)
+
+
+def read_defined(reading: DocumentState) -> None:
+    """Add later mentions of abbreviations that the text defines: `plantar fasciitis (PF)`."""
+    defined = {
+        m[1]: finding
+        for finding in reading.findings
+        if finding.category in _DEFINED
+        and (m := _DEFINITION.match(reading.text, finding.end))
+        and _abbreviates(m[1], reading.text[max(0, finding.end - 120) : finding.end])
+    }
+    if not defined:
+        return
+    for index, token in enumerate(reading.tokens):
+        long = defined.get(token.text) or defined.get(token.text.removesuffix("s"))
+        if long is None or token.start <= long.end + 2:
+            continue
+        if reading.is_claimed(token.start, token.end) or reading.zones.in_heading(token.start):
+            continue
+        term = Term(long.category, long.name, "defined")
+        match = TermMatch(index, index + 1, token.start, token.end, (term,))
+        found = _decided(
+            reading, _finding(reading, match, term, rule=f"{long.category}.defined.v1")
+        )
+        if found is not None:
+            reading.add(found)
+
+
+def _abbreviates(short: str, words: str) -> bool:
+    """Return whether the last words before an abbreviation begin with its letters."""
+    letters = [c.lower() for c in short]
+    initials = [word[0].lower() for word in _WORDS.findall(words) if word.lower() not in _SMALL]
+    return len(letters) >= 2 and initials[-len(letters) :] == letters
 
 
 def read_by_ending(reading: DocumentState) -> None:

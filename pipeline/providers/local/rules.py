@@ -9,7 +9,7 @@ from pipeline.providers.local.immunizations import read_immunization_rows
 from pipeline.providers.local.labs import read_labs
 from pipeline.providers.local.medication_tables import read_medication_tables
 from pipeline.providers.local.medications import read_unknown_drugs
-from pipeline.providers.local.mentions import read_by_ending, read_mentions
+from pipeline.providers.local.mentions import read_by_ending, read_defined, read_mentions
 from pipeline.providers.local.slash_lists import read_slash_lists
 from pipeline.providers.local.vitals import read_vitals
 
@@ -20,6 +20,7 @@ RULES: tuple[Callable[[DocumentState], None], ...] = (
     read_slash_lists,
     read_immunization_rows,
     read_mentions,
+    read_defined,
     read_unknown_drugs,
     read_by_ending,
 )
