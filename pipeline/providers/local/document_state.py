@@ -19,6 +19,7 @@ from pipeline.providers.local.document import Document
 from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.lines import PrintedLine, Sentence, lines_of, sentences_of
 from pipeline.providers.local.person_headings import PersonHeadings
+from pipeline.providers.local.struck import without_struck
 from pipeline.providers.local.tokens import Token, tokenize
 from pipeline.providers.local.zones import Zones, zones_of
 
@@ -112,6 +113,11 @@ class DocumentState:
             for line in self.lines
             if ":" in line.text and _OWN_DATE.search(line.text) and "birth" not in line.text.lower()
         )
+
+    @cached_property
+    def unstruck(self) -> str:
+        """The text with blanks in place of struck-through words."""
+        return without_struck(self.text)
 
     @cached_property
     def own_day(self) -> date | None:

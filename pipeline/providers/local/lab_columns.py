@@ -14,7 +14,7 @@ from pipeline.providers.local.analytes import known_name
 from pipeline.providers.local.dates import DateOrder
 from pipeline.providers.local.lab_headings import kind_of_heading
 from pipeline.providers.local.lab_patterns import DATE
-from pipeline.providers.local.moments import MOMENT, Moment, latest_of, moment_of
+from pipeline.providers.local.moments import MOMENT, Moment, days_of, latest_of, moment_of
 
 _HEADINGS = re.compile(
     r"\b(?:"
@@ -52,7 +52,10 @@ class Columns:
     """The columns of a table, from left to right; no columns if no heading is known."""
 
     kinds: tuple[str, ...] = ()
-    """The kind of each column, as in `lab_headings`; "" if the heading cell is empty."""
+    """The kind of each column, as in `lab_headings`; "" if the heading cell is empty.
+
+    `also` is a value of the same day as the current value.
+    """
     days: tuple[str | None, ...] = ()
     """The date in each column's heading, as ISO 8601."""
     ruled: str = ""
@@ -215,6 +218,12 @@ def _current(
     if not plain and len(values) > 1:
         latest = latest_of([moments[i] for i in values])
     current = plain[0] if plain else values[latest or 0] if values else -1
-    named = tuple("previous" if i in values and i != current else k for i, k in enumerate(kinds))
+    day = days_of(moments[current]) if not plain and values else None
+    named: list[str] = []
+    for i, kind in enumerate(kinds):
+        if i not in values or i == current:
+            named.append(kind)
+        else:
+            named.append("also" if day and days_of(moments[i]) == day else "previous")
     days = tuple(moment.day if moment else None for moment in moments)
-    return Columns(named, days, doubtful=latest is None)
+    return Columns(tuple(named), days, doubtful=latest is None)

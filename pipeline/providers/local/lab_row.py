@@ -17,6 +17,8 @@ class RowReading:
     end: int
     day: str | None = None
     """The date of the value, as ISO 8601."""
+    past: bool = True
+    """An earlier value; False for a further value of the same day."""
 
 
 @dataclass(frozen=True, slots=True)

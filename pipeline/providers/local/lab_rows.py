@@ -260,7 +260,7 @@ def _fits(
     counted: bool,
 ) -> list[_Choice]:
     """Return every reading of the measures as columns, in the order of the heading."""
-    slots = [i for i, k in enumerate(columns.kinds) if k in ("value", "previous", "range")]
+    slots = [i for i, k in enumerate(columns.kinds) if k in ("value", "also", "previous", "range")]
     if not columns:
         orders: list[list[tuple[str, int]]] = [
             [("value", -1), ("range", -1)],
@@ -328,7 +328,13 @@ def _choice(
             )
         else:
             earlier.append(
-                RowReading(words, cell.start, cell.end, _day_of(index, cell, cells, columns, order))
+                RowReading(
+                    words,
+                    cell.start,
+                    cell.end,
+                    _day_of(index, cell, cells, columns, order),
+                    past=kind != "also",
+                )
             )
     return current, tuple(earlier), reference
 

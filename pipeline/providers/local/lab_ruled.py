@@ -95,7 +95,7 @@ def _read(
         words = text[start:end]
         if not words or kind in ("name", "other"):
             continue
-        if kind in ("value", "previous", "split"):
+        if kind in ("value", "also", "previous", "split"):
             values[index] = value_of_cell(text, start, end)
         elif kind == "range":
             if found := _range(words):
@@ -169,7 +169,7 @@ def _row(
                 raise UnclearCellError
             flag = flag or value.flag
         else:
-            earlier.append(reading)
+            earlier.append(replace(reading, past=kinds[index] == "previous"))
     first, last = _bounds(spans)
     return Row(
         name=name,
@@ -208,7 +208,10 @@ def _check(cell: Cell, value: ValueCell, reference: str | None, unit: str | None
 def _own(found: dict[int, str], value_at: int, kinds: Sequence[str], *names: str) -> str | None:
     """Return the cell that belongs to the column of the current value."""
     columns = [i for i, kind in enumerate(kinds) if kind in names]
-    if len(columns) <= 1 or len([k for k in kinds if k in ("value", "previous", "split")]) <= 1:
+    if (
+        len(columns) <= 1
+        or len([k for k in kinds if k in ("value", "also", "previous", "split")]) <= 1
+    ):
         words = {found[i] for i in columns if i in found}
         if len({_plain(w) for w in words}) > 1:
             raise UnclearCellError
@@ -216,7 +219,7 @@ def _own(found: dict[int, str], value_at: int, kinds: Sequence[str], *names: str
     # Several columns of a kind beside several columns of values: each follows its values.
     mine = [i for i in columns if i > value_at]
     first = mine[0] if mine else None
-    others = [i for i, k in enumerate(kinds) if k in ("value", "previous") and i > value_at]
+    others = [i for i, k in enumerate(kinds) if k in ("value", "also", "previous") and i > value_at]
     if first is None or (others and others[0] < first):
         if any(i in found for i in columns):
             raise UnclearCellError

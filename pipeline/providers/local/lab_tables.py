@@ -250,7 +250,7 @@ def _add_row(
     """Add the values of a row. `end` is the end of the last line that continues the row."""
     known = row.name.known
     start = line.start + row.name.start
-    readings = [(r, True) for r in row.earlier]
+    readings = [(r, r.past) for r in row.earlier]
     if row.current is not None:
         readings.insert(0, (row.current, False))
     for reading_, earlier in readings:

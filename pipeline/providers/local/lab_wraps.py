@@ -27,7 +27,7 @@ _TAILS = re.compile(
     re.I,
 )
 """Words that end a test's name and begin none."""
-_READ = frozenset({"value", "previous", "split", "unit", "flag", "low", "high"})
+_READ = frozenset({"value", "also", "previous", "split", "unit", "flag", "low", "high"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,8 @@ class NameTail:
 def name_tail(name: str, after: Lines, *, in_table: bool) -> NameTail:
     """Return the words of the line `after` a row that complete the row's name."""
     words = after[0][1].strip() if after else ""
+    if in_table and words[:1].islower() and _TAILS.fullmatch(words):
+        return NameTail(words, known=known_name(f"{name} {words}", 0) is not None)
     if not _ONLY_WORDS.fullmatch(words) or known_name(words, 0) == len(words):
         return NameTail()
     whole = f"{name} {words}"

@@ -13,7 +13,6 @@ from pipeline.providers.local.lab_dated import SourceDates
 from pipeline.providers.local.lab_prose import inherits, statement_behind, states_no_value
 from pipeline.providers.local.lab_tables import read_tables
 from pipeline.providers.local.moments import Moment, latest_of
-from pipeline.providers.local.struck import without_struck
 
 _OTHER_PERSON = re.compile(
     r"\b(?:mother|father|mom|dad|parent|brother|sister|sibling|son|daughter|aunt|uncle|cousin"
@@ -35,7 +34,7 @@ def read_labs(reading: DocumentState) -> None:
 
 def _read_prose(reading: DocumentState) -> None:
     dropped_end = -1
-    text = without_struck(reading.text)
+    text = reading.unstruck
     times = SourceDates(reading.date_order, reading.own_day)
     dated: dict[str, list[tuple[int, Moment]]] = {}
     last_end, lead = -1, None

@@ -64,6 +64,13 @@ def moment_of(words: str, order: DateOrder | None, own: date | None) -> Moment |
     return Moment((keys[0], keys[1]), day)
 
 
+def days_of(moment: Moment | None) -> tuple[tuple[int, ...] | None, ...]:
+    """Return the days that a moment can name; a time without a date names no day."""
+    if moment is None:
+        return ()
+    return tuple(key[:3] if key else None for key in moment.keys)
+
+
 def latest_of(moments: Sequence[Moment | None]) -> int | None:
     """Return the index of the latest moment; None if the moments do not tell."""
     if not moments or any(moment is None for moment in moments):

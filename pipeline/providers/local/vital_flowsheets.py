@@ -32,7 +32,9 @@ _ROW_LABEL = re.compile(
 _CELL = re.compile(
     r"(?<!\S)(?:\d{2,3}/\d{2,3}|\d{1,3}(?:\.\d{1,2})?%?|\d{1,2}/10|--?|—|–|n/?a)(?=\s|$)", re.I
 )
+_WHEN = re.compile(r"time|date(?:/time)?", re.I)
 _MIN_COLUMNS = 3
+"""The least number of vital signs in a heading; one less behind a heading of times."""
 _MAX_MISSES = 8
 """The most lines without measures (headers and footers) inside a flowsheet."""
 
@@ -62,7 +64,7 @@ def read_flowsheets(reading: DocumentState) -> None:
     times: list[str] = []
     misses = 0
     for line in reading.lines:
-        if not line.text.strip():
+        if not line.text.strip() or reading.is_claimed(line.start, line.end):
             continue
         head, across = _columns_of(line), _times_of(line)
         if head:
@@ -159,7 +161,8 @@ def _columns_of(line: PrintedLine) -> list[_Column]:
         found.append(
             _Column(None if index is None else VITALS[index], m["name"].strip(), m["unit"])
         )
-    if sum(column.vital is not None for column in found) < _MIN_COLUMNS:
+    timed = bool(found) and _WHEN.fullmatch(found[0].name) is not None
+    if sum(column.vital is not None for column in found) < _MIN_COLUMNS - timed:
         return []
     rest = _HEAD.sub(" ", line.text)
     return found if len(rest.split()) <= len(found) else []

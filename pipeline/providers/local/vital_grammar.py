@@ -137,6 +137,9 @@ class _VitalReader:
         end = m.end() if m else at
         if "\n" in text[at:end] and self._last is not None:
             wrapped = self._state.apart and self._pressure_at(end)
+            if self._is_listed(end):
+                self._state.apart = "mark"
+                wrapped = True
             lower = text[end : end + 1].islower() and not NAMES.match(text, end)
             if not (wrapped or (self._depth and not NAMES.match(text, end)) or lower):
                 return False
@@ -144,6 +147,12 @@ class _VitalReader:
                 return False
         self._at = end
         return end < self._stop
+
+    def _is_listed(self, at: int) -> bool:
+        """Return whether the next line has a further value of a list below the name."""
+        first = self._out.readings[0].start if self._out.readings else self._begin
+        below = "\n" in self._text[self._begin : first]
+        return below and self._vital.one.match(self._text, at) is not None
 
     def _pressure_at(self, at: int) -> bool:
         return self._vital.key == "BP" and self._vital.one.match(self._text, at) is not None
@@ -344,9 +353,11 @@ class _VitalReader:
             state.earlier, state.source, state.past, self._at = True, True, True, source.end()
             state.apart = state.apart or "mark"
         elif delta and not self._pressure_at(_skip(text, m.end())):
-            if self._last is None:
+            new = re.compile(r"[ ]*,?[ ]*(?:to|now)[ ]+(?=\d)", re.I).match(text, delta.end())
+            if self._last is None and new is None:
                 return False
-            self._at = delta.end()
+            self._at = new.end() if new else delta.end()
+            state.apart = "mark" if new else state.apart
         else:
             self._at = m.end()
         return True

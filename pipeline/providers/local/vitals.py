@@ -30,6 +30,7 @@ from pipeline.providers.local.vital_signs import (
     plausible,
     vital_of,
 )
+from pipeline.providers.local.vital_tables import read_vital_tables
 
 _PAIN_ONLY = re.compile(r"score|level|scale|rating|intensity", re.I)
 _BARE_SPO2 = re.compile(
@@ -63,20 +64,21 @@ def read_vitals(reading: DocumentState) -> None:
 
     Flowsheets are read first, so that their headings are not read as names.
     """
+    read_vital_tables(reading)
     read_flowsheets(reading)
     goal_lines = _lines_of_goals(reading)
     at = reach = 0
-    explained = bytearray(len(reading.text))
-    for m in NAMES.finditer(reading.text):
+    explained = bytearray(len(reading.unstruck))
+    for m in NAMES.finditer(reading.unstruck):
         if m.start() >= at and not reading.is_claimed(m.start(), m.end()):
             at, reach = _read(reading, vital_of(m), m, goal_lines)
             explained[m.start() : reach] = b"\1" * (reach - m.start())
     for vital, bare in ((SPO2, _BARE_SPO2), (BP, _BARE_BP)):
-        for m in bare.finditer(reading.text):
+        for m in bare.finditer(reading.unstruck):
             span = m.start("value"), m.end("unit")
             if reading.is_claimed(*span) or explained.find(1, *span) >= 0:
                 continue
-            compared = _COMPARED.search(reading.text, max(0, span[0] - 12), span[0])
+            compared = _COMPARED.search(reading.unstruck, max(0, span[0] - 12), span[0])
             if not plausible(vital, m["value"]) or compared:
                 continue
             if not _is_expected(reading, m.start(), goal_lines):
@@ -90,7 +92,7 @@ def _read(
 
     Return where the next name can begin, and where the explained words end.
     """
-    start, name, text = m.start(), m["name"], reading.text
+    start, name, text = m.start(), m["name"], reading.unstruck
     if NO_BODY.search(text, max(0, start - 14), start):
         return m.end(), m.end()
     goal = _is_expected(reading, start, goal_lines)
@@ -136,7 +138,7 @@ def _base_name(name: str) -> str:
 def _own_before(reading: DocumentState, start: int) -> str:
     """Return the words of the sentence before `start`."""
     first = max(reading.assertions.sentence_at(start).start, start - _BEFORE)
-    return reading.text[first:start]
+    return reading.unstruck[first:start]
 
 
 def _is_expected(reading: DocumentState, start: int, goal_lines: frozenset[int]) -> bool:
@@ -186,7 +188,7 @@ def _beside_vitals(reading: DocumentState, start: int, end: int) -> bool:
     """Return whether a doubtful mark is in a vitals section or beside another vital sign."""
     if reading.zones.type_at(start) == "vitals":
         return True
-    text = reading.text
+    text = reading.unstruck
     last = reading.findings[-1] if reading.findings else None
     if last is not None and last.category == "vital" and last.value and last.end <= start:
         between = text[last.end : start]
