@@ -18,6 +18,7 @@ from pipeline.providers.local.lab_columns import (
     Columns,
     cells_by_column,
     columns_of,
+    parts_of,
 )
 from pipeline.providers.local.lab_row import Row
 from pipeline.providers.local.lab_rows import read_row
@@ -35,8 +36,10 @@ _MAX_UNKNOWN_WORDS = 20
 _AMOUNTS = frozenset({"mg", "g", "mcg", "ng", "mL", "units", "unit", "mEq", "mmol", "U"})
 """Units of a dose, not of a concentration: a laboratory value has them only beside a range."""
 _CONCENTRATION = re.compile(r"/[ ]?(?:[dmµuμnpf]?L|mm3|hpf|lpf)(?![A-Za-z/])", re.I)
+_MIN_CELLS = 3
 _DIGIT = re.compile(r"\d")
 _ZONES_OF_TABLES = (None, "labs", "other", "header", "procedures", "imaging")
+_ZONES_OF_DRUGS = ("medications", "allergies", "immunizations")
 _NOT_A_NAME = re.compile(
     r"\b(?:page|phone|fax|tel|date|time|dob|mrn|street|road|suite|accession|collected|reported"
     r"|received"
@@ -97,6 +100,9 @@ def read_tables(reading: DocumentState) -> None:
                 walk.series = series
                 reading.claim(line.start, line.end)
                 continue
+        if walk.columns and _is_other_heading(reading, line, text, raw):
+            walk.columns = NO_COLUMNS
+            continue
         if (m := _BLOCK.fullmatch(text)) is not None:
             walk.block = moment_of(m["when"], reading.date_order, reading.own_day)
             continue
@@ -118,6 +124,8 @@ def _read_line(
     """Read one line, and the next lines that continue its cells. Return the last line read."""
     line, text, raw = lines[index]
     columns = walk.columns
+    if columns and reading.zones.type_at(line.start) in _ZONES_OF_DRUGS:
+        columns = walk.columns = NO_COLUMNS
     if columns.ruled == "\t" and "\t" not in raw:
         columns = replace(columns, ruled="")
     spans = cells_by_column(raw, columns) if columns.ruled else None
@@ -184,10 +192,13 @@ def _report(
     shaped = bool(row.unit and row.reference_range) or (bool(columns) and row.sure)
     if in_labs and row.unit and _CONCENTRATION.search(row.unit):
         shaped = True
-    measured = bool(columns.ruled) or bool(
+    measured = bool(columns.ruled and row.reference_range) or bool(
         row.unit and "/" in row.unit and (in_labs or row.reference_range)
     )
-    if not known and not (shaped and _may_be_analyte(reading, line, name, measured=measured)):
+    if not known and not (
+        shaped
+        and _may_be_analyte(reading, line, name, measured=measured, ruled=bool(columns.ruled))
+    ):
         return
     if known and not (row.sure or columns or in_labs):
         return
@@ -219,6 +230,17 @@ def _end_series(reading: DocumentState, walk: _Walk) -> None:
         for finding in walk.series.findings(reading):
             reading.add(finding)
         walk.series = None
+
+
+def _is_other_heading(reading: DocumentState, line: PrintedLine, text: str, raw: str) -> bool:
+    """Return whether a line heads a table of another kind, which ends the table of results."""
+    if "\t" not in raw or _DIGIT.search(text) or known_name(text, 0) is not None:
+        return False
+    cells = [text[start:end] for start, end in parts_of(raw, "\t")]
+    if len(cells) < _MIN_CELLS or not all(cells):
+        return False
+    kinds = {cell.kind for words in cells[1:] for cell in cells_of(words, 0)}
+    return kinds <= {"word", "paren"} or reading.zones.type_at(line.start) not in _ZONES_OF_TABLES
 
 
 def _without_value(finding: Finding) -> Finding:
@@ -307,14 +329,20 @@ def _add_unclear(
 
 
 def _may_be_analyte(
-    reading: DocumentState, line: PrintedLine, name: str, *, measured: bool = False
+    reading: DocumentState,
+    line: PrintedLine,
+    name: str,
+    *,
+    measured: bool = False,
+    ruled: bool = False,
 ) -> bool:
     """Return whether `name` may be an unlisted analyte, not the beginning of a text line.
 
-    A drug's name is an analyte if a concentration and a range are `measured`.
+    A drug's name is an analyte if a concentration and a range are `measured`. A `ruled` table of
+    results can be in any section.
     """
     if _NOT_A_NAME.search(name) or not name[0].isalnum() or ":" in name:
         return False
-    if reading.zones.type_at(line.start) not in _ZONES_OF_TABLES:
+    if not ruled and reading.zones.type_at(line.start) not in _ZONES_OF_TABLES:
         return False
     return measured or not any(m.reading("medication") for m in lexicon().find(tokenize(name)))

@@ -22,6 +22,13 @@ _OTHER_PERSON = re.compile(
     re.I,
 )
 _IN_LIST = re.compile(r"[ \n]*(?:[,;/|]|and|&)?[ \n]*(?:and[ ])?(?:the[ ]|serum[ ])?")
+_FLUID = re.compile(
+    r"(?<![\w-])(?:(?:pleural|ascitic|ascites|peritoneal|synovial|pericardial|cerebrospinal|csf"
+    r"|amniotic|joint|drain|bile|gastric)[ ]+(?:fluid[ ]+)?|(?:24[ -]?(?:hour|hr|h)[ ]+)?(?:urine|urinary|stool"
+    r"|fecal|cord[ ]blood|sweat|saliva(?:ry)?)[ ]+)$",
+    re.I,
+)
+"""The fluid before a test's name, without which the name means the test in blood."""
 _LONGER_NAME = re.compile(r"[A-Za-z0-9]-$|\b\d{1,2}[- ]?(?:OH|hydroxy|alpha|beta)[ -]+$", re.I)
 """The beginning of a name whose end is another analyte's name (`17-OH progesterone`)."""
 
@@ -42,6 +49,8 @@ def _read_prose(reading: DocumentState) -> None:
         if reading.is_claimed(start, end) or not _could_be(reading, start, end, analyte):
             continue
         sentence = reading.assertions.sentence_at(start)
+        fluid = _FLUID.search(text, max(sentence.start, start - 40), start)
+        start = fluid.start() if fluid else start
         limit = max(sentence.end, end)
         in_list = 0 <= last_end <= start and _IN_LIST.fullmatch(text, last_end, start)
         place = (sentence.start, start, end, limit)

@@ -26,7 +26,7 @@ from pipeline.providers.local.vital_grammar import read_statement
 from pipeline.providers.local.vital_signs import NAMES, Vital, vital_of
 
 _OTHER = re.compile(
-    r"time|date(?:[ ]?[/&][ ]?time)?|day|visit|shift|position|posture|site|initials|by|rn|O2"
+    r"time|date(?:[ ]?[/&]?[ ]?time)?|day|visit|shift|position|posture|site|initials|by|rn|O2"
     r"|oxygen"
     r"|O2[ ](?:device|flow|delivery)|device|source|notes?|comments?|remarks?|glucose|intake"
     r"|output"
@@ -34,7 +34,7 @@ _OTHER = re.compile(
     r"|pain[ ]site",
     re.I,
 )
-_WHEN_HEADING = re.compile(r"time|date(?:[ ]?[/&][ ]?time)?|day|hour|taken|recorded|visit", re.I)
+_WHEN_HEADING = re.compile(r"time|date(?:[ ]?[/&]?[ ]?time)?|day|hour|taken|recorded|visit", re.I)
 _UNIT_OF_NAME = re.compile(r"[ ,]*[(\[]?[ ]*(?P<unit>[^()\[\]\s][^()\[\]]{0,11})[)\]]?")
 _NOTHING = re.compile(
     r"[-–—.*]*|n/?a|nil|none|not[ ](?:done|taken|obtained|recorded|measured)|refused"
@@ -94,9 +94,12 @@ def read_vital_tables(reading: DocumentState) -> None:
             table, columns = heading, NO_COLUMNS
             reading.claim(line.start, line.end)
             continue
-        if table is not None and _read_signs(reading, table, line.start, text, raw):
-            reading.claim(line.start, line.end)
-            continue
+        if table is not None:
+            if _read_signs(reading, table, line.start, text, raw):
+                reading.claim(line.start, line.end)
+                continue
+            _finish(reading, table)
+            table = None
         head = columns_of(text, raw, reading.date_order, reading.own_day)
         if head:
             _finish(reading, table)
@@ -170,6 +173,9 @@ def _read_signs(reading: DocumentState, table: _SignTable, start: int, text: str
     others = " ".join(
         text[a:b] for name, (a, b) in zip(table.names, spans, strict=True) if name is None
     )
+    clear = any(found.value is not None for found in findings)
+    if not clear and not (when and _MOMENT.fullmatch(when)):
+        return False
     if _SPOILED.search(others):
         findings = [_unclear(reading, found) for found in findings]
     table.rows.append((when, findings))
