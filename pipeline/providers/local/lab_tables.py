@@ -181,6 +181,8 @@ def _report(
     """Add the findings of a row. `end` is the end of the last line that continues the row."""
     known = row.name.known
     if not row.understood:
+        if columns.ruled and not known and _is_label(text, row, len(columns.kinds)):
+            return
         if row.has_shape and (known or (columns and _may_be_analyte(reading, line, name))):
             _add_unclear(reading, line, text, row, name, columns)
         return
@@ -206,6 +208,13 @@ def _report(
     if moment is not None and row.current is not None:
         walk.dated.setdefault(own_words(name).lower(), []).append((moment, len(reading.findings)))
     _add_row(reading, line, row, name, end=end)
+
+
+def _is_label(text: str, row: Row, columns: int) -> bool:
+    """Return whether a line below a table is a label with its value (`Patient: ...  MRN: ...`)."""
+    behind = text[row.name.end : row.name.end + 1]
+    filled = len(re.split(r"\t|[ ]{2,}|[|]", text[row.start : row.end].strip()))
+    return behind == ":" or ":" in text[row.start : row.name.end] or filled * 2 < columns
 
 
 def _settle(reading: DocumentState, walk: _Walk) -> None:

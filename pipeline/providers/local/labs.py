@@ -24,8 +24,8 @@ _OTHER_PERSON = re.compile(
 _IN_LIST = re.compile(r"[ \n]*(?:[,;/|]|and|&)?[ \n]*(?:and[ ])?(?:the[ ]|serum[ ])?")
 _FLUID = re.compile(
     r"(?<![\w-])(?:(?:pleural|ascitic|ascites|peritoneal|synovial|pericardial|cerebrospinal|csf"
-    r"|amniotic|joint|drain|bile|gastric)[ ]+(?:fluid[ ]+)?|(?:24[ -]?(?:hour|hr|h)[ ]+)?(?:urine|urinary|stool"
-    r"|fecal|cord[ ]blood|sweat|saliva(?:ry)?)[ ]+)$",
+    r"|amniotic|joint|drain|bile|gastric)[ ]+(?:fluid[ ]+)?|(?:24[ -]?(?:hour|hr|h)[ ]+)?"
+    r"(?:urine|urinary|stool|fecal|cord[ ]blood|sweat|saliva(?:ry)?)[ ]+)$",
     re.I,
 )
 """The fluid before a test's name, without which the name means the test in blood."""
