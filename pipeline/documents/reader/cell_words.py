@@ -27,7 +27,7 @@ _VALUE = re.compile(
     re.I,
 )
 #: List markers: bullets, `1.`, `a)`, and check boxes.
-MARKER = re.compile(r"(?:[•▪◦‣●○■□*·–—-]|\(?(?:\d{1,2}|[a-zA-Z])[.)]|\[[x ]\])")
+MARKER = re.compile(r"(?:[•▪◦‣●○■□*·»¢–—-]|\(?(?:\d{1,2}|[a-zA-Z])[.)]|\[[x ]\])")
 _BULLET = re.compile(rf"{MARKER.pattern}(?: |$)")
 _LABEL = re.compile(r"[A-Z][\w /#&.()'’-]{0,38}:")
 _SECTION = re.compile(

@@ -20,8 +20,9 @@ from PIL import Image, ImageChops, ImageFilter, ImageOps
 from tesserocr import PSM, PyTessBaseAPI
 
 from .blank import is_uniform
+from .image_marks import Square, black_and_white, frames_of, lines_of, squares_of, without
 from .page_layout import lay_out
-from .placed_words import PageWord, in_lines
+from .placed_words import NO_MARKS, Marks, PageWord, Rule, in_lines
 from .text_rows import RowToken
 from .types import PageRead
 
@@ -42,6 +43,8 @@ _NUMERIC = re.compile(r"\d")
 #: Words that are lines of a table, if they are read badly.
 _DRAWN = re.compile(r"[|_¦‾]+")
 _MARGIN = 12
+#: Confidence from which a figure inside a square is a figure and no tick.
+_FIGURE = 75.0
 
 
 class OcrUnavailableError(Exception):
@@ -56,6 +59,8 @@ class OcrResult:
     rotation: int
     #: The same words in pixels of the upright, straightened image, for the layout.
     words: tuple[PageWord, ...] = ()
+    #: The lines of the straightened image, in its pixels.
+    marks: Marks = NO_MARKS
 
     @property
     def tokens(self) -> list[RowToken]:
@@ -71,6 +76,7 @@ class _Attempt:
     turn: int
     angle: float
     image: Image.Image
+    squares: tuple[Square, ...] = ()
 
     @property
     def confidences(self) -> list[float]:
@@ -101,7 +107,9 @@ class Ocr:
     def read(self, image: Image.Image) -> OcrResult:
         """Read `image` (mode L) at its best rotation, and its numbers twice."""
         best = self._best_way_up(image)
-        lines = [self._doubt(best.image, line) for line in best.lines]
+        rules = lines_of(black_and_white(best.image))
+        lines = [self._doubt(best.image, line) for line in without_strokes(best.lines, rules)]
+        lines = with_squares(lines, best.squares)
         placed = tuple(
             tuple(_place(token, best.image.size, best.angle, best.turn) for token in line)
             for line in lines
@@ -112,7 +120,8 @@ class Ocr:
                 for line, boxes in zip(lines, placed, strict=True)
             ]
         )
-        return OcrResult(lines=placed, rotation=best.turn, words=tuple(words))
+        marks = Marks(rules=rules, frames=frames_of(rules))
+        return OcrResult(lines=placed, rotation=best.turn, words=tuple(words), marks=marks)
 
     def _best_way_up(self, image: Image.Image) -> _Attempt:
         """Read the page until it reads well.
@@ -149,10 +158,40 @@ class Ocr:
         noisy = noise(upright) >= NOISE
         cleaned = upright.filter(ImageFilter.MedianFilter(3)) if noisy else upright
         angle = _skew(cleaned)
-        lines = self._lines(_turned(cleaned, angle), PSM.AUTO)
+        straight = _turned(cleaned, angle)
+        squares = tuple(
+            square
+            for square in squares_of(black_and_white(straight))
+            if not (square.ticked and self._is_figure(straight, square))
+        )
+        lines = self._lines(without(straight, squares), PSM.AUTO)
         # The second reading uses the unfiltered image, so that its errors are independent of the
         # first.
-        return _Attempt(lines=lines, turn=turn, angle=angle, image=_turned(upright, angle))
+        return _Attempt(
+            lines=lines,
+            turn=turn,
+            angle=angle,
+            image=without(_turned(upright, angle), squares),
+            squares=squares,
+        )
+
+    def _is_figure(self, image: Image.Image, square: Square) -> bool:
+        """Return whether a square holds a figure and is no check box."""
+        inset = (square.right - square.left) // 7
+        inside = image.crop(
+            (
+                square.left + inset,
+                square.top + inset,
+                square.right - inset,
+                square.bottom - inset,
+            )
+        )
+        framed = ImageOps.expand(inside, _MARGIN, 255)
+        return any(
+            token.text.strip(".,").isdigit() and (token.confidence or 0.0) >= _FIGURE
+            for line in self._lines(framed, PSM.SINGLE_LINE)
+            for token in line
+        )
 
     def _lines(self, image: Image.Image, mode: int) -> list[list[RowToken]]:
         engine = self._engine(mode)
@@ -224,6 +263,54 @@ class Ocr:
             except RuntimeError:
                 raise OcrUnavailableError from None
         return self._engines[mode]
+
+
+def without_strokes(
+    lines: Sequence[Sequence[RowToken]], rules: Sequence[Rule]
+) -> list[list[RowToken]]:
+    """Drop the words that are lines of the image and no letters."""
+    erect = [rule for rule in rules if rule.bottom - rule.top > rule.right - rule.left]
+
+    def is_stroke(token: RowToken) -> bool:
+        middle = (token.y0 + token.y1) / 2
+        return _DRAWN.fullmatch(token.text) is not None and any(
+            token.x0 - 8 <= rule.left <= token.x1 + 8 and rule.top <= middle <= rule.bottom
+            for rule in erect
+        )
+
+    kept = [[token for token in line if not is_stroke(token)] for line in lines]
+    return [line for line in kept if line]
+
+
+def with_squares(
+    lines: Sequence[Sequence[RowToken]], squares: Sequence[Square]
+) -> list[list[RowToken]]:
+    """Add the check boxes to the lines of their labels; a square without a label is left out."""
+    found = [list(line) for line in lines]
+    for square in squares:
+        middle = (square.top + square.bottom) / 2
+        reach = 2.5 * (square.bottom - square.top)
+        beside = [
+            (max(token.x0 - square.right, square.left - token.x1), line)
+            for line in found
+            for token in line
+            if token.y0 - 4 <= middle <= token.y1 + 4
+        ]
+        distance, line = min(beside, key=lambda each: each[0], default=(reach + 1, []))
+        if distance > reach:
+            continue
+        line.append(
+            RowToken(
+                text="[x]" if square.ticked else "[ ]",
+                x0=square.left,
+                y0=min(token.y0 for token in line),
+                x1=square.right,
+                y1=max(token.y1 for token in line),
+                confidence=READ,
+            )
+        )
+        line.sort(key=lambda token: token.x0)
+    return found
 
 
 def _settle(token: RowToken, again: Sequence[RowToken], agreed: Set[str]) -> RowToken:
@@ -351,7 +438,7 @@ def page_from_image(
     warnings: Sequence[str] = (),
 ) -> PageRead:
     """Return the page for `reading` of `image`; None as a reading means a uniform image."""
-    text, words = lay_out(reading.words if reading else ())
+    text, words = lay_out(reading.words, reading.marks) if reading else ("", ())
     blank = not text and is_uniform(image)
     confidences = [word.confidence for word in words if word.confidence is not None]
     return PageRead(

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 _DESCENDING = frozenset("gjpqy,;()[]{}/|_Q")
+_ASCENDING = frozenset("bdfhijkltß()[]{}/|!?'\"%&*")
+#: Heights of a small letter and of a descender, in heights of a capital.
+X_HEIGHT, DESCENT = 0.72, 0.28
 #: Ratio of the height of capitals to the size of the type; OCR boxes enclose only the ink.
 CAPITALS = 0.72
 
@@ -167,13 +170,17 @@ def in_lines(lines: Sequence[Sequence[PageWord]]) -> list[PageWord]:
 
 
 def _measured(line: Sequence[PageWord]) -> tuple[float, float]:
-    """Return the baseline and the size of the type of a line."""
-    low = [word.bottom for word in line if not set(word.text) & _DESCENDING]
-    baseline = median(low or [word.bottom for word in line])
-    tall = [
-        baseline - word.top
-        for word in line
-        if any(char.isupper() or char.isdigit() for char in word.text)
-    ]
-    height = median([baseline - word.top for word in line])
-    return baseline, max(1.0, median(tall or [1.3 * height])) / CAPITALS
+    """Return the baseline and the size of the type of a line, from the letters of its words."""
+    baselines, heights = [], []
+    for word in line:
+        letters = set(word.text)
+        descent = DESCENT if letters & _DESCENDING else 0.0
+        rise = 1.0 if letters & _ASCENDING or any(map(_is_tall, letters)) else X_HEIGHT
+        height = max(1.0, word.bottom - word.top) / (rise + descent)
+        heights.append(height)
+        baselines.append(word.bottom - descent * height)
+    return median(baselines), median(heights) / CAPITALS
+
+
+def _is_tall(char: str) -> bool:
+    return char.isupper() or char.isdigit()

@@ -25,6 +25,7 @@ from .placed_words import Marks
 #: A cell holds the lines of its words; a row of cells is one line of the page text.
 Cell = list[Fragment]
 Row = list[Cell]
+_Line = tuple[Sequence[Fragment], Row]
 
 #: Difference of baselines in sizes of the type within one printed line.
 SAME_LINE = 0.35
@@ -313,19 +314,21 @@ class _Wrapping:
 
     def __init__(
         self,
-        placed: Sequence[tuple[Sequence[Fragment], Row]],
+        placed: Sequence[_Line],
         columns: Sequence[TableColumn],
         marks: Marks,
     ) -> None:
         self._placed = placed
         self._columns = columns
+        #: False if the distances show that most rows have several lines.
+        self._pitch_is_usual = True
         self._pitch = self._row_pitch()
         self._edges = self._row_edges(marks)
 
     def joined(self) -> list[Row]:
         """Return the rows."""
         rows: list[Row] = []
-        previous: tuple[Sequence[Fragment], Row] | None = None
+        previous: _Line | None = None
         for line, cells in self._placed:
             if previous is not None and self._joins(*previous, rows[-1], line, cells):
                 rows[-1] = [above + below for above, below in zip(rows[-1], cells, strict=True)]
@@ -336,25 +339,35 @@ class _Wrapping:
 
     def _row_pitch(self) -> float:
         """Return the usual distance of two rows in points."""
-        full = [
-            (line, cells) for line, cells in self._placed if sum(map(bool, cells)) > 1 and cells[0]
-        ]
-        steps = [b[0].baseline - a[0].baseline for (a, _), (b, _) in itertools.pairwise(full)]
+        full = self._full_pairs(0) or self._full_pairs(3)
+        steps = [b[0].baseline - a[0].baseline for (a, _), (b, _) in full]
         if not steps:
             return 0.0
         usual = median(steps)
         # Rows of several lines: the small distances lie inside the rows, the large ones between.
         small = [step for step in steps if step < 1.25 * min(steps)]
         large = [step for step in steps if step >= 1.25 * min(steps)]
-        if not large or usual >= min(large) or min(steps) > TIGHT * full[0][0][0].size:
+        if not large or min(steps) > TIGHT * self._placed[0][0][0].size:
             return usual
-        inner = [
-            pair
-            for pair, step in zip(itertools.pairwise(full), steps, strict=True)
-            if step in small
-        ]
+        inner = [pair for pair, step in zip(full, steps, strict=True) if step in small]
         wrapped = sum(self._is_wrapped(above, below) for (_, above), (_, below) in inner)
-        return min(large) if wrapped >= 0.6 * len(inner) else usual
+        if wrapped < 0.6 * len(inner):
+            return usual
+        self._pitch_is_usual = False
+        return min(large)
+
+    def _full_pairs(self, between: int) -> list[tuple[_Line, _Line]]:
+        """Return pairs of lines with several cells, and at most `between` lines between them."""
+        found: list[tuple[_Line, _Line]] = []
+        last: tuple[int, _Line] | None = None
+        for at, (line, cells) in enumerate(self._placed):
+            if self._is_heading(line):
+                last = None
+            elif sum(map(bool, cells)) > 1 and cells[0]:
+                if last and at - last[0] - 1 <= between:
+                    found.append((last[1], (line, cells)))
+                last = at, (line, cells)
+        return found
 
     def _is_wrapped(self, above: Row, below: Row) -> bool:
         """Return whether the words below had no room at the end of each cell above."""
@@ -413,8 +426,14 @@ class _Wrapping:
         if self._is_heading(line):
             return distance < 0.7 * self._pitch
         if distance < 0.82 * self._pitch:
-            return True
+            return not self._begins(row, cells)
         return self._continues(row, cells)
+
+    def _begins(self, row: Row, cells: Row) -> bool:
+        """Return whether a line with several cells begins a row, by its first word."""
+        if not (row[0] and cells[0]) or sum(map(bool, cells)) < 2:
+            return False
+        return self._pitch_is_usual and not continues(cells[0][0].text)
 
     @staticmethod
     def _is_heading(line: Sequence[Fragment]) -> bool:
