@@ -25,6 +25,13 @@ def of_category(text: str, category: str) -> list[FoundEntity]:
         ("The differential includes vasculitis.", "vasculitis"),
         ("Findings suggestive of pancreatitis.", "pancreatitis"),
         ("Evaluate for anemia.", "anemia"),
+        ("It is unclear whether she has sarcoidosis.", "sarcoidosis"),
+        ("It is likely that he has gout.", "gout"),
+        ("He may have had a seizure.", "seizure"),
+        ("Work up for lupus.", "lupus"),
+        ("?DVT", "DVT"),
+        ("? cellulitis", "cellulitis"),
+        ("Unconfirmed celiac disease.", "celiac disease"),
     ],
 )
 def test_a_suspicion_is_possible(text: str, mention: str) -> None:
@@ -49,6 +56,13 @@ def test_a_condition_a_risk_and_prevention_are_hypothetical(text: str, mention: 
     assert judge(text, mention).certainty == "hypothetical"
 
 
+def test_a_doubt_ends_where_the_sentence_turns() -> None:
+    text = "There is concern that he has sepsis, but he has gout."
+
+    assert judge(text, "sepsis").certainty == "possible"
+    assert judge(text, "gout").certainty == "certain"
+
+
 def test_a_risk_behind_the_next_mention_does_not_reach_back() -> None:
     assert judge("She has gout, fall risk is low.", "gout").certainty == "certain"
 
@@ -64,6 +78,8 @@ def test_a_risk_behind_the_next_mention_does_not_reach_back() -> None:
         "HPI\nShe is awaiting a colonoscopy.",
         "HPI\nPlanned colonoscopy.",
         "PLAN\nRefer for colonoscopy next week.",
+        "PLAN\nReferral placed for colonoscopy.",
+        "PLAN\nShe is on the waiting list for colonoscopy.",
     ],
 )
 def test_a_procedure_that_is_not_done_yet_is_planned(text: str) -> None:
@@ -79,6 +95,7 @@ def test_a_procedure_that_is_not_done_yet_is_planned(text: str) -> None:
         "HPI\nThe colonoscopy was done 2 years ago.",
         "HPI\nShe underwent colonoscopy.",
         "HPI\nColonoscopy ordered last month was normal.",
+        "HPI\nThe planned colonoscopy was performed without complications.",
     ],
 )
 def test_a_procedure_with_a_result_is_done(text: str) -> None:

@@ -74,3 +74,7 @@ def test_a_printed_value_is_stated_and_certain(text: str) -> None:
     (found,) = ask(page(text)).entities
 
     assert (found.negated, found.certainty) == (False, "certain")
+
+
+def test_the_heart_rate_of_a_fetus_is_not_the_patients() -> None:
+    assert persons("VITALS\nFetal heart rate 140 bpm\n") == {"fetal heart rate": "other"}

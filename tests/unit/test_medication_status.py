@@ -62,6 +62,16 @@ def test_a_statement_about_the_next_medication_says_nothing_about_the_one_before
 
     assert (first.status, second.status) == ("stopped", "not_started")
 
+    first, second = drugs("MEDICATIONS\nTaking: losartan 50 mg. Not taking: glipizide 5 mg")
+
+    assert (first.status, second.status) == ("active", "not_started")
+
+
+def test_a_medication_taken_long_ago_is_historical() -> None:
+    (drug,) = drugs("HPI\nShe took amoxicillin for 10 days last month.")
+
+    assert (drug.status, drug.temporality) == ("stopped", "historical")
+
 
 @pytest.mark.parametrize(
     ("line", "strength", "dose"),

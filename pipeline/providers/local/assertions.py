@@ -44,7 +44,7 @@ _PAST_ZONES: frozenset[ZoneType] = frozenset({"past_medical_history"})
 _PRESENT_ZONES: frozenset[ZoneType] = frozenset({"chief_complaint", "assessment_plan"})
 
 
-_POSSIBLE = frozenset({CueKind.POSSIBLE, CueKind.POSSIBLE_POST, CueKind.BETWEEN})
+_POSSIBLE = frozenset({CueKind.POSSIBLE, CueKind.POSSIBLE_POST, CueKind.DOUBT, CueKind.BETWEEN})
 _NOT = frozenset(
     {
         CueKind.NOT,
@@ -64,7 +64,8 @@ _PLANS: frozenset[ZoneType] = frozenset({"assessment_plan"})
 _RESULT = re.compile(
     r"\b(?:show(?:s|ed)|reveal(?:s|ed)|demonstrat(?:es|ed)|confirmed|(?:was|were|is|are|came[ ]back"
     r"|returned|read[ ]as)[ ](?:\w+[ ]){0,2}(?:normal|abnormal|negative|positive|unremarkable"
-    r"|clear))\b",
+    r"|clear)"
+    r"|(?:was|were)[ ](?:\w+ly[ ])?(?:performed|done|completed|carried[ ]out))\b",
     re.I,
 )
 """A result behind a procedure, which makes the procedure done."""
@@ -216,9 +217,12 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = Fals
     conditions = [cue for cue in before if cue.kind is CueKind.CONDITION]
     if conditions:
         found.append(conditions[-1])
+    is_stated = False
     for cue in reversed(before):
         if cue.kind is CueKind.STOP:
             break
+        if is_stated and cue.kind is not CueKind.DOUBT:
+            continue
         if cue.kind is CueKind.NEAR_NOT and first - cue.end > _NEAR_REACH:
             continue
         if cue.kind is CueKind.ADJACENT_NOT and first - cue.end > 1:
@@ -226,8 +230,7 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = Fals
         is_adjective = is_act and cue.kind is CueKind.PLANNED_POST and first - cue.end <= 1
         if cue.kind not in POST or is_adjective:
             found.append(cue)
-        if cue.kind is CueKind.AFFIRM:
-            break
+        is_stated = is_stated or cue.kind is CueKind.AFFIRM
     for cue in (cue for cue in cues if cue.start >= last):
         if cue.kind is CueKind.STOP or cue.start - last > _POST_REACH:
             break

@@ -151,6 +151,20 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
             r"|(?:^|(?<=[.;:]\s))should (?:he|she|they|the patient|you|it|there|this|these|any)\b"
         ),
     ),
+    (
+        "DOUBT",
+        (
+            r"\b(?:question(?:s|ed|ing)?|wonder(?:s|ed|ing)?|ask(?:s|ed)?|unclear|unsure|uncertain"
+            r"|unknown|not (?:clear|sure|certain|known)|undetermined) (?:about )?(?:whether|if)\b"
+            r"|\bwhether\b"
+            r"|\b(?:(?:is|was|it['’]s|seems|appears) (?:\w+ )?)?(?:likely|possible|probable"
+            r"|conceivable|plausible|possibility|probability"
+            r"|concern(?:ed)?|suspect(?:s|ed|ing)?|suspicion|suspicious|worr(?:y|ied|ies)"
+            r"|(?:may|might|could) be) that\b"
+            r"|\b(?:may|might|could) (?:[a-z]+ly )?have (?:had|been|developed|suffered|experienced"
+            r"|sustained|contracted|undergone|caused|got(?:ten)?)\b"
+        ),
+    ),
     # Negation that reaches forward.
     (
         "NOT",
@@ -316,7 +330,7 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
     (
         "POSSIBLE",
         (
-            r"\b(?:whether|unclear if|unsure if|uncertain if|query|queries"
+            r"(?<!\w)\?[ ]?(?=[a-z])|\b(?:query|queries|unconfirmed|unverified|alleged"
             r"|working diagnosis(?: of)?"
             r"|diagnostic possibilit(?:y|ies)(?: of| include)?|could this be|possibility of)\b"
         ),
@@ -346,7 +360,9 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
         (
             rf"\b(?:(?:is|was|are|were|be|been|has|have|had|will|to) )*(?:{_ADVERB} )*"
             r"(?:scheduled|booked|slated|planned|planning|plans?|awaiting|awaits|waiting"
-            r"|referr(?:ed|al)|refer|due|overdue|proceed(?:ing)?|candidate|set up|eligible"
+            r"|(?:waiting|wait|transplant) list(?:ed)?|waitlisted|listed"
+            r"|referr(?:ed|al)(?: (?:placed|made|sent|given|entered))?|refer|due|overdue"
+            r"|proceed(?:ing)?|candidate|set up|eligible"
             r"|consented|recommendation|order(?:s|ed)?|arranged)"
             r"(?: (?:him|her|them|patient|pt|back))?"
             r" (?:for|to (?:undergo|have|get|obtain|perform|do|repeat|proceed with))\b"

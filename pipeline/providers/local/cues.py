@@ -40,6 +40,8 @@ class CueKind(Enum):
     POSSIBLE_POST = auto()
     CONFIRM_POST = auto()
     """`and was positive`: what was tested, suspected or sought is present."""
+    DOUBT = auto()
+    """`whether`, `likely that`: the clause behind is possible, over verbs that state."""
     BETWEEN = auto()
     """`versus`: both sides are merely possible."""
     RISK = auto()

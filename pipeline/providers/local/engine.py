@@ -7,6 +7,7 @@ does not contain.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,6 +23,8 @@ from pipeline.providers.schemas import EntityReply, FoundEntity, FoundZone
 
 _MAX_QUOTE = 2_000
 _MAX_NAME = 500
+_FETAL = re.compile(r"\bf(?:o?e)tal\b|\bFH[RT]\b", re.I)
+"""A fetus is not the patient of the mother's record."""
 
 
 def detect(question: Question) -> EntityReply:
@@ -64,6 +67,8 @@ def _asserted(reading: DocumentState, found: Finding) -> Finding:
     """Return the finding with the assertions that follow from its place and its value."""
     if found.experiencer in (None, "patient"):
         other = reading.assertions.person_at(found.start)
+        if found.category == "vital" and _FETAL.search(found.name):
+            other = "other"
         # A medication of another person has no status of the patient.
         if other is not None:
             found = replace(found, experiencer=other, status=None)

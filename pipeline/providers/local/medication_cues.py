@@ -185,6 +185,17 @@ LIMIT_BEFORE = re.compile(
     r"|give))?[ ]more[ ]than|less[ ]than)(?:[ ](?:the|your|total|daily))*[ ]*$",
     re.I,
 )
+TOOK = re.compile(
+    r"\b(?:took|received|tried|used|(?:was|were)[ ](?:given|prescribed|treated[ ]with|on)"
+    r"|had[ ]been[ ](?:on|taking))[ ]+(?:(?:a|an|the|some|his|her)[ ]+)?(?:\w+[ ]+of[ ]+)?$",
+    re.I,
+)
+LONG_AGO = re.compile(
+    r"[^.;\n]{0,60}?\b(?:last[ ](?:month|year|spring|summer|fall|autumn|winter)"
+    r"|(?:\d+|an?|one|two|three|four|five|six|several|a[ ]few)[ ](?:weeks?|months?|years?)[ ]ago"
+    r"|(?:back[ ])?in[ ](?:19|20)\d\d)\b",
+    re.I,
+)
 STOP_CUE = re.compile(r"\b(?:stop|discontinu|d/?c'?e?d\b|switch|replac|instead|rather)", re.I)
 """Words that say something about another drug of the sentence if they give this drug no state."""
 CHANGE_BEFORE = re.compile(

@@ -22,6 +22,7 @@ from pipeline.providers.local.medication_cues import (
     HOLD_LIMIT,
     IS_LIST,
     LIMIT_BEFORE,
+    LONG_AGO,
     NEXT_STATEMENT,
     OTHER_BEFORE,
     OTHER_BEHIND,
@@ -36,9 +37,11 @@ from pipeline.providers.local.medication_cues import (
     SWITCH_SOURCE,
     SWITCH_TARGET,
     SWITCHED_BEHIND,
+    TOOK,
     State,
 )
 
+_MARKS = " :.,;\n-"
 _MAX_HEADING_WORDS = 9
 _MAX_LINES_UP = 60
 _IS_REST = re.compile(
@@ -116,7 +119,7 @@ def _after(text: str, name_end: int, end: int, limit: int, sentence_end: int) ->
     if end <= sentence_end < limit:
         m = NEXT_STATEMENT.match(text, sentence_end, limit)
         # "Not taking" directly before the next medication is about the next medication.
-        if m is not None and (limit == len(text) or text[m.end() : limit].strip()):
+        if m is not None and (limit == len(text) or text[m.end() : limit].strip(_MARKS)):
             tails.insert(0, text[sentence_end : m.end()].lstrip(". ;\n"))
     for tail in tails:
         m = BEHIND_PATTERN.search(tail)
@@ -149,6 +152,8 @@ def _before(before: str, tail: str, floor: int) -> State | None:
         if is_behind_other and before[m.end() :].strip():
             continue
         found = state
+    if found in (None, State.ACTIVE) and TOOK.search(before) and LONG_AGO.match(tail):
+        return State.PAST
     if LIMIT_BEFORE.search(before):
         return State.PLANNED
     condition = CONDITION.search(before)
