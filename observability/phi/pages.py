@@ -52,6 +52,19 @@ ASSERTIONS = {
 }
 
 
+COLUMNS = {"date": "entity_date"}
+"""Attributes whose column has another name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadTwice:
+    """An attribute with both readings."""
+
+    attribute: str
+    reply: str
+    second: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class PageEntity:
     """An entity on a page."""
@@ -65,6 +78,8 @@ class PageEntity:
     """Why a person must check the entity; empty if no check is needed."""
     assertions: tuple[str, ...]
     """What sets the entity apart from a current fact of the patient: negated, historical, …"""
+    readings: Sequence[ReadTwice] = field(default=(), repr=False)
+    """The attributes that two readers read differently."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +190,7 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
                 has_box=n in boxed,
                 reasons=_reasons(entity),
                 assertions=_assertions(entity),
+                readings=_readings(entity),
             )
             for n, entity in enumerate(entities[:SHOWN_ENTITIES], start=1)
         ],
@@ -223,7 +239,27 @@ def _reasons(entity: Entity) -> tuple[str, ...]:
     flags: list[Any] = list(entity.review_flags)
     if entity.alignment == AlignmentKind.UNALIGNED and "unaligned" not in flags:
         flags.append("unaligned")
-    return tuple(in_words(str(flag)) for flag in flags)
+    return in_words(map(str, flags))
+
+
+def _readings(entity: Entity) -> tuple[ReadTwice, ...]:
+    second: dict[str, Any] = entity.second_reading or {}
+    return tuple(
+        ReadTwice(
+            attribute=name.replace("_", " "),
+            reply=_said(name, getattr(entity, COLUMNS.get(name, name))),
+            second=_said(name, read),
+        )
+        for name, read in second.items()
+    )
+
+
+def _said(name: str, reading: object) -> str:
+    if reading is None:
+        return "not stated"
+    if name == "negated":
+        return "negated" if reading else "not negated"
+    return ASSERTIONS.get(str(reading), str(reading))
 
 
 def _assertions(entity: Entity) -> tuple[str, ...]:

@@ -97,9 +97,11 @@ def test_each_named_attribute_is_a_field_of_an_entity() -> None:
 
 
 def test_a_flag_is_said_in_words() -> None:
-    assert in_words("disputed:previous_dose") == (
-        "previous dose: the local engine reads this attribute differently"
+    said = in_words(["disputed:previous_dose", "relocated", "disputed:unit", "from_the_future:x"])
+
+    assert said == (
+        "previous dose, unit: the local engine reads this attribute differently",
+        "the quote is on another page than the reply said",
+        "from the future x",
     )
-    assert in_words("relocated") == "the quote is on another page than the reply said"
-    assert in_words("from_the_future") == "from the future"
     assert flagged(Flag.DISPUTED, "unit") == "disputed:unit"

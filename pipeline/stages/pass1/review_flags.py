@@ -6,6 +6,7 @@ count and every export of results; the entity stays visible with its quote.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -149,11 +150,18 @@ def prevents_acceptance(stored: str) -> bool:
     return _ROWS[flag].prevents
 
 
-def in_words(stored: str) -> str:
-    """Return the meaning of a flag for a person, with the attribute that it names."""
-    code, _, attribute = stored.partition(":")
+def in_words(stored: Iterable[str]) -> tuple[str, ...]:
+    """Return the meanings of an entity's flags for a person, each with the attributes it names."""
+    attributes: dict[str, list[str]] = {}
+    for flag in stored:
+        code, _, attribute = flag.partition(":")
+        attributes.setdefault(code, []).extend([attribute.replace("_", " ")] if attribute else [])
+    return tuple(_in_words(code, named) for code, named in attributes.items())
+
+
+def _in_words(code: str, attributes: Sequence[str]) -> str:
     if code not in set(Flag):
-        return stored.replace("_", " ")
+        return " ".join([code.replace("_", " "), *attributes])
     meaning = _ROWS[Flag(code)].meaning.removesuffix(".")
     words = meaning[0].lower() + meaning[1:]
-    return f"{attribute.replace('_', ' ')}: {words}" if attribute else words
+    return f"{', '.join(attributes)}: {words}" if attributes else words
