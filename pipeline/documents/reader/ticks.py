@@ -34,12 +34,17 @@ def tick_words(words: Sequence[PageWord], ink: Bits) -> list[PageWord]:
 
 
 def tick_boxes(boxes: Sequence[CheckBox], ink: Bits) -> tuple[CheckBox, ...]:
-    """Return the drawn check boxes, ticked if they have ink inside."""
-    if all(box.ticked for box in boxes):
+    """Return the check boxes; a drawn box is ticked if it has ink inside.
+
+    A form field states itself whether it is ticked, and its ink includes a round outline.
+    """
+    if all(box.ticked or box.is_field for box in boxes):
         return tuple(boxes)
     image = ink.image()
     return tuple(
-        replace(box, ticked=True) if not box.ticked and _has_ink(image, box.box) else box
+        replace(box, ticked=True)
+        if not box.ticked and not box.is_field and _has_ink(image, box.box)
+        else box
         for box in boxes
     )
 
