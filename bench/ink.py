@@ -36,7 +36,7 @@ SAMPLES = ("lab_5p_8enc", "long_72p", "traps_10p", "visits_20p_4enc")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class InkTimes:
     """Milliseconds of processor time for one page: read without the check, and the check alone."""
 
     page: str
@@ -68,7 +68,7 @@ def main(files: list[str]) -> int:
     return int(slow or (bool(unexplained) and not files))
 
 
-def _measure(path: Path) -> Iterator[Measured]:
+def _measure(path: Path) -> Iterator[InkTimes]:
     document = pdfium.PdfDocument(path)
     for index in range(len(document)):
         flat = flatten(document, index)
@@ -82,7 +82,7 @@ def _measure(path: Path) -> Iterator[Measured]:
         unexplained = _check(flat.page, look, layer)
         checked = time.process_time()
         if layer.lines:
-            yield Measured(
+            yield InkTimes(
                 page=f"{path.stem}:{index + 1}",
                 words=sum(map(len, layer.lines)),
                 reading_ms=1000 * (read - start),

@@ -11,7 +11,7 @@ import re
 
 _SIZE = 2
 ANY = "*"
-"""Stands for any character in a beginning."""
+"""A mark for any character in a beginning."""
 _EMPTY = frozenset([""])
 _COUNT = re.compile(r"(?:[?*+]|\{(\d*)(?:,\d*)?\})[?+]?")
 _OPENING = re.compile(r"\((?:\?(?:[Pp]<\w+>|<?[=!]|-?[a-z]*:))?")

@@ -73,7 +73,7 @@ class DatedValue:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceDates:
+class SeriesDates:
     """What the source says about dates: their order, and the date of the document."""
 
     order: DateOrder | None = None
@@ -100,7 +100,7 @@ def dated_values(
     stop: int,
     value: re.Pattern[str],
     accept: Callable[[Match], bool],
-    times: SourceDates,
+    times: SeriesDates,
     lead: Match | None = None,
 ) -> Dated | None:
     """Read the dated values behind the name that ends at `end`; None if the words are no series.
@@ -140,7 +140,7 @@ def dated_values(
 
 
 def _led(
-    text: str, at: int, stop: int, value: re.Pattern[str], times: SourceDates
+    text: str, at: int, stop: int, value: re.Pattern[str], times: SeriesDates
 ) -> DatedValue | None:
     """Read `5/1: 10.4`."""
     when = _BEFORE.match(text, at, stop)
@@ -156,7 +156,7 @@ def _led(
 
 
 def _followed(
-    text: str, at: int, stop: int, value: re.Pattern[str], times: SourceDates
+    text: str, at: int, stop: int, value: re.Pattern[str], times: SeriesDates
 ) -> DatedValue | None:
     """Read `10.4 (5/1)`, `(5.8 yesterday)` or `10.4`."""
     opened = text[at : at + 1] in ("(", "[")
@@ -186,7 +186,7 @@ def _is_lead(text: str, when: Match, stop: int, value: re.Pattern[str]) -> bool:
     return value.match(text, lead.end() if lead else when.end(), stop) is not None
 
 
-def _made(m: Match, end: int, when: Match | None, times: SourceDates) -> DatedValue:
+def _made(m: Match, end: int, when: Match | None, times: SeriesDates) -> DatedValue:
     if when is None:
         return DatedValue(m, end, "")
     kind = next(k for k in ("moment", "now", "past", "event") if when[k])
@@ -201,7 +201,7 @@ def _clock(when: Match) -> str:
     return f"{words[:2]}:{words[2:]}" if is_time else words
 
 
-def _rank(found: list[DatedValue], times: SourceDates) -> bool:
+def _rank(found: list[DatedValue], times: SeriesDates) -> bool:
     """Mark the earlier values. Return False if the latest value is not known."""
     kinds = [item.kind for item in found]
     if kinds.count("now") == 1:
@@ -238,7 +238,7 @@ def _rank(found: list[DatedValue], times: SourceDates) -> bool:
     return latest is not None
 
 
-def _is_long_ago(item: DatedValue, times: SourceDates) -> bool:
+def _is_long_ago(item: DatedValue, times: SeriesDates) -> bool:
     """Return whether a date without a day, like `in 2020`, is over."""
     moment = item.when
     if moment is None or moment.day is not None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pipeline.providers.local.analytes import Analyte
-from pipeline.providers.local.lab_dated import DatedValue, SourceDates, dated_values, lead_of
+from pipeline.providers.local.lab_dated import DatedValue, SeriesDates, dated_values, lead_of
 from pipeline.providers.local.lab_patterns import (
     BETWEEN,
     BOUND,
@@ -255,7 +255,7 @@ def statement_behind(
     text: str,
     place: tuple[int, int, int, int],
     analyte: Analyte,
-    times: SourceDates,
+    times: SeriesDates,
     inherited: re.Match[str] | None = None,
 ) -> ProseStatement:
     """Return what the words behind a name state.

@@ -27,8 +27,8 @@ from pipeline.providers.local.lab_ruled import read_ruled
 from pipeline.providers.local.moments import moment_of
 
 _GAP = re.compile(r"\t|[ ]{2,}")
-_STANDS_ALONE = re.compile(r"(?<!\S)[<>≤≥]?=?[-+]?\d[\d.,/]*%?(?!\S)|[:=]")
-"""A number that stands alone, or a sign between a name and its value."""
+_LONE = re.compile(r"(?<!\S)[<>≤≥]?=?[-+]?\d[\d.,/]*%?(?!\S)|[:=]")
+"""A number between blanks, or a sign between a name and its value."""
 _MAX_NAME_WORDS = 6
 _MAX_CELLS = 24
 _MAX_MEASURES = 8
@@ -120,7 +120,7 @@ def _end_of_first_cell(text: str, begin: int, raw: str) -> int:
     """Return where the first cell of a ruled row ends, if the cell contains only a name; else 0."""
     gap = _GAP.search(raw, begin)
     words = text[begin : gap.start()].rstrip(" :") if gap else ""
-    if not words or _STANDS_ALONE.search(words) or len(words.split()) > _MAX_NAME_WORDS:
+    if not words or _LONE.search(words) or len(words.split()) > _MAX_NAME_WORDS:
         return 0
     known = known_name(words, 0)
     rest = cells_of(words, known) if known else []

@@ -9,7 +9,7 @@ from pipeline.providers.local.analytes import Analyte, find_analytes
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.experiencer import person_kind
 from pipeline.providers.local.finding import Finding, own_words
-from pipeline.providers.local.lab_dated import SourceDates
+from pipeline.providers.local.lab_dated import SeriesDates
 from pipeline.providers.local.lab_prose import inherits, statement_behind, states_no_value
 from pipeline.providers.local.lab_tables import read_tables
 from pipeline.providers.local.moments import Moment, latest_of
@@ -42,7 +42,7 @@ def read_labs(reading: DocumentState) -> None:
 def _read_prose(reading: DocumentState) -> None:
     dropped_end = -1
     text = reading.unstruck
-    times = SourceDates(reading.date_order, reading.own_day)
+    times = SeriesDates(reading.date_order, reading.own_day)
     dated: dict[str, list[tuple[int, Moment]]] = {}
     last_end, lead = -1, None
     for start, end, analyte in find_analytes(reading.tokens):

@@ -245,7 +245,7 @@ def _options(
     pages: Mapping[int, PageText],
 ) -> tuple[QuotedMention, QuoteMatch | None]:
     """Return the places of a quote that was found most literally, and how it was found."""
-    # A quote of the bare name stands for one dose; a quote with the doses may stand for several.
+    # A quote of the bare name means one dose; a quote with the doses may mean several.
     is_bare = entity.quote.casefold().split() == entity.name.casefold().split()
     sameness = (entity.category, entity.name.casefold(), () if is_bare else _attributes(entity))
     if hinted is not None:

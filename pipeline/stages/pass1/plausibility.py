@@ -34,7 +34,7 @@ class UnitBounds(NamedTuple):
     """The values that a living person can have, in some units."""
 
     units: str
-    """Folded units, separated by blanks; `-` stands for a value without a unit."""
+    """Folded units, separated by blanks; `-` means a value without a unit."""
     low: float
     high: float
 
