@@ -79,7 +79,7 @@ def _is_listed(found: Finding, assertion: Assertion) -> bool:
 
 
 def is_set_aside(found: Finding) -> bool:
-    """Return whether a medication is published as a medication that the patient does not take now."""
+    """Return whether the patient does not take a published medication now."""
     return (
         found.status in NOT_TAKEN
         or found.negated is True
