@@ -71,6 +71,12 @@ _PAIR = re.compile(rf"(?P<label>{_LABEL})[ ]+(?P<answer>Yes|No|YES|NO|Y|N)(?![\w
 _PAIR_BACK = re.compile(rf"(?P<answer>Yes|No|YES|NO|Y|N)[ ]+(?P<label>{_LABEL})[ ,;.]*")
 _SIGN = re.compile(r"\b(?:yes|no|y|n|unk|unknown|n/a|not|unsure)\b", re.I)
 """A word without which no line has an answer. This test is much faster than the patterns above."""
+_MAY_ANSWER = re.compile(
+    r"(?:[:=?\t]|[ ]-|\.\.\.|[ ]{2})[ \t]*(?:yes|no|y|n|unk|n/a|unsure)(?![a-su-z])"
+    r"|\([ynYN]|\b(?:yes|y)[ ]{0,9}/?[ ]?no?\b",
+    re.I,
+)
+"""The place of an answer. This test is much faster than the patterns of whole items."""
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|without|denies|denied|negative|NKDA|NKA|declin\w+|refus\w+)\b", re.I
 )
@@ -217,6 +223,8 @@ def _is_on(box: re.Match[str]) -> bool:
 def _answers(line: str) -> list[tuple[int, int, BoxTick]]:
     found = _pairs(line)
     if found:
+        return found
+    if not _MAY_ANSWER.search(line):
         return found
     for m in _UNDECIDED.finditer(line):
         found.append((m.start("label"), m.end("label"), BoxTick.OPEN))

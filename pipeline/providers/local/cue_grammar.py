@@ -358,7 +358,7 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
     (
         "PLANNED",
         (
-            rf"\b(?:(?:is|was|are|were|be|been|has|have|had|will|to) )*(?:{_ADVERB} )*"
+            rf"\b(?:(?:is|was|are|were|be|been|has|have|had|will|to) (?:{_ADVERB} )*)*"
             r"(?:scheduled|booked|slated|planned|planning|plans?|awaiting|awaits|waiting"
             r"|(?:waiting|wait|transplant) list(?:ed)?|waitlisted|listed"
             r"|referr(?:ed|al)(?: (?:placed|made|sent|given|entered))?|refer|due|overdue"

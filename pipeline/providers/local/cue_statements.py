@@ -83,7 +83,10 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     (
         "NOT_POST",
         (
-            r"\b(?:[a-z]+ly |now |since |thus |been )+(?:excluded|ruled out)\b(?! (?:for|of)\b)"
+            r"\b(?:(?:effectively|essentially|completely|definitively|reasonably|largely"
+            r"|basically|clinically|conclusively|safely|virtually|practically|subsequently"
+            r"|finally|now|since|thus|been|already|later) )+(?:excluded|ruled out)\b(?! (?:for"
+            r"|of)\b)"
             r"|\bexcluded\b(?=[ ]*(?:[.,;)]|by\b|with\b|on\b|$))"
         ),
     ),

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from pipeline.providers.local.lexicon_files import words
 from pipeline.providers.schemas import Experiencer
 
 _OWNER = (
@@ -167,6 +168,8 @@ _CARE = re.compile(
     r"\b(?:death|loss|passing|care|caring|help|support|presence|request|birth)\b", re.I
 )
 _REACH = 60
+_PARTS = tuple(words("person_parts.txt"))
+"""Parts of all words for persons. A text without these parts spares the large pattern."""
 _RELATIVE = re.compile(
     r"\b(?:grand|great|mother|mom|mum|mama|father|dad|papa|parents?|sister|brother|siblings?|twin"
     r"|aunt|uncle|niece|nephew|cousins?|daughter|son|child|kid|bab(?:y|ies)|infant|newborn|toddler"
@@ -201,6 +204,9 @@ class _Event(NamedTuple):
 @lru_cache(maxsize=256)
 def _events(text: str) -> tuple[_Event, ...]:
     found: list[_Event] = []
+    low = text.lower()
+    if not any(part in low for part in _PARTS):
+        return ()
     persons = [(m, _is_subject(text, m)) for m in _PERSON.finditer(text)]
     spans = [(m.start(), m.end()) for m, _ in persons]
     current: re.Match[str] | None = None
