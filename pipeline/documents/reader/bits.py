@@ -46,6 +46,10 @@ class Bits:
         """Return the pixels that are set in either image."""
         return self._with(self.value | other.value)
 
+    def both(self, other: Bits) -> Bits:
+        """Return the pixels that are set in both images."""
+        return self._with(self.value & other.value)
+
     def inverted(self) -> Bits:
         """Return the pixels that are not set."""
         return self._with(~self.value & self._columns())
@@ -100,6 +104,15 @@ def bits(image: Image.Image, threshold: int) -> Bits:
     wide = blank(width, height)
     wide.paste(image.point([0] * threshold + [255] * (256 - threshold), "1"), (0, 0))
     return from_blank(wide, width)
+
+
+def whole(width: int, height: int, margin: tuple[int, int] = (0, 0)) -> Bits:
+    """Return an image with all pixels set, except `margin` at the sides, and above and below."""
+    across, down = margin
+    image = blank(width, height)
+    if width > 2 * across and height > 2 * down:
+        image.paste(1, (across, down, width - across, height - down))
+    return from_blank(image, width)
 
 
 def blank(width: int, height: int) -> Image.Image:

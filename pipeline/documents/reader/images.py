@@ -13,7 +13,8 @@ from PIL import Image, ImageFile, ImageOps
 
 from . import refusals
 from .blank import is_uniform
-from .ink_reading import FOR_INK, BlockReader, with_ink
+from .block_reader import BlockReader
+from .ink_reading import FOR_INK, read_scan, with_ink
 from .ocr import Ocr, page_from_image
 from .types import (
     PARTLY_DAMAGED,
@@ -80,7 +81,7 @@ class ImageFileReader:
                 raise ValueError(_TRUNCATED)
             return page_from_image(number, grey, None, width=width, height=height)
         until = time.process_time() + FOR_INK * self._limits.seconds_per_page
-        reading, ink = BlockReader(ocr).read_page(grey, until=until)
+        reading, ink = read_scan(grey, BlockReader(ocr), until=until)
         page = page_from_image(number, grey, reading, width=width, height=height, warnings=warnings)
         return with_ink(page, ink)
 

@@ -20,16 +20,16 @@ from PIL import Image
 
 from . import enclosed, refusals
 from .blank import is_uniform
+from .block_reader import BlockReader
 from .check_glyphs import as_boxes
 from .hidden_annotations import Flat, flatten
 from .ink import LOOK_DPI, Fractions, covered, patches, strokes
 from .ink_reading import (
     FOR_INK,
-    BlockReader,
     read_ink,
+    read_scan,
     repeats,
     with_ink,
-    words_of,
 )
 from .ocr import Ocr, OcrResult, page_from_image
 from .page_layout import in_given_order, lay_out
@@ -248,7 +248,7 @@ class _PageReader:
                 self._warnings.append(HIDDEN_TEXT)
             return self._from_image(look, None)
         image = self._image(self._limits.dpi, warn=True)
-        reading, ink = self._blocks.read_page(image, until=self._until)
+        reading, ink = read_scan(image, self._blocks, until=self._until)
         if layer.lines or layer.unseen:
             self._warnings.append(TEXT_LAYER_REJECTED)
         if not repeats(layer.unseen, reading.tokens):
@@ -272,7 +272,7 @@ class _PageReader:
         marks = replace(layer.marks, check_boxes=tick_boxes(layer.marks.check_boxes, ink))
         found = read_ink(
             ink.without(covered(look.size, check_boxes(known, marks), TICK_ROOM)),
-            look,
+            bare or look,
             lambda: self._without(boxes, show_other_text=spilled),
             self._blocks,
             turn=turn,
@@ -282,7 +282,7 @@ class _PageReader:
             self._warnings.append(HIDDEN_TEXT)
         if not self._all_decodes():
             self._warnings.append(PARTLY_DAMAGED)
-        read = words_of(found.lines, width, height, turn)
+        read = found.words(width, height)
         if right_to_left(tokens):
             text, words = in_given_order([*lines, read])
         else:

@@ -1,0 +1,191 @@
+"""OCR of one block of a page, such as a picture or outlined text. Runs in the child only."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from PIL import Image, ImageOps, ImageStat
+
+from .bits import bits
+from .ink import Box, Fractions, components
+from .ocr import DISAGREEMENT, LONGEST, READ, Ocr
+from .placed_words import PageWord, upright
+from .text_rows import RowToken
+
+#: Processor time in seconds for one block; a full page of small type takes 2.
+BLOCK_SECONDS = 5.0
+#: White pixels around a block; Tesseract misses words at the edge of an image.
+MARGIN = 24
+#: Ground of this mean grey level or darker carries light words.
+_DARK_GROUND = 115
+#: Width and height in pixels of the least dark ground: a word of 6 pt type at 200 dpi.
+_GROUND = 60, 24
+_KNOWN_BLOCKS = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockWord:
+    """A word of a block: its place on the page, and on the straightened, upright block."""
+
+    #: The word with its box in fractions of the page as it is displayed.
+    token: RowToken
+    #: The word in pixels of the straightened block.
+    word: PageWord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A block as OCR read it: its lines, and the clockwise turn (degrees) that makes it upright."""
+
+    lines: tuple[tuple[BlockWord, ...], ...] = ()
+    rotation: int = 0
+    #: The block with its margin, in fractions of the page as it is displayed.
+    frame: Fractions = (0.0, 0.0, 1.0, 1.0)
+    #: Size in pixels of the straightened block with its margin.
+    size: tuple[int, int] = (1, 1)
+
+    @property
+    def tokens(self) -> list[RowToken]:
+        """Return the words with their boxes on the page."""
+        return [each.token for line in self.lines for each in line]
+
+    def well_read(self) -> Block:
+        """Return the block with the lines that are more than a guess."""
+        if not any(reads_well([each.token for each in line]) for line in self.lines):
+            return replace(self, lines=())
+        kept = tuple(line for line in self.lines if is_read([each.token for each in line]))
+        return replace(self, lines=kept)
+
+    def words(self, width: float, height: float) -> list[PageWord]:
+        """Return the words in points of the upright page, straightened within the block.
+
+        `width` and `height` are those of the displayed page.
+        """
+        left, top, right, bottom = upright(self.frame, width, height, self.rotation)
+        across, down = (right - left) / self.size[0], (bottom - top) / self.size[1]
+        return [
+            replace(
+                each.word,
+                left=left + across * each.word.left,
+                right=left + across * each.word.right,
+                top=top + down * each.word.top,
+                bottom=top + down * each.word.bottom,
+                baseline=top + down * each.word.baseline,
+                size=down * each.word.size,
+            )
+            for line in self.lines
+            for each in line
+        ]
+
+
+class BlockReader:
+    """Reads blocks of a file's pages; a block that repeats, such as a logo, is read once."""
+
+    def __init__(self, ocr: Ocr) -> None:
+        self.ocr = ocr
+        self._known: dict[tuple[tuple[int, int], int], Block] = {}
+
+    def read(self, image: Image.Image, box: Box) -> Block:
+        """Return the lines that `image` (mode L) shows within `box` (pixels)."""
+        left, top = max(0, box[0]), max(0, box[1])
+        right, bottom = min(image.width, box[2]), min(image.height, box[3])
+        if right <= left or bottom <= top:
+            return Block()
+        crop = image.crop((left, top, right, bottom))
+        key = crop.size, hash(crop.tobytes())
+        if key not in self._known:
+            if len(self._known) >= _KNOWN_BLOCKS:
+                self._known.clear()
+            self._known[key] = self._read(ImageOps.expand(on_light_ground(crop), MARGIN, 255))
+        frame = (
+            (left - MARGIN) / image.width,
+            (top - MARGIN) / image.height,
+            (right + MARGIN) / image.width,
+            (bottom + MARGIN) / image.height,
+        )
+        return _on_page(self._known[key], frame)
+
+    def _read(self, framed: Image.Image) -> Block:
+        """Return the block with boxes in fractions of its own image."""
+        # A picture of noise would keep Tesseract busy at four rotations.
+        self.ocr.until = time.process_time() + BLOCK_SECONDS
+        try:
+            result = self.ocr.read(framed)
+        finally:
+            self.ocr.until = math.inf
+        words = iter(result.words)
+        lines = tuple(
+            tuple(BlockWord(token=token, word=next(words)) for token in line)
+            for line in result.lines
+        )
+        factor = max(1.0, max(framed.size) / LONGEST)
+        width, height = (max(1, round(side / factor)) for side in framed.size)
+        lies = result.rotation in {90, 270}
+        return Block(
+            lines=lines,
+            rotation=result.rotation,
+            size=(height, width) if lies else (width, height),
+        )
+
+
+def reads_well(line: Sequence[RowToken]) -> bool:
+    """Return whether OCR is sure of most words of `line`, and of one with two letters or digits.
+
+    A number whose two readings disagree counts neither way.
+    """
+    sure = [token for token in line if (token.confidence or 0.0) >= READ]
+    disputed = [token for token in line if _is_disputed(token)]
+    told = any(sum(char.isalnum() for char in token.text) >= 2 for token in sure)
+    return told and 2 * len(sure) >= len(line) - len(disputed)
+
+
+def is_read(line: Sequence[RowToken]) -> bool:
+    """Return whether the words of a line are more than a guess at spots or handwriting."""
+    return reads_well(line) or all((token.confidence or 0.0) >= DISAGREEMENT for token in line)
+
+
+def on_light_ground(image: Image.Image) -> Image.Image:
+    """Return `image` with its dark areas inverted, so that all words are dark on light."""
+    cell = 4
+    dark = bits(ImageOps.invert(image.reduce(cell)), 128)
+    shown = image
+    for runs in components(dark.closed(2, 2)):
+        left = cell * min(first for _, first, _ in runs)
+        right = min(image.width, cell * max(end for _, _, end in runs))
+        top, bottom = cell * runs[0][0], min(image.height, cell * (runs[-1][0] + 1))
+        if right - left < _GROUND[0] or bottom - top < _GROUND[1]:
+            continue
+        part = image.crop((left, top, right, bottom))
+        if ImageStat.Stat(part).mean[0] < _DARK_GROUND:
+            shown = image.copy() if shown is image else shown
+            shown.paste(ImageOps.invert(part), (left, top))
+    return shown
+
+
+def _is_disputed(token: RowToken) -> bool:
+    has_digit = any(char.isdigit() for char in token.text)
+    return has_digit and DISAGREEMENT <= (token.confidence or 0.0) < READ
+
+
+def _on_page(block: Block, frame: Fractions) -> Block:
+    """Return `block` with the boxes of its words in fractions of the page."""
+    across, down = frame[2] - frame[0], frame[3] - frame[1]
+
+    def placed(each: BlockWord) -> BlockWord:
+        token = each.token
+        box = (
+            frame[0] + across * token.x0,
+            frame[1] + down * token.y0,
+            frame[0] + across * token.x1,
+            frame[1] + down * token.y1,
+        )
+        return BlockWord(
+            token=replace(token, x0=box[0], y0=box[1], x1=box[2], y1=box[3]),
+            word=replace(each.word, box=box),
+        )
+
+    lines = tuple(tuple(map(placed, line)) for line in block.lines)
+    return replace(block, lines=lines, frame=frame)
