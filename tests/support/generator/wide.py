@@ -65,13 +65,14 @@ def drugs(rng: random.Random) -> Made:
         dose, style = f"{amount(rng.choice(doses))} {unit}", rng.choice(STYLES)
         route = rng.choice(["", "PO ", "by mouth "])
         line = f"{mark}{name} {dose} {route}{style}"
+        pattern = rf"\b{name.lower()}"
         if rng.random() < 0.25:
             lines.append(f"{line} {rng.choice(STOPPED)}")
-            facts.append(Expected(category="medication", name=name.lower(), kind=FactKind.ABSENT))
+            facts.append(Expected(category="medication", name=pattern, kind=FactKind.ABSENT))
             continue
         lines.append(line)
         fields: dict[str, Said] = {"dose": dose, "frequency": prescriptions.fair_frequency(style)}
-        facts.append(Expected(category="medication", name=name.lower(), fields=fields))
+        facts.append(Expected(category="medication", name=pattern, fields=fields))
     return "CURRENT MEDICATIONS", "\n".join(lines), tuple(facts)
 
 
