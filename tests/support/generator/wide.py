@@ -95,7 +95,7 @@ def aside(rng: random.Random) -> Made:
 
 
 def lists(rng: random.Random) -> Made:
-    """Return a list of several denied conditions, and a stated condition."""
+    """Return several denied conditions and one stated condition."""
     a, b, c = rng.sample(MANY_CONDITIONS, k=3)
     frames = [*contexts.LISTS, *contexts.BOTH]
     frame = rng.choice(frames)

@@ -1,0 +1,125 @@
+"""Every example of the page for clinicians is what the engine and the checks of Pass 1 publish."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from evaluation.attributes import COLUMNS
+from evaluation.expectations import ASIDE
+from evaluation.published import ANY, Row, publish
+from pipeline.core.types import PageText
+from pipeline.providers.schemas import EntityReply, FoundEntity
+from tests.support.generator.published import HEAD
+
+PAGE = (Path(__file__).parents[2] / "docs" / "for-clinicians.md").read_text(encoding="utf-8")
+EXAMPLE = re.compile(
+    r"```text\n(?P<text>(?:(?!```).)*?)\n```\n\n(?:```json\n(?P<reply>(?:(?!```).)*?)\n```\n\n)?"
+    r"\| entry \| published \| flags \| accepted \|\n\|[-|]+\|\n(?P<table>(?:\|[^\n]*\|\n)+)",
+    re.S,
+)
+CODES = re.compile(r"^### `(\w+)`", re.M)
+OTHER_CODES = re.compile(r"^\| `(\w+)` \|", re.M)
+
+
+class Example(NamedTuple):
+    """One example of the page."""
+
+    text: str
+    reply: str | None
+    rows: list[list[str]]
+
+
+def examples() -> list[Example]:
+    found = []
+    for match in EXAMPLE.finditer(PAGE):
+        lines = match["table"].strip().split("\n")
+        rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
+        found.append(Example(match["text"], match["reply"], rows))
+    return found
+
+
+def rows_of(example: Example) -> Sequence[Row]:
+    pages = {1: f"{HEAD}{example.text}\n"}
+    if example.reply is None:
+        return publish(pages).rows
+    entities = [FoundEntity.model_validate(each) for each in json.loads(example.reply)]
+
+    def answer(_: Sequence[PageText]) -> EntityReply:
+        return EntityReply(item_token=ANY.hex, entities=entities)
+
+    return publish(pages, answer).rows
+
+
+def columns(words: str) -> dict[str, object]:
+    """Return the columns that a cell such as `value 4.1, step 2` states."""
+    names = {attribute: column for column, attribute in reversed(COLUMNS.items())}
+    names |= {"negated": "negated", "previous dose": "previous_dose"}
+    stated: dict[str, object] = {}
+    for part in filter(None, words.split(", ")):
+        name = next(n for n in sorted(names, key=len, reverse=True) if part.startswith(f"{n} "))
+        value = part.removeprefix(f"{name} ")
+        stated[names[name]] = True if value == "yes" else value
+    return stated
+
+
+def fits(row: Row, cells: list[str]) -> bool:
+    entry, published, flags, accepted = cells
+    category, _, name = entry.partition(" ")
+    return (
+        row["category"] == category
+        and name.lower() in row["name"].lower()
+        and all(_same(row[column], value) for column, value in columns(published).items())
+        and sorted(row["review_flags"]) == sorted(filter(None, flags.split(", ")))
+        and row["accepted"] is (accepted == "yes")
+    )
+
+
+def _same(found: object, value: object) -> bool:
+    return found is value if value is True else str(found) == value
+
+
+def is_current(row: Row) -> bool:
+    is_aside = any(row[column] in values for column, values in ASIDE.items())
+    return bool(row["accepted"]) and not row["review_flags"] and not is_aside
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda e: e.text.split("\n")[-1][:40])
+def test_an_example_is_what_is_published(example: Example) -> None:
+    rows = list(rows_of(example))
+
+    for cells in example.rows:
+        category = cells[0].partition(" ")[2]
+        if cells[0].startswith("no current "):
+            name = category.partition(" ")[2].lower()
+            assert not any(is_current(row) and name in row["name"].lower() for row in rows), cells
+        elif cells[0].startswith("no "):
+            assert not any(row["category"] == category for row in rows), cells
+        else:
+            assert any(fits(row, cells) for row in rows), (cells, _shown(rows))
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda e: e.text.split("\n")[-1][:40])
+def test_an_example_hides_no_current_entry(example: Example) -> None:
+    listed = [cells for cells in example.rows if not cells[0].startswith("no ")]
+
+    current = [row for row in rows_of(example) if is_current(row)]
+
+    assert all(any(fits(row, cells) for cells in listed) for row in current), _shown(current)
+
+
+def _shown(rows: Sequence[Row]) -> list[dict[str, object]]:
+    hidden = ("id", "page_number", "char_start", "char_end", "confidence", "engine_confidence")
+    return [
+        {k: v for k, v in row.items() if v and k not in hidden and not k.endswith("_id")}
+        for row in rows
+    ]
+
+
+def test_the_page_has_examples() -> None:
+    assert len(examples()) >= 18
