@@ -17,7 +17,7 @@ from typing import Any
 
 from evaluation.expectations import WANTS, Checked, Expectation, Reading, check
 from evaluation.paper import can_draw, draw
-from evaluation.published import Published, encounter_dates, publish
+from evaluation.published import Published, ReadText, encounter_dates, publish
 from pipeline.documents.reader import InputRefused, PageRead, probe, read_pages
 
 HEAD = "OFFICE VISIT\nPatient: Elowen Tarrasch\nDate of Service: 03/04/2025\n\n"
@@ -109,10 +109,9 @@ def _pages(case: ReportCase) -> list[PageRead] | InputRefused:
 def _of_pages(pages: list[PageRead] | InputRefused) -> Reading:
     if isinstance(pages, InputRefused):
         return Reading(refusal=pages.code)
-    texts = {page.number: page.text for page in pages}
     return _reading(
-        publish(texts),
-        dates=frozenset(encounter_dates(texts)),
+        publish({page.number: ReadText.of(page) for page in pages}),
+        dates=frozenset(encounter_dates({page.number: page.text for page in pages})),
         warnings=frozenset(
             _WARNINGS[each] for page in pages for each in page.warnings if each in _WARNINGS
         ),

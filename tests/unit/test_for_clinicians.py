@@ -12,25 +12,30 @@ import pytest
 
 from evaluation.attributes import COLUMNS
 from evaluation.expectations import ASIDE
-from evaluation.published import ANY, Row, publish
+from evaluation.published import ANY, ReadText, Row, publish
 from pipeline.core.types import PageText
 from pipeline.providers.schemas import EntityReply, FoundEntity
+from pipeline.stages.pass1.review_flags import Flag
 from tests.support.generator.published import HEAD
 
 PAGE = (Path(__file__).parents[2] / "docs" / "for-clinicians.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(
-    r"```text\n(?P<text>(?:(?!```).)*?)\n```\n\n(?:```json\n(?P<reply>(?:(?!```).)*?)\n```\n\n)?"
+    r"```text(?: scan (?P<confidence>\d+))?\n(?P<text>(?:(?!```).)*?)\n```\n\n"
+    r"(?:```json\n(?P<reply>(?:(?!```).)*?)\n```\n\n)?"
     r"\| entry \| published \| flags \| accepted \|\n\|[-|]+\|\n(?P<table>(?:\|[^\n]*\|\n)+)",
     re.S,
 )
+NEXT_PAGE = "\n--- next page ---\n"
 CODES = re.compile(r"^### `(\w+)`", re.M)
-OTHER_CODES = re.compile(r"^\| `(\w+)` \|", re.M)
+OTHER_NEXT_PAGE = "\n--- next page ---\n"
 
 
 class Example(NamedTuple):
     """One example of the page."""
 
     text: str
+    confidence: float | None
+    """The confidence of every word, if the page is a scan."""
     reply: str | None
     rows: list[list[str]]
 
@@ -40,12 +45,17 @@ def examples() -> list[Example]:
     for match in EXAMPLE.finditer(PAGE):
         lines = match["table"].strip().split("\n")
         rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
-        found.append(Example(match["text"], match["reply"], rows))
+        confidence = float(match["confidence"]) if match["confidence"] else None
+        found.append(Example(match["text"], confidence, match["reply"], rows))
     return found
 
 
 def rows_of(example: Example) -> Sequence[Row]:
-    pages = {1: f"{HEAD}{example.text}\n"}
+    texts = [f"{HEAD}{text}\n" for text in example.text.split(NEXT_PAGE)]
+    pages = {
+        number: ReadText(text=text, ocr_words=_words(text, example.confidence))
+        for number, text in enumerate(texts, start=1)
+    }
     if example.reply is None:
         return publish(pages).rows
     entities = [FoundEntity.model_validate(each) for each in json.loads(example.reply)]
@@ -54,6 +64,12 @@ def rows_of(example: Example) -> Sequence[Row]:
         return EntityReply(item_token=ANY.hex, entities=entities)
 
     return publish(pages, answer).rows
+
+
+def _words(text: str, confidence: float | None) -> list[tuple[int, int, float]]:
+    if confidence is None:
+        return []
+    return [(*word.span(), confidence) for word in re.finditer(r"\S+", text)]
 
 
 def columns(words: str) -> dict[str, object]:
@@ -121,5 +137,14 @@ def _shown(rows: Sequence[Row]) -> list[dict[str, object]]:
     ]
 
 
-def test_the_page_has_examples() -> None:
-    assert len(examples()) >= 18
+def test_the_page_explains_every_flag() -> None:
+    assert set(CODES.findall(PAGE)) == set(Flag)
+
+
+def test_the_page_has_an_example_of_each_flag() -> None:
+    # The reader leaves hidden words out, so no entry has this flag.
+    shown = {
+        flag for example in examples() for cells in example.rows for flag in cells[2].split(", ")
+    }
+
+    assert {flag.partition(":")[0] for flag in shown} >= set(Flag) - {Flag.HIDDEN}

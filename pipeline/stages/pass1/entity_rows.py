@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from pipeline.core.types import PageSlice, PageText, Span
 from pipeline.core.types import slices as cut
@@ -40,6 +40,8 @@ from pipeline.transitions import Lease
 LOW_WORD_CONFIDENCE = 80.0
 """A word with a digit below this confidence (0–100) sends its entity to review. On a clean scan
 `7.2` was read as `72` with confidence 61; correct digits are rarely below 85."""
+OcrWords = Callable[[UUID, set[int]], Mapping[int, list[tuple[int, int, float]]]]
+"""Returns start, end and confidence of the OCR words of a record's pages."""
 Second = Callable[[int], SecondReading | None]
 """Returns the local engine's reading of a batch by index; None if the engine itself replied."""
 
@@ -97,6 +99,7 @@ def entity_rows(
     text: EncounterText,
     pages: Mapping[int, PageText],
     second: Second = lambda index: None,
+    ocr_words: OcrWords = selectors.ocr_words,
 ) -> list[dict[str, Any]]:
     """Return an encounter's entities as rows of a flush, in the order of the text."""
     aligned: list[Sequence[Aligned]] = []
@@ -113,7 +116,7 @@ def entity_rows(
         aligned.append(found)
         judged.update(_judged(found, second(batch.index), pages))
     merged = merge(aligned)
-    words = _words(lease, merged, pages)
+    words = _words(lease, merged, pages, ocr_words)
     sources = (SourceDates(pages), SourceNumbers(pages))
     return [
         {
@@ -290,8 +293,11 @@ def _kind(aligned: Aligned) -> str:
 
 
 def _words(
-    lease: Lease, merged: Sequence[Aligned], pages: Mapping[int, PageText]
-) -> dict[int, list[tuple[int, int, float]]]:
+    lease: Lease,
+    merged: Sequence[Aligned],
+    pages: Mapping[int, PageText],
+    ocr_words: OcrWords,
+) -> Mapping[int, list[tuple[int, int, float]]]:
     # Query only if OCR was used, so that a text record costs no statement.
     wanted = {
         span.page
@@ -299,7 +305,7 @@ def _words(
         for span in found.alignment.spans
         if pages[span.page].ocr_confidence is not None
     }
-    return selectors.ocr_words(lease.shell_file_id, wanted) if wanted else {}
+    return ocr_words(lease.shell_file_id, wanted) if wanted else {}
 
 
 def ocr_confidence(
