@@ -211,3 +211,13 @@ def test_an_empty_cell_of_a_ruled_table_moves_no_other_cell(
     heading: str, row: str, expected: list[tuple[str, bool]]
 ) -> None:
     assert [(e.value, e.temporality == "historical") for e in labs(row, heading)] == expected
+
+
+def test_a_date_that_ends_a_sentence_dates_no_table_below() -> None:
+    text = (
+        "HPI\nInfluenza vaccine was given on\n10/14/2023.\n"
+        "LABS\nSodium 139 mmol/L 135-145\nPotassium 4.1 mmol/L 3.5-5.1\n"
+    )
+    found = [e for e in ask(page(text)).entities if e.category == "lab"]
+
+    assert [(e.date, e.temporality) for e in found] == [(None, None)] * 2

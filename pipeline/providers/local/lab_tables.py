@@ -29,6 +29,7 @@ from pipeline.providers.local.lines import PrintedLine, bullet_end
 from pipeline.providers.local.moments import MOMENT, Moment, latest_of, moment_of
 from pipeline.providers.local.struck import without_struck
 from pipeline.providers.local.tokens import tokenize
+from pipeline.providers.schemas import ZoneType
 
 _MAX_NAME_WORDS = 10
 _MAX_LINE = 240
@@ -70,6 +71,8 @@ class _Walk:
     """The dates of rows by name, each with the index of its finding."""
     block: Moment | None = None
     """The date in the heading above the rows (`Labs 05/01/2025:`)."""
+    block_zone: ZoneType | None = None
+    """The kind of section of that heading; the date says nothing about the next section."""
 
 
 def read_tables(reading: DocumentState) -> None:
@@ -103,8 +106,12 @@ def read_tables(reading: DocumentState) -> None:
         if walk.columns and _is_other_heading(reading, line, text, raw):
             walk.columns = NO_COLUMNS
             continue
-        if (m := _BLOCK.fullmatch(text)) is not None:
+        if walk.block is not None and reading.zones.type_at(line.start) != walk.block_zone:
+            walk.block = None
+        # A date with a full stop is the end of a sentence that the line before begins.
+        if not text.rstrip().endswith(".") and (m := _BLOCK.fullmatch(text)) is not None:
             walk.block = moment_of(m["when"], reading.date_order, reading.own_day)
+            walk.block_zone = reading.zones.type_at(line.start)
             continue
         if walk.series is not None and "\t" in raw:
             if walk.series.add(line.start, text, raw):
