@@ -52,7 +52,7 @@ _CELL = re.compile(
     rf"|(?P<titer>(?:{SIGN}[ ]?)?{TITER}){_END}"
     rf"|(?P<bound>{BOUND})"
     rf"|(?P<ordinal>{ORDINAL}){_END}"
-    rf"|(?P<number>-?(?:{NUM}))(?![\d:/-])"
+    rf"|(?P<number>[-+]?(?:{NUM}))(?![\d:/-])"
     rf"|(?P<unit>{UNIT})(?![\w/^])"
     rf"|(?P<none>{NO_RESULT}){_END}"
     rf"|(?P<comment>{COMMENT}){_END}"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 
 from pipeline.providers.local.analytes import known_name
 from pipeline.providers.local.dates import DateOrder
@@ -153,8 +154,17 @@ def _of_cells(raw: str, rule: str, order: DateOrder | None, own: date | None) ->
     kinds = _with_name(kinds, dated)
     if not kinds:
         return NO_COLUMNS
-    found = _current(kinds, moments, dated)
-    return replace(found, ruled=rule, starts=tuple(start for start, _ in parts))
+    names = [i for i, kind in enumerate(kinds) if kind == "name"]
+    # Tables that are printed side by side have a current column each.
+    bounds = [0, *names[1:], len(kinds)]
+    tables = [_current(kinds[a:b], moments[a:b], dated[a:b]) for a, b in pairwise(bounds)]
+    return Columns(
+        kinds=tuple(kind for table in tables for kind in table.kinds),
+        days=tuple(day for table in tables for day in table.days),
+        ruled=rule,
+        starts=tuple(start for start, _ in parts),
+        doubtful=any(table.doubtful for table in tables),
+    )
 
 
 def _with_name(kinds: list[str], dated: list[bool]) -> list[str]:

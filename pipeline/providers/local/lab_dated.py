@@ -49,7 +49,8 @@ _LINK = re.compile(
     re.I,
 )
 _GAP = re.compile(
-    r"[ ]*(?P<mark>,|;|/|-{1,2}>|→|(?<!\S)-(?=[ ])|\n)?[ \n]*"
+    r"[ ]*(?P<mark>,|;|/|-{1,2}>|→|(?<!\S)-(?=[ ])|\n"
+    rf"|\.(?=[ ]+{_NOW}(?!\w)))?[ \n]*"
     r"(?:(?:and|then|but|followed[ ]by|up[ ]to|down[ ]to|up|down|to|from|was)(?!\w)[ ]*)*",
     re.I,
 )

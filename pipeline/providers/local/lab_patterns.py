@@ -47,8 +47,9 @@ UNIT = (
 ORDINAL = r"(?:[1-4]\+|\+[1-4]|\+{1,4}|\(\+\)|\(-\))"
 TEXT = (
     r"(?i:(?:weak(?:ly)?[ ]|strong(?:ly)?[ ]|low[ ])?(?:non-?[ ]?reactive|reactive|positive"
-    r"|negative)|not[ ]detected|none[ ](?:seen|detected|found|present)|not[ ]seen|undetect(?:ed"
-    r"|able)|detected"
+    r"|negative)|not[ ](?:detected|present|isolated|observed|identified)"
+    r"|none[ ]"
+    r"(?:seen|detected|found|present)|not[ ]seen|undetect(?:ed|able)|detected|TNTC|too[ ]numerous[ ]to[ ]count"
     r"|neg|pos|trace|none|few|rare|occasional|moderate|many|numerous|small|large|normal|abnormal"
     r"|yellow|amber|straw|colorless|pale[ ]yellow|dark[ ]yellow|light[ ]yellow|clear|cloudy"
     r"|hazy|sl(?:ightly)?[ ](?:cloudy|hazy)|turbid|pending|immune|non-?immune|equivocal"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pipeline.providers.local.analytes import Analyte
-from pipeline.providers.local.lab_dated import DatedValue, SeriesDates, dated_values, lead_of
+from pipeline.providers.local.lab_dated import SeriesDates, DatedValue, dated_values, lead_of
 from pipeline.providers.local.lab_patterns import (
     BETWEEN,
     BOUND,
@@ -269,14 +269,22 @@ def statement_behind(
         lead = lead_of(text, first, start) or inherited
         dated = dated_values(text, end, far, _VALUE, lambda m: _possible(m, analyte), times, lead)
         if dated is not None:
-            values = tuple(_of_dated(item) for item in dated.values)
+            values = _with_unit([_of_dated(item) for item in dated.values])
             further = has_further_value(text, dated.end, max(limit, dated.end), analyte)
             if not _MORE_THAN_BEFORE.match(text, dated.values[0].value.end(), limit):
                 when = dated.values[0].when if len(values) == 1 else None
                 return ProseStatement(values, dated.understood and not further, when, lead)
     found = values_behind(text, first, start, end, limit, analyte)
     further = bool(found) and has_further_value(text, found[-1].end, limit, analyte)
-    return ProseStatement(tuple(found), not further)
+    return ProseStatement(_with_unit(found), not further)
+
+
+def _with_unit(values: list[ProseValue]) -> tuple[ProseValue, ...]:
+    """Give a unit behind the last of several values to all of them (`35 -> 32 g/L`)."""
+    unit = values[-1].unit if values else None
+    if unit is None or any(value.unit for value in values[:-1]):
+        return tuple(values)
+    return tuple(replace(value, unit=unit) for value in values)
 
 
 def _end_of_paragraph(text: str, end: int, limit: int) -> int:

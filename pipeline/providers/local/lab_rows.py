@@ -124,7 +124,7 @@ def _end_of_first_cell(text: str, begin: int, raw: str) -> int:
         return 0
     known = known_name(words, 0)
     rest = cells_of(words, known) if known else []
-    joined = known is not None and words[known : known + 1] == "-"
+    joined = known is not None and words[known : known + 1] in ("-", "/")
     plain = joined or all(cell.kind in ("word", "paren", "comment", "foot") for cell in rest)
     return begin + len(words) if plain and gap and gap.end() < len(raw.rstrip()) else 0
 
@@ -180,7 +180,7 @@ def _choose(
     measures = _joined([cell for cell in cells if cell.kind in MEASURES])
     if not measures or len(measures) > _MAX_MEASURES:
         return None
-    if not columns and _in_doubt(measures, cells):
+    if not columns and _in_doubt(measures, cells, raw):
         return None
     for kept in _without_footnotes(measures, cells, raw):
         if kept is measures and _unlikely_fall(kept):
@@ -192,10 +192,12 @@ def _choose(
     return None
 
 
-def _in_doubt(measures: Sequence[Cell], cells: Sequence[Cell]) -> bool:
+def _in_doubt(measures: Sequence[Cell], cells: Sequence[Cell], raw: str) -> bool:
     """Return whether a row without a heading begins with a bound that may be the range."""
     if len(measures) == 2 and [m.kind for m in measures] == ["number", "bound"]:
         # `6.1 > 7.4` may be two values with an arrow between them.
+        if _GAP.search(raw, measures[0].end, measures[1].start):
+            return False
         return not any(cell.kind in ("unit", "flag") for cell in cells)
     if len(measures) < 2 or measures[0].kind != "bound":
         return False

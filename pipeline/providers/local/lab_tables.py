@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from pipeline.providers.local.analytes import known_name
+from pipeline.providers.local.dates import DateOrder
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.lab_cells import cells_of, of_a_sentence
@@ -22,6 +24,7 @@ from pipeline.providers.local.lab_columns import (
 )
 from pipeline.providers.local.lab_row import Row
 from pipeline.providers.local.lab_rows import read_row
+from pipeline.providers.local.lab_ruled import read_ruled
 from pipeline.providers.local.lab_series import SeriesTable, series_table_of
 from pipeline.providers.local.lab_wraps import NameTail, joined_range, name_tail
 from pipeline.providers.local.lexicon import lexicon
@@ -38,6 +41,7 @@ _AMOUNTS = frozenset({"mg", "g", "mcg", "ng", "mL", "units", "unit", "mEq", "mmo
 """Units of a dose, not of a concentration: a laboratory value has them only beside a range."""
 _CONCENTRATION = re.compile(r"/[ ]?(?:[dmµuμnpf]?L|mm3|hpf|lpf)(?![A-Za-z/])", re.I)
 _MIN_CELLS = 3
+_MIN_BESIDE = 2
 _DIGIT = re.compile(r"\d")
 _ZONES_OF_TABLES = (None, "labs", "other", "header", "procedures", "imaging")
 _ZONES_OF_DRUGS = ("medications", "allergies", "immunizations")
@@ -136,6 +140,12 @@ def _read_line(
     if columns.ruled == "\t" and "\t" not in raw:
         columns = replace(columns, ruled="")
     spans = cells_by_column(raw, columns) if columns.ruled else None
+    beside = _rows_beside(text, raw, columns, spans, reading.date_order)
+    if beside and not reading.is_claimed(line.start, line.end):
+        for found in beside:
+            name = text[found.name.start : found.name.end]
+            _report(reading, line, text, found, name, walk, columns, end=None)
+        return index
     begin = bullet_end(text)
     if columns and columns.kinds[0] != "name":
         begin = len(text) - len(text.lstrip())
@@ -172,6 +182,40 @@ def _read_line(
         end=lines[last][0].end if last > index else None,
     )
     return last
+
+
+def _rows_beside(
+    text: str,
+    raw: str,
+    columns: Columns,
+    spans: Sequence[tuple[int, int]] | None,
+    order: DateOrder | None,
+) -> list[Row]:
+    """Return the rows of a line that prints several tests side by side."""
+    if spans is not None:
+        names = [i for i, kind in enumerate(columns.kinds) if kind == "name"]
+        if len(names) < _MIN_BESIDE:
+            return []
+        found = []
+        for first, stop in pairwise([*names, len(spans)]):
+            part = replace(columns, kinds=columns.kinds[first:stop], days=columns.days[first:stop])
+            row = read_ruled(text, spans[first:stop], part, order)
+            found += [row] if row else []
+        return found
+    rule = "\t" if "\t" in raw else "  "
+    parts = parts_of(raw, rule) if not columns and rule in raw.strip() else []
+    starts = [
+        i for i, (a, b) in enumerate(parts) if b - a > 1 and known_name(text[a:b], 0) == b - a
+    ]
+    if len(starts) < _MIN_BESIDE or starts[0] != 0:
+        return []
+    bounds = [parts[i][0] for i in starts]
+    ends = [parts[i - 1][1] for i in [*starts[1:], len(parts)]]
+    read = [
+        read_row(text[:end], start, NO_COLUMNS, raw[:end], order)
+        for start, end in zip(bounds, ends, strict=True)
+    ]
+    return [row for row in read if row is not None] if all(read) else []
 
 
 def _report(
