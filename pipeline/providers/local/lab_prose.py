@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pipeline.providers.local.analytes import Analyte
-from pipeline.providers.local.lab_dated import SeriesDates, DatedValue, dated_values, lead_of
+from pipeline.providers.local.lab_dated import DatedValue, SeriesDates, dated_values, lead_of
 from pipeline.providers.local.lab_patterns import (
     BETWEEN,
     BOUND,
