@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
+import pikepdf
 import pytest
 from reportlab.lib import colors
 from reportlab.lib.styles import ParagraphStyle
@@ -152,6 +154,18 @@ class TestBlocks:
         assert lines.index("What you should avoid") == 4
         assert lines[-1] == bullet + "Gin"
 
+    @pytest.mark.parametrize(
+        "heads", [("Continue taking", "Stop taking"), ("CONTINUE", "STOP"), ("Take", "Do not take")]
+    )
+    def test_lists_of_equal_length_below_orders(
+        self, tmp_path: Path, heads: tuple[str, str]
+    ) -> None:
+        def draw(sheet: Canvas) -> None:
+            lines_at(sheet, 60, 700, [heads[0], "Metformin", "Lisinopril"])
+            lines_at(sheet, 320, 700, [heads[1], "Ibuprofen", "Naproxen"])
+
+        assert text_of(tmp_path, draw).split("\n")[3:] == [heads[1], "Ibuprofen", "Naproxen"]
+
     def test_lists_in_frames(self, tmp_path: Path) -> None:
         def draw(sheet: Canvas) -> None:
             sheet.rect(50, 620, 240, 100)
@@ -221,6 +235,9 @@ class TestTables:
                 ("Sulfa", "rash", "mild"),
             ),
             (("Vaccine", "Maker"), ("Influenza", "Sanofi"), ("Tdap", "GSK")),
+            (("Relative", "Illness"), ("Mother", "breast cancer"), ("Father", "stroke")),
+            (("Drug", "Start", "Stop"), ("Warfarin", "03/04/2019", "05/06/2021")),
+            (("", "03/01", "03/02"), ("Weight", "80.1", "80.4"), ("Pulse", "", "88")),
             (
                 ("Test", "03/01", "03/02", "03/03", "03/04", "Units", "Low", "High", "Method"),
                 ("Potassium", "4.0", "", "4.2", "4.3", "mmol/L", "3.5", "5.1", "ISE"),
@@ -293,6 +310,31 @@ class TestTables:
         text = text_of(tmp_path, lambda sheet: table_at(sheet, rows, 50, 720, [120, 60, 60, 80]))
 
         assert text.split("\n") == ["→".join(row).rstrip("→") for row in rows]
+
+    def test_a_long_name_over_empty_cells(self, tmp_path: Path) -> None:
+        rows = (
+            ("Test", "Result", "Flag", "Units", "Range"),
+            ("Glucose", "98", "", "mg/dL", "70-99"),
+            ("Thyroid peroxidase antibody titer", "", "", "IU/mL", "<34"),
+            ("Sodium", "139", "", "mmol/L", "135-145"),
+        )
+
+        text = text_of(
+            tmp_path, lambda sheet: table_at(sheet, rows, 50, 720, [110, 60, 40, 70, 80])
+        )
+
+        assert text.split("\n") == ["→".join(row) for row in rows]
+
+    def test_words_that_climb_the_margin_are_no_cells(self, tmp_path: Path) -> None:
+        def draw(sheet: Canvas) -> None:
+            table_at(sheet, LAB, 60, 700)
+            sheet.translate(30, 560)
+            sheet.rotate(90)
+            sheet.drawString(0, 0, "CONFIDENTIAL COPY of the record")
+
+        lines = text_of(tmp_path, draw).split("\n")
+
+        assert lines == [*LAB_TEXT, "CONFIDENTIAL COPY of the record"]
 
     def test_a_table_above_two_lists(self, tmp_path: Path) -> None:
         def draw(sheet: Canvas) -> None:
@@ -403,6 +445,44 @@ class TestMarks:
             "[ ] Anemia",
             "Score: 7",
         ]
+
+    def test_check_boxes_below_column_headings(self, tmp_path: Path) -> None:
+        def draw(sheet: Canvas) -> None:
+            for x, head in ((60, "Symptom"), (202, "Yes"), (262, "No")):
+                sheet.drawString(x, 720, head)
+            for i, (name, ticked) in enumerate((("Chest pain", 265), ("Fever", 205))):
+                y = 700 - 18 * i
+                sheet.drawString(60, y, name)
+                sheet.rect(205, y - 1, 9, 9)
+                sheet.rect(265, y - 1, 9, 9)
+                sheet.line(ticked, y - 1, ticked + 9, y + 8)
+                sheet.line(ticked, y + 8, ticked + 9, y - 1)
+
+        assert text_of(tmp_path, draw).split("\n") == [
+            "Symptom→Yes→No",
+            "Chest pain→[ ]→[x]",
+            "Fever→[x]→[ ]",
+        ]
+
+    @pytest.mark.parametrize(("kind", "mark"), [("StrikeOut", "~~"), ("Underline", "")])
+    def test_an_annotation_strikes_words_through(
+        self, tmp_path: Path, kind: str, mark: str
+    ) -> None:
+        plain = pdf_of(lambda sheet: lines_at(sheet, 60, 700, [DRUGS[0], DRUGS[1]]))
+        with pikepdf.open(io.BytesIO(plain)) as file:
+            note = pikepdf.Dictionary(
+                Type=pikepdf.Name.Annot,
+                Subtype=pikepdf.Name(f"/{kind}"),
+                Rect=[60, 698, 180, 709],
+                QuadPoints=[60, 709, 180, 709, 60, 698, 180, 698],
+                F=4,
+            )
+            file.pages[0].Annots = pikepdf.Array([file.make_indirect(note)])
+            file.save(tmp_path / "noted.pdf")
+
+        page = PdfFile(tmp_path / "noted.pdf", LIMITS).read(1, Ocr(LIMITS.dpi))
+
+        assert page.text == f"{mark}{DRUGS[0]}{mark}\n{DRUGS[1]}"
 
     def test_check_boxes_of_a_form(self, tmp_path: Path) -> None:
         def draw(sheet: Canvas) -> None:

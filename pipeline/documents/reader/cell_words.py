@@ -15,7 +15,8 @@ _UNIT = (
 )
 _WORD_VALUE = (
     r"(?:neg(?:ative)?|pos(?:itive)?|(?:non-?[ ]?|not[ ])?(?:reactive|detected)|normal|abnormal"
-    r"|trace|pending|none|n/?a|yes|no|high|low|critical|h|l|hh|ll|a|n|c|\*+|[↑↓]+|final|see note)"
+    r"|trace|pending|none|n/?a|yes|no|high|low|critical|h|l|hh|ll|a|n|c|s|r|i|\*+|[↑↓]+|final"
+    r"|see note)"
 )
 _DATE = (
     r"(?:\d{1,2}[-/. ][A-Za-z\d]{1,3}[-/. ]\d{2,4}|\d{4}-\d\d-\d\d"
@@ -52,6 +53,14 @@ _SECTION = re.compile(
     r"(?:[ ]\([^)]*\))?[ ]*:?",
     re.I,
 )
+_ORDER = re.compile(
+    r"(?:please[ ])?(?:continu\w+|keep|start\w*|stop\w*|begin\w*|avoid\w*|hold\w*|chang\w+|new"
+    r"|resum\w+|tak\w+|held|discontinu\w+|do[ ]not|don['’]?t|no[ ]longer|not)"
+    r"(?:[ ](?:to|tak\w+|using|use|these|this|the|your|any|all|of|for|now|when|at|home))*"
+    r"(?:[ ](?:medi\w+|drugs?|pills?|tablets?|prescriptions?|list))?[ ]*:?"
+    r"|(?:medi\w+|drugs?)[ ](?:to|you|not|that)[ ][\w ]{1,30}:?",
+    re.I,
+)
 _COLUMN = re.compile(
     r"(?:test|analyte|component|result|value|units?|flag|ref(?:erence)?|range|normal|interval|limits"
     r"|date|time|status|dose|dosage|strength|route|freq(?:uency)?|sig|instructions?|directions"
@@ -77,6 +86,12 @@ def is_value(text: str) -> bool:
 def is_section(text: str) -> bool:
     """Return whether the whole text is the heading of a section of a record."""
     return _SECTION.fullmatch(text.strip(" ~*_-–—|")) is not None
+
+
+@lru_cache(maxsize=20_000)
+def is_order(text: str) -> bool:
+    """Return whether the whole text tells what to do with the items below (`STOP TAKING`)."""
+    return _ORDER.fullmatch(text.strip(" ~*_-–—|")) is not None
 
 
 @lru_cache(maxsize=20_000)

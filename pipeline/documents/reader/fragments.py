@@ -142,7 +142,7 @@ def _with_boxes(words: list[PageWord], marks: Marks) -> list[PageWord]:
             key=lambda w: _gap(w, box),
             default=None,
         )
-        if not box.is_field and (near is None or _gap(near, box) > LABEL_GAP * near.size):
+        if not box.is_field and not _has_label(box, near, marks.check_boxes):
             continue
         dropped |= set(map(id, inside))
         added.append(
@@ -158,6 +158,22 @@ def _with_boxes(words: list[PageWord], marks: Marks) -> list[PageWord]:
             )
         )
     return [*(word for word in words if id(word) not in dropped), *added]
+
+
+def _has_label(box: CheckBox, near: PageWord | None, boxes: Sequence[CheckBox]) -> bool:
+    """Return whether a word is near the box, or the box is in a row of equal boxes."""
+    if near is None:
+        return False
+    if box.ticked or _gap(near, box) <= LABEL_GAP * near.size:
+        return True
+    side = box.right - box.left
+    return any(
+        other is not box
+        and abs(other.top - box.top) < 2
+        and abs(other.right - other.left - side) < 1
+        and abs(other.left - box.left) > 2 * side
+        for other in boxes
+    )
 
 
 def _gap(word: PageWord, box: CheckBox) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .fragments import join, prepare
+from .fragments import Fragment, join, prepare
 from .placed_words import NO_MARKS, Marks, PageWord
 from .side_by_side import one_after_the_other
 from .table_rows import Row, rows_of
@@ -24,9 +24,29 @@ def lay_out(words: Sequence[PageWord], marks: Marks = NO_MARKS) -> tuple[str, tu
     The order of `words` does not matter, so words of the text layer and of OCR may be mixed. The
     words of OCR need a common baseline and size for each line (`in_lines`).
     """
-    prepared = prepare((word for word in words if clean(word.text)), marks)
+    upright, sideways = _parted([word for word in words if clean(word.text)])
+    prepared = prepare(upright, marks)
     blocks = one_after_the_other(join(prepared, marks), marks)
-    return _compose(row for block in blocks for row in rows_of(block, marks))
+    rows = [row for block in blocks for row in rows_of(block, marks)]
+    return _compose([*rows, *([[Fragment(run)]] for run in sideways)])
+
+
+def _parted(words: Sequence[PageWord]) -> tuple[list[PageWord], list[list[PageWord]]]:
+    """Return the words of horizontal lines, and runs of words that climb or descend the margin."""
+    upright: list[PageWord] = []
+    runs: list[list[PageWord]] = []
+    run: list[PageWord] = []
+    for word in words:
+        tall = word.bottom - word.top > 1.5 * (word.right - word.left)
+        beside = bool(run) and abs(word.left - run[-1].left) < 0.3 * run[-1].size
+        if (tall and len(word.text) > 3) or (beside and len(word.text) <= 3):
+            if run and not beside:
+                runs.append(run)
+                run = []
+            run.append(word)
+            continue
+        upright.append(word)
+    return upright, [*runs, run] if run else runs
 
 
 def in_given_order(lines: Iterable[Sequence[PageWord]]) -> tuple[str, tuple[Word, ...]]:

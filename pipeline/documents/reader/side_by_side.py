@@ -16,6 +16,7 @@ from .cell_words import (
     continues,
     has_bullet,
     is_column_head,
+    is_order,
     is_section,
     is_styled,
     is_value,
@@ -210,7 +211,11 @@ class _Sides:
             return Kind.OPEN
         if self._have_headings():
             return Kind.BLOCKS
-        if self._right_is_values() or self._has_column_heads():
+        if self._right_is_values():
+            return Kind.BLOCKS if self._repeats() else Kind.TABLE
+        if self._have_orders():
+            return Kind.BLOCKS
+        if self._has_column_heads():
             return Kind.BLOCKS if self._repeats() else Kind.TABLE
         if self._are_framed() or self._repeats():
             return Kind.BLOCKS
@@ -225,6 +230,15 @@ class _Sides:
         if not self._headed(self._left_rows) or not self._headed(self._right_rows):
             return False
         return not (self._has_row_rules() and self._has_column_heads())
+
+    def _have_orders(self) -> bool:
+        """Return whether lists such as `CONTINUE` and `STOP` begin at the same height."""
+        return any(
+            level is not None
+            and all(is_order(f.text) or is_section(f.text) for f in (*level, *row))
+            and any(is_order(f.text) for f in (*level, *row))
+            for level, row in self._pairs[:-1]
+        )
 
     @staticmethod
     def _headed(rows: Sequence[list[Fragment]]) -> bool:

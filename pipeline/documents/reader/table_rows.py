@@ -169,14 +169,25 @@ class PrintedTable:
         """
         if not strictly:
             line = self.parted(line)
-        bridging = sum(len(self._hit(fragment)) > 1 for fragment in line)
+        bridging = [f for f in line if len(self._hit(f)) > 1]
         taken = [self._hit(fragment)[0] for fragment in line if self._hit(fragment)]
-        if bridging > (1 if len(line) >= 4 else 0) or len(set(taken)) < len(taken):
+        if len(bridging) > 1 or len(set(taken)) < len(taken):
+            return None
+        if bridging and len(line) < 4 and not self._overhangs(bridging[0], taken):
             return None
         if not taken:
             return None
         aligned = sum(any(column.shares_edge(f) for column in self._columns) for f in line)
         return line if aligned >= (0.66 if strictly else 0.5) * len(line) else None
+
+    def _overhangs(self, fragment: Fragment, taken: Sequence[int]) -> bool:
+        """Return whether a long cell reaches from its column into empty cells."""
+        first, *others = self._hit(fragment)
+        begins = any(
+            abs(cell.left - fragment.left) <= ALIGNED * fragment.size
+            for cell in self._columns[first].cells
+        )
+        return begins and not set(others) & set(taken)
 
     def parted(self, line: list[Fragment]) -> list[Fragment]:
         """Split a fragment whose words stand at the beginnings of two columns."""
