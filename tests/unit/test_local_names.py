@@ -137,3 +137,24 @@ def test_a_side_and_an_abbreviation_that_the_text_defines_are_read(
     text: str, diseases: list[str]
 ) -> None:
     assert _names(text, "condition") == diseases
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PLAN\nAsthma action plan given; diabetes educator and stroke support group next week.",
+        "PLAN\nMigraine diary and a heart failure handout were handed over.",
+        "HPI\nShe is a cancer nurse at the Gout Institute.",
+        "PLAN\nCode stroke was called. Sepsis protocol and sepsis bundle were followed.",
+        "LABS\nHepatitis C antibody was drawn. Leukemia panel was sent. Lyme disease titer.",
+        "HPI\nDepression questionnaire and anxiety inventory were filled in.",
+    ],
+)
+def test_a_disease_inside_the_name_of_another_thing_is_no_disease(text: str) -> None:
+    assert _names(text, "condition") == []
+
+
+def test_a_class_of_heart_failure_belongs_to_the_disease() -> None:
+    assert _names("ASSESSMENT\nHeart failure, class III.", "condition") == [
+        "Heart failure, class III"
+    ]

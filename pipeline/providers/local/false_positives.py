@@ -11,14 +11,24 @@ from functools import cache
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.lexicon import Term, TermMatch
 
-_PLACE = re.compile(
+_COMPOUND = re.compile(
     (
-        r"[ ]+(?:clinic|center|centre|institute|foundation|unit|ward|hospital|program|associates"
-        r"|department|specialists?|group|service|registry|society|medication|medications|pills?"
-        r"|education|screening|prevention|awareness|management|risk|precautions|resistance)\b"
+        r"(?:'s|’s)?[ ]+(?:clinic|center|centre|institute|foundation|association|unit|ward|hospital"
+        r"|program|associates|department|specialists?|group|service|registry|society|medications?"
+        r"|pills?|education|educators?|nurses?|coaches?|counselors?|navigators?|classes"
+        r"|class(?![ ][IV\d])|camp|conference|walk|charity|research|(?:action[ ]|care[ ])plans?"
+        r"|screen(?:ing|er|s)?"
+        r"|prevention|awareness|management|risk|precautions|resistance|supplies|brochures?"
+        r"|pamphlets?|handouts?|leaflets?|booklets?|support[ ]groups?|hotline|helpline"
+        r"|questionnaires?|inventory|checklists?|surveys?|diary|diaries|journal|log|scales?|scores?"
+        r"|index|indices|protocols?|pathways?|guidelines?|bundles?|orders?[ ]set|alerts?|panels?"
+        r"|antibod(?:y|ies)|antigens?|titers?|tests?|testing|serolog(?:y|ies)|PCR|NAAT|swabs?|assays?"
+        r"|(?:surface|core|early)[ ]ant(?:igen|ibod)\w*)\b(?![ ]?-)"
     ),
     re.I,
 )
+"""Words that make a disease part of another name: a place, a person, a paper, a test."""
+_CODE_BEFORE = re.compile(r"\b(?:code|team)[ ]+$", re.I)
 _VACCINE = re.compile(
     r"(?:[ ]*\([^)\n]{1,30}\))?[ ]+(?:vaccin\w*|immuni[sz]\w*|boosters?|shots?)\b", re.I
 )
@@ -93,6 +103,8 @@ _NOT_BEHIND: dict[str, str] = {
     "weak": r"[ ]+(?:positive|signal)",
     "reflux": r"[ ]+(?:into|of[ ]contrast)",
     "catching": r"[ ]+(?:up|a)\b",
+    "worry": r"[ ]+(?:about|that|over)\b",
+    "worries": r"[ ]+(?:about|that|over)\b",
     "locking": r"[ ]+(?:plate|screws?)",
     "pale": r"[ ]+yellow",
     "mono": r"[ ]*(?:\d|%)",
@@ -133,7 +145,10 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
         return True
     if term.category == "procedure" and _is_no_procedure(text, match):
         return True
-    if term.category in ("condition", "symptom") and _PLACE.match(text, match.end):
+    if term.category in ("condition", "symptom") and (
+        _COMPOUND.match(text, match.end)
+        or _CODE_BEFORE.search(text[max(0, match.start - 8) : match.start])
+    ):
         return True
     behind, before = _patterns(word) if word.isascii() else (None, None)
     if behind is not None and behind.match(text, match.end):
