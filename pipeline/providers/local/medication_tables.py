@@ -189,8 +189,20 @@ def _read_row(reading: DocumentState, line: PrintedLine, raw: str, table: _Table
         read = [replace(found, rule="med.table-not-understood.v1", end=end)]
     for each in read:
         reading.findings.append(each)
-    reading.claim(line.start, line.end)
+    _claim_row(reading, line, cells, table)
     return True
+
+
+def _claim_row(
+    reading: DocumentState, line: PrintedLine, cells: list[_Cell] | None, table: _Table
+) -> None:
+    """Claim a row except its notes: later rules read an indication as a disease."""
+    at = line.start
+    for column, cell in zip(table.columns, cells or (), strict=False):
+        if column == "note":
+            reading.claim(at, line.start + cell.start)
+            at = line.start + cell.end
+    reading.claim(at, line.end)
 
 
 def _is_dosed(cells: list[_Cell], table: _Table) -> bool:

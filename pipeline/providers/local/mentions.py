@@ -19,7 +19,8 @@ from pipeline.providers.local.morphology import SHORTEST_ENDING, category_of
 from pipeline.providers.local.tokens import is_word, normal
 
 _STAGE = re.compile(
-    r",?[ \n]+(?:stage|grade|class|type|NYHA(?:[ ]class)?)[ ]+(?:[IVX]{1,4}|\d)[A-Ca-c]?(?![\w])",
+    r",?[ \n]+(?:stage|grade|class|type|NYHA(?:[ ]class)?)[ ]+(?:[IVX]{1,4}|\d)[A-Ca-c]?(?![\w])"
+    r"(?![ ]+(?:diabet|DM|MI|myocardial|respiratory|hypersens|HIT))",
     re.I,
 )
 _DEFINITION = re.compile(r"[ \n]{1,2}\(([A-Z]{2,6})s?\)")
