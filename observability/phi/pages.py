@@ -16,7 +16,7 @@ from observability.phi.highlights import Box, HighlightRun, Place, boxes, halves
 from pipeline.core.errors import ErrorCode
 from pipeline.documents import reader
 from pipeline.models import AlignmentKind, Entity, Page, PageSource, ShellFile
-from pipeline.stages.pass1.review_flags import in_words
+from pipeline.stages.pass1.review_flags import Flag, in_words
 
 UNITS = 1000.0
 """Width of the page in the units of the drawing."""
@@ -236,10 +236,14 @@ def _places(page: Page, entities: Sequence[Entity]) -> list[Place]:
 
 
 def _reasons(entity: Entity) -> tuple[str, ...]:
-    flags: list[Any] = list(entity.review_flags)
+    flags: list[str] = list(map(str, entity.review_flags))
     if entity.alignment == AlignmentKind.UNALIGNED and "unaligned" not in flags:
         flags.append("unaligned")
-    return in_words(map(str, flags))
+    if not entity.second_reading:
+        return in_words(flags)
+    # The table of both readings names the disputed attributes.
+    others = [flag for flag in flags if not flag.startswith(f"{Flag.DISPUTED}:")]
+    return ("two readers disagree", *in_words(others))
 
 
 def _readings(entity: Entity) -> tuple[ReadTwice, ...]:

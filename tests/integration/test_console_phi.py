@@ -221,3 +221,27 @@ def test_a_page_that_is_not_there_is_not_found_and_no_reading(ran: UUID, number:
 
     assert (page.status_code, image.status_code) == (HTTPStatus.NOT_FOUND, HTTPStatus.NOT_FOUND)
     assert audit_events().count() == before
+
+
+@pytest.mark.django_db
+def test_a_disputed_entity_shows_both_readings_side_by_side(ran: UUID) -> None:
+    disputed = Entity.objects.filter(shell_file=ran, page_number=READ).exclude(value=None)[0]
+    Entity.objects.filter(id=disputed.id).update(
+        value="4.1",
+        negated=None,
+        accepted=False,
+        review_flags=["disputed:value", "disputed:negated", "not_in_quote:unit"],
+        second_reading={"value": "<0.50", "negated": True},
+    )
+
+    (shown,) = [e for e in page_view(ran, READ).entities if e.entity.id == disputed.id]
+    words = a_client(Role.REVIEWER).get(reverse("admin:record_page", args=[ran, READ]))
+
+    assert [(r.attribute, r.reply, r.second) for r in shown.readings] == [
+        ("value", "4.1", "<0.50"),
+        ("negated", "not stated", "negated"),
+    ]
+    assert shown.reasons[0] == "two readers disagree"
+    assert "disputed" not in " ".join(shown.reasons)
+    assert "<strong>Not accepted:</strong>" in words.content.decode()
+    assert "<td>&lt;0.50</td>" in words.content.decode()

@@ -109,6 +109,7 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<![\w.])\.(?=\d)"), "0."),
     (re.compile(r"(?<![\d./])(\d+) ?(?:and )?1/2(?![\d/])"), r"\1.5"),
     (re.compile(r"(?<![\d./])1/2(?![\d/])"), "0.5"),
+    (re.compile(r"\b0\.5 (?:of )?(?:an?|the) "), "0.5 "),
     (re.compile(r"(?<![\d./])1/4(?![\d/])"), "0.25"),
     (re.compile(r"([<>]=?) +(?=\d)"), r"\1"),
     (re.compile(r"(?<=\d) over (?=\d)"), "/"),
