@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from pipeline.providers.local.check_boxes import BoxItem, BoxTick
 from pipeline.providers.local.cues import POST, Cue, CueKind, cues_in
 from pipeline.providers.local.experiencer import experiencer_at, is_person_doubtful
 from pipeline.providers.local.lines import Sentence
+from pipeline.providers.local.page_turns import Continued
 from pipeline.providers.local.person_headings import PersonHeadings
 from pipeline.providers.local.zones import Zones
 from pipeline.providers.schemas import Certainty, Experiencer, Temporality, ZoneType
@@ -83,8 +84,10 @@ class Assertions:
         zones: Zones,
         items: Sequence[BoxItem] = (),
         persons: PersonHeadings | None = None,
+        continued: Mapping[int, Continued] | None = None,
     ) -> None:
         self._text = text
+        self._continued = continued or {}
         self._persons = persons
         self._sentences = sentences
         self._starts = [sentence.start for sentence in sentences]
@@ -113,7 +116,8 @@ class Assertions:
         With `is_drug`, prophylaxis behind the drug is the reason for the drug.
         """
         sentence = self.sentence_at(start)
-        first, last = start - sentence.start, end - sentence.start
+        shift = self._shift(sentence) - sentence.start
+        first, last = start + shift, end + shift
         cues = _near(self._cues(sentence), first)
         scope = _in_scope(cues, first, last, is_act=is_act)
         words = self._words(sentence)
@@ -187,7 +191,17 @@ class Assertions:
         return None
 
     def _words(self, sentence: Sentence) -> str:
-        return self._text[sentence.start : sentence.end].replace("\n", " ")
+        before = self._continued.get(sentence.start)
+        if before is None:
+            return self._text[sentence.start : sentence.end].replace("\n", " ")
+        # Blanks replace the running header between the two parts.
+        own = self._text[before.body : sentence.end].rjust(sentence.end - sentence.start)
+        return f"{before.words} {own}".replace("\n", " ")
+
+    def _shift(self, sentence: Sentence) -> int:
+        """Return where the sentence begins in its words."""
+        before = self._continued.get(sentence.start)
+        return len(before.words) + 1 if before is not None else 0
 
     def _scan(self, sentence: Sentence) -> tuple[Cue, ...]:
         return cues_in(self._words(sentence))

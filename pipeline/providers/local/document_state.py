@@ -18,6 +18,7 @@ from pipeline.providers.local.dates import DATE_FORM, DateOrder, iso_day
 from pipeline.providers.local.document import Document
 from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.lines import PrintedLine, Sentence, lines_of, sentences_of
+from pipeline.providers.local.page_turns import continued_sentences
 from pipeline.providers.local.person_headings import PersonHeadings
 from pipeline.providers.local.struck import without_struck
 from pipeline.providers.local.tokens import Token, tokenize
@@ -64,7 +65,14 @@ class DocumentState:
             sentences=sentences,
             tokens=tokens,
             zones=zones,
-            assertions=Assertions(document.text, sentences, zones, items, persons),
+            assertions=Assertions(
+                document.text,
+                sentences,
+                zones,
+                items,
+                persons,
+                continued_sentences(document, lines, sentences),
+            ),
             _claimed=bytearray(len(document.text)),
         )
         for item in items:
