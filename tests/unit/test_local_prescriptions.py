@@ -292,3 +292,57 @@ def test_directions_behind_sig_leave_the_amount_of_the_product_as_strength() -> 
     (found,) = drugs("Ramipril 5 mg capsule. Sig: take 2 capsules daily. Disp: 60.")
 
     assert (found.strength, found.dose, found.frequency) == ("5 mg", "2 capsules", "daily")
+
+
+@pytest.mark.parametrize(
+    ("text", "dose", "previous", "status"),
+    [
+        ("Ramipril dose doubled to 10 mg daily.", "10 mg", None, "changed"),
+        ("Halve the dose of ramipril to 2.5 mg.", "2.5 mg", None, "changed"),
+        ("Ramipril 5 \N{RIGHTWARDS ARROW} 10 mg daily", "10 mg", None, "changed"),
+        ("Ramipril: old dose 5 mg, new dose 10 mg daily", "10 mg", "5 mg", "changed"),
+        ("Titrate ramipril from 5 mg to 10 mg daily.", "10 mg", "5 mg", "changed"),
+        ("Lower ramipril to 2.5 mg.", "2.5 mg", None, "changed"),
+    ],
+)
+def test_a_change_gives_the_new_dose(
+    text: str, dose: str, previous: str | None, status: str
+) -> None:
+    (found,) = drugs(text)
+
+    assert (found.dose, found.previous_dose, found.status) == (dose, previous, status)
+
+
+@pytest.mark.parametrize(
+    ("text", "dose"),
+    [
+        ("Ramipril 5 mg daily, hold if SBP < 100", "5 mg"),
+        ("Levetiracetam 500 mg BID (1000 mg total daily)", "500 mg"),
+        ("Gabapentin 300 mg TID (900 mg/day)", "300 mg"),
+        ("Ramipril 5 mg oral tablet 1 tablet by mouth every evening", "1 tablet"),
+        ("ramipril (ALTACE, RAMICARD) 5 MG capsule Take 5 mg by mouth daily.", "5 mg"),
+        ("Nicotine patch 21 mg/24 hr daily", "21 mg/24 hr"),
+        ("Warfarin 5 mg M/W/F", "5 mg"),
+    ],
+)
+def test_amounts_that_only_explain_the_dose_are_no_second_dose(text: str, dose: str) -> None:
+    (found,) = drugs(text)
+
+    assert found.dose == dose
+    assert "not-understood" not in str(found.rule)
+
+
+def test_a_state_of_all_drugs_behind_a_list_leaves_no_drug_as_taken() -> None:
+    found = drugs("MEDICATIONS\nRamipril 5 mg daily, metformin 500 mg BID (both stopped)")
+
+    assert len(found) == 2
+    assert all(str(e.rule).endswith("not-understood.v1") for e in found)
+
+
+def test_a_state_in_brackets_belongs_to_the_drug_before() -> None:
+    text = "MEDICATIONS\nRamipril 5 mg daily [discontinued], metformin 500 mg BID"
+
+    first, second = drugs(text)
+
+    assert not is_taken(first)
+    assert is_taken(second)

@@ -31,7 +31,6 @@ def medications(text: str, heading: str = "PLAN") -> list[FoundEntity]:
         "Ramipril 5 mg on the list; she actually takes 2.5 mg.",
         "Ramipril 5 mg daily. She only takes 2.5 mg.",
         "Ramipril 5 mg daily, taking differently: 2.5 mg daily",
-        "?Ramipril 5 mg daily",
         "In 2016 he took ramipril 5 mg daily.",
         "Supposed to take ramipril 5 mg daily.",
         "Next step: ramipril 5 mg daily.",

@@ -199,7 +199,8 @@ LONG_AGO = re.compile(
 STOP_CUE = re.compile(r"\b(?:stop|discontinu|d/?c'?e?d\b|switch|replac|instead|rather)", re.I)
 """Words that say something about another drug of the sentence if they give this drug no state."""
 CHANGE_BEFORE = re.compile(
-    r"\b(?:increas|decreas|reduc|lower|rais|chang|adjust|titrat|uptitrat|downtitrat|advanc|escalat)"
+    r"\b(?:increas|decreas|reduc|lower|rais|chang|adjust|titrat|uptitrat|downtitrat|advanc|escalat"
+    r"|doubl|halv|tripl)"
     r"(?:e|ed|ing|s)?(?:[ ](?:the|her|his|your|home|dose|dosage|of|to))*[ ]*$",
     re.I,
 )

@@ -31,7 +31,8 @@ _EITHER = (
     r"|refus\w+|declin\w+|ago|previous(?:ly)?|former(?:ly)?|in[ ]the[ ]past"
     r"|last[ ](?:month|year|winter|spring|summer|fall|autumn)|in[ ](?:19|20)\d\d|back[ ]then"
     r"|until|past|prior|stop(?:s|ped|ping)?|discontinu\w+|d/c|dc'?e?d|quit|ceas(?:e|ed|ing)"
-    r"|cancell?ed|hold(?:s|ing)?|held|paus\w+|suspend(?:ed)?|withh\w+|wean\w*|expired|ended"
+    r"|cancell?ed|hold(?:s|ing)?(?![ ]+(?:for|if|when)\b)|held|paus\w+|suspend(?:ed)?|withh\w+"
+    r"|wean\w*|expired|ended"
     r"|replac(?:e|ed|es|ing)|substitut\w+|swap\w*|switch\w*|convert\w*|chang(?:ed?|ing)"
     r"|differently|doubl(?:ed|ing)(?!\s+(?:the\s+)?(?:next|following))|tripl(?:ed|ing)|halv(?:e"
     r"|ed|ing)|avoid\w*|withdr\w+"
@@ -70,6 +71,14 @@ _NUMBER = re.compile(
     re.I,
 )
 """A number that is no date, no time and no length of time."""
+ALL_OFF = re.compile(
+    r"\b(?:both|all(?:[ ](?:of[ ])?(?:these|which|them|three|four))?|each)\b[^.;\n]{0,30}?"
+    r"\b(?:stopp|held|hold|discontinu|d/c|declin|refus|never|not|planned|paus|cease)",
+    re.I,
+)
+"""A state of all drugs of a list, behind the list."""
+_HOLD_CLAUSE = re.compile(r"\bhold(?:s|ing)?\s+(?:for|if|when)\b.*", re.I)
+"""A limit behind the directions (`hold if SBP < 100`): the patient takes the drug."""
 _HOLD = re.compile(r"\b(?:hold|stop|discontinue|pause|skip)[ ]*$", re.I)
 _REACH = 50
 """The characters behind a name within which a number can belong to the directions."""
@@ -85,6 +94,7 @@ def has_doubt(before: str, behind: str) -> bool:
         rest = explained.sub(_blank, rest)
     if _WORDS.search(rest) or _BEFORE.search(rest):
         return True
+    behind = _HOLD_CLAUSE.sub("", behind)
     if _HOLD.search(before) and HOLD_LIMIT.match(behind):
         return False
     return bool(

@@ -105,6 +105,8 @@ def of_steps(
             number += 1
             entity = replace(entity, step=number if len(now) > 1 else None)
             entity = _changed(entity, old[-1]) if old else entity
+            if directions.is_changed and entity.status in (None, "active"):
+                entity = replace(entity, status="changed")
         findings.append(entity)
     return findings
 

@@ -148,7 +148,7 @@ def _before(before: str, tail: str, floor: int) -> State | None:
         if m.lastgroup is None:
             continue
         state = State[m.lastgroup]
-        is_behind_other = 0 < floor <= m.start() and not before[floor : m.start()].strip(" ")
+        is_behind_other = 0 < floor <= m.start() and not before[floor : m.start()].strip(" [(-–:,*")
         if is_behind_other and before[m.end() :].strip():
             continue
         found = state
@@ -191,6 +191,11 @@ def _heading(reading: DocumentState, start: int) -> State | None:
     if zone is not None and zone.heading and zone.zone in ("medications", "other"):
         return _as_heading(zone.heading + ":")[0]
     return None
+
+
+def is_heading(line: str) -> bool:
+    """Return whether a line is the heading of a list of medications."""
+    return _as_heading(line.strip(" \t-•*#=_"))[1]
 
 
 def _as_heading(line: str) -> tuple[State | None, bool]:

@@ -16,9 +16,9 @@ from pipeline.providers.local.medication_cues import (
     TITRATE_BEFORE,
     State,
 )
-from pipeline.providers.local.medication_doubts import has_doubt, is_dosed_again
+from pipeline.providers.local.medication_doubts import ALL_OFF, has_doubt, is_dosed_again
 from pipeline.providers.local.medication_findings import in_state, is_set_aside, of_steps
-from pipeline.providers.local.medication_states import is_administration, state_of
+from pipeline.providers.local.medication_states import is_administration, is_heading, state_of
 from pipeline.providers.local.prescription_parts import Directions, DoseStep, Tense
 from pipeline.providers.local.prescription_sig import Amount, dose_before, kind_of, salt_end
 from pipeline.providers.local.prescription_steps import read_directions
@@ -43,7 +43,13 @@ _SIG_ONLY = re.compile(
 _UNKNOWN = re.compile(r"(?<![\w-])[A-Za-z][A-Za-z-]{4,}(?![\w-])")
 _INITIAL = re.compile(r"(?:\b[A-Z]\.|\b(?:Dr|Mr|Mrs|Ms)\.?)[ ]$")
 _TITLE = re.compile(r",[ ]*(?:RN|MD|DO|NP|PA|PA-C|LPN|PharmD|ARNP|CRNP|DNP|MA)(?!\w)")
-_OTHER_NAME = re.compile(r"[ ]?\(([A-Za-z][\w /-]{2,30})\)")
+_CHANGED = re.compile(
+    r"\b(?:increas|decreas|reduc|lower|rais|doubl|halv|tripl|uptitrat|downtitrat|advanc|escalat)"
+    r"(?:e|ed|es|ing)?(?:[ ](?:the|her|his|your|home|dose|dosage|of))*[ \n]*$",
+    re.I,
+)
+_OTHER_NAME = re.compile(r"[ ]?\(([A-Za-z][\w /-]{2,30}(?:,[ ]?[A-Za-z][\w /-]{2,30}){0,4})\)")
+_MAX_NAMES = 100
 _DISPENSERS = frozenset({"inhaler", "nasal spray", "inhalers", "patch", "eye drops", "nebulizer"})
 _FLUIDS = frozenset({"NS", "LR", "D5W"})
 _FLUID_WORD = re.compile(
@@ -95,6 +101,7 @@ def described(
     name_end = salt_end(text, end, limit)
     opening = text[sentence.start : start].replace("\n", " ")
     names_end = _other_name_end(text, name_end, limit)
+    reading.claim(name_end, names_end)
     directions = read_directions(
         text,
         names_end,
@@ -106,6 +113,9 @@ def described(
     if LIMIT_BEFORE.search(text[sentence.start : before[0] if before else start]):
         directions, before = Directions(end=name_end), None
     steps = [step for step in directions.steps if step.role is not Tense.WRONG]
+    directions.is_changed |= (
+        bool(steps) and _CHANGED.search(text[sentence.start : start]) is not None
+    )
     begin = start
     if before is not None and (not any(s.dose for s in steps)):
         begin = before[0]
@@ -135,6 +145,7 @@ def described(
         zone=zone.zone if zone else None,
     )
     assertion = reading.judge(start, end, is_drug=True)
+    sentence_end = min(sentence.end, name_end + 300)
     found = in_state(found, state, assertion, opening)
     is_doubtful = assertion.is_doubtful or (
         not is_set_aside(found)
@@ -146,6 +157,7 @@ def described(
                 _unexplained(text, name_end, limit, next_start, directions),
             )
             or is_dosed_again(text, limit, next_start)
+            or ALL_OFF.search(text, limit, sentence_end) is not None
         )
     )
     if directions.unexplained is not None or is_doubtful:
@@ -168,9 +180,19 @@ _ALLERGY = re.compile(r"^[ -]*(?:allerg(?:y|ies)|intolerance)\b", re.I)
 
 def _own_words_before(reading: DocumentState, begin: int, start: int) -> str:
     """Return the words of the sentence before a medication, from the medication before."""
+    zone = reading.zones.at(start)
+    if zone is not None and begin < zone.body <= start:
+        begin = zone.body
     for finding in reversed(reading.findings):
         if finding.category in ("medication", "allergy") and begin <= finding.end <= start:
             begin = max(begin, finding.end)
+    line = reading.text.rfind("\n", begin, start) + 1
+    if (
+        line > begin
+        and not reading.text[line:start].strip(" -*•")
+        and is_heading(reading.text[reading.text.rfind("\n", 0, line - 1) + 1 : line - 1])
+    ):
+        return ""
     return _ALLERGY.sub("", reading.text[begin:start].replace("\n", " "))
 
 
@@ -185,25 +207,41 @@ def _unexplained(text: str, start: int, limit: int, next_start: int, directions:
     for first, last in directions.passed:
         if last <= limit:
             kept[first - start : last - start] = text[first:last]
-    return "".join(kept)
+    words = "".join(kept)
+    if any(step.has_duration for step in directions.steps):
+        words = _TAPER_END.sub("", words)
+    return words
 
 
+_TAPER_END = re.compile(r"\b(?:stop|off|discontinue)\b[ .]*$", re.I)
+"""The end of a taper: the drug is taken until then."""
 _CLAUSE = re.compile(r"[,;.\n|](?!\d)|\b(?:and|but|while|with)\b", re.I)
 
 
 def _other_name_end(text: str, end: int, limit: int) -> int:
     """Return the end of the brand name or generic name in parentheses after a drug's name."""
     m = _OTHER_NAME.match(text, end, limit)
-    if m is None or not any(t.category == "medication" for t in lexicon().lookup(m[1])):
-        return end
-    return m.end()
+    return m.end() if m is not None and _names_drugs(m[1]) else end
+
+
+def _names_drugs(words: str) -> bool:
+    """Return whether words in parentheses are names of drugs (`Prinivil, Zestril`)."""
+    return any(
+        term.category == "medication"
+        for name in words.split(",")
+        for term in lexicon().lookup(name.strip())
+    )
 
 
 def is_part_of_name(text: str, match: TermMatch) -> bool:
     """Return whether a drug's name belongs to the drug before: a brand name, or a dispenser."""
     if text[match.start : match.end].lower() in _DISPENSERS:
         return True
-    return text[match.start - 1 : match.start] == "(" and text[match.end : match.end + 1] == ")"
+    if text[match.start : match.end] in ("inh", "inhs"):
+        return True
+    opening = text.rfind("(", max(0, match.start - _MAX_NAMES), match.start)
+    m = _OTHER_NAME.match(text, opening) if opening >= 0 else None
+    return m is not None and m.end() > match.end and bool(re.search(r"\w[ ]?$", text[:opening]))
 
 
 def _statement_end(reading: DocumentState, end: int) -> int:

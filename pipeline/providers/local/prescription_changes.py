@@ -10,7 +10,7 @@ _VERB = (
     r"|advanc(?:e[sd]?|ing)|escalat(?:e[sd]?|ing)|cut(?:ting)?|drop(?:ped|ping)?|switch(?:ed|ing)?"
     r"|convert(?:ed|ing)?|wean(?:ed|ing)?|bump(?:ed|ing)?|go(?:ing)?[ ](?:up|down)"
     r"|went[ ](?:up|down)|step(?:ped)?[ ](?:up|down)|taper(?:ed|ing)?|transition(?:ed|ing)?"
-    r"|replaced)"
+    r"|replaced|doubl(?:e[sd]?|ing)|halv(?:e[sd]?|ing)|tripl(?:e[sd]?|ing))"
 )
 CHANGE = re.compile(
     r"(?P<modal>(?:(?:may|can|could|might|will|would|should|consider|plan(?:s|ned)?(?:[ ]to)?"
@@ -53,6 +53,9 @@ WAS = re.compile(
     re.I,
 )
 BY = re.compile(r"by(?=[ ]+\d)", re.I)
+NEW = re.compile(r"(?:the[ ])?new[ ](?:dose|dosage)(?:[ ](?:is|of|will[ ]be))?(?!\w)", re.I)
+FROM_BARE = re.compile(r"\d[\d.,]*(?=[ ]*(?:-+>|=+>|→|⇒|➔)[ ]*\d)")
+"""An old amount without its unit (`10 -> 20 mg`)."""
 NOT = re.compile(r"(?:and[ ])?(?:not|instead[ ]of|rather[ ]than|in[ ]place[ ]of)(?!\w)", re.I)
 CORRECT = re.compile(
     r"(?:should[ ](?:be|read|have[ ]been)|(?:was[ ])?(?:corrected|amended)[ ](?:to|as)|actually"
@@ -76,12 +79,13 @@ BARE = re.compile(
     r"\d+(?:\.\d+)?(?=[ ]+(?:PO|po|daily|BID|bid|TID|tid|QID|qd|QD|OD|BD|TDS|QDS|QHS|qhs|HS|once"
     r"|twice|at[ ]bedtime|in[ ]the)\b)"
 )
-MIXTURE = re.compile(r"\d{2,3}/\d{1,3}(?:\.\d)?(?![\d/]|[ ]?(?:mg|mcg))")
+MIXTURE = re.compile(r"(?:\d{2,3}/\d{1,3}(?:\.\d)?|\d{1,2}(?:\.\d)?/\d{3})(?![\d/]|[ ]?(?:mg|mcg))")
 """Two strengths without a unit, which are a part of the product's name: `70/30`, `250/50`."""
 CHANGING = re.compile(r"increas|decreas|reduc|chang|rais|lower", re.I)
 NEXT = re.compile(r"\bthen\b|>|→|⇒|➔", re.I)
 MARKERS: tuple[tuple[re.Pattern[str], str], ...] = (
     (BY, "aside"),
+    (NEW, "to"),
     (CORRECT, "correct"),
     (LIMIT, "aside"),
     (GOAL, "target"),

@@ -66,6 +66,8 @@ class Directions:
     """The end of the last amount without a role."""
     passed: list[tuple[int, int]] = field(default_factory=list)
     """The words that were passed without an explanation."""
+    is_changed: bool = False
+    """A verb of change gives the dose (`increased to 20 mg`), perhaps without the old dose."""
     is_switched: bool = False
     """The drug changes to something that is no dose (`changed to apixaban`)."""
 

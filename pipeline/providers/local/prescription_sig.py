@@ -17,14 +17,14 @@ _COUNTED = (
     r"(?:puffs?|tab(?:let)?s?|cap(?:sule)?s?|caplets?|drops?|gtts?|sprays?|patch(?:es)?"
     r"|lozenges?|suppositor(?:y|ies)"
     r"|amp(?:ule)?s?|vials?|packets?|scoops?|applications?|inhalations?|tsps?|teaspoons?(?:ful)?"
-    r"|tbsps?|tablespoons?(?:ful)?|doses?|pills?|sachets?|bag|nebs?|films?|gumm(?:y|ies)"
+    r"|tbsps?|tablespoons?(?:ful)?|doses?|pills?|inhs?|sachets?|bag|nebs?|films?|gumm(?:y|ies)"
     r"|capfuls?|pumps?)"
 )
 _MASS = r"(?:mg|mcg|µg|μg|ug|g|units?|mEq|mmol|mL)"
 _UNIT = (
     rf"(?:{_MASS}/(?:kg|m2|m²)(?:/(?:day|dose|hr?|min|d))?"
     r"|(?:mg|mcg|µg|μg|ug|g|units?|mEq|mL|cc|mL|L)/(?:hr?|hour|min|day|actuation|act|dose|puff"
-    r"|spray|inhalation|tab(?:let)?|cap(?:sule)?|mL|\d*(?:\.\d+)?\s?mL)"
+    r"|24[ ]?h(?:rs?|ours?)?|spray|inhalation|tab(?:let)?|cap(?:sule)?|mL|\d*(?:\.\d+)?\s?mL)"
     r"|(?:mg|mcg|g|units?|mEq)[ ]per[ ](?:mL|\d+(?:\.\d+)?[ ]?mL|hour|actuation|puff|tablet)"
     r"|mgs?|milligrams?|mcgs?|micrograms?|µg|μg|ug|grams?|gms?|g|mL|mls?|ccs?|cc|liters?|lpm|L"
     r"|(?:international[ ])?units?|U|IU|mEqs?|mmol|%"
@@ -145,6 +145,7 @@ FREQUENCY = re.compile(
     r"|(?:on[ ])?(?:the[ ])?(?:rest|remainder)[ ]of[ ]the[ ]week"
     r"|(?:on[ ])?(?:the[ ])?(?:remaining|odd|even|dialysis|non-dialysis)[ ]days"
     rf"|except(?:[ ]on)?[ ]{_WEEKDAYS}"
+    r"|(?-i:(?:M|Tu|T|W|Th|F|Sa|Su|S)(?:[ ]?[,/][ ]?(?:M|Tu|T|W|Th|F|Sa|Su|S))+)"
     r")(?![\w])",
     re.I,
 )
@@ -156,8 +157,9 @@ DURATION = re.compile(
     rf"(?:for|x|×|during|over)[ ]?(?:(?:a[ ]total[ ]of|the[ ](?:first|next|following)|another)[ ])?"
     rf"{_LENGTH}[ ]?-?(?:(?:more|additional|full)[ ])?"
     r"(?:days?|d|nights?|weeks?|wks?|months?|mos?|years?|doses|hours?|hrs?|minutes?|mins?|cycles?)"
+    r"|(?:on[ ])?day[ ]\d+(?:[ ]of[ ]|[ ]?/[ ]?)\d+(?:[ ]days)?"
     r"|(?:on[ ])?(?:days?|weeks?)[ ]\d+(?:[ ]?(?:-|–|to|and|through)[ ]?\d+)?"
-    r"|until[ ](?:finished|gone|completed?|done)"
+    r"|until[ ](?:off|finished|gone|completed?|done)"
     rf"|{_LENGTH}(?:[ ]|-)(?:days?|weeks?|months?)(?![ ](?:a|per|each)[ ]week)"
     r"(?:[ ](?:course|taper|supply))?"
     r")(?!\w)",
@@ -167,6 +169,9 @@ DURATION = re.compile(
 SUPPLY = re.compile(
     r"(?:disp(?:ense)?|qty|quantity|supply|count)[ ]?[:#]?[ ]?#?\d+(?:[ ](?:tab(?:let)?s?"
     r"|cap(?:sule)?s?|mL))?"
+    r"|\d[\d,.]*[ ]?(?:mg|mcg|g|units|mL)(?:[ ]?/[ ]?(?:day|24[ ]?h(?:rs?|ours?)?)|[ ]total"
+    r"(?:[ ](?:daily|per[ ]day|dose|daily[ ]dose))?|[ ](?:total[ ])?per[ ]day|[ ]a[ ]day)(?=\))"
+    r"|\d+[ ](?:tab(?:let)?s?|cap(?:sule)?s?)[ ]of[ ]\d[\d.]*[ ]?(?:mg|mcg)(?=\))"
     r"|#[ ]?\d+(?!\w)|(?:no[ ]|\d+[ ]|zero[ ])refills?|refills?[ ]?[:x]?[ ]?\d+"
     r"|in[ ]\d+[ ]?(?:mL|cc)(?:[ ](?:of[ ])?(?:NS|D5W|normal[ ]saline|saline|water"
     r"|sterile[ ]water))?"

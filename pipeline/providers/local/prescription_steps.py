@@ -17,6 +17,7 @@ from pipeline.providers.local.prescription_changes import (
     CHANGING,
     CORRECT,
     ENDS_WITH_TO,
+    FROM_BARE,
     FROM_TO,
     GOAL,
     LATER,
@@ -313,6 +314,10 @@ class _StepReader(StepCursor):
 
     def _read_bare_number(self) -> bool:
         step = self._step()
+        old = self._match(FROM_BARE)
+        if old is not None and step is None:
+            self._at = old.end()
+            return True
         if step is None and self._at > self._name_end and not self._between:
             m = self._match(MIXTURE)
             if m is not None and not self._is_lost:
@@ -352,6 +357,7 @@ class _StepReader(StepCursor):
         elif pending == "target":
             self._out.steps.append(DoseStep(Tense.TARGET, m.start(), m.end(), printed(dose), kind))
         elif pending in ("to", "with", "correct"):
+            self._out.is_changed = self._out.is_changed or pending != "correct"
             if kind is Amount.CONTENT:
                 self._out.unexplained = m.end()
             for earlier in self._out.steps:
