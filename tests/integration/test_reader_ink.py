@@ -261,6 +261,62 @@ def test_attached_files_are_reported(tmp_path: Path, *, on_page: bool) -> None:
     assert ATTACHMENTS in page.warnings
 
 
+def test_a_field_without_an_appearance_is_read(tmp_path: Path) -> None:
+    page = read_one(tmp_path, inked_pages.with_field("Penicillin"))
+
+    assert tuple(page.text.splitlines()) == (*TEXT, "Penicillin")
+
+
+def test_typed_words_that_only_a_viewer_draws_are_reported(tmp_path: Path) -> None:
+    page = read_one(tmp_path, inked_pages.with_free_text(page_with()))
+
+    assert page.warnings == (PARTLY_READ,)
+    (region,) = page.regions
+    assert region.kind == "unread"
+    assert region.x0 == pytest.approx(72 / 612, abs=0.001)
+
+
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_a_picture_on_a_turned_page_is_read_at_its_place(tmp_path: Path, degrees: int) -> None:
+    content = inked_pages.turned_page(page_with(DRAWN["a small picture"]), degrees)
+
+    page = read_one(tmp_path, content)
+
+    assert page.rotation == 360 - degrees
+    assert sorted(page.text.splitlines()) == sorted(LINES)
+
+
+def test_a_word_in_a_font_without_characters_is_read(tmp_path: Path) -> None:
+    page = read_one(tmp_path, inked_pages.without_characters(page_with(), "DNR"))
+
+    assert page.source == "mixed"
+    assert "DNR" in page.text.splitlines()
+
+
+def test_a_scan_below_a_digital_header_may_be_skewed_and_worn(tmp_path: Path) -> None:
+    scan = hostile_files.noisy(hostile_files.scan(SCAN).rotate(1.5, fillcolor=255))
+
+    page = read_one(tmp_path, page_with(pasted(scan, 0, 640, 490), end=False))
+
+    assert tuple(page.text.splitlines()) == (*TEXT, *SCAN)
+    assert page.warnings == ()
+
+
+def test_the_hidden_text_of_a_picture_that_repeats_it_is_no_hidden_text(tmp_path: Path) -> None:
+    def scanned(sheet: inked_pages.Sheet) -> None:
+        DRAWN["a small picture"](sheet)
+        text = sheet.beginText(82, 615)
+        text.setTextRenderMode(3)
+        for line in TABLE:
+            text.textLine(line)
+        sheet.drawText(text)
+
+    page = read_one(tmp_path, page_with(scanned))
+
+    assert tuple(page.text.splitlines()) == LINES
+    assert page.warnings == ()
+
+
 def test_many_pictures_stay_within_the_time_of_a_page(tmp_path: Path) -> None:
     chaos = Image.effect_noise((400, 500), 200)
     draws = [

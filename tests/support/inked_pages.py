@@ -333,3 +333,80 @@ def ticked_by_pen(sheet: Sheet) -> None:
     path.lineTo(76, 506)
     path.lineTo(84, 516)
     sheet.drawPath(path)
+
+
+def with_field(value: str) -> bytes:
+    """Return the page with a form field that has a value and no appearance."""
+    buffer = io.BytesIO()
+    sheet = canvas.Canvas(buffer, pagesize=(612, 792))
+    for row, line in enumerate(TEXT):
+        sheet.drawString(72, 720 - 18 * row, line)
+    sheet.acroForm.textfield(name="a", value=value, x=72, y=500, width=200, height=24)
+    sheet.save()
+    with pikepdf.open(io.BytesIO(buffer.getvalue())) as file:
+        for note in file.pages[0].Annots:
+            del note["/AP"]
+        file.Root.AcroForm.NeedAppearances = True
+        return _saved(file)
+
+
+def with_free_text(content: bytes) -> bytes:
+    """Return the page with typed words over it, which have no appearance."""
+    with pikepdf.open(io.BytesIO(content)) as file:
+        note = pikepdf.Dictionary(
+            Type=pikepdf.Name.Annot,
+            Subtype=pikepdf.Name.FreeText,
+            Rect=pikepdf.Array([72, 500, 300, 520]),
+            F=4,
+            Contents="Allergy: Penicillin",
+            DA="/Helv 12 Tf 0 g",
+        )
+        file.pages[0].Annots = pikepdf.Array([file.make_indirect(note)])
+        return _saved(file)
+
+
+def turned_page(content: bytes, degrees: int) -> bytes:
+    """Return the page with /Rotate."""
+    with pikepdf.open(io.BytesIO(content)) as file:
+        file.pages[0].rotate(degrees, relative=False)
+        return _saved(file)
+
+
+def without_characters(content: bytes, word: str) -> bytes:
+    """Return the page with a word in a font that has glyphs and no characters."""
+    with pikepdf.open(io.BytesIO(content)) as file:
+        page = file.pages[0]
+        glyphs = pikepdf.Dictionary()
+        for index, letter in enumerate(word):
+            glyphs[f"/g{index}"] = file.make_stream(_glyph(letter))
+        names = [pikepdf.Name(f"/g{index}") for index in range(len(word))]
+        font = pikepdf.Dictionary(
+            Type=pikepdf.Name.Font,
+            Subtype=pikepdf.Name.Type3,
+            FontBBox=pikepdf.Array([0, 0, 1000, 1000]),
+            FontMatrix=pikepdf.Array([0.001, 0, 0, 0.001, 0, 0]),
+            CharProcs=glyphs,
+            Encoding=pikepdf.Dictionary(Differences=pikepdf.Array([1, *names])),
+            FirstChar=1,
+            LastChar=len(word),
+            Widths=pikepdf.Array([600] * len(word)),
+            Resources=pikepdf.Dictionary(),
+        )
+        page.Resources.Font["/T3"] = file.make_indirect(font)
+        codes = bytes(range(1, len(word) + 1)).hex().encode()
+        page.contents_add(b"BT /T3 20 Tf 1 0 0 1 72 500 Tm <" + codes + b"> Tj ET")
+        return _saved(file)
+
+
+def _glyph(letter: str) -> bytes:
+    fine = picture((letter,), size=40).point(lambda level: 255 * (level < 128))
+    parts = [b"600 0 0 0 1000 1000 d1"]
+    for y in range(fine.height):
+        row = fine.crop((0, y, fine.width, y + 1)).tobytes()
+        x = row.find(b"\xff")
+        while x >= 0:
+            end = row.find(b"\x00", x)
+            end = fine.width if end < 0 else end
+            parts.append(b"%d %d %d 18 re f" % ((x - 40) * 18, (80 - y) * 18, (end - x) * 18))
+            x = row.find(b"\xff", end)
+    return b"\n".join(parts)

@@ -52,6 +52,19 @@ class Block:
         """Return the words with their boxes on the page."""
         return [each.token for line in self.lines for each in line]
 
+    @property
+    def runs_down(self) -> bool:
+        """Return whether most longer words are taller than wide."""
+        long = [each.word for line in self.lines for each in line if len(each.word.text) > 3]
+        tall = sum(word.bottom - word.top > word.right - word.left for word in long)
+        return 2 * tall > len(long)
+
+    @property
+    def score(self) -> float:
+        """Return the sum of the confidences of the words that count as read."""
+        confidences = [token.confidence or 0.0 for token in self.tokens]
+        return sum(confidence for confidence in confidences if confidence >= READ)
+
     def well_read(self) -> Block:
         """Return the block with the lines that are more than a guess."""
         if not any(reads_well([each.token for each in line]) for line in self.lines):
@@ -86,20 +99,29 @@ class BlockReader:
 
     def __init__(self, ocr: Ocr) -> None:
         self.ocr = ocr
-        self._known: dict[tuple[tuple[int, int], int], Block] = {}
+        self._known: dict[tuple[tuple[int, int], int, int], Block] = {}
 
-    def read(self, image: Image.Image, box: Box) -> Block:
-        """Return the lines that `image` (mode L) shows within `box` (pixels)."""
+    def read(self, image: Image.Image, box: Box, turn: int = 0) -> Block:
+        """Return the lines that `image` (mode L) shows within `box` (pixels).
+
+        `turn` is the clockwise turn in degrees that makes the page upright; it is tried first.
+        """
         left, top = max(0, box[0]), max(0, box[1])
         right, bottom = min(image.width, box[2]), min(image.height, box[3])
         if right <= left or bottom <= top:
             return Block()
         crop = image.crop((left, top, right, bottom))
-        key = crop.size, hash(crop.tobytes())
+        key = crop.size, hash(crop.tobytes()), turn
         if key not in self._known:
             if len(self._known) >= _KNOWN_BLOCKS:
                 self._known.clear()
-            self._known[key] = self._read(ImageOps.expand(on_light_ground(crop), MARGIN, 255))
+            framed = ImageOps.expand(on_light_ground(crop), MARGIN, 255)
+            # A picture of noise would keep Tesseract busy at four rotations.
+            self.ocr.until = time.process_time() + BLOCK_SECONDS
+            try:
+                self._known[key] = self._best(framed, turn)
+            finally:
+                self.ocr.until = math.inf
         frame = (
             (left - MARGIN) / image.width,
             (top - MARGIN) / image.height,
@@ -108,26 +130,29 @@ class BlockReader:
         )
         return _on_page(self._known[key], frame)
 
-    def _read(self, framed: Image.Image) -> Block:
-        """Return the block with boxes in fractions of its own image."""
-        # A picture of noise would keep Tesseract busy at four rotations.
-        self.ocr.until = time.process_time() + BLOCK_SECONDS
-        try:
-            result = self.ocr.read(framed)
-        finally:
-            self.ocr.until = math.inf
+    def _best(self, framed: Image.Image, turn: int) -> Block:
+        """Read a block; read it again if Tesseract found lines that run up or down."""
+        block = self._turned(framed, turn)
+        if not block.runs_down:
+            return block
+        others = (self._turned(framed, (turn + more) % 360) for more in (90, 270))
+        return max((block, *others), key=lambda each: (not each.runs_down, each.score))
+
+    def _turned(self, framed: Image.Image, turn: int) -> Block:
+        """Read a block after a clockwise turn; boxes are in fractions of the block before it."""
+        result = self.ocr.read(framed.rotate(-turn, expand=True) if turn else framed)
         words = iter(result.words)
         lines = tuple(
-            tuple(BlockWord(token=token, word=next(words)) for token in line)
+            tuple(BlockWord(token=_turned_back(token, turn), word=next(words)) for token in line)
             for line in result.lines
         )
+        rotation = (turn + result.rotation) % 360
         factor = max(1.0, max(framed.size) / LONGEST)
         width, height = (max(1, round(side / factor)) for side in framed.size)
-        lies = result.rotation in {90, 270}
         return Block(
             lines=lines,
-            rotation=result.rotation,
-            size=(height, width) if lies else (width, height),
+            rotation=rotation,
+            size=(height, width) if rotation in {90, 270} else (width, height),
         )
 
 
@@ -163,6 +188,18 @@ def on_light_ground(image: Image.Image) -> Image.Image:
             shown = image.copy() if shown is image else shown
             shown.paste(ImageOps.invert(part), (left, top))
     return shown
+
+
+def _turned_back(token: RowToken, turn: int) -> RowToken:
+    """Return `token` of an image that was turned clockwise, on the image before the turn."""
+    x0, y0, x1, y1 = token.x0, token.y0, token.x1, token.y1
+    box = {
+        0: (x0, y0, x1, y1),
+        90: (y0, 1 - x1, y1, 1 - x0),
+        180: (1 - x1, 1 - y1, 1 - x0, 1 - y0),
+        270: (1 - y1, x0, 1 - y0, x1),
+    }[turn]
+    return replace(token, x0=box[0], y0=box[1], x1=box[2], y1=box[3])
 
 
 def _is_disputed(token: RowToken) -> bool:

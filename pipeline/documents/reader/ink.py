@@ -20,6 +20,8 @@ LOOK_DPI = 100
 #: Difference of grey levels between neighbouring pixels that counts as an edge. A stamp in light
 #: grey (200 of 255) has 25 or more; the texture of paper and JPEG has less.
 EDGE = 20
+#: Pixels over which grey levels are compared; the edges of a blurred copy are this wide.
+STEP = 2
 #: Pixels from which a straight run of edges is a rule or a frame (0.3 inch).
 RULE = 30
 #: Side of a cell in pixels; words are searched in cells.
@@ -54,7 +56,7 @@ class Patch:
 
 def strokes(image: Image.Image, edge: int = EDGE) -> Bits:
     """Return the edges in `image`, without straight rules and frames."""
-    across, down = bits(_step(image, 1, 0), edge), bits(_step(image, 0, 1), edge)
+    across, down = bits(_step(image, STEP, 0), edge), bits(_step(image, 0, STEP), edge)
     # A rule that crosses a rule has a gap there.
     upright, level = across.closed(0, 1).runs_down(RULE), down.closed(1, 0).runs_across(RULE)
     return across.without(upright).also(down.without(level))
@@ -63,7 +65,8 @@ def strokes(image: Image.Image, edge: int = EDGE) -> Bits:
 def is_barcode(image: Image.Image, box: Box) -> bool:
     """Return whether the edges within `box` are bars, which all run in one direction."""
     part = image.crop(box)
-    across, down = bits(_step(part, 1, 0), EDGE).count, bits(_step(part, 0, 1), EDGE).count
+    across = bits(_step(part, STEP, 0), EDGE).count
+    down = bits(_step(part, 0, STEP), EDGE).count
     return max(across, down) > BARS * max(1, min(across, down))
 
 
@@ -142,7 +145,7 @@ def _around(one: Box, other: Box) -> Box:
 
 
 def _step(image: Image.Image, right: int, down: int) -> Image.Image:
-    """Return the difference of each pixel to its neighbour to the right or below."""
+    """Return the difference of each pixel to the pixel at this distance."""
     width, height = image.size
     moved = image.crop((right, down, width + right, height + down))
     difference = ImageChops.difference(image, moved)

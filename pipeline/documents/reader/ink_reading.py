@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from PIL import Image, ImageFilter
 
 from .bits import Bits, bits, whole
+from .blank import EDGE as SHADOW
 from .block_reader import Block, BlockReader, is_read
-from .ink import EDGE, Box, Patch, blocks, covered, is_barcode, patches, strokes
+from .ink import EDGE, Box, Fractions, Patch, blocks, covered, is_barcode, patches, strokes
 from .ocr import LONGEST, NOISE, OcrResult, noise
 from .page_layout import lay_out
 from .placed_words import PageWord, upright
@@ -40,8 +41,6 @@ FOR_INK = 0.4
 PAGE_PIXELS = 1100
 #: Share of a scan up to which a block that OCR missed is read again.
 LARGEST_MISSED = 0.3
-#: Share of each side of a scan where the lid of the scanner leaves a shadow.
-LID = 0.015
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +93,8 @@ def read_ink(
     for box in chosen:
         if time.process_time() > until:
             break
-        block = reader.read(image, _scaled(box, image.width / look.width)).well_read()
+        scaled = _scaled(box, image.width / look.width)
+        block = reader.read(image, scaled, turn).well_read()
         if block.lines:
             read.append(block)
             regions.append(_region("ocr", box, look.size))
@@ -139,11 +139,14 @@ def unread(ink: Bits, look: Image.Image, words: Sequence[RowToken]) -> InkReadin
     """Return the regions and the share of `ink` that `words` leave unread."""
     mask = covered(look.size, ((word.x0, word.y0, word.x1, word.y1) for word in words), 0.25)
     left = [each for each in _candidates(ink.without(mask), look) if _counts(each, look)]
-    share = sum(each.area for each in left) / (look.width * look.height)
-    if share < REPORTED:
+    pixels = look.width * look.height
+    if sum(each.area for each in left) < REPORTED * pixels:
         return InkReading()
-    regions = tuple(_region("unread", box, look.size) for box in blocks(left))
-    return InkReading(regions=regions, unread_share=round(min(1.0, share), 4))
+    places = blocks(left)
+    return InkReading(
+        regions=tuple(_region("unread", box, look.size) for box in places),
+        unread_share=round(min(1.0, sum(map(_area, places)) / pixels), 4),
+    )
 
 
 def with_ink(page: PageRead, found: InkReading) -> PageRead:
@@ -165,6 +168,23 @@ def with_ink(page: PageRead, found: InkReading) -> PageRead:
         regions=found.regions,
         unread_share=found.unread_share,
         warnings=warnings,
+    )
+
+
+def with_unread(page: PageRead, places: Sequence[Fractions]) -> PageRead:
+    """Return `page` with further unread parts."""
+    if not places:
+        return page
+    regions = [
+        Region(kind="unread", x0=_edge(x0), y0=_edge(y0), x1=_edge(x1), y1=_edge(y1))
+        for x0, y0, x1, y1 in places
+    ]
+    area = sum((each.x1 - each.x0) * (each.y1 - each.y0) for each in regions)
+    return replace(
+        page,
+        regions=(*page.regions, *regions),
+        unread_share=round(min(1.0, page.unread_share + area), 4),
+        warnings=tuple(dict.fromkeys((*page.warnings, PARTLY_READ))),
     )
 
 
@@ -254,7 +274,7 @@ def _calmed(ink: Bits, look: Image.Image, places: Sequence[Box]) -> Bits:
 
 def _within_the_lid(ink: Bits) -> Bits:
     """Return `ink` without the edges of the scan."""
-    across, down = round(LID * ink.width), round(LID * ink.height)
+    across, down = round(SHADOW * ink.width), round(SHADOW * ink.height)
     return ink.both(whole(ink.width, ink.height, (across, down)))
 
 
@@ -292,12 +312,16 @@ def _scaled(box: Box, scale: float) -> Box:
     )
 
 
+def _edge(value: float) -> float:
+    return round(min(1.0, max(0.0, value)), 5)
+
+
 def _region(kind: RegionKind, box: Box, size: tuple[int, int]) -> Region:
     width, height = size
     return Region(
         kind=kind,
-        x0=round(box[0] / width, 5),
-        y0=round(box[1] / height, 5),
-        x1=round(min(1.0, box[2] / width), 5),
-        y1=round(min(1.0, box[3] / height), 5),
+        x0=_edge(box[0] / width),
+        y0=_edge(box[1] / height),
+        x1=_edge(box[2] / width),
+        y1=_edge(box[3] / height),
     )

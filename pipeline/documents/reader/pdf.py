@@ -11,6 +11,7 @@ import io
 import re
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from .ink_reading import (
     read_scan,
     repeats,
     with_ink,
+    with_unread,
 )
 from .ocr import Ocr, OcrResult, page_from_image
 from .page_layout import in_given_order, lay_out
@@ -77,6 +79,7 @@ class PdfFile:
         #: True if the file is truncated or had to be rebuilt; a part may be lost.
         self.was_repaired = _breaks_off(path)
         self._document = self._open()
+        _draw_fields(self._document)
         self._warnings = enclosed.check(self._document, path)
         self._blocks: BlockReader | None = None
         self.page_count = self._count()
@@ -116,6 +119,7 @@ class PdfFile:
                 buffer = io.BytesIO()
                 file.save(buffer)
             self._repaired = pdfium.PdfDocument(buffer)
+            _draw_fields(self._repaired)
         except pikepdf.PasswordError:
             raise refusals.encrypted() from None
         except MemoryError:
@@ -148,6 +152,7 @@ class PdfFile:
         if self._blocks is None:
             self._blocks = BlockReader(ocr)
         found = _PageReader(flat, number, self._limits, self._blocks).read()
+        found = with_unread(found, flat.undrawn)
         empty = raw.FPDFPage_CountObjects(flat.page) == 0
         if found.is_blank and empty and self._has_content(number):
             raise PageDamagedError
@@ -191,6 +196,13 @@ class PdfFile:
             if repaired is None or number > len(repaired):
                 raise
             return flatten(repaired, number - 1), True
+
+
+def _draw_fields(document: pdfium.PdfDocument) -> None:
+    """Let PDFium draw the fields that have a value and no appearance, as every viewer does."""
+    if document.get_formtype() != raw.FORMTYPE_NONE:
+        with suppress(pdfium.PdfiumError):
+            document.init_forms()
 
 
 def _breaks_off(path: Path) -> bool:
