@@ -153,3 +153,47 @@ def test_another_persons_medication_names_the_person(text: str, person: str) -> 
     (found,) = of_category(text, "medication")
 
     assert found.experiencer == person
+
+
+@pytest.mark.parametrize(
+    ("text", "temporality"),
+    [
+        ("PAST SURGICAL HISTORY\nAppendectomy\n", "historical"),
+        ("PAST SURGICAL HISTORY\nAppendectomy, 1974\n", "historical"),
+        (
+            "Date of Service: 03/14/2025\nHPI\nAppendectomy of June 18, 2023: no findings.",
+            "historical",
+        ),
+        ("Date of Service: 03/14/2025\nHPI\nAppendectomy 05/15/2026\n", "planned"),
+        ("RECOMMENDATIONS\n1. Appendectomy before the end of the month.\n", "planned"),
+        ("ORDERS\nAppendectomy, routine\n", "planned"),
+        ("PLAN\nAppendectomy today: normal findings.\n", None),
+        ("HPI\nAppendectomy\n", None),
+    ],
+)
+def test_a_date_and_a_heading_give_a_procedure_its_time(text: str, temporality: str | None) -> None:
+    (found,) = of_category(text, "procedure")
+
+    assert found.temporality == temporality
+
+
+@pytest.mark.parametrize(
+    ("text", "mention", "temporality"),
+    [
+        ("He was operated on in 2021 for a cataract.", "cataract", "historical"),
+        ("Admitted in 2019 with pneumonia.", "pneumonia", "historical"),
+        ("She quit smoking in 2010 and has a cough.", "cough", None),
+    ],
+)
+def test_a_past_time_governs_what_happened_then(
+    text: str, mention: str, temporality: str | None
+) -> None:
+    assert judge(text, mention).temporality == temporality
+
+
+def test_a_reason_to_go_to_an_emergency_department_is_hypothetical() -> None:
+    text = "Go to the emergency department for chest pain or fainting."
+
+    assert judge(text, "fainting").certainty == "hypothetical"
+    text = "He came to the emergency department for chest pain."
+    assert judge(text, "chest pain").certainty != "hypothetical"

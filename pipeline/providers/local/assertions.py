@@ -70,6 +70,10 @@ _RESULT = re.compile(
     re.I,
 )
 """A result behind a procedure, which makes the procedure done."""
+_GOVERNED = re.compile(
+    r",?[ ](?:for|with|after|by|due[ ]to|because[ ]of)[ ](?:[a-z-]+[ ]){0,3}", re.I
+)
+"""The words between a past time and what happened at that time."""
 _ABSENT_REACH = 14
 _RESULT_REACH = 100
 
@@ -130,6 +134,8 @@ class Assertions:
             kinds = kinds - _POSSIBLE - {CueKind.RISK} | {CueKind.AFFIRM}
         if CueKind.ONSET_POST in kinds and _HAD.search(words[:first]):
             kinds = kinds | {CueKind.PAST_POST}
+        if _is_of_time(cues, words, first):
+            kinds = kinds | {CueKind.HISTORY}
         zone = self._zones.type_at(start)
         negated = _negated(kinds)
         if self._is_struck(start):
@@ -257,6 +263,15 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = Fals
         elif cue.kind in (CueKind.NOT, CueKind.AFFIRM):
             break
     return found
+
+
+def _is_of_time(cues: Sequence[Cue], words: str, first: int) -> bool:
+    """Return whether a past time governs the mention (`operated on in 2021 for cataract`)."""
+    return any(
+        cue.kind is CueKind.ONSET_POST and _GOVERNED.fullmatch(words, cue.end, first)
+        for cue in cues
+        if cue.end <= first
+    )
 
 
 def _negated(kinds: set[CueKind]) -> bool | None:

@@ -346,6 +346,15 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
             r"|\bin question\b"
         ),
     ),
+    (
+        "RISK",
+        (
+            r"\b(?:go|come|return|report|head|proceed) (?:back |right |directly )*(?:to|into)"
+            r" (?:the |an? |our |your |nearest )*(?:er|ed|emergency|clinic|hospital|office"
+            r"|urgent care)\b"
+            r"[^.;]{0,40}?\b(?:for|with|if|when)\b"
+        ),
+    ),
     # Prevention, and what is not done yet.
     (
         "RISK_POST",

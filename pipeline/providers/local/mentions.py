@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from functools import cache, lru_cache
 
+from pipeline.providers.local.act_times import timed
 from pipeline.providers.local.allergies import Allergens, as_allergy
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.false_positives import is_drug_beyond_doubt, is_ruled_out
@@ -189,6 +190,8 @@ def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str)
     assertion = reading.judge(
         match.start, match.end, lasting=lasting, is_act=term.category == "procedure"
     )
+    if term.category == "procedure":
+        assertion = timed(reading, match.start, match.end, assertion)
     negated = True if term.name == "no acute distress" else assertion.negated
     if assertion.is_doubtful:
         rule = f"{rule.removesuffix('.v1')}-not-understood.v1"
