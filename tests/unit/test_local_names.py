@@ -158,3 +158,28 @@ def test_a_class_of_heart_failure_belongs_to_the_disease() -> None:
     assert _names("ASSESSMENT\nHeart failure, class III.", "condition") == [
         "Heart failure, class III"
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HPI\nFollowed by the warfarin clinic under the heparin protocol.",
+        "HPI\nTheophylline level is pending. Amikacin peak was drawn.",
+        "HPI\nA dobutamine stress echo and a dexamethasone suppression test are planned.",
+        "HPI\nAmiodarone-induced hyperthyroidism and antibiotic-associated colitis.",
+        "HPI\nIbuprofen overdose in 2009; digoxin toxicity in 2011.",
+        "LABS\nUrine toxicology screen: methadone negative, oxycodone: positive",
+        "HPI\nKlebsiella grew, resistant to ampicillin and sensitive to cefepime.",
+        "HPI\nThe isolate was susceptible to gentamicin, tobramycin and meropenem.",
+    ],
+)
+def test_a_drug_inside_another_name_or_beside_a_germ_is_no_drug_of_the_patient(text: str) -> None:
+    found = [e.name for e in ask(page(_HEAD + text)).entities]
+
+    assert not {"medication", "allergy"} & {e.category for e in ask(page(_HEAD + text)).entities}, (
+        found
+    )
+
+
+def test_a_patient_who_is_sensitive_to_a_drug_has_an_allergy() -> None:
+    assert _names("HPI\nShe is sensitive to cefepime.", "allergy") == ["cefepime"]

@@ -46,6 +46,35 @@ _ANALYTE = re.compile(
     re.I,
 )
 """Words behind a substance that a laboratory measures or uses (`epinephrine closure time`)."""
+_DRUG_COMPOUND = re.compile(
+    r"[-‐‑][ ]?(?:induced|associated|related|resistant|sensitive|susceptible|dependent|refractory"
+    r"|naive|naïve|exacerbated|free|rich|binding|producing|eluting|allergic|intolerant|mediated)\b"
+    r"|[ ]+(?:clinics?|protocols?|levels?|troughs?|peaks?|concentrations?|locks?|receptors?"
+    r"|toxicity|overdos\w+|poisoning|intoxication|withdrawal|dependence|abuse|misuse|addiction"
+    r"|use[ ]disorder|resistance|washout|brochures?|handouts?|commercials?|deficiency|myopathy"
+    r"|enhancement|(?:stress|skin|patch|sensitivity|breath|drug)[ ](?:tests?|testing|echo\w*|MRI)"
+    r"|screen(?:s|ing)?|agonists?|antagonists?)\b",
+    re.I,
+)
+"""Words that make a drug part of another name: a level, an injury by the drug, a clinic."""
+_REPORTED = re.compile(
+    r"[ ]*[:=-]?[ ]*(?:negative|positive|neg|pos|not[ ]detected|none[ ]detected|detected"
+    r"|non[- ]?reactive|presumptive)\b",
+    re.I,
+)
+"""A finding behind a drug of a drug screen."""
+_RESISTS = re.compile(
+    r"\b(?:resistan(?:t|ce)|susceptib(?:le|ility)|intermediate)[ ]+(?:to|against)[ ]+"
+    r"[^.;\n]{0,80}$",
+    re.I,
+)
+_SENSITIVE = re.compile(r"\bsensitiv(?:e|ity|ities)[ ]+(?:to|:)[ ]*[^.;\n]{0,80}$", re.I)
+_MICROBE = re.compile(
+    r"\b(?:[A-Z]\.[ ]?[a-z]{4,}|coli|klebsiella|pseudomonas|proteus|enterobacter|serratia"
+    r"|staph\w*|strep\w*|enterococc\w*|MRSA|MSSA|VRE|ESBL|isolates?|organisms?|cultures?|cultured"
+    r"|grew|growth|growing|bacteri\w+|gram[- ](?:negative|positive)|CFU)\b",
+    re.I,
+)
 _TEAM = re.compile(
     r"[ ]+(?:clinics?|centers?|department|consult\w*|service|team|resident|floor|unit|ward|staff"
     r"|notes?|follow[- ]?up|was[ ]consulted)\b",
@@ -171,9 +200,24 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
 
 def _is_no_drug(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     text = reading.text
-    if _SUSCEPTIBILITY.match(text, match.end) or _ANALYTE.match(text, match.end):
+    if any(
+        pattern.match(text, match.end)
+        for pattern in (_SUSCEPTIBILITY, _ANALYTE, _DRUG_COMPOUND, _REPORTED)
+    ):
         return True
     return not is_drug_beyond_doubt(reading, match, term)
+
+
+def names_resistance(reading: DocumentState, match: TermMatch) -> bool:
+    """Return whether a drug is named because a germ resists the drug or is sensitive to the drug.
+
+    A patient can be sensitive to a drug too, so that word needs a germ in the same sentence.
+    """
+    sentence = reading.assertions.sentence_at(match.start)
+    before = reading.text[sentence.start : match.start].replace("\n", " ")
+    if _RESISTS.search(before):
+        return True
+    return _SENSITIVE.search(before) is not None and _MICROBE.search(before) is not None
 
 
 def is_drug_beyond_doubt(reading: DocumentState, match: TermMatch, term: Term) -> bool:

@@ -9,7 +9,11 @@ from functools import cache, lru_cache
 from pipeline.providers.local.act_times import timed
 from pipeline.providers.local.allergies import Allergens, as_allergy
 from pipeline.providers.local.document_state import DocumentState
-from pipeline.providers.local.false_positives import is_drug_beyond_doubt, is_ruled_out
+from pipeline.providers.local.false_positives import (
+    is_drug_beyond_doubt,
+    is_ruled_out,
+    names_resistance,
+)
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.immunizations import as_immunization, is_vaccine_target, names_target
 from pipeline.providers.local.lexicon import Term, TermMatch, lexicon
@@ -151,7 +155,10 @@ def _in_plain_heading(reading: DocumentState, match: TermMatch) -> bool:
 def _read(
     reading: DocumentState, match: TermMatch, allergens: Allergens, following: int
 ) -> Finding | None:
-    if allergens.speaks_at(match.start) and match.reading("medication", "allergy"):
+    is_substance = match.reading("medication", "allergy") is not None
+    if is_substance and names_resistance(reading, match):
+        return None
+    if is_substance and allergens.speaks_at(match.start):
         return as_allergy(reading, match, allergens)
     term = next((t for t in match.terms if t.category != "allergy"), None)
     if term is None or is_ruled_out(reading, match, term):
