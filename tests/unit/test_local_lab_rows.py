@@ -221,3 +221,55 @@ def test_a_date_that_ends_a_sentence_dates_no_table_below() -> None:
     found = [e for e in ask(page(text)).entities if e.category == "lab"]
 
     assert [(e.date, e.temporality) for e in found] == [(None, None)] * 2
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Glucose 10 2 mg/dL 70-99",
+        "Creatinine 1,2 mg/dL 0.6-1.3",
+        "HSV-7 16 Not detected",
+        "Hematocrit 39,5 % 36.0-46.0",
+    ],
+)
+def test_a_split_number_and_two_decimal_signs_are_not_guessed(row: str) -> None:
+    assert [lab.value for lab in labs(row) if lab.value] == []
+
+
+def test_a_letter_before_positive_is_a_blood_group_not_a_flag() -> None:
+    (group,) = labs("Blood type A positive")
+    (antibody,) = labs("HCV antibody A positive")
+
+    assert (group.value, group.abnormal_flag) == ("A positive", None)
+    assert (antibody.value, antibody.abnormal_flag) == ("positive", "A")
+
+
+def test_a_decimal_sign_that_contradicts_the_other_values_of_the_source_is_not_trusted() -> None:
+    found = labs("Zinc 61.5 ug/dL\nCopper 99.1 ug/dL\nIron 8,4 ug/dL")
+
+    assert [lab.value for lab in found] == ["61.5", "99.1", None]
+
+
+@pytest.mark.parametrize(
+    ("heading", "row", "name"),
+    [
+        ("TEST SPECIMEN RESULT UNITS", "Zinc Whole blood 61 ug/dL", "Zinc"),
+        ("TEST METHOD RESULT UNITS", "Zinc Photometric 61 ug/dL", "Zinc"),
+        ("", "Pleural fluid LDH 61 U/L", "Pleural fluid LDH"),
+        ("", "LDL/HDL Ratio   2.9   <3.5", "LDL/HDL Ratio"),
+        ("", "HIV-1 RNA\t212\tcopies/mL", "HIV-1 RNA"),
+    ],
+)
+def test_the_name_ends_where_the_next_column_begins(heading: str, row: str, name: str) -> None:
+    (lab,) = labs(row, heading)
+
+    assert lab.name == name
+
+
+def test_tests_that_are_printed_side_by_side_are_rows_of_their_own() -> None:
+    found = labs("Zinc\t61\tug/dL\tCopper\t99\tug/dL", "")
+
+    assert [(lab.name, lab.value, lab.unit) for lab in found] == [
+        ("Zinc", "61", "ug/dL"),
+        ("Copper", "99", "ug/dL"),
+    ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-_BEFORE = r"(?:previous|prior|prev|last|earlier|historical?|history|old|baseline)\.?"
+_BEFORE = r"(?:yesterday|previous|prior|prev|last|earlier|historical?|history|old|baseline)\.?"
 _RESULT = r"(?:results?|values?|findings?|readings?|observations?|levels?)"
 _DAY = r"(?:dates?|time|collect(?:ed|ion)|drawn|resulted|reported|received|taken|performed)"
 _DATE = rf"{_DAY}(?:[ /&]*(?:on|at|and|of|{_DAY}))*"
@@ -20,6 +20,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("previous_date", rf"(?:{_DATE}[ ])?(?:of[ ])?(?:{_BEFORE})[ ](?:{_RESULT}[ ])?{_DATE}"),
     ("previous_date", rf"{_DATE}[ ](?:of[ ])?(?:the[ ])?{_BEFORE}(?:[ ]{_RESULT})?"),
     ("other", rf"{_BEFORE}[ ](?:{_RESULT}[ ])?(?:flags?|units?|status|ranges?|abn(?:ormal)?)"),
+    ("previous", rf"(?:{_BEFORE}[ ]?)+{_RESULT}[ ](?:and|&|/)[ ]{_DATE}"),
     ("previous", rf"(?:{_BEFORE}[ ]?)+(?:{_RESULT})?(?:[ ]\(?s\)?)?|{_RESULT}[ ]{_BEFORE}"),
     ("other", r"(?:delta|change|trend|difference|graph|history|%[ ]?change|target|goal)s?.*"),
     (
@@ -69,7 +70,8 @@ _KINDS: tuple[tuple[str, str], ...] = (
         "value",
         (
             rf"(?:your|current|new|latest|today['’]?s|recent|most[ ]recent|patient['’]?s?"
-            rf"|measured|lab|test|observed|numeric|this|final)?[ ]?{_RESULT}|current|latest|today"
+            rf"|measured|lab|test|observed|numeric|this|final)?[ ]?{_RESULT}"
+            r"(?:[ ](?:and|&|/)[ ](?:flags?|units?))?|current|latest|today"
             r"|observed|now|measured"
         ),
     ),

@@ -5,6 +5,8 @@ Every pattern reads a whole cell as printed. A pattern never reads the first par
 
 from __future__ import annotations
 
+import re
+
 NUM = (
     r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d+[.,]\d+|\d+|\.\d+)"
     r"(?![.,]?\d)"
@@ -52,8 +54,8 @@ TEXT = (
     r"|too[ ]numerous[ ]to[ ]count"
     r"|neg|pos|trace|none|few|rare|occasional|moderate|many|numerous|small|large|normal|abnormal"
     r"|yellow|amber|straw|colorless|pale[ ]yellow|dark[ ]yellow|light[ ]yellow|clear|cloudy"
-    r"|hazy|sl(?:ightly)?[ ](?:cloudy|hazy)|turbid|pending|immune|non-?immune|equivocal"
-    r"|indeterminate|borderline|inconclusive|invalid"
+    r"|hazy|sl(?:ightly)?[ ](?:cloudy|hazy)|turbid|immune|non-?immune|equivocal"
+    r"|indeterminate|borderline|inconclusive"
     r"|no[ ]growth(?:[ ](?:at|after|x)[ ]\d+[ ](?:days|hours))?|sterile"
     r"|within[ ]normal[ ]limits|WNL|unremarkable|(?:A|B|AB|O)[ ]?(?:positive|negative|pos|neg"
     r"|\+)|present|absent|intact|low|high)"
@@ -70,7 +72,7 @@ NO_RESULT = (
     r"|comment|TNP|QNS|test[ ]not[ ]performed|not[ ](?:performed|reported|done|available"
     r"|calculated|applicable|established)|(?:unable|unsuitable)[ ]to[ ](?:report|calculate|perform)"
     r"|cancel(?:l?ed)?|quantity[ ]not[ ]sufficient|insufficient|clotted|n/a|---?|—"
-    r"|deferred|refused)"
+    r"|deferred|refused|pending|in[ ]process|to[ ]follow|invalid|rejected|not[ ]tested)"
 )
 """A cell that says that there is no result."""
 COMMENT = (
@@ -109,6 +111,17 @@ RANGE_LABEL = (
 )
 
 
+BLOOD_GROUP = re.compile(
+    r"(?:A|B|AB|O)(?:[ ]?Rh(?:\(D\))?)?[ ,]*(?:positive|negative|pos|neg|[+-])(?!\w)", re.I
+)
+_OF_BLOOD_GROUP = re.compile(r"\b(?:type|abo|group|grouping|rh)\b", re.I)
+
+
+def is_of_blood_group(name: str) -> bool:
+    """Return whether a test gives a blood group, in which `A` is no flag."""
+    return _OF_BLOOD_GROUP.search(name) is not None
+
+
 def printed(words: str | None) -> str | None:
     """Return the words of a cell with single blanks; None if the cell is empty."""
     return " ".join(words.split()) if words else None
@@ -126,3 +139,34 @@ def figure(number: str) -> float:
         return float(plain)
     except ValueError:
         return -1.0
+
+
+_POINT = re.compile(r"\d\.(?:\d{1,2}|\d{4,})(?![\d.,])|\d,\d{3}\.\d")
+_COMMA = re.compile(r"\d,(?:\d{1,2}|\d{4,})(?![\d.,])|\d\.\d{3},\d")
+
+
+def decimal_signs(words: str) -> set[str]:
+    """Return the decimal signs that printed numbers prove; `1,234` and `1.234` prove none."""
+    return {sign for sign, form in ((".", _POINT), (",", _COMMA)) if form.search(words)}
+
+
+def is_mark_of_footnote(value: str, digit: str, reference: str | None) -> bool:
+    """Return whether a digit behind a blank is a footnote's mark, not a part of the value.
+
+    A scanner can split `102` into `10 2`. The range tells: the value alone must be nearer to the
+    range than the joined number.
+    """
+    bounds = [figure(n) for n in re.findall(r"\d[\d.,]*", reference or "") if figure(n) > 0]
+    alone, joined = figure(value), figure(f"{value}{digit}")
+    if not bounds or alone < 0:
+        return False
+    if re.search(r"\d[.,]\d{1,2}(?!\d)", reference or "") and not re.search(r"[.,]", value):
+        return False
+    return _distance(alone, bounds) < _distance(joined, bounds)
+
+
+def _distance(number: float, bounds: list[float]) -> float:
+    """Return the factor between a number and the nearest bound; 1 inside two bounds."""
+    if len(bounds) > 1 and min(bounds) <= number <= max(bounds):
+        return 1.0
+    return min(max(number, bound) / max(min(number, bound), 1e-9) for bound in bounds)

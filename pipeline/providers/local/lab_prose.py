@@ -99,7 +99,8 @@ _VALUE = re.compile(
     rf"|[ ]?(?:-|–|to)[ ]?{SIGN}?\d+(?:\.\d+)?[ ]?(?:mg|mcg|units)\b(?!/)"
     rf"|[ ]+(?!{POWER})\d+(?:\.\d+)?(?![\d/:.-]"
     r"|[ ]?(?:hours?|hrs?|days?|weeks?|months?|years?|units?)\b)"
-    r"|[ ]?(?:x/|times|years?\b|days?\b|weeks?\b|hours?\b"
+    r"|[ ]?(?:x/|times|years?\b|days?\b|weeks?\b|hours?\b|hrs?\b"
+    r"|(?-i:h)\b|min(?:utes?)?\b|wks?\b|yrs?\b"
     r"|months?\b|yo\b|am\b|pm\b|tab|pill|mg[ ]|mg\b(?!/)|mcg\b(?!/)|g\b(?!/)|mL\b(?!/)|IV|PO"
     r"|units\b|packets?|mEq[ ](?:PO|IV|daily|x)|(?:of[ ])?(?:tests|samples|patients)\b))"
     rf"(?:[ ]?(?P<unit>{UNIT})(?![\w/]))?"
@@ -135,7 +136,7 @@ _PAIR = re.compile(
 _WORD_VALUE = re.compile(
     r"(?:[ \n]*(?:test|screen|result|level|titer|today|(?:is|was|were|came[ ]back|returned"
     r"|:)))*[ \n]*(?P<value>non-?reactive|reactive|not[ ]detected|negative|positive|trace"
-    rf"|(?:{SIGN}[ ]?)?1:\d{{1,6}})(?!\w)(?![ ]+(?:for|if)\b)",
+    rf"|(?:{SIGN}[ ]?)?1:\d{{1,6}})(?![\w/])(?![ ]+(?:for|if)\b)",
     re.I,
 )
 _GOAL_BEFORE = re.compile(

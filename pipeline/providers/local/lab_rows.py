@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 from pipeline.providers.local.analytes import known_name
@@ -21,7 +22,15 @@ from pipeline.providers.local.lab_cells import (
     of_a_sentence,
 )
 from pipeline.providers.local.lab_columns import Columns, cells_by_column
-from pipeline.providers.local.lab_patterns import RANGE_TEXT, figure, printed
+from pipeline.providers.local.lab_patterns import (
+    BLOOD_GROUP,
+    RANGE_TEXT,
+    decimal_signs,
+    figure,
+    is_mark_of_footnote,
+    is_of_blood_group,
+    printed,
+)
 from pipeline.providers.local.lab_row import Row, RowReading
 from pipeline.providers.local.lab_ruled import read_ruled
 from pipeline.providers.local.moments import moment_of
@@ -29,6 +38,8 @@ from pipeline.providers.local.moments import moment_of
 _GAP = re.compile(r"\t|[ ]{2,}")
 _LONE = re.compile(r"(?<!\S)[<>≤≥]?=?[-+]?\d[\d.,/]*%?(?!\S)|[:=]")
 """A number between blanks, or a sign between a name and its value."""
+_METHOD = re.compile(r"(?:[ ]+[A-Za-z][A-Za-z-]{2,}(?![\w/])){1,2}(?=[ ]+[<>≤≥]?[ ]?\d)")
+"""The words of a column between the name and the value."""
 _MAX_NAME_WORDS = 6
 _MAX_CELLS = 24
 _MAX_MEASURES = 8
@@ -63,7 +74,7 @@ def read_row(
         # The cells of the row do not fit the heading, so their columns are unknown.
         shape = _has_shape(cells, known=name.known, in_table=True)
         return Row(name, name.start, len(text.rstrip(" .|")), understood=False, has_shape=shape)
-    cells = _with_words(cells)
+    cells = _with_words(_with_blood_group(text, name, cells))
     start, end = min(name.start, cells[0].start), len(text.rstrip(" .|"))
     shape = _has_shape(cells, known=name.known, in_table=bool(columns))
     unclear = Row(name, start, end, understood=False, has_shape=shape)
@@ -80,6 +91,16 @@ def read_row(
     if chosen is None:
         return unclear
     value, earlier, reference = chosen
+    if _signs_differ(value, reference):
+        return unclear
+    counts = value is not None and value.value.isdigit() and not units
+    if counts and reference and _EXPECTED.fullmatch(reference):
+        # `HPV 16 Not detected`: the number belongs to the name.
+        return unclear
+    dates = [cell.words for cell in cells if cell.kind == "date"]
+    moment = moment_of(dates[0], order, None) if len(dates) == 1 and not earlier else None
+    if moment is not None and value is not None and value.day is None:
+        value = replace(value, day=moment.day)
     return Row(
         name=name,
         start=start,
@@ -92,6 +113,7 @@ def read_row(
         unit=printed(units[0].words) if units else None,
         reference_range=printed(reference),
         flag=flags[0] if flags else None,
+        moment=moment,
     )
 
 
@@ -105,9 +127,15 @@ def _name_and_cells(
         lead = [cell for cell in before if cell.end <= at]
         name = name_at(text, at)
         return name, lead + (cells_of(text, name.end) if name else [])
-    name = name_at(text, begin, has_specimen="specimen" in columns.kinds)
+    beside = columns.kinds[1:2]
+    name = name_at(text, begin, has_specimen=bool({"specimen", "other"} & set(columns.kinds)))
     if name is None:
         return None, []
+    known = known_name(text, begin)
+    if known is not None and beside == ("other",):
+        # The words between the name and the first number are the method's.
+        method = _METHOD.match(text, known)
+        return NameCell(begin, known, known=True), cells_of(text, method.end() if method else known)
     cell_end = _end_of_first_cell(text, begin, raw)
     if cell_end > name.end:
         name = NameCell(begin, cell_end, name.known)
@@ -129,10 +157,27 @@ def _end_of_first_cell(text: str, begin: int, raw: str) -> int:
     return begin + len(words) if plain and gap and gap.end() < len(raw.rstrip()) else 0
 
 
+def _signs_differ(value: RowReading | None, reference: str | None) -> bool:
+    """Return whether value and range have different decimal signs (`13,2` beside `12.0-16.0`)."""
+    signs = decimal_signs(value.value if value else "") | decimal_signs(reference or "")
+    return len(signs) > 1
+
+
 def _says_no_result(cells: Sequence[Cell]) -> bool:
     """Return whether words like `see note` are printed where the value belongs."""
     first = next((cell.kind for cell in cells if cell.kind in MEASURES | {"none"}), None)
     return first == "none"
+
+
+def _with_blood_group(text: str, name: NameCell, cells: list[Cell]) -> list[Cell]:
+    """Take `A positive` behind the name of a blood group as one value."""
+    if not is_of_blood_group(text[name.start : name.end]):
+        return cells
+    m = BLOOD_GROUP.match(text, cells[0].start)
+    if m is None:
+        return cells
+    rest = [cell for cell in cells if cell.start >= m.end()]
+    return [Cell("text", m.start(), m.end(), m.group()), *rest]
 
 
 def _with_words(cells: list[Cell]) -> list[Cell]:
@@ -249,8 +294,10 @@ def _may_be_mark(before: Cell, cell: Cell, measures: Sequence[Cell], raw: str) -
     """Return whether a digit can mark a footnote: in the same cell, and not as lost decimals."""
     if "\t" in raw[before.end : cell.start]:
         return before.kind == "range"
-    has_point = any(m.kind in ("range", "bound") and "." in m.words for m in measures)
-    return before.kind == "range" or "." in before.words or not has_point
+    if before.kind == "range":
+        return True
+    ranges = [m.words for m in measures if m.kind in ("range", "bound") and m is not before]
+    return is_mark_of_footnote(before.words, cell.words, ranges[-1] if ranges else None)
 
 
 def _fits(

@@ -14,7 +14,17 @@ from pipeline.providers.local.analytes import known_name
 from pipeline.providers.local.dates import DateOrder
 from pipeline.providers.local.lab_cells import MEASURES, Cell, NameCell, cells_of
 from pipeline.providers.local.lab_columns import Columns
-from pipeline.providers.local.lab_patterns import FLAG, GROUPED, NO_RESULT, UNIT, printed
+from pipeline.providers.local.lab_patterns import (
+    BLOOD_GROUP,
+    FLAG,
+    GROUPED,
+    NO_RESULT,
+    UNIT,
+    decimal_signs,
+    is_mark_of_footnote,
+    is_of_blood_group,
+    printed,
+)
 from pipeline.providers.local.lab_row import Row, RowReading
 from pipeline.providers.local.moments import MOMENT, moment_of
 
@@ -26,8 +36,13 @@ _LONE_NUMBER = re.compile(r"[\d.,]+")
 _RANGE_SHAPE = re.compile(r"[^\t~|]{1,90}")
 _BRACKETS = re.compile(r"[(\[](?P<inner>[^()\[\]]*)[)\]]")
 _MARKS = re.compile(r"(?:[ ]?(?:[¹²³⁴⁵⁶⁷⁸⁹⁰ᵃᵇᶜᵈᵉᶠ]+|[*†‡§]+|\^[a-z1-9]|[(\[][1-9a-e][)\]]))+$")
+_LEAD = re.compile(r"[*†‡•·\- ]*(?:\d{1,2}[.)][ ]+)?(?:(?:HH?|LL?)[ ]+(?=[A-Z][a-z]))?")
+"""A bullet, a number or a flag before a name."""
+_SITE = re.compile(r"[ ]0\d$")
+"""The number of the laboratory's site behind a name."""
 _FOOTNOTE = re.compile(r"[1-9]")
 _MOMENT = re.compile(rf"{MOMENT}|{NO_RESULT}|", re.I)
+_BOXED = re.compile(r"\[(?P<tick>[xX ])\][ ]*(?P<words>[^\[\]]*?)(?=[ ]*(?:\[|$))")
 _SPOILED = re.compile(
     r"\b(?:error|erroneous|wrong|mislabel\w*|contaminat\w*|invalid\w*|disregard|cancel\w*"
     r"|reject\w*|unreliable|not[ ]valid|do[ ]not[ ]use|void|incorrect\w*)\b",
@@ -46,8 +61,10 @@ class ValueCell:
     """None if the cell says that there is no result, or is empty."""
     unit: str | None = None
     flag: str | None = None
-    marked: bool = False
-    """A digit behind a blank was taken as the mark of a footnote."""
+    mark: str = ""
+    """A digit behind a blank, which may be the mark of a footnote."""
+    day: str | None = None
+    """The date inside the cell."""
 
 
 class UnclearCellError(Exception):
@@ -62,7 +79,7 @@ def read_ruled(
 ) -> Row | None:
     """Read the row with one cell at each of `spans`; return None if the row has no name."""
     at = columns.kinds.index("name")
-    name = _name(text, *spans[at])
+    name, flag = _name(text, *spans[at])
     if name is None:
         return None
     rest = [i for i, (start, end) in enumerate(spans) if i != at and end > start]
@@ -73,9 +90,12 @@ def read_ruled(
     if columns.doubtful:
         return unclear
     try:
-        return _read(text, name, spans, columns, order)
+        row = _read(text, name, spans, columns, order)
     except UnclearCellError:
         return unclear
+    if flag is not None and row.flag and _plain(row.flag) != _plain(flag):
+        return unclear
+    return replace(row, flag=row.flag or flag) if row.current else row
 
 
 def _read(
@@ -96,7 +116,14 @@ def _read(
         if not words or kind in ("name", "other"):
             continue
         if kind in ("value", "also", "previous", "split"):
-            values[index] = value_of_cell(text, start, end)
+            values[index] = value_of_cell(
+                text,
+                start,
+                end,
+                order,
+                dated=kind == "previous",
+                blood_group=is_of_blood_group(text[name.start : name.end]),
+            )
         elif kind == "range":
             if found := _range(words):
                 ranges[index] = found
@@ -161,7 +188,10 @@ def _row(
             continue
         _check(cell, value, reference, unit)
         reading = RowReading(
-            printed(cell.words) or "", cell.start, cell.end, _day(index, columns, days)
+            printed(cell.words) or "",
+            cell.start,
+            cell.end,
+            value.day or _day(index, columns, days),
         )
         if index in main:
             current = reading
@@ -200,8 +230,9 @@ def _check(cell: Cell, value: ValueCell, reference: str | None, unit: str | None
     """Refuse a value that may have lost its decimal point, and a range in place of a value."""
     if cell.kind == "range" and not (unit or "").lower().endswith(("hpf", "lpf")):
         raise UnclearCellError
-    has_point = re.search(r"\d[.,]\d{1,2}(?!\d)", reference or "") is not None
-    if value.marked and has_point and not re.search(r"[.,]", cell.words):
+    if len(decimal_signs(cell.words) | decimal_signs(reference or "")) > 1:
+        raise UnclearCellError
+    if value.mark and not is_mark_of_footnote(cell.words, value.mark, reference):
         raise UnclearCellError
 
 
@@ -243,39 +274,87 @@ def _day(index: int, columns: Columns, days: dict[int, str]) -> str | None:
     return days.get(own[0]) if len(own) == 1 else None
 
 
-def _name(text: str, start: int, end: int) -> NameCell | None:
+def _name(text: str, start: int, end: int) -> tuple[NameCell | None, str | None]:
+    """Return the name in its cell, and a flag that is printed beside the name."""
+    words = text[start:end]
+    lead = _LEAD.match(words)
+    start += lead.end() if lead else 0
     words = text[start:end]
     end -= len(words) - len(_MARKS.sub("", words).rstrip(" :*.|"))
     words = text[start:end]
+    site = _SITE.search(words)
+    end -= len(words) - site.start() if site else 0
+    words = text[start:end]
     if not re.search(r"[A-Za-z]", words) or len(words.split()) > _MAX_NAME_WORDS:
-        return None
-    return NameCell(start, end, known_name(words, 0) is not None)
+        return None, None
+    known = known_name(words, 0)
+    flag = re.fullmatch(rf"[ ]+[(\[]?(?P<flag>{FLAG})[)\]]?", words[known:]) if known else None
+    if known and flag:
+        return NameCell(start, start + known, known=True), flag["flag"]
+    return NameCell(start, end, known is not None), None
 
 
-def value_of_cell(text: str, start: int, end: int) -> ValueCell:
-    """Read a cell with a value, and the flag, unit or mark beside the value."""
+def value_of_cell(
+    text: str,
+    start: int,
+    end: int,
+    order: DateOrder | None = None,
+    *,
+    dated: bool = False,
+    blood_group: bool = False,
+) -> ValueCell:
+    """Read a cell with a value, and the flag, unit or mark beside the value.
+
+    The cell of an earlier value can be `dated`. A letter before `positive` is a `blood_group` or a
+    flag. Raises UnclearCellError if a word of the cell is not explained.
+    """
+    if "[" in text[start:end] and _BOXED.search(text, start, end):
+        return _ticked(text, start, end)
+    if blood_group and BLOOD_GROUP.fullmatch(text, start, end):
+        return ValueCell(Cell("text", start, end, text[start:end]))
     if _NONE.fullmatch(text[start:end]):
         return ValueCell()
     cells = cells_of(text[:end], start)
     measures = [cell for cell in cells if cell.kind in MEASURES]
     flags = [cell.words for cell in cells if cell.kind == "flag" and cell.words.strip("*!")]
     units = [cell.words for cell in cells if cell.kind == "unit"]
-    marked = False
+    mark, day = "", None
     if not measures and len(flags) == 1 and len(flags[0]) > 2 and len(cells) == 1:
         return ValueCell(cells[0]._replace(kind="text"))
-    if len(measures) == 2 and _FOOTNOTE.fullmatch(measures[1].words):
-        marked = measures[1].kind == "number" and measures[0].kind in ("number", "bound")
-        measures = measures[: 1 if marked else 2]
+    kinds = [measure.kind for measure in measures]
+    is_marked = kinds in (["number", "number"], ["bound", "number"])
+    if is_marked and _FOOTNOTE.fullmatch(measures[1].words):
+        mark, measures = measures[1].words, measures[:1]
     if any(cell.kind == "none" for cell in cells) and not measures:
         return ValueCell()
     known = MEASURES | {"flag", "unit", "foot", "comment", "paren"}
+    dates = [cell for cell in cells if cell.kind == "date"]
+    if dated and len(dates) == 1:
+        moment = moment_of(dates[0].words, order, None)
+        day = moment.day if moment else None
+        cells = [cell for cell in cells if cell.kind != "date"]
     if any(cell.kind not in known for cell in cells) or len(measures) != 1:
         raise UnclearCellError
     if len({_plain(flag) for flag in flags}) > 1 or len(units) > 1:
         raise UnclearCellError
     if any(cell.kind in ("paren", "comment") and _SPOILED.search(cell.words) for cell in cells):
         raise UnclearCellError
-    return ValueCell(measures[0], units[0] if units else None, flags[0] if flags else None, marked)
+    return ValueCell(
+        measures[0], units[0] if units else None, flags[0] if flags else None, mark, day
+    )
+
+
+def _ticked(text: str, start: int, end: int) -> ValueCell:
+    """Read a cell with check boxes: the words of the only ticked box."""
+    boxes = list(_BOXED.finditer(text, start, end))
+    ticked = [m for m in boxes if m["tick"].strip()]
+    if len(ticked) != 1 or _BOXED.sub("", text[start:end]).strip(" ,;/|"):
+        raise UnclearCellError
+    m = ticked[0]
+    cells = cells_of(text[: m.end("words")], m.start("words"))
+    if [cell.kind for cell in cells] != ["text"]:
+        raise UnclearCellError
+    return ValueCell(cells[0])
 
 
 def _range(words: str) -> tuple[str, str | None] | None:

@@ -149,7 +149,8 @@ def _read_line(
     begin = bullet_end(text)
     if columns and columns.kinds[0] != "name":
         begin = len(text) - len(text.lstrip())
-    if len(text) > _MAX_LINE or reading.is_claimed(line.start + begin, line.end):
+    first = spans[columns.kinds.index("name")] if spans is not None else (begin, len(text))
+    if len(text) > _MAX_LINE or reading.is_claimed(line.start + first[0], line.start + first[1]):
         return index
     if spans is None and not _may_be_row(text, begin, columns):
         return index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 from pipeline.providers.local.analytes import Analyte, find_analytes
@@ -10,6 +11,7 @@ from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.experiencer import person_kind
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.lab_dated import SeriesDates
+from pipeline.providers.local.lab_patterns import decimal_signs
 from pipeline.providers.local.lab_prose import inherits, statement_behind, states_no_value
 from pipeline.providers.local.lab_tables import read_tables
 from pipeline.providers.local.moments import Moment, latest_of
@@ -35,8 +37,29 @@ _LONGER_NAME = re.compile(r"[A-Za-z0-9]-$|\b\d{1,2}[- ]?(?:OH|hydroxy|alpha|beta
 
 def read_labs(reading: DocumentState) -> None:
     """Add every laboratory value."""
+    first = len(reading.findings)
     read_tables(reading)
     _read_prose(reading)
+    _doubt_signs(reading, first)
+
+
+def _doubt_signs(reading: DocumentState, first: int) -> None:
+    """Take back values whose decimal sign contradicts the other values of the source."""
+    signs = {
+        at: decimal_signs(f"{found.value} {found.reference_range or ''}")
+        for at, found in enumerate(reading.findings[first:], start=first)
+        if found.category == "lab" and found.value
+    }
+    counts = Counter(sign for proved in signs.values() for sign in proved)
+    if len(counts) < 2:
+        return
+    most = max(counts.values())
+    usual = {sign for sign, count in counts.items() if count == most}
+    for at, proved in signs.items():
+        if proved and (len(usual) > 1 or not proved <= usual):
+            found = reading.findings[at]
+            unclear = _not_understood(reading, found.start, found.head_end, found.end)
+            reading.findings[at] = replace(unclear, name=found.name)
 
 
 def _read_prose(reading: DocumentState) -> None:

@@ -20,7 +20,7 @@ MOMENT = (
     rf"|\d{{1,2}}[ -]{_NAME}(?![ -]?\d)"
     rf"|(?<=in[ ])(?:{_NAME}|(?:19|20)\d\d)(?![\w.,]*\d)(?!\w)|(?<=from[ ])(?:19|20)\d\d"
     rf"|{_NAME}\.?,?[ ](?:19|20)\d\d|\d{{1,2}}/(?:19|20)\d\d|\d{{1,2}}/\d{{1,2}})"
-    rf"(?![/\d-]|[.,]\d)(?:,?[ ](?:at[ ])?{_CLOCK})?|{_CLOCK})"
+    rf"(?![/\d-]|[.,]\d)(?:,?[ ](?:at[ ])?(?:{_CLOCK}|[0-2]\d[0-5]\d(?!\d)))?|{_CLOCK})"
 )
 """A date, a part of a date, or a time of day."""
 _FORM = re.compile(
@@ -28,7 +28,7 @@ _FORM = re.compile(
     rf"|(?P<d2>\d{{1,2}})[ -](?P<m2>{_NAME})|(?P<m3>{_NAME})\.?,?[ ](?P<y3>\d{{4}})"
     rf"|(?P<m4>\d{{1,2}})/(?P<y4>(?:19|20)\d\d)|(?P<a>\d{{1,2}})/(?P<b>\d{{1,2}})"
     rf"|(?P<y5>(?:19|20)\d\d)|(?P<m6>{_NAME}))?"
-    rf"(?:,?[ ]?(?:at[ ])?(?P<clock>{_CLOCK}))?",
+    rf"(?:,?[ ]?(?:at[ ])?(?P<clock>{_CLOCK}|[0-2]\d[0-5]\d))?",
     re.I,
 )
 _ORDERS = (DateOrder.MONTH_FIRST, DateOrder.DAY_FIRST)
@@ -151,7 +151,8 @@ def _is_near(m: re.Match[str], day: tuple[int, int, int], own: date | None) -> b
 def _minute(clock: str | None) -> int:
     if not clock:
         return -1
-    hour, minute = (int(part) for part in [*re.findall(r"\d+", clock), "0"][:2])
+    parts = [clock[:2], clock[2:]] if clock.isdigit() else [*re.findall(r"\d+", clock), "0"]
+    hour, minute = (int(part) for part in parts[:2])
     low = clock.lower()
     if "p" in low and hour < 12:
         hour += 12
