@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 
-from tests.support.generator.cases import Expected, FactKind, Made
+from tests.support.generator.cases import Expected, FactKind, Made, Said
 from tests.support.generator.labs import ANALYTES, bounds_text, fact_of, result
 
 HEAD = ("TEST", "RESULT", "UNITS", "REFERENCE")
@@ -78,7 +79,9 @@ def units(rng: random.Random) -> Made:
     for name, value, of_name in chosen.values():
         unit = rng.choice(of_name)
         rows.append((name, value, unit))
-        facts.append(fact_of(name, value=value, unit=unit))
+        # `Urine WBC` contains `WBC`.
+        fields: dict[str, Said] = {"value": value, "unit": unit}
+        facts.append(Expected(category="lab", name=f"^{re.escape(name.lower())}", fields=fields))
     gap = rng.choice([*GAPS, " ", ": "])
     lines = [gap.join([name, f"{value} {unit}" if gap == ": " else f"{value}{gap}{unit}"])
              for name, value, unit in rows]  # fmt: skip

@@ -40,8 +40,8 @@ RATIOS = (
     ("pH, arterial", "ph", "7.31", "7.35-7.45"),
 )
 COUNTS = (
-    ("Urine WBC", "wbc", ("0-2", "5-10", "10-20", ">50", "2"), "/HPF"),
-    ("Urine RBC", "rbc", ("0-2", "3-5", "TNTC", "25"), "/HPF"),
+    ("Urine WBC", "urine wbc", ("0-2", "5-10", "10-20", ">50", "2"), "/HPF"),
+    ("Urine RBC", "urine rbc", ("0-2", "3-5", "TNTC", "25"), "/HPF"),
     ("Squamous epithelial cells", "epithelial", ("0-5", "Few", "10-20"), "/HPF"),
 )
 LARGE = (
