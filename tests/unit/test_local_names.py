@@ -183,3 +183,19 @@ def test_a_drug_inside_another_name_or_beside_a_germ_is_no_drug_of_the_patient(t
 
 def test_a_patient_who_is_sensitive_to_a_drug_has_an_allergy() -> None:
     assert _names("HPI\nShe is sensitive to cefepime.", "allergy") == ["cefepime"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HPI\nShe lives in CA and was born in PA.",
+        "HPI\nHe moved to the US and became a US citizen.",
+        "VITALS\nRA sat 96%.",
+        "HPI\nTwins conceived via IVF in 2012.",
+        "HPI\nTraverse City, MI 49684",
+    ],
+)
+def test_an_abbreviation_with_another_meaning_is_not_published(text: str) -> None:
+    names = {e.category for e in ask(page(_HEAD + text)).entities}
+
+    assert not names & {"condition", "procedure", "medication"}

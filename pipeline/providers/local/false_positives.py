@@ -104,6 +104,17 @@ _AMOUNT = re.compile(
     r"(?:mg|mcg|µg|μg|g|units?|mL|mEq|IU|puffs?|%)(?![\w])",
     re.I,
 )
+_STATES = frozenset(("al", "ar", "ca", "ct", "de", "la", "ma", "md", "mi", "ms", "pa", "va"))
+"""Codes of states that are abbreviations of our lists too."""
+_STATE_BEHIND = re.compile(r",?[ ]+(?:\d{5}\b|U\.?S\.?A?\b)")
+_STATE_BEFORE = re.compile(
+    r"\b(?:(?:lives?|lived|living|born|works?|worked|resid\w+|grew[ ]up|stay\w*"
+    r"|vacation\w*)[ ]+in"
+    r"|(?:travel\w*|moved|flew|drove|flight|trip)[ ]+(?:to|from)|visiting"
+    r"|(?:back|here)[ ]from)[ ]+$",
+    re.I,
+)
+_FIT_FOR = re.compile(r"[-‐‑](?:compatible|safe|conditional)\b", re.I)
 _IDENTIFIER_BEHIND = re.compile(r"[-_#/]?\d{3,}")
 _IDENTIFIER_BEFORE = re.compile(r"\d{3,}[-_#/]$")
 """Digits that make an abbreviation part of a number: `TR-240415-0009` is an accession number."""
@@ -127,6 +138,10 @@ _NOT_BEHIND: dict[str, str] = {
     "hot": r"[ ]+(?:pack|water|shower|tub|bath|compress\w*|food|tea)",
     "sick": r"[ ]+(?:contacts?|leave|visit|day|cell|sinus|child|mother|father|family)\b",
     "mole": r"[ ]+(?:fraction|s?/L)",
+    "us": r"[ ]+(?:citizen|resident|army|navy|marine|air[ ]force|military|veteran|government|born)",
+    "ra": r"[ ]*(?:sats?\b|O2|SpO2|with[ ]sat|\d{2,3}[ ]?%)",
+    "ivf": r"[ ]+(?:pregnan|cycle|embryo|clinic|treatment|twins|with[ ]donor)",
+    "af": r"[ ]*(?:9[5-9]|10[0-4])(?:[.]\d)?\b|[ ]*,?[ ]*VSS",
     "corn": r"[ ]+(?:syrup|starch)",
     "faint": r"[ ]+(?:pulse|murmur|opacity)",
     "weak": r"[ ]+(?:positive|signal)",
@@ -152,10 +167,11 @@ _NOT_BEFORE: dict[str, str] = {
     ),
     "stress": r"\b(?:exercise|nuclear|dobutamine|cardiac)[ ]+$",
     "as": r"[a-z][ ]+$",
-    "ra": r"(?:%|on|\d)[ ]*$",
+    "ra": r"(?:%|\b(?:on|room|sats?|O2|SpO2)|\d)[ ]*$",
     "ca": r"\b(?:serum|ionized)[ ]+$",
     "fall": r"\b(?:the|last|this|in|could|may)[ ]+$",
-    "us": r"\b(?:to|with|by|call|contact|tell|let|give|told|see)[ ]+$",
+    "us": r"\b(?:to|with|by|call|contact|tell|let|give|told|see|(?:in|to|from|of)[ ]the)[ ]+$",
+    "ivf": r"\b(?:via|by|through|underwent|conceived|failed|undergoing|donor|prior|after)[ ]+$",
     "urgency": r"\b(?:without|of|no[ ]surgical|hypertensive)[ ]+$(?<!without )",
     "hot": r"\bif[ ]+$",
     "surgery": r"\b(?:consult|general)[ ]+$",
@@ -190,6 +206,8 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     if word == "mom" and text[match.start : match.end] != "MOM":
         return True
     if word in ("cta", "ctab") and reading.zones.type_at(match.start) == "physical_exam":
+        return True
+    if word in _STATES and _is_state(text, match):
         return True
     if term.kind == "abbreviation" and (
         (len(word) <= 3 and _is_label(text, match)) or _is_in_identifier(text, match)
@@ -244,6 +262,8 @@ def _is_no_procedure(text: str, match: TermMatch) -> bool:
     printed = text[match.start : match.end]
     if printed[0].islower() and printed.isalpha() and any(c.isupper() for c in printed):
         return True
+    if _FIT_FOR.match(text, match.end):
+        return True
     if _MEASURED.match(text, match.end) or _PLACE_OF_WORK.match(text, match.end):
         return True
     if not printed.lower().endswith("surgery"):
@@ -261,6 +281,11 @@ def _patterns(word: str) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None
         re.compile(behind, re.I) if behind else None,
         re.compile(before, re.I) if before else None,
     )
+
+
+def _is_state(text: str, match: TermMatch) -> bool:
+    before = text[max(0, match.start - 30) : match.start]
+    return bool(_STATE_BEHIND.match(text, match.end) or _STATE_BEFORE.search(before))
 
 
 def _is_in_identifier(text: str, match: TermMatch) -> bool:
