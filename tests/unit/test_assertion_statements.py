@@ -113,3 +113,22 @@ def test_a_statement_is_about_its_own_person(
 )
 def test_a_pronoun_that_can_mean_two_persons_is_not_understood(text: str, name: str) -> None:
     assert str(found_in(text, name).rule).endswith("not-understood.v1")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("Gout not seen.", "gout"), ("Malaria not identified on smear.", "malaria")]
+)
+def test_a_bare_not_seen_reaches_back(text: str, name: str) -> None:
+    assert found_in(text, name).negated is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["His tenant was diagnosed with gout.", "Her piano teacher died of gout."],
+)
+def test_any_noun_of_the_patient_that_falls_ill_is_another_person(text: str) -> None:
+    assert found_in(text, "gout").experiencer == "other"
+
+
+def test_the_history_of_a_chronic_disease_is_historical() -> None:
+    assert found_in("History of gout.", "gout").temporality == "historical"

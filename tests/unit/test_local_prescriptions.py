@@ -346,3 +346,10 @@ def test_a_state_in_brackets_belongs_to_the_drug_before() -> None:
 
     assert not is_taken(first)
     assert is_taken(second)
+
+
+@pytest.mark.parametrize("frequency", ["q.d.", "b.i.d.", "t.i.d."])
+def test_the_dots_of_a_frequency_end_no_statement(frequency: str) -> None:
+    (found,) = drugs(f"MEDICATIONS\nRamipril 5 mg {frequency} - stopped")
+
+    assert (found.frequency, found.status) == (frequency, "stopped")

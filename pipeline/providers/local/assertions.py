@@ -298,7 +298,9 @@ def _temporality(
 ) -> Temporality | None:
     if kinds & {CueKind.PAST, CueKind.PAST_POST}:
         return "historical"
-    if kinds & {CueKind.HISTORY, CueKind.ONSET_POST} or zone in _PAST_ZONES:
+    if CueKind.HISTORY in kinds:
+        return "historical"
+    if CueKind.ONSET_POST in kinds or zone in _PAST_ZONES:
         return None if lasting else "historical"
     if CueKind.PRESENT in kinds or zone in _PRESENT_ZONES:
         return "current"

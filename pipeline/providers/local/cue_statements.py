@@ -33,6 +33,13 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     # Taken back.
     (
         "NOT_POST",
+        r"\bnot (?:seen|identified|found|detected|demonstrated|noted|appreciated|visuali[sz]ed"
+        r"|observed|evident|shown|confirmed|present|apparent|suspected|diagnosed|reported"
+        r"|established|felt|heard|palpated|elicited|proven|documented)\b"
+        r"(?=[ ]*(?:[.,;)]|on\b|by\b|in\b|at\b|during\b|today\b|$))",
+    ),
+    (
+        "NOT_POST",
         (
             rf"\b{_NOT} (?:(?:be|been|being|also|now|currently|[a-z]+ly) )*{_SEEN} to be"
             r" (?:present|there|active|evident|likely|involved|contributing|contributory"

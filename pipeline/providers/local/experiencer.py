@@ -35,6 +35,7 @@ _OTHERS = (
     r"|in-laws"
     r"|spouses?|partners?|significant other|fiancee?|roommates?|flatmates?|housemates?|bunkmates?"
     r"|cellmates?|room-mates?|coworkers?|co-workers?|colleagues?|classmates?|schoolmates?"
+    r"|tenants?|lodgers?|supervisors?|managers?|coach(?:es)?|clients?|landlady|penpals?"
     r"|teammates?|playmates?|neighbou?rs?|friends?|acquaintances?|donors?(?! (?:site|skin|area"
     r"|lymph))"
     r"|caregivers?|caretakers?|carers?|babysitters?|baby-sitters?|nann(?:y|ies)|teachers?"
@@ -59,8 +60,14 @@ _KIND = (
     r"|identical|full|first|second|estranged|elderly|only|kidney|liver|organ|heart|lung|blood|bone"
     r"|marrow|stem|cell|egg|sperm|male|female|close|teenage|pregnant|unvaccinated|little|big)[- ])*"
 )
+_UNNAMED = (
+    rf"{_OWNER} (?:[a-z-]+ )?(?!(?:mother|father|doctor|physician|provider|pcp|nurse)\b)[a-z-]+"
+    r"(?= (?:(?:has|have|had|was|is|were|been|recently|also|just|later) )*"
+    r"(?:diagnosed with|died (?:of|from)|passed away|contracted|caught|came down with)\b)"
+)
+"""Any noun whose owner is the patient and that falls ill: `his tenant was diagnosed with`."""
 _PERSON = re.compile(
-    rf"(?<![\w-])(?:(?P<owner>{_OWNER})(?: (?!{_OTHERS}\b)[a-z-]+){{0,2}}? (?P<owned>{_OWNED})"
+    rf"(?<![\w-])(?:(?P<unnamed>{_UNNAMED})|(?P<owner>{_OWNER})(?: (?!{_OTHERS}\b)[a-z-]+){{0,2}}? (?P<owned>{_OWNED})"
     rf"|(?:{_DETERMINER} (?:(?!{_OWNER}\b|who\b|in\b|of\b|to\b|with\b|for\b|from\b|by\b|and\b"
     rf"|has\b|is\b)"
     rf"[a-z-]+ )?)?{_KIND}"
@@ -168,6 +175,7 @@ _CARE = re.compile(
     r"\b(?:death|loss|passing|care|caring|help|support|presence|request|birth)\b", re.I
 )
 _REACH = 60
+_FALLS_ILL = re.compile(r"diagnosed with|died |passed away|contracted|caught|came down with")
 _PARTS = tuple(words("person_parts.txt"))
 """Parts of all words for persons. A text without these parts spares the large pattern."""
 _RELATIVE = re.compile(
@@ -205,7 +213,7 @@ class _Event(NamedTuple):
 def _events(text: str) -> tuple[_Event, ...]:
     found: list[_Event] = []
     low = text.lower()
-    if not any(part in low for part in _PARTS):
+    if not any(part in low for part in _PARTS) and not _FALLS_ILL.search(low):
         return ()
     persons = [(m, _is_subject(text, m)) for m in _PERSON.finditer(text)]
     spans = [(m.start(), m.end()) for m, _ in persons]

@@ -201,7 +201,7 @@ def _unexplained(text: str, start: int, limit: int, next_start: int, directions:
 
     The last clause before another medication belongs to that medication.
     """
-    if limit == next_start:
+    if limit == next_start < len(text):
         limit = start + max((m.start() for m in _CLAUSE.finditer(text[start:limit])), default=0)
     kept = [" "] * (limit - start)
     for first, last in directions.passed:

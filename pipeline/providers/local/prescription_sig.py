@@ -104,7 +104,7 @@ _WEEKDAYS = rf"{_WEEKDAY}(?:(?:,?[ ]?(?:and|&)[ ]|,[ ]|[ ]?/[ ]?){_WEEKDAY})*"
 _COUNT = r"(?:\d+(?:[ ]?(?:-|–|to)[ ]?\d+)?|two|three|four|five|six|seven|eight|ten|twelve|few)"
 _MEAL = r"(?:meals?|food|breakfast|lunch|dinner|supper|each[ ]meal|milk|water|the[ ]evening[ ]meal)"
 FREQUENCY = re.compile(
-    r"(?<![\w-])(?:"
+    r"(?<![\w-])(?:q\.(?:d|h\.s|o\.d|a\.m|p\.m)\.(?=[ ,;)\n-]|$)|"
     r"(?:\d|½)(?:\.5)?-(?:\d|½)(?:\.5)?-(?:\d|½)(?:\.5)?(?:-(?:\d|½))?(?![-/\d])"
     r"|(?:once|twice|thrice|(?:one|two|three|four|five|six|\d)[ ]?"
     r"(?:(?:-|–|to)[ ]?(?:\d|two|three|four|five|six)[ ]?)?(?:times|x"
