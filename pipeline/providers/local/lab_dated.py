@@ -14,7 +14,7 @@ from datetime import date
 from pipeline.providers.local.dates import DateOrder
 from pipeline.providers.local.moments import MOMENT, Moment, latest_of, moment_of
 
-_WEEKDAY = r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?"
+_WEEKDAY = r"(?-i:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Satur|Sun)(?:day)?)"
 _NOW = r"(?:today|now|currently|current|this[ ](?:morning|afternoon|evening|visit)|tonight)"
 _AGO = (
     r"(?:(?:\d+|an?|one|two|three|four|five|six|several|a[ ]few)[ ](?:hour|day|week|month|year)s?"
@@ -51,7 +51,7 @@ _LINK = re.compile(
 _GAP = re.compile(
     r"[ ]*(?P<mark>,|;|/|-{1,2}>|→|(?<!\S)-(?=[ ])|\n"
     rf"|\.(?=[ ]+{_NOW}(?!\w)))?[ \n]*"
-    r"(?:(?:and|then|but|followed[ ]by|up[ ]to|down[ ]to|up|down|to|from|was)(?!\w)[ ]*)*",
+    r"(?:(?:and|then|but|followed[ ]by|up[ ]to|down[ ]to|to|from|was)(?!\w)[ ]*)*",
     re.I,
 )
 _TO_VALUE = re.compile(r"(?:[ ]*(?::|=|was|is|of|at|it[ ](?:is|was)|down[ ]to|up[ ]to))*[ ]*", re.I)

@@ -24,7 +24,7 @@ from pipeline.providers.local.lab_patterns import (
     figure,
     printed,
 )
-from pipeline.providers.local.lab_rest import has_further_value
+from pipeline.providers.local.lab_rest import has_further_value, has_further_word, is_taken_back
 from pipeline.providers.local.moments import Moment
 from pipeline.providers.schemas import Temporality
 
@@ -172,10 +172,18 @@ _CONDITION_AFTER = re.compile(
     r"|prior[ ]to[ ](?:the[ ])?(?:procedure|surgery|operation|biopsy|chemo\w*|discharge)"
     r"|or[ ](?:more|higher|greater|less|above|below|over|under|lower))\b"
     r"|[ ]*(?:was|were|is)[ ](?:misread|erroneous|wrong|spurious|entered[ ]in[ ]error|an?[ ]error)"
-    r"|[ ]*\((?:goal|target|error|entered[ ]in[ ]error)\)"
+    r"|[ ]*\((?:goal|target)\)"
+    r"|[ ]*(?:is|are|was)[ ](?:an?|the|our)[ ](?:reason|indication|trigger|threshold|cut-?off"
+    r"|contraindication|criterion|goal|target|limit)\b"
     r"|[ ]*(?:->|→|:|,)[ ]*(?:give|call|notify|hold|transfuse|replete)\b",
     re.I,
 )
+_MODAL = re.compile(
+    r"[ ]*(?:should|would|must|will|may|warrants?|requires?|prompts?|needs?|triggers?|means"
+    r"|indicates?|suggests?|qualif\w+|is[ ](?:diagnostic|abnormal|normal|considered|low|high))\b",
+    re.I,
+)
+"""Behind a bound: the bound is a threshold."""
 _EARLIER_BEFORE = re.compile(
     r"\b(?:previous|prior|baseline|old|former|outside|past|pre-?(?:op|operative|admission"
     r"|transfusion)|earlier)[ ]+(?:serum[ ]|blood[ ]|known[ ]|recorded[ ])?$"
@@ -265,17 +273,28 @@ def statement_behind(
     `inherited` are the words of time before the list that the name is in.
     """
     first, start, end, limit = place
+    far = _end_of_paragraph(text, end, limit)
+    lead = lead_of(text, first, start) or inherited
     if analyte.name != "H/H" and not _DELTA.match(text, end, limit):
-        far = _end_of_paragraph(text, end, limit)
-        lead = lead_of(text, first, start) or inherited
         dated = dated_values(text, end, far, _VALUE, lambda m: _possible(m, analyte), times, lead)
         if dated is not None:
             values = _with_unit([_of_dated(item) for item in dated.values])
             further = has_further_value(text, dated.end, max(limit, dated.end), analyte)
+            further = further or is_taken_back(text, dated.end, max(limit, dated.end))
             if not _MORE_THAN_BEFORE.match(text, dated.values[0].value.end(), limit):
                 when = dated.values[0].when if len(values) == 1 else None
                 return ProseStatement(values, dated.understood and not further, when, lead)
+    if not analyte.units:
+        words = dated_values(text, end, far, _WORD_VALUE, lambda _: True, times, lead)
+        if words is not None:
+            values = tuple(_of_dated(item) for item in words.values)
+            when = words.values[0].when if len(values) == 1 else None
+            return ProseStatement(values, words.understood, when, lead)
     found = values_behind(text, first, start, end, limit, analyte)
+    if found and is_taken_back(text, found[-1].end, limit):
+        return ProseStatement(tuple(found), understood=False)
+    if len(found) == 1 and has_further_word(text, found[0].end, limit, found[0].value):
+        return ProseStatement(tuple(found), understood=False)
     further = bool(found) and has_further_value(text, found[-1].end, limit, analyte)
     return ProseStatement(_with_unit(found), not further)
 
@@ -319,6 +338,8 @@ def values_behind(
     m = _VALUE.match(text, at, limit)
     if m is None:
         return list(_in_words(text, end, limit, analyte))
+    if m["value"][0] in "<>≤≥" and _MODAL.match(text, m.end(), limit):
+        return []
     if not _possible(m, analyte) or _MORE_THAN_BEFORE.match(text, m.end(), limit):
         return []
     link = text[end : m.start()]
@@ -393,12 +414,13 @@ def _possible(m: re.Match[str], analyte: Analyte) -> bool:
 
 
 def _read(m: re.Match[str]) -> ProseValue:
+    parts = m.groupdict()
     return ProseValue(
         value=printed(m["value"]) or "",
         end=m.end(),
-        unit=printed(m["unit"]),
-        reference_range=printed(m["range"]),
-        flag=m["flag1"] or m["flag2"],
+        unit=printed(parts.get("unit")),
+        reference_range=printed(parts.get("range")),
+        flag=parts.get("flag1") or parts.get("flag2"),
     )
 
 

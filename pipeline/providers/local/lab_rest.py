@@ -48,6 +48,20 @@ _AGAIN = re.compile(
 """A next sentence with a repeated value, without the test's name."""
 
 
+_TAKEN_BACK = re.compile(
+    r"[^.;\n]{0,48}?\b(?:error|erroneous\w*|spurious\w*|artifact\w*|typo|mislabel\w*"
+    r"|wrong[ ]patient"
+    r"|(?:another|other|different)[ ]patient|misread|misprint|contaminated|invalid|not[ ]valid"
+    r"|incorrect\w*|disregard\w*)\b",
+    re.I,
+)
+_WORDS = re.compile(
+    r"(?P<stop>[.;\n])|(?P<result>(?:non-?[ ]?reactive|reactive|not[ ]detected|detected|negative"
+    r"|positive|trace|equivocal|indeterminate)(?!\w))|[A-Za-z][\w-]*",
+    re.I,
+)
+
+
 def has_further_value(text: str, at: int, limit: int, analyte: Analyte) -> bool:
     """Return whether an unexplained number of the same size follows in the same clause."""
     again = _AGAIN.match(text, limit - (text[limit - 1 : limit] in ".;"))
@@ -70,4 +84,24 @@ def has_further_value(text: str, at: int, limit: int, analyte: Analyte) -> bool:
             if (share or not m["percent"]) and not beside:
                 return analyte.low <= number <= analyte.high
         at = max(m.end(), at + 1)
+    return False
+
+
+def is_taken_back(text: str, at: int, limit: int) -> bool:
+    """Return whether the same clause says that the value is wrong or of another person."""
+    return _TAKEN_BACK.match(text, at, limit) is not None
+
+
+def has_further_word(text: str, at: int, limit: int, value: str) -> bool:
+    """Return whether another result in words follows a result in words in the same clause."""
+    if any(c.isdigit() for c in value):
+        return False
+    for m in _WORDS.finditer(text, at, min(limit, at + _REACH)):
+        if m["stop"]:
+            return False
+        if m["result"]:
+            return True
+        end = known_name(text, m.start())
+        if end is not None and end > m.start() + 1:
+            return False
     return False

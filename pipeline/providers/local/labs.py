@@ -31,6 +31,7 @@ _FLUID = re.compile(
     re.I,
 )
 """The fluid before a test's name, without which the name means the test in blood."""
+_VALUE_BEFORE = re.compile(r"(?<![\w.,])\d[\d.,]*[ ]?[%+][ ]$|(?<=[A-Za-z,(] )\d[\d.,]*[ ]$")
 _LONGER_NAME = re.compile(r"[A-Za-z0-9]-$|\b\d{1,2}[- ]?(?:OH|hydroxy|alpha|beta)[ -]+$", re.I)
 """The beginning of a name whose end is another analyte's name (`17-OH progesterone`)."""
 
@@ -75,12 +76,15 @@ def _read_prose(reading: DocumentState) -> None:
         fluid = _FLUID.search(text, max(sentence.start, start - 40), start)
         start = fluid.start() if fluid else start
         limit = max(sentence.end, end)
+        last_end_before = last_end
         in_list = 0 <= last_end <= start and _IN_LIST.fullmatch(text, last_end, start)
         place = (sentence.start, start, end, limit)
         statement = statement_behind(text, place, analyte, times, lead if in_list else None)
         values = statement.values
         last_end, lead = (values[-1].end, statement.lead) if values else (-1, None)
         if not values or reading.is_claimed(start, values[-1].end):
+            continue
+        if values and _is_behind_its_value(text, start, last_end_before):
             continue
         listed = dropped_end > sentence.start and inherits(text, dropped_end, start)
         if listed or states_no_value(text, sentence.start, start, end):
@@ -116,8 +120,33 @@ def _read_prose(reading: DocumentState) -> None:
                     zone=reading.zones.type_at(start),
                 )
             )
-    for readings in dated.values():
+    for name, readings in dated.items():
         _settle(reading, readings)
+        _settle_undated(reading, name, readings)
+
+
+def _settle_undated(reading: DocumentState, name: str, readings: list[tuple[int, Moment]]) -> None:
+    """Make a value of an earlier day historical if a value without a date follows it."""
+    own = reading.own_day
+    dated = {at for at, _ in readings}
+    current = any(
+        found.category == "lab"
+        and found.name.lower() == name
+        and found.value
+        and found.date is None
+        and found.temporality is None
+        for at, found in enumerate(reading.findings)
+        if at not in dated
+    )
+    for at, moment in readings if current and own else ():
+        if moment.day is not None and own is not None and moment.day < own.isoformat():
+            reading.findings[at] = replace(reading.findings[at], temporality="historical")
+
+
+def _is_behind_its_value(text: str, start: int, last_end: int) -> bool:
+    """Return whether the value is printed before the name (`85% neutrophils`)."""
+    m = _VALUE_BEFORE.search(text, max(0, start - 12), start)
+    return m is not None and m.start() >= last_end
 
 
 def _settle(reading: DocumentState, readings: list[tuple[int, Moment]]) -> None:
