@@ -99,3 +99,31 @@ def test_an_explained_number_behind_a_value_changes_nothing(text: str, value: st
 
 def test_a_struck_value_is_no_value() -> None:
     assert labs("Hgb ~~10.4~~ 8.1") == [("8.1", None, None)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "K 5.9 (lab error).",
+        "The potassium of 5.9 belongs to another patient.",
+        "Glucose >300 should prompt a call.",
+        "Potassium 5.5 is a reason to stop the drug.",
+    ],
+)
+def test_a_value_that_is_taken_back_or_a_threshold_is_no_value(text: str) -> None:
+    assert [found for found in labs(text) if found[0]] == []
+
+
+def test_a_change_behind_a_value_is_no_earlier_value() -> None:
+    assert [value for value, _, _ in labs("Cr 2.1 today, up 1.1 from baseline.")] == [None]
+
+
+def test_a_number_before_a_name_is_not_followed_by_another_value_of_the_name() -> None:
+    assert [value for value, _, _ in labs("WBC 15 with 85% neutrophils and 10% bands.")] == ["15"]
+
+
+def test_results_in_words_have_dates() -> None:
+    assert labs("COVID-19 PCR negative on 05/10, positive on 05/14.") == [
+        ("negative", "2025-05-10", "historical"),
+        ("positive", "2025-05-14", None),
+    ]

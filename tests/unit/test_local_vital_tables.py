@@ -81,3 +81,31 @@ def test_a_list_below_a_name_gives_each_reading() -> None:
 
 def test_a_struck_value_is_no_reading() -> None:
     assert vitals("BP ~~184/90~~ 118/72") == [("BP", "118/72", None, None)]
+
+
+def test_columns_of_postures_are_readings_of_one_day() -> None:
+    assert vitals("Vital\tLying\tStanding", "BP\t140/90\t110/70") == [
+        ("BP", "140/90", None, None),
+        ("BP", "110/70", None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["BP 158/96 (5/1), 124/78 (5/17)", "BP 05/01: 158/96, 05/17: 124/78"]
+)
+def test_the_latest_of_several_dated_readings_is_current(text: str) -> None:
+    reply = ask(page(f"OFFICE VISIT\nDate of Service: 05/17/2025\n\nVITALS\n{text}\n"))
+
+    assert [(e.value, e.date, e.temporality) for e in reply.entities] == [
+        ("158/96", "2025-05-01", "historical"),
+        ("124/78", "2025-05-17", None),
+    ]
+
+
+def test_a_highest_temperature_names_no_later_temperature() -> None:
+    assert [value for _, value, _, _ in vitals("Tmax 101.3 overnight, now 98.6")] == ["101.3"]
+
+
+@pytest.mark.parametrize("text", ["SBP 142, DBP 88", "Hold for SBP <100."])
+def test_a_systolic_pressure_is_no_disease(text: str) -> None:
+    assert [e for e in ask(page(f"VITALS\n{text}\n")).entities if e.category == "condition"] == []

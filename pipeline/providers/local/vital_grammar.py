@@ -61,6 +61,8 @@ class VitalReading:
     earlier: bool = False
     day: str | None = None
     """The full date beside the value, as printed."""
+    part: str | None = None
+    """The date without a year beside the value, as printed."""
     dated: bool = False
     now: bool = False
     source: bool = False
@@ -91,6 +93,7 @@ class _State:
     source: bool = False
     sign: str = ""
     day: str | None = None
+    part: str | None = None
     dated: bool = False
     past: bool = False
     now: bool = False
@@ -338,8 +341,9 @@ class _VitalReader:
             last.earlier = True
         if last is None or follows or self._state.apart in ("mark", "arrow"):
             self._state.day, self._state.dated = m["day"], True
+            self._state.part = m["part"]
         else:
-            last.day, last.dated = m["day"], True
+            last.day, last.dated, last.part = m["day"], True, m["part"]
 
     def _change(self, m: re.Match[str]) -> bool:
         """Explain a change: `down 3 kg` is no reading, `down to 88` is a reading."""
@@ -473,6 +477,7 @@ class _VitalReader:
             unit=unit,
             earlier=state.earlier,
             day=state.day,
+            part=state.part,
             dated=state.dated,
             now=state.now,
             source=state.source,

@@ -199,6 +199,22 @@ VITALS: tuple[Vital, ...] = (
     Vital("head circumference", r"head[ ]circumference|HC|OFC", _DECIMAL, r"cm|in", 15, 80),
     Vital("MAP", r"MAP|mean[ ]arterial[ ]pressure", _INT, r"mm[ ]?Hg", 20, 220),
     Vital("FiO2", r"FiO2", r"\d{2,3}|0?\.\d{1,2}", r"%", 0.2, 100),
+    Vital(
+        "SBP",
+        r"(?-i:SBP)s?|systolic(?:[ ](?:BP|blood[ ]pressure|pressure))?(?=[ :]+\d)",
+        _INT,
+        r"mm[ ]?Hg",
+        40,
+        300,
+    ),
+    Vital(
+        "DBP",
+        r"(?-i:DBP)s?|diastolic(?:[ ](?:BP|blood[ ]pressure|pressure))?(?=[ :]+\d)",
+        _INT,
+        r"mm[ ]?Hg",
+        20,
+        200,
+    ),
 )
 BP, SPO2 = VITALS[0], VITALS[4]
 NAMES = re.compile(

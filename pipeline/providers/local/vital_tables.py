@@ -52,6 +52,14 @@ _SPOILED = re.compile(
 _GOALS = re.compile(
     r"\b(?:goals?|targets?|parameters?|limits?|thresholds?|notify|call|alarm)\b", re.I
 )
+_POSTURE = re.compile(
+    r"lying|supine|recumbent|sitting|seated|standing|upright"
+    r"|(?:right|left|[RL])(?:[ ](?:arm|leg))?",
+    re.I,
+)
+_VITAL = re.compile(
+    r"(?:orthostatic[ ])?(?:vitals?(?:[ ]signs?)?|signs?|parameters?|measure(?:ment)?s?)", re.I
+)
 _RULES = ("\t", "|", "  ")
 _MIN_SIGNS = 2
 
@@ -100,7 +108,9 @@ def read_vital_tables(reading: DocumentState) -> None:
                 continue
             _finish(reading, table)
             table = None
-        head = columns_of(text, raw, reading.date_order, reading.own_day)
+        head = _postures(text, raw, rule) or columns_of(
+            text, raw, reading.date_order, reading.own_day
+        )
         if head:
             _finish(reading, table)
             table, columns = None, head
@@ -111,6 +121,22 @@ def read_vital_tables(reading: DocumentState) -> None:
                 reading.add(found)
             reading.claim(line.start, line.end)
     _finish(reading, table)
+
+
+def _postures(text: str, raw: str, rule: str) -> Columns:
+    """Return the columns of a heading with a column for each posture or side."""
+    parts = parts_of(raw, rule)
+    words = [text[start:end].strip() for start, end in parts]
+    if len(words) <= _MIN_SIGNS or not all(_POSTURE.fullmatch(word) for word in words[1:]):
+        return NO_COLUMNS
+    if words[0] and not _VITAL.fullmatch(words[0]):
+        return NO_COLUMNS
+    return Columns(
+        kinds=("name", "value", *("also" for _ in words[2:])),
+        days=tuple(None for _ in words),
+        ruled=rule,
+        starts=tuple(start for start, _ in parts),
+    )
 
 
 def _name_in(text: str, start: int, end: int) -> _Name | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from pipeline.providers.local.dates import DATE_FORM, iso_day
+from pipeline.providers.local.dates import DATE_FORM
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.lines import bullet_end
+from pipeline.providers.local.moments import Moment, days_of, latest_of, moment_of
 from pipeline.providers.local.vital_context import (
     is_earlier,
     is_expected,
@@ -40,6 +41,9 @@ _BARE_SPO2 = re.compile(
     ),
     re.I,
 )
+_OF_ONE_PRESSURE = re.compile(r"[SD]BPs?[ ]*(?:of|is|was|[:=<>≤≥])*[ ]*\d")
+_OF_MAXIMUM = re.compile(r"T[ -]?max|Tm", re.I)
+"""Names of a highest value: a further value is another thing."""
 _BARE_BP = re.compile(r"(?<![\w./])(?P<value>\d{2,3}/\d{2,3})[ ]?(?P<unit>mm[ ]?Hg)", re.I)
 _COMPARED = re.compile(r"(?:[<>≤≥=]|\b(?:than|over|above|below|under|to))[ ]*$", re.I)
 _EARLIER = re.compile(
@@ -73,6 +77,9 @@ def read_vitals(reading: DocumentState) -> None:
         if m.start() >= at and not reading.is_claimed(m.start(), m.end()):
             at, reach = _read(reading, vital_of(m), m, goal_lines)
             explained[m.start() : reach] = b"\1" * (reach - m.start())
+        if _OF_ONE_PRESSURE.match(reading.unstruck, m.start()):
+            # The same letters can mean a disease.
+            reading.claim(m.start(), m.end())
     for vital, bare in ((SPO2, _BARE_SPO2), (BP, _BARE_BP)):
         for m in bare.finditer(reading.unstruck):
             span = m.start("value"), m.end("unit")
@@ -109,21 +116,30 @@ def _read(
     owner = owner_of(own)
     dated = _DATED.search(own)
     earlier = _EARLIER.search(own) is not None or is_earlier(own)
-    for index, part in enumerate(readings):
-        if dated is not None and index == 0 and part.day is None:
-            part.day = dated[1]
+    if dated is not None and readings[0].day is None:
+        readings[0].day = dated[1]
+    moments = [_moment(reading, part) for part in readings]
+    latest = latest_of(moments) if len(readings) > 1 and None not in moments else 0
+    if latest is None and len({days_of(moment) for moment in moments}) > 1:
+        reading.add(not_understood(reading, vital, name, start, statement.end))
+        return statement.end, statement.reach
+    latest_days = days_of(moments[latest or 0])
+    for index, (part, moment) in enumerate(zip(readings, moments, strict=True)):
         if index and not (part.now or part.earlier) and _base_name(first) != first:
+            continue
+        if index and _OF_MAXIMUM.fullmatch(first):
             continue
         begins = start if index == 0 else part.start
         words = _base_name(first) if index and part.now else first
         found = found_vital(reading, vital, (begins, part.end), words, part.value, part.unit)
-        past = part.earlier or (earlier and not part.now) or _is_older(reading, part)
+        past = part.earlier or (earlier and not part.now) or _is_older(reading, part, moment)
+        past = past or (None not in moments and days_of(moment) != latest_days)
         reading.add(
             replace(
                 found,
                 temporality="historical" if past else found.temporality,
                 experiencer=owner or found.experiencer,
-                date=iso_day(part.day, reading.date_order) if part.day else None,
+                date=moment.day if moment else None,
             )
         )
     return max(m.end(), statement.end), statement.reach
@@ -200,6 +216,15 @@ def _beside_vitals(reading: DocumentState, start: int, end: int) -> bool:
     return bool(_BESIDE.search(line)) or bool(re.search(r"\b\d{2,3}/\d{2,3}\b", line))
 
 
-def _is_older(reading: DocumentState, part: VitalReading) -> bool:
+def _moment(reading: DocumentState, part: VitalReading) -> Moment | None:
+    """Return the date beside a reading."""
+    words = part.day or part.part
+    return moment_of(words, reading.date_order, reading.own_day) if words else None
+
+
+def _is_older(reading: DocumentState, part: VitalReading, moment: Moment | None) -> bool:
     """Return whether a reading has a date other than the document's own date."""
-    return part.day is not None and part.day not in reading.own_dates
+    if part.day is not None:
+        return part.day not in reading.own_dates
+    own = reading.own_day
+    return bool(part.part and moment and moment.day and own and moment.day < own.isoformat())
