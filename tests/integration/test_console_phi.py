@@ -134,6 +134,34 @@ def test_the_marked_text_is_the_quote_of_the_entity(ran: UUID) -> None:
     assert len(marked) == Entity.objects.filter(shell_file=ran, page_number=READ).count() > 0
 
 
+CHANGED = ("value", "negated", "accepted", "review_flags", "second_reading")
+
+
+def test_a_disputed_entity_shows_both_readings_side_by_side(ran: UUID) -> None:
+    disputed = Entity.objects.filter(shell_file=ran, page_number=READ).exclude(value=None)[0]
+    before = {name: getattr(disputed, name) for name in CHANGED}
+    Entity.objects.filter(id=disputed.id).update(
+        value="4.1",
+        negated=None,
+        accepted=False,
+        review_flags=["disputed:value", "disputed:negated", "not_in_quote:unit"],
+        second_reading={"value": "<0.50", "negated": True},
+    )
+
+    (shown,) = [e for e in page_view(ran, READ).entities if e.entity.id == disputed.id]
+    words = a_client(Role.REVIEWER).get(reverse("admin:record_page", args=[ran, READ]))
+    Entity.objects.filter(id=disputed.id).update(**before)
+
+    assert [(r.attribute, r.reply, r.second) for r in shown.readings] == [
+        ("value", "4.1", "<0.50"),
+        ("negated", "not stated", "negated"),
+    ]
+    assert shown.reasons[0] == "two readers disagree"
+    assert "disputed" not in " ".join(shown.reasons)
+    assert "<strong>Not accepted:</strong>" in words.content.decode()
+    assert "<td>&lt;0.50</td>" in words.content.decode()
+
+
 def test_entities_that_share_text_are_each_marked_whole() -> None:
     found = runs("aspirin 81 mg daily", [(1, 0, 13), (2, 8, 19), (3, 8, 10)])
 
@@ -221,27 +249,3 @@ def test_a_page_that_is_not_there_is_not_found_and_no_reading(ran: UUID, number:
 
     assert (page.status_code, image.status_code) == (HTTPStatus.NOT_FOUND, HTTPStatus.NOT_FOUND)
     assert audit_events().count() == before
-
-
-@pytest.mark.django_db
-def test_a_disputed_entity_shows_both_readings_side_by_side(ran: UUID) -> None:
-    disputed = Entity.objects.filter(shell_file=ran, page_number=READ).exclude(value=None)[0]
-    Entity.objects.filter(id=disputed.id).update(
-        value="4.1",
-        negated=None,
-        accepted=False,
-        review_flags=["disputed:value", "disputed:negated", "not_in_quote:unit"],
-        second_reading={"value": "<0.50", "negated": True},
-    )
-
-    (shown,) = [e for e in page_view(ran, READ).entities if e.entity.id == disputed.id]
-    words = a_client(Role.REVIEWER).get(reverse("admin:record_page", args=[ran, READ]))
-
-    assert [(r.attribute, r.reply, r.second) for r in shown.readings] == [
-        ("value", "4.1", "<0.50"),
-        ("negated", "not stated", "negated"),
-    ]
-    assert shown.reasons[0] == "two readers disagree"
-    assert "disputed" not in " ".join(shown.reasons)
-    assert "<strong>Not accepted:</strong>" in words.content.decode()
-    assert "<td>&lt;0.50</td>" in words.content.decode()

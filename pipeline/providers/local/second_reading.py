@@ -26,10 +26,14 @@ class SecondReading:
         self._zones = state.zones
         self._pieces = state.document.pieces
 
-    def judge(self, span: Span) -> Assertion | None:
-        """Judge the mention at a place; None if the engine has not read the place."""
+    def covers(self, span: Span) -> bool:
+        """Return whether the engine has read a place."""
+        return self._offset(span) is not None
+
+    def judge(self, span: Span) -> Assertion:
+        """Judge the mention at a place; all None if the engine has not read the place."""
         at = self._offset(span)
-        return None if at is None else self._assertions.judge(at, at + len(span))
+        return Assertion() if at is None else self._assertions.judge(at, at + len(span))
 
     def zone(self, span: Span) -> ZoneType | None:
         """Return the section of a place; None if the place is in no known section."""

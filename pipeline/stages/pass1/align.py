@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -164,36 +164,50 @@ def align_all(
     taken: set[Claim] = set()
     found: dict[int, Alignment] = {}
 
-    def place(number: int, alignment: Alignment | None) -> None:
-        if alignment is not None:
-            found[number] = alignment
-            taken.update(_claims(entities[number], alignment.spans[0]))
+    def place(number: int, alignment: Alignment) -> None:
+        found[number] = alignment
+        taken.update(_claims(entities[number], alignment.spans[0]))
 
     for number, entity in enumerate(entities):
-        place(number, _at_hint(entity, own, pages, taken))
+        if (hinted := _at_hint(entity, own, pages, taken)) is not None:
+            place(number, hinted)
+    if len(found) < len(entities):
+        unsure = _place_by_order(entities, found, place, own, pages, taken, context)
+    else:
+        unsure = [Doubt()] * len(entities)
+    return tuple(
+        Aligned(
+            entity=entity, alignment=found[number], batch_index=batch_index, doubt=unsure[number]
+        )
+        for number, entity in enumerate(entities)
+    )
+
+
+def _place_by_order(
+    entities: Sequence[FoundEntity],
+    found: dict[int, Alignment],
+    place: Callable[[int, Alignment], None],
+    own: Sequence[Span],
+    pages: Mapping[int, PageText],
+    taken: set[Claim],
+    context: Sequence[Span],
+) -> list[Doubt]:
+    """Place the entities without a hint, and say what the order leaves open about each entity."""
     options = [
         _options(entity, found.get(number), own, pages) for number, entity in enumerate(entities)
     ]
     mentions = [mention for mention, _ in options]
-    for number, chosen in enumerate(chosen_places(mentions) if len(found) < len(entities) else ()):
+    chosen = chosen_places(mentions)
+    for number, span in enumerate(chosen):
         match = options[number][1]
-        if chosen is None or number in found or match is None:
+        if span is None or match is None or number in found:
             continue
-        if _claims(entities[number], chosen)[1] not in taken:
-            place(number, _on_page(entities[number], match, chosen, pages))
+        if _claims(entities[number], span)[1] not in taken:
+            place(number, _on_page(entities[number], match, span, pages))
     for number, entity in enumerate(entities):
         if number not in found:
             found[number] = align(entity, own, pages, taken, context=context)
-    unsure = doubts(mentions, [found[number].span for number in range(len(entities))])
-    return tuple(
-        Aligned(
-            entity=entity,
-            alignment=found[number],
-            batch_index=batch_index,
-            doubt=unsure[number],
-        )
-        for number, entity in enumerate(entities)
-    )
+    return doubts(mentions, chosen, [found[number].span for number in range(len(entities))])
 
 
 def merge(batches: Sequence[Sequence[Aligned]]) -> tuple[Aligned, ...]:

@@ -109,17 +109,20 @@ def _distance(
 def _opinion(
     entity: FoundEntity, span: Span, own: FoundEntity | None, reading: SecondReading
 ) -> SecondOpinion:
-    judged = reading.judge(span)
-    if judged is None:
+    if not reading.covers(span):
         return SecondOpinion()
     is_unread = own is not None and own.rule.endswith(NOT_UNDERSTOOD_RULE)
     disputed = {} if own is None or is_unread else dict(_of_the_words(entity, own))
     mine = own if own is not None and _same_name(entity, own) else None
-    disputed.update(_denied(entity, mine or judged))
+    disputed.update(_denied(entity, mine or reading.judge(span)))
     numbers = (entity.value, entity.dose, entity.strength, entity.previous_dose)
     return SecondOpinion(
         disputed=disputed,
-        unsupported=tuple(a for a in _unsupported(entity, mine, judged) if a not in disputed),
+        unsupported=tuple(
+            attribute
+            for attribute in _unsupported(entity, mine, span, reading)
+            if attribute not in disputed
+        ),
         is_read_once=is_unread and any(numbers),
     )
 
@@ -246,13 +249,18 @@ _ABSENT = re.compile(r"neg(?:ative)?|non-?reactive|(?:not|none|un)\W?\w*|absent|
 """A result in words that denies what was tested for."""
 
 
-def _unsupported(entity: FoundEntity, own: FoundEntity | None, judged: Assertion) -> Iterator[str]:
+def _unsupported(
+    entity: FoundEntity, own: FoundEntity | None, span: Span, reading: SecondReading
+) -> Iterator[str]:
     """Yield the claims of a reply for which the engine finds no phrase in the sentence."""
-    is_denied = judged.negated or (own is not None and own.negated)
-    if entity.negated and not is_denied and not _ABSENT.fullmatch(entity.value or ""):
+    is_denied = bool(own is not None and own.negated) or bool(_ABSENT.fullmatch(entity.value or ""))
+    if entity.negated and not is_denied and not reading.judge(span).negated:
         yield "negated"
     others = ("family", "other")
-    if entity.experiencer in others and not (
-        judged.experiencer in others or (own is not None and own.experiencer in others)
+    is_other = own is not None and own.experiencer in others
+    if (
+        entity.experiencer in others
+        and not is_other
+        and reading.judge(span).experiencer not in others
     ):
         yield "experiencer"

@@ -74,13 +74,17 @@ class Doubt:
     """The quote has several places, and its place is not between those of its neighbours."""
 
 
-def doubts(mentions: Sequence[QuotedMention], placed: Sequence[Span | None]) -> list[Doubt]:
+def doubts(
+    mentions: Sequence[QuotedMention],
+    chosen: Sequence[Span | None],
+    placed: Sequence[Span | None],
+) -> list[Doubt]:
     """Return, for each mention, what its neighbours leave open about its place.
 
+    `chosen` are the results of `chosen_places`, `placed` the final places.
     A place is certain if as many places as mentions of the quote lie between the nearest
     neighbours that have one place only.
     """
-    chosen = chosen_places(mentions)
     anchors = [n for n, m in enumerate(mentions) if len(m.places) == 1 and not m.others]
     kept = [n for n in anchors if chosen[n] is not None]
     if len(kept) < IN_ORDER * len(anchors):
