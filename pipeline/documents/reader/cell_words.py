@@ -41,7 +41,8 @@ _SECTION = re.compile(
     r"|intolerances|adverse[ ]reactions|medications?(?:[ ]list)|medications|medicines|meds"
     r"|prescriptions|drugs|supplements|vitamins|problems?[ ]list|problems|diagnoses|conditions"
     r"|comorbidities|(?:(?:past|family|social|surgical|medical|obstetric|psychiatric|medication)[ ]"
-    r"){1,3}(?:history|hx)|history|pmh|psh|fh|sh|hpi|ros|history[ ]of[ ]present[ ]illness"
+    r"){1,3}(?:history|hx)|(?:[a-z]+[ ]){0,2}history|pmh|psh|fh|sh|hpi|ros"
+    r"|history[ ]of[ ]present[ ]illness"
     r"|review[ ]of[ ]systems|physical[ ]exam(?:ination)?|vital[ ]signs|vitals|labs|lab(?:oratory)?"
     r"[ ](?:results|data|tests)|immuni[sz]ations|vaccin(?:es|ations)|procedures|surgeries"
     r"|operations|hospitali[sz]ations|chief[ ]complaint|hospital[ ]course|care[ ]team|insurance"
@@ -61,19 +62,24 @@ _ORDER = re.compile(
     r"|(?:medi\w+|drugs?)[ ](?:to|you|not|that)[ ][\w ]{1,30}:?",
     re.I,
 )
-_COLUMN = re.compile(
-    r"(?:test|analyte|component|result|value|units?|flag|ref(?:erence)?|range|normal|interval|limits"
-    r"|date|time|status|dose|dosage|strength|route|freq(?:uency)?|sig|instructions?|directions"
-    r"|reaction|severity|allergen|substance|drug|medication|medicine|name|code|icd|onset|comments?"
-    r"|changes?"
-    r"|notes?|provider|prescriber|quantity|qty|refills|indication|reason|type|description|site|lot"
-    r"|manufacturer|vaccine|specimen|method|collected|reported|performed|relation(?:ship)?|age"
-    r"|condition|problem|diagnosis|procedure|start(?:ed)?|end|stop(?:ped)?|last|next|previous|prior"
-    r"|current|lab|mnemonic|observation|measurement|exam|finding|yes|no|day|visit|am|pm|morning"
-    r"|noon|evening|bedtime|high|low|abnormal|specialty|phone|location|address|id|no\.?|number|#)s?"
-    r"(?:[ ]|/|$|:|\()",
-    re.I,
-)
+#: Words of which the headings of columns consist, and the words between them.
+_COLUMN_WORDS = """
+test tests analyte component result results value values unit units flag flags ref ref.
+reference range ranges normal interval limit limits date dates time status dose dosage
+strength route frequency freq freq. sig instruction instructions direction directions
+reaction reactions severity allergen substance drug medication medications medicine name
+code icd onset comment comments change changes note notes provider prescriber quantity qty
+refills indication reason type description site lot manufacturer maker vaccine specimen
+method collected reported performed given relation relationship relative family member
+illness age condition problem problems diagnosis procedure start started end stop stopped
+last next previous prior current lab mnemonic observation measurement exam finding findings
+yes no no. day visit am pm morning noon evening bedtime high low abnormal specialty phone
+location address id number # antibiotic organism mic interpretation parameter plan series
+due
+"""
+_HEADS = frozenset(_COLUMN_WORDS.split())
+_BETWEEN_WORDS = "of and the & / - by for ordered ordering taken level your"
+_JOINING = frozenset(_BETWEEN_WORDS.split())
 
 
 @lru_cache(maxsize=20_000)
@@ -96,8 +102,13 @@ def is_order(text: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def is_column_head(text: str) -> bool:
-    """Return whether a text begins with the usual heading of a column."""
-    return _COLUMN.match(text) is not None
+    """Return whether a text consists of the usual words of the heading of a column."""
+    words = re.sub(r"\([^)]*\)|[:*~]", " ", text.lower()).replace("/", " / ").split()
+    return (
+        0 < len(words) <= 5
+        and any(word in _HEADS for word in words)
+        and all(word in _HEADS or word in _JOINING for word in words)
+    )
 
 
 def is_marker(text: str) -> bool:

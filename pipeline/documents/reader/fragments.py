@@ -18,7 +18,7 @@ from .placed_words import CheckBox, Marks, PageWord, Rule
 #: Gap in sizes of the type that ends a fragment. A space has 0.25–0.35, a typewriter's space 0.6.
 WIDE = 0.95
 #: A gap is wide in stretched (justified) text only if it exceeds the line's usual gap this often.
-STRETCHED = 1.5
+STRETCHED = 1.12
 #: Gap in sizes of the type between a check box and the first word of its label.
 BOX_GAP = 2.0
 #: Gap in sizes of the type between a drawn box and the nearest word, above which it is no box.

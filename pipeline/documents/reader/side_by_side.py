@@ -15,6 +15,7 @@ from typing import NamedTuple
 from .cell_words import (
     continues,
     has_bullet,
+    has_label,
     is_column_head,
     is_order,
     is_section,
@@ -32,6 +33,8 @@ MOST_GAPS, MOST_FRAGMENTS = 40, 4_000
 APART = 2.1
 #: Difference of baselines in sizes of the type within one row.
 LEVEL = 0.22
+#: Lines of the longest usual cell; longer paragraphs side by side are columns of prose.
+LONGEST_CELL = 5
 #: Height in sizes of the type, beyond the space of a line, of a blank band.
 BAND = 0.9
 
@@ -78,7 +81,7 @@ def _best_cut(fragments: list[Fragment], marks: Marks) -> Cut | None:
     for x in _gaps(fragments):
         for run in _runs(fragments, x):
             for sides in _parts_of(run, x, marks):
-                if best is None or sides.beside > best.beside:
+                if best is None or sides.weight > best.weight:
                     best = sides
     return _cut(fragments, best) if best else None
 
@@ -92,11 +95,11 @@ def _parts_of(run: Sequence[Fragment], x: float, marks: Marks) -> Iterator[_Side
     whole = _Sides(run, x, marks)
     if whole.beside < 2:
         return
-    parallel = whole.has_parallel_paragraphs()
     bands = _bands(run)
-    kinds = [_Sides(band, x, marks).kind(prose=not parallel) for band in bands]
+    solid = [_kind_of(band, x, marks, prose=False) for band in bands]
+    kinds = [_kind_of(band, x, marks, prose=True) for band in bands]
     if len(bands) == 1 or not {Kind.TABLE, Kind.BLOCKS} & set(kinds):
-        if whole.kind(prose=not parallel) is Kind.BLOCKS:
+        if whole.kind(prose=not whole.has_parallel_paragraphs()) is Kind.BLOCKS:
             yield whole
         return
     at = 0
@@ -106,30 +109,62 @@ def _parts_of(run: Sequence[Fragment], x: float, marks: Marks) -> Iterator[_Side
             continue
         while at < len(bands) and _goes_on(bands[at - 1], bands[at], kinds[at], x):
             at += 1
-        yield _Sides([f for band in bands[first:at] for f in band], x, marks)
+        part = _Sides([f for band in bands[first:at] for f in band], x, marks)
+        if Kind.BLOCKS in solid[first:at] or not part.has_parallel_paragraphs():
+            yield part
+
+
+def _kind_of(band: Sequence[Fragment], x: float, marks: Marks, *, prose: bool) -> Kind:
+    if _heads_table(_rows(band)[0]):
+        return Kind.TABLE
+    return _Sides(band, x, marks).kind(prose=prose)
 
 
 def _goes_on(above: Sequence[Fragment], band: Sequence[Fragment], kind: Kind, x: float) -> bool:
     """Return whether the blocks of `above` go on in `band`."""
     if kind is Kind.TABLE:
         return False
-    if any(f.left > x for f in band) and any(f.right < x for f in band):
+    rows = _rows(band)
+    if kind is Kind.OPEN and median(map(len, rows)) > max(map(len, _rows(above))):
+        return False
+    first = rows[0][0]
+    if first.left > x or any(f.left > x for f in rows[0]):
         return True
-    first = band[0]
     far = first.top - max(f.bottom for f in above) > 2.2 * first.size
     return not (far or is_styled(first.text) or is_section(first.text) or first.bold)
 
 
 def _bands(run: Sequence[Fragment]) -> list[list[Fragment]]:
-    """Split a run where a blank band crosses both sides."""
-    bands: list[list[Fragment]] = [[]]
-    bottom = run[0].bottom
-    for fragment in run:
-        if fragment.top - bottom > BAND * fragment.size:
+    """Split a run where a blank band crosses both sides, and above the headings of a table.
+
+    A band is blanker than the space above or below it, so that the padding of rows is no band.
+    """
+    rows = _rows(run)
+    gaps = [0.0]
+    bottom = max(f.bottom for f in rows[0])
+    for row in rows[1:]:
+        gaps.append(max(0.0, row[0].top - bottom))
+        bottom = max(bottom, *(fragment.bottom for fragment in row))
+    bands = [list(rows[0])]
+    for i, row in enumerate(rows[1:], start=1):
+        beside = [
+            gap for gap in (gaps[i - 1] if i > 1 else None, *gaps[i + 1 : i + 2]) if gap is not None
+        ]
+        blank = gaps[i] > BAND * row[0].size and gaps[i] > 1.3 * min(beside, default=0.0)
+        if blank or _heads_table(row):
             bands.append([])
-        bands[-1].append(fragment)
-        bottom = max(bottom, fragment.bottom)
+        bands[-1].extend(row)
     return bands
+
+
+def _heads_table(row: Sequence[Fragment]) -> bool:
+    """Return whether a row holds only headings of columns."""
+    return (
+        len(row) > 1
+        and all(is_column_head(f.text) and len(f.text) < 32 for f in row)
+        and not any(char.isdigit() for f in row for char in f.text)
+        and not all(is_section(f.text) or is_order(f.text) for f in row)
+    )
 
 
 def _cut(fragments: list[Fragment], sides: _Sides) -> Cut:
@@ -205,6 +240,11 @@ class _Sides:
                 sum(top <= row[0].baseline <= bottom for row in self._right_rows),
             )
 
+    @property
+    def weight(self) -> tuple[int, int]:
+        """Return by how much a cut here counts for more than another cut."""
+        return self.beside, len(self.left) + len(self.right)
+
     def kind(self, *, prose: bool) -> Kind:
         """Return what the lines on both sides are; `prose` allows columns of sentences."""
         if self.beside < 2:
@@ -213,6 +253,8 @@ class _Sides:
             return Kind.BLOCKS
         if self._right_is_values():
             return Kind.BLOCKS if self._repeats() else Kind.TABLE
+        if self._are_labels() and not self._are_framed():
+            return Kind.TABLE
         if self._have_orders():
             return Kind.BLOCKS
         if self._has_column_heads():
@@ -230,6 +272,15 @@ class _Sides:
         if not self._headed(self._left_rows) or not self._headed(self._right_rows):
             return False
         return not (self._has_row_rules() and self._has_column_heads())
+
+    def _are_labels(self) -> bool:
+        """Return whether most rows are labels with values on both sides."""
+        labels = sum(
+            has_label(level[0].text) and has_label(row[0].text)
+            for level, row in self._pairs
+            if level is not None
+        )
+        return labels >= 2 and labels >= 0.6 * len(self._pairs)
 
     def _have_orders(self) -> bool:
         """Return whether lists such as `CONTINUE` and `STOP` begin at the same height."""
@@ -364,11 +415,19 @@ class _Sides:
 
     def has_parallel_paragraphs(self) -> bool:
         """Return whether the paragraphs of both sides begin at the same heights, as cells do."""
-        starts = [_paragraphs(self._left_rows), _paragraphs(self._right_rows)]
-        if min(map(len, starts)) < 3:
+        if not self._left_rows or not self._right_rows:
             return False
-        common = sum(any(abs(y - other) < 3 for other in starts[1]) for y in starts[0])
-        return common >= 0.7 * max(map(len, starts))
+        left, right = _paragraphs(self._left_rows), _paragraphs(self._right_rows)
+        common = [
+            min(lines, more)
+            for y, lines in left.items()
+            for other, more in right.items()
+            if abs(y - other) < 3 and max(lines, more) > 1
+        ]
+        several = max(sum(lines > 1 for lines in side.values()) for side in (left, right))
+        if len(common) < 2 or len(common) < 0.7 * several:
+            return False
+        return median(common) <= LONGEST_CELL
 
     def _are_uneven_lists(self) -> bool:
         """Return whether each side is a list of another length below a heading of its own."""
@@ -417,9 +476,18 @@ def _connected(side: list[Fragment], top: float, bottom: float) -> list[Fragment
     ):
         last += 1
     # A heading at the end belongs to the lines below.
-    while last > begin and (is_styled(side[last - 1].text) or is_section(side[last - 1].text)):
+    while last > begin and _ends_as_heading(side, last - 1, pitch):
         last -= 1
     return side[first:last]
+
+
+def _ends_as_heading(side: Sequence[Fragment], at: int, pitch: float) -> bool:
+    """Return whether the line at `at` is a heading; an item of a list may be an abbreviation."""
+    text = side[at].text
+    if is_section(text):
+        return True
+    apart = at > 0 and side[at].baseline - side[at - 1].baseline > 1.15 * pitch
+    return is_styled(text) and (apart or text.endswith(":"))
 
 
 def _pitch(side: Sequence[Fragment]) -> float:
@@ -451,15 +519,17 @@ def _level(row: Sequence[Fragment], others: Sequence[list[Fragment]]) -> list[Fr
     return None
 
 
-def _paragraphs(rows: Sequence[list[Fragment]]) -> list[float]:
-    """Return the baselines at which paragraphs begin, by the distance to the line above."""
+def _paragraphs(rows: Sequence[list[Fragment]]) -> dict[float, int]:
+    """Return the baselines at which paragraphs begin, with the number of their lines."""
     steps = [b[0].baseline - a[0].baseline for a, b in itertools.pairwise(rows)]
     usual = min(steps, default=0.0)
-    starts = [rows[0][0].baseline]
-    starts += [
-        row[0].baseline for row, step in zip(rows[1:], steps, strict=True) if step > 1.2 * usual
-    ]
-    return starts
+    start = rows[0][0].baseline
+    found = {start: 1}
+    for row, step in zip(rows[1:], steps, strict=True):
+        if step > 1.2 * usual:
+            start = row[0].baseline
+        found[start] = found.get(start, 0) + 1
+    return found
 
 
 def _within(frame: Rule, fragment: Fragment) -> bool:

@@ -37,6 +37,8 @@ APART = 3.2
 TIGHT = 1.45
 #: Distance of edges in sizes of the type at which cells share a column position.
 ALIGNED = 0.6
+#: Gap in sizes of the type that is wider than a space, at the beginning of a column.
+LOOSE = 0.45
 #: Lines of one fragment that a table may contain between two rows.
 BETWEEN = 3
 
@@ -148,8 +150,11 @@ class PrintedTable:
                 if len(waiting) > BETWEEN or line[0].size > 1.15 * lines[start][0].size:
                     break
                 continue
-            fitted = table.fitted(line, strictly=bool(waiting))
-            if fitted is None or (len(table.lines) > 1 and _is_header(line)):
+            far = table.is_far(line)
+            fitted = table.fitted(line, strictly=bool(waiting) or far)
+            if fitted is None or _begins_other(line, table.lines):
+                break
+            if far and not all(map(table.has_column, fitted)):
                 break
             for passed in waiting:
                 table.lines.append(table.parted(passed))
@@ -180,6 +185,16 @@ class PrintedTable:
         aligned = sum(any(column.shares_edge(f) for column in self._columns) for f in line)
         return line if aligned >= (0.66 if strictly else 0.5) * len(line) else None
 
+    def is_far(self, line: Sequence[Fragment]) -> bool:
+        """Return whether a line is much farther below the last row than the rows are apart."""
+        steps = [b[0].baseline - a[0].baseline for a, b in itertools.pairwise(self.lines)]
+        step = line[0].baseline - self.lines[-1][0].baseline
+        return bool(steps) and step > 1.5 * median(steps)
+
+    def has_column(self, fragment: Fragment) -> bool:
+        """Return whether a column exists where the fragment is."""
+        return bool(self._hit(fragment))
+
     def _overhangs(self, fragment: Fragment, taken: Sequence[int]) -> bool:
         """Return whether a long cell reaches from its column into empty cells."""
         first, *others = self._hit(fragment)
@@ -198,12 +213,7 @@ class PrintedTable:
                 if not rest.left < column.left - 1 < rest.right:
                     continue
                 index = next(
-                    (
-                        i
-                        for i, word in enumerate(rest.words)
-                        if i and abs(word.left - column.left) < 1.5 and len(column.cells) > 1
-                    ),
-                    None,
+                    (i for i in range(1, len(rest.words)) if _starts(rest, i, column)), None
                 )
                 before = self._columns[self._columns.index(column) - 1]
                 if index is None or rest.words[index - 1].right < before.left:
@@ -256,16 +266,15 @@ class PrintedTable:
     def _final_columns(self) -> list[TableColumn]:
         """Return the columns; a column of list markers is part of the column behind it.
 
-        Neighbouring columns that no row fills both are one column if one of them has few cells.
+        A heading beside its column, and not above its column, is part of that column.
         """
         columns = list(self._columns)
         at = 0
         while at + 1 < len(columns):
             one, other = columns[at], columns[at + 1]
-            markers = all(is_marker(f.text) for f in one.cells)
-            both = {id(line) for line in self.lines if _fills(line, one) and _fills(line, other)}
+            markers = at == 0 and all(is_marker(f.text) for f in one.cells)
             near = other.left - one.right < 2.0 * one.cells[0].size
-            if markers or (not both and near):
+            if markers or (near and self._heads(one, other) is not self._heads(other, one)):
                 for fragment in other.cells:
                     one.add(fragment)
                 del columns[at + 1]
@@ -273,8 +282,34 @@ class PrintedTable:
                 at += 1
         return columns
 
+    def _heads(self, one: TableColumn, other: TableColumn) -> bool:
+        """Return whether `one` holds only a cell of the first line, where `other` is empty."""
+        first = set(map(id, self.lines[0]))
+        return all(id(f) in first for f in one.cells) and not any(
+            id(f) in first for f in other.cells
+        )
+
     def _hit(self, fragment: Fragment) -> list[int]:
         return [i for i, column in enumerate(self._columns) if column.hits(fragment)]
+
+
+def _starts(fragment: Fragment, index: int, column: TableColumn) -> bool:
+    """Return whether the words from `index` on are a cell of `column`."""
+    word = fragment.words[index]
+    loose = word.left - fragment.words[index - 1].right > LOOSE * word.size
+    if abs(word.left - column.left) < 1.5:
+        return loose or len(column.cells) > 1
+    ends = abs(fragment.right - column.right) < 1.5
+    centred = abs(word.left + fragment.right - column.left - column.right) < 3
+    return loose and (ends or centred)
+
+
+def _begins_other(line: Sequence[Fragment], rows: Sequence[Sequence[Fragment]]) -> bool:
+    """Return whether a line cannot be a further row: a row of headings, or of labels."""
+    if _is_header(line):
+        return not _is_header(rows[-1])
+    labels = all(has_label(f.text) for f in line)
+    return labels and len(rows) > 1 and not any(has_label(row[0].text) for row in rows)
 
 
 def _is_header(line: Sequence[Fragment]) -> bool:
@@ -286,10 +321,6 @@ def _is_header(line: Sequence[Fragment]) -> bool:
 
 def _pairs(line: Sequence[Fragment]) -> Iterator[tuple[Fragment, Fragment]]:
     return itertools.pairwise(line)
-
-
-def _fills(line: Sequence[Fragment], column: TableColumn) -> bool:
-    return any(column.hits(fragment) for fragment in line)
 
 
 def _cells(line: Sequence[Fragment], columns: Sequence[TableColumn]) -> Row:
