@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from pipeline.documents.reader import (
     ATTACHMENTS,
@@ -38,12 +38,16 @@ WORDLESS = {
     "rules, frames, boxes and dots": inked_pages.furniture,
     "a small logo": inked_pages.logo,
     "a barcode": inked_pages.barcode,
+    "a square code": inked_pages.square_code,
 }
 UNREADABLE = {
     "handwriting": inked_pages.scribble(80, 560, 160, 26),
     "a handwritten number": inked_pages.scribble(80, 560, 40, 12, pen=0.8),
     "a slanted stamp": pasted(
         picture(("COPY OF RECORD",), ink=60).rotate(35, expand=True, fillcolor=255), 300, 600, 150
+    ),
+    "a blurred picture of words": pasted(
+        picture(TABLE).filter(ImageFilter.GaussianBlur(5)), 72, 640, 230
     ),
     "a picture without words": pasted(inked_pages.photograph(), 72, 640, 220),
 }

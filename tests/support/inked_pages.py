@@ -183,6 +183,16 @@ def barcode(sheet: Sheet) -> None:
         x += wide + chance.choice((0.9, 1.8, 2.7))
 
 
+def square_code(sheet: Sheet) -> None:
+    """Draw a square code of an inch, as dense as a QR code."""
+    chance = random.Random(8)
+    for row in range(29):
+        for column in range(29):
+            frame = min(row % 22, column % 22) in {0, 6} and max(row % 22, column % 22) <= 6
+            if frame or chance.random() < 0.5:
+                sheet.rect(400 + 2.5 * column, 560 + 2.5 * row, 2.5, 2.5, 0, 1)
+
+
 def photograph() -> Image.Image:
     """Return a picture without words."""
     chance = random.Random(11)

@@ -22,6 +22,8 @@ LOOK_DPI = 100
 EDGE = 20
 #: Pixels over which grey levels are compared; the edges of a blurred copy are this wide.
 STEP = 2
+#: Pixels by which the image is reduced to find the edges of a badly blurred copy.
+BLUR = 3
 #: Pixels from which a straight run of edges is a rule or a frame (0.3 inch).
 RULE = 30
 #: Side of a cell in pixels; words are searched in cells.
@@ -56,18 +58,54 @@ class Patch:
 
 def strokes(image: Image.Image, edge: int = EDGE) -> Bits:
     """Return the edges in `image`, without straight rules and frames."""
-    across, down = bits(_step(image, STEP, 0), edge), bits(_step(image, 0, STEP), edge)
+    sharp = _edges(image, edge, STEP, RULE)
+    coarse = _edges(image.reduce(BLUR), edge, 1, RULE // BLUR)
+    if not coarse.value:
+        return sharp
+    # Only a blurred copy has edges in the coarse image and none in the fine image.
+    spread = coarse.image().resize(image.size, Image.Resampling.NEAREST).convert("L")
+    return sharp.also(bits(spread, 128).without(sharp.grown(2 * BLUR, 2 * BLUR)))
+
+
+def _edges(image: Image.Image, edge: int, step: int, rule: int) -> Bits:
+    across, down = bits(_step(image, step, 0), edge), bits(_step(image, 0, step), edge)
     # A rule that crosses a rule has a gap there.
-    upright, level = across.closed(0, 1).runs_down(RULE), down.closed(1, 0).runs_across(RULE)
+    upright, level = across.closed(0, 1).runs_down(rule), down.closed(1, 0).runs_across(rule)
     return across.without(upright).also(down.without(level))
 
 
-def is_barcode(image: Image.Image, box: Box) -> bool:
+def is_blurred_line(image: Image.Image, box: Box) -> bool:
+    """Return whether the ink within `box` has the shape of a line of words, and no sharp edge."""
+    part = image.crop(box)
+    short, long = sorted(part.size)
+    sharp = bits(_step(part, STEP, 0), EDGE).also(bits(_step(part, 0, STEP), EDGE))
+    return long > 2.5 * short and sharp.count < 0.1 * short * long
+
+
+def is_code(image: Image.Image, box: Box) -> bool:
+    """Return whether the ink within `box` is a barcode or a square code for machines."""
+    return _is_barcode(image, box) or _is_square_code(image, box)
+
+
+def _is_square_code(image: Image.Image, box: Box) -> bool:
+    """Return whether the box is a dense square, of which about half is dark."""
+    part = image.crop(box)
+    short, long = sorted(part.size)
+    if short < 0.8 * long:
+        return False
+    pixels = short * long
+    edges = bits(_step(part, STEP, 0), EDGE).also(bits(_step(part, 0, STEP), EDGE)).count
+    light, dark = sum(part.histogram()[170:]), sum(part.histogram()[:86])
+    return edges > 0.35 * pixels and min(light, dark) > 0.4 * pixels
+
+
+def _is_barcode(image: Image.Image, box: Box) -> bool:
     """Return whether the edges within `box` are bars, which all run in one direction."""
     part = image.crop(box)
     across = bits(_step(part, STEP, 0), EDGE).count
     down = bits(_step(part, 0, STEP), EDGE).count
-    return max(across, down) > BARS * max(1, min(across, down))
+    dense = max(across, down) > 0.15 * part.width * part.height
+    return dense and max(across, down) > BARS * max(1, min(across, down))
 
 
 def covered(size: tuple[int, int], boxes: Iterable[Fractions], room: float = 0.15) -> Bits:

@@ -16,8 +16,19 @@ from PIL import Image, ImageFilter
 from .bits import Bits, bits, whole
 from .blank import EDGE as SHADOW
 from .block_reader import Block, BlockReader, is_read
-from .ink import EDGE, Box, Fractions, Patch, blocks, covered, is_barcode, patches, strokes
-from .ocr import LONGEST, NOISE, OcrResult, noise
+from .ink import (
+    EDGE,
+    Box,
+    Fractions,
+    Patch,
+    blocks,
+    covered,
+    is_blurred_line,
+    is_code,
+    patches,
+    strokes,
+)
+from .ocr import LONGEST, NOISE, READ, OcrResult, noise
 from .page_layout import lay_out
 from .placed_words import PageWord, upright
 from .text_rows import RowToken
@@ -121,7 +132,12 @@ def read_scan(
     edge = EDGE
     if noise(look) >= NOISE:
         look, edge = look.filter(ImageFilter.MedianFilter(3)), 2 * EDGE
-    known = [token for line in reading.lines if is_read(line) for token in line]
+    known = [
+        token
+        for line in reading.lines
+        for token in line
+        if is_read(line) or (token.confidence or 0.0) >= READ
+    ]
     mask = covered(look.size, ((t.x0, t.y0, t.x1, t.y1) for t in known), 0.25)
     missed = read_ink(
         _within_the_lid(strokes(look, edge).without(mask)),
@@ -281,12 +297,14 @@ def _within_the_lid(ink: Bits) -> Bits:
 def _candidates(ink: Bits, look: Image.Image) -> list[Patch]:
     """Return the ink that may be words."""
     least = WRITING * look.width * look.height
-    return [each for each in patches(ink) if each.area >= least and not is_barcode(look, each.box)]
+    return [each for each in patches(ink) if each.area >= least and not is_code(look, each.box)]
 
 
 def _counts(patch: Patch, look: Image.Image) -> bool:
     """Return whether an unread patch matters: pictures count later than writing."""
-    return patch.area >= PICTURE * look.width * look.height or not _is_solid(patch, look)
+    if patch.area >= PICTURE * look.width * look.height:
+        return True
+    return not _is_solid(patch, look) or is_blurred_line(look, patch.box)
 
 
 def _is_solid(patch: Patch, look: Image.Image) -> bool:
