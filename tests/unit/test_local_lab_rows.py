@@ -273,3 +273,22 @@ def test_tests_that_are_printed_side_by_side_are_rows_of_their_own() -> None:
         ("Zinc", "61", "ug/dL"),
         ("Copper", "99", "ug/dL"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("Admission Date: 02/06/2024\nDischarge Date: 02/25/2024\n", [None, None]),
+        ("Date of Service: 03/14/2024\n", ["historical", None]),
+    ],
+)
+def test_earlier_results_of_the_same_stay_are_no_history(
+    head: str, expected: list[str | None]
+) -> None:
+    text = (
+        f"{head}LABS\nLabs 02/07/2024:\nSodium 131 mmol/L 135-145\n"
+        "Labs 02/20/2024:\nSodium 138 mmol/L 135-145\n"
+    )
+    found = [e for e in ask(page(text)).entities if e.category == "lab"]
+
+    assert [e.temporality for e in found] == expected

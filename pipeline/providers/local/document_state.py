@@ -8,7 +8,7 @@ from __future__ import annotations
 import bisect
 import re
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from functools import cached_property
 
 from pipeline.providers.local.assertions import Assertion, Assertions
@@ -18,6 +18,7 @@ from pipeline.providers.local.dates import DATE_FORM, DateOrder, iso_day
 from pipeline.providers.local.document import Document
 from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.lines import PrintedLine, Sentence, lines_of, sentences_of
+from pipeline.providers.local.moments import Moment
 from pipeline.providers.local.page_turns import continued_sentences
 from pipeline.providers.local.person_headings import PersonHeadings
 from pipeline.providers.local.struck import without_struck
@@ -31,6 +32,17 @@ _OWN_DATE = re.compile(
     r"|collected|admitted|arrival)[^:\n]{0,16}:",
     re.I,
 )
+
+_BEGINS = re.compile(
+    r"\b(?:(?:date|time)[ ]of[ ](?:service|visit|encounter|admission)|DOS"
+    r"|(?:visit|service|encounter|admission|admit)[ ]date|admitted|arrival|seen)\b[^:\n\d]{0,16}:"
+    rf"[ ]*(?P<day>{DATE_FORM})",
+    re.I,
+)
+"""The date of the encounter itself, not of a specimen."""
+_NOTE = re.compile(rf"(?m)^[ ]*[A-Z][A-Z &]*\bNOTE\b[^\n:.]{{0,30}}?[ ](?P<day>{DATE_FORM})[ ]*$")
+"""A note of the encounter with its date (`PROGRESS NOTE - HOSPITAL DAY 8 - 02/13/2024`)."""
+_LONGEST_STAY = timedelta(days=90)
 
 
 @dataclass(kw_only=True)
@@ -132,6 +144,31 @@ class DocumentState:
         """The date of the document's own encounter; None if the lines do not prove one day."""
         days = {iso_day(m.group(), self.date_order) for m in _DAY.finditer(self.own_dates)}
         return date.fromisoformat(day) if len(days) == 1 and (day := days.pop()) else None
+
+    @cached_property
+    def first_day(self) -> date | None:
+        """The day on which the document's own encounter begins; None if no line proves a day."""
+        found = [m["day"] for pattern in (_BEGINS, _NOTE) for m in pattern.finditer(self.text)]
+        days = {iso_day(day, self.date_order) for day in found}
+        known = sorted(day for day in days if day)
+        return date.fromisoformat(known[0]) if known and None not in days else None
+
+    def precedes(self, moment: Moment | None) -> bool:
+        """Return whether a reading can be older than the encounter, in any order of day and month.
+
+        A moment without a year belongs to the encounter's year.
+        """
+        first = self.first_day
+        if moment is None or first is None:
+            return True
+        for year, month, day, _ in filter(None, moment.keys):
+            try:
+                then = date(year if moment.day else first.year, month, day)
+            except ValueError:
+                return True
+            if not first <= then <= first + _LONGEST_STAY:
+                return True
+        return False
 
     def line_at(self, offset: int) -> int:
         """Return the index of the line that contains `offset`."""

@@ -280,7 +280,8 @@ def _settle(reading: DocumentState, walk: _Walk) -> None:
             if latest is None:
                 reading.findings[at] = _without_value(found)
             else:
-                when = "historical" if place != latest else found.temporality
+                earlier = place != latest and reading.precedes(moment)
+                when = "historical" if earlier else found.temporality
                 reading.findings[at] = replace(found, temporality=when, date=moment.day)
     _end_series(reading, walk)
 

@@ -241,6 +241,7 @@ def _finish(reading: DocumentState, table: _SignTable | None) -> None:
             elif found.value is not None:
                 last = moments[latest] if latest is not None else None
                 earlier = last is not None and days_of(moment) != days_of(last)
+                earlier = earlier and reading.precedes(moment)
                 made = replace(
                     found,
                     date=moment.day if moment else None,
