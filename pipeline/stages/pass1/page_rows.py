@@ -51,7 +51,7 @@ def quoted_text(
         quote=quote,
         row=f"{row_before} \n {tail[last.end : min(after, default=end)]}",
         headings=headings_above(head, first),
-        above=(head[:begin], pages[first.page - 1].text if first.page - 1 in pages else ""),
+        above=(head[: first.start], pages[first.page - 1].text if first.page - 1 in pages else ""),
     )
 
 

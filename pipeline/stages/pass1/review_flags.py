@@ -15,7 +15,6 @@ class Flag(StrEnum):
     """The codes of review flags."""
 
     UNALIGNED = "unaligned"
-    HIDDEN = "hidden"
     ROW_NOT_UNDERSTOOD = "row_not_understood"
     NOT_IN_QUOTE = "not_in_quote"
     DISPUTED = "disputed"
@@ -45,13 +44,7 @@ TABLE: tuple[FlagRow, ...] = (
         Flag.UNALIGNED,
         "The quote is on no page of its batch.",
         prevents=True,
-        reason="Nothing on the page supports the entity.",
-    ),
-    FlagRow(
-        Flag.HIDDEN,
-        "The page's image does not show the words of the quote.",
-        prevents=True,
-        reason="A person who reads the page cannot see the words.",
+        reason="Nothing visible supports the entity: hidden text is no text of a page.",
     ),
     FlagRow(
         Flag.ROW_NOT_UNDERSTOOD,
