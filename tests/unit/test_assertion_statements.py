@@ -132,3 +132,33 @@ def test_any_noun_of_the_patient_that_falls_ill_is_another_person(text: str) -> 
 
 def test_the_history_of_a_chronic_disease_is_historical() -> None:
     assert found_in("History of gout.", "gout").temporality == "historical"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Malaria - ruled out 2018", "malaria"),
+        ("Pertinent negatives: vertigo, rash.", "rash"),
+        ("+ cough, - vertigo, + rash", "vertigo"),
+        ("Absent: vertigo", "vertigo"),
+        ("Cough (present), vertigo (absent)", "vertigo"),
+    ],
+)
+def test_signs_and_labels_of_absence_negate(text: str, name: str) -> None:
+    assert found_in(text, name).negated is True
+
+
+def test_a_label_of_presence_states_its_finding() -> None:
+    assert found_in("Cough (present), vertigo (absent)", "cough").negated is not True
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Patient instructed to report vertigo or bleeding.", "vertigo"),
+        ("Treat empirically for malaria.", "malaria"),
+        ("Low threshold to treat for malaria.", "malaria"),
+    ],
+)
+def test_instructions_and_empiric_treatment_state_no_finding(text: str, name: str) -> None:
+    assert found_in(text, name).certainty in ("possible", "hypothetical")

@@ -50,3 +50,29 @@ def test_an_unticked_statement_about_allergies_is_not_made() -> None:
 
     assert reply.no_known_allergies is None
     assert [(e.name, e.negated) for e in reply.entities] == [("Codeine", None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "stated", "denied"),
+    [
+        ("Condition\tNo\tYes\nGout\t[x]\t[ ]\nLupus\t[ ]\t[x]", ["Lupus"], ["Gout"]),
+        ("Condition\tYes\tNo\nGout\tX\t\nLupus\t\tX", ["Gout"], ["Lupus"]),
+        ("Condition\tSelf\tMother\nGout\t[ ]\t[x]\nLupus\t[x]\t[x]", ["Lupus"], []),
+        ("Condition\tMother\tSelf\nGout\t[x]\t[ ]\nLupus\t\t[x]", [], []),
+        ("Condition\tCurrent\tPast\tNever\nGout\t[x]\t[ ]\t[ ]\nLupus\t[ ]\t[ ]\t[x]",
+         ["Gout"], ["Lupus"]),
+        ("Condition\tYes\tNo\nGout\t[x]\t[x]\nLupus\t[ ]\t[ ]", [], []),
+        ("[ ] Yes [x] No  Gout\n[x] Yes [ ] No  Lupus", ["Lupus"], ["Gout"]),
+        ("Gout: Never\nLupus: Yes", ["Lupus"], ["Gout"]),
+    ],
+)  # fmt: skip
+def test_columns_of_ticks_are_read_by_their_heads(
+    text: str, stated: list[str], denied: list[str]
+) -> None:
+    found = [
+        e for e in ask(page(f"MEDICAL HISTORY\n{text}\n")).entities if e.category == "condition"
+    ]
+
+    assert [e.name for e in found if e.negated is not True] == stated
+    assert [e.name for e in found if e.negated is True] == denied
+    assert all(e.experiencer in (None, "patient") for e in found)

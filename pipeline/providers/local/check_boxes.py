@@ -46,18 +46,30 @@ _OPEN_GLYPHS = "○◯⚪"
 _WORDS = (
     r"(?:Yes|No|Y|N|Pos(?:itive)?|Neg(?:ative)?|True|False|Present|Absent|Unknown|Unk|N/A|Denies)"
 )
-_IS_NO = re.compile(r"(?:no?|neg(?:ative)?|false|absent|denies)$", re.I)
-_IS_YES = re.compile(r"(?:y(?:es)?|pos(?:itive)?|true|present)$", re.I)
+_HEADS = (
+    r"(?:Yes|No|Y|N|Positive|Negative|True|False|Present|Absent|Unknown|Unsure|N/A|Self|Patient|You"
+    r"|Pt|Family|Relatives?|Mother|Father|Siblings?|Sister|Brother|Child(?:ren)?|Grandparents?"
+    r"|Spouse|Current|Now|Past|Previous|Ever|Never|Other)"
+)
+"""The heads of columns of ticks: answers, times and persons."""
+_IS_NO = re.compile(r"(?:no?|neg(?:ative)?|false|absent|denies|never)$", re.I)
+_IS_YES = re.compile(
+    r"(?:y(?:es)?|pos(?:itive)?|true|present|self|patient|you|pt|current|now)$", re.I
+)
 _ANSWER_HEADER = re.compile(
     rf"[ ]*(?:[A-Za-z][A-Za-z/ ()-]{{0,40}}?[ :|\t]+)?"
-    rf"(?P<answers>{_WORDS}(?:[ |\t]+{_WORDS}){{1,3}})[ ]*",
+    rf"(?P<answers>{_HEADS}(?:[ |\t]+{_HEADS}){{1,5}})[ ]*",
     re.I,
+)
+_PERSON_HEAD = re.compile(
+    r"(?:family|relative|mother|father|sibling|sister|brother|child|grandparent|spouse|other)", re.I
 )
 _ONLY_ANSWER = re.compile(rf"[\s:|/,-]*({_WORDS})[\s:|/,.-]*$", re.I)
 _ANSWERED = re.compile(
     r"(?P<label>[A-Za-z][A-Za-z0-9 /'’&-]{1,48}?(?:[ ]?\([A-Za-z ]{1,24}\))?)[ ]*"
     r"(?:[:=?]|[ ]-|\.{3,}|\t|[ ]{2})[ \t]*"
-    r"(?P<answer>Yes|No|YES|NO|yes|no|Y|N|y|n|(?i:unknown|unk|n/a|not asked|not known|not assessed"
+    r"(?P<answer>Yes|No|YES|NO|yes|no|Y|N|y|n|Never|never|NEVER|(?i:unknown|unk|n/a|not asked"
+    r"|not known|not assessed"
     r"|unsure))(?=[ ]{2,}|\t|[ ]*[,;|]|[ ]*\.?[ ]*$"
     r"|[ ]+[A-Z][A-Za-z /-]{2,40}[:?])"
     r"|(?P<bare>[A-Za-z][A-Za-z0-9 /'’&-]{1,48}?)[ ]*\((?P<paren>Yes|No|YES|NO|Y|N|y|n)\)"
@@ -69,10 +81,10 @@ _UNDECIDED = re.compile(
 _LABEL = r"[A-Z][A-Za-z0-9/'’&-]*(?:[ ](?!(?:Yes|No|YES|NO|Y|N)\b)[A-Za-z0-9/'’&-]+){0,4}"
 _PAIR = re.compile(rf"(?P<label>{_LABEL})[ ]+(?P<answer>Yes|No|YES|NO|Y|N)(?![\w-])[ ,;.]*")
 _PAIR_BACK = re.compile(rf"(?P<answer>Yes|No|YES|NO|Y|N)[ ]+(?P<label>{_LABEL})[ ,;.]*")
-_SIGN = re.compile(r"\b(?:yes|no|y|n|unk|unknown|n/a|not|unsure)\b", re.I)
+_SIGN = re.compile(r"\b(?:yes|no|y|n|never|unk|unknown|n/a|not|unsure)\b", re.I)
 """A word without which no line has an answer. This test is much faster than the patterns above."""
 _MAY_ANSWER = re.compile(
-    r"(?:[:=?\t]|[ ]-|\.\.\.|[ ]{2})[ \t]*(?:yes|no|y|n|unk|n/a|unsure)(?![a-su-z])"
+    r"(?:[:=?\t]|[ ]-|\.\.\.|[ ]{2})[ \t]*(?:yes|no|never|y|n|unk|n/a|unsure)(?![a-su-z])"
     r"|\([ynYN]|\b(?:yes|y)[ ]{0,9}/?[ ]?no?\b",
     re.I,
 )
@@ -82,14 +94,15 @@ _NEGATION = re.compile(
 )
 
 
-def box_items(lines: list[PrintedLine], text: str) -> list[BoxItem]:
+def box_items(lines: list[PrintedLine], text: str, raw: str = "") -> list[BoxItem]:
     """Return the items of all lines with boxes or answers, in the order of the text."""
     glyphs = {m["glyph"] for m in _BOX.finditer(text) if m["glyph"]}
     found: list[BoxItem] = []
     answers: list[str] = []
     for line in lines:
         answers = _answer_columns(line.text) or (answers if line.text.strip() else [])
-        row = _answer_row(line.text, answers)
+        cells = raw[line.start : line.end].split("\t") if answers and raw else []
+        row = _cell_row(cells, answers) or _answer_row(line.text, answers)
         if row is not None:
             found.append(BoxItem(line.start + row[0], line.start + row[1], row[2]))
             continue
@@ -105,7 +118,23 @@ def box_items(lines: list[PrintedLine], text: str) -> list[BoxItem]:
 def _answer_columns(line: str) -> list[str]:
     """Return the answers that head the columns of boxes (`Condition  Yes  No`)."""
     m = _ANSWER_HEADER.fullmatch(line)
-    return re.findall(_WORDS, m["answers"], re.I) if m and not _BOX.search(line) else []
+    if m is None or _BOX.search(line):
+        return []
+    heads = re.findall(rf"\b{_HEADS}\b", m["answers"], re.I)
+    return heads if any(_IS_YES.match(head) or _IS_NO.match(head) for head in heads) else []
+
+
+def _cell_row(cells: list[str], answers: list[str]) -> tuple[int, int, BoxTick] | None:
+    """Return the item of a row whose cells are empty or ticked (`Gout`, ``, `X`)."""
+    marks = [cell.strip() for cell in cells[1:]]
+    if len(cells) < 2 or not cells[0].strip() or not any(marks):
+        return None
+    if not all(re.fullmatch(r"[xX✓✔√•]?", mark) for mark in marks):
+        return None
+    if len(marks) > len(answers):
+        return 0, len(cells[0]), BoxTick.OPEN
+    said = {answer: bool(mark) for answer, mark in zip(answers, marks, strict=False)}
+    return 0, len(cells[0]), _decided(said)
 
 
 def _answer_row(line: str, answers: list[str]) -> tuple[int, int, BoxTick] | None:
@@ -127,6 +156,9 @@ def _items(line: str, glyphs: set[str | None]) -> list[tuple[int, int, BoxTick]]
         return _answers(line)
     if re.fullmatch(r"[\s_]*", line):
         return []
+    answered = _answers_first(line, boxes)
+    if answered is not None:
+        return [answered]
     gaps = [(a.end(), b.start()) for a, b in itertools.pairwise(boxes)]
     first = (0, boxes[0].start())
     last = (boxes[-1].end(), len(line))
@@ -144,6 +176,18 @@ def _items(line: str, glyphs: set[str | None]) -> list[tuple[int, int, BoxTick]]
     ):
         spans = [last]
     return _by_answer(line, boxes, spans, first if behind else None)
+
+
+def _answers_first(line: str, boxes: list[re.Match[str]]) -> tuple[int, int, BoxTick] | None:
+    """Return the item of a line that begins with its answers (`[ ] Yes [x] No  Asthma`)."""
+    if len(boxes) != 2 or line[: boxes[0].start()].strip(" -*•"):
+        return None
+    first = _ONLY_ANSWER.match(line[boxes[0].end() : boxes[1].start()])
+    second = re.match(rf"[ ]*({_WORDS})[ :]+(?=\w)", line[boxes[1].end() :], re.I)
+    if first is None or second is None:
+        return None
+    said = {first[1]: _is_on(boxes[0]), second[1]: _is_on(boxes[1])}
+    return boxes[1].end() + second.end(), len(line), _decided(said)
 
 
 def _before_answer(line: str, box: re.Match[str]) -> tuple[int, int]:
@@ -196,6 +240,9 @@ def _by_answer(
 
 def _decided(answers: dict[str, bool]) -> BoxTick:
     ticked = [word for word, is_on in answers.items() if is_on]
+    own = [word for word in ticked if _IS_YES.match(word) or _IS_NO.match(word)]
+    if own and all(_PERSON_HEAD.match(word) for word in ticked if word not in own):
+        ticked = own
     if len(ticked) != 1:
         return BoxTick.OPEN
     if _IS_NO.match(ticked[0]):
@@ -232,7 +279,7 @@ def _answers(line: str) -> list[tuple[int, int, BoxTick]]:
         name = "label" if m["label"] else "bare"
         answer = m["answer"] or m["paren"]
         label = m[name]
-        is_no = answer.lower() in ("n", "no")
+        is_no = answer.lower() in ("n", "no", "never")
         if (not is_no and answer.lower() not in ("y", "yes")) or (
             is_no and _NEGATION.search(label)
         ):
@@ -240,7 +287,7 @@ def _answers(line: str) -> list[tuple[int, int, BoxTick]]:
         else:
             tick = BoxTick.DENIED if is_no else BoxTick.STATED
         found.append((m.start(name), m.end(name), tick))
-    return sorted(found)
+    return sorted(found, key=lambda item: item[:2])
 
 
 def parted(sentences: list[Sentence], items: list[BoxItem]) -> list[Sentence]:

@@ -33,10 +33,19 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     # Taken back.
     (
         "NOT_POST",
-        r"\bnot (?:seen|identified|found|detected|demonstrated|noted|appreciated|visuali[sz]ed"
-        r"|observed|evident|shown|confirmed|present|apparent|suspected|diagnosed|reported"
-        r"|established|felt|heard|palpated|elicited|proven|documented)\b"
-        r"(?=[ ]*(?:[.,;)]|on\b|by\b|in\b|at\b|during\b|today\b|$))",
+        (
+            r"\bruled out\b(?! for\b)(?=[ ]*(?:[.,;)\d]|by\b|in\b|on\b|at\b|after\b|with\b|per\b"
+            r"|via\b|during\b|last\b|$))"
+        ),
+    ),
+    (
+        "NOT_POST",
+        (
+            r"\bnot (?:seen|identified|found|detected|demonstrated|noted|appreciated|visuali[sz]ed"
+            r"|observed|evident|shown|confirmed|present|apparent|suspected|diagnosed|reported"
+            r"|established|felt|heard|palpated|elicited|proven|documented)\b"
+            r"(?=[ ]*(?:[.,;)]|on\b|by\b|in\b|at\b|during\b|today\b|$))"
+        ),
     ),
     (
         "NOT_POST",
@@ -98,6 +107,16 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("NEAR_NOT_POST", r"\babsent\b(?=[ ]*(?:[.,;)]|$))|(?<=[a-z])-free\b"),
+    (
+        "NOT",
+        (
+            r"(?:\bpertinent )?\bnegatives?(?: (?:include[sd]?|are|were|is))?[ ]?:"
+            r"|\bpertinent negatives?"
+            r"\b(?: (?:include[sd]?|are|were|is))?|\babsent[ ]?:|(?<=[,;]\s)-[ ](?=[a-z])"
+        ),
+    ),
+    ("AFFIRM", r"\((?:present|positive|yes)\)|\bpresent[ ]?:|[ ]\+(?=[ ]*(?:[,;.]|$))"),
+    ("NEAR_NOT_POST", r"(?<=[a-z])[ ]-(?=[ ]*(?:[,;]|\.?$))"),
     ("ADJACENT_NOT", r"\babsent (?=[a-z])"),
     # Tested and positive.
     (
@@ -172,6 +191,27 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             r"\b(?:ask(?:s|ed|ing)?|inquir\w+|questions?|questioned|queried|quer(?:y|ies)) (?:him "
             r"|her |them "
             r"|the patient |patient |pt )?(?:about|regarding|for|on)\b"
+        ),
+    ),
+    (
+        "RISK",
+        (
+            r"\b(?:instruct|advis|told|counsel|educat|remind"
+            r"|encourag)\w* (?:[\w/]+ ){0,3}?to (?:report|call"
+            r"|return|watch|notify|seek|monitor|look|come back|go)\b(?: (?:back|out|us|the office"
+            r"|care|md"
+            r"|for|if|with|about|any|immediately|promptly))*"
+        ),
+    ),
+    (
+        "POSSIBLE",
+        (
+            r"\btreat(?:ed|ing|ment)? (?:empirically|presumptively) (?:for|as)\b|\b(?:will|to|would"
+            r"|can)"
+            r" treat (?:this |it )?as\b|\b(?:empiric(?:al)?|presumptive) (?:treatment|therapy"
+            r"|coverage"
+            r"|antibiotics?) (?:for|of)\b|\blow threshold (?:to|for)(?: [a-z]+){0,2}? for\b"
+            r"|\bcover(?:age|ed|ing)? for\b"
         ),
     ),
     (

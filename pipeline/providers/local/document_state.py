@@ -67,7 +67,7 @@ class DocumentState:
         lines = lines_of(document.text)
         zones = zones_of(document.text, lines)
         tokens = tokenize(document.text)
-        items = box_items(lines, document.text)
+        items = box_items(lines, document.text, document.raw)
         sentences = parted(sentences_of(document.text, lines), items)
         persons = PersonHeadings(document.text, lines, zones.all)
         state = cls(

@@ -67,7 +67,8 @@ _UNNAMED = (
 )
 """Any noun whose owner is the patient and that falls ill: `his tenant was diagnosed with`."""
 _PERSON = re.compile(
-    rf"(?<![\w-])(?:(?P<unnamed>{_UNNAMED})|(?P<owner>{_OWNER})(?: (?!{_OTHERS}\b)[a-z-]+){{0,2}}? (?P<owned>{_OWNED})"
+    rf"(?<![\w-])(?:(?P<unnamed>{_UNNAMED})"
+    rf"|(?P<owner>{_OWNER})(?: (?!{_OTHERS}\b)[a-z-]+){{0,2}}? (?P<owned>{_OWNED})"
     rf"|(?:{_DETERMINER} (?:(?!{_OWNER}\b|who\b|in\b|of\b|to\b|with\b|for\b|from\b|by\b|and\b"
     rf"|has\b|is\b)"
     rf"[a-z-]+ )?)?{_KIND}"

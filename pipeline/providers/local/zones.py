@@ -227,7 +227,7 @@ def _is_whole_heading(words: str, line: PrintedLine) -> bool:
     if line.text.rstrip().endswith(":"):
         return True
     if len(words) <= 2:
-        return False
+        return words.isupper() and line.text.strip() == words
     return (
         words.isupper()
         or words.istitle()
