@@ -43,6 +43,7 @@ _WORDS_AROUND = re.compile(r"[ ,:()\[\]-]+")
 _LIKELY = re.compile(r"result|value|current|observed|finding|\bref|range|unit", re.I)
 _MAX_HEADING = 160
 _MAX_CELL = 40
+_MIN_CELLS = 2
 _MAX_OTHER_WORDS = 3
 _MEASURED = frozenset({"unit", "range", "flag", "previous", "low", "high"})
 """Kinds of columns that only a table of measurements has."""
@@ -93,7 +94,7 @@ def columns_of(
 
 def cells_by_column(raw: str, columns: Columns) -> list[tuple[int, int]] | None:
     """Return start and end of each column's cell; None if the rules of the table do not tell."""
-    parts = parts_of(raw, columns.ruled)
+    parts = parts_of(raw, columns.ruled, len(columns.kinds))
     if columns.ruled in ("\t", "|"):
         spans = parts + [(len(raw), len(raw))] * (len(columns.kinds) - len(parts))
         return spans if len(parts) > 1 and len(spans) == len(columns.kinds) else None
@@ -109,8 +110,11 @@ def cells_by_column(raw: str, columns: Columns) -> list[tuple[int, int]] | None:
     return spans
 
 
-def parts_of(raw: str, rule: str) -> list[tuple[int, int]]:
-    """Return start and end of each cell of a ruled line, without blanks around the words."""
+def parts_of(raw: str, rule: str, wanted: int = 0) -> list[tuple[int, int]]:
+    """Return start and end of each cell of a ruled line, without blanks around the words.
+
+    Bars at both ends of the line border the table; with `wanted` cells they part empty cells.
+    """
     if not rule:
         return []
     gap = re.compile(r"[ ]{2,}" if rule == "  " else re.escape(rule))
@@ -123,7 +127,7 @@ def parts_of(raw: str, rule: str) -> list[tuple[int, int]]:
             found.append((start + lead, start + len(words.rstrip())))
         elif rule != "  ":
             found.append((start, start))
-    if rule == "|" and len(found) > 1:
+    if rule == "|" and len(found) > 1 and len(found) != wanted:
         if found[0][0] == found[0][1] and raw.lstrip().startswith("|"):
             found.pop(0)
         if found[-1][0] == found[-1][1] and raw.rstrip().endswith("|"):
@@ -134,7 +138,7 @@ def parts_of(raw: str, rule: str) -> list[tuple[int, int]]:
 def _of_cells(raw: str, rule: str, order: DateOrder | None, own: date | None) -> Columns:
     """Return the columns of a heading whose cells are parted by a rule."""
     parts = parts_of(raw, rule)
-    if len(parts) < (2 if rule == "\t" else 3) or len(raw) > 2 * _MAX_HEADING:
+    if len(parts) < _MIN_CELLS or len(raw) > 2 * _MAX_HEADING:
         return NO_COLUMNS
     kinds: list[str] = []
     moments: list[Moment | None] = []
@@ -151,6 +155,8 @@ def _of_cells(raw: str, rule: str, order: DateOrder | None, own: date | None) ->
         kinds.append(kind)
         dated.append(m is not None)
         moments.append(moment_of(m.group(), order, own) if m else None)
+    if rule != "\t" and len(parts) == _MIN_CELLS and set(kinds) != {"name", "value"}:
+        return NO_COLUMNS
     kinds = _with_name(kinds, dated)
     if not kinds:
         return NO_COLUMNS

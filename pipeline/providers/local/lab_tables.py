@@ -253,6 +253,9 @@ def _report(
         shaped
         and _may_be_analyte(reading, line, name, measured=measured, ruled=bool(columns.ruled))
     ):
+        if columns.ruled and _may_be_analyte(reading, line, name, ruled=True):
+            # No other rule may read the cells of a table of results as running text.
+            reading.claim(line.start + row.start, line.start + row.end)
         return
     if known and not (row.sure or columns or in_labs):
         return
