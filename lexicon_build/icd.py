@@ -64,6 +64,11 @@ _SITE = re.compile(
     r"|disorder|disease|malformation|anomaly|deformity|absence|necrosis|rupture|occlusion|neoplasm)"
     r" of (?:[a-z]+ )*?([a-z]+)"
 )
+_COMPLAINTS = frozenset(
+    ("pain", "stiffness", "tenderness", "swelling", "cramp", "cramps", "difficulty", "inability")
+)
+"""Heads of terms that name a complaint, although a chapter of diseases holds the term."""
+_BEHIND_HEAD = re.compile(r" (?:of|in|on|to) ")
 _GRADE = re.compile(r"(?: (?:[a-z]|[ivx]{1,4}|\d{1,2}))+$")
 _TERM = re.compile(r"[a-z][a-z'’-]*(?: (?:[a-z][a-z'’-]*|\d{1,2}))*(?:-19)?")
 
@@ -76,7 +81,7 @@ def terms(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     for name in diagnosis.names:
         for term in _of_title(name):
             if _TERM.fullmatch(term) and len(term.split()) <= _MOST_WORDS and len(term) > 3:
-                yield category, term
+                yield "symptom" if head_of(term) in _COMPLAINTS else category, term
 
 
 def words(diagnosis: Diagnosis) -> Iterator[str]:
@@ -98,7 +103,7 @@ def sites(diagnosis: Diagnosis) -> Iterator[str]:
 
 def head_of(term: str) -> str:
     """Return the word that says what a term names: `fracture` in `fracture of femur`."""
-    return _GRADE.sub("", term.partition(" of ")[0]).rpartition(" ")[2]
+    return _GRADE.sub("", _BEHIND_HEAD.split(term, maxsplit=1)[0]).rpartition(" ")[2]
 
 
 def _of_title(title: str) -> Iterator[str]:
