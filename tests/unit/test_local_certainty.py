@@ -197,3 +197,9 @@ def test_a_reason_to_go_to_an_emergency_department_is_hypothetical() -> None:
     assert judge(text, "fainting").certainty == "hypothetical"
     text = "He came to the emergency department for chest pain."
     assert judge(text, "chest pain").certainty != "hypothetical"
+
+
+def test_a_chronic_disease_goes_on_after_its_diagnosis() -> None:
+    (found,) = of_category("HPI\nDiagnosed in 2019 with diabetes.", "condition")
+
+    assert found.temporality is None

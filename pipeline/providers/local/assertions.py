@@ -135,7 +135,7 @@ class Assertions:
         if CueKind.ONSET_POST in kinds and _HAD.search(words[:first]):
             kinds = kinds | {CueKind.PAST_POST}
         if _is_of_time(cues, words, first):
-            kinds = kinds | {CueKind.HISTORY}
+            kinds = kinds | {CueKind.ONSET_POST}
         zone = self._zones.type_at(start)
         negated = _negated(kinds)
         if self._is_struck(start):
