@@ -34,7 +34,7 @@ def test_a_relative_stays_the_subject_over_a_page_break() -> None:
     assert entities["lupus"].experiencer == "family"
 
 
-def test_a_new_sentence_on_the_next_page_stands_alone() -> None:
+def test_a_new_sentence_on_the_next_page_gets_no_cue_of_the_page_before() -> None:
     entities = found("HPI\nNo nausea.", "abdominal pain since Monday.\n")
 
     assert entities["abdominal pain"].negated is not True
