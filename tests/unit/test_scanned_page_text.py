@@ -21,6 +21,7 @@ from tests.support.printed_pages import (
     Draw,
     lines_at,
     pdf_of,
+    raised,
     table_at,
 )
 
@@ -91,3 +92,15 @@ def test_lists_of_a_scan_side_by_side(tmp_path: Path) -> None:
         "CURRENT MEDICATIONS",
         *DRUGS,
     ]
+
+
+def test_a_raised_note_is_no_digit_of_a_number(tmp_path: Path) -> None:
+    def draw(sheet: Canvas) -> None:
+        for i, (base, note) in enumerate((("Ferritin 31", "2"), ("Creatinine 1.2", "2"))):
+            raised(sheet, 700 - 20 * i, base, note, " mg/dL")
+        sheet.drawString(60, 640, "Temperature 98.6 F, height 5 ft 11 in, INR 1.22")
+
+    lines = text_of(scan_of(tmp_path, draw))
+
+    assert [line.split()[1] for line in lines[:2]] == ["31", "1.2"]
+    assert lines[2] == "Temperature 98.6 F, height 5 ft 11 in, INR 1.22"

@@ -23,6 +23,7 @@ from .blank import is_uniform
 from .image_marks import Square, black_and_white, frames_of, lines_of, squares_of, without
 from .page_layout import lay_out
 from .placed_words import NO_MARKS, Marks, PageWord, Rule, in_lines
+from .raised_ink import symbols_of, without_notes
 from .text_rows import RowToken
 from .types import PageRead
 
@@ -201,6 +202,7 @@ class Ocr:
         if left <= 0 or not engine.Recognize(0 if math.isinf(left) else max(1, int(1000 * left))):
             return []
         lines: dict[tuple[str, ...], list[RowToken]] = {}
+        symbols = symbols_of(engine)
         for row in engine.GetTSVText(0).splitlines():
             cells = row.split("\t")
             if len(cells) < 12 or cells[0] != "5" or not cells[11].strip():
@@ -208,15 +210,16 @@ class Ocr:
             if _DRAWN.fullmatch(cells[11].strip()) and float(cells[10]) < READ:
                 continue
             left, top, width, height = (int(cell) for cell in cells[6:10])
+            word = cells[11].strip()
             token = RowToken(
-                text=cells[11].strip(),
+                text="•" if word == "¢" else word,  # how Tesseract reads a round bullet
                 x0=left,
                 y0=top,
                 x1=left + width,
                 y1=top + height,
                 confidence=round(min(100.0, max(0.0, float(cells[10]))), 1),
             )
-            lines.setdefault(tuple(cells[1:5]), []).append(token)
+            lines.setdefault(tuple(cells[1:5]), []).extend(without_notes(token, symbols))
         return list(lines.values())
 
     def _doubt(self, image: Image.Image, line: Sequence[RowToken]) -> list[RowToken]:
@@ -241,7 +244,8 @@ class Ocr:
             for found in self._lines(blurred, PSM.SINGLE_LINE)
             for token in found
         ]
-        agreed = {token.text for token in again}
+        # A note beside a number is read as a sign, or not at all.
+        agreed = {text for token in again for text in (token.text, token.text.rstrip("'’\"°*"))}
         return [_settle(token, again, agreed) for token in line]
 
     def _orientation(self, image: Image.Image) -> int:

@@ -64,6 +64,11 @@ def settle(words: Sequence[PageWord]) -> list[PageWord]:
     return [part for word in found for part in _without_note(word)]
 
 
+def superscript(text: str) -> str:
+    """Return `text` in Unicode superscripts, as far as they exist."""
+    return text.translate(_UP)
+
+
 def _shift(base: PageWord, word: PageWord) -> int:
     """Return 1 if `word` is raised against `base`, -1 if it is lowered, else 0."""
     gap = word.left - base.right
