@@ -51,6 +51,7 @@ def test_the_reply_and_the_table_have_the_same_values(values: object, choices: t
         ("MEDICATIONS\nLosartan 50 mg daily - entered in error", "entered_in_error"),
         ("HPI\nHer husband takes losartan 50 mg daily.", None),
         ("HPI\nLosartan and its side effects were explained.", None),
+        ("HPI\nShould we start losartan?", None),
     ],
 )
 def test_a_medication_has_the_status_that_the_text_says(text: str, status: str | None) -> None:
@@ -96,6 +97,17 @@ def test_each_step_of_a_taper_is_an_entity_with_its_number() -> None:
 
     assert [(d.dose, d.step) for d in found] == [("8 mg", 1), ("4 mg", 2)]
     assert [d.step for d in drugs("MEDICATIONS\nLosartan 50 mg daily")] == [None]
+
+
+def test_all_steps_of_pieces_have_the_strength_of_the_product() -> None:
+    found = drugs(
+        "MEDICATIONS\nGabapentin 300 mg capsule, 1 capsule in the morning and 2 capsules at night"
+    )
+
+    assert [(d.strength, d.dose, d.step) for d in found] == [
+        ("300 mg", "1 capsule", 1),
+        ("300 mg", "2 capsules", 2),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,9 @@ def in_state(found: Finding, state: State | None, assertion: Assertion, opening:
         temporality = "current"
     if state in (State.HELD, State.PLANNED):
         certainty = "hypothetical"
+    if status == "active" and certainty in ("possible", "hypothetical"):
+        # `Should we start a statin?` does not say whether the patient takes a statin.
+        status = None
     return replace(
         found,
         negated=True if state in _DENIED else assertion.negated,
@@ -101,6 +104,9 @@ def of_steps(
         if step in old:
             continue
         entity = _of_step(text, found, step, directions)
+        if findings and step.kind is Amount.COUNT:
+            # Later steps take pieces of the same product.
+            entity = replace(entity, strength=entity.strength or findings[-1].strength)
         if step.role is Tense.CURRENT:
             number += 1
             entity = replace(entity, step=number if len(now) > 1 else None)
