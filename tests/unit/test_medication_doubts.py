@@ -68,3 +68,23 @@ def test_words_around_a_medication_give_its_status(text: str, status: str) -> No
 
     assert found.status == status
     assert "not-understood" not in str(found.rule)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tolerating ramipril 5 mg daily without side effects.",
+        "Ramipril 5 mg daily - do not stop without advice.",
+        "Hydrocortisone 1% cream to rash BID",
+    ],
+)
+def test_harmless_words_leave_a_medication_understood(text: str) -> None:
+    found = medications(text)
+
+    assert all("not-understood" not in str(e.rule) for e in found)
+
+
+def test_a_drug_taken_until_a_month_is_stopped() -> None:
+    (found,) = medications("Took ramipril 5 mg until March.")
+
+    assert found.status == "stopped"

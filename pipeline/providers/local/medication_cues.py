@@ -162,6 +162,9 @@ CONDITION = re.compile(
     r"|\b(?:when|after|once)[ ][^.;,]{2,60},",
     re.I,
 )
+TOOK = re.compile(r"\b(?:took|used|received|was[ ]taking|had[ ]taken)\b[^.;]{0,40}$", re.I)
+UNTIL = re.compile(r"[^.;\n]{0,30}?\buntil\b", re.I)
+"""`took … until March`: taken in the past."""
 HOLD_LIMIT = re.compile(
     r"[^.;\n]{0,20}?\b(?:if|when|whenever|unless)\b|[ ]*(?:for|with)[ ](?:a[ ])?(?:sbp"
     r"|dbp|map|systolic|hr\b|heart[ ]rate"

@@ -77,6 +77,15 @@ ALL_OFF = re.compile(
     re.I,
 )
 """A state of all drugs of a list, behind the list."""
+_HARMLESS = re.compile(
+    r"\b(?:without|no|denies|any)\s+(?:any\s+|known\s+|significant\s+)*(?:side\s+effects?"
+    r"|adverse\s+\w+"
+    r"|reactions?|problems?|issues?|difficult\w+|missed\s+doses?)\b"
+    r"|\b(?:do|does|should|must)\s+not\s+(?:stop|skip|miss|discontinue)\b.*"
+    r"|\bnever\s+(?:stop|skip)\b.*",
+    re.I,
+)
+"""Words that say that all is well, and warnings against stopping."""
 _HOLD_CLAUSE = re.compile(r"\bhold(?:s|ing)?\s+(?:for|if|when)\b.*", re.I)
 """A limit behind the directions (`hold if SBP < 100`): the patient takes the drug."""
 _HOLD = re.compile(r"\b(?:hold|stop|discontinue|pause|skip)[ ]*$", re.I)
@@ -94,7 +103,7 @@ def has_doubt(before: str, behind: str) -> bool:
         rest = explained.sub(_blank, rest)
     if _WORDS.search(rest) or _BEFORE.search(rest):
         return True
-    behind = _HOLD_CLAUSE.sub("", behind)
+    behind = _HARMLESS.sub("", _HOLD_CLAUSE.sub("", behind))
     if _HOLD.search(before) and HOLD_LIMIT.match(behind):
         return False
     return bool(

@@ -38,6 +38,7 @@ from pipeline.providers.local.medication_cues import (
     SWITCH_TARGET,
     SWITCHED_BEHIND,
     TOOK,
+    UNTIL,
     State,
 )
 
@@ -153,6 +154,8 @@ def _before(before: str, tail: str, floor: int) -> State | None:
             continue
         found = state
     if found in (None, State.ACTIVE) and TOOK.search(before) and LONG_AGO.match(tail):
+        return State.PAST
+    if TOOK.search(before) and UNTIL.match(tail):
         return State.PAST
     if LIMIT_BEFORE.search(before):
         return State.PLANNED
