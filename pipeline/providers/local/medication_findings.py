@@ -98,7 +98,7 @@ def of_steps(
     """Return the entities of all steps, in order."""
     now = [step for step in steps if step.role is Tense.CURRENT]
     old = [step for step in steps if step.role is Tense.OLD and step.dose] if now else []
-    findings = []
+    findings: list[Finding] = []
     number = 0
     for step in steps:
         if step in old:
