@@ -115,6 +115,35 @@ def test_a_relative_whom_the_sentence_does_not_name_is_flagged() -> None:
     assert not row["accepted"]
 
 
+@pytest.mark.parametrize(
+    ("category", "quote", "claim"),
+    [
+        ("condition", "Asthma", {"certainty": "possible"}),
+        ("condition", "Asthma", {"certainty": "hypothetical"}),
+        ("condition", "Asthma", {"temporality": "planned"}),
+        ("medication", "albuterol", {"status": "stopped"}),
+        ("medication", "albuterol", {"status": "not_started"}),
+    ],
+)
+def test_a_doubt_or_a_stop_that_the_sentence_does_not_state_is_flagged(
+    category: str, quote: str, claim: dict[str, str]
+) -> None:
+    (attribute,) = claim
+
+    row = read_twice("Asthma is noted. Uses albuterol.", category, quote, **claim)
+
+    named = {f"not_in_quote:{attribute}", f"disputed:{attribute}"}
+    assert named & {*row["review_flags"]}
+    assert not row["accepted"]
+
+
+def test_the_same_words_as_allergy_and_as_symptom_are_disputed() -> None:
+    row = read_twice("The patient reports cough.", "allergy", "cough")
+
+    assert row["second_reading"]["category"] == "symptom"
+    assert not row["accepted"]
+
+
 def test_each_step_of_a_taper_is_compared_with_its_own_step() -> None:
     text = "Prednisone 40 mg daily for 3 days, then 20 mg daily for 3 days, then 10 mg daily."
     quote = text.removesuffix(".")

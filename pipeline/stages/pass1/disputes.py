@@ -79,26 +79,32 @@ def _paired(
     return pairs
 
 
-_KINDS = (
-    frozenset({"condition", "symptom"}),
-    frozenset({"vital", "lab"}),
-    frozenset({"medication", "allergy", "immunization"}),
-)
-"""Categories that the same words may belong to."""
+_KINDS = (frozenset({"condition", "symptom", "procedure"}), frozenset({"vital", "lab"}))
+"""Categories between which the same words may be put without being wrong about the patient."""
 
 
 def _is_comparable(entity: FoundEntity, own: FoundEntity) -> bool:
+    """Return whether two entities over the same words speak of the same thing."""
+    return _is_same_kind(entity, own) or _is_same_word(entity, own)
+
+
+def _is_same_kind(entity: FoundEntity, own: FoundEntity) -> bool:
     return entity.category == own.category or any(
         {entity.category, own.category} <= kind for kind in _KINDS
     )
 
 
-def _distance(
-    entity: FoundEntity, span: Span, own: FoundEntity, place: Span
-) -> tuple[int, int, int, int]:
-    """Rank a pair: the same name, the same step, few differences, the same place."""
+def _is_same_word(entity: FoundEntity, own: FoundEntity) -> bool:
+    return quoted_names.is_named(own.name, entity.name, own.category) or quoted_names.is_named(
+        entity.name, own.name, own.category
+    )
+
+
+def _distance(entity: FoundEntity, span: Span, own: FoundEntity, place: Span) -> tuple[int, ...]:
+    """Rank a pair: the same kind, the same name, the same step, few differences, the same place."""
     differences = sum(1 for _ in _different(entity, own))
     return (
+        0 if _is_same_kind(entity, own) else 1,
         0 if _same_name(entity, own) else 1,
         0 if entity.step == own.step else 1,
         differences,
@@ -129,7 +135,7 @@ def _opinion(
 
 def _of_the_words(entity: FoundEntity, own: FoundEntity) -> Iterator[tuple[str, Any]]:
     """Yield the differences in what is said, by attribute, with the engine's reading."""
-    if {entity.category, own.category} in ({"medication", "allergy"}, {"immunization", "allergy"}):
+    if not _is_same_kind(entity, own):
         yield "category", own.category
         return
     if not _same_name(entity, own):
@@ -150,11 +156,8 @@ def _is_same_measure(entity: FoundEntity, own: FoundEntity) -> bool:
 def _same_name(entity: FoundEntity, own: FoundEntity) -> bool:
     if entity.category in ("vital", "lab"):
         return quoted_names.is_same_measurement(entity.name, own.name)
-    return (
-        quoted_names.is_named(own.name, entity.name, own.category)
-        or quoted_names.is_named(entity.name, own.name, own.category)
-        or entity.category not in ("medication", "allergy", "immunization")
-    )
+    drugs = ("medication", "allergy", "immunization")
+    return entity.category not in drugs or _is_same_word(entity, own)
 
 
 def _folded(one: str, other: str) -> bool:
@@ -240,8 +243,8 @@ def _denied(entity: FoundEntity, own: FoundEntity | Assertion) -> Iterator[tuple
     ):
         yield "temporality", own.temporality
     if isinstance(own, FoundEntity) and own.status is not None:
-        not_taken = own.status in NOT_TAKEN, entity.status in NOT_TAKEN or entity.negated is True
-        if not_taken[0] is not not_taken[1]:
+        is_denied = entity.status in NOT_TAKEN if entity.status else entity.negated is True
+        if (own.status in NOT_TAKEN) is not is_denied:
             yield "status", own.status
 
 
@@ -253,14 +256,25 @@ def _unsupported(
     entity: FoundEntity, own: FoundEntity | None, span: Span, reading: SecondReading
 ) -> Iterator[str]:
     """Yield the claims of a reply for which the engine finds no phrase in the sentence."""
-    is_denied = bool(own is not None and own.negated) or bool(_ABSENT.fullmatch(entity.value or ""))
-    if entity.negated and not is_denied and not reading.judge(span).negated:
-        yield "negated"
-    others = ("family", "other")
-    is_other = own is not None and own.experiencer in others
-    if (
-        entity.experiencer in others
-        and not is_other
-        and reading.judge(span).experiencer not in others
-    ):
-        yield "experiencer"
+    claims = {
+        "negated": bool(entity.negated) and not _ABSENT.fullmatch(entity.value or ""),
+        "experiencer": entity.experiencer in ("family", "other"),
+        "certainty": entity.certainty in ("possible", "hypothetical"),
+        "temporality": entity.temporality == "planned",
+        "status": entity.status in NOT_TAKEN,
+    }
+    if any(claims.values()):
+        found: list[Assertion | FoundEntity] = [reading.judge(span)]
+        found += [own] if own is not None else []
+        is_denied = any(each.negated for each in found)
+        is_open = any(each.certainty not in (None, "certain") for each in found)
+        is_past = any(each.temporality not in (None, "current") for each in found)
+        is_other = any(each.experiencer not in (None, "patient") for each in found)
+        shown = {
+            "negated": is_denied,
+            "experiencer": is_other,
+            "certainty": is_open or is_past,
+            "temporality": is_open or is_past,
+            "status": is_denied or is_open or is_past or (own is not None and own.status),
+        }
+        yield from (name for name, is_claimed in claims.items() if is_claimed and not shown[name])

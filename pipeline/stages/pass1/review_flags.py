@@ -121,7 +121,7 @@ TABLE: tuple[FlagRow, ...] = (
 )
 """Every flag, in the order in which the documentation lists them."""
 
-CONTEXT_ONLY = frozenset({"temporality", "reference_range", "abnormal_flag"})
+CONTEXT_ONLY = frozenset({"reference_range", "abnormal_flag"})
 """Disputed attributes that leave the fact itself undisputed: they never prevent acceptance."""
 
 _ROWS = {row.flag: row for row in TABLE}

@@ -188,7 +188,9 @@ _FLAGS: dict[str, tuple[str, ...]] = {
     "normal": ("n",),
 }
 _FLAG = {other: flag for flag, others in _FLAGS.items() for other in others}
-_FLAG_TOKEN = re.compile(r"(?:critical|panic)[ ](?:high|low)|[a-z]+|[↑↓▲▼]+|[*!]+")
+_FLAG_TOKEN = re.compile(
+    r"(?<![\w/])(?:(?:critical|panic)[ ](?:high|low)|[a-z]+)(?![\w/])|[↑↓▲▼]+|[*!]+"
+)
 
 
 def flag_of(text: str) -> str:
