@@ -8,6 +8,7 @@ titles and turn `X of Y` into `Y X`. They drop a title without such a core.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
 from lexicon_build.wheels import Diagnosis
@@ -107,7 +108,9 @@ def head_of(term: str) -> str:
 
 
 def _of_title(title: str) -> Iterator[str]:
-    plain = " ".join(_PARENS.sub(" ", title.lower()).replace("’", "'").split())
+    letters = unicodedata.normalize("NFD", title.lower()).replace("’", "'")
+    plain = "".join(c for c in letters if not unicodedata.combining(c))
+    plain = " ".join(_PARENS.sub(" ", plain).split())
     head, *rest = (part.strip() for part in plain.split(","))
     kept = [part for part in rest if part and not _CODING.fullmatch(part)]
     core = _core(head)

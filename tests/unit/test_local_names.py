@@ -199,3 +199,35 @@ def test_an_abbreviation_with_another_meaning_is_not_published(text: str) -> Non
     names = {e.category for e in ask(page(_HEAD + text)).entities}
 
     assert not names & {"condition", "procedure", "medication"}
+
+
+@pytest.mark.parametrize(
+    ("text", "diseases"),
+    [
+        ("HPI\nNon-ST elevation MI in 2019.", ["Non-ST elevation MI"]),
+        ("HPI\nNon-alcoholic fatty liver disease.", ["Non-alcoholic fatty liver disease"]),
+        ("HPI\nHe has Kienböck disease.", ["Kienböck disease"]),
+        ("HPI\nShe has Sjögren syndrome.", ["Sjögren syndrome"]),
+        ("HPI\nStroke-like spells. Melanoma free. Pseudo-seizure.", []),
+    ],
+)
+def test_the_words_that_make_another_disease_belong_to_the_name(
+    text: str, diseases: list[str]
+) -> None:
+    found = [e for e in ask(page(_HEAD + text)).entities if e.category == "condition"]
+
+    assert [e.name for e in found] == diseases
+    assert not any(e.negated for e in found)
+
+
+def test_non_denies_only_the_word_to_which_it_belongs() -> None:
+    text = "HPI\nNon-smoking man with hypertension and a non-tender hernia; non-cardiac chest pain."
+
+    found = {e.name: e.negated for e in ask(page(_HEAD + text)).entities}
+
+    assert found == {
+        "hypertension": None,
+        "tender": True,
+        "hernia": None,
+        "non-cardiac chest pain": None,
+    }

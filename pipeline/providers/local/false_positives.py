@@ -28,6 +28,12 @@ _COMPOUND = re.compile(
     re.I,
 )
 """Words that make a disease part of another name: a place, a person, a paper, a test."""
+_UNLIKE = re.compile(
+    r"[-‐‑](?:like|type|mimic\w*)\b|[ ]free\b(?![ ](?:air|fluid|of[ ]charge))", re.I
+)
+"""Words behind a disease that the patient does not have: `stroke-like`, `cancer free`."""
+_PREFIX = re.compile(r"\b(?:anti|pseudo|mock)[-‐‑]$", re.I)
+_NON_BEFORE = re.compile(r"\b[Nn]on[-‐‑ ](?:[A-Z]{1,3}(?:-wave)?[ ](?:segment[ ]|elevation[ ])*)?$")
 _CODE_BEFORE = re.compile(r"\b(?:code|team)[ ]+$", re.I)
 _VACCINE = re.compile(
     r"(?:[ ]*\([^)\n]{1,30}\))?[ ]+(?:vaccin\w*|immuni[sz]\w*|boosters?|shots?)\b", re.I
@@ -193,6 +199,7 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     if term.category in ("condition", "symptom") and (
         _COMPOUND.match(text, match.end)
         or _CODE_BEFORE.search(text[max(0, match.start - 8) : match.start])
+        or _is_other_disease(text, match)
     ):
         return True
     behind, before = _patterns(word) if word.isascii() else (None, None)
@@ -280,6 +287,20 @@ def _patterns(word: str) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None
     return (
         re.compile(behind, re.I) if behind else None,
         re.compile(before, re.I) if before else None,
+    )
+
+
+def _is_other_disease(text: str, match: TermMatch) -> bool:
+    """Return whether a disease is only a part of the name of another or unknown disease.
+
+    `Non-diabetic` denies a disease, but `non-ST elevation MI` names another one.
+    """
+    before = text[max(0, match.start - 40) : match.start]
+    if _UNLIKE.match(text, match.end) or _PREFIX.search(before):
+        return True
+    denied = _NON_BEFORE.search(before)
+    return denied is not None and (
+        " " in before[denied.start() :].strip() or " " in text[match.start : match.end]
     )
 
 

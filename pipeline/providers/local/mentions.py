@@ -29,6 +29,9 @@ _STAGE = re.compile(
     re.I,
 )
 _DEFINITION = re.compile(r"[ \n]{1,2}\(([A-Z]{2,6})s?\)")
+_VAGUE = frozenset(("disease", "disorder", "syndrome"))
+_EPONYM = re.compile(r"(?<![.\n:])[ ]([A-ZÀ-Þ][a-zß-ÿ]+(?:-[A-ZÀ-Þ][a-zß-ÿ]+)?(?:['’]s)?)[ ]$")
+"""An unlisted name before a vague word, which makes a disease of the word (`Kienböck disease`)."""
 _DEFINED = ("condition", "symptom", "procedure")
 _WORDS = re.compile(r"[A-Za-z]+")
 _SMALL = ("of", "the", "and", "in", "with")
@@ -190,6 +193,12 @@ def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str)
     start, end = match.start, match.end
     if term.category in ("condition", "symptom") and term.kind != "abbreviation":
         start = _with_modifiers(reading, match)
+        before = reading.text[max(0, start - 40) : start]
+        if before.lower().endswith("non-") and start < match.start:
+            start -= len("non-")
+        elif start == match.start and reading.text[start:end] in _VAGUE:
+            eponym = _EPONYM.search(before)
+            start -= len(before) - eponym.start(1) if eponym else 0
     if term.category == "condition":
         stage = _STAGE.match(reading.text, end)
         end = stage.end() if stage else end

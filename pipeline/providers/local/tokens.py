@@ -7,6 +7,7 @@ right (`diabetes` becomes `diabete` on both sides).
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,8 +25,10 @@ class Token(NamedTuple):
 
 @lru_cache(maxsize=50_000)
 def normal(word: str) -> str:
-    """Return the normal form of `word`: lower case, no possessive, no plural."""
+    """Return the normal form of `word`: lower case, no possessive, no plural, no accents."""
     low = word.lower()
+    if not low.isascii():
+        low = "".join(c for c in unicodedata.normalize("NFD", low) if not unicodedata.combining(c))
     if low.endswith(("'s", "’s")):
         low = low[:-2]
     if len(low) < 4 or not low.endswith("s") or low.endswith(("ss", "us", "is")):
