@@ -88,3 +88,28 @@ def test_a_drug_taken_until_a_month_is_stopped() -> None:
     (found,) = medications("Took ramipril 5 mg until March.")
 
     assert found.status == "stopped"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Either ramipril 5 mg or losartan 50 mg.",
+        "First-line options include ramipril and losartan.",
+        "Interaction between ramipril and losartan.",
+        "Urine drug screen positive for morphine.",
+        "Ramipril 5 mg daily - INCREASED",
+        "Takes ramipril 5 mg daily but the pharmacy shows no fills.",
+        "Transition to ramipril 5 mg daily when stable.",
+    ],
+)
+def test_alternatives_tests_and_open_changes_are_not_understood(text: str) -> None:
+    found = medications(text)
+
+    assert found
+    assert all(str(e.rule).endswith("not-understood.v1") for e in found)
+
+
+def test_a_drug_that_the_next_statement_says_was_not_filled_is_not_started() -> None:
+    (found,) = medications("Prescribed ramipril 5 mg daily; has not filled it yet.")
+
+    assert found.status == "not_started"

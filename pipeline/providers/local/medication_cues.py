@@ -336,6 +336,8 @@ NEXT_STATEMENT = re.compile(
     r"[.; ]*(?:(?:the[ ])?(?:patient|pt|he|she|it|this|medication|drug)[ ])?(?:(?:was|is"
     r"|has[ ]been|since|now)[ ])*"
     r"(?:stopped|discontinued|on[ ]hold|held|paused|not[ ]taking|never[ ](?:took|started|filled)"
+    r"|(?:has|have|did|does)(?:[ ]not|n't)[ ](?:yet[ ])?(?:fill|start|pick|tak|beg[iu]n)\w*"
+    r"|(?:hasn't|haven't|didn't)[ ](?:yet[ ])?(?:fill|start|pick|tak|beg[iu]n)\w*"
     r"|declined|refused|no[ ]longer[ ]tak\w*|entered[ ]in[ ]error|did[ ]not[ ](?:start|take)"
     r"|does[ ]not[ ]take"
     r"|status:?[ ]*(?:stopped|discontinued|on[ ]hold|held|inactive|not[ ]taking))",

@@ -41,11 +41,12 @@ _EITHER = (
     r"(?![ ](?:says?|said|reports?|reported|states?|stated|notes?|gives?|gave|confirms?|helps?"
     r"|fills?|manages?|thinks|tells|told|administers?|brought|brings|is[ ]giving)\b)"
     r"|placebo|research"
-    r"|hypothetical\w*|but[ ](?:takes?|took|uses?|taking)"
+    r"|hypothetical\w*|no[ ]fills?|in[ ]the[ ](?:house|cabinet)|but[ ](?:takes?|took|uses?|taking)"
 )
 _WORDS = re.compile(rf"(?<![\w'-])(?:{_EITHER})(?![\w-])|n['’]t\b|\?", re.I)
 _BEFORE = re.compile(
-    r"(?<![\w-])(?:off|tried|trial|toxic|due[ ]to|because[ ]of|secondary[ ]to|after|attempt"
+    r"(?<![\w-])(?:interactions?|between|positive[ ]for|uds|utox|toxicology|drug[ ]screen|off"
+    r"|tried|trial|toxic|due[ ]to|because[ ]of|secondary[ ]to|after|attempt"
     r"|recommend\w*|suggest\w*|advis\w+|propos\w+|request\w*|wants?|wish\w*|asks?|asked|prefer\w*"
     r"|should|when|once|while|rash(?:es)?|no|were|lists?|listed|versus|options?|alternatives?"
     r"|plan(?:s|ned|ning)?(?!:)|next[ ]step|discuss\w*|need(?:s|ed)?|require[sd]?"
@@ -55,7 +56,8 @@ _BEFORE = re.compile(
     re.I,
 )
 _BEHIND = re.compile(
-    r"(?<![\w-])(?:off|no[ ]longer|poorly|badly|but[ ](?:is|was|has|now|he|she|takes?"
+    r"(?<![\w-])(?:iii?|when(?![ ](?:needed|necessary|required|sick))|off|no[ ]longer|poorly"
+    r"|badly|but[ ](?:is|was|has|now|he|she|takes?"
     r"|only)|actually"
     r"|only[ ](?:when|if|on)|once(?=[ ]\w+[ ])|after[ ]discharge|at[ ]discharge"
     r"|recommended|suggested|offered|proposed|advised|requested|wants?|would|could|might|should"
@@ -88,6 +90,7 @@ _HARMLESS = re.compile(
 """Words that say that all is well, and warnings against stopping."""
 _HOLD_CLAUSE = re.compile(r"\bhold(?:s|ing)?\s+(?:for|if|when)\b.*", re.I)
 """A limit behind the directions (`hold if SBP < 100`): the patient takes the drug."""
+_CONDITION_FIRST = re.compile(r"\b(?:if|when|whenever|unless)\b.*", re.I)
 _HOLD = re.compile(r"\b(?:hold|stop|discontinue|pause|skip)[ ]*$", re.I)
 _REACH = 50
 """The characters behind a name within which a number can belong to the directions."""
@@ -101,6 +104,8 @@ def has_doubt(before: str, behind: str) -> bool:
     rest = BEFORE_PATTERN.sub(_blank, before)
     for explained in (CHANGE_BEFORE, TITRATE_BEFORE, SWITCH_BEFORE, SWITCH_TARGET):
         rest = explained.sub(_blank, rest)
+    if _HOLD.search(before):
+        rest = _CONDITION_FIRST.sub("", rest)
     if _WORDS.search(rest) or _BEFORE.search(rest):
         return True
     behind = _HARMLESS.sub("", _HOLD_CLAUSE.sub("", behind))

@@ -33,6 +33,9 @@ _CHANGED_TO = re.compile(
     re.I,
 )
 """A new dose whose old dose the sentence does not print (`Increase to losartan 100 mg`)."""
+_HOLD_VERB = re.compile(
+    r"\b(?:hold|stop|discontinue|pause|skip|withhold)(?:[ ](?:the|his|her|your|home))*[ ]*$", re.I
+)
 _DENIED = frozenset({State.STOPPED, State.HELD, State.NOT_TAKEN, State.ERROR})
 
 
@@ -57,6 +60,9 @@ def in_state(found: Finding, state: State | None, assertion: Assertion, opening:
         temporality = "current"
     if state in (State.HELD, State.PLANNED):
         certainty = "hypothetical"
+    if state is State.ACTIVE and _HOLD_VERB.search(opening):
+        # `If the pressure is low, hold lisinopril` says that the patient takes lisinopril.
+        certainty = "certain"
     if status == "active" and certainty in ("possible", "hypothetical"):
         # `Should we start a statin?` does not say whether the patient takes a statin.
         status = None

@@ -157,6 +157,7 @@ def described(
                 _unexplained(text, name_end, limit, next_start, directions),
             )
             or is_dosed_again(text, limit, next_start)
+            or _is_alternative(reading, start, limit, next_start)
             or ALL_OFF.search(text, limit, sentence_end) is not None
         )
     )
@@ -174,6 +175,27 @@ def described(
     return findings[0]
 
 
+def _is_alternative(reading: DocumentState, start: int, end: int, next_start: int) -> bool:
+    """Return whether `or` joins a drug to another drug, or a list to a drug with a doubt."""
+    text = reading.text
+    if next_start < len(text) and _OR.fullmatch(_NO_WORD.split(text[end - 60 : next_start])[-1]):
+        return True
+    before = [f for f in reading.findings if f.category == "medication" and f.end <= start]
+    last = max(before, key=lambda f: f.end, default=None)
+    if last is None:
+        return False
+    gap = text[last.end : start]
+    return _OR_BEFORE.fullmatch(gap) is not None or (
+        "not-understood" in last.rule and _LISTED.fullmatch(gap) is not None
+    )
+
+
+_OR = re.compile(r"[ ,]*or[ ]+", re.I)
+_OR_BEFORE = re.compile(r"[^.;:\n]{0,40}?[ ,]or[ ]+", re.I)
+_NO_WORD = re.compile(r"(?=[ ,]+or[ ]+$)", re.I)
+_LISTED = re.compile(r"[ ]*(?:,|/|&|and\b|,[ ]*and\b)[ ]*", re.I)
+_LABEL = re.compile(r"^[ *•-]*(?:changed?|new|continued?|unchanged|modified)[ ]*:", re.I)
+"""The state of a line before its drug (`CHANGED: …`)."""
 _ALLERGY = re.compile(r"^[ -]*(?:allerg(?:y|ies)|intolerance)\b", re.I)
 """The rest of a statement about an allergy before a medication."""
 
@@ -193,7 +215,8 @@ def _own_words_before(reading: DocumentState, begin: int, start: int) -> str:
         and is_heading(reading.text[reading.text.rfind("\n", 0, line - 1) + 1 : line - 1])
     ):
         return ""
-    return _ALLERGY.sub("", reading.text[begin:start].replace("\n", " "))
+    words = _ALLERGY.sub("", reading.text[begin:start].replace("\n", " "))
+    return _LABEL.sub("", words)
 
 
 def _unexplained(text: str, start: int, limit: int, next_start: int, directions: Directions) -> str:

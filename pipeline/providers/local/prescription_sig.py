@@ -230,7 +230,9 @@ def salt_end(text: str, end: int, limit: int) -> int:
 def dose_before(text: str, start: int, floor: int) -> tuple[int, str] | None:
     """Return the start of a dose before the name (`20 mg of lisinopril`), and the dose."""
     m = _DOSE_BEFORE.search(text, max(floor, start - 30), start)
-    return (m.start(1), printed(m[1]) or "") if m else None
+    if m is None or m[1].lower().endswith(("dose", "doses")):
+        return None
+    return m.start(1), printed(m[1]) or ""
 
 
 def printed(words: str | None) -> str | None:

@@ -440,7 +440,10 @@ class _StepReader(StepCursor):
         if step is not None and PRODUCT.match(m.group()):
             step.has_product = True
         self._alternates = self._alternates or bool(REPEATED.match(m.group()))
-        self._changes = self._changes or bool(CHANGING.match(m.group()))
+        if CHANGING.match(m.group()):
+            self._changes = True
+            if step is not None and step.dose:
+                self._out.passed.append(m.span())
         self._between += 1
         if self._between > _MAX_BETWEEN:
             self._is_lost = True
