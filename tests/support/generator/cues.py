@@ -61,6 +61,51 @@ PEOPLE = (
 )
 
 
+MORE_NO = (
+    "Serology was negative for {x}.", "Not felt to have {x}.", "{X} is no longer a concern.",
+    "No personal history of {x}.", "{X} was never confirmed.", "Evaluation excluded {x}.",
+    "There is nothing to suggest {x}.", "No features of {x}.", "Lacks any sign of {x}.",
+    "{X} seems very unlikely.", "The patient reports no {x}.", "Doubt {x}.",
+    "No {x} was appreciated.", "Absence of {x}.", "{X} has not been demonstrated.",
+    "This is not {x}.", "Biopsy failed to reveal {x}.", "No radiographic {x}.",
+    "Denied having {x}.", "{X}: ruled out", "Screening for {x} was negative.",
+    "Testing came back negative for {x}.",
+    "MRI without {x}.", "Symptoms are not due to {x}.",
+)  # fmt: skip
+MORE_YES = (
+    "Found to have {x}.", "Known to have {x}.", "{X} was diagnosed today.", "Suffers from {x}.",
+    "Hospitalized for {x}.", "The patient's {x} is getting worse.", "Currently has {x}.",
+    "Labs and imaging confirm {x}.", "{X} remains poorly controlled.", "Living with {x}.",
+    "Continues to struggle with {x}.", "{X} with good response to treatment.",
+    "Came in because of {x}.", "Impression: {x}.", "1. {X}", "Dx: {x}", "Primary diagnosis: {x}",
+    "Patient with {x}, here for follow-up.", "{X} is well controlled.", "Has had {x} since May.",
+)  # fmt: skip
+MORE_ASIDE = (
+    "{X} remains in the differential.", "Query {x}.", "Consider {x}.", "Could be {x}.",
+    "Awaiting results to exclude {x}.", "Unable to exclude {x}.", "Suspicion of {x}.",
+    "Presumed {x}.", "Treat as {x} until proven otherwise.", "Worrisome for {x}.",
+    "He asked about {x}.", "Counselled on the symptoms of {x}.",
+    "High risk for {x}.", "Prone to {x}.", "Would treat if {x} develops.",
+    "Her employer has {x}.", "A relative of his wife has {x}.", "The caregiver reports own {x}.",
+    "Patient's cousin had {x}.", "Grandmother died from {x}.", "Twin brother with {x}.",
+    "{X} in 1998, fully recovered.", "Remote {x}.", "Previously had {x}.", "Former {x}.",
+    "Status post {x} in childhood.", "Last episode of {x} was in 2015.",
+)  # fmt: skip
+
+
+def more(rng: random.Random) -> Made:
+    """Return a condition that is denied, stated or set aside by a further cue."""
+    frames, kind = rng.choice(
+        [
+            (MORE_NO, FactKind.ABSENT),
+            (MORE_YES, FactKind.CURRENT),
+            (MORE_ASIDE, FactKind.ABSENT),
+        ]
+    )
+    name, text = _sentence(rng, frames)
+    return "ASSESSMENT", text, (Expected(category="condition", name=name, kind=kind),)
+
+
 def answered_no(rng: random.Random) -> Made:
     """Return a denial in a short form."""
     name, text = _sentence(rng, ANSWERED_NO)

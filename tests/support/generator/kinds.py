@@ -115,6 +115,9 @@ KINDS: dict[str, Maker] = {
     "wide-aside": wide.aside,
     "wide-lists": wide.lists,
     "page": wide.page,
+    "lab-unit-rows": lab_details.unit_rows,
+    "vital-prose": vital_tables.prose,
+    "cue-more": cues.more,
 }
 SEEDS = 1_000_000
 """GeneratedCase seeds for each seed of a run, so that two runs share no case."""

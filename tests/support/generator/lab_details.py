@@ -89,6 +89,24 @@ def units(rng: random.Random) -> Made:
     return "LABS", "\n".join([*head, *lines]), tuple(facts)
 
 
+def unit_rows(rng: random.Random) -> Made:
+    """Return one to four whole rows with units, flags and ranges of all kinds."""
+    rows, facts = [], []
+    gap = rng.choice(["\t", " ", "   "])
+    chosen = {row[0]: row for row in rng.sample(UNITS, k=rng.randint(1, 4))}
+    for name, value, of_name in chosen.values():
+        unit, flag = rng.choice(of_name), rng.choice(["", "", "H", "L", "HH"])
+        low, high = (f"{float(value) * part:.1f}" for part in (0.6, 1.4))
+        reference = rng.choice(["{l}-{h}", "{l} - {h}", "<{h}", "({l}-{h})"]).format(l=low, h=high)
+        cells = [name, value, flag, unit, reference]
+        rows.append(gap.join(cells if gap == "\t" else filter(None, cells)))
+        fields: dict[str, Said] = {"value": value, "unit": unit, "reference_range": reference}
+        pattern = f"^{re.escape(name.lower())}"
+        facts.append(Expected(category="lab", name=pattern, fields=fields))
+    head = gap.join(["TEST", "RESULT", "FLAG", "UNITS", "REFERENCE"])
+    return "LABS", "\n".join([head, *rows]), tuple(facts)
+
+
 def ranges(rng: random.Random) -> Made:
     """Return one to four rows with ranges of all styles."""
     rows, facts = [], []

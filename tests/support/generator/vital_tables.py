@@ -11,6 +11,7 @@ from tests.support.generator.vitals import SIGNS, Sign
 BP, HR, RR, TEMP, SPO2 = SIGNS
 TIMES = ("06:00", "08:00", "12:00", "16:00", "22:00")
 WEIGHT = r"\bwt\b|weight"
+NOT_DRY = r"(?<!dry )(?:\bwt\b|weight)|today"
 PLAIN = r"^(body )?(weight|wt)$"
 HEIGHT = r"\bht\b|height"
 
@@ -95,6 +96,36 @@ def context(rng: random.Random) -> Made:
         ]
     )  # fmt: skip
     return "VITALS", text, tuple(facts)
+
+
+def prose(rng: random.Random) -> Made:
+    """Return readings in sentences, with the time or the place of each reading."""
+    upper, lower, pulse = rng.randint(98, 178), rng.randint(50, 88), rng.randint(52, 118)
+    kg = rng.randint(48, 128)
+    bp, other = f"{upper}/{lower}", f"{upper - 11}/{lower - 4}"
+    text, facts = rng.choice(
+        [
+            (f"Dry weight {kg} kg, today {kg + 3} kg.", [_fact(NOT_DRY, f"{kg + 3}")]),
+            (f"Today she weighs {kg} kg.", [_fact(WEIGHT, f"{kg}")]),
+            (f"BP is {bp} with a pulse of {pulse}.",
+             [_fact(BP.name, bp), _fact(HR.name, f"{pulse}")]),
+            (f"Blood pressure of {bp}, heart rate of {pulse}.",
+             [_fact(BP.name, bp), _fact(HR.name, f"{pulse}")]),
+            (f"Her pulse was {pulse} and regular.", [_fact(HR.name, f"{pulse}")]),
+            (f"He was afebrile at 36.8 C, BP {bp}.", [_fact(BP.name, bp)]),
+            (f"BP in the left arm {bp}, in the right arm {other}.",
+             [_fact(BP.name, bp), _fact(BP.name, other)]),
+            (f"Initial BP {bp}, repeat after 10 minutes {other}.",
+             [_fact(BP.name, bp), _fact(BP.name, other)]),
+            (f"Saturating 94% on room air, pulse {pulse}.", [_fact(HR.name, f"{pulse}")]),
+            (f"Respirations 18, pulse {pulse}, pressure {bp}.", [_fact(HR.name, f"{pulse}")]),
+            (f"Weight is {kg} kg; BMI {kg / 3:.1f}.", [_fact(WEIGHT, f"{kg}")]),
+            (f"HR {pulse} at rest, {pulse + 30} after walking.",
+             [_fact(HR.name, f"{pulse}"), _fact(HR.name, f"{pulse + 30}")]),
+        ]
+    )  # fmt: skip
+    others = ("bmi", "resp", "temp|afebrile", SPO2.name, f"{BP.name}|pressure", "dry")
+    return "EXAM", text, (*facts, *map(_free, others))
 
 
 def not_today(rng: random.Random) -> Made:
