@@ -23,7 +23,7 @@ from tests.support.generator.report import Report
 
 FOLDER = Path(next(iter(generator.__path__)))
 CASES, SEED = 920, 1
-MOST_WRONG: dict[str, int] = {"cue-no": 1, "cue-only-named": 1, "sentence-earlier": 1}
+MOST_WRONG: dict[str, int] = {"cue-more": 1}
 """Wrong and unflagged attributes per kind, as measured. A change may only lower a number."""
 RIGHT, MISSED, FLAGGED, WRONG = Verdict
 
