@@ -535,3 +535,21 @@ def test_small_print_below_a_table_is_no_cell(tmp_path: Path) -> None:
     assert text_of(tmp_path, draw).split("\n")[5:] == [
         "1 Specimen was not fasting. 2 Method changed in January."
     ]
+
+
+def test_lists_that_follow_closely_with_other_gaps_stay_whole(tmp_path: Path) -> None:
+    lists = (
+        (50, 740, ("ACTIVE PROBLEMS", "• Gout", "• Asthma")),
+        (217, 740, ("KNOWN ALLERGIES", "• Latex", "• Sulfa")),
+        (384, 740, ("MEDICATIONS", "• Aspirin 81 mg", "• Metformin 500 mg")),
+        (50, 680, ("Active Meds", "Gin", "Albuterol 90 mcg inhaled as needed", "Aspirin 81 mg")),
+        (300, 680, ("Family History", "Mother: stroke", "Father: gout", "No cancer")),
+    )
+
+    def draw(sheet: Canvas) -> None:
+        for x, y, items in lists:
+            lines_at(sheet, x, y, items)
+
+    text = text_of(tmp_path, draw)
+
+    assert all("\n".join(items) in text for _, _, items in lists)

@@ -79,15 +79,15 @@ def _best_cut(fragments: list[Fragment], marks: Marks) -> Cut | None:
     """Return the cut with the most lines beside each other, or None."""
     best: _Sides | None = None
     for x in _gaps(fragments):
-        for run in _runs(fragments, x):
-            for sides in _parts_of(run, x, marks):
+        for run, is_cut in _runs(fragments, x):
+            for sides in _parts_of(run, x, marks, is_cut=is_cut):
                 if best is None or sides.weight > best.weight:
                     best = sides
     return _cut(fragments, best) if best else None
 
 
-def _parts_of(run: Sequence[Fragment], x: float, marks: Marks) -> Iterator[_Sides]:
-    """Yield the parts of a run in which blocks lie side by side.
+def _parts_of(run: Sequence[Fragment], x: float, marks: Marks, *, is_cut: bool) -> Iterator[_Sides]:
+    """Yield the parts of a run in which blocks lie side by side; `is_cut` runs go on below.
 
     A blank band splits the run. A part begins with lines that are certainly blocks, and goes on
     until a table, or a heading below which only the left side has lines.
@@ -109,6 +109,9 @@ def _parts_of(run: Sequence[Fragment], x: float, marks: Marks) -> Iterator[_Side
             continue
         while at < len(bands) and _goes_on(bands[at - 1], bands[at], kinds[at], x):
             at += 1
+        if is_cut and at == len(bands) and at - first > 1:
+            # The last band goes on below the line that crosses the gap; it is judged on its own.
+            at -= 1
         part = _Sides([f for band in bands[first:at] for f in band], x, marks)
         if Kind.BLOCKS in solid[first:at] or not part.has_parallel_paragraphs():
             yield part
@@ -204,18 +207,18 @@ def _gaps(fragments: Sequence[Fragment]) -> list[float]:
     return sorted(places, key=lambda place: -places[place])[:MOST_GAPS]
 
 
-def _runs(fragments: Sequence[Fragment], x: float) -> Iterator[list[Fragment]]:
-    """Yield the fragments between the fragments that cross `x`, from top to bottom."""
+def _runs(fragments: Sequence[Fragment], x: float) -> Iterator[tuple[list[Fragment], bool]]:
+    """Yield the fragments between those that cross `x`, and whether one follows closely."""
     run: list[Fragment] = []
     for fragment in sorted(fragments, key=lambda f: f.baseline):
         if fragment.left < x - 0.5 and fragment.right > x + 0.5:
             if run:
-                yield run
+                yield run, fragment.top - run[-1].bottom < BAND * fragment.size
             run = []
         else:
             run.append(fragment)
     if run:
-        yield run
+        yield run, False
 
 
 class _Sides:
