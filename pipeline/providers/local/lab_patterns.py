@@ -156,6 +156,10 @@ def is_mark_of_footnote(value: str, digit: str, reference: str | None) -> bool:
     A scanner can split `102` into `10 2`. The range tells: the value alone must be nearer to the
     range than the joined number.
     """
+    decimals = re.search(r"[.,](\d+)$", value)
+    same = rf"\d[.,]\d{{{len(decimals[1])}}}(?!\d)" if decimals else r"(?!)"
+    if re.search(same, reference or ""):
+        return True
     bounds = [figure(n) for n in re.findall(r"\d[\d.,]*", reference or "") if figure(n) > 0]
     alone, joined = figure(value), figure(f"{value}{digit}")
     if not bounds or alone < 0:

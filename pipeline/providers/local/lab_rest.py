@@ -76,7 +76,8 @@ def has_further_value(text: str, at: int, limit: int, analyte: Analyte) -> bool:
         kind = m.lastgroup
         if kind == "word":
             end = known_name(text, m.start())
-            if (end is not None and end > m.start() + 1) or NAMES.match(text, m.start()):
+            is_name = end is not None and end > m.start() + 1 and m.group().lower() != "blood"
+            if is_name or NAMES.match(text, m.start()):
                 return False
         elif m["number"]:
             number = figure(m["number"])

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 
-from pipeline.providers.local.analytes import known_name
+from pipeline.providers.local.analytes import find_analytes, known_name
 from pipeline.providers.local.dates import DateOrder
 from pipeline.providers.local.lab_cells import (
     MEASURES,
@@ -34,6 +34,7 @@ from pipeline.providers.local.lab_patterns import (
 from pipeline.providers.local.lab_row import Row, RowReading
 from pipeline.providers.local.lab_ruled import read_ruled
 from pipeline.providers.local.moments import moment_of
+from pipeline.providers.local.tokens import tokenize
 
 _GAP = re.compile(r"\t|[ ]{2,}")
 _LONE = re.compile(r"(?<!\S)[<>≤≥]?=?[-+]?\d[\d.,/]*%?(?!\S)|[:=]")
@@ -84,6 +85,9 @@ def read_row(
         return unclear
     if len(flags) > 1 and len({f.strip("*!").upper() or f for f in flags}) > 1 + ("*" in flags):
         return unclear
+    if "code" in columns.kinds and any(cell.kind in MEASURES for cell in cells):
+        # Any number can be the code, because only blanks part the columns.
+        return unclear
     if _says_no_result(cells):
         blank = not any(c.kind in ("number", "ordinal") for c in cells)
         return Row(name, start, end, understood=blank, has_shape=shape)
@@ -122,10 +126,12 @@ def _name_and_cells(
 ) -> tuple[NameCell | None, list[Cell]]:
     """Return the name and all cells around the name."""
     if columns and "name" in columns.kinds and columns.kinds[0] != "name":
+        listed = list(find_analytes(tokenize(text)))
         before = cells_of(text, begin)
         at = next((cell.start for cell in before if cell.kind == "word"), begin)
-        lead = [cell for cell in before if cell.end <= at]
-        name = name_at(text, at)
+        at = listed[0][0] if len(listed) == 1 else at
+        lead = cells_of(text[:at], begin)
+        name = name_at(text, at, has_specimen="specimen" in columns.kinds)
         return name, lead + (cells_of(text, name.end) if name else [])
     beside = columns.kinds[1:2]
     name = name_at(text, begin, has_specimen=bool({"specimen", "other"} & set(columns.kinds)))

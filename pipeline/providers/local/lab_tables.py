@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from pipeline.providers.local.analytes import known_name
+from pipeline.providers.local.analytes import Analyte, find_analytes, known_name
 from pipeline.providers.local.dates import DateOrder
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
-from pipeline.providers.local.lab_cells import cells_of, of_a_sentence
+from pipeline.providers.local.lab_cells import NameCell, cells_of, of_a_sentence
 from pipeline.providers.local.lab_columns import (
     NO_COLUMNS,
     Columns,
@@ -42,6 +42,7 @@ _AMOUNTS = frozenset({"mg", "g", "mcg", "ng", "mL", "units", "unit", "mEq", "mmo
 _CONCENTRATION = re.compile(r"/[ ]?(?:[dmµuμnpf]?L|mm3|hpf|lpf)(?![A-Za-z/])", re.I)
 _MIN_CELLS = 3
 _MIN_BESIDE = 2
+_MAX_ROW_WORDS = 20
 _DIGIT = re.compile(r"\d")
 _ZONES_OF_TABLES = (None, "labs", "other", "header", "procedures", "imaging")
 _ZONES_OF_DRUGS = ("medications", "allergies", "immunizations")
@@ -155,6 +156,10 @@ def _read_line(
     if spans is None and not _may_be_row(text, begin, columns):
         return index
     row = read_row(text, begin, columns, raw, reading.date_order)
+    if spans is None and columns and columns.kinds[0] != "name":
+        listed = list(find_analytes(tokenize(text)))
+        if len(listed) == 1 and (row is None or not row.understood):
+            row = _row_around(text, listed[0])
     if row is None:
         return index
     name = text[row.name.start : row.name.end].strip(" :|.-–\t")
@@ -183,6 +188,15 @@ def _read_line(
         end=lines[last][0].end if last > index else None,
     )
     return last
+
+
+def _row_around(text: str, listed: tuple[int, int, Analyte]) -> Row | None:
+    """Return the row around a test's name that is not understood; None for running text."""
+    if not _DIGIT.search(text) or text.rstrip().endswith(".") or len(text.split()) > _MAX_ROW_WORDS:
+        return None
+    name = NameCell(listed[0], listed[1], known=True)
+    first = len(text) - len(text.lstrip())
+    return Row(name, first, len(text.rstrip()), understood=False, has_shape=True)
 
 
 def _rows_beside(
@@ -365,7 +379,7 @@ def _add_unclear(
     reading: DocumentState, line: PrintedLine, text: str, row: Row, name: str, columns: Columns
 ) -> None:
     """Report a row that has an unexplained token, unless running text explains the line."""
-    if not columns.ruled:
+    if not columns.ruled and row.start >= row.name.start:
         cells = cells_of(text, row.name.end)
         if not columns and any(cell.kind in ("paren", "date") for cell in cells):
             return

@@ -12,7 +12,12 @@ from pipeline.providers.local.experiencer import person_kind
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.lab_dated import SeriesDates
 from pipeline.providers.local.lab_patterns import decimal_signs
-from pipeline.providers.local.lab_prose import inherits, statement_behind, states_no_value
+from pipeline.providers.local.lab_prose import (
+    ProseValue,
+    inherits,
+    statement_behind,
+    states_no_value,
+)
 from pipeline.providers.local.lab_tables import read_tables
 from pipeline.providers.local.moments import Moment, latest_of
 
@@ -32,6 +37,16 @@ _FLUID = re.compile(
 )
 """The fluid before a test's name, without which the name means the test in blood."""
 _VALUE_BEFORE = re.compile(r"(?<![\w.,])\d[\d.,]*[ ]?[%+][ ]$|(?<=[A-Za-z,(] )\d[\d.,]*[ ]$")
+_NUMBER_CELL = re.compile(
+    r"(?:^|(?<=[ ]))[<>≤≥]?[ ]?\d[\d.,]*(?:[ ]?[-–][ ]?\d[\d.,]*)?(?:\^[a-z1-9])?(?=[ ])"
+    r"(?![ ]?[:)])"
+)
+_FUNCTION_WORD = re.compile(
+    r"\b(?:is|was|were|are|the|and|with|of|on|for|to|in|at|had|has|his|her|patient|from|after|then"
+    r"|but|a|an|labs?|notable|showed|shows|including|by|mg|mcg|mEq|units?)\b|[:;,]",
+    re.I,
+)
+"""Words and signs of running text, which no row of numbers has."""
 _LONGER_NAME = re.compile(r"[A-Za-z0-9]-$|\b\d{1,2}[- ]?(?:OH|hydroxy|alpha|beta)[ -]+$", re.I)
 """The beginning of a name whose end is another analyte's name (`17-OH progesterone`)."""
 
@@ -85,6 +100,9 @@ def _read_prose(reading: DocumentState) -> None:
         if not values or reading.is_claimed(start, values[-1].end):
             continue
         if values and _is_behind_its_value(text, start, last_end_before):
+            continue
+        if values and _is_in_row(text, start, end, values[0], last_end_before):
+            reading.add(_not_understood(reading, start, end, values[-1].end))
             continue
         listed = dropped_end > sentence.start and inherits(text, dropped_end, start)
         if listed or states_no_value(text, sentence.start, start, end):
@@ -175,6 +193,23 @@ def _not_understood(reading: DocumentState, start: int, head_end: int, end: int)
         engine_confidence=0.5,
         zone=reading.zones.type_at(start),
     )
+
+
+def _is_in_row(text: str, start: int, end: int, value: ProseValue, last_end: int) -> bool:
+    """Return whether the words are cells of a row whose columns are unknown.
+
+    A number before the name belongs to the row. A value on the next line belongs to the next row.
+    """
+    first = max(text.rfind("\n", 0, start) + 1, last_end)
+    before = text[first:start]
+    if not _FUNCTION_WORD.search(before) and _NUMBER_CELL.search(before.lstrip()):
+        return True
+    place = text.rfind("\n", end, value.end)
+    if place < 0 or text[place:].lstrip()[:1].isalpha():
+        return False
+    stop = text.find("\n", value.end)
+    rest = text[value.end : stop if stop >= 0 else len(text)]
+    return bool(re.search(r"[A-Za-z]{2}|\d", rest.split("(")[0]))
 
 
 def _could_be(reading: DocumentState, start: int, end: int, analyte: Analyte) -> bool:
