@@ -41,6 +41,8 @@ def drug(text: str, quote: str | None = None, **fields: Any) -> list[str]:
         ("Ferritin 12 µg/L", {"value": "12", "unit": "mcg/L"}),
         ("Ferritin 5.2 10³/µL", {"value": "5.2", "unit": "K/uL"}),
         ("Ferritin 5.2 x10^3/uL", {"value": "5.2", "unit": "10*3/uL"}),
+        ("Ferritin 7.7 10*3/mm3 4.0-9.0", {"value": "7.7", "unit": "10*3/mm3"}),
+        ("Ferritin 44 sec. 20-40", {"value": "44", "unit": "sec."}),
         ("Ferritin 12 (H) 3.5 - 5.1", {"value": "12", "reference_range": "3.5-5.1"}),
         ("Ferritin 12 H", {"value": "12", "abnormal_flag": "High"}),
         ("Ferritin not detected", {"value": "Not detected"}),

@@ -86,6 +86,10 @@ def _figures_of(printed: str, entity: FoundEntity) -> str:
 def _unit(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
     wanted = fold(reported)
     for text in (fold(shown.quote), fold(f"{shown.quote} {shown.row}")):
+        # The pattern of units knows no form such as `10*3/mm3`, so the printed form is compared.
+        ends = [end for _, end in places(fold(entity.value or ""), text)]
+        if any(_is_next(wanted, text[end:].lstrip()) for end in ends):
+            return True
         beside = {
             fold(m["unit"])
             for _, end in places(fold(entity.value or ""), text)
@@ -94,6 +98,10 @@ def _unit(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
         if beside:
             return wanted in beside or any(occurs(wanted, f" {unit} ") for unit in beside)
     return any(occurs(wanted, fold(text)) for text in (shown.quote, shown.row, *shown.headings))
+
+
+def _is_next(wanted: str, rest: str) -> bool:
+    return rest.startswith(wanted) and not re.match(r"[a-z0-9/^*]", rest[len(wanted) :])
 
 
 def _dose(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
