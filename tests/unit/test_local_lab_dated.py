@@ -127,3 +127,15 @@ def test_results_in_words_have_dates() -> None:
         ("negative", "2025-05-10", "historical"),
         ("positive", "2025-05-14", None),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "5.2 05/16/2025 [1.4-7.0] Ferritin 88",
+        "mmol/L 65878 1.45 Ionized Calcium 1.56 05/01/2025",
+        "05/16/2025 3.4-7.0 Uric Acid\n5.2 05/16/2025 Ferritin",
+    ],
+)
+def test_cells_of_a_row_without_a_heading_are_not_read_as_running_text(text: str) -> None:
+    assert [found for found in labs(text) if found[0]] == []

@@ -215,3 +215,24 @@ def test_the_quote_of_a_row_contains_all_its_cells() -> None:
     (lab,) = labs("Range\tTest\tResult\tUnits", "60-130\tZinc\t61\tug/dL")
 
     assert lab.quote == "60-130\tZinc\t61\tug/dL"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (
+            "Test\tResult\tUnits\tRange",
+            "Drug\tDose\tRoute\tFrequency",
+            "furosemide\t20 mg\tIV\tdaily",
+        ),
+        ("Test\tResult\tUnits\tRange", "Patient: Odile Marchbank\tMRN: 4482"),
+    ],
+)
+def test_another_table_or_a_label_below_a_table_is_no_row(lines: tuple[str, ...]) -> None:
+    assert labs(*lines) == []
+
+
+def test_an_empty_first_cell_between_bars_moves_no_other_cell() -> None:
+    (lab,) = labs("Flag | Test | Result", " | Zinc | 61 ug/dL")
+
+    assert read(lab) == ("Zinc", "61", "ug/dL", None, None)

@@ -7,8 +7,9 @@ and percentiles are explained and give no reading.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from pipeline.providers.local.vital_reading import Statement, VitalReading
 from pipeline.providers.local.vital_signs import (
     NAMES,
     Vital,
@@ -48,37 +49,6 @@ _REPEATED = re.compile(
     re.I,
 )
 _PAST = re.compile(r"(?:was|were|had|from)\b", re.I)
-
-
-@dataclass(slots=True)
-class VitalReading:
-    """One value of a vital sign; offsets count in the document's text."""
-
-    start: int
-    end: int
-    value: str
-    unit: str | None
-    earlier: bool = False
-    day: str | None = None
-    """The full date beside the value, as printed."""
-    part: str | None = None
-    """The date without a year beside the value, as printed."""
-    dated: bool = False
-    now: bool = False
-    source: bool = False
-    """The value behind `from`, which another value replaces."""
-    dropped: bool = False
-
-
-@dataclass(slots=True)
-class Statement:
-    """The readings of one vital sign."""
-
-    end: int
-    readings: list[VitalReading] = field(default_factory=list)
-    understood: bool = True
-    reach: int = 0
-    """Where the explained words end."""
 
 
 @dataclass(slots=True)

@@ -21,7 +21,8 @@ from pipeline.providers.local.vital_context import (
 )
 from pipeline.providers.local.vital_findings import found_vital, not_understood
 from pipeline.providers.local.vital_flowsheets import read_flowsheets
-from pipeline.providers.local.vital_grammar import VitalReading, read_statement
+from pipeline.providers.local.vital_grammar import read_statement
+from pipeline.providers.local.vital_reading import VitalReading
 from pipeline.providers.local.vital_signs import (
     BP,
     NAMES,
