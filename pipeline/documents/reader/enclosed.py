@@ -19,6 +19,12 @@ from .types import ATTACHMENTS, HIDDEN_TEXT, InputRefused
 
 #: Start of the page that Adobe's software puts in place of a form which it draws itself.
 _COVER = re.compile(r"^\s*(please wait|to view the full contents of this document)", re.I)
+#: The whole of that page, which is left over if another program removed the form.
+_LEFT_OVER = re.compile(
+    r"^\s*please wait\b.{0,200}proper contents of the document.{0,120}viewer may not be able to"
+    r" display this type of document",
+    re.I | re.S,
+)
 _DATA = re.compile(r"<(?:\w+:)?data\b.*?</(?:\w+:)?data>", re.S)
 _VALUE = re.compile(r">([^<>]+)<")
 
@@ -40,6 +46,11 @@ def check(document: pdfium.PdfDocument, path: Path) -> tuple[str, ...]:
     if form == pdf.FORMTYPE_XFA_FOREGROUND and _form_holds_more(document, path):
         warnings.append(HIDDEN_TEXT)
     return tuple(warnings)
+
+
+def is_cover(text: str) -> bool:
+    """Return whether the text of a one-page file is only the cover of a lost XFA form."""
+    return bool(_LEFT_OVER.search(text))
 
 
 def _is_portfolio(path: Path) -> bool:

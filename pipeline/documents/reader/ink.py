@@ -30,11 +30,11 @@ RULE = 30
 CELL = 4
 #: Grey level of a cell's mean from which the cell contains ink: 2 of its 16 pixels.
 _CELL_INK = 30
-#: Largest side in pixels of a dot, a bullet, or an accent. Letters of 8 pt type are smaller, but
-#: neighbours join them to words.
-DOT = 11
+#: Largest side in pixels of a dot, a bullet, or an accent, with its edges. Letters of 8 pt type are
+#: smaller, but neighbours join them to words.
+DOT = 12
 #: Largest side in pixels of a square mark, such as a check box or an icon (0.24 inch).
-SQUARE_MARK = 24
+SQUARE_MARK = 26
 #: Mean thickness in pixels of a slanted or dashed line.
 THIN = 7
 #: Ratio of the edges in one direction to those in the other from which ink is a barcode; words have
@@ -128,12 +128,30 @@ def patches(ink: Bits) -> list[Patch]:
     """Return the connected ink that may be words, from the top of the page to its end."""
     if not ink.value:
         return []
-    cells = bits(ink.image().convert("L").reduce(CELL), _CELL_INK)
+    image = ink.image()
+    cells = bits(image.convert("L").reduce(CELL), _CELL_INK)
     # Letters have neighbours to the side, so a small mark without such a neighbour is no word.
-    lines = cells.closed(2, 0)
-    kept = [runs for runs in components(lines) if not _is_mark(_patch(runs))]
+    lines = components(cells.closed(2, 0))
+    kept = [runs for runs in lines if not _is_mark(_patch(runs), image)]
     found = [_patch(runs) for runs in components(_drawn(kept, cells).closed(0, 1))]
-    return sorted((each for each in found if not _is_mark(each)), key=lambda each: each.box[1])
+    whole = [each for each in found if not _is_mark(each, image)]
+    return sorted(whole, key=lambda each: each.box[1])
+
+
+def with_marks(found: Sequence[Patch], ink: Bits) -> list[Patch]:
+    """Return `found` with the small marks beside them, such as a digit in a column of numbers."""
+    if not found:
+        return []
+    image = ink.image()
+    cells = bits(image.convert("L").reduce(CELL), _CELL_INK)
+    marks = [_patch(runs) for runs in components(cells.closed(2, 0))]
+    near = [
+        mark
+        for mark in marks
+        if _is_mark(mark, image)
+        and any(_near(mark.box, each.box, APART_ACROSS, APART_DOWN) for each in found)
+    ]
+    return [*found, *near]
 
 
 def blocks(found: Sequence[Patch], across: int = APART_ACROSS, down: int = APART_DOWN) -> list[Box]:
@@ -246,12 +264,12 @@ def _patch(runs: Sequence[tuple[int, int, int]]) -> Patch:
     return Patch(box=box, area=CELL * CELL * sum(end - first for _, first, end in runs))
 
 
-def _is_mark(patch: Patch) -> bool:
+def _is_mark(patch: Patch, ink: Image.Image) -> bool:
     """Return whether the patch is a dot, a check box, an icon or a line, and no word."""
-    left, top, right, bottom = patch.box
+    left, top, right, bottom = ink.crop(patch.box).getbbox() or (0, 0, 0, 0)
     long, short = max(right - left, bottom - top), min(right - left, bottom - top)
-    if long <= DOT + CELL:
+    if long <= DOT:
         return True
-    if long <= SQUARE_MARK + CELL and short >= 0.7 * long:
+    if long <= SQUARE_MARK and short >= 0.7 * long:
         return True
-    return patch.area <= THIN * long
+    return patch.area <= THIN * max(patch.box[2] - patch.box[0], patch.box[3] - patch.box[1])

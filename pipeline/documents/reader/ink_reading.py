@@ -6,6 +6,7 @@ unread. Runs in the child only.
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ from .ink import (
     is_code,
     patches,
     strokes,
+    with_marks,
 )
 from .ocr import LONGEST, NOISE, READ, OcrResult, noise
 from .page_layout import lay_out
@@ -34,13 +36,11 @@ from .placed_words import PageWord, upright
 from .text_rows import RowToken
 from .types import PARTLY_READ, PageRead, Region, RegionKind, Word
 
-#: Least share of the page of one unread patch of writing: a handwritten number on letter paper has
-#: .0005, a speck of a worn scan less than .0002.
-WRITING = 0.0003
+#: Least share of the page of one unread patch of writing. A handwritten number on letter paper has
+#: .0005, a printed arrow of 8 pt .0002. Specks of a worn scan have less than .0002.
+WRITING, WRITING_ON_SCAN = 0.0002, 0.0003
 #: Least share of the page of an unread picture: seals, logos and hole marks are smaller.
 PICTURE = 0.01
-#: Unread shares of a page below this value are not reported.
-REPORTED = 0.0005
 #: Share of a patch that is solid, from which the patch is a picture and no writing. Pen strokes are
 #: thinner than 5 pixels at 100 dpi.
 SOLID = 0.35
@@ -83,20 +83,24 @@ def read_ink(
     *,
     turn: int,
     until: float,
-    largest: float = 1.0,
+    is_scan: bool = False,
 ) -> InkReading:
     """Read `ink`, which is what the known words of the page leave over in its image `look`.
 
     `sharp` renders the page at the resolution of OCR, without the known words. `turn` (degrees)
-    makes the page upright. After `until` (time.process_time) no further block is read. Blocks above
-    the share `largest` of the page are not read. The unread share counts the area of unread ink.
+    makes the page upright. After `until` (time.process_time) no further block is read. A scan has
+    been read once as a whole, so its large blocks are not read again. The unread share counts the
+    area of unread ink.
     """
-    found = _candidates(ink, look)
+    writing = WRITING_ON_SCAN if is_scan else WRITING
+    # A scan has specks, so only larger ink may be words. Other pages have none.
+    found = _candidates(ink, look, writing if is_scan else 0.0)
     if not found:
         return InkReading()
     ink = _calmed(ink, look, blocks(found))
-    pixels = look.width * look.height
-    places = [box for box in blocks(_candidates(ink, look)) if _area(box) <= largest * pixels]
+    found = _candidates(ink, look, writing if is_scan else 0.0)
+    largest = LARGEST_MISSED * look.width * look.height if is_scan else math.inf
+    places = [box for box in blocks(with_marks(found, ink)) if _area(box) <= largest]
     chosen = sorted(places, key=_area, reverse=True)[:MAX_BLOCKS]
     read: list[Block] = []
     regions: list[Region] = []
@@ -109,7 +113,7 @@ def read_ink(
         if block.lines:
             read.append(block)
             regions.append(_region("ocr", box, look.size))
-    left = unread(ink, look, [token for block in read for token in block.tokens])
+    left = unread(ink, look, [token for block in read for token in block.tokens], writing)
     return replace(
         left,
         blocks=tuple(block for block in read if block.rotation == turn),
@@ -146,22 +150,25 @@ def read_scan(
         reader,
         turn=reading.rotation,
         until=until,
-        largest=LARGEST_MISSED,
+        is_scan=True,
     )
     return _completed(reading, missed, image.size), missed
 
 
-def unread(ink: Bits, look: Image.Image, words: Sequence[RowToken]) -> InkReading:
-    """Return the regions and the share of `ink` that `words` leave unread."""
+def unread(
+    ink: Bits, look: Image.Image, words: Sequence[RowToken], least: float = WRITING
+) -> InkReading:
+    """Return the regions and the share of `ink` that `words` leave unread.
+
+    Patches below the share `least` of the page are not reported.
+    """
     mask = covered(look.size, ((word.x0, word.y0, word.x1, word.y1) for word in words), 0.25)
-    left = [each for each in _candidates(ink.without(mask), look) if _counts(each, look)]
-    pixels = look.width * look.height
-    if sum(each.area for each in left) < REPORTED * pixels:
-        return InkReading()
+    left = [each for each in _candidates(ink.without(mask), look, least) if _counts(each, look)]
     places = blocks(left)
+    share = sum(map(_area, places)) / (look.width * look.height)
     return InkReading(
         regions=tuple(_region("unread", box, look.size) for box in places),
-        unread_share=round(min(1.0, sum(map(_area, places)) / pixels), 4),
+        unread_share=round(min(1.0, share), 4),
     )
 
 
@@ -294,10 +301,10 @@ def _within_the_lid(ink: Bits) -> Bits:
     return ink.both(whole(ink.width, ink.height, (across, down)))
 
 
-def _candidates(ink: Bits, look: Image.Image) -> list[Patch]:
-    """Return the ink that may be words."""
-    least = WRITING * look.width * look.height
-    return [each for each in patches(ink) if each.area >= least and not is_code(look, each.box)]
+def _candidates(ink: Bits, look: Image.Image, least: float) -> list[Patch]:
+    """Return the ink that may be words and covers the share `least` of the page."""
+    area = least * look.width * look.height
+    return [each for each in patches(ink) if each.area >= area and not is_code(look, each.box)]
 
 
 def _counts(patch: Patch, look: Image.Image) -> bool:

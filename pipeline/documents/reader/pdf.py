@@ -153,6 +153,8 @@ class PdfFile:
             self._blocks = BlockReader(ocr)
         found = _PageReader(flat, number, self._limits, self._blocks).read()
         found = with_unread(found, flat.undrawn)
+        if self.page_count == 1 and enclosed.is_cover(found.text):
+            raise refusals.dynamic_form()
         empty = raw.FPDFPage_CountObjects(flat.page) == 0
         if found.is_blank and empty and self._has_content(number):
             raise PageDamagedError
