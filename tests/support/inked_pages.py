@@ -420,3 +420,35 @@ def _glyph(letter: str) -> bytes:
             parts.append(b"%d %d %d 18 re f" % ((x - 40) * 18, (80 - y) * 18, (end - x) * 18))
             x = row.find(b"\xff", end)
     return b"\n".join(parts)
+
+
+def pictured_values(sheet: Sheet) -> None:
+    """Draw rows of a table whose values are small pictures in 7 pt type."""
+    rows = (
+        ("Sodium", "138", "mmol/L"),
+        ("Potassium", "6.8", "mmol/L"),
+        ("Chloride", "98", "mmol/L"),
+    )
+    for row, (name, value, unit) in enumerate(rows):
+        y = 600 - 20 * row
+        sheet.drawString(72, y, name)
+        sheet.drawString(300, y, unit)
+        image = picture((value,), size=40)
+        wide = 18 * image.width / image.height
+        sheet.drawImage(ImageReader(image.convert("RGB")), 200, y - 6, wide, 18)
+
+
+def lost_form() -> bytes:
+    """Return the one page that is left of a form after another program removed the form."""
+    buffer = io.BytesIO()
+    sheet = canvas.Canvas(buffer)
+    for row, line in enumerate(
+        (
+            "Please wait...",
+            "If this message is not eventually replaced by the proper contents of the document,",
+            "your PDF viewer may not be able to display this type of document.",
+        )
+    ):
+        sheet.drawString(72, 700 - 20 * row, line)
+    sheet.save()
+    return buffer.getvalue()

@@ -145,13 +145,17 @@ def with_marks(found: Sequence[Patch], ink: Bits) -> list[Patch]:
     image = ink.image()
     cells = bits(image.convert("L").reduce(CELL), _CELL_INK)
     marks = [_patch(runs) for runs in components(cells.closed(2, 0))]
-    near = [
-        mark
-        for mark in marks
-        if _is_mark(mark, image)
-        and any(_near(mark.box, each.box, APART_ACROSS, APART_DOWN) for each in found)
-    ]
-    return [*found, *near]
+    left = [mark for mark in marks if _is_mark(mark, image)]
+    joined, reached = list(found), list(found)
+    while reached:
+        near = [
+            mark
+            for mark in left
+            if any(_near(mark.box, each.box, APART_ACROSS, APART_DOWN) for each in reached)
+        ]
+        left = [mark for mark in left if mark not in near]
+        joined, reached = joined + near, near
+    return joined
 
 
 def blocks(found: Sequence[Patch], across: int = APART_ACROSS, down: int = APART_DOWN) -> list[Box]:

@@ -16,7 +16,7 @@ from PIL import Image, ImageFilter
 
 from .bits import Bits, bits, whole
 from .blank import EDGE as SHADOW
-from .block_reader import Block, BlockReader, is_read
+from .block_reader import FINER, Block, BlockReader, is_read
 from .ink import (
     EDGE,
     Box,
@@ -48,6 +48,8 @@ SOLID = 0.35
 MAX_BLOCKS = 24
 #: Share of the time of a page after which no further block of unexplained ink is read.
 FOR_INK = 0.4
+#: Pixels of the least block in which noise can be told from letters: 1.5 by 1.5 inches.
+LEAST_NOISY = 22_500
 #: Longest side of the image on which the ink of a scan is searched: letter paper at 100 dpi.
 PAGE_PIXELS = 1100
 #: Share of a scan up to which a block that OCR missed is read again.
@@ -78,7 +80,7 @@ class InkReading:
 def read_ink(
     ink: Bits,
     look: Image.Image,
-    sharp: Callable[[], Image.Image],
+    sharp: Callable[[int], Image.Image],
     reader: BlockReader,
     *,
     turn: int,
@@ -87,10 +89,10 @@ def read_ink(
 ) -> InkReading:
     """Read `ink`, which is what the known words of the page leave over in its image `look`.
 
-    `sharp` renders the page at the resolution of OCR, without the known words. `turn` (degrees)
-    makes the page upright. After `until` (time.process_time) no further block is read. A scan has
-    been read once as a whole, so its large blocks are not read again. The unread share counts the
-    area of unread ink.
+    `sharp` renders the page at a multiple of the resolution of OCR, without the known words. `turn`
+    (degrees) makes the page upright. After `until` (time.process_time) no further block is read. A
+    scan has been read once as a whole, so its large blocks are not read again. The unread share
+    counts the area of unread ink.
     """
     writing = WRITING_ON_SCAN if is_scan else WRITING
     # A scan has specks, so only larger ink may be words. Other pages have none.
@@ -104,12 +106,25 @@ def read_ink(
     chosen = sorted(places, key=_area, reverse=True)[:MAX_BLOCKS]
     read: list[Block] = []
     regions: list[Region] = []
-    image = sharp() if chosen else look
+    images: dict[int, Image.Image] = {}
+
+    def read_at(box: Box, factor: int) -> Block:
+        if factor not in images:
+            images[factor] = sharp(factor)
+        scaled = _scaled(box, images[factor].width / look.width)
+        return reader.read(images[factor], scaled, turn)
+
     for box in chosen:
         if time.process_time() > until:
             break
-        scaled = _scaled(box, image.width / look.width)
-        block = reader.read(image, scaled, turn).well_read()
+        block = read_at(box, 1)
+        if block.is_small_type and not is_scan:
+            fine = read_at(box, FINER)
+            # A finer image of a coarse picture shows more of its noise, so it must clearly win.
+            wins = fine.score > 1.03 * block.score
+            better, other = (fine, block) if wins else (block, fine)
+            block = better.confirmed(other)
+        block = block.well_read()
         if block.lines:
             read.append(block)
             regions.append(_region("ocr", box, look.size))
@@ -146,7 +161,7 @@ def read_scan(
     missed = read_ink(
         _within_the_lid(strokes(look, edge).without(mask)),
         look,
-        lambda: image,
+        lambda _: image,
         reader,
         turn=reading.rotation,
         until=until,
@@ -287,7 +302,8 @@ def _calmed(ink: Bits, look: Image.Image, places: Sequence[Box]) -> Bits:
     image = None
     for box in places:
         part = look.crop(box)
-        if noise(part) < NOISE:
+        # In a small block, the letters themselves look like noise.
+        if _area(box) < LEAST_NOISY or noise(part) < NOISE:
             continue
         image = image or ink.image()
         calm = strokes(part.filter(ImageFilter.MedianFilter(3)), 2 * EDGE)

@@ -287,7 +287,7 @@ class _PageReader:
         found = read_ink(
             ink.without(covered(look.size, check_boxes(known, marks), TICK_ROOM)),
             bare or look,
-            lambda: self._without(boxes, show_other_text=spilled),
+            lambda factor: self._without(boxes, factor, show_other_text=spilled),
             self._blocks,
             turn=turn,
             until=self._until,
@@ -336,12 +336,14 @@ class _PageReader:
         with self._objects.hidden_text():
             return self._image(dpi)
 
-    def _without(self, boxes: Sequence[Fractions], *, show_other_text: bool) -> Image.Image:
-        """Return the page at the resolution of OCR, without the words at `boxes`."""
-        bare = self._bare(self._limits.dpi)
+    def _without(
+        self, boxes: Sequence[Fractions], factor: int, *, show_other_text: bool
+    ) -> Image.Image:
+        """Return the page at `factor` times the resolution of OCR, without the words at `boxes`."""
+        bare = self._bare(factor * self._limits.dpi)
         if not show_other_text:
             return bare
-        whole = self._image(self._limits.dpi)
+        whole = self._image(factor * self._limits.dpi)
         whole.paste(bare, mask=covered(whole.size, boxes).image())
         return whole
 
