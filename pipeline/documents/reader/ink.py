@@ -33,6 +33,8 @@ _CELL_INK = 30
 #: Largest side in pixels of a dot, a bullet, or an accent, with its edges. Letters of 8 pt type are
 #: smaller, but neighbours join them to words.
 DOT = 12
+#: Longer side in pixels, with its edges, of the least letter or digit: 5 pt type.
+LETTER = 7
 #: Largest side in pixels of a square mark, such as a check box or an icon (0.24 inch).
 SQUARE_MARK = 26
 #: Mean thickness in pixels of a slanted or dashed line.
@@ -145,7 +147,7 @@ def with_marks(found: Sequence[Patch], ink: Bits) -> list[Patch]:
     image = ink.image()
     cells = bits(image.convert("L").reduce(CELL), _CELL_INK)
     marks = [_patch(runs) for runs in components(cells.closed(2, 0))]
-    left = [mark for mark in marks if _is_mark(mark, image)]
+    left = [mark for mark in marks if _is_mark(mark, image) and _tight(mark, image)[1] >= LETTER]
     joined, reached = list(found), list(found)
     while reached:
         near = [
@@ -268,10 +270,15 @@ def _patch(runs: Sequence[tuple[int, int, int]]) -> Patch:
     return Patch(box=box, area=CELL * CELL * sum(end - first for _, first, end in runs))
 
 
+def _tight(patch: Patch, ink: Image.Image) -> tuple[int, int]:
+    """Return the shorter and the longer side of the ink of a patch, in pixels."""
+    left, top, right, bottom = ink.crop(patch.box).getbbox() or (0, 0, 0, 0)
+    return min(right - left, bottom - top), max(right - left, bottom - top)
+
+
 def _is_mark(patch: Patch, ink: Image.Image) -> bool:
     """Return whether the patch is a dot, a check box, an icon or a line, and no word."""
-    left, top, right, bottom = ink.crop(patch.box).getbbox() or (0, 0, 0, 0)
-    long, short = max(right - left, bottom - top), min(right - left, bottom - top)
+    short, long = _tight(patch, ink)
     if long <= DOT:
         return True
     if long <= SQUARE_MARK and short >= 0.7 * long:
