@@ -425,14 +425,16 @@ def _glyph(letter: str) -> bytes:
 def pictured_values(sheet: Sheet) -> None:
     """Draw rows of a table whose values are small pictures in 7 pt type."""
     rows = (
-        ("Sodium", "138", "mmol/L"),
-        ("Potassium", "6.8", "mmol/L"),
-        ("Chloride", "98", "mmol/L"),
+        ("Sodium", "138", "mmol/L", "135-145"),
+        ("Potassium", "6.8", "mmol/L", "3.5-5.1"),
+        ("Chloride", "98", "mmol/L", "98-107"),
+        ("Calcium", "9.1", "mg/dL", "8.5-10.5"),
     )
-    for row, (name, value, unit) in enumerate(rows):
+    for row, (name, value, unit, usual) in enumerate(rows):
         y = 600 - 20 * row
         sheet.drawString(72, y, name)
         sheet.drawString(300, y, unit)
+        sheet.drawString(400, y, usual)
         image = picture((value,), size=40)
         wide = 18 * image.width / image.height
         sheet.drawImage(ImageReader(image.convert("RGB")), 200, y - 6, wide, 18)
