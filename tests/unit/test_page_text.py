@@ -542,7 +542,7 @@ def test_lists_that_follow_closely_with_other_gaps_stay_whole(tmp_path: Path) ->
         (50, 740, ("ACTIVE PROBLEMS", "• Gout", "• Asthma")),
         (217, 740, ("KNOWN ALLERGIES", "• Latex", "• Sulfa")),
         (384, 740, ("MEDICATIONS", "• Aspirin 81 mg", "• Metformin 500 mg")),
-        (50, 680, ("Active Meds", "Gin", "Albuterol 90 mcg inhaled as needed", "Aspirin 81 mg")),
+        (50, 680, ("Active Meds", "Gin", "Albuterol 90 mcg inhaled when needed", "Iron")),
         (300, 680, ("Family History", "Mother: stroke", "Father: gout", "No cancer")),
     )
 

@@ -78,11 +78,13 @@ def _blocks(fragments: list[Fragment], marks: Marks, depth: int) -> Iterator[lis
 def _best_cut(fragments: list[Fragment], marks: Marks) -> Cut | None:
     """Return the cut with the most lines beside each other, or None."""
     best: _Sides | None = None
+    most: tuple[bool, int, int] = (False, 0, 0)
     for x in _gaps(fragments):
-        for run, is_cut in _runs(fragments, x):
+        for run, is_whole, is_cut in _runs(fragments, x):
             for sides in _parts_of(run, x, marks, is_cut=is_cut):
-                if best is None or sides.weight > best.weight:
-                    best = sides
+                weight = is_whole, *sides.weight
+                if best is None or weight > most:
+                    best, most = sides, weight
     return _cut(fragments, best) if best else None
 
 
@@ -207,18 +209,27 @@ def _gaps(fragments: Sequence[Fragment]) -> list[float]:
     return sorted(places, key=lambda place: -places[place])[:MOST_GAPS]
 
 
-def _runs(fragments: Sequence[Fragment], x: float) -> Iterator[tuple[list[Fragment], bool]]:
-    """Yield the fragments between those that cross `x`, and whether one follows closely."""
+def _runs(fragments: Sequence[Fragment], x: float) -> Iterator[tuple[list[Fragment], bool, bool]]:
+    """Yield the rows between those that cross `x`, with the two limits of the run.
+
+    The first truth value tells that the run does not begin below a close row of several fragments,
+    which would be its headings. The second tells that a crossing row follows closely.
+    """
     run: list[Fragment] = []
-    for fragment in sorted(fragments, key=lambda f: f.baseline):
-        if fragment.left < x - 0.5 and fragment.right > x + 0.5:
+    above: list[Fragment] = []
+    is_whole = True
+    for row in _rows(sorted(fragments, key=lambda f: f.baseline)):
+        if any(f.left < x - 0.5 and f.right > x + 0.5 for f in row):
             if run:
-                yield run, fragment.top - run[-1].bottom < BAND * fragment.size
-            run = []
-        else:
-            run.append(fragment)
+                yield run, is_whole, row[0].top - run[-1].bottom < BAND * row[0].size
+            run, above = [], row
+            continue
+        if not run:
+            near = bool(above) and row[0].top - above[0].bottom < BAND * row[0].size
+            is_whole = not (near and len(above) > 1)
+        run.extend(row)
     if run:
-        yield run, False
+        yield run, is_whole, False
 
 
 class _Sides:
