@@ -241,7 +241,7 @@ class Entity(models.Model):
     quote = models.TextField()
     alignment = models.TextField(choices=AlignmentKind.choices)
     accepted = fields.flag()
-    """The quote was found; only accepted entities count as results."""
+    """No review flag prevents it; only accepted entities count as results."""
     value = fields.text(null=True)
     unit = fields.text(null=True)
     reference_range = fields.text(null=True)
@@ -280,7 +280,7 @@ class Entity(models.Model):
     confidence = models.FloatField()
     """Alignment × OCR × engine confidence, 0–1."""
     review_flags = models.JSONField(default=list, db_default=[])
-    """Reasons for a review: low_ocr_confidence, implausible_value, unaligned, ..."""
+    """Reasons for a review, as `code` or `code:attribute` (`stages/pass1/review_flags.py`)."""
     second_reading = models.JSONField(null=True, blank=True)
     """The local engine's reading of a disputed entity: attribute → value."""
     created_at = fields.created_at()

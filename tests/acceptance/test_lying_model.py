@@ -188,7 +188,12 @@ def test_a_reply_out_of_bounds_is_tried_again_once_and_fails_as_its_shape(
 def test_a_bad_entity_costs_only_itself_and_is_reported(tmp_path: Path) -> None:
     def say(question: Question) -> dict[str, Any]:
         page = own_page(question)
-        good = [entity(quote, page) for quote in (DRUG, "Hypertension", "Asthma", "blood pressure")]
+        good = [
+            entity(DRUG, page),
+            entity("Hypertension", page, category="condition"),
+            entity("Asthma", page, category="condition"),
+            entity("blood pressure", page, category="vital"),
+        ]
         bad = [entity(DRUG, page, engine_confidence=95)] if page == 2 else []
         return {"entities": [*good, *bad], "zones": [{"zone_type": "attic"}] if bad else []}
 

@@ -211,3 +211,22 @@ def test_a_row_that_the_engine_does_not_understand_leaves_the_reply_alone_as_rea
     assert [e.rule.endswith("not-understood.v1") for e in reading.entities] == [True]
     assert "read_once" in row["review_flags"]
     assert not any(flag.startswith("disputed") for flag in row["review_flags"])
+
+
+def test_an_earlier_value_that_the_reply_gives_as_the_value_is_disputed() -> None:
+    row = read_twice(
+        "Creatinine 1.4 mg/dL, up from 1.1", "lab", "Creatinine 1.4 mg/dL, up from 1.1",
+        name="Creatinine", value="1.1",
+    )  # fmt: skip
+
+    assert row["second_reading"] == {"temporality": "historical"}
+    assert not row["accepted"]
+
+
+def test_the_reaction_to_another_allergen_is_flagged() -> None:
+    row = read_twice(
+        "Allergies: penicillin (hives), sulfa (rash)", "allergy", "penicillin (hives)",
+        name="penicillin", reaction="rash",
+    )  # fmt: skip
+
+    assert "not_in_quote:reaction" in row["review_flags"]

@@ -16,7 +16,7 @@ from typing import Any
 from pipeline.core.types import Span
 from pipeline.providers.local.assertions import Assertion
 from pipeline.providers.local.second_reading import SecondReading
-from pipeline.providers.schemas import NOT_TAKEN, FoundEntity
+from pipeline.providers.schemas import NOT_TAKEN, FoundEntity, Temporality
 from pipeline.stages.pass1 import quoted_names, sig_forms
 from pipeline.stages.pass1.spellings import fold, occurs
 
@@ -185,6 +185,16 @@ def _flag(one: str, other: str) -> bool:
     return sig_forms.flag_of(one) == sig_forms.flag_of(other)
 
 
+def _words_shared(one: str, other: str) -> bool:
+    return bool({*one.casefold().split()} & {*other.casefold().split()})
+
+
+def _needs_time(entity: FoundEntity, temporality: Temporality) -> bool:
+    """Return whether a reply must say so: a plan is no fact, an earlier value is not the value."""
+    is_measured = entity.category in ("vital", "lab")
+    return temporality == "planned" or (temporality == "historical" and is_measured)
+
+
 _SAME: dict[str, Callable[[str, str], bool]] = {
     "value": _folded,
     "unit": _folded,
@@ -196,6 +206,7 @@ _SAME: dict[str, Callable[[str, str], bool]] = {
     "route": _route,
     "frequency": _frequency,
     "date": _folded,
+    "reaction": _words_shared,
 }
 
 
@@ -239,7 +250,7 @@ def _denied(entity: FoundEntity, own: FoundEntity | Assertion) -> Iterator[tuple
     if (
         own.temporality is not None
         and own.temporality != entity.temporality
-        and (own.temporality == "planned" or entity.temporality is not None)
+        and (entity.temporality is not None or _needs_time(entity, own.temporality))
     ):
         yield "temporality", own.temporality
     if isinstance(own, FoundEntity) and own.status is not None:

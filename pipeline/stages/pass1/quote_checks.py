@@ -139,7 +139,10 @@ def _range(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
 
 
 def _reaction(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
-    words = {normal(w) for w in re.findall(r"[^\W_]+", f"{shown.quote} {shown.row}")}
+    # A quote of more than the name states the reaction; the rest of a list is of other allergens.
+    is_bare = shown.quote.casefold().split() == entity.name.casefold().split()
+    text = f"{shown.quote} {shown.row}" if is_bare else shown.quote
+    words = {normal(w) for w in re.findall(r"[^\W_]+", text)}
     return all(
         normal(w) in words or w.lower() in quoted_names.PLAIN
         for w in re.findall(r"[^\W_]+", reported)

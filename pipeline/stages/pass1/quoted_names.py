@@ -123,8 +123,17 @@ def _phrase(text: str) -> str:
     return " ".join(normal(m) for m in re.findall(r"[^\W_]+[+]?", text))
 
 
+_SALTS = tuple(
+    (re.compile(rf"\b{short}\b", re.I), word)
+    for short, word in (("succ", "succinate"), ("tart", "tartrate"), ("HCl", "hydrochloride"))
+)
+"""A drug's salt is printed in full or in its usual short form."""
+
+
 def _words(text: str) -> frozenset[str]:
     """Return the words of a text; a word divided at a line's end also counts whole."""
+    for short, word in _SALTS:
+        text = short.sub(word, text)
     whole = re.sub(r"(?<=\w)[-‐]\s*\n\s*(?=\w)", "", text)
     found = {normal(m) for m in re.findall(r"[^\W_]+(?:['’]s)?", f"{text} {whole}")}
     return frozenset(found)

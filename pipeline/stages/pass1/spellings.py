@@ -77,14 +77,14 @@ UNIT_SPELLINGS: dict[str, tuple[str, ...]] = {
     "tablespoon": ("tbsp", "tbsps", "tablespoons"),
     "inhalation": ("inhalations",),
     # Degrees are printed with or without the sign.
-    "°f": ("deg f", "degrees f", "degrees fahrenheit", "fahrenheit"),
-    "°c": ("deg c", "degrees c", "degrees celsius", "celsius"),
+    "°f": ("f", "deg f", "degrees f", "degrees fahrenheit", "fahrenheit"),
+    "°c": ("c", "deg c", "degrees c", "degrees celsius", "celsius"),
 }
 """Canonical unit → its other spellings, in lower case."""
 
 _CANONICAL = {other: unit for unit, others in UNIT_SPELLINGS.items() for other in others}
 _SPELLED = re.compile(
-    r"(?<![a-z0-9^/])(?<!\d\.)(?:"
+    r"(?<![a-z0-9^/°])(?<!\d\.)(?:"
     + "|".join(sorted(map(re.escape, _CANONICAL), key=len, reverse=True))
     + r")(?![a-z0-9^])|(?<=/)(?:"
     + "|".join(sorted(map(re.escape, _CANONICAL), key=len, reverse=True))
@@ -126,6 +126,7 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = (
     # A raised sign behind a figure marks a footnote, unless the figure is a power of ten.
     (re.compile(r"(?<!(?<![\d.])10)(?<=\d)\^(?=[a-z0-9](?![a-z0-9]))"), " ^"),
     (re.compile(r"(?<![a-z])(?:k|th|thou|thousand)(?=/(?:u|mc)l|/mm)"), "10^3"),
+    (re.compile(r"[°º] ?(?=[fc]\b)"), "°"),
     (re.compile(r"(?<=\d)-(?=[a-z])"), " "),
     (re.compile(r"(?<=\d)(?=[a-z%°])"), " "),
     (re.compile(r"(?<=[a-z0-9%])[ ]?/[ ]?(?=[a-z])"), "/"),
