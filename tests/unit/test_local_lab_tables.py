@@ -110,6 +110,7 @@ def test_a_value_never_moves_to_an_empty_cell(
         ("Test\tResult\tUnits\tRange", "Zinc\t61\tug/dL\t64"),
         ("Test\tResult\tFlag\tRange", "Zinc\t61 H\tL\t60-130"),
         ("Test\tResult\tRange\tComment", "Zinc\t61\t60-130\tentered in error"),
+        ("Test\tResult\tRange\tStatus", "Zinc\t61\t60-130\tCanceled"),
         ("Test\tResult\tRange", "Potassium\t5 1\t3.5-5.1"),
     ],
 )
@@ -236,3 +237,9 @@ def test_an_empty_first_cell_between_bars_moves_no_other_cell() -> None:
     (lab,) = labs("Flag | Test | Result", " | Zinc | 61 ug/dL")
 
     assert read(lab) == ("Zinc", "61", "ug/dL", None, None)
+
+
+def test_a_result_of_the_donor_is_not_the_patients() -> None:
+    (lab,) = labs("Test\tResult\tRange", "Donor HBsAg\tPositive\tNegative")
+
+    assert lab.experiencer == "other"

@@ -386,6 +386,8 @@ def _unit(words: str) -> str:
 
 def _flag(words: str, kind: str) -> str | None:
     """Return a printed flag; None for a footnote's mark and for a state of the report."""
+    if _SPOILED.search(words):
+        raise UnclearCellError
     if _NONE.fullmatch(words) or (kind == "status" and _FINAL.fullmatch(words)):
         return None
     bare = words.strip("()[] ")
@@ -395,6 +397,6 @@ def _flag(words: str, kind: str) -> str | None:
         return None
     if kind == "":
         raise UnclearCellError
-    if _SPOILED.search(words) or re.fullmatch(UNIT, bare) or not _FLAG_WORDS.fullmatch(words):
+    if re.fullmatch(UNIT, bare) or not _FLAG_WORDS.fullmatch(words):
         raise UnclearCellError
     return bare if kind == "flag" else None

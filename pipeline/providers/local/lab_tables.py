@@ -13,6 +13,7 @@ from itertools import pairwise
 from pipeline.providers.local.analytes import Analyte, find_analytes, known_name
 from pipeline.providers.local.dates import DateOrder
 from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.experiencer import person_kind
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.lab_cells import NameCell, cells_of, of_a_sentence
 from pipeline.providers.local.lab_columns import (
@@ -53,6 +54,12 @@ _NOT_A_NAME = re.compile(
     r"|bid|po)\b|\d{3}-\d{4}",
     re.I,
 )
+_OWNER = re.compile(
+    r"\b(?:donor|mother|maternal|father|paternal|partner|spouse|husband|wife|sibling|brother|sister"
+    r"|roommate)(?:['’]s)?\b",
+    re.I,
+)
+"""Another person in a test's name."""
 _MAY_HEAD = re.compile(r"result|value|current|observed|finding|\bref|range|unit|\t", re.I)
 """A quick look: lines without such a word or a TAB are no heading."""
 
@@ -351,6 +358,8 @@ def _add_row(
     """Add the values of a row. `end` is the end of the last line that continues the row."""
     known = row.name.known
     start = line.start + row.name.start
+    owner = _OWNER.search(name)
+    person = person_kind(owner.group()) if owner else reading.judge(start, start + 1).experiencer
     readings = [(r, r.past) for r in row.earlier]
     if row.current is not None:
         readings.insert(0, (row.current, False))
@@ -368,6 +377,7 @@ def _add_row(
                 abnormal_flag=None if earlier else row.flag,
                 date=reading_.day,
                 temporality="historical" if earlier else None,
+                experiencer=person if person != "patient" else None,
                 rule="lab.row.v1" if known else "lab.row-unknown.v1",
                 engine_confidence=0.97 if known and row.sure else 0.8,
                 zone=reading.zones.type_at(start),
