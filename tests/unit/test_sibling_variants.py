@@ -14,9 +14,9 @@ import pytest
 from evaluation.reports import CaseResult, cases, judge
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "reports"
-KNOWN_WRONG = {"h-08", "h-10", "h-22", "h-25", "k-03", "k-08", "m-17", "n-15", "r-09", "r-15"}
+KNOWN_WRONG = {"h-08", "k-03", "k-08", "m-17", "n-15", "r-09", "r-15"}
 """Texts with an attribute that is wrong and unflagged. A change may only shorten this set."""
-LEAST_WHOLE = 0.88
+LEAST_WHOLE = 0.91
 
 
 @pytest.fixture(scope="module")
