@@ -59,8 +59,10 @@ _BEFORE = 240
 _BESIDE_REACH = 40
 """The most characters between the vital signs of two lines."""
 _MAX_BULLETS = 8
+_TOLD = re.compile(r"[ ]+(?:was|is|of|at)[ ]+", re.I)
+"""The words of a sentence between a pulse and its value."""
 _BESIDE = re.compile(
-    r"\b(?:BP|HR|RR|SpO2|pulse|temp|BMI|vitals?|vs|weight|height|wt|ht|vit)\b", re.I
+    r"\b(?:BP|HR|RR|SpO2|pulse|temp|BMI|vitals?|vs|weight|height|wt|ht|vit|satur\w+)\b", re.I
 )
 
 
@@ -132,6 +134,7 @@ def _read(
             continue
         begins = start if index == 0 else part.start
         words = _base_name(first) if index and part.now else first
+        begins = start if words != first else begins
         found = found_vital(reading, vital, (begins, part.end), words, part.value, part.unit)
         past = part.earlier or (earlier and not part.now) or _is_older(reading, part, moment)
         past = past or (None not in moments and days_of(moment) != latest_days)
@@ -196,6 +199,10 @@ def _is_sure(reading: DocumentState, vital: Vital, m: re.Match[str], first: Vita
     if vital.key == "pain" and "10" not in first.value and not _PAIN_ONLY.search(name):
         return False
     bare = not first.unit and first.value.replace(",", "").replace(".", "").isdigit()
+    if name == "HR" or name.lower() == "heart rate":
+        return True
+    if vital.key == "HR" and _TOLD.fullmatch(reading.unstruck, m.end(), first.start):
+        return True
     if vital.key in ("height", "weight", "HR") and bare:
         return _beside_vitals(reading, m.start(), first.end)
     return True
