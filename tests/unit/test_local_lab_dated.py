@@ -139,3 +139,10 @@ def test_results_in_words_have_dates() -> None:
 )
 def test_cells_of_a_row_without_a_heading_are_not_read_as_running_text(text: str) -> None:
     assert [found for found in labs(text) if found[0]] == []
+
+
+def test_a_value_behind_from_is_no_year() -> None:
+    assert labs("Troponin T has fallen to 771 from 1984.") == [
+        ("771", None, None),
+        ("1984", None, "historical"),
+    ]

@@ -27,6 +27,7 @@ def labs(row: str, heading: str = HEADING) -> list[FoundEntity]:
         ("Magnesium L 1.2 mg/dL 1.6-2.6", "1.2", "mg/dL", "1.6-2.6", "L"),
         ("Calcium Critical 6.1 mg/dL 8.6-10.2", "6.1", "mg/dL", "8.6-10.2", "Critical"),
         ("Lipase 412H U/L 13-60", "412", "U/L", "13-60", "H"),
+        ("CD4 388 L /mm3 <543", "388", "/mm3", "<543", "L"),
         ("Lipase 412* U/L 13-60", "412", "U/L", "13-60", None),
         ("Lipase 412(H) U/L 13-60", "412", "U/L", "13-60", "H"),
         ("Lipase 412† U/L 13-60", "412", "U/L", "13-60", None),

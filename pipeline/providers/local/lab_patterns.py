@@ -38,7 +38,7 @@ UNIT = (
     rf"(?:thou(?:s(?:and)?)?|mill?(?:ion)?|bil(?:lion)?|th|[kmgt])/{_VOLUME}|[GT]/L|Mrd/L"
     rf"|cells[ ]?/{_VOLUME}|/[ ]?{_VOLUME}|(?:/|per)[ ]?[hl]pf|mL/min(?:/1\.73[ ]?(?:m2|m²|m\^2"
     rf"|sq\.?[ ]?m))?|mm[ ]?Hg|mm/(?:1(?:st)?[ ]?)?h(?:r|our)?|kPa|cm[ ]?H2O"
-    rf"|{_BASE}(?:[ ]?/[ ]?{_PER}){{1,3}}"
+    rf"|(?!L[ ])(?:{_BASE})(?:[ ]?/[ ]?{_PER}){{1,3}}"
     r"|(?:%|percent)(?:[ ]of[ ](?:total|hgb|hb))?|m?Osm|g%|mg%|S/CO|secs?\.?|seconds?|ratio|index"
     r"|titers?|units?|copies|arb\.?[ ]units|mEq|mmol|AI|COI|MoM|fL|pg|ng|mcg|mg|mm|°C"
     r"|[A-Zµμ]{1,5}/[A-Z]{1,4})"
