@@ -35,6 +35,18 @@ def report() -> Report:
     return made
 
 
+@pytest.mark.slow(reason="judges 4,000 cases, 200 of them as PDF pages")
+def test_one_wrong_attribute_in_a_thousand_at_most() -> None:
+    judged = judge_all(all_cases(4_000, 2_027), pdf_share=0.05)
+
+    made = Report.of(judged)
+
+    total = made.total.total()
+    assert total > 15_000
+    assert made.total[WRONG] <= total / 1_000, made.wrong
+    assert made.total[RIGHT] >= 0.85 * total, made.table()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_kind_has_more_wrong_attributes_than_before(report: Report, kind: str) -> None:
     wrong = [each for each in report.wrong if each.startswith(f"{kind}:")]
