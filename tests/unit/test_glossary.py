@@ -14,7 +14,9 @@ ROW = re.compile(
     r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| (?P<names>`[^|]+`) \|$", re.MULTILINE
 )
 NAME = re.compile(r"`([^`]+)`")
-PACKAGES = ("pipeline", "observability", "medproc", "gemini_emulator", "evaluation")
+PACKAGES = (
+    "pipeline", "observability", "medproc", "gemini_emulator", "evaluation", "lexicon_build",
+)  # fmt: skip
 
 
 def terms() -> list[tuple[str, str, list[str]]]:

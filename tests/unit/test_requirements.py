@@ -13,7 +13,10 @@ PAGE = PROJECT_ROOT / "docs/requirements.md"
 ROW = re.compile(r"^\| (D?\d+) \| (.+) \|$", re.MULTILINE)
 SHOWN_BY = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
 CITED = re.compile(r"\brequirements? ((?:D?\d+(?:, | and | to )?)+)")
-PACKAGES = ("medproc", "pipeline", "observability", "gemini_emulator", "evaluation", "templates")
+PACKAGES = (
+    "medproc", "pipeline", "observability", "gemini_emulator", "evaluation", "lexicon_build",
+    "templates",
+)  # fmt: skip
 FOLDERS = (*PACKAGES, "tests", "bench", "samples", "docs")
 KINDS = {".py", ".lua", ".html", ".md", ".sql", ".js", ".toml"}
 TOP_LEVEL = (
