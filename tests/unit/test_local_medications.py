@@ -28,7 +28,6 @@ DIRECTIONS = [
     ("metoprolol succinate 25 mg b.i.d.", "metoprolol succinate", "25 mg", None, "b.i.d."),
     ("Take prednisone 40 mg three times a day", "prednisone", "40 mg", None, "three times a day"),
     ("methotrexate 15 mg weekly", "methotrexate", "15 mg", None, "weekly"),
-    ("hydrocortisone 1% cream topically", "hydrocortisone", "1%", "topically", None),
     ("Increase Lasix to 80 mg daily", "Lasix", "80 mg", None, "daily"),
     ("Synthroid one tablet per day", "Synthroid", "one tablet", None, "per day"),
     ("given 20 mg of furosemide", "furosemide", "20 mg", None, None),

@@ -251,6 +251,8 @@ BEHIND: tuple[tuple[State, str], ...] = (
         (r"(?:stop(?:ped)?|discontinued?|d/?c'?e?d|d/c|dc|ceased|withdrawn|cancell?ed"
         r"|inactive|ended|expired"
         r"|completed|finished|no[ ]longer[ ](?:taking|on|takes|uses|using|needed|taken)"
+        r"|not[ ](?:being[ ]|been[ ]|to[ ]be[ ])*(?:continued|resumed|restarted|renewed|refilled"
+        r"|reordered)"
         r"|tapered[ ]off|weaned[ ]off"
         r"|removed(?:[ ]from)?|off(?=[ ]*(?:[.,;)]|since\b|for\b|now\b|$)))"),
     ),
@@ -338,6 +340,7 @@ NEXT_STATEMENT = re.compile(
     r"(?:stopped|discontinued|on[ ]hold|held|paused|not[ ]taking|never[ ](?:took|started|filled)"
     r"|(?:has|have|did|does)(?:[ ]not|n't)[ ](?:yet[ ])?(?:fill|start|pick|tak|beg[iu]n)\w*"
     r"|(?:hasn't|haven't|didn't)[ ](?:yet[ ])?(?:fill|start|pick|tak|beg[iu]n)\w*"
+    r"|not[ ](?:being[ ]|been[ ]|to[ ]be[ ])*(?:continued|resumed|restarted|renewed|refilled)"
     r"|declined|refused|no[ ]longer[ ]tak\w*|entered[ ]in[ ]error|did[ ]not[ ](?:start|take)"
     r"|does[ ]not[ ]take"
     r"|status:?[ ]*(?:stopped|discontinued|on[ ]hold|held|inactive|not[ ]taking))",
@@ -351,14 +354,17 @@ _LIST_WORD = (
 HEADINGS: tuple[tuple[State, str], ...] = (
     (
         State.STOPPED,
-        (r"(?:stop(?:ped)?|discontinue[d]?|d/c'?d|d/c|inactive|ceased|no[ ]longer[ ]taking"
-        r"|stopping|removed|cancell?ed)"),
+        (r"(?:stop(?:s|ped)?|discontinue[d]?|d/c'?d|d/c|inactive|ceased"
+        r"|no[ ]longer[ ](?:taking|takes?|taken|on|using|uses|active|needed|prescribed)"
+        r"|stopping|removed|cancell?ed|(?:has[ ]|have[ ])?quit|off)"),
     ),
     (State.HELD, r"(?:held|on[ ]hold|hold(?:ing)?|paused?|suspended|withheld)"),
     (
         State.NOT_TAKEN,
-        (r"(?:declined|refused|not[ ]taking|never[ ](?:started|taken)|avoid(?:ed)?|not[ ]started"
-        r"|do[ ]not[ ]take)"),
+        (r"(?:declined|refused|not[ ](?:currently[ ])?(?:taking|taken|to[ ]be[ ]taken)"
+        r"|never[ ](?:started|taken|took|filled)|avoid(?:ed)?|not[ ]started"
+        r"|(?:do(?:es)?|did|has|have)(?:[ ]not|n['’]t)[ ](?:been[ ])?"
+        r"(?:tak(?:e|en|ing)|start(?:ed)?|fill(?:ed)?))"),
     ),
     (State.ERROR, r"entered[ ]in[ ]error"),
     (
@@ -385,5 +391,11 @@ PLAIN_HEADING = re.compile(
     rf"|take|new|changed|active|current)[ ]*:$",
     re.I,
 )
+CONTINUED_HEADING = re.compile(
+    r"(?:continued?|start(?:ed)?|keep|resumed?|restart(?:ed)?|new|changed|active|current|unchanged)"
+    r"(?:[ ]taking)?(?:[ ](?:at|on|upon|after)[ ](?:discharge|admission|home|transfer))?[ ]*:?",
+    re.I,
+)
+"""A line that begins a list of drugs that the patient takes, with or without a colon."""
 ADMINISTRATION = re.compile(r"\bMAR\b|administ|medications?[ ]given", re.I)
 ADMISSION = re.compile(r"prior[ ]to|past[ ]medical|previous[ ]visit", re.I)

@@ -52,11 +52,15 @@ _BEFORE = re.compile(
     r"|plan(?:s|ned|ning)?(?!:)|next[ ]step|discuss\w*|need(?:s|ed)?|require[sd]?"
     r"|completed|finished"
     r"|history|hx|used[ ]to|on[ ]hold|half[ ]of|\w*exce(?:ed|ss)\w*|max(?:imum)?|missed|missing"
-    r"|skipp\w+|skips|forgot\w*)(?![\w-])",
+    r"|skipp\w+|skips|forgot\w*|(?:last|final)[ ](?:doses?|refill|prescription|fill|injection"
+    r"|taken|took|given)"
+    r"|there[ ](?:is|are|was|were)|(?:bottles?|box(?:es)?|packs?|supply|stash)[ ]of|access[ ]to"
+    r"|finds?|found)(?![\w-])",
     re.I,
 )
 _BEHIND = re.compile(
-    r"(?<![\w-])(?:iii?|when(?![ ](?:needed|necessary|required|sick))|off|no[ ]longer|poorly"
+    r"(?<![\w-])(?:house|household|cabinet|drawer|cupboard|purse|garage|iii?"
+    r"|when(?![ ](?:needed|necessary|required|sick))|off|no[ ]longer|poorly"
     r"|badly|but[ ](?:is|was|has|now|he|she|takes?"
     r"|only)|actually"
     r"|only[ ](?:when|if|on)|once(?=[ ]\w+[ ])|after[ ]discharge|at[ ]discharge"
@@ -114,6 +118,11 @@ def has_doubt(before: str, behind: str) -> bool:
     return bool(
         _WORDS.search(behind) or _BEHIND.search(behind) or _NUMBER.search(behind, 0, _REACH)
     )
+
+
+def has_doubt_word(remark: str) -> bool:
+    """Return whether a remark in a heading can change the meaning of the drugs below."""
+    return _WORDS.search(remark) is not None
 
 
 def is_dosed_again(text: str, end: int, next_start: int) -> bool:

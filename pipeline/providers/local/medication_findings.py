@@ -140,7 +140,7 @@ def _of_step(text: str, found: Finding, step: DoseStep, directions: Directions) 
         parts.append(step.frequency[1])
     if len(directions.steps) == 1:
         parts.append(directions.end)
-    is_content = step.kind is Amount.CONTENT and not (step.dose or "").endswith("%")
+    is_content = step.kind is Amount.CONTENT
     entity = replace(
         found,
         end=max(parts),

@@ -17,6 +17,7 @@ from pipeline.providers.local.medication_cues import (
     BEHIND,
     BEHIND_PATTERN,
     CONDITION,
+    CONTINUED_HEADING,
     HEADING_PATTERN,
     HEADINGS,
     HOLD_LIMIT,
@@ -41,15 +42,31 @@ from pipeline.providers.local.medication_cues import (
     UNTIL,
     State,
 )
+from pipeline.providers.local.medication_doubts import has_doubt_word
 
 _MARKS = " :.,;\n-"
 _MAX_HEADING_WORDS = 9
 _MAX_LINES_UP = 60
 _IS_REST = re.compile(
     r"[ ]*(?:taking|taken|using|use|today|this[ ]visit"
-    r"|(?:by|per|at|due[ ]to|until|since|for|during)[ ][A-Za-z/ ]{2,30}(?=:))?[ ]*:?[ ]*",
+    r"|(?:by|per|at|on|upon|in|due[ ]to|until|since|for|during|after|before)[ ][A-Za-z/ ]{2,30}"
+    r"(?=:))?[ ]*:?[ ]*",
     re.I,
 )
+_ASIDE = re.compile(r"[(\[](.*?)[)\]]")
+_SOURCE = re.compile(
+    r"^(?:as[ ])?(?:(?:reported|provided|given|listed|confirmed|reviewed|verified|reconciled)[ ])?"
+    r"(?:per|from|by|with|according[ ]to|source:?)[ ][\w'’ /-]*",
+    re.I,
+)
+"""A remark that only says who gave a list (`per wife's list`)."""
+_PARTLY = re.compile(
+    r"\b(?:some|several|most|many|certain|except|besides|but|if|unless|may|might|whether|until"
+    r"|not[ ](?:all|yet|been|on|held|stopped)|none|never[ ](?:held|stopped)|no[ ]\w+[ ](?:held"
+    r"|stopped))\b|\?",
+    re.I,
+)
+"""Words that leave open which drugs of a list a remark means."""
 
 
 def state_of(
@@ -178,6 +195,11 @@ def is_administration(reading: DocumentState, start: int) -> bool:
 
 def _heading(reading: DocumentState, start: int) -> State | None:
     """Return the state that the nearest heading above a list gives to the list."""
+    return _heading_above(reading, start)[0]
+
+
+def _heading_above(reading: DocumentState, start: int) -> tuple[State | None, bool]:
+    """Return the state of the nearest heading above a list, and whether its words are open."""
     zone = reading.zones.at(start)
     top = zone.start if zone else 0
     end = reading.text.rfind("\n", 0, start)
@@ -189,11 +211,49 @@ def _heading(reading: DocumentState, start: int) -> State | None:
         if line:
             state, is_heading = _as_heading(line)
             if is_heading:
-                return state
+                return state, _is_open(line, state)
         end = begin - 1
     if zone is not None and zone.heading and zone.zone in ("medications", "other"):
-        return _as_heading(zone.heading + ":")[0]
-    return None
+        state = _as_heading(zone.heading + ":")[0]
+        return state, _is_open(zone.heading, state)
+    return None, False
+
+
+def _is_open(line: str, state: State | None) -> bool:
+    """Return whether a heading says something about its list that no rule understands."""
+    if state is None:
+        remarks = _ASIDE.findall(line)
+        return any(has_doubt_word(_SOURCE.sub("", ADMISSION.sub("", remark))) for remark in remarks)
+    return _PARTLY.search(line) is not None
+
+
+def is_below_open_heading(reading: DocumentState, start: int) -> bool:
+    """Return whether the lines above a medication leave open whether the drug is taken."""
+    above = reading.text.rfind("\n", 0, start)
+    line = reading.text[reading.text.rfind("\n", 0, above) + 1 : above] if above > 0 else ""
+    return _is_lone_state(line) or _heading_above(reading, start)[1]
+
+
+def is_above_lone_state(reading: DocumentState, end: int) -> bool:
+    """Return whether the line below a medication is a state that can belong to the next drug."""
+    below = reading.text.find("\n", end)
+    if below < 0 or reading.text[end:below].strip(" .;"):
+        return False
+    return _is_lone_state(reading.text[below + 1 :].partition("\n")[0])
+
+
+def _is_lone_state(line: str) -> bool:
+    """Return whether a line is a state that belongs to the drug above or to the list below."""
+    words = line.strip(" \t-•*#=_.")
+    m = HEADING_PATTERN.match(words)
+    if m is None or words.endswith(":") or words.isupper() or not m[m.lastgroup or 0]:
+        return False
+    state = next(s.name for s, _ in HEADINGS if m[s.name])
+    return (
+        m.start(state) == 0
+        and not _IS_REST.fullmatch(m["rest"])
+        and _IS_REST.fullmatch(m["rest"] + ":") is not None
+    )
 
 
 def is_heading(line: str) -> bool:
@@ -212,10 +272,25 @@ def _as_heading(line: str) -> tuple[State | None, bool]:
         return None, False
     m = HEADING_PATTERN.match(words)
     is_titled = words.endswith(":") or words.isupper() or bool(IS_LIST.search(words))
+    if CONTINUED_HEADING.fullmatch(words):
+        return None, True
     if not is_titled and not (m and _IS_REST.fullmatch(m["rest"])):
         return None, False
     if m is not None and m.lastgroup and not ADMISSION.search(words):
         name = next(s.name for s, _ in HEADINGS if m[s.name])
-        if IS_LIST.search(words) or _IS_REST.fullmatch(m["rest"]):
+        rest = m["rest"] + (":" if words.isupper() else "")
+        if IS_LIST.search(words) or _IS_REST.fullmatch(rest):
             return State[name], True
-    return None, bool(PLAIN_HEADING.match(words))
+    if not PLAIN_HEADING.match(words):
+        return None, False
+    return _of_remark(" ".join(_ASIDE.findall(line))), True
+
+
+def _of_remark(remark: str) -> State | None:
+    """Return the state that a remark in a heading gives to the whole list."""
+    m = HEADING_PATTERN.match(ADMISSION.sub("", remark))
+    if m is None:
+        return None
+    state = next(s for s, _ in HEADINGS if m[s.name])
+    # `(past 30 days)` names the time of a list, not the end of a therapy.
+    return None if state is State.PAST else state

@@ -18,7 +18,13 @@ from pipeline.providers.local.medication_cues import (
 )
 from pipeline.providers.local.medication_doubts import ALL_OFF, has_doubt, is_dosed_again
 from pipeline.providers.local.medication_findings import in_state, is_set_aside, of_steps
-from pipeline.providers.local.medication_states import is_administration, is_heading, state_of
+from pipeline.providers.local.medication_states import (
+    is_above_lone_state,
+    is_administration,
+    is_below_open_heading,
+    is_heading,
+    state_of,
+)
 from pipeline.providers.local.prescription_parts import Directions, DoseStep, Tense
 from pipeline.providers.local.prescription_sig import Amount, dose_before, kind_of, salt_end
 from pipeline.providers.local.prescription_steps import read_directions
@@ -147,7 +153,11 @@ def described(
     assertion = reading.judge(start, end, is_drug=True)
     sentence_end = min(sentence.end, name_end + 300)
     found = in_state(found, state, assertion, opening)
-    is_doubtful = assertion.is_doubtful or (
+    is_doubtful = assertion.is_doubtful or is_below_open_heading(reading, start)
+    is_doubtful = is_doubtful or (
+        state is None and is_above_lone_state(reading, max(directions.end, end))
+    )
+    is_doubtful = is_doubtful or (
         not is_set_aside(found)
         and not is_administration(reading, start)
         and (

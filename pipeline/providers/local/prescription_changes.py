@@ -82,6 +82,8 @@ BARE = re.compile(
 MIXTURE = re.compile(r"(?:\d{2,3}/\d{1,3}(?:\.\d)?|\d{1,2}(?:\.\d)?/\d{3})(?![\d/]|[ ]?(?:mg|mcg))")
 """Two strengths without a unit, which are a part of the product's name: `70/30`, `250/50`."""
 CHANGING = re.compile(r"increas|decreas|reduc|chang|rais|lower", re.I)
+NEW_AMOUNT = re.compile(r"[^.;\n]{0,60}?(?:\bto\b|-+>|=+>|→|⇒|➔)", re.I)
+"""The words from an old amount to the amount that replaces the old amount."""
 NEXT = re.compile(r"\bthen\b|>|→|⇒|➔", re.I)
 MARKERS: tuple[tuple[re.Pattern[str], str], ...] = (
     (BY, "aside"),

@@ -24,6 +24,7 @@ from pipeline.providers.local.prescription_changes import (
     LIST,
     MARKERS,
     MIXTURE,
+    NEW_AMOUNT,
     NEXT,
     NOT,
     OR,
@@ -349,6 +350,9 @@ class _StepReader(StepCursor):
             pass
         elif pending in ("old", "from"):
             retire = pending == "from" and step is not None and step.dose is not None
+            if retire and not NEW_AMOUNT.match(self._text, m.end(), self._limit):
+                # `20 units, increased from 14 units`: the dose before the verb is the new dose.
+                retire, self._out.is_changed = False, True
             if not retire:
                 self._out.steps.append(DoseStep(Tense.OLD, m.start(), m.end(), printed(dose), kind))
                 self._after_aside = m.end()
