@@ -14,6 +14,7 @@ from typing import Any
 
 from evaluation.attributes import COLUMNS, AttributeOutcome
 from evaluation.published import Row
+from pipeline.providers.schemas import NOT_TAKEN
 
 Expectation = Mapping[str, Any]
 Judged = tuple[str, str, AttributeOutcome]
@@ -24,7 +25,7 @@ ASIDE: dict[str, tuple[str | bool, ...]] = {
     "temporality": ("historical",),
     "certainty": ("possible", "hypothetical"),
     "experiencer": ("family", "other"),
-    "status": ("stopped", "on_hold", "planned", "not_started", "entered_in_error"),
+    "status": tuple(NOT_TAKEN),
 }
 """Assertions that keep an entity from being a current fact of the patient."""
 _SILENT = {"NO_ENTITIES_FOUND"}
@@ -46,7 +47,7 @@ class Reading:
 class Checked:
     """One expectation with its result."""
 
-    expectation: Expectation
+    expectation: Expectation = field(repr=False)
     holds: bool
     outcomes: tuple[Judged, ...]
     """Each judged attribute."""

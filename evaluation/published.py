@@ -46,7 +46,7 @@ class Published:
 class ReadText:
     """The text of a page, with start, end and confidence (0–100) of the words that OCR read."""
 
-    text: str
+    text: str = field(repr=False)
     ocr_words: Sequence[OcrWord] = ()
 
     @classmethod

@@ -181,5 +181,5 @@ def _problem(each: Any) -> str:
     try:
         re.compile(each["name"])
     except re.error as error:
-        return f"the name is no pattern ({error})"
+        return f"the name is no pattern (position {error.pos})"
     return ""

@@ -19,6 +19,7 @@ from evaluation.notes import Misses
 from evaluation.published import Row, publish
 from evaluation.scores import Bounds, Score
 from pipeline.documents.reader import read_pages
+from pipeline.providers.schemas import NOT_TAKEN
 
 _ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
     "medication": (
@@ -46,8 +47,6 @@ _ASSERTIONS: dict[str, tuple[str, tuple[object, ...]]] = {
     "family": ("experiencer", ("family", "other")),
 }
 """Assertion of the truth → (column of the entity, its values)."""
-_NOT_TAKEN = ("stopped", "on_hold", "planned", "not_started", "entered_in_error")
-"""States that say of a medication what `negated`, `historical` or `hypothetical` say."""
 
 
 def score_truth(path: Path, tally: Tally, misses: Misses | None = None) -> Iterator[Score]:
@@ -134,7 +133,8 @@ class _Comparison:
     def _count_assertion(self, entity: dict[str, Any], match: Row) -> None:
         category, expected = entity["category"], entity.get("assertion", "present")
         asserted = {a: col for a, (col, values) in _ASSERTIONS.items() if match[col] in values}
-        is_not_taken = match["status"] in _NOT_TAKEN
+        # These states say of a medication what `negated`, `historical` or `hypothetical` say.
+        is_not_taken = match["status"] in NOT_TAKEN
         fits = expected in asserted or (is_not_taken and expected not in ("present", "family"))
         if expected == "present":
             fits = not asserted and not is_not_taken

@@ -61,8 +61,8 @@ class ReadTwice:
     """An attribute with both readings."""
 
     attribute: str
-    reply: str
-    second: str
+    reply: str = field(repr=False)
+    second: str = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

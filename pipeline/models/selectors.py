@@ -42,9 +42,9 @@ from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES, WorkTable
 
 OCR_MODEL = "tesseract-5.5 tessdata_fast eng"
+"""The engine inside the tesserocr wheel and its trained model."""
 WITH_OCR = (PageSource.OCR, PageSource.MIXED)
 """Pages with words that OCR read."""
-"""The engine inside the tesserocr wheel and its trained model."""
 
 
 class CallTotals(TypedDict):

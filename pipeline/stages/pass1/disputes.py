@@ -28,7 +28,7 @@ NOT_UNDERSTOOD_RULE = "not-understood.v1"
 class SecondOpinion:
     """What the second reader says about one entity."""
 
-    disputed: Mapping[str, Any] = field(default_factory=dict)
+    disputed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Attribute → the engine's reading."""
     unsupported: tuple[str, ...] = ()
     """Assertions of the reply for which the text has no cue."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 from uuid import UUID, uuid4
@@ -139,7 +139,7 @@ class _Judged:
     """What the checks against the page and the second reader found."""
 
     flags: tuple[str, ...] = ()
-    second_reading: Mapping[str, Any] | None = None
+    second_reading: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
 def _judged(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pipeline.core.types import Span
 
@@ -22,9 +22,9 @@ less order, neighbours decide nothing."""
 class QuotedMention:
     """An entity of a reply, with the places where its quote occurs."""
 
-    sameness: Hashable
+    sameness: Hashable = field(repr=False)
     """Equal for two mentions that must not share a place."""
-    quote: str
+    quote: str = field(repr=False)
     places: tuple[Span, ...]
     """The places on the page that the reply names; if there is none, the places of the batch."""
     others: tuple[Span, ...] = ()
