@@ -181,6 +181,7 @@ def test_a_wrong_number_of_a_worn_scan_is_never_confident(tmp_path: Path) -> Non
 
     page = read_one(tmp_path, hostile_files.encoded(worn, "PNG"))
 
+    assert page.words
     for word in page.words:
         read = page.text[word.start : word.end]
         if any(char.isdigit() for char in read) and read not in truth:

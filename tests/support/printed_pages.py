@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from reportlab.lib import colors
 from reportlab.lib.styles import ParagraphStyle
@@ -48,15 +47,6 @@ LAB_TEXT = (
     "HIV 1/2 Ab→Non-reactive→→→Non-reactive",
     "Creatinine→1.2→→mg/dL→0.6-1.3",
 )
-
-
-@dataclass(frozen=True)
-class PrintedPage:
-    """A page and its text; `lines` may leave out what another test covers."""
-
-    name: str
-    draw: Draw
-    lines: tuple[str, ...]
 
 
 def pdf_of(draw: Draw) -> bytes:

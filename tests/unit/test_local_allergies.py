@@ -293,7 +293,7 @@ def test_a_vaccine_beside_unexplained_words_is_not_understood(text: str) -> None
     reply = ask(page(f"HPI\n{text}\n"))
 
     (found,) = [e for e in reply.entities if e.category == "immunization"]
-    assert found.negated is True or str(found.rule).endswith("not-understood.v1")
+    assert str(found.rule).endswith("not-understood.v1")
 
 
 @pytest.mark.parametrize("text", ["Tdap: patient declined", "Tdap offered and declined"])

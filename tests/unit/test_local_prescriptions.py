@@ -155,7 +155,10 @@ def test_the_dose_after_a_change_or_correction_is_the_only_current_dose(
     ],
 )
 def test_a_limit_a_target_or_a_difference_is_no_current_dose(text: str) -> None:
-    assert all(dose is None for dose, _ in doses(f"PLAN\n{text}\n"))
+    found = drugs(f"PLAN\n{text}\n")
+
+    assert found
+    assert not [d.dose for d in found if d.dose is not None and is_taken(d)]
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,6 @@ TEXTS = (
     ("Gravida {s} para 2.", "lab", "."),
     ("Score {s}/10 on the screening form.", "vital", BP.name),
 )
-EXTRA = (
-    ("Pain {s}/10", "pain", "{s}/10"),
-    ("BMI {n}.4 kg/m2", "bmi", "{n}.4"),
-    ("MAP {n}", "map|mean arterial", "{n}"),
-    ("GCS 1{f}", "gcs|glasgow", "1{f}"),
-)
 
 
 def numbers(rng: random.Random) -> Made:
