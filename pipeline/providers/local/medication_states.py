@@ -278,7 +278,7 @@ def _as_heading(line: str) -> tuple[State | None, bool]:
         return None, False
     if m is not None and m.lastgroup and not ADMISSION.search(words):
         name = next(s.name for s, _ in HEADINGS if m[s.name])
-        rest = m["rest"] + (":" if words.isupper() else "")
+        rest = m["rest"].removesuffix(":") + ":" if words.isupper() else m["rest"]
         if IS_LIST.search(words) or _IS_REST.fullmatch(rest):
             return State[name], True
     if not PLAIN_HEADING.match(words):
