@@ -7,9 +7,12 @@ and a bad connection corrupts its delivery. `docs/emulator.md` lists the names.
 from __future__ import annotations
 
 import json
+import math
 import random
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from email.utils import formatdate
 
 from gemini_emulator import api_bodies
 from gemini_emulator.http import Delivery
@@ -89,6 +92,7 @@ class Draft:
     body: bytes | None = field(default=None, repr=False)
     """A body that replaces the whole reply."""
     content_type: str = "application/json; charset=UTF-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
     delivery: Delivery = Delivery.WHOLE
     extra_delay_s: float = 0.0
     waits_out: bool = False
@@ -127,11 +131,32 @@ def _limited(*quotas: api_bodies.ServiceQuota, retry_s: float | None, reason: st
     return Fault(change, answers=False)
 
 
-def _html(status: int, title: str) -> Fault:
+def _limited_until(retry_s: float) -> Fault:
+    """Limit a call with a Retry-After that is a date, in place of details."""
+    body = api_bodies.error(429, "RESOURCE_EXHAUSTED", "Too many requests.")
+
+    def change(draft: Draft, setting: Setting) -> Draft:
+        wait = retry_s if setting.retry_after_s is None else setting.retry_after_s
+        now = time.time()
+        headers = {
+            "Date": formatdate(now, usegmt=True),
+            # A date has whole seconds; the next one keeps the wait from becoming too short.
+            "Retry-After": formatdate(math.ceil(now + wait), usegmt=True),
+        }
+        return replace(draft, status=429, body=body, headers=headers)
+
+    return Fault(change, answers=False)
+
+
+def _html(status: int, title: str, headers: Mapping[str, str] | None = None) -> Fault:
     page = f"<html><head><title>{title}</title></head><body>{title}</body></html>".encode()
     return Fault(
         lambda draft, _: replace(
-            draft, status=status, body=page, content_type="text/html; charset=UTF-8"
+            draft,
+            status=status,
+            body=page,
+            content_type="text/html; charset=UTF-8",
+            headers=headers or {},
         ),
         answers=False,
     )
@@ -222,6 +247,11 @@ FAULTS: dict[str, Fault] = {
     "429-day": _limited(DAY, retry_s=5.0),
     "429-mixed": _limited(MINUTE, DAY, retry_s=5.0),
     "429-spend": _limited(SPEND, retry_s=600.0),
+    "429-date": _limited_until(2.0),
+    "302": _html(302, "Log in", {"Location": "/login"}),
+    "402": _failure(402, "PAYMENT_REQUIRED", "Insufficient balance."),
+    "403-html": _html(403, "Access to this site is blocked"),
+    "407": _html(407, "Log in", {"Proxy-Authenticate": 'Basic realm="proxy"'}),
     "400-key": _failure(
         400,
         "INVALID_ARGUMENT",
@@ -284,9 +314,10 @@ FAULTS: dict[str, Fault] = {
     "empty": _text(lambda _: None),
     "empty-object": _body(b"{}"),
     "empty-body": _body(b""),
-    "html": Fault(
+    "html": _html(200, "proxy"),
+    "200-error": Fault(
         lambda draft, _: replace(
-            draft, body=b"<html><body>proxy</body></html>", content_type="text/html"
+            draft, body=api_bodies.error(503, "UNAVAILABLE", "The model is overloaded.")
         ),
         answers=False,
     ),

@@ -291,7 +291,7 @@ class Service:
             body=body,
             content_type=draft.content_type,
             delivery=draft.delivery,
-            headers={"Server-Timing": f"gfet4t7; dur={elapsed_ms:.0f}"},
+            headers={"Server-Timing": f"gfet4t7; dur={elapsed_ms:.0f}", **draft.headers},
             pace_s=0.5 if pace_s is None else pace_s,
             sent=sent,
         )

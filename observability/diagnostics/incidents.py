@@ -28,6 +28,8 @@ TITLES: dict[IncidentKind, str] = {
     IncidentKind.THROTTLING: "has limited the calls",
     IncidentKind.QUOTA: "has had no quota left",
     IncidentKind.CREDENTIALS: "has refused the key",
+    IncidentKind.BILLING: "has asked for a payment",
+    IncidentKind.PROXY: "has been hidden by a proxy or a wrong address",
 }
 ADVICE: dict[IncidentKind, str] = {
     IncidentKind.OUTAGE: "Nothing to do: probes are sent, and work resumes by itself.",
@@ -36,6 +38,10 @@ ADVICE: dict[IncidentKind, str] = {
     IncidentKind.QUOTA: "Wait for the reset, or raise the quota and `resume` the provider.",
     IncidentKind.CREDENTIALS: "Set a valid GEMINI_API_KEY, restart the workers, and"
     " `resume` the provider.",
+    IncidentKind.BILLING: "Check the billing of the account at the provider, and `resume` the"
+    " provider.",
+    IncidentKind.PROXY: "Check GEMINI_BASE_URL, HTTPS_PROXY and the proxy's login, restart the"
+    " workers, and `resume` the provider.",
 }
 
 
@@ -211,6 +217,8 @@ def _past(kind: IncidentKind) -> str:
         IncidentKind.THROTTLING: "limited the calls",
         IncidentKind.QUOTA: "had no quota left",
         IncidentKind.CREDENTIALS: "refused the key",
+        IncidentKind.BILLING: "asked for a payment",
+        IncidentKind.PROXY: "was hidden by a proxy or a wrong address",
     }[kind]
 
 

@@ -29,6 +29,8 @@ _PHRASES: dict[str, str] = {
     ErrorCode.API_5XX: "the provider failed",
     ErrorCode.API_4XX: "the provider refused the request",
     ErrorCode.API_AUTH: "the key was refused",
+    ErrorCode.API_BILLING: "the provider asked for a payment",
+    ErrorCode.API_PROXY: "a proxy or a wrong address answered",
     ErrorCode.PARSE_JSON: "the reply was not JSON",
     ErrorCode.PARSE_SCHEMA: "the reply did not fit the schema",
     ErrorCode.EMPTY_RESPONSE: "the reply was empty",

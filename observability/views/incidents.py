@@ -32,6 +32,8 @@ from pipeline.models import Incident, IncidentJob, Pause
 
 LISTED = 50
 PROBES_SHOWN = 10
+WAITS_FOR_PEOPLE = frozenset({IncidentKind.CREDENTIALS, IncidentKind.BILLING, IncidentKind.PROXY})
+"""Incidents whose cause only a person can remove."""
 COUNTED = 10_000
 """The limit of a count; the newest rows are counted."""
 
@@ -124,7 +126,7 @@ def _forecast(incident: Incident, standing: IncidentJobCounts) -> str:
     back = f"Then {waits} go back to the queue"
     if incident.resumes_at is not None:
         return f"The incident ends at the reset of the quota. {back}. {then}."
-    if IncidentKind(incident.kind) is IncidentKind.CREDENTIALS:
+    if IncidentKind(incident.kind) in WAITS_FOR_PEOPLE:
         return f"The incident ends when a user resumes the provider. {back}. {then}."
     return f"The incident ends when the provider answers again. {back} step by step. {then}."
 

@@ -28,7 +28,7 @@ class Budget(StrEnum):
     SPLIT = "split"
     """Nothing: the pages are halved instead."""
     PARK = "park"
-    """Nothing: the job waits for the reset, or for a valid key."""
+    """Nothing: the job waits for the reset, or until an operator has removed the cause."""
     NONE = "none"
     """The call counts as one attempt, and no call follows."""
 
@@ -42,6 +42,8 @@ class ErrorCode(StrEnum):
     API_5XX = "API_5XX"
     API_4XX = "API_4XX"
     API_AUTH = "API_AUTH"
+    API_BILLING = "API_BILLING"
+    API_PROXY = "API_PROXY"
     PARSE_JSON = "PARSE_JSON"
     PARSE_SCHEMA = "PARSE_SCHEMA"
     CONTEXT_TOO_LARGE = "CONTEXT_TOO_LARGE"
@@ -107,7 +109,9 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
         True, _A, "The provider did not answer in time. Retry, and check for an outage."
     ),
     ErrorCode.API_5XX: ErrorPolicy(
-        True, _A, "The provider failed. Retry when the provider has recovered."
+        True,
+        _A,
+        "The provider, or a proxy before the provider, failed. Retry when both work again.",
     ),
     ErrorCode.API_4XX: ErrorPolicy(
         False, _N, "The provider refused the request. Check the name of the model and the schema."
@@ -116,6 +120,17 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
         False,
         Budget.PARK,
         "The key is wrong or lacks a permission. Set a valid GEMINI_API_KEY.",
+    ),
+    ErrorCode.API_BILLING: ErrorPolicy(
+        False,
+        Budget.PARK,
+        "The provider asks for a payment. Check the billing of the account at the provider.",
+    ),
+    ErrorCode.API_PROXY: ErrorPolicy(
+        False,
+        Budget.PARK,
+        "A proxy or a wrong address answered. Check GEMINI_BASE_URL, HTTPS_PROXY and the proxy's"
+        " login.",
     ),
     ErrorCode.PARSE_JSON: ErrorPolicy(True, _A, "The reply was not JSON. Retry."),
     ErrorCode.PARSE_SCHEMA: ErrorPolicy(

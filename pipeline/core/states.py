@@ -110,6 +110,10 @@ class IncidentKind(TextChoices):
     """A daily quota or a spending limit is used up."""
     CREDENTIALS = "credentials"
     """The API key is refused."""
+    BILLING = "billing"
+    """The provider asks for a payment."""
+    PROXY = "proxy"
+    """A proxy or another server answers in place of the provider."""
 
 
 class IncidentState(TextChoices):
@@ -167,6 +171,8 @@ CALLING_STEPS = frozenset({Step.PASS05, Step.PASS1, Step.PASS2, Step.PASS3})
 HOLDING_KINDS: tuple[IncidentKind, ...] = (
     IncidentKind.QUOTA,
     IncidentKind.CREDENTIALS,
+    IncidentKind.BILLING,
+    IncidentKind.PROXY,
     IncidentKind.OUTAGE,
 )
 """Incidents that park work; if several are open, the first in this order is shown."""

@@ -23,6 +23,8 @@ CODES: dict[IncidentKind, frozenset[ErrorCode]] = {
     IncidentKind.THROTTLING: frozenset({ErrorCode.RATE_LIMIT}),
     IncidentKind.QUOTA: frozenset({ErrorCode.QUOTA_EXHAUSTED}),
     IncidentKind.CREDENTIALS: frozenset({ErrorCode.API_AUTH}),
+    IncidentKind.BILLING: frozenset({ErrorCode.API_BILLING}),
+    IncidentKind.PROXY: frozenset({ErrorCode.API_PROXY}),
 }
 """The outcomes of calls that count as a failure of each kind."""
 SILENT = frozenset(

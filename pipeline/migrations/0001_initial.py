@@ -254,7 +254,7 @@ class Migration(migrations.Migration):
             name='Incident',
             fields=[
                 ('id', models.UUIDField(db_default=django.contrib.postgres.functions.RandomUUID(), default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.TextField(choices=[('outage', 'Outage'), ('throttling', 'Throttling'), ('quota', 'Quota'), ('credentials', 'Credentials')])),
+                ('kind', models.TextField(choices=[('outage', 'Outage'), ('throttling', 'Throttling'), ('quota', 'Quota'), ('credentials', 'Credentials'), ('billing', 'Billing'), ('proxy', 'Proxy')])),
                 ('provider', models.TextField()),
                 ('model', models.TextField()),
                 ('state', models.TextField(choices=[('open', 'Open'), ('closed', 'Closed')], db_default='open', default='open', editable=False)),
@@ -269,7 +269,7 @@ class Migration(migrations.Migration):
                 'db_table': 'incidents',
                 'db_table_comment': 'Outages, throttling, used-up quotas and refused keys, per provider and model. All but throttling park the work of that model while they are open. No PHI.',
                 'indexes': [models.Index(fields=['-opened_at'], name='idx_incidents_recent')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'open')), fields=('provider', 'model', 'kind'), name='idx_incidents_open'), models.CheckConstraint(condition=models.Q(('kind__in', ['outage', 'throttling', 'quota', 'credentials'])), name='incidents_kind_check'), models.CheckConstraint(condition=models.Q(('state__in', ['open', 'closed'])), name='incidents_state_check'), models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', True), ('state', 'open')), models.Q(('closed_at__isnull', False), ('state', 'closed')), _connector='OR'), name='incidents_closed_check')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'open')), fields=('provider', 'model', 'kind'), name='idx_incidents_open'), models.CheckConstraint(condition=models.Q(('kind__in', ['outage', 'throttling', 'quota', 'credentials', 'billing', 'proxy'])), name='incidents_kind_check'), models.CheckConstraint(condition=models.Q(('state__in', ['open', 'closed'])), name='incidents_state_check'), models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', True), ('state', 'open')), models.Q(('closed_at__isnull', False), ('state', 'closed')), _connector='OR'), name='incidents_closed_check')],
             },
         ),
         migrations.AddField(

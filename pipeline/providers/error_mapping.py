@@ -1,8 +1,8 @@
 """Map each exception of the SDK or its transport to one code of the taxonomy (requirement 19).
 
 The order is fixed: ErrorInfo reason, then a day or spend violation, then the words of the message,
-then the status. Exceptions are recognized by module and name, so that this module loads no SDK. No
-error message quotes input. `reply_parsing` checks the body of a successful reply.
+then a web page, then the status. Exceptions are recognized by module and name, so that this module
+loads no SDK. No error message quotes input. `reply_parsing` checks the body of a 200.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Self
 
@@ -33,7 +36,7 @@ ERROR_INFO_CODES: dict[str, ErrorCode] = {
     "ACCESS_TOKEN_SCOPE_INSUFFICIENT": ErrorCode.API_AUTH,
     "ACCESS_TOKEN_TYPE_UNSUPPORTED": ErrorCode.API_AUTH,
     "ACCOUNT_STATE_INVALID": ErrorCode.API_AUTH,
-    "BILLING_DISABLED": ErrorCode.API_AUTH,
+    "BILLING_DISABLED": ErrorCode.API_BILLING,
     "CONSUMER_INVALID": ErrorCode.API_AUTH,
     "CONSUMER_SUSPENDED": ErrorCode.API_AUTH,
     "CREDENTIALS_MISSING": ErrorCode.API_AUTH,
@@ -48,21 +51,42 @@ is an ordinary 429."""
 
 STATUSES: dict[int, ErrorCode] = {
     401: ErrorCode.API_AUTH,
+    402: ErrorCode.API_BILLING,
     403: ErrorCode.API_AUTH,
+    407: ErrorCode.API_PROXY,
     408: ErrorCode.API_TIMEOUT,
     413: ErrorCode.CONTEXT_TOO_LARGE,
     429: ErrorCode.RATE_LIMIT,
     499: ErrorCode.API_TIMEOUT,
     504: ErrorCode.API_TIMEOUT,
+    511: ErrorCode.API_PROXY,
 }
-"""HTTP statuses with a code of their own. Every other status ≥ 500 (500, 502, 503) is API_5XX, and
-every other status is API_4XX."""
+"""HTTP statuses with a code of their own. A redirect is API_PROXY, every other status ≥ 500 (500,
+502, 503) is API_5XX, and every other status is API_4XX."""
+
+PAGE_STATUSES = frozenset({200, 401, 403, 404, 405})
+"""Statuses that the service sends with JSON. A web page with one of these statuses comes from a
+proxy or from another server. The gateway of the service itself sends pages with other statuses."""
+
+STATUS_OF_NAME: dict[str, int] = {
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "RESOURCE_EXHAUSTED": 429,
+    "CANCELLED": 499,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+}
+"""The HTTP status of a status name, for an error without a status of its own."""
 
 MESSAGES: tuple[tuple[range, re.Pattern[str], ErrorCode], ...] = tuple(
     (statuses, re.compile(pattern, re.IGNORECASE), code)
     for statuses, pattern, code in (
         (range(400, 401), r"api[ _]key (not valid|expired|not found)", ErrorCode.API_AUTH),
-        (range(400, 401), r"enable billing", ErrorCode.API_AUTH),
+        (range(400, 404), r"enable billing|billing to be enabled", ErrorCode.API_BILLING),
         (range(400, 401), r"input token count.*exceeds", ErrorCode.CONTEXT_TOO_LARGE),
         (range(400, 401), r"request payload size exceeds", ErrorCode.CONTEXT_TOO_LARGE),
         (range(400, 401), r"document has no pages", ErrorCode.INPUT_INVALID),
@@ -86,10 +110,15 @@ TRANSPORT: dict[str, ErrorCode] = {
 """Exceptions of httpx by name, including base classes. The most derived name in this table
 decides."""
 
+_MEANINGS = {
+    ErrorCode.API_BILLING: "(the provider asks for a payment)",
+    ErrorCode.API_PROXY: "(a proxy or a wrong address answered)",
+}
 _CUT_OFF = frozenset({"RemoteProtocolError", "ReadError"})
 _TRANSPORT_MODULES = ("httpx2", "httpx", "httpcore2", "httpcore")
 _DAY = re.compile(r"per_?day|daily|per_?month", re.IGNORECASE)
 _SPEND = re.compile(r"spend|credit|billing", re.IGNORECASE)
+_PROXY_STATUS = re.compile(r"(\d{3})\b")
 _SECONDS = re.compile(r"^(\d+(?:\.\d+)?)s?$")
 _PLEASE_RETRY = re.compile(r"please retry in (\d+(?:\.\d+)?)s", re.IGNORECASE)
 _WORD = re.compile(r"^[A-Za-z][\w.\-/]{0,119}$")
@@ -108,6 +137,10 @@ class ServiceError:
     """The reason of ErrorInfo."""
     quota_ids: tuple[str, ...] = ()
     retry_after_s: float | None = None
+    is_page: bool = False
+    """The body was a web page."""
+    is_inside_200: bool = False
+    """The reply had the status 200; `status` is the status that the body names."""
 
     @property
     def lasting_quota(self) -> str:
@@ -124,8 +157,12 @@ class ServiceError:
         for statuses, pattern, code in MESSAGES:
             if self.status in statuses and pattern.search(self.message):
                 return code
+        if self.is_page and self.status in PAGE_STATUSES:
+            return ErrorCode.API_PROXY
         if self.status in STATUSES:
             return STATUSES[self.status]
+        if 300 <= self.status < 400:
+            return ErrorCode.API_PROXY
         return ErrorCode.API_5XX if self.status >= 500 else ErrorCode.API_4XX
 
 
@@ -160,6 +197,8 @@ def classify(exc: Exception, *, elapsed_s: float = 0.0) -> CallError:
     if failure is not None:
         return _call_error(failure)
     kind = type(exc).__name__
+    if kind == "ProxyError" and (refused := _refusal_of_proxy(exc)) is not None:
+        return refused
     if (code := _transport_code(exc, elapsed_s)) is not None:
         return CallError(f"the connection failed: {kind}", code=code)
     if isinstance(exc, (json.JSONDecodeError, UnicodeDecodeError)):
@@ -171,9 +210,30 @@ def classify(exc: Exception, *, elapsed_s: float = 0.0) -> CallError:
     return CallError(f"the provider's client raised {kind}", code=ErrorCode.INTERNAL_ERROR)
 
 
-def error_of_unreadable_body(status: int, retry_after: str | None) -> CallError:
-    """Return the error for a reply with an unreadable body, from its status and Retry-After."""
-    return _call_error(read_error_body(status, None, _seconds(retry_after)))
+def error_of_unreadable_body(status: int, headers: Mapping[str, str]) -> CallError:
+    """Return the error for a reply with an unreadable body, from its status and headers."""
+    failure = read_error_body(status, None, retry_after_s(headers))
+    return _call_error(replace(failure, is_page="html" in headers.get("content-type", "")))
+
+
+def error_inside_200(body: object) -> CallError | None:
+    """Return the error that a proxy passed on with status 200; None if `body` holds no error."""
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]
+    error = body.get("error") if isinstance(body, dict) and "candidates" not in body else None
+    if not error:
+        return None
+    fields: dict[str, object] = error if isinstance(error, dict) else {"message": error}
+    code = fields.get("code")
+    status = int(code) if isinstance(code, int | str) and str(code).isdecimal() else 0
+    if not 300 <= status < 600:
+        status = STATUS_OF_NAME.get(_word(fields.get("status")), 500)
+    return _call_error(replace(read_error_body(status, {"error": fields}), is_inside_200=True))
+
+
+def error_of_page() -> CallError:
+    """Return the error for a web page with status 200."""
+    return _call_error(ServiceError(status=200, is_page=True))
 
 
 def read_failure(exc: Exception) -> ServiceError | None:
@@ -181,7 +241,7 @@ def read_failure(exc: Exception) -> ServiceError | None:
     status, body = getattr(exc, "code", None), getattr(exc, "details", None)
     if not isinstance(status, int) or not type(exc).__module__.startswith("google.genai"):
         return None
-    return read_error_body(status, body, _retry_after(exc))
+    return read_error_body(status, body, _hint_of_headers(exc))
 
 
 def read_error_body(status: int, body: object, header_hint_s: float | None = None) -> ServiceError:
@@ -201,7 +261,37 @@ def read_error_body(status: int, body: object, header_hint_s: float | None = Non
         reason=next((r for r in reasons if r in ERROR_INFO_CODES), next(iter(reasons), "")),
         quota_ids=tuple(dict.fromkeys(_quota_ids(details))),
         retry_after_s=_hint(details, message, header_hint_s),
+        is_page=inner is None and is_page(message),
     )
+
+
+def is_page(text: str) -> bool:
+    """Return whether a body is markup, as a web page is, in place of JSON."""
+    return text.lstrip("\ufeff \t\r\n").startswith("<")
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of Retry-After, which names seconds or a date; None without a hint.
+
+    A date counts from the sender's own Date, because the clocks can differ.
+    """
+    value = headers.get("retry-after", "").strip()
+    if found := _SECONDS.match(value):
+        return float(found[1])
+    until = _moment(value)
+    if until is None:
+        return None
+    sent_at = _moment(headers.get("date", ""))
+    return max(0.0, until - (time.time() if sent_at is None else sent_at))
+
+
+def _moment(value: str) -> float | None:
+    """Return an HTTP date as Unix time."""
+    try:
+        found = parsedate_to_datetime(value)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def _quota_ids(details: list[dict[str, object]]) -> Iterator[str]:
@@ -236,14 +326,27 @@ def _hint(
     return float(found[1]) if found else None
 
 
-def _retry_after(exc: Exception) -> float | None:
+def _hint_of_headers(exc: Exception) -> float | None:
     headers = getattr(getattr(exc, "response", None), "headers", None)
-    return _seconds(headers.get("retry-after") if headers is not None else None)
+    return None if headers is None else retry_after_s(headers)
 
 
-def _seconds(value: object) -> float | None:
-    found = _SECONDS.match(value.strip()) if isinstance(value, str) else None
-    return float(found[1]) if found else None
+def _refusal_of_proxy(exc: Exception) -> CallError | None:
+    """Return the error if the network's proxy refuses every call; None if it may recover."""
+    if exc.__class__.__module__.partition(".")[0] not in _TRANSPORT_MODULES:
+        return None
+    if "username/password" in str(exc):
+        return CallError("the proxy of the network refused the login", code=ErrorCode.API_PROXY)
+    # The client gives the status of the proxy only as the first word of its message.
+    found = _PROXY_STATUS.match(str(exc))
+    status = int(found[1]) if found else 0
+    if not (300 <= status < 500 or status == 511) or status in {408, 429}:
+        return None
+    return CallError(
+        f"HTTP {status} from the proxy of the network",
+        code=ErrorCode.API_PROXY,
+        details=CallDetails(http_status=status),
+    )
 
 
 def _transport_code(exc: Exception, elapsed_s: float) -> ErrorCode | None:
@@ -262,7 +365,7 @@ def _call_error(failure: ServiceError) -> CallError:
         _describe(failure),
         code=failure.code,
         details=CallDetails(
-            http_status=failure.status,
+            http_status=200 if failure.is_inside_200 else failure.status,
             quota_id=failure.lasting_quota or next(iter(failure.quota_ids), ""),
             retry_after_s=failure.retry_after_s,
         ),
@@ -272,6 +375,10 @@ def _call_error(failure: ServiceError) -> CallError:
 def _describe(failure: ServiceError) -> str:
     """Describe the failure in our own words and in enum names of the service."""
     words = [f"HTTP {failure.status}", failure.name, failure.reason, *failure.quota_ids[:2]]
+    if failure.is_inside_200:
+        words.insert(0, "a proxy answered 200 with an error inside:")
+    elif failure.code in _MEANINGS:
+        words.append(_MEANINGS[failure.code])
     if failure.retry_after_s is not None:
         words.append(f"retry in {failure.retry_after_s:.1f} s")
     return " ".join(word for word in words if word)

@@ -199,6 +199,9 @@ class GeminiProvider:
                         "request": [_note_start],
                         "response": [_bound_body, _keep_status],
                     },
+                    # A redirect leads to a login page or to a stranger, never to the service. The
+                    # SDK would follow it, and a 307 would carry the pages along.
+                    "follow_redirects": False,
                     "trust_env": not _is_loopback(self._base_url),
                     "transport": self._transport,
                     "verify": _tls(),
@@ -287,7 +290,7 @@ def _keep_status(response: httpx2.Response) -> None:
         # The SDK expects this of a gateway, and keeps the text and the status.
         return
     except (ValueError, RecursionError, httpx2.DecodingError):
-        error = error_of_unreadable_body(response.status_code, response.headers.get("retry-after"))
+        error = error_of_unreadable_body(response.status_code, response.headers)
     else:
         return
     raise error

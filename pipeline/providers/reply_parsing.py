@@ -1,8 +1,8 @@
 """Turn the body of a successful reply into a validated `Reply` that matches its request.
 
-The order of the checks is fixed: block reason, finish reason, text, JSON, schema, item token. An
-error keeps the details read so far (tokens, finish reason). The model's text is only in
-`CallDetails.raw_reply`. The module knows the wire format of the Gemini API, not the SDK.
+The order of the checks is fixed: web page, error inside, block reason, finish reason, text, JSON,
+schema, item token. An error keeps the details read so far (tokens, finish reason). The model's text
+is only in `CallDetails.raw_reply`. The module knows the wire format of the Gemini API, not the SDK.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from pipeline.core.errors import CallDetails, ErrorCode, ReplyError
 from pipeline.providers.base import Reply, Request
+from pipeline.providers.error_mapping import error_inside_200, error_of_page, is_page
 from pipeline.providers.reply_items import without_bad_items
 from pipeline.providers.reply_text import NotJsonError, content_of
 
@@ -53,7 +54,10 @@ _NAME = re.compile(r"^[A-Z][A-Z0-9_]{0,63}$")
 
 
 def read_reply(body: str, request: Request) -> Reply:
-    """Read the body of a 200 reply. Raises `ReplyError` if the body does not answer `request`."""
+    """Read the body of a 200 reply.
+
+    Raises `ReplyError` if the body does not answer `request`, and `CallError` if a proxy answered.
+    """
     envelope = _envelope(body)
     details = _details(envelope)
     if reason := _block_reason(envelope):
@@ -88,10 +92,14 @@ def _envelope(body: str) -> dict[str, Any]:
             code=ErrorCode.EMPTY_RESPONSE,
             details=CallDetails(http_status=200),
         )
+    if is_page(body):
+        raise error_of_page()
     try:
         envelope = json.loads(body)
     except (ValueError, RecursionError):
         envelope = None
+    if (passed_on := error_inside_200(envelope)) is not None:
+        raise passed_on
     if isinstance(envelope, dict):
         return envelope
     # Raised outside the except block: the decoder's error holds the body and must not become this

@@ -132,6 +132,7 @@ OUTCOME_OF_CODE: dict[ErrorCode, OutcomeKind] = {
         (
             ErrorCode.API_4XX,
             ErrorCode.API_AUTH,
+            ErrorCode.API_BILLING,
             ErrorCode.PARSE_JSON,
             ErrorCode.PARSE_SCHEMA,
             ErrorCode.CONTEXT_TOO_LARGE,

@@ -32,6 +32,8 @@ HOLD_REASONS: dict[IncidentKind, str] = {
     IncidentKind.THROTTLING: "the provider {name} limits its calls",
     IncidentKind.QUOTA: "a quota of {name} is used up",
     IncidentKind.CREDENTIALS: "the provider {name} refuses the key",
+    IncidentKind.BILLING: "the provider {name} asks for a payment; check the billing",
+    IncidentKind.PROXY: "a proxy or a wrong address answers in place of the provider {name}",
 }
 
 

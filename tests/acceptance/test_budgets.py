@@ -90,6 +90,10 @@ def test_a_permanent_error_causes_one_call_only(tmp_path: Path, fault: str, code
         ("429-spend", "quota"),
         ("400-key", "credentials"),
         ("403", "credentials"),
+        ("402", "billing"),
+        ("302", "proxy"),
+        ("407", "proxy"),
+        ("html", "proxy"),
     ],
 )
 def test_an_error_that_affects_every_call_parks_the_job_and_spends_nothing(

@@ -39,7 +39,7 @@ FAULTS: tuple[dict[str, Any], ...] = (
     {"kind": "entities", "page": 7, "attempt": 1, "fault": "hang"},
     {"kind": "entities", "page": 8, "fault": "wrong-shape"},
     {"kind": "entities", "page": 9, "fault": "truncated"},
-    {"kind": "entities", "page": 10, "attempt": 1, "fault": "html"},
+    {"kind": "entities", "page": 10, "attempt": 1, "fault": "200-error"},
     {"kind": "entities", "page": SLOW_PAGE, "fault": "slow", "delay_s": 30},
 )
 HOLDS_PHI = {

@@ -221,7 +221,7 @@ def record(step: Step, row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
         "job": (job, "pass1" if own == "completed" else step.value, code, 0),
         "job's cause": root,
         "job's history": end.failures if fails else 0,
-        "waits for": ("quota" if is_quota else "credentials", is_quota) if waits else (None, False),
+        "waits for": (row.incident, is_quota) if waits else (None, False),
         "session": (session, step.value if fails else None, code),
         "session's cause": root,
         "pass": "processing" if waits else own,

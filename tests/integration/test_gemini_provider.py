@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +29,7 @@ FAULT_CODES = {
     "429-bare": ErrorCode.RATE_LIMIT,
     "429-tokens": ErrorCode.RATE_LIMIT,
     "429-reason": ErrorCode.RATE_LIMIT,
+    "429-date": ErrorCode.RATE_LIMIT,
     "429-day": ErrorCode.QUOTA_EXHAUSTED,
     "429-mixed": ErrorCode.QUOTA_EXHAUSTED,
     "429-spend": ErrorCode.QUOTA_EXHAUSTED,
@@ -48,7 +51,12 @@ FAULT_CODES = {
     "reset": ErrorCode.API_5XX,
     "cut": ErrorCode.API_5XX,
     "bad-json": ErrorCode.PARSE_JSON,
-    "html": ErrorCode.PARSE_JSON,
+    "html": ErrorCode.API_PROXY,
+    "200-error": ErrorCode.API_5XX,
+    "302": ErrorCode.API_PROXY,
+    "402": ErrorCode.API_BILLING,
+    "403-html": ErrorCode.API_PROXY,
+    "407": ErrorCode.API_PROXY,
     "bare-list": ErrorCode.PARSE_SCHEMA,
     "wrong-shape": ErrorCode.PARSE_SCHEMA,
     "wrong-token": ErrorCode.REPLY_MISMATCH,
@@ -317,6 +325,77 @@ def test_nothing_of_the_document_is_in_an_error(provider: GeminiProvider) -> Non
 
     told = ["".join(traceback.format_exception(e)) + repr(e.details) for e in errors]
     assert not [text for text in told if "Rigby" in text or "lisinopril" in text]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_never_followed(status: int) -> None:
+    asked: list[str] = []
+
+    def redirected(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.url.host)
+        return httpx2.Response(status, headers={"Location": "http://login.invalid/"})
+
+    provider = GeminiProvider(
+        api_key="test",
+        model=MODEL,
+        base_url="http://127.0.0.1:1",
+        transport=httpx2.MockTransport(redirected),
+    )
+
+    error = failure(provider, entities_request())
+
+    assert (error.code, error.details.http_status) == (ErrorCode.API_PROXY, status)
+    assert asked == ["127.0.0.1"]
+
+
+def test_a_proxy_that_refuses_the_tunnel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def refuse() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(
+                    b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
+                )
+
+        proxy = threading.Thread(target=refuse)
+        proxy.start()
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.getsockname()[1]}")
+        for name in ("NO_PROXY", "no_proxy", "https_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.delenv(name, raising=False)
+
+        error = failure(gemini("https://service.invalid"), entities_request())
+        proxy.join()
+
+    assert (error.code, error.details.http_status) == (ErrorCode.API_PROXY, 407)
+
+
+def test_a_limit_until_a_date_is_a_hint_in_seconds(provider: GeminiProvider) -> None:
+    page = 100 + list(FAULT_CODES).index("429-date")
+
+    error = failure(provider, entities_request(page=page))
+
+    assert error.details.retry_after_s is not None
+    assert 2.0 <= error.details.retry_after_s <= 4.0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("302", "a proxy or a wrong address answered"),
+        ("407", "a proxy or a wrong address answered"),
+        ("html", "a proxy or a wrong address answered"),
+        ("402", "the provider asks for a payment"),
+        ("200-error", "a proxy answered 200 with an error inside: HTTP 503 UNAVAILABLE"),
+    ],
+)
+def test_an_answer_of_a_proxy_or_about_the_billing_says_so(
+    provider: GeminiProvider, name: str, words: str
+) -> None:
+    page = 100 + list(FAULT_CODES).index(name)
+
+    assert words in failure(provider, entities_request(page=page)).message
 
 
 def test_a_wrong_key_is_an_authentication_error(emulator: Emulator) -> None:

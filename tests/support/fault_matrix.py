@@ -53,6 +53,12 @@ class ExpectedEnd:
 
 
 FAULT = "FAULT"
+INCIDENTS = {
+    "QUOTA_EXHAUSTED": "quota",
+    "API_AUTH": "credentials",
+    "API_BILLING": "billing",
+    "API_PROXY": "proxy",
+}
 
 
 class ExpectedBudget(Enum):
@@ -113,7 +119,7 @@ class ExpectedBudget(Enum):
             words="the same, then succeeds, 1 attempt",
         ),
     )
-    KEY = (
+    ACCESS = (
         "none, parks",
         ExpectedEnd(
             status="pending", calls=(FAULT, FAULT), words="waits, job parked for the incident"
@@ -175,7 +181,7 @@ class ExpectedBudget(Enum):
     @property
     def parks(self) -> bool:
         """Whether the job parks, which closes the rate limiter for every other call."""
-        return self in {ExpectedBudget.QUOTA, ExpectedBudget.KEY}
+        return self in {ExpectedBudget.QUOTA, ExpectedBudget.ACCESS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +211,11 @@ class FaultCase:
         return None if self.times_out or self.fault in {"reset", "cut"} else 200
 
     @property
+    def incident(self) -> str:
+        """Kind of the incident for which the job waits; empty if the fault parks nothing."""
+        return INCIDENTS.get(self.code, "")
+
+    @property
     def in_outages(self) -> bool:
         """Whether the breaker counts the fault, so that an outage returns the attempt."""
         return self.code in {"API_5XX", "API_TIMEOUT"}
@@ -218,18 +229,27 @@ def _rows() -> Iterator[FaultCase]:
             budget=ExpectedBudget.LIMITED,
             setting={"retry_after_s": HINT_S},
         )
+    yield FaultCase(
+        fault="429-date",
+        code="RATE_LIMIT",
+        budget=ExpectedBudget.LIMITED,
+        setting={"retry_after_s": HINT_S},
+    )
     for fault in ("429-bare", "429-reason"):
         yield FaultCase(fault=fault, code="RATE_LIMIT", budget=ExpectedBudget.LIMITED)
     for fault in ("429-day", "429-mixed", "429-spend"):
         yield FaultCase(fault=fault, code="QUOTA_EXHAUSTED", budget=ExpectedBudget.QUOTA)
     for fault in ("400-key", "403"):
-        yield FaultCase(fault=fault, code="API_AUTH", budget=ExpectedBudget.KEY)
+        yield FaultCase(fault=fault, code="API_AUTH", budget=ExpectedBudget.ACCESS)
+    yield FaultCase(fault="402", code="API_BILLING", budget=ExpectedBudget.ACCESS)
+    for fault in ("302", "403-html", "407", "html"):
+        yield FaultCase(fault=fault, code="API_PROXY", budget=ExpectedBudget.ACCESS)
     for fault in ("400-tokens", "400-size"):
         yield FaultCase(fault=fault, code="CONTEXT_TOO_LARGE", budget=ExpectedBudget.HALVES)
     for fault in ("400-bare", "400-schema", "400-deadline", "404"):
         yield FaultCase(fault=fault, code="API_4XX", budget=ExpectedBudget.ENDS)
     yield FaultCase(fault="400-pages", code="INPUT_INVALID", budget=ExpectedBudget.ENDS)
-    for fault in ("500", "502", "503", "reset", "cut"):
+    for fault in ("500", "502", "503", "200-error", "reset", "cut"):
         yield FaultCase(fault=fault, code="API_5XX", budget=ExpectedBudget.ATTEMPT)
     for fault in ("499", "503-deadline", "504"):
         yield FaultCase(fault=fault, code="API_TIMEOUT", budget=ExpectedBudget.ATTEMPT)
@@ -252,8 +272,7 @@ def _rows() -> Iterator[FaultCase]:
     )
     for fault in ("fenced", "prose-around-json", "bad-item"):
         yield FaultCase(fault=fault, budget=ExpectedBudget.NOTHING)
-    for fault in ("bad-json", "html"):
-        yield FaultCase(fault=fault, code="PARSE_JSON", budget=ExpectedBudget.ATTEMPT)
+    yield FaultCase(fault="bad-json", code="PARSE_JSON", budget=ExpectedBudget.ATTEMPT)
     for fault in ("bare-list", "wrong-shape"):
         yield FaultCase(fault=fault, code="PARSE_SCHEMA", budget=ExpectedBudget.SAME_REPLY)
     yield FaultCase(fault="wrong-token", code="REPLY_MISMATCH", budget=ExpectedBudget.ATTEMPT)

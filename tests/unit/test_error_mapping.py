@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 import traceback
+from email.utils import formatdate
 from typing import Any, NamedTuple
 
 import httpx2
@@ -22,6 +24,7 @@ MINUTE = "GenerateRequestsPerMinutePerProjectPerModel"
 TOKENS = "GenerateContentPaidTierInputTokensPerModelPerMinute"
 DAY = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
 SPEND = "SpendLimitPerProjectPer10Minutes"
+DATE = "Fri, 31 Dec 2027 23:59:59 GMT"
 
 
 def info(reason: str, **metadata: str) -> dict[str, Any]:
@@ -144,8 +147,23 @@ SERVICE = [
         api_error(429, "", violations(DAY), info("API_KEY_INVALID")),
         ErrorCode.API_AUTH,
     ),
-    Case("billing is off", api_error(403, "", info("BILLING_DISABLED")), ErrorCode.API_AUTH),
-    Case("no billing", api_error(400, "Please enable billing."), ErrorCode.API_AUTH),
+    Case("billing is off", api_error(403, "", info("BILLING_DISABLED")), ErrorCode.API_BILLING),
+    Case("no billing", api_error(400, "Please enable billing."), ErrorCode.API_BILLING),
+    Case(
+        "billing in the words of a 403",
+        api_error(403, "This method requires billing to be enabled."),
+        ErrorCode.API_BILLING,
+    ),
+    Case("402", api_error(402, "Insufficient balance."), ErrorCode.API_BILLING),
+    Case("402 as a page", html_error(402, "Payment Required"), ErrorCode.API_BILLING),
+    Case("407", api_error(407), ErrorCode.API_PROXY),
+    Case("407 as a page", html_error(407, "Log in"), ErrorCode.API_PROXY),
+    Case("login of a network", html_error(511, "Log in"), ErrorCode.API_PROXY),
+    Case("redirect to a page", html_error(307, "Log in"), ErrorCode.API_PROXY),
+    Case("site blocked by a proxy", html_error(403, "Blocked"), ErrorCode.API_PROXY),
+    Case("page of another server", html_error(404, "Not Found"), ErrorCode.API_PROXY),
+    Case("page of a bad request", html_error(400, "Bad Request"), ErrorCode.API_4XX),
+    Case("words like a page in JSON", api_error(403, "<b>no</b>"), ErrorCode.API_AUTH),
     Case("bad key in words", api_error(400, "API key not valid."), ErrorCode.API_AUTH),
     Case("expired key in words", api_error(400, "API key expired."), ErrorCode.API_AUTH),
     Case("service disabled", api_error(403, "", info("SERVICE_DISABLED")), ErrorCode.API_AUTH),
@@ -184,7 +202,7 @@ SERVICE = [
     Case("502 of a gateway", html_error(502, "Bad Gateway"), ErrorCode.API_5XX),
     Case("504 of a gateway", html_error(504, "Gateway Time-out"), ErrorCode.API_TIMEOUT),
     Case("500 deadline", api_error(500, "Deadline exceeded."), ErrorCode.API_TIMEOUT),
-    Case("redirect", sdk.APIError(302, {}), ErrorCode.API_4XX),
+    Case("redirect", sdk.APIError(302, {}), ErrorCode.API_PROXY),
     Case(
         "HTML body", sdk.ServerError(502, {"message": "<html>", "status": "Bad"}), ErrorCode.API_5XX
     ),
@@ -201,6 +219,15 @@ TRANSPORT = [
     Case("reset", httpx2.ReadError("x"), ErrorCode.API_5XX),
     Case("cut", httpx2.RemoteProtocolError("x"), ErrorCode.API_5XX),
     Case("proxy", httpx2.ProxyError("x"), ErrorCode.API_5XX),
+    Case("proxy asks for a login", httpx2.ProxyError("407 Log in"), ErrorCode.API_PROXY),
+    Case("proxy forbids the site", httpx2.ProxyError("403 Forbidden"), ErrorCode.API_PROXY),
+    Case(
+        "proxy refuses a password",
+        httpx2.ProxyError("Invalid username/password"),
+        ErrorCode.API_PROXY,
+    ),
+    Case("proxy has no way", httpx2.ProxyError("503 Unavailable"), ErrorCode.API_5XX),
+    Case("proxy is busy", httpx2.ProxyError("429 Too Many"), ErrorCode.API_5XX),
     Case("bad gzip", httpx2.DecodingError("x"), ErrorCode.API_5XX),
     Case("bad URL", httpx2.UnsupportedProtocol("x"), ErrorCode.API_4XX),
     Case("not JSON", json.JSONDecodeError("x", PHI, 0), ErrorCode.PARSE_JSON),
@@ -226,7 +253,21 @@ def test_each_error_becomes_its_code(case: Case) -> None:
         ([], "", {"retry-after": "30"}, 30.0),
         ([retry_info("2s")], "Please retry in 9s.", {"retry-after": "30"}, 2.0),
         ([retry_info("soon")], "", {}, None),
-        ([], "", {"retry-after": "Fri, 31 Dec 2027 23:59:59 GMT"}, None),
+        ([], "", {"retry-after": DATE, "date": "Fri, 31 Dec 2027 23:59:34 GMT"}, 25.0),
+        ([], "", {"retry-after": DATE, "date": "Fri, 31 Dec 2027 23:59:59 GMT"}, 0.0),
+        ([], "", {"retry-after": DATE, "date": "Sat, 01 Jan 2028 00:10:00 GMT"}, 0.0),
+        (
+            [],
+            "",
+            {
+                "retry-after": "Friday, 31-Dec-27 23:59:59 GMT",
+                "date": "Fri Dec 31 23:59:34 2027",
+            },
+            25.0,
+        ),
+        ([retry_info("2s")], "", {"retry-after": DATE, "date": DATE}, 2.0),
+        ([], "", {"retry-after": "Fri, 99 Dec 2027 23:59:59 GMT"}, None),
+        ([], "", {"retry-after": "later"}, None),
         ([], "", {}, None),
     ],
 )
@@ -286,15 +327,84 @@ def test_nothing_that_a_library_or_the_service_says_passes_the_border(error: Exc
 
 
 @pytest.mark.parametrize(
-    ("retry_after", "hint_s"), [("30", 30.0), ("Fri, 31 Dec 2027 23:59:59 GMT", None), (None, None)]
+    ("headers", "hint_s"),
+    [
+        ({"retry-after": "30"}, 30.0),
+        ({"retry-after": DATE, "date": "Fri, 31 Dec 2027 23:59:34 GMT"}, 25.0),
+        ({}, None),
+    ],
 )
 def test_a_status_whose_body_cannot_be_read_still_says_what_it_says(
-    retry_after: str | None, hint_s: float | None
+    headers: dict[str, str], hint_s: float | None
 ) -> None:
-    error = subject.error_of_unreadable_body(503, retry_after)
+    error = subject.error_of_unreadable_body(503, headers)
 
     assert (error.code, error.details.http_status) == (ErrorCode.API_5XX, 503)
     assert error.details.retry_after_s == hint_s
+
+
+def test_a_page_in_an_unknown_encoding_is_a_page() -> None:
+    error = subject.error_of_unreadable_body(403, {"content-type": "text/html; charset=x"})
+
+    assert error.code is ErrorCode.API_PROXY
+
+
+def test_a_date_without_the_senders_own_counts_from_this_clock() -> None:
+    until = formatdate(time.time() + 40, usegmt=True)
+
+    hint_s = subject.retry_after_s({"retry-after": until})
+
+    assert hint_s is not None
+    assert 35 < hint_s <= 40
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (html_error(302, "Log in"), "HTTP 302 (a proxy or a wrong address answered)"),
+        (api_error(407, name=""), "HTTP 407 (a proxy or a wrong address answered)"),
+        (api_error(402, name=""), "HTTP 402 (the provider asks for a payment)"),
+        (httpx2.ProxyError("407 Log in"), "HTTP 407 from the proxy of the network"),
+    ],
+)
+def test_the_message_names_the_proxy_or_the_billing(error: Exception, message: str) -> None:
+    assert str(classify(error)).replace(" Found", "") == message
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "hint_s"),
+    [
+        ({"error": {"code": 503, "status": "UNAVAILABLE"}}, ErrorCode.API_5XX, None),
+        ([{"error": {"code": 503, "status": "UNAVAILABLE"}}], ErrorCode.API_5XX, None),
+        ({"error": {"code": "429", "message": "retry in 3s"}}, ErrorCode.RATE_LIMIT, None),
+        ({"error": {"code": 429, "details": [retry_info("3s")]}}, ErrorCode.RATE_LIMIT, 3.0),
+        ({"error": {"code": 429, "details": [violations(DAY)]}}, ErrorCode.QUOTA_EXHAUSTED, None),
+        ({"error": {"code": 14, "status": "UNAVAILABLE"}}, ErrorCode.API_5XX, None),
+        ({"error": {"status": "PERMISSION_DENIED"}}, ErrorCode.API_AUTH, None),
+        ({"error": {"code": 400, "details": [info("API_KEY_INVALID")]}}, ErrorCode.API_AUTH, None),
+        ({"error": {"code": 402}}, ErrorCode.API_BILLING, None),
+        ({"error": {"code": 407}}, ErrorCode.API_PROXY, None),
+        ({"error": {"code": "insufficient", "message": PHI}}, ErrorCode.API_5XX, None),
+        ({"error": PHI}, ErrorCode.API_5XX, None),
+    ],
+)
+def test_an_error_inside_a_200_has_the_code_of_the_error(
+    body: object, code: ErrorCode, hint_s: float | None
+) -> None:
+    error = subject.error_inside_200(body)
+
+    assert error is not None
+    assert (error.code, error.details.http_status) == (code, 200)
+    assert error.details.retry_after_s == hint_s
+    assert error.message.startswith("a proxy answered 200 with an error inside: HTTP ")
+    assert "Rigby" not in error.message
+
+
+@pytest.mark.parametrize(
+    "body", [{}, [], None, "error", {"error": None}, {"candidates": [], "error": {"code": 503}}]
+)
+def test_a_reply_without_an_error_is_left_to_the_parser(body: object) -> None:
+    assert subject.error_inside_200(body) is None
 
 
 def test_the_border_lets_pass_what_is_not_an_error_of_the_call() -> None:

@@ -60,6 +60,8 @@ def kinds(
         (some("RATE_LIMIT", 20) + some("OK", 200), ["throttling"]),
         (some("QUOTA_EXHAUSTED", 1) + some("OK", 200), ["quota"]),
         (some("API_AUTH", 1), ["credentials"]),
+        (some("API_BILLING", 1) + some("OK", 200), ["billing"]),
+        (some("API_PROXY", 1) + some("OK", 200), ["proxy"]),
         (some("API_5XX", 5) + some("API_AUTH", 1), ["outage", "credentials"]),
     ],
 )

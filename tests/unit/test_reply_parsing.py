@@ -47,7 +47,6 @@ BAD = {
     "empty object": ("{}", ErrorCode.EMPTY_RESPONSE),
     "empty list": ("[]", ErrorCode.EMPTY_RESPONSE),
     "list": ("[1]", ErrorCode.PARSE_JSON),
-    "html": ("<html></html>", ErrorCode.PARSE_JSON),
     "deep nesting": ("[" * 100_000, ErrorCode.PARSE_JSON),
     "no candidates": (envelope(candidates=[]), ErrorCode.EMPTY_RESPONSE),
     "odd candidates": (envelope(candidates="x"), ErrorCode.EMPTY_RESPONSE),
@@ -114,6 +113,32 @@ def test_each_bad_reply_becomes_its_code(body: str, code: ErrorCode) -> None:
     assert raised.value.code is code
     assert raised.value.details.http_status == 200
     assert raised.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("<html></html>", ErrorCode.API_PROXY),
+        ("\ufeff\n <!DOCTYPE html>", ErrorCode.API_PROXY),
+        ('{"error": {"code": 503, "status": "UNAVAILABLE"}}', ErrorCode.API_5XX),
+        ('[{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED"}}]', ErrorCode.RATE_LIMIT),
+        ('{"error": {"code": 402, "message": "no credit"}}', ErrorCode.API_BILLING),
+        ('{"error": "no credit"}', ErrorCode.API_5XX),
+    ],
+)
+def test_a_200_that_is_no_reply_becomes_the_code_of_its_cause(body: str, code: ErrorCode) -> None:
+    with pytest.raises(CallError) as raised:
+        read_reply(body, REQUEST)
+
+    assert (raised.value.code, raised.value.details.http_status) == (code, 200)
+    assert "proxy" in raised.value.message
+    assert raised.value.__context__ is None
+
+
+def test_an_error_beside_an_answer_is_ignored() -> None:
+    body = json.loads(envelope(GOOD)) | {"error": {"code": 503}}
+
+    assert read_reply(json.dumps(body), REQUEST).output
 
 
 GOOD_TEXTS = {
