@@ -215,6 +215,15 @@ def test_a_flowsheet_can_have_a_row_for_each_vital_sign() -> None:
     ]
 
 
+def test_a_flowsheet_row_can_have_empty_cells_at_both_ends() -> None:
+    text = (
+        "Time\t07:00\t11:00\t15:00\nPulse\t\t104\nBlood pressure\t\t\t108/64\n"
+        "Resp. rate\t21\nTemp\t\t38.9 C\n"
+    )
+
+    assert values(text) == [("104", None), ("108/64", None), ("21", None), ("38.9", "C")]
+
+
 def test_the_dates_above_a_flowsheets_columns_date_its_readings() -> None:
     found = vitals("Date 01/14/2025 02/18/2025\nWeight (kg) 82 80\n")
 

@@ -14,6 +14,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from pipeline.providers.local.lines import PrintedLine, Sentence
+from pipeline.providers.local.tick_tables import TickTable
 
 
 class BoxTick(Enum):
@@ -94,12 +95,25 @@ _NEGATION = re.compile(
 )
 
 
-def box_items(lines: list[PrintedLine], text: str, raw: str = "") -> list[BoxItem]:
-    """Return the items of all lines with boxes or answers, in the order of the text."""
+def box_items(
+    lines: list[PrintedLine], text: str, raw: str = "", headings: frozenset[int] = frozenset()
+) -> list[BoxItem]:
+    """Return the items of all lines with boxes or answers, in the order of the text.
+
+    `headings` holds the starts of the lines that begin a section.
+    """
     glyphs = {m["glyph"] for m in _BOX.finditer(text) if m["glyph"]}
     found: list[BoxItem] = []
     answers: list[str] = []
+    table = TickTable()
     for line in lines:
+        row_of_ticks = raw[line.start : line.end]
+        rows = table.items(row_of_ticks, is_heading=line.start in headings) if raw else []
+        if rows:
+            found += [
+                BoxItem(line.start + a, line.start + b, _decided(said)) for a, b, said in rows
+            ]
+            continue
         answers = _answer_columns(line.text) or (answers if line.text.strip() else [])
         cells = raw[line.start : line.end].split("\t") if answers and raw else []
         row = _cell_row(cells, answers) or _answer_row(line.text, answers)

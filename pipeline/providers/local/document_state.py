@@ -67,7 +67,8 @@ class DocumentState:
         lines = lines_of(document.text)
         zones = zones_of(document.text, lines)
         tokens = tokenize(document.text)
-        items = box_items(lines, document.text, document.raw)
+        headed = frozenset(document.text.rfind("\n", 0, zone.start) + 1 for zone in zones.all)
+        items = box_items(lines, document.text, document.raw, headed)
         sentences = parted(sentences_of(document.text, lines), items)
         persons = PersonHeadings(document.text, lines, zones.all)
         state = cls(

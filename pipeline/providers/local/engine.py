@@ -17,6 +17,7 @@ from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.language import languages
 from pipeline.providers.local.rules import RULES
+from pipeline.providers.local.twin_lists import flag_twin_lists
 from pipeline.providers.local.zones import Zones
 from pipeline.providers.prompts import Question
 from pipeline.providers.schemas import EntityReply, FoundEntity, FoundZone
@@ -50,7 +51,9 @@ def read(slices: Sequence[PageSlice]) -> DocumentState:
     for rule in RULES:
         rule(reading)
     found = [_asserted(reading, each) for each in reading.findings]
-    reading.findings = sorted(found, key=lambda f: (f.start, f.end))
+    reading.findings = found
+    flag_twin_lists(reading)
+    reading.findings.sort(key=lambda f: (f.start, f.end))
     return reading
 
 

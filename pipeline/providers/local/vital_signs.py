@@ -120,7 +120,7 @@ VITALS: tuple[Vital, ...] = (
     ),
     Vital(
         "RR",
-        r"respiratory[ ]rate|respirations?|resp(?:[ ]?rate|s)?\.?|RR",
+        r"respiratory[ ]rate|respirations?|resp(?:(?:\.?[ ]|\.)?rate|s)?\.?|RR",
         r"\d{1,2}(?:['’]?s(?!\w))?",
         (
             r"bpm|breaths?[ ](?:per|a)[ ]minute|breaths/min(?:ute)?|br/min|/[ ]?min(?:ute)?"
