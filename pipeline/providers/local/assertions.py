@@ -16,7 +16,11 @@ from typing import NamedTuple
 
 from pipeline.providers.local.check_boxes import BoxItem, BoxTick
 from pipeline.providers.local.cues import POST, Cue, CueKind, cues_in
-from pipeline.providers.local.experiencer import experiencer_at, is_person_doubtful
+from pipeline.providers.local.experiencer import (
+    experiencer_at,
+    is_named_patient,
+    is_person_doubtful,
+)
 from pipeline.providers.local.lines import Sentence
 from pipeline.providers.local.page_turns import Continued
 from pipeline.providers.local.person_headings import PersonHeadings
@@ -55,6 +59,7 @@ _NOT = frozenset(
         CueKind.NEAR_NOT_POST,
     }
 )
+_NEAR_POST = frozenset({CueKind.NEAR_NOT_POST, CueKind.REFUSED_POST})
 _HYPOTHETICAL = frozenset(
     {CueKind.CONDITION, CueKind.RISK, CueKind.RISK_POST, CueKind.PLANNED_POST}
 )
@@ -128,6 +133,10 @@ class Assertions:
         if is_act and _RESULT.search(words, last, last + _RESULT_REACH):
             scope = [cue for cue in scope if cue.kind not in _PLANNED]
         kinds = {cue.kind for cue in scope}
+        if CueKind.UNCLEAR in kinds:
+            kinds -= _NOT
+        if is_act and CueKind.REFUSED_POST in kinds:
+            kinds.add(CueKind.NOT_POST)
         if is_drug:
             kinds.discard(CueKind.RISK_POST)
         if CueKind.CONFIRM_POST in kinds:
@@ -155,6 +164,8 @@ class Assertions:
             person = _experiencer(kinds, zone, cues, words[:first])
             if not _is_patient_subject(words[:first]):
                 person = self.person_at(start) or person
+        if is_named_patient(words, last):
+            person = "patient"
         is_planned = is_act and negated is not True and bool(kinds & _PLANNED)
         if is_planned:
             kinds = kinds - {CueKind.PRESENT} | {CueKind.PLANNED_POST}
@@ -165,7 +176,7 @@ class Assertions:
             else _temporality(kinds, None if is_act and zone in _PLANS else zone, lasting=lasting),
             certainty=_certainty(kinds, negated=negated is True),
             experiencer=person,
-            is_doubtful=is_doubtful,
+            is_doubtful=is_doubtful or CueKind.UNCLEAR in kinds,
         )
 
     def _with_sentence_before(self, sentence: Sentence, words: str) -> tuple[str, int]:
@@ -256,7 +267,7 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = Fals
             break
         if cue.kind is CueKind.RISK_POST and cue.start - last > 1:
             continue
-        if cue.kind is CueKind.NEAR_NOT_POST and cue.start - last > _ABSENT_REACH:
+        if cue.kind in _NEAR_POST and cue.start - last > _ABSENT_REACH:
             continue
         if cue.kind in POST or cue.kind in (CueKind.BETWEEN, CueKind.PLANNED):
             found.append(cue)

@@ -301,6 +301,9 @@ def _answers(line: str) -> list[tuple[int, int, BoxTick]]:
         else:
             tick = BoxTick.DENIED if is_no else BoxTick.STATED
         found.append((m.start(name), m.end(name), tick))
+        # The answer is an item of its own, so that `Never` does not reach the next label.
+        place = "answer" if m["answer"] else "paren"
+        found.append((m.start(place), m.end(place), BoxTick.OPEN))
     return sorted(found, key=lambda item: item[:2])
 
 

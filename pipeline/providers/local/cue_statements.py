@@ -29,7 +29,163 @@ _WRONG = (
 )
 _END = r"(?=[ ]*(?:[.,;:)]|and\b|but\b|since\b|in\b|at\b|after\b|by\b|with\b|on\b|last\b|now\b|$))"
 
+_PROOF = (
+    r"(?:evidence|signs?|symptoms?|indications?|suggestion|suspicion|findings?|stigmata|features?"
+    r"|documentation|proof|traces?|hints?|focus|foci|cause|reason|records?|mention)"
+)
+_ON = (
+    r"(?:today|now|here|currently|either|again|ever|also|(?:on|by|in|at|during|with|from|upon)"
+    r"(?: (?:the|this|any|her|his|repeat|initial|physical|chest|plain|bedside))*"
+    r" (?:ct|mri|imaging|exam|examination|x-?rays?|films?|ultrasound|us|echo|scans?|study|studies"
+    r"|time|point|visit|auscultation|palpation|inspection|testing|labs?|work-?up|biopsy|egd"
+    r"|colonoscopy|evaluation|review|stay|admission))"
+)
+_PASSIVE = (
+    r"(?:is|was|were|are|be|been|being|has|have|had|could|can|would|will|there|[a-z]+ly|found"
+    r"|noted|seen|identified|detected|observed|reported|appreciated|documented|elicited|present"
+    r"|apparent|evident|demonstrated|discovered|visuali[sz]ed|shown|raised|uncovered|available|recorded)"
+)
+_TO_FINDING = (
+    r"(?:of|for|to (?:suggest|indicate|support|show)|suggesting|indicating|suggestive of"
+    r"|indicative of|consistent with|concerning for|supporting"
+    r"|(?:that|which) (?:would |could |might )?(?:suggest|indicate|support|show)(?:s|ed)?)"
+)
+_TESTS = (
+    r"(?:tests?|imaging|scans?|study|studies|ct|mri|x-?rays?|exams?|examination|work-?up|labs?"
+    r"|cultures?|biops(?:y|ies)|findings?|films?|images?|views?|slides?|sections?|specimens?"
+    r"|samples?|tracings?|ecgs?|ekgs?|reports?|records?)"
+)
+_LONG_AGO = (
+    r"(?:in (?:[a-z]+ )?(?:19|20)\d\d|(?:\d+|two|three|four|five|six|seven|eight|nine|ten|many"
+    r"|several) years? ago|years ago|decades ago)"
+)
+_EPISODE = r"(?:episodes?|attacks?|flares?(?:[- ]up)?|bouts?|occurrences?|events?|one|exacerbation)"
+
 STATEMENTS: tuple[tuple[str, str], ...] = (
+    # Two negations leave the finding open.
+    (
+        "UNCLEAR",
+        (
+            r"\b(?:den(?:y|ies|ied|ying) (?:neither|no|not|having no|never|nothing)"
+            r"|(?:never|not|n['’]t|cannot|nor|neither) (?:[a-z]+ly )?den(?:y|ies|ied|ying|iable)"
+            r"|(?:neither|does not|did not) (?:[a-z]+ )?(?:confirm|admit|endorse|den)\w* (?:to )?"
+            r"(?:n?or) (?:[a-z]+ )?(?:confirm|admit|endorse|den)\w*(?: to)?"
+            r"|not (?:entirely |completely |fully )?(?:negative for|free (?:of|from)|devoid of"
+            r"|absent of))\b(?: (?:any|having|either))*"
+        ),
+    ),
+    (
+        "NEUTRAL",
+        r"\bno (?:[a-z]+ ){0,2}?(?:response|benefit|success)\b(?: (?:to|from|with|on)\b)?",
+    ),
+    # A negation apart from its finding.
+    (
+        "NOT",
+        (
+            rf"\b(?:no|without|nothing|not a single|not any|never any|little|zero)"
+            rf" (?:[a-z]+ ){{0,3}}?{_PROOF}(?: (?:{_PASSIVE}|{_ON})){{1,6}}? {_TO_FINDING}\b"
+            r"(?: (?:an?|any)\b)?"
+            rf"|\bnothing(?: (?:{_PASSIVE}|{_ON})){{1,6}}? {_TO_FINDING}\b(?: (?:an?|any)\b)?"
+            rf"|\bat no (?:time|point|stage) (?:[a-z]+ ){{0,6}}?(?:{_PROOF} (?:of|for)|have|had"
+            r"|has|show(?:n|ed)?|develop(?:ed)?|report(?:ed)?|experienced?)\b(?: (?:an?|any)\b)?"
+            rf"|\b(?:none of (?:the|her|his|these|those) (?:[a-z]+ ){{0,3}}?"
+            rf"|no (?:[a-z]+ ){{0,2}}?){_TESTS} (?:has |have |had |ever )*(?:show(?:s|ed|n)?"
+            r"|demonstrate[sd]?|reveal(?:s|ed)?|suggest(?:s|ed)?|identif(?:y|ies|ied)|confirm(?:s|ed)?"
+            r"|indicate[sd]?|support(?:s|ed)?|detect(?:s|ed)?|found)\b(?: (?:an?|any)\b)?"
+        ),
+    ),
+    (
+        "NOT_POST",
+        (
+            rf"\b(?:{_BE} )?no longer (?:(?:an?|the|felt to be|considered|thought to be|in) )*"
+            r"(?:(?:active|real|serious|likely|major|current) )*"
+            r"(?:concern|consideration|possibility|question|suspected|suspicion|entertained"
+            r"|likely|thought|favou?red|differential|supported|pursued)\b"
+        ),
+    ),
+    (
+        "PAST_POST",
+        (
+            rf"\b(?:{_BE} )?no longer (?:(?:an?|the) )*(?:(?:active|real|serious|major|current) )*"
+            r"(?:issue|problem|present|active|bothersome|troublesome|symptomatic|evident"
+            r"|occurring|happening|a complaint|complaint)\b"
+        ),
+    ),
+    (
+        "PAST",
+        (
+            rf"\b(?:last|most recent|final|latest)(?= (?:known |documented |reported )?"
+            rf"(?:[a-z-]+ ){{1,4}}?(?:was|were|occurred|happened|had been|came)(?: back)?"
+            rf" {_LONG_AGO})"
+        ),
+    ),
+    (
+        "ONSET_POST",
+        (
+            rf"\b(?:last|most recent|final|latest) (?:known |documented |reported )?{_EPISODE}"
+            rf" (?:(?:was|were|occurred|happened) )?(?:{_LONG_AGO}|(?:19|20)\d\d)\b"
+        ),
+    ),
+    # Not done.
+    (
+        "NOT_POST",
+        (
+            r"\b(?:(?:was|were|been|has|have) )*(?:offered|recommended|advised|discussed|ordered"
+            r"|scheduled|suggested|planned|attempted)(?:,| [a-z]+ay)? ?(?:but |and |however,? )?"
+            r"(?:the )?(?:patient |pt |he |she |they )?(?:has |was |later |then )*"
+            r"(?:refused|declined|cancell?ed|deferred|not done"
+            r"|never (?:done|performed|completed))\b"
+        ),
+    ),
+    (
+        "PLANNED_POST",
+        (
+            rf"(?:[ ]?[:(–-][ ]*|\b)(?:(?:{_BE}|had to be|be|has|have|had|then|later) )*"
+            r"(?:postponed|rescheduled|delayed|put off)\b"
+        ),
+    ),
+    (
+        "REFUSED_POST",
+        (
+            rf"(?:[ ]?[:(–-][ ]*|\b)(?:(?:{_BE}|had to be|has|have|had|then|later|the|patient|pt|he"
+            r"|she|again) )*(?:refused|declined|cancell?ed|deferred|aborted|waived"
+            r"|not (?:done|performed|obtained|completed))\b"
+            r"(?=[ ]*(?:[.,;)]|by\b|today\b|due\b|because\b|per\b|at\b|on\b|secondary\b|for\b"
+            r"|until\b|in\b|twice\b|again\b|as\b|since\b|$))"
+        ),
+    ),
+    (
+        "POSSIBLE_POST",
+        (
+            r"\b(?:is|are|remains?|remained|was|stays?|still)(?: (?:still|also|high|low|on|in"
+            r"|part of|within|under))* (?:the |our |my )?(?:differential|consideration|ddx)\b"
+        ),
+    ),
+    (
+        "POSSIBLE",
+        (
+            r"\b(?:treat(?:ed|ing)?|managed?|handled?|regard(?:ed)?|consider(?:ed)?)(?: (?:this"
+            r"|it|him|her|the patient|patient))? as(?: an?)?\b(?=[^.;]{1,60}\buntil\b)"
+        ),
+    ),
+    (
+        "PAST",
+        (
+            r"\b(?:previously|formerly|once|in the past) (?:had|suffered(?: from)?|developed"
+            r"|experienced)\b"
+        ),
+    ),
+    (
+        "RISK",
+        (
+            r"\b(?:counsel(?:l?ed|ling|ing)?|educat(?:ed|ing|ion)|taught|teaching|informed|advised"
+            r"|talked|spoke|discussion|handout|leaflet|information|literature)"
+            r"(?: (?:him|her|them|the patient|patient|pt|family))?"
+            r" (?:on|about|regarding|of|concerning)\b(?: the)?"
+            r"(?: (?:signs?|symptoms?|warning signs?|risks?|dangers?|prevention|treatment"
+            r"|management|course|causes?|nature)(?: (?:and|or) [a-z]+)?(?: of)?)?"
+        ),
+    ),
     # Taken back.
     (
         "NOT_POST",
@@ -106,6 +262,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             r"|\bexcluded\b(?=[ ]*(?:[.,;)]|by\b|with\b|on\b|$))"
         ),
     ),
+    ("NEAR_NOT_POST", r"(?<=[a-z)])[ ]+never(?=[ ]*(?:[,;|]|$))"),
     ("NEAR_NOT_POST", r"\babsent\b(?=[ ]*(?:[.,;)]|$))|(?<=[a-z])-free\b"),
     (
         "NOT",

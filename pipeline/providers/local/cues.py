@@ -23,6 +23,10 @@ class CueKind(Enum):
     """A phrase that looks like a cue but is not a cue."""
     NOT = auto()
     NOT_POST = auto()
+    UNCLEAR = auto()
+    """A double negation (`never denied`): the words behind are neither stated nor denied."""
+    REFUSED_POST = auto()
+    """`refused`, `cancelled`: the act directly before was not done. A cough can decline."""
     NEAR_NOT = auto()
     """A bare `not`, which reaches only a few words."""
     NEAR_NOT_POST = auto()
@@ -71,6 +75,7 @@ POST = frozenset(
     {
         CueKind.NOT_POST,
         CueKind.NEAR_NOT_POST,
+        CueKind.REFUSED_POST,
         CueKind.CONFIRM_POST,
         CueKind.PAST_POST,
         CueKind.ONSET_POST,

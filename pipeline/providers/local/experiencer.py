@@ -253,6 +253,12 @@ def _is_either(pronoun: re.Match[str], current: re.Match[str] | None) -> bool:
     return bool(current["others"] or current["side"])
 
 
+_ALONE = re.compile(r"\w[ ]*[(\[][ ]*(?:[\w ]+(?:,|/|&| and| or)[ ]*){0,3}$", re.I)
+_NAMED_PATIENT = re.compile(
+    r"[ ]*(?:[(\[][ ]*(?:the[ ])?(?:patient|pt|self|himself|herself)[ ]*[)\]]"
+    r"|[–:-][ ]*(?:patient|pt|self)(?=[ ]*(?:[,;.]|$)))",
+    re.I,
+)
 _ANIMAL = re.compile(r"\b(?:dog|cat|pet|pupp|kitten)", re.I)
 _NEW_SUBJECT = re.compile(
     r"[ ]+(?:himself|herself|denies|reports|presents?|complains|endorses|states)\b"
@@ -262,6 +268,9 @@ _NEW_SUBJECT = re.compile(
 def _is_subject(text: str, m: re.Match[str]) -> bool | None:
     """Return True for another person, False for a reporter, None if the words decide nothing."""
     head, tail = text[: m.start()], text[m.end() :]
+    if _ALONE.search(head) and tail.startswith((")", "]")):
+        # `diabetes (father), asthma`: the remark is about the words before it only.
+        return None
     if re.match(r"['’]s?(?![\w])", tail):
         if _SAYING.match(tail):
             return None
@@ -312,6 +321,11 @@ def _returns(text: str, m: re.Match[str], current: re.Match[str] | None) -> bool
         text[: m.start()],
         re.I,
     )
+
+
+def is_named_patient(text: str, last: int) -> bool:
+    """Return whether a remark behind a mention gives the mention to the patient (`(self)`)."""
+    return _NAMED_PATIENT.match(text, last) is not None
 
 
 def is_person_doubtful(text: str, first: int) -> bool:

@@ -124,6 +124,20 @@ _FIT_FOR = re.compile(r"[-‐‑](?:compatible|safe|conditional)\b", re.I)
 _IDENTIFIER_BEHIND = re.compile(r"[-_#/]?\d{3,}")
 _IDENTIFIER_BEFORE = re.compile(r"\d{3,}[-_#/]$")
 """Digits that make an abbreviation part of a number: `TR-240415-0009` is an accession number."""
+_OBJECT_BEHIND = (
+    r"[ ]+(?:the|an?|his|her|my|their|your|it|them|up|off|down|apart|out|through|wood|paper"
+    r"|calories|himself|herself)\b"
+)
+"""Words that make a verb of the word before (`tears the paper`)."""
+_SUBJECT_BEFORE = r"\b(?:he|she|it|they|we|you|i|who|which|that|never|always|often)[ ]+$"
+_PNEUMONIA_BEHIND = re.compile(r"[ ]+(?:pneumonia|infection|prophylaxis|ppx)\b", re.I)
+_PNEUMONIA_BEFORE = re.compile(
+    r"\b(?:(?:treat\w*|therapy|prophylaxis|ppx|concern|positive|negative|suspicion)[ ]for"
+    r"|history[ ]of|h/o|hx[ ]of|diagnos\w+[ ](?:with|of)|recurrent|suspected|possible|probable"
+    r"|presumed|r/o|rule[ ]out|due[ ]to|episode[ ]of|HIV[ ]with)[ ]+$",
+    re.I,
+)
+"""Words that make an infection of `PCP`, which mostly means a physician."""
 _NOT_BEHIND: dict[str, str] = {
     "ed": r"[ ]+[A-Za-z]",
     "discharge": (
@@ -148,6 +162,14 @@ _NOT_BEHIND: dict[str, str] = {
     "ra": r"[ ]*(?:sats?\b|O2|SpO2|with[ ]sat|\d{2,3}[ ]?%)",
     "ivf": r"[ ]+(?:pregnan|cycle|embryo|clinic|treatment|twins|with[ ]donor)",
     "af": r"[ ]*(?:9[5-9]|10[0-4])(?:[.]\d)?\b|[ ]*,?[ ]*VSS",
+    "tear": _OBJECT_BEHIND,
+    "burn": _OBJECT_BEHIND,
+    "cut": _OBJECT_BEHIND,
+    "strain": _OBJECT_BEHIND,
+    "sprain": _OBJECT_BEHIND,
+    "bruise": _OBJECT_BEHIND,
+    "fracture": _OBJECT_BEHIND,
+    "scar": _OBJECT_BEHIND,
     "corn": r"[ ]+(?:syrup|starch)",
     "faint": r"[ ]+(?:pulse|murmur|opacity)",
     "weak": r"[ ]+(?:positive|signal)",
@@ -174,6 +196,12 @@ _NOT_BEFORE: dict[str, str] = {
     "stress": r"\b(?:exercise|nuclear|dobutamine|cardiac)[ ]+$",
     "as": r"[a-z][ ]+$",
     "ra": r"(?:%|\b(?:on|room|sats?|O2|SpO2)|\d)[ ]*$",
+    "tear": _SUBJECT_BEFORE,
+    "burn": _SUBJECT_BEFORE,
+    "cut": _SUBJECT_BEFORE,
+    "strain": _SUBJECT_BEFORE,
+    "sprain": _SUBJECT_BEFORE,
+    "fracture": _SUBJECT_BEFORE,
     "ca": r"\b(?:serum|ionized)[ ]+$",
     "fall": r"\b(?:the|last|this|in|could|may)[ ]+$",
     "us": r"\b(?:to|with|by|call|contact|tell|let|give|told|see|(?:in|to|from|of)[ ]the)[ ]+$",
@@ -209,6 +237,11 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     if before is not None and before.search(text[max(line, match.start - 40) : match.start]):
         return True
     if term.category in ("condition", "symptom") and _VACCINE.match(text, match.end):
+        return True
+    if word == "pcp" and not (
+        _PNEUMONIA_BEHIND.match(text, match.end)
+        or _PNEUMONIA_BEFORE.search(text[max(line, match.start - 40) : match.start])
+    ):
         return True
     if word == "mom" and text[match.start : match.end] != "MOM":
         return True

@@ -28,6 +28,10 @@ _STAGE = re.compile(
     r"(?![ ]+(?:diabet|DM|MI|myocardial|respiratory|hypersens|HIT))",
     re.I,
 )
+_ZERO = re.compile(
+    r"[ \t]*[:=]?[ \t]*(?:0\+?|0[ ]?/[ ]?\d{1,2}|zero)(?=[ ]*(?:[,;)|\t\n]|\.(?!\d)|$))", re.I
+)
+"""A grade of zero (`Fever 0`), which can deny the symptom."""
 _DEFINITION = re.compile(r"[ \n]{1,2}\(([A-Z]{2,6})s?\)")
 _VAGUE = frozenset(("disease", "disorder", "syndrome"))
 _EPONYM = re.compile(r"(?<![.\n:])[ ]([A-ZÀ-Þ][a-zß-ÿ]+(?:-[A-ZÀ-Þ][a-zß-ÿ]+)?(?:['’]s)?)[ ]$")
@@ -209,7 +213,8 @@ def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str)
     if term.category == "procedure":
         assertion = timed(reading, match.start, match.end, assertion)
     negated = True if term.name == "no acute distress" else assertion.negated
-    if assertion.is_doubtful:
+    is_graded_zero = term.category in ("condition", "symptom") and _ZERO.match(reading.text, end)
+    if assertion.is_doubtful or is_graded_zero:
         rule = f"{rule.removesuffix('.v1')}-not-understood.v1"
     return Finding(
         category=term.category,
