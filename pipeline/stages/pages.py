@@ -6,7 +6,8 @@ crash loses one chunk at most. A file that cannot be read fails at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections import defaultdict
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -37,6 +38,32 @@ CHUNK_PAGES = 50
 SIZE_BOUNDS = (50, 500)
 """Largest page count of a small and of a medium record. One chunk of discovery is 50 pages; a
 record of 500 pages keeps thirty calls busy for minutes."""
+
+_POOR, _DAMAGED = "poor", "damaged"
+_WARNINGS = (
+    (
+        _POOR,
+        ErrorCode.OCR_QUALITY_LOW,
+        "These pages were read with low confidence; review them.",
+    ),
+    (_DAMAGED, ErrorCode.INPUT_INVALID, "These pages are damaged and could not be read."),
+    (
+        reader.HIDDEN_TEXT,
+        ErrorCode.INPUT_INVALID,
+        "These pages hold text that their image does not show; it was left out.",
+    ),
+    (
+        reader.PARTLY_READ,
+        ErrorCode.PARTLY_READ,
+        "A part of these pages could not be read; look at the pages.",
+    ),
+    (
+        reader.ATTACHMENTS,
+        ErrorCode.PARTLY_READ,
+        "The PDF has attached files, which were not read; upload each of them.",
+    ),
+)
+"""Doubt about a page → code and message of the record's warning, in the order of the warnings."""
 
 
 def run(lease: Lease, deadline: StepDeadline) -> StepResult:
@@ -84,7 +111,7 @@ def _read(lease: Lease, deadline: StepDeadline, shell_file: ShellFile, path: str
         )
         if stopped is not None:
             return stopped
-    return _judge(lease)
+    return judged(lease)
 
 
 def _restart(lease: Lease, deadline: StepDeadline, seconds: float) -> None:
@@ -144,91 +171,57 @@ def deadline_s(page_count: int) -> float:
     return max(scaled(settings.STEP_DEADLINE_MIN_S), allowed)
 
 
-def _judge(lease: Lease) -> StepResult:
-    poor: list[int] = []
-    poor_parts: list[int] = []
-    damaged: list[int] = []
-    hidden: list[int] = []
-    unread: list[int] = []
-    enclosing: list[int] = []
+def judged(lease: Lease) -> StepResult:
+    """Return the end of the step for a record whose pages are all read, with its warnings."""
     pages = Page.objects.filter(shell_file_id=lease.shell_file_id).order_by("page_number")
-    readable = total = 0
+    doubtful: defaultdict[str, list[int]] = defaultdict(list)
+    readable = poor_scans = total = 0
     for number, source, confidence, found in pages.values_list(
         "page_number", "source", "ocr_confidence", "warnings"
     ):
+        doubts = _doubts(source, confidence, found)
+        for doubt in doubts:
+            doubtful[doubt].append(number)
         total += 1
-        if source == PageSource.DAMAGED:
-            damaged.append(number)
-        for code, listed in (
-            (reader.HIDDEN_TEXT, hidden),
-            (reader.PARTLY_READ, unread),
-            (reader.ATTACHMENTS, enclosing),
-        ):
-            if code in found:
-                listed.append(number)
-        if confidence is not None and confidence < settings.OCR_MIN_CONFIDENCE:
-            (poor if source == PageSource.OCR else poor_parts).append(number)
-        if source in (PageSource.OCR, PageSource.MIXED, PageSource.TEXT_LAYER):
-            readable += 1
-    if damaged and len(damaged) == total:
+        readable += source in (PageSource.OCR, PageSource.MIXED, PageSource.TEXT_LAYER)
+        poor_scans += source == PageSource.OCR and _POOR in doubts
+    if total and len(doubtful[_DAMAGED]) == total:
         return StepFailed(
             failure=Failure(
                 code=ErrorCode.INPUT_INVALID,
                 message=f"none of the {total} pages can be read; send the file again",
             )
         )
-    if poor and len(poor) == readable:
+    if poor_scans and poor_scans == readable:
         return StepFailed(
             failure=Failure(
                 code=ErrorCode.OCR_QUALITY_LOW,
                 message=f"mean word confidence is below {settings.OCR_MIN_CONFIDENCE}"
-                f" on every page ({len(poor)})",
+                f" on every page ({poor_scans})",
             )
         )
 
     def publish() -> None:
-        if poor or poor_parts:
-            warn(
-                lease.shell_file_id,
-                ErrorCode.OCR_QUALITY_LOW,
-                "These pages were read with low confidence; review them.",
-                [*poor, *poor_parts],
-            )
-        if damaged:
-            warn(
-                lease.shell_file_id,
-                ErrorCode.INPUT_INVALID,
-                "These pages are damaged and could not be read.",
-                damaged,
-            )
-        if hidden:
-            warn(
-                lease.shell_file_id,
-                ErrorCode.INPUT_INVALID,
-                "These pages hold text that their image does not show; it was left out.",
-                hidden,
-            )
-        if unread:
-            warn(
-                lease.shell_file_id,
-                ErrorCode.PARTLY_READ,
-                "A part of these pages could not be read; look at the pages.",
-                unread,
-            )
-        if enclosing:
-            warn(
-                lease.shell_file_id,
-                ErrorCode.PARTLY_READ,
-                "The PDF has attached files, which were not read; upload each of them.",
-                enclosing,
-            )
-        if poor or poor_parts or damaged or hidden or unread or enclosing:
+        for doubt, code, message in _WARNINGS:
+            if doubtful[doubt]:
+                warn(lease.shell_file_id, code, message, doubtful[doubt])
+        if any(doubtful.values()):
             Session.objects.filter(id=lease.session_id).update(requires_human_review=True)
             Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
                 manual_review_required=True
             )
 
     return StepCompleted(publish=publish)
+
+
+def _doubts(source: str, confidence: float | None, warnings: Sequence[str]) -> set[str]:
+    """Return the doubts about one page for which the record gets a warning."""
+    found = {reader.HIDDEN_TEXT, reader.PARTLY_READ, reader.ATTACHMENTS}.intersection(warnings)
+    if source == PageSource.DAMAGED:
+        found.add(_DAMAGED)
+    if confidence is not None and confidence < settings.OCR_MIN_CONFIDENCE:
+        found.add(_POOR)
+    return found
 
 
 def _row(shell_file: ShellFile, page: reader.PageRead) -> Page:
