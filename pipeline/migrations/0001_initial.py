@@ -640,7 +640,7 @@ class Migration(migrations.Migration):
                 ('previous_dose', models.TextField(blank=True, null=True)),
                 ('route', models.TextField(blank=True, null=True)),
                 ('frequency', models.TextField(blank=True, null=True)),
-                ('status', models.TextField(blank=True, choices=[('active', 'Active'), ('stopped', 'Stopped'), ('on_hold', 'On Hold'), ('planned', 'Planned'), ('not_started', 'Not Started'), ('changed', 'Changed'), ('entered_in_error', 'Entered In Error')], null=True)),
+                ('status', models.TextField(blank=True, choices=[('active', 'Active'), ('stopped', 'Stopped'), ('on_hold', 'On Hold'), ('planned', 'Planned'), ('not_started', 'Not Started'), ('changed', 'Changed'), ('entered_in_error', 'Entered In Error')], editable=False, null=True)),
                 ('step', models.IntegerField(blank=True, null=True)),
                 ('reaction', models.TextField(blank=True, null=True)),
                 ('entity_date', models.DateField(blank=True, null=True)),

@@ -253,7 +253,7 @@ class Entity(models.Model):
     previous_dose = fields.text(null=True)
     route = fields.text(null=True)
     frequency = fields.text(null=True)
-    status = fields.text(null=True, choices=MedicationStatus.choices)
+    status = fields.text(null=True, choices=MedicationStatus.choices, editable=False)
     step = models.IntegerField(null=True, blank=True)
     """1-based position in a taper or a split dose; None for a single dose."""
     reaction = fields.text(null=True)

@@ -97,7 +97,7 @@ def test_a_completed_record_says_what_was_found_and_what_to_look_at(ran: Explain
     assert line.startswith("Done in ")
     assert "5 encounters and " in line
     assert " from 10 pages; " in line
-    assert "Look at: page" in line
+    assert "Look at: 2 rows not understood, published without a value; page" in line
     assert "These pages name another patient" in line
 
 

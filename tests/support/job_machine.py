@@ -224,12 +224,14 @@ class JobMachine(RuleBasedStateMachine):
 
     @rule()
     def stale_rows_are_reset(self) -> None:
-        for row in operator_actions.stale_batches_reset(10 * UNIT_S):
-            truth = self.truth[row.job_id]
-            assert truth.holder is None or self._expired(truth)
-            # The worker writes no more; the reconciler takes the job and counts the crash.
-            if truth.holder is not None:
-                truth.holder = MachineWorker(truth.holder.lease, truth.holder.result, [])
+        expired = [t for t in self.truth.values() if t.holder is not None and self._expired(t)]
+        reset = operator_actions.stale_batches_reset(10 * UNIT_S)
+        for row in reset:
+            holder = self.truth[row.job_id].holder
+            assert holder is None or self.truth[row.job_id] in expired
+        # A stale row makes the reconciler take every expired lease and count the crashes.
+        for truth in expired if reset else ():
+            truth.holder, truth.crashes = None, truth.crashes + 1
 
     # Moves of operators.
 

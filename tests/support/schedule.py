@@ -26,6 +26,7 @@ SECONDS: dict[str, int] = {
     "acceptance-preemption": 14,
     "acceptance-retries": 14,
     "statement-budget": 14,
+    "acceptance-altered": 12,
     "acceptance-liar": 11,
     "acceptance-many": 10,
     "new_pass": 10,

@@ -42,6 +42,8 @@ _DATES = re.compile(DATE, re.I)
 _MOMENT = re.compile(MOMENT)
 _WORDS_AROUND = re.compile(r"[ ,:()\[\]-]+")
 _LIKELY = re.compile(r"result|value|current|observed|finding|\bref|range|unit", re.I)
+#: A full stop that ends a sentence, and not an abbreviation of a heading (`Ref.`).
+_SENTENCE_END = re.compile(r"(?<!\bref)(?<!\babn)(?<!\bint)(?<!\bstd)(?<!\bno)(?<!\bi)\.\s*$", re.I)
 _MAX_HEADING = 160
 _MAX_CELL = 40
 _MIN_CELLS = 2
@@ -88,6 +90,8 @@ def columns_of(
         if found:
             return found
         return NO_COLUMNS if len(raw.split("\t")) > 2 else _columns_of(line, order, own)
+    if _SENTENCE_END.search(line):
+        return NO_COLUMNS
     rule = next((r for r in ("|", "  ") if r in raw.strip()), "")
     ruled = _of_cells(raw, rule, order, own) if rule else NO_COLUMNS
     return ruled or _columns_of(line, order, own)
