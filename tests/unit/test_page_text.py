@@ -90,6 +90,36 @@ class TestBlocks:
         assert "→" not in text
         assert joined(text) == (LEFT_PROSE * 2 + RIGHT_PROSE).strip()
 
+    def test_numbered_items_that_go_on_in_the_second_column(self, tmp_path: Path) -> None:
+        left = ["1. Angina. She takes ranolazine", "500 mg twice daily.", "2. Gout. No attack."]
+        right = ["3. Asthma. We reduced budesonide", "to one puff daily.", "4. Eczema. Better."]
+
+        def draw(sheet: Canvas) -> None:
+            lines_at(sheet, 60, 690, left)
+            lines_at(sheet, 320, 690, right)
+
+        assert text_of(tmp_path, draw).split("\n") == [*left, *right]
+
+    def test_a_dose_begins_the_next_line_of_a_column(self, tmp_path: Path) -> None:
+        left = [
+            "The heart failure is treated with furosemide",
+            "40 mg daily and bisoprolol",
+            "2.5 mg daily. She sleeps on one",
+            "Pillow. Weight was stable this week.",
+        ]
+        right = [
+            "Diabetes: she injects insulin glargine",
+            "20 units at night and has taken",
+            "10 mg dapagliflozin since March.",
+            "No ulcer was seen.",
+        ]
+
+        def draw(sheet: Canvas) -> None:
+            lines_at(sheet, 60, 690, left)
+            lines_at(sheet, 320, 690, right)
+
+        assert text_of(tmp_path, draw).split("\n") == [*left, *right]
+
     def test_two_lists_with_headings(self, tmp_path: Path) -> None:
         def draw(sheet: Canvas) -> None:
             lines_at(sheet, 320, 690, ["CURRENT MEDICATIONS", *DRUGS, "Aspirin 81 mg daily"])

@@ -29,6 +29,8 @@ _VALUE = re.compile(
 )
 #: List markers: bullets, `1.`, `a)`, and check boxes.
 MARKER = re.compile(r"(?:[•▪◦‣●○■□*·»¢–—-]|\(?(?:\d{1,2}|[a-zA-Z])[.)]|\[[x ]\])")
+_NUMBERED = re.compile(r"(\d{1,2})[.)] ")
+_AMOUNT = re.compile(r"\d[\d.,/-]*[ ]?(?:mg|mcg|µg|g|mL|units?|mEq|IU|tablets?|puffs?)(?!\w)", re.I)
 _BULLET = re.compile(rf"{MARKER.pattern}(?: |$)")
 _LABEL = re.compile(r"[A-Z][\w /#&.()'’-]{0,38}:")
 _SECTION = re.compile(
@@ -119,6 +121,17 @@ def is_marker(text: str) -> bool:
 def has_bullet(text: str) -> bool:
     """Return whether the text begins with a list marker."""
     return _BULLET.match(text) is not None
+
+
+def number_of(text: str) -> int | None:
+    """Return the number of a numbered item (`2. Gout`), or None."""
+    match = _NUMBERED.match(text)
+    return int(match[1]) if match else None
+
+
+def is_amount(text: str) -> bool:
+    """Return whether the text begins with an amount of a drug, as the rest of a sentence does."""
+    return _AMOUNT.match(text) is not None
 
 
 def has_label(text: str) -> bool:

@@ -16,11 +16,13 @@ from .cell_words import (
     continues,
     has_bullet,
     has_label,
+    is_amount,
     is_column_head,
     is_order,
     is_section,
     is_styled,
     is_value,
+    number_of,
 )
 from .fragments import Fragment
 from .placed_words import Marks, Rule
@@ -279,6 +281,8 @@ class _Sides:
             return Kind.TABLE
         if self._have_bullets() or self._is_misaligned() or self._are_uneven_lists():
             return Kind.BLOCKS
+        if self._numbers_go_on():
+            return Kind.BLOCKS
         return Kind.BLOCKS if prose and self._are_prose() else Kind.OPEN
 
     def _have_headings(self) -> bool:
@@ -403,6 +407,15 @@ class _Sides:
             for rows in (self._left_rows, self._right_rows)
         )
 
+    def _numbers_go_on(self) -> bool:
+        """Return whether the numbers of the left side, from 1, go on at the right side."""
+        left, right = (
+            [number for row in rows if (number := number_of(row[0].text)) is not None]
+            for rows in (self._left_rows, self._right_rows)
+        )
+        counted = list(range(1, len(left) + len(right) + 1))
+        return len(left) > 1 and len(right) > 0 and left + right == counted
+
     def _is_misaligned(self) -> bool:
         """Return whether the lines of both sides have heights of their own."""
         inside = [
@@ -424,7 +437,10 @@ class _Sides:
         if len(lines) < 3:
             return False
         words = fmean(len(line.words) for line in lines)
-        going = sum(line.text[:1].islower() for line in lines[1:])
+        going = sum(
+            line.text[:1].islower() or (is_amount(line.text) and above.text[-1:] not in ".:;?!")
+            for above, line in itertools.pairwise(lines)
+        )
         return words >= 3 and going >= 0.3 * (len(lines) - 1)
 
     def has_parallel_paragraphs(self) -> bool:

@@ -24,6 +24,7 @@ from pipeline.providers.local.lab_patterns import (
     NUM,
     ORDINAL,
     POWER,
+    RAISED,
     RANGE_LABEL,
     SIGN,
     TEXT,
@@ -43,7 +44,7 @@ _CELL = re.compile(
     rf"|(?P<label_range>{RANGE_LABEL}(?P<labelled>{GROUPED}|{BETWEEN}|{BOUND})){_END}"
     rf"|(?P<power>{POWER})(?![\w/^])"
     rf"|(?P<date>{DATE})(?:[ ]{CLOCK})?{_END}"
-    rf"|(?P<foot>\[[1-9]\]|\([1-9]\)|(?:[¹²³⁴⁵⁶⁷⁸⁹⁰]{{1,2}}|[ᵃᵇᶜᵈᵉᶠ])(?:[ ,]?[¹²³⁴⁵⁶⁷⁸⁹⁰ᵃᵇᶜᵈᵉᶠ])*"
+    rf"|(?P<foot>\[[1-9]\]|\([1-9]\)|[†‡§*]?⁽?[{RAISED}]{{1,2}}(?:[ ,]?[{RAISED}])*⁾?"
     rf"|\^[a-z1-9]|\[[a-e]\]|[†‡§#^@]|[a-e]){_END}"
     rf"|(?P<other>[\[(](?:{NUM})(?:[ ]?(?:{UNIT}))?[\])]){_END}"
     rf"|(?P<paren>\((?:[^()\d\n]|\b\d{{4}}\b(?=[ ]?(?:h\b|hrs?\b|\)))|{CLOCK}|{DATE}){{1,40}}\))"

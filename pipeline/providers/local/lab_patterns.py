@@ -92,7 +92,12 @@ FLAG = (
 )
 EARLY_FLAG = r"(?:HH|LL|H|L|HI|LO|HIGH|LOW|High|Low|CRIT|Critical|CRITICAL|[↑↓▲▼]{1,2}|\*{1,2})"
 """A flag that may be printed between the name and the value."""
-MARK = r"(?:\^[a-z1-9]|[@†‡§#^]|\*{1,3}|!{1,2}|[¹²³⁴⁵⁶⁷⁸⁹⁰]{1,2}|[ᵃᵇᶜᵈᵉᶠ]|[a-f](?![\w/]))"
+RAISED = "¹²³⁴⁵⁶⁷⁸⁹⁰ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏ"
+"""Raised figures and letters, which number the notes of a page."""
+MARK = (
+    rf"(?:\^[a-z1-9]|[@†‡§#^]|\*{{1,3}}|!{{1,2}}|[{RAISED}]{{1,2}}|⁽[{RAISED}]{{1,2}}⁾"
+    r"|[a-f](?![\w/]))"
+)
 """A footnote's mark directly behind a number."""
 BETWEEN = (
     rf"(?:(?<![\w.)])-)?(?:{NUM})(?:[ ]?(?:-|–|—|to)[ ]?|[ ](?:-|–|—|to)[ ]-)(?:{NUM})"

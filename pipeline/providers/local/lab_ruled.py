@@ -19,6 +19,7 @@ from pipeline.providers.local.lab_patterns import (
     FLAG,
     GROUPED,
     NO_RESULT,
+    RAISED,
     UNIT,
     decimal_signs,
     is_mark_of_footnote,
@@ -35,7 +36,7 @@ _FLAG_WORDS = re.compile(r"[(\[]?[A-Za-z][A-Za-z /-]{0,24}[*!]*[)\]]?")
 _LONE_NUMBER = re.compile(r"[\d.,]+")
 _RANGE_SHAPE = re.compile(r"[^\t~|]{1,90}")
 _BRACKETS = re.compile(r"[(\[](?P<inner>[^()\[\]]*)[)\]]")
-_MARKS = re.compile(r"(?:[ ]?(?:[¹²³⁴⁵⁶⁷⁸⁹⁰ᵃᵇᶜᵈᵉᶠ]+|[*†‡§]+|\^[a-z1-9]|[(\[][1-9a-e][)\]]))+$")
+_MARKS = re.compile(rf"(?:[ ]?(?:⁽?[{RAISED}]+⁾?|[*†‡§]+|\^[a-z1-9]|[(\[][1-9a-e][)\]]))+$")
 _LEAD = re.compile(r"[*†‡•·\- ]*(?:\d{1,2}[.)][ ]+)?(?:(?:HH?|LL?)[ ]+(?=[A-Z][a-z]))?")
 """A bullet, a number or a flag before a name."""
 _SITE = re.compile(r"[ ]0\d$")
