@@ -186,6 +186,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             r"|management|course|causes?|nature)(?: (?:and|or) [a-z]+)?(?: of)?)?"
         ),
     ),
+    ("RISK", r"\b(?:thresholds?|cut-?offs?) (?:for|to)\b"),
     # Taken back.
     (
         "NOT_POST",

@@ -51,7 +51,7 @@ _LINK = re.compile(
 _GAP = re.compile(
     r"[ ]*(?P<mark>,|;|/|-{1,2}>|→|(?<!\S)-(?=[ ])|\n"
     rf"|\.(?=[ ]+{_NOW}(?!\w)))?[ \n]*"
-    r"(?:(?:and|then|but|followed[ ]by|up[ ]to|down[ ]to|to|from|was)(?!\w)[ ]*)*",
+    r"(?:(?:and|then|but|followed[ ]by|up[ ]to|down[ ]to|to|from|was|is)(?!\w)[ ]*)*",
     re.I,
 )
 _TO_VALUE = re.compile(r"(?:[ ]*(?::|=|was|is|of|at|it[ ](?:is|was)|down[ ]to|up[ ]to))*[ ]*", re.I)

@@ -157,6 +157,8 @@ _CONDITION_BEFORE = re.compile(
     r"[^.;]*\b(?:for|if|when|at|with|below|above|until|unless|once|while|keep|maintain)\b[^.;]*$"
     r"|\b(?:units?|mg|mcg|mEq|tabs?|tablets?|grams?|doses?)\b[^.;,]*\b(?:for|if|when)\b[^.;,]*$"
     r"|\bto[ ](?:report|call|notify)\b[^.;]*$"
+    r"|\b(?:thresholds?|triggers?|cut-?offs?|targets?|goals?|indications?)[ ](?:for|to)\b[^.;,]*"
+    r"\b(?:is|of|at|are|remains?)(?:[ ](?:an?|the|his|her|our|any|serum))*[ ]*$"
     r"|\b(?:parameters?|sliding[ ]scale|transfusion[ ]threshold|eligib\w+|requires?|required|needs?"
     r"|criteria)\b[^.;]*$"
     r"|\bwhen(?:ever)?\b(?![^.;]*\b(?:was|were|had|found|presented|arrived|seen)\b)[^.;]*$",

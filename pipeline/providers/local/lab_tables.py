@@ -87,6 +87,9 @@ class _Walk:
     """The kind of section of that heading; the date says nothing about the next section."""
 
 
+_SENTENCE_END = re.compile(r"[a-z]{5,}\.\s*$")
+
+
 def read_tables(reading: DocumentState) -> None:
     """Add every laboratory value that a row of a table states."""
     walk = _Walk()
@@ -102,7 +105,8 @@ def read_tables(reading: DocumentState) -> None:
     for index, (line, text, raw) in enumerate(lines):
         if index <= taken or not text.strip():
             continue
-        if _MAY_HEAD.search(raw):
+        # A sentence is no row of headings (`Colonoscopy today: normal findings.`).
+        if _MAY_HEAD.search(raw) and not ("\t" not in raw and _SENTENCE_END.search(raw)):
             head = columns_of(text, raw, reading.date_order, reading.own_day)
             if head:
                 _end_series(reading, walk)

@@ -20,10 +20,15 @@ from pipeline.providers.local.vital_signs import (
 from pipeline.providers.local.vital_tokens import (
     DELTA,
     FOREIGN,
+    GOAL_ANY,
+    GOAL_NUMBER,
     MORE,
+    REPEATED,
     SIGNED,
+    TIMED,
     TOKEN,
     TOKEN_OF_PERCENT,
+    WORDS_BETWEEN,
 )
 
 _MAX_LINKS = 12
@@ -40,13 +45,6 @@ _NOW = re.compile(r"(?:today|now|current(?:ly)?|actual)", re.I)
 _NUMBER = re.compile(r"[<>≤≥~]?[ ]?[-+]?\d")
 _SCALE = re.compile(
     r"\(?(?:on[ ](?:a[ ])?)?0[ ]?(?:-|–|to)[ ]?10\)?(?![\d/])(?:[ ](?:point[ ])?scale)?", re.I
-)
-_GOAL_NUMBER = re.compile(r"[ ]*(?:(?:of|is|below|under|less|than|[:<≤=(])[ ]*)+\d", re.I)
-_GOAL_ANY = re.compile(r"[ ]*(?:(?:of|is|below|under|less|than|[:<≤=(])[ ]*)*\d", re.I)
-_REPEATED = re.compile(
-    r"\.[ ]+(?:(?:and|on|then)[ ])?(?:repeat(?:ed)?|re-?check(?:ed)?|now|later)[ :]+"
-    r"(?:was[ ]|at[ ]\S+[ ])?(?=\d)",
-    re.I,
 )
 _PAST = re.compile(r"(?:was|were|had|from)\b", re.I)
 
@@ -186,17 +184,38 @@ class _VitalReader:
         if text[at] == ";":
             behind = _skip(text, at + 1)
             if text[behind : behind + 1].isdigit() and not self._pressure_at(behind):
-                return False
+                if not self._is_timed(behind):
+                    return False
+                self._state.apart, self._at = "mark", at + 1
+                return True
             self._state.apart, self._at, self._loose = "mark", at + 1, True
             return True
-        m = _REPEATED.match(text, at)
+        m = REPEATED.match(text, at)
         if m is None or not self._pressure_at(m.end()):
             return False
         self._state.apart, self._at = "mark", m.end()
         return True
 
+    def _is_timed(self, at: int) -> bool:
+        """Return whether a value at `at` says its own time (`HR 112 at triage; 88 now`)."""
+        m = self._vital.one.match(self._text, at)
+        value = m["value"] if m is not None else None
+        return (
+            m is not None
+            and value is not None
+            and plausible(self._vital, value, m["unit"])
+            and TIMED.match(self._text, m.end()) is not None
+        )
+
     def _unexplained(self) -> bool:
         text, at = self._text, self._at
+        if self._state.apart == "mark" and self._vital.key in ("pain", "BP"):
+            # `7/10, after morphine 3/10`: the form of the value tells whose value this is.
+            words = WORDS_BETWEEN.match(text, at)
+            m = self._vital.one.match(text, words.end()) if words else None
+            if words and m and "/" in m[0] and plausible(self._vital, m["value"]):
+                self._at = words.end()
+                return True
         if self._last is not None and not self._loose and _NUMBER.match(text, at):
             self._out.understood = False
             self._out.end = re.compile(r"\S*").match(text, at).end()  # type: ignore[union-attr]
@@ -232,7 +251,7 @@ class _VitalReader:
         elif kind == "goal":
             self._goal(last)
         elif kind == "beside":
-            behind = (_GOAL_NUMBER if last is None else _GOAL_ANY).match(self._text, m.end())
+            behind = (GOAL_NUMBER if last is None else GOAL_ANY).match(self._text, m.end())
             state.goal = state.goal or behind is not None
         elif kind == "percentile":
             if last is None:

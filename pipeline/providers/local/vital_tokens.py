@@ -42,6 +42,7 @@ _EARLIER = (
     r"|compared[ ](?:to|with)|vs\.?|versus"
     r"|(?:last|prior|previous|earlier|historical|old|baseline)(?!\w))"
 )
+_EARLIER = rf"at[ ](?:the[ ]time[ ]of[ ])?birth(?!\w)|{_EARLIER}"
 _CHANGE = (
     r"(?:(?:is|was|has|have|had|been|went|trended|trending)[ ]){0,2}(?:down|up|increas(?:ed?|ing)"
     r"|decreas(?:ed?|ing)|dropp(?:ed|ing)|spiked|climbed|peaked|recovered|rebounded|rose|risen"
@@ -52,7 +53,7 @@ _CHANGE = (
 _PLACE = (
     r"(?:while|when|in|on|at|with|by|via|per|the|both|his|her|using|taken|measured|obtained"
     r"|patient|a"
-    r"|an|and|after|of|side|site|position|location|cuff|size|BP|method|source|src)"
+    r"|an|and|after|before|of|side|site|position|location|cuff|size|BP|method|source|src)"
 )
 _QUALIFIER = (
     r"(?:[LR](?=[ ](?:arm|leg|wrist|thigh|side))|sitting|seated|standing|lying|supine"
@@ -209,3 +210,19 @@ DELTA = re.compile(
     re.I,
 )
 SIGNED = re.compile(r"[-+–−±]\d")
+GOAL_NUMBER = re.compile(r"[ ]*(?:(?:of|is|below|under|less|than|[:<≤=(])[ ]*)+\d", re.I)
+GOAL_ANY = re.compile(r"[ ]*(?:(?:of|is|below|under|less|than|[:<≤=(])[ ]*)*\d", re.I)
+REPEATED = re.compile(
+    r"\.[ ]+(?:(?:and|on|then)[ ])?(?:repeat(?:ed)?|re-?check(?:ed)?|now|later)[ :]+"
+    r"(?:was[ ]|at[ ]\S+[ ])?(?=\d)",
+    re.I,
+)
+TIMED = re.compile(
+    r"[ ,]*\(?(?:now|today|currently|this[ ](?:morning|afternoon|evening)|later|repeat(?:ed)?"
+    r"|(?:on|at|after|by|upon)[ ](?:re-?check|repeat|discharge|arrival|rest|transfer|fluids?"
+    r"|treatment|\d))\b",
+    re.I,
+)
+"""The words that give a value behind a semicolon its own time."""
+WORDS_BETWEEN = re.compile(r"[A-Za-z][A-Za-z-]*(?:[ ][A-Za-z][A-Za-z-]*){0,3}[ ,:]+", re.I)
+"""Words between two values of a form that no other number has (`7/10, after morphine 3/10`)."""
