@@ -130,8 +130,24 @@ def test_any_noun_of_the_patient_that_falls_ill_is_another_person(text: str) -> 
     assert found_in(text, "gout").experiencer == "other"
 
 
-def test_the_history_of_a_chronic_disease_is_historical() -> None:
-    assert found_in("History of gout.", "gout").temporality == "historical"
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("History of gout.", "gout"),
+        ("Medical history of asthma and glaucoma.", "asthma"),
+        ("Medical history of asthma and glaucoma.", "glaucoma"),
+    ],
+)
+def test_the_history_of_a_chronic_disease_is_not_over(text: str, name: str) -> None:
+    assert found_in(text, name).temporality != "historical"
+
+
+@pytest.mark.parametrize(
+    "text", ["Remote history of gout.", "History of gout, resolved.", "History of shingles."]
+)
+def test_the_history_of_an_acute_or_remote_disease_is_over(text: str) -> None:
+    name = "shingles" if "shingles" in text else "gout"
+    assert found_in(text, name).temporality == "historical"
 
 
 @pytest.mark.parametrize(

@@ -296,3 +296,18 @@ def test_earlier_results_of_the_same_stay_are_no_history(
     found = [e for e in ask(page(text)).entities if e.category == "lab"]
 
     assert [e.temporality for e in found] == expected
+
+
+def test_results_of_a_note_are_no_history_because_a_later_note_follows() -> None:
+    reply = ask(
+        page(
+            "She slept well.\nRESULTS 06/03/2025 05:10\nTEST\tRESULT\tUNITS\nZinc\t61\tug/dL\n"
+            "PROGRESS NOTE - 06/04/2025\n"
+            "RESULTS 06/04/2025 05:20\nTEST\tRESULT\tUNITS\nZinc\t66\tug/dL\n"
+        )
+    )
+
+    assert [(lab.value, lab.temporality) for lab in reply.entities if lab.category == "lab"] == [
+        ("61", None),
+        ("66", None),
+    ]

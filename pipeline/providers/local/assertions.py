@@ -79,6 +79,29 @@ _GOVERNED = re.compile(
     r",?[ ](?:for|with|after|by|due[ ]to|because[ ]of)[ ](?:[a-z-]+[ ]){0,3}", re.I
 )
 """The words between a past time and what happened at that time."""
+_UNDER_COLON = re.compile(r".*(?::|[ ][-\u2013\u2014][ ])(?P<subject>.*)", re.S)
+_OWN_SUBJECT = re.compile(
+    r"(?:[ ]|\b(?:it|this|that|these|they|both|all|which|has|have|had|is|are|was|were|been|now"
+    r"|since|[a-z]+ly)\b)*",
+    re.I,
+)
+"""The words between a colon and `resolved` that name no other subject."""
+_GOES_ON = re.compile(
+    r"(?:(?:,[ ]?|[ ])(?:and[ ]|or[ ])?(?!(?:and|or|the|his|her|a|an)\b)[a-z-]+(?:[ ][a-z-]+)?"
+    r"(?=,|[ ](?:and|or)[ ]|[ ]))??"
+    r"[ ]+(?:(?:still|ever|also|were[ ]to|should|[a-z]+ly)[ ])*"
+    r"(?:(?:gets?|becomes?|grows?|is|are)[ ](?:any[ ]|much[ ]|still[ ])?(?:worse|no[ ]better"
+    r"|not[ ](?:any[ ])?better)|worsens?|persists?|continues?|(?:does|do)(?:[ ]not|n['’]t)[ ]"
+    r"(?:\w+ly[ ])?(?:improve|resolve|settle|subside|ease|clear|get[ ]better|go[ ]away)"
+    r"|fails?[ ]to[ ](?:improve|resolve|settle))\b",
+    re.I,
+)
+"""The verbs that a condition asks of a symptom that is already there."""
+_BEGINS = re.compile(
+    r"\b(?:any|new|another|further|more|develop\w*|has|have|had|gets?|getting|experienc\w*|notic\w*"
+    r"|occurs?|is|are|there|you|he|she|they|we|patient|pt|recurr?\w*)\b",
+    re.I,
+)
 _ABSENT_REACH = 14
 _RESULT_REACH = 100
 
@@ -132,6 +155,9 @@ class Assertions:
         words = self._words(sentence)
         if is_act and _RESULT.search(words, last, last + _RESULT_REACH):
             scope = [cue for cue in scope if cue.kind not in _PLANNED]
+        if _goes_on(scope, words, first, last):
+            scope = [c for c in scope if c.kind not in (CueKind.CONDITION, CueKind.RISK)]
+        scope = [cue for cue in scope if not _is_of_another(cue, words, last)]
         kinds = {cue.kind for cue in scope}
         if CueKind.UNCLEAR in kinds:
             kinds -= _NOT
@@ -276,6 +302,22 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = Fals
     return found
 
 
+def _goes_on(scope: Sequence[Cue], words: str, first: int, last: int) -> bool:
+    """Return whether a condition asks only if the mention stays (`if the cough persists`)."""
+    conditions = [cue.end for cue in scope if cue.kind is CueKind.CONDITION and cue.end <= first]
+    if not conditions or _BEGINS.search(words, max(conditions), first):
+        return False
+    return _GOES_ON.match(words, last) is not None
+
+
+def _is_of_another(cue: Cue, words: str, last: int) -> bool:
+    """Return whether an end is told of another subject (`Sepsis: lactate has cleared`)."""
+    if cue.kind is not CueKind.PAST_POST or cue.start < last:
+        return False
+    under = _UNDER_COLON.fullmatch(words, last, cue.start)
+    return under is not None and _OWN_SUBJECT.fullmatch(under["subject"]) is None
+
+
 def _is_of_time(cues: Sequence[Cue], words: str, first: int) -> bool:
     """Return whether a past time governs the mention (`operated on in 2021 for cataract`)."""
     return any(
@@ -309,9 +351,7 @@ def _temporality(
 ) -> Temporality | None:
     if kinds & {CueKind.PAST, CueKind.PAST_POST}:
         return "historical"
-    if CueKind.HISTORY in kinds:
-        return "historical"
-    if CueKind.ONSET_POST in kinds or zone in _PAST_ZONES:
+    if kinds & {CueKind.HISTORY, CueKind.ONSET_POST} or zone in _PAST_ZONES:
         return None if lasting else "historical"
     if CueKind.PRESENT in kinds or zone in _PRESENT_ZONES:
         return "current"

@@ -62,6 +62,39 @@ _LONG_AGO = (
 _EPISODE = r"(?:episodes?|attacks?|flares?(?:[- ]up)?|bouts?|occurrences?|events?|one|exacerbation)"
 
 STATEMENTS: tuple[tuple[str, str], ...] = (
+    # The tasks and the refusals that a verb in between would hide.
+    (
+        "NEUTRAL",
+        (
+            r"\b(?:do|does|did|will|would|can|could)(?: not|n['’]t) (?:stop|go away|let up|ease"
+            r"|settle|subside)\b"
+        ),
+    ),
+    (
+        "POSSIBLE_POST",
+        (
+            r"\b(?:still )?(?:has|have|had|is|are|was|were|needs?|needed|ought|remains?)"
+            r"(?: (?:still|also|first|now|yet))* to be (?:excluded|ruled out)\b"
+        ),
+    ),
+    (
+        "PAST",
+        (
+            r"\b(?:as an? (?:(?:young|small|little) )?(?:child|kid|boy|girl|teenager|baby|infant"
+            r"|toddler|student)|in (?:early |late )?(?:childhood|infancy|adolescence)"
+            r"|in (?:his|her|their) (?:youth|childhood|teens|twenties|thirties)),?"
+            r" (?:he|she|they|the patient)(?: (?:also|once|often|twice))* (?:had|suffered(?: from)?"
+            r"|developed|underwent|(?:was|were) (?:treated for|admitted (?:for|with)))\b(?! no\b)"
+        ),
+    ),
+    (
+        "PAST",
+        (
+            r"\b(?:that|which) (?:had |once )?(?:gave|given|brought) (?:him|her|them|the patient)\b"
+            r"|\b(?:tablet|pill|capsule|medicine|medication|drug|statin|injection)s? (?:that|which)"
+            r" (?:had |once )?caused\b"
+        ),
+    ),
     # Two negations leave the finding open.
     (
         "UNCLEAR",
@@ -408,6 +441,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             r"|years) ago)\b"
         ),
     ),
+    ("PAST", r"\bremote (?:past |medical |surgical )*(?:history|hx) of\b"),
     ("PAST", r"\bin (?:full |complete )?remission from\b|\brecovered from\b|\bsurvivor of\b"),
 )
 """Kinds with their patterns; the first pattern that matches at a place is taken."""

@@ -154,6 +154,17 @@ class DocumentState:
         known = sorted(day for day in days if day)
         return date.fromisoformat(known[0]) if known and None not in days else None
 
+    @cached_property
+    def _notes(self) -> tuple[list[int], list[str]]:
+        notes = list(_NOTE.finditer(self.text))
+        return [m.start() for m in notes], [m["day"] for m in notes]
+
+    def note_day_at(self, offset: int) -> str | None:
+        """Return the printed day of the note that contains `offset`, None above the first note."""
+        starts, days = self._notes
+        index = bisect.bisect_right(starts, offset) - 1
+        return days[index] if index >= 0 else None
+
     def precedes(self, moment: Moment | None) -> bool:
         """Return whether a reading can be older than the encounter, in any order of day and month.
 

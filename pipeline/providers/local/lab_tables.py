@@ -79,7 +79,7 @@ class _Walk:
 
     columns: Columns = NO_COLUMNS
     series: SeriesTable | None = None
-    dated: dict[str, list[tuple[Moment, int]]] = field(default_factory=dict)
+    dated: dict[tuple[str, str | None], list[tuple[Moment, int]]] = field(default_factory=dict)
     """The dates of rows by name, each with the index of its finding."""
     block: Moment | None = None
     """The date in the heading above the rows (`Labs 05/01/2025:`)."""
@@ -286,7 +286,9 @@ def _report(
         return
     moment = row.moment or walk.block
     if moment is not None and row.current is not None:
-        walk.dated.setdefault(own_words(name).lower(), []).append((moment, len(reading.findings)))
+        # Each note has results of its own: results of the next day do not make them history.
+        key = (own_words(name).lower(), reading.note_day_at(line.start))
+        walk.dated.setdefault(key, []).append((moment, len(reading.findings)))
     _add_row(reading, line, row, name, end=end)
 
 

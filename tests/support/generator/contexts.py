@@ -8,14 +8,17 @@ from tests.support.generator.cases import Expected, FactKind, Made, Said
 from tests.support.generator.medications import DRUGS, amount
 from tests.support.generator.sentences import CONDITIONS
 
+HISTORY_OF = "History of {x}."
 EARLIER = (
-    "History of {x}.",
+    HISTORY_OF,
     "{X} in 2009, resolved.",
     "Past medical history: {x} as a child.",
     "He had {x} ten years ago.",
     "Prior {x}, treated and resolved.",
     "Childhood {x}, now resolved.",
 )
+LASTING = ("diabetes", "hypertension", "asthma")
+"""Chronic diseases: `history of` says that they are known, not that they are over."""
 IMAGINED = (
     "If {x} develops, return at once.",
     "Return for signs of {x}.",
@@ -100,7 +103,10 @@ OTHERS_DRUGS = (
 
 def earlier(rng: random.Random) -> Made:
     """Return a condition of the past."""
-    return _aside(rng, EARLIER, temporality="historical")
+    name, frame = rng.choice(CONDITIONS), rng.choice(EARLIER)
+    if frame == HISTORY_OF and name in LASTING:
+        name = rng.choice([each for each in CONDITIONS if each not in LASTING])
+    return _set_in(frame, name, temporality="historical")
 
 
 def imagined(rng: random.Random) -> Made:
@@ -121,7 +127,11 @@ def persons(rng: random.Random) -> Made:
 
 def _aside(rng: random.Random, frames: tuple[str, ...], **fields: Said) -> Made:
     name = rng.choice(CONDITIONS)
-    text = rng.choice(frames).format(x=name, X=name.capitalize())
+    return _set_in(rng.choice(frames), name, **fields)
+
+
+def _set_in(frame: str, name: str, **fields: Said) -> Made:
+    text = frame.format(x=name, X=name.capitalize())
     return "ASSESSMENT", text, (_set_aside(name, **fields), _absent("condition", name))
 
 
