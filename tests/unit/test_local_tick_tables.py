@@ -54,6 +54,12 @@ def test_columns_of_answers(rows: str, expected: dict[str, bool]) -> None:
     assert said("REVIEW OF SYSTEMS\n" + rows) == expected
 
 
+def test_answers_before_the_items() -> None:
+    text = "REVIEW OF SYSTEMS\nYes→No\n→x→Itching\nx→→Nausea\nx→x→Cough"
+
+    assert said(text) == {"Itching": True, "Nausea": False}
+
+
 def test_a_section_below_ends_the_table() -> None:
     text = "REVIEW OF SYSTEMS\n→Yes→No\nItching→→X\nNausea\nAssessment\nAsthma\nGout"
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pipeline.core.types import PageSlice
 from pipeline.providers.local.document import Document, compose
 from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.dosed_allergens import flag_dosed_allergens
 from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.language import languages
 from pipeline.providers.local.rules import RULES
@@ -53,6 +54,7 @@ def read(slices: Sequence[PageSlice]) -> DocumentState:
     found = [_asserted(reading, each) for each in reading.findings]
     reading.findings = found
     flag_twin_lists(reading)
+    flag_dosed_allergens(reading)
     reading.findings.sort(key=lambda f: (f.start, f.end))
     return reading
 

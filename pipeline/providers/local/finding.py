@@ -54,3 +54,17 @@ class Finding:
 def own_words(text: str) -> str:
     """Return words as printed, with one blank in place of each line break."""
     return " ".join(text.split())
+
+
+def unclear_name(found: Finding, why: str) -> Finding:
+    """Return a finding that is not understood: its name and its quote alone."""
+    return Finding(
+        category=found.category,
+        start=found.start,
+        end=found.end,
+        head_end=found.head_end,
+        name=found.name,
+        rule=f"{found.category}.{why}.not-understood.v1",
+        engine_confidence=0.5,
+        zone=found.zone,
+    )

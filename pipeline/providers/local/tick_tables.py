@@ -88,6 +88,15 @@ def _is_item(words: str) -> bool:
 
 def _groups_of(cells: list[str]) -> list[_Group]:
     """Return the columns of a row of headings; nothing if the cells are no such headings."""
+    first = next((at for at, cell in enumerate(cells) if not _ANSWER.fullmatch(cell.strip())), None)
+    if first is None or (first > 1 and first == len(cells) - 1):
+        # The answers are printed before the items.
+        group = _Group(len(cells) if first is None else first)
+        group.answers.update(enumerate(cell.strip() for cell in cells[: group.label]))
+        is_decided = any(map(_DECISIVE.fullmatch, group.answers.values()))
+        is_result = any(map(_RESULT.fullmatch, group.answers.values()))
+        distinct = len(set(group.answers.values())) == len(group.answers) > 1
+        return [group] if distinct and is_decided and not is_result else []
     groups: list[_Group] = []
     for at, cell in enumerate(cells):
         words = cell.strip()

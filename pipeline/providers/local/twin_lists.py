@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from pipeline.providers.local.document_state import DocumentState
-from pipeline.providers.local.finding import Finding
+from pipeline.providers.local.finding import Finding, unclear_name
 from pipeline.providers.local.lines import PrintedLine, bullet_end
 
 _LEAST_ROWS = 2
@@ -57,7 +57,8 @@ def flag_twin_lists(reading: DocumentState) -> None:
             doubtful |= {id(each) for cells in rows[1:] for cell in cells for each in cell}
     if doubtful:
         reading.findings = [
-            _unclear(each) if id(each) in doubtful else each for each in reading.findings
+            unclear_name(each, "twin-list") if id(each) in doubtful else each
+            for each in reading.findings
         ]
 
 
@@ -121,17 +122,3 @@ def _kind(found: Finding) -> str:
     if found.category == "medication":
         return "dosed" if found.dose or found.strength else "drug"
     return "illness" if found.category in ("condition", "symptom") else found.category
-
-
-def _unclear(found: Finding) -> Finding:
-    """Return the finding with its name and quote alone."""
-    return Finding(
-        category=found.category,
-        start=found.start,
-        end=found.end,
-        head_end=found.head_end,
-        name=found.name,
-        rule=f"{found.category}.twin-list.not-understood.v1",
-        engine_confidence=0.5,
-        zone=found.zone,
-    )
