@@ -158,6 +158,24 @@ def test_name_and_unit_of_a_cell_come_from_the_heading_of_its_column() -> None:
 
 
 @pytest.mark.parametrize(
+    ("date", "shown"),
+    [("2025-03-06", True), ("2025-03-07", False), ("2025-04-06", False), ("2024-03-06", False)],
+)
+def test_a_row_with_day_and_month_takes_the_year_that_is_printed_above(
+    date: str, *, shown: bool
+) -> None:
+    text = "Visit of March 9, 2025\n\nDay\tBP (mmHg)\tHR (bpm)\nMarch 6\t126/73\t79"
+
+    fields: dict[str, Any] = {"category": "vital", "page": 1, "date": date}
+    pressure = FoundEntity(quote="126/73", name="BP", value="126/73", **fields)
+    rate = FoundEntity(quote="79", name="HR", value="79", **fields)
+
+    flags = [row["review_flags"] for row in rows_of([pressure, rate], text)]
+
+    assert [("not_in_quote:date" in each) for each in flags] == [not shown, not shown]
+
+
+@pytest.mark.parametrize(
     ("category", "text", "name", "named"),
     [
         ("condition", "HTN, controlled", "hypertension", True),

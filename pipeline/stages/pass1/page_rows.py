@@ -33,6 +33,8 @@ class QuotedText:
     """The rest of the row or sentence around the quote; the quote's own place is a blank."""
     headings: tuple[str, ...] = field(repr=False)
     """The headings above the row, nearest first; in a table, only the cells of its column."""
+    first_cell: str = field(default="", repr=False)
+    """The first cell of a table row before the quote: a label or a day for the whole row."""
     above: tuple[str, ...] = field(default=(), repr=False)
     """The page above the row, and the page before: a table's date is printed once, above it."""
 
@@ -51,8 +53,14 @@ def quoted_text(
         quote=quote,
         row=f"{row_before} \n {tail[last.end : min(after, default=end)]}",
         headings=headings_above(head, first),
+        first_cell=_first_cell(head, first),
         above=(head[: first.start], pages[first.page - 1].text if first.page - 1 in pages else ""),
     )
+
+
+def _first_cell(text: str, span: Span) -> str:
+    cell, tab, _ = text[text.rfind("\n", 0, span.start) + 1 : span.start].partition("\t")
+    return cell if tab else ""
 
 
 def row_of(text: str, span: Span) -> str:

@@ -33,6 +33,11 @@ _MONTH = re.compile(
     r"|\b(?P<n>\d{1,2})/(?P<z>\d{4})\b",
     re.I,
 )
+_YEARLESS = re.compile(
+    r"\b(?P<m>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?[ ]+(?P<d>\d{1,2})\b"
+    r"(?!,?[ ]+\d{4}|\d|[./:]\d)",
+    re.I,
+)
 _STRUCK = re.compile(r"~~.*?(?:~~|$)", re.S)
 _MAY_BE_STRUCK = ("name", "previous_dose")
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -155,10 +160,21 @@ def _date(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
     if m is None:
         return any(occurs(fold(reported), fold(text)) for text in texts)
     if m["d"]:
-        return any(reported.strip() in _days(text) for text in (*texts, *shown.above))
+        printed = any(reported.strip() in _days(text) for text in (*texts, *shown.above))
+        return printed or _is_day_of_a_printed_year(m["y"], int(m["m"]), int(m["d"]), shown)
     if m["m"]:
         return any((m["y"], int(m["m"])) in _months(text) for text in texts)
     return any(occurs(m["y"], re.sub(r"[/.-]", " ", text)) for text in texts)
+
+
+def _is_day_of_a_printed_year(year: str, month: int, day: int, shown: QuotedText) -> bool:
+    """Return whether the row prints day and month alone, and the page prints the year above."""
+    days = {
+        (_MONTHS.index(m["m"].lower()) + 1, int(m["d"]))
+        for text in (shown.quote, shown.row, shown.first_cell)
+        for m in _YEARLESS.finditer(text)
+    }
+    return (month, day) in days and any(f" {year}" in text for text in shown.above)
 
 
 @lru_cache(maxsize=256)
