@@ -122,7 +122,8 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             rf"|\bat no (?:time|point|stage) (?:[a-z]+ ){{0,6}}?(?:{_PROOF} (?:of|for)|have|had"
             r"|has|show(?:n|ed)?|develop(?:ed)?|report(?:ed)?|experienced?)\b(?: (?:an?|any)\b)?"
             rf"|\b(?:none of (?:the|her|his|these|those) (?:[a-z]+ ){{0,3}}?"
-            rf"|no (?:[a-z]+ ){{0,2}}?){_TESTS} (?:has |have |had |ever )*(?:show(?:s|ed|n)?"
+            rf"|(?:no|neither) (?:[a-z]+ ){{0,2}}?){_TESTS} (?:has |have |had |ever )*"
+            r"(?:show(?:s|ed|n)?"
             r"|demonstrate[sd]?|reveal(?:s|ed)?|suggest(?:s|ed)?|identif(?:y|ies|ied)|confirm(?:s|ed)?"
             r"|indicate[sd]?|support(?:s|ed)?|detect(?:s|ed)?|found)\b(?: (?:an?|any)\b)?"
         ),
@@ -182,7 +183,8 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
         (
             rf"(?:[ ]?[:(–-][ ]*|\b)(?:(?:{_BE}|had to be|has|have|had|then|later|the|patient|pt|he"
             r"|she|again) )*(?:refused|declined|cancell?ed|deferred|aborted|waived"
-            r"|not (?:done|performed|obtained|completed))\b"
+            r"|(?:not|never) (?:been )?(?:done|performed|obtained|completed)"
+            r"|(?:did|does)(?: not|n['’]t) want(?: (?:it|this))?)\b"
             r"(?=[ ]*(?:[.,;)]|by\b|today\b|due\b|because\b|per\b|at\b|on\b|secondary\b|for\b"
             r"|until\b|in\b|twice\b|again\b|as\b|since\b|$))"
         ),
@@ -220,6 +222,15 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("RISK", r"\b(?:thresholds?|cut-?offs?) (?:for|to)\b"),
+    ("UNCLEAR", r"\bit (?:is|was) not (?:the case|true) that\b"),
+    (
+        "NOT",
+        (
+            rf"\b(?:{_TESTS}|evaluation|investigations?|assessment|serology) (?:has |have |had )?"
+            r"(?:[a-z]+ly )?(?:excluded|ruled out|disproved|refuted)\b(?: an?\b)?"
+            r"|\b(?:never|not|n['’]t) (?:been )?(?:underwent|undergo(?:ne)?)\b(?: (?:an?|any)\b)?"
+        ),
+    ),
     # Taken back.
     (
         "NOT_POST",

@@ -291,6 +291,8 @@ def _is_subject(text: str, m: re.Match[str]) -> bool | None:
         and (not re.match(_OWNER, m.group(), re.I))
     ):
         return None
+    if re.match(r" (?:reports?|reported|describes?|described) (?:(?:his|her|their) )?own\b", tail):
+        return True
     if _ACTING.match(tail) or (_ACTING_APART.match(tail) and not _WHO_HAS.match(tail)):
         return False
     if _RELATION.match(tail):

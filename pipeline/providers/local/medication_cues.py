@@ -379,7 +379,7 @@ HEADINGS: tuple[tuple[State, str], ...] = (
     ),
 )  # fmt: skip
 HEADING_PATTERN = re.compile(
-    r"^(?:[A-Za-z]+[ ]){0,5}?(?:"
+    r"^(?:[A-Za-z]+[ ]|[-–—:][ ]){0,6}?(?:"
     + "|".join(f"(?P<{s.name}>{p})" for s, p in HEADINGS)
     + r")(?![\w])(?P<rest>.*)$",
     re.I,

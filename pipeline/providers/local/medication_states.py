@@ -48,8 +48,9 @@ _MARKS = " :.,;\n-"
 _MAX_HEADING_WORDS = 9
 _MAX_LINES_UP = 60
 _IS_REST = re.compile(
-    r"[ ]*(?:taking|taken|using|use|today|this[ ]visit"
-    r"|(?:by|per|at|on|upon|in|due[ ]to|until|since|for|during|after|before)[ ][A-Za-z/ ]{2,30}"
+    r"[ ]*(?:(?:any|all)(?:[ ]of)?[ ](?:the[ ])?(?:following|these|them|below)"
+    r"|taking|taken|using|use|today|this[ ]visit"
+    r"|(?:by|per|at|on|upon|in|due[ ]to|until|since|for|during|after|before)[ ][A-Za-z/ -]{2,30}"
     r"(?=:))?[ ]*:?[ ]*",
     re.I,
 )
@@ -61,7 +62,7 @@ _SOURCE = re.compile(
 )
 """A remark that only says who gave a list (`per wife's list`)."""
 _PARTLY = re.compile(
-    r"\b(?:some|several|most|many|certain|except|besides|but|if|unless|may|might|whether|until"
+    r"\b(?:some|several|most|many|certain|except|besides|but|if|unless|may|might|whether"
     r"|not[ ](?:all|yet|been|on|held|stopped)|none|never[ ](?:held|stopped)|no[ ]\w+[ ](?:held"
     r"|stopped))\b|\?",
     re.I,

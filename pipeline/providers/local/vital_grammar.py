@@ -199,11 +199,9 @@ class _VitalReader:
     def _is_timed(self, at: int) -> bool:
         """Return whether a value at `at` says its own time (`HR 112 at triage; 88 now`)."""
         m = self._vital.one.match(self._text, at)
-        value = m["value"] if m is not None else None
         return (
             m is not None
-            and value is not None
-            and plausible(self._vital, value, m["unit"])
+            and plausible(self._vital, m["value"] or "", m["unit"])
             and TIMED.match(self._text, m.end()) is not None
         )
 
