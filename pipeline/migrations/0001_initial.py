@@ -1099,6 +1099,10 @@ class Migration(migrations.Migration):
             model_name='page',
             constraint=models.CheckConstraint(condition=models.Q(('page_number__gte', 1)), name='pages_number_check'),
         ),
+        migrations.AddConstraint(
+            model_name='page',
+            constraint=models.CheckConstraint(condition=models.Q(('unread_share__gte', 0), ('unread_share__lte', 1)), name='pages_unread_share_check'),
+        ),
         migrations.AddIndex(
             model_name='job',
             index=models.Index(condition=models.Q(('status', 'pending')), fields=['current_step', 'size_class', '-priority', 'available_at'], name='idx_job_queue_waiting'),
@@ -1157,7 +1161,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='entitymetrics',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('entities_detected__gte', 0), ('entities_detected__isnull', True), _connector='OR'), models.Q(('processing_time_ms__gte', 0), ('processing_time_ms__isnull', True), _connector='OR'), models.Q(('encounters_total__gte', 0), ('encounters_total__isnull', True), _connector='OR'), models.Q(('encounters_succeeded__gte', 0), ('encounters_succeeded__isnull', True), _connector='OR'), models.Q(('encounters_failed__gte', 0), ('encounters_failed__isnull', True), _connector='OR'), models.Q(('batches_total__gte', 0), ('batches_total__isnull', True), _connector='OR'), models.Q(('batches_succeeded__gte', 0), ('batches_succeeded__isnull', True), _connector='OR'), models.Q(('input_tokens__gte', 0), ('input_tokens__isnull', True), _connector='OR'), models.Q(('output_tokens__gte', 0), ('output_tokens__isnull', True), _connector='OR')), name='pass1_metrics_counts_check'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('entities_detected__gte', 0), ('entities_detected__isnull', True), _connector='OR'), models.Q(('processing_time_ms__gte', 0), ('processing_time_ms__isnull', True), _connector='OR'), models.Q(('encounters_total__gte', 0), ('encounters_total__isnull', True), _connector='OR'), models.Q(('encounters_succeeded__gte', 0), ('encounters_succeeded__isnull', True), _connector='OR'), models.Q(('encounters_failed__gte', 0), ('encounters_failed__isnull', True), _connector='OR'), models.Q(('batches_total__gte', 0), ('batches_total__isnull', True), _connector='OR'), models.Q(('batches_succeeded__gte', 0), ('batches_succeeded__isnull', True), _connector='OR'), models.Q(('input_tokens__gte', 0), ('input_tokens__isnull', True), _connector='OR'), models.Q(('output_tokens__gte', 0), ('output_tokens__isnull', True), _connector='OR'), models.Q(('rows_not_understood__gte', 0), ('rows_not_understood__isnull', True), _connector='OR')), name='pass1_metrics_counts_check'),
         ),
         migrations.AddIndex(
             model_name='entity',
@@ -1217,7 +1221,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='encounterresult',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('page_count__gte', 0), ('page_count__isnull', True), _connector='OR'), models.Q(('batches_total__gte', 0), ('batches_total__isnull', True), _connector='OR'), models.Q(('batches_succeeded__gte', 0), ('batches_succeeded__isnull', True), _connector='OR'), models.Q(('batches_failed__gte', 0), ('batches_failed__isnull', True), _connector='OR'), models.Q(('failure_batch_index__gte', 0), ('failure_batch_index__isnull', True), _connector='OR')), name='pass1_encounter_counts_check'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('page_count__gte', 0), ('page_count__isnull', True), _connector='OR'), models.Q(('batches_total__gte', 0), ('batches_total__isnull', True), _connector='OR'), models.Q(('batches_succeeded__gte', 0), ('batches_succeeded__isnull', True), _connector='OR'), models.Q(('batches_failed__gte', 0), ('batches_failed__isnull', True), _connector='OR'), models.Q(('failure_batch_index__gte', 0), ('failure_batch_index__isnull', True), _connector='OR'), models.Q(('total_rows_not_understood__gte', 0), ('total_rows_not_understood__isnull', True), _connector='OR')), name='pass1_encounter_counts_check'),
         ),
         migrations.AddConstraint(
             model_name='encounterresult',

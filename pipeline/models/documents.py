@@ -124,6 +124,10 @@ class Page(models.Model):
             models.CheckConstraint(
                 name="pages_number_check", condition=models.Q(page_number__gte=1)
             ),
+            models.CheckConstraint(
+                name="pages_unread_share_check",
+                condition=models.Q(unread_share__gte=0, unread_share__lte=1),
+            ),
         ]
 
     def __str__(self) -> str:

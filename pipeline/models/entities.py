@@ -92,6 +92,7 @@ class EncounterResult(models.Model):
                 "batches_succeeded",
                 "batches_failed",
                 "failure_batch_index",
+                "total_rows_not_understood",
             ),
             # All or nothing: an encounter cannot succeed while a batch is missing.
             models.CheckConstraint(
@@ -361,6 +362,7 @@ class EntityMetrics(PassMetrics):
                 "batches_succeeded",
                 "input_tokens",
                 "output_tokens",
+                "rows_not_understood",
             ),
         ]
 
