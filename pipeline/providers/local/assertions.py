@@ -102,6 +102,13 @@ _BEGINS = re.compile(
     r"|occurs?|is|are|there|you|he|she|they|we|patient|pt|recurr?\w*)\b",
     re.I,
 )
+_STATED_NOW = re.compile(
+    r"[ ](?:still[ ])?(?:is|are|remains?|continues?|comes?[ ]and[ ]goes?)\b"
+    r"(?![ ](?:\w+[ ])?(?:over|past|in[ ]the[ ]past|remote|noted|listed|documented|reported"
+    r"|recorded|status|history|known|said))",
+    re.I,
+)
+"""A verb in the present tense behind a mention, which holds against a heading of the past."""
 _ABSENT_REACH = 14
 _RESULT_REACH = 100
 
@@ -199,7 +206,11 @@ class Assertions:
             negated=negated if negated is not None else _affirmed(kinds, zone, cues, first, last),
             temporality="planned"
             if is_planned
-            else _temporality(kinds, None if is_act and zone in _PLANS else zone, lasting=lasting),
+            else _temporality(
+                kinds,
+                None if is_act and zone in _PLANS else zone,
+                lasting=lasting or _STATED_NOW.match(words, last) is not None,
+            ),
             certainty=_certainty(kinds, negated=negated is True),
             experiencer=person,
             is_doubtful=is_doubtful or CueKind.UNCLEAR in kinds,

@@ -193,6 +193,13 @@ def _decided(reading: DocumentState, found: Finding | None) -> Finding | None:
     return None if is_vaccine else found
 
 
+_PASSING = re.compile(
+    r"\bacute\b(?![ ]on[ ]chronic)|\bgestational\b|\bpregnancy\b|\b(?:crisis|crises|attacks?)\b"
+    r"|\bseptic\b|\bexacerbation|\bketoacidosis\b|\bhyperosmolar\b|\bulcers?\b"
+)
+"""Words that turn the name of a lasting disease into the name of an episode."""
+
+
 def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str) -> Finding:
     start, end = match.start, match.end
     if term.category in ("condition", "symptom") and term.kind != "abbreviation":
@@ -206,7 +213,7 @@ def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str)
     if term.category == "condition":
         stage = _STAGE.match(reading.text, end)
         end = stage.end() if stage else end
-    lasting = term.category == "condition" and _is_chronic(reading.text[start:end], term.name)
+    lasting = term.category == "condition" and _is_chronic(reading.text[start:end], term)
     assertion = reading.judge(
         match.start, match.end, lasting=lasting, is_act=term.category == "procedure"
     )
@@ -232,9 +239,15 @@ def _finding(reading: DocumentState, match: TermMatch, term: Term, *, rule: str)
     )
 
 
-def _is_chronic(printed: str, name: str) -> bool:
-    words = f"{own_words(printed)} {name}".lower()
-    return any(chronic in words for chronic in _chronic())
+def _is_chronic(printed: str, term: Term) -> bool:
+    """Return whether the printed words name a disease that lasts.
+
+    A concept groups related diseases, some of which pass. So its name counts only for a short form.
+    """
+    words = own_words(printed).lower()
+    if term.kind == "abbreviation":
+        words = f"{words} {term.name}".lower()
+    return _PASSING.search(words) is None and any(chronic in words for chronic in _chronic())
 
 
 @cache
