@@ -87,8 +87,8 @@ _OWN_SUBJECT = re.compile(
 )
 """The words between a colon and `resolved` that name no other subject."""
 _GOES_ON = re.compile(
-    r"(?:(?:,[ ]?|[ ])(?:and[ ]|or[ ])?(?!(?:and|or|the|his|her|a|an)\b)[a-z-]+(?:[ ][a-z-]+)?"
-    r"(?=,|[ ](?:and|or)[ ]|[ ]))??"
+    r"(?:[ ](?:and|or)(?:[ ](?!(?:and|or|the|his|her|an?|new|any|develop\w*|occurs?|appears?"
+    r"|recurs?|returns?|begins?|starts?)\b)[a-z-]+){1,2}?)?"
     r"[ ]+(?:(?:still|ever|also|were[ ]to|should|[a-z]+ly)[ ])*"
     r"(?:(?:gets?|becomes?|grows?|is|are)[ ](?:any[ ]|much[ ]|still[ ])?(?:worse|no[ ]better"
     r"|not[ ](?:any[ ])?better)|worsens?|persists?|continues?|(?:does|do)(?:[ ]not|n['’]t)[ ]"
@@ -98,8 +98,8 @@ _GOES_ON = re.compile(
 )
 """The verbs that a condition asks of a symptom that is already there."""
 _BEGINS = re.compile(
-    r"\b(?:any|new|another|further|more|develop\w*|has|have|had|gets?|getting|experienc\w*|notic\w*"
-    r"|occurs?|is|are|there|you|he|she|they|we|patient|pt|recurr?\w*)\b",
+    r",|\b(?:any|new|another|further|more|develop\w*|has|have|had|gets?|getting|worsening"
+    r"|experienc\w*|notic\w*|occurs?|is|are|there|you|he|she|they|we|patient|pt|recurr?\w*)\b",
     re.I,
 )
 _STATED_NOW = re.compile(
