@@ -111,7 +111,7 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
     ErrorCode.API_5XX: ErrorPolicy(
         True,
         _A,
-        "The provider, or a proxy before the provider, failed. Retry when both work again.",
+        "The provider failed. Retry when the provider has recovered.",
     ),
     ErrorCode.API_4XX: ErrorPolicy(
         False, _N, "The provider refused the request. Check the name of the model and the schema."

@@ -57,6 +57,9 @@ def test_an_unticked_statement_about_allergies_is_not_made() -> None:
     [
         ("Condition\tNo\tYes\nGout\t[x]\t[ ]\nLupus\t[ ]\t[x]", ["Lupus"], ["Gout"]),
         ("Condition\tYes\tNo\nGout\tX\t\nLupus\t\tX", ["Gout"], ["Lupus"]),
+        ("Condition\tYes\tNo\nGout\t[X]\t[ ]\nLupus\t[ ]\t[X]", ["Gout"], ["Lupus"]),
+        ("Condition\tYes\tNo\nGout\t☑\t☐\nLupus\t☐\t☒", ["Gout"], ["Lupus"]),
+        ("Condition\tYes\tNo\nGout\t(x)\t( )\nLupus\t( )\t(x)", ["Gout"], ["Lupus"]),
         ("Condition\tSelf\tMother\nGout\t[ ]\t[x]\nLupus\t[x]\t[x]", ["Lupus"], []),
         ("Condition\tMother\tSelf\nGout\t[x]\t[ ]\nLupus\t\t[x]", [], []),
         ("Condition\tCurrent\tPast\tNever\nGout\t[x]\t[ ]\t[ ]\nLupus\t[ ]\t[ ]\t[x]",

@@ -12,8 +12,9 @@ from .ink import Fractions
 from .placed_words import CheckBox, Marks, PageWord
 
 EMPTY, TICKED = "[ ]", "[x]"
-#: Share of each side of a box that is left out, because its outline is drawn there.
-_OUTLINE = 0.25
+#: Share of each side of a box that is left out, because its outline is drawn there. The outline of
+#: a box of 10 points is four pixels wide where it lies between two pixels.
+_OUTLINE = 0.36
 #: Share of the inside of a box that a tick darkens at least; a tick has .2.
 _DARK = 0.08
 #: Room around a check box into which a tick reaches, as a share of its side.

@@ -21,7 +21,8 @@ _HEAD = re.compile(
     r"|comments?|notes?|details?|review[ ]of[ ]systems|ros)[ :]*)?",
     re.I,
 )
-_TICK = re.compile(r"[xX✓✔√•]?|\[[ x]\]")
+_TICK = re.compile(r"[xX✓✔√•☐☑☒]?|[\[(][ xX✓✔√•]?[\])]")
+_UNTICKED = re.compile(r"☐?|[\[(][ ]?[\])]")
 _ITEM = re.compile(r"(?!\d+$)[A-Za-z][\w/'’(), -]{0,59}(?<![,])")
 _MOST_WORDS = 6
 
@@ -74,7 +75,7 @@ class TickTable:
         for group in items:
             marks = {at: words[at] if at < len(words) else "" for at in group.answers}
             is_read = is_clear and all(map(_TICK.fullmatch, marks.values()))
-            said = {group.answers[at]: mark not in ("", "[ ]") for at, mark in marks.items()}
+            said = {group.answers[at]: not _UNTICKED.fullmatch(mark) for at, mark in marks.items()}
             start = starts[group.label]
             found.append((start, start + len(cells[group.label]), said if is_read else {}))
         return found
