@@ -533,6 +533,16 @@ class TestMarks:
             "Smoker [ ] Yes [x] No",
         ]
 
+    def test_a_column_of_boxes_far_behind_their_items(self, tmp_path: Path) -> None:
+        items = ("Gout", "Migraine", "Iron deficiency anemia")
+
+        def draw(sheet: Canvas) -> None:
+            for i, item in enumerate(items):
+                sheet.drawString(60, 700 - 18 * i, item)
+                sheet.rect(300, 699 - 18 * i, 8, 8)
+
+        assert text_of(tmp_path, draw).split("\n") == [f"{item}\t[ ]" for item in items]
+
     def test_check_boxes_of_a_symbol_font(self, tmp_path: Path) -> None:
         def draw(sheet: Canvas) -> None:
             for i, (sign, name) in enumerate((("\u274f", "Stroke"), ("\u2714", "Migraine"))):

@@ -161,7 +161,7 @@ def _with_boxes(words: list[PageWord], marks: Marks) -> list[PageWord]:
 
 
 def _has_label(box: CheckBox, near: PageWord | None, boxes: Sequence[CheckBox]) -> bool:
-    """Return whether a word is near the box, or the box is in a row of equal boxes."""
+    """Return whether a word is near the box, or the box is in a row or column of equal boxes."""
     if near is None:
         return False
     if box.ticked or _gap(near, box) <= LABEL_GAP * near.size:
@@ -169,9 +169,11 @@ def _has_label(box: CheckBox, near: PageWord | None, boxes: Sequence[CheckBox]) 
     side = box.right - box.left
     return any(
         other is not box
-        and abs(other.top - box.top) < 2
         and abs(other.right - other.left - side) < 1
-        and abs(other.left - box.left) > 2 * side
+        and (
+            (abs(other.top - box.top) < 2 and abs(other.left - box.left) > 2 * side)
+            or (abs(other.left - box.left) < 2 and side < abs(other.top - box.top) < 4 * side)
+        )
         for other in boxes
     )
 
