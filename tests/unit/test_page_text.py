@@ -541,7 +541,7 @@ class TestMarks:
                 sheet.drawString(60, 700 - 18 * i, item)
                 sheet.rect(300, 699 - 18 * i, 8, 8)
 
-        assert text_of(tmp_path, draw).split("\n") == [f"{item}\t[ ]" for item in items]
+        assert text_of(tmp_path, draw).split("\n") == [f"{item}→[ ]" for item in items]
 
     def test_check_boxes_of_a_symbol_font(self, tmp_path: Path) -> None:
         def draw(sheet: Canvas) -> None:
