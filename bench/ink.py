@@ -21,15 +21,15 @@ sys.path.insert(0, str(ROOT))
 
 from PIL import Image  # noqa: E402 - after the path is set
 
-from pipeline.documents.reader.check_glyphs import as_boxes  # noqa: E402
-from pipeline.documents.reader.hidden_annotations import flatten  # noqa: E402
-from pipeline.documents.reader.ink import LOOK_DPI, patches, strokes  # noqa: E402
-from pipeline.documents.reader.page_layout import lay_out  # noqa: E402
-from pipeline.documents.reader.page_objects import PageObjects  # noqa: E402
-from pipeline.documents.reader.raised import settle  # noqa: E402
-from pipeline.documents.reader.text_ink import TextInk  # noqa: E402
-from pipeline.documents.reader.text_layer import Layer, read_layer  # noqa: E402
-from pipeline.documents.reader.text_rows import placed  # noqa: E402
+from pipeline.documents.reader.check_glyphs import as_boxes  # noqa: E402 - see above
+from pipeline.documents.reader.hidden_annotations import flatten  # noqa: E402 - see above
+from pipeline.documents.reader.ink import LOOK_DPI, patches, strokes  # noqa: E402 - see above
+from pipeline.documents.reader.page_layout import lay_out  # noqa: E402 - see above
+from pipeline.documents.reader.page_objects import PageObjects  # noqa: E402 - see above
+from pipeline.documents.reader.raised import settle  # noqa: E402 - see above
+from pipeline.documents.reader.text_ink import TextInk  # noqa: E402 - see above
+from pipeline.documents.reader.text_layer import Layer, read_layer  # noqa: E402 - see above
+from pipeline.documents.reader.text_rows import placed  # noqa: E402 - see above
 
 BOUND_MS = 60.0
 SAMPLES = ("lab_5p_8enc", "long_72p", "traps_10p", "visits_20p_4enc")

@@ -64,7 +64,7 @@ _ORDER = re.compile(
     r"|(?:medi\w+|drugs?)[ ](?:to|you|not|that)[ ][\w ]{1,30}:?",
     re.I,
 )
-#: Words of which the headings of columns consist, and the words between them.
+#: The words that head columns, and the words that may join two of them.
 _COLUMN_WORDS = """
 test tests analyte component result results value values unit units flag flags ref ref.
 reference range ranges normal interval limit limits date dates time status dose dosage

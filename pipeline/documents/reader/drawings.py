@@ -192,7 +192,7 @@ def _straight_parts(shape: Shape) -> Iterator[Rule]:
 def _check_boxes(
     shapes: list[Shape], rules: list[Rule], width: float, height: float
 ) -> Iterator[CheckBox]:
-    """Yield the drawn squares and circles; circles only if one of them is ticked."""
+    """Yield the drawn squares. Yield the drawn circles too, if at least one circle is ticked."""
     outlines: list[tuple[tuple[float, float, float, float], bool, bool]] = []
     inner: list[Shape] = []
     for shape in shapes:

@@ -24,7 +24,7 @@ EDGE = 20
 STEP = 2
 #: Pixels by which the image is reduced to find the edges of a badly blurred copy.
 BLUR = 3
-#: Pixels from which a straight run of edges is a rule or a frame (0.3 inch).
+#: Least length in pixels (0.3 inch) of a straight run of edges that is a rule or a frame.
 RULE = 30
 #: Side of a cell in pixels; words are searched in cells.
 CELL = 4

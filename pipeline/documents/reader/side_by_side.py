@@ -120,7 +120,8 @@ def _goes_on(above: Sequence[Fragment], band: Sequence[Fragment], kind: Kind, x:
 def _bands(run: Sequence[Fragment]) -> list[list[Fragment]]:
     """Split a run where a blank band crosses both sides, and above the headings of a table.
 
-    A band is blanker than the space above or below it, so that the padding of rows is no band.
+    A band is taller than the blank space above the band and below the band. The padding of rows
+    is therefore no band.
     """
     rows = rows_of(run)
     gaps = [0.0]

@@ -22,7 +22,7 @@ from .cell_words import (
 from .fragments import Fragment
 from .placed_words import Marks
 
-#: A cell holds the lines of its words; a row of cells is one line of the page text.
+#: A cell may have several printed lines. A row of cells is one line of the page text.
 Cell = list[Fragment]
 Row = list[Cell]
 _Line = tuple[Sequence[Fragment], Row]

@@ -232,7 +232,7 @@ def _columns_of(line: str, order: DateOrder | None, own: date | None) -> Columns
 def _current(
     kinds: Sequence[str], moments: Sequence[Moment | None], dated: Sequence[bool]
 ) -> Columns:
-    """Name one column of values the current column, and the others earlier columns."""
+    """Choose the column of the current values; all other columns of values are earlier."""
     values = [i for i, kind in enumerate(kinds) if kind == "value"]
     plain = [i for i in values if not dated[i]]
     latest: int | None = 0

@@ -30,7 +30,7 @@ _TABLE_WORDS = """
     prescriber provider refills quantity qty number no item form rxnorm snomed
 """
 _HEAD_WORDS = frozenset(_TABLE_WORDS.split())
-"""Words of which the headings of a table's columns consist."""
+"""The words that head the columns of a table."""
 _PERSON = re.compile(
     r"\b(?:famil\w+|relatives?|parents?|mother|father|mom|dad|sisters?|brothers?|siblings?|sons?"
     r"|daughters?|child(?:ren)?|grand\w+|aunts?|uncles?|cousins?|husband|wife|spouse|partner|donor"
