@@ -48,7 +48,7 @@ check: $(VENV)/dev.stamp ## lint, templates, types, import contracts, migrations
 	$(AS_PRODUCTION) $(RUN) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(AS_PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
 
-chaos: $(VENV)/dev.stamp ## 200 kills and an outage of every server under load; proves that nothing is lost
+chaos: $(VENV)/dev.stamp ## 200 kills, 300 records at once, an outage of every server; proves that nothing is lost
 	@$(RUN) -m tests.chaos
 
 eval: $(VENV)/runtime.stamp ## extraction quality on labelled notes: make eval DATA=folder

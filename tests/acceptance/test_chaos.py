@@ -1,4 +1,4 @@
-"""A short run of `make chaos` loses nothing: ten kills, then each server stopped in mid-job.
+"""A short run of `make chaos` loses nothing: kills, a crowd of records, and stopped servers.
 
 The run is a separate process with its own servers, scheduler, workers and provider.
 """
@@ -17,26 +17,28 @@ from medproc.env import PROJECT_ROOT
 pytestmark = [
     pytest.mark.xdist_group("acceptance-chaos"),
     pytest.mark.timeout(1800),
-    pytest.mark.slow(reason="ten kills and five outages; 73 s, mostly waiting"),
+    pytest.mark.slow(reason="kills and five outages; 90 s, mostly waiting"),
 ]
 
 KILLS = 10
 SECONDS = 6
+RECORDS = 15
+SCENES = ("kills", "crowd", "outages", "lost-replies")
 
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, dict[str, Any]]:
     """Play the scenes, and return the figures of each scene."""
-    arguments = ["kills", "outages", "lost-replies", "--kills", str(KILLS), "--seconds"]
+    figures = ("--kills", str(KILLS), "--seconds", str(SECONDS), "--records", str(RECORDS))
     result = subprocess.run(
-        [sys.executable, "-m", "tests.chaos", *arguments, str(SECONDS), "--json"],
+        [sys.executable, "-m", "tests.chaos", *SCENES, *figures, "--json"],
         cwd=PROJECT_ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     lines = [json.loads(line) for line in result.stdout.splitlines()]
-    assert len(lines) == 3, result.stderr[-2000:]
+    assert len(lines) == len(SCENES), result.stderr[-2000:]
     return {line["scene"]: line for line in lines}
 
 
@@ -54,6 +56,16 @@ def test_kills_at_random_moments_lose_nothing_and_are_all_counted(
     assert_clean(scene)
     assert sum(number for name, number in scene.items() if name.startswith("kills ")) == KILLS
     assert scene["crashes counted"] >= scene["stranded"] > 0
+
+
+def test_every_record_of_a_crowd_completes_while_processes_die(
+    figures: dict[str, dict[str, Any]],
+) -> None:
+    scene = figures["crowd"]
+
+    assert_clean(scene)
+    assert scene["records completed"] == scene["records"] == RECORDS
+    assert scene["kills"] > 0
 
 
 def test_records_outlive_redis_and_postgresql_being_away_emptied_and_full(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LATENCY = "0.25/call"
 KILLS, FULL_KILLS = 10, 200
 SECONDS, FULL_SECONDS = 8.0, 60.0
+FULL_RECORDS = 300
 
 
 def main() -> int:
@@ -29,6 +30,7 @@ def main() -> int:
     parser.add_argument("scene", nargs="*", help="kills, redis-stopped …; the default is all")
     parser.add_argument("--kills", type=int, default=FULL_KILLS)
     parser.add_argument("--seconds", type=float, default=FULL_SECONDS, help="of restarts")
+    parser.add_argument("--records", type=int, default=FULL_RECORDS, help="of the crowd")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -37,7 +39,12 @@ def main() -> int:
         from tests.chaos.proof import references
         from tests.chaos.scenarios import scenes
 
-        every = scenes(kills=options.kills, seconds=options.seconds, seed=options.seed)
+        every = scenes(
+            kills=options.kills,
+            seconds=options.seconds,
+            records=options.records,
+            seed=options.seed,
+        )
         references(built)
         for name in options.scene or [name for name in every if name != SHORT]:
             figures = _played(every[name], built)

@@ -23,6 +23,7 @@ from django.db import connection
 
 from medproc import embedded
 from medproc.embedded import postgres, valkey
+from tests.chaos.crowd import crowd
 from tests.chaos.environment import PATIENT_LEASE_S, SHORT, ChaosEnvironment, lasting, tried
 from tests.chaos.kills import kill_loop
 from tests.chaos.lossy_proxy import LossyProxy
@@ -41,11 +42,12 @@ PUBLISHES, ENDS_A_STEP = b'"char_start"', b'"completed_steps" + 1'
 """SQL that only the transaction contains that publishes an encounter, or that ends a step."""
 
 
-def scenes(*, kills: int, seconds: float, seed: int) -> Mapping[str, Scene]:
+def scenes(*, kills: int, seconds: float, records: int, seed: int) -> Mapping[str, Scene]:
     """Return every scene by its name."""
     restarted = partial(_restarted, seconds=seconds)
     return {
         "kills": lambda chaos: kill_loop(chaos, kills, seed),
+        "crowd": lambda chaos: crowd(chaos, records, seed),
         "redis-stopped": lambda chaos: _through(chaos, _stopped),
         "redis-paused": lambda chaos: _through(chaos, _paused),
         "redis-emptied": lambda chaos: _through(chaos, _emptied),
