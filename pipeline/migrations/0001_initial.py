@@ -545,6 +545,7 @@ class Migration(migrations.Migration):
                 ('priority', models.SmallIntegerField(db_default=0, default=0)),
                 ('size_class', models.SmallIntegerField(db_default=0, default=0)),
                 ('preempted_at', models.DateTimeField(blank=True, null=True)),
+                ('hung_at', models.DateTimeField(blank=True, null=True)),
                 ('dispatch_no', models.IntegerField(db_default=0, default=0)),
                 ('available_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('lease_gen', models.IntegerField(db_default=0, default=0)),
@@ -1118,6 +1119,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='job',
             index=models.Index(condition=models.Q(('incident__isnull', False)), fields=['incident', 'created_at'], name='idx_job_queue_incident'),
+        ),
+        migrations.AddIndex(
+            model_name='job',
+            index=models.Index(condition=models.Q(('hung_at__isnull', False)), fields=['current_step'], name='idx_job_queue_hung'),
         ),
         migrations.AddIndex(
             model_name='job',

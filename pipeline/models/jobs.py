@@ -41,6 +41,9 @@ class Job(models.Model):
     """The batch of records that this record was submitted with; the batch limits parallel jobs."""
     preempted_at = fields.optional_time()
     """When the job was preempted by a smaller job; it is not claimed before the smaller job is."""
+    hung_at = fields.optional_time()
+    """When a run of the current step last hung; a completed step clears the time. `claim_order`
+    says when such a job is claimed."""
     dispatch_no = fields.count()
     """Increased whenever the job becomes claimable; makes the id of each wake-up unique."""
     available_at = models.DateTimeField(db_default=models.functions.Now())
@@ -121,6 +124,12 @@ class Job(models.Model):
                 fields=["incident", "created_at"],
                 name="idx_job_queue_incident",
                 condition=Q(incident__isnull=False),
+            ),
+            # For the claim: jobs that hung, which run one at a time.
+            models.Index(
+                fields=["current_step"],
+                name="idx_job_queue_hung",
+                condition=Q(hung_at__isnull=False),
             ),
             models.Index(fields=["shell_file"], name="idx_job_queue_shell"),
             # For the claim: batches of records that already run as many records as allowed.

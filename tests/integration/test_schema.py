@@ -56,6 +56,7 @@ UNFILLED: dict[str, str] = {
     "job_queue.crash_count": _NO_DEATH,
     "job_queue.dead_letter_at": _NO_DEATH,
     "job_queue.lease_expires_at": "cleared when a step ends",
+    "job_queue.hung_at": "set when a step hung, and cleared when the step completes",
     "job_queue.preempted_at": "set by a large record that made room, and cleared when it goes on",
     "job_queue.incident_id": _NOT_PARKED,
     "job_queue.park_reason": _NOT_PARKED,
