@@ -24,9 +24,9 @@ from evaluation.notes import score_notes
 from evaluation.scores import Score
 from lexicon_build import wheels
 from lexicon_build.build import Packages, Terms, only, packed_form, read, without_ordinary
-from pipeline.providers.local import mentions, misspellings
-from pipeline.providers.local.lexicon import Lexicon, keys_of, lexicon
-from pipeline.providers.local.lexicon_packed import pack, read_terms
+from pipeline.providers.local.names import mentions, misspellings
+from pipeline.providers.local.names.lexicon import Lexicon, keys_of, lexicon
+from pipeline.providers.local.names.packed_lexicon import pack, read_terms
 
 BOUND_S = 0.3
 BOUND_MB = 60
@@ -36,7 +36,8 @@ LOAD = """
 import time
 
 import pipeline.providers.schemas
-from pipeline.providers.local import lexicon_files, lexicon_packed, lexicon, tokens
+from pipeline.providers.local.names import lexicon, packed_lexicon, word_lists
+from pipeline.providers.local.text import tokens
 
 
 def megabytes():
@@ -48,7 +49,7 @@ before, start = megabytes(), time.process_time()
 loaded = lexicon.lexicon()
 seconds = time.process_time() - start
 now = megabytes() - before
-words = list(lexicon_packed.read_terms())
+words = list(packed_lexicon.read_terms())
 for word in words:
     loaded.lookup(word)
 print(seconds, now, megabytes() - before, loaded.size, len(words))

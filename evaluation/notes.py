@@ -12,9 +12,9 @@ from evaluation.attributes import AttributeOutcome, Tally
 from evaluation.gold import GoldNote
 from evaluation.scores import Bounds, Score, overlapping
 from pipeline.core.types import PageSlice
-from pipeline.providers.local.document import compose
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.engine import detect
+from pipeline.providers.local.text.document import compose
 from pipeline.providers.prompts import Question
 
 KINDS: dict[str, tuple[str, ...]] = {

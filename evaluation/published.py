@@ -14,9 +14,9 @@ from pipeline.core.states import Step
 from pipeline.core.types import PageSlice, PageText
 from pipeline.documents.reader import PageRead
 from pipeline.models import Batch, EncounterResult
-from pipeline.providers.local.discovery import discover
+from pipeline.providers.local.discovery.encounters import discover
 from pipeline.providers.local.engine import detect
-from pipeline.providers.local.second_reading import SecondReading
+from pipeline.providers.local.local_reading import SecondReading
 from pipeline.providers.prompts import Question
 from pipeline.providers.schemas import EntityReply
 from pipeline.stages.pass1.entity_rows import EncounterText, entity_rows

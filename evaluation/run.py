@@ -14,8 +14,8 @@ from evaluation.reports import CaseResult, cases, judge
 from evaluation.scores import Score
 from evaluation.truths import score_truth
 from pipeline.core.types import PageSlice
-from pipeline.providers.local.document import compose
 from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.text.document import compose
 
 
 @dataclass

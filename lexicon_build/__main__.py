@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lexicon_build.build import Packages, build
 from lexicon_build.wheels import SourceError
-from pipeline.providers.local.lexicon_packed import PACKED
+from pipeline.providers.local.names.packed_lexicon import PACKED
 
 
 def main(arguments: list[str]) -> int:

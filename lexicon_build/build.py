@@ -9,9 +9,9 @@ from pathlib import Path
 
 from lexicon_build import icd, unii, wheels
 from lexicon_build.ordinary import Ordinary
-from pipeline.providers.local.lexicon import keys_of
-from pipeline.providers.local.lexicon_files import rows
-from pipeline.providers.local.lexicon_packed import pack
+from pipeline.providers.local.names.lexicon import keys_of
+from pipeline.providers.local.names.packed_lexicon import pack
+from pipeline.providers.local.names.word_lists import rows
 
 SOURCES = ("icd", "of", "bn")
 _LETTERS = {"condition": "c", "symptom": "s", "of": "o", "bare": "b", "bn": "n"}

@@ -44,7 +44,7 @@ def warm(config: ProviderConfig) -> None:
 
     The local engine also reads the replies of a model, so every provider needs the lexicon.
     """
-    from pipeline.providers.local.lexicon import lexicon
+    from pipeline.providers.local.names.lexicon import lexicon
 
     import_module(f"pipeline.providers.{config.name}")
     lexicon()

@@ -57,7 +57,7 @@ TASKS: dict[str, Task] = {
             name="discovery",
             reply=DiscoveryReply,
             results="encounters",
-            engine="pipeline.providers.local.discovery:discover",
+            engine="pipeline.providers.local.discovery.encounters:discover",
             has_line_numbers=True,
         ),
         Task(

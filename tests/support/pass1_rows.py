@@ -9,7 +9,7 @@ from uuid import UUID
 from pipeline.core.states import Step
 from pipeline.core.types import PageSlice, PageText
 from pipeline.models import Batch, EncounterResult
-from pipeline.providers.local.second_reading import SecondReading
+from pipeline.providers.local.local_reading import SecondReading
 from pipeline.providers.schemas import EntityReply, FoundEntity
 from pipeline.stages.pass1.entity_rows import EncounterText, entity_rows
 from pipeline.transitions import Lease

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.types import PageSlice
-from pipeline.providers.local.discovery import discover
+from pipeline.providers.local.discovery.encounters import discover
 from pipeline.providers.prompts import read_prompt, render_discovery
 from pipeline.providers.schemas import DiscoveryReply, FoundEncounter
 

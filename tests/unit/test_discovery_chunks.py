@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.types import PageSlice, PageText
-from pipeline.providers.local.discovery import discover
+from pipeline.providers.local.discovery.encounters import discover
 from pipeline.providers.prompts import read_prompt, render_discovery
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, check, reconcile
 

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.core.types import PageSlice, PageText
 from pipeline.documents.reader import read_pages
-from pipeline.providers.local.discovery import discover
+from pipeline.providers.local.discovery.encounters import discover
 from pipeline.providers.prompts import read_prompt, render_discovery
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, check, reconcile
 from samples import truth

@@ -22,7 +22,7 @@ FOLDERS = (
 )  # fmt: skip
 PROSE = {".py", ".md", ".html", ".js", ".css", ".lua", ".toml", ".yml", ".sql"}
 QUOTATIONS = {
-    "pipeline/providers/local/experiencer.py": "the words for other persons in clinical notes",
+    "pipeline/providers/local/assertions/experiencer.py": "the words for other persons",
     "samples/phrases.py": "the sentences of the sample records, in the language of clinicians",
     "tests/unit/test_language.py": "this list of forbidden words",
 }

@@ -15,8 +15,8 @@ from lexicon_build import icd
 from lexicon_build.__main__ import main
 from lexicon_build.build import Packages, build
 from lexicon_build.wheels import Diagnosis, SourceError, frequencies
-from pipeline.providers.local.lexicon import Lexicon
-from pipeline.providers.local.lexicon_packed import PACKED, read_header, read_terms, unpack
+from pipeline.providers.local.names.lexicon import Lexicon
+from pipeline.providers.local.names.packed_lexicon import PACKED, read_header, read_terms, unpack
 
 _ICD = """<?xml version="1.0"?><ICD10CM.tabular><chapter><section>
 <diag><name>K22</name><desc>Other diseases of esophagus</desc>

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pipeline.core.types import PageSlice
-from pipeline.providers.local.lexicon import lexicon
-from pipeline.providers.local.morphology import category_of
+from pipeline.providers.local.names.lexicon import lexicon
+from pipeline.providers.local.names.morphology import category_of
 from tests.unit.test_local_provider import ask, page
 
 

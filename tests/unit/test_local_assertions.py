@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pipeline.core.types import PageSlice
-from pipeline.providers.local.assertions import Assertion
-from pipeline.providers.local.document import compose
+from pipeline.providers.local.assertions.judgement import Assertion
 from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.text.document import compose
 
 
 def judge(text: str, mention: str) -> Assertion:

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from pipeline.providers.local.cue_beginnings import ANY, alternatives, beginnings
-from pipeline.providers.local.cues import cue_rows, cues_in
+from pipeline.providers.local.assertions.cue_beginnings import ANY, alternatives, beginnings
+from pipeline.providers.local.assertions.cues import cue_rows, cues_in
 from tests.support.generator.kinds import all_cases
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.providers.local.language import language_of
+from pipeline.providers.local.text.language import language_of
 from tests.unit.test_local_provider import ask, page
 
 SPANISH = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.providers.local.medications import misspelt
+from pipeline.providers.local.medications.rule import misspelt
 from pipeline.providers.schemas import FoundEntity
 from tests.unit.test_local_provider import ask, page
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.providers.local.misspellings import misspelt_drug
+from pipeline.providers.local.names.misspellings import misspelt_drug
 from tests.unit.test_local_provider import ask, page
 
 _HEAD = "OFFICE VISIT\nDate of Service: 02/11/2025\n\n"

@@ -11,7 +11,7 @@ import pytest
 from pipeline.core.types import PageSlice
 from pipeline.models import Batch
 from pipeline.providers.local import LocalProvider
-from pipeline.providers.local.second_reading import SecondReading
+from pipeline.providers.local.local_reading import SecondReading
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.pass1 import second_reader
 from pipeline.stages.pass1.second_reader import SecondReader

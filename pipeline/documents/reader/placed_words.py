@@ -104,36 +104,6 @@ def turned(marks: Marks, width: float, height: float, turn: int) -> Marks:
     )
 
 
-def from_region(
-    word: PageWord, region: tuple[float, float, float, float], width: float, height: float
-) -> PageWord:
-    """Return a word that was read in a region as a word of the upright page.
-
-    `region` is (x0, y0, x1, y1) in fractions of the page of `width` × `height` points. `word.box`
-    is in fractions of the region.
-    """
-    x0, y0, x1, y1 = region
-    across, down = x1 - x0, y1 - y0
-    box = (
-        x0 + word.box[0] * across,
-        y0 + word.box[1] * down,
-        x0 + word.box[2] * across,
-        y0 + word.box[3] * down,
-    )
-    left, top, right, bottom = upright(box, width, height, 0)
-    scale = (bottom - top) / max(word.bottom - word.top, 0.001)
-    return replace(
-        word,
-        left=left,
-        top=top,
-        right=right,
-        bottom=bottom,
-        baseline=top + scale * (word.baseline - word.top),
-        size=scale * word.size,
-        box=box,
-    )
-
-
 def upright(
     box: tuple[float, float, float, float], width: float, height: float, turn: int
 ) -> tuple[float, float, float, float]:

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
 
-from pipeline.providers.local.assertions import Assertion, Assertions
-from pipeline.providers.local.check_boxes import BoxTick, box_items, parted
-from pipeline.providers.local.date_sources import source_orders
-from pipeline.providers.local.dates import DATE_FORM, DateOrder, iso_day
-from pipeline.providers.local.document import Document
+from pipeline.providers.local.assertions.check_boxes import BoxTick, box_items, parted
+from pipeline.providers.local.assertions.judgement import Assertion, Assertions
+from pipeline.providers.local.assertions.person_headings import PersonHeadings
 from pipeline.providers.local.finding import Finding
-from pipeline.providers.local.lines import PrintedLine, Sentence, lines_of, sentences_of
-from pipeline.providers.local.moments import Moment
-from pipeline.providers.local.page_turns import continued_sentences
-from pipeline.providers.local.person_headings import PersonHeadings
-from pipeline.providers.local.struck import without_struck
-from pipeline.providers.local.tokens import Token, tokenize
-from pipeline.providers.local.zones import Zones, zones_of
+from pipeline.providers.local.text.date_sources import source_orders
+from pipeline.providers.local.text.dates import DATE_FORM, DateOrder, iso_day
+from pipeline.providers.local.text.document import Document
+from pipeline.providers.local.text.latest_reading import Moment
+from pipeline.providers.local.text.lines import PrintedLine, Sentence, lines_of, sentences_of
+from pipeline.providers.local.text.page_turns import continued_sentences
+from pipeline.providers.local.text.struck_words import without_struck
+from pipeline.providers.local.text.tokens import Token, tokenize
+from pipeline.providers.local.text.zones import Zones, zones_of
 
 _DAY = re.compile(DATE_FORM)
 _OWN_DATE = re.compile(

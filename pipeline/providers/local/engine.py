@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.core.types import PageSlice
-from pipeline.providers.local.document import Document, compose
 from pipeline.providers.local.document_state import DocumentState
-from pipeline.providers.local.dosed_allergens import flag_dosed_allergens
 from pipeline.providers.local.finding import Finding
-from pipeline.providers.local.language import languages
-from pipeline.providers.local.rules import RULES
-from pipeline.providers.local.twin_lists import flag_twin_lists
-from pipeline.providers.local.zones import Zones
+from pipeline.providers.local.medications.dosed_allergens import flag_dosed_allergens
+from pipeline.providers.local.names.twin_lists import flag_twin_lists
+from pipeline.providers.local.rule_order import RULES
+from pipeline.providers.local.text.document import Document, compose
+from pipeline.providers.local.text.language import languages
+from pipeline.providers.local.text.zones import Zones
 from pipeline.providers.prompts import Question
 from pipeline.providers.schemas import EntityReply, FoundEntity, FoundZone
 

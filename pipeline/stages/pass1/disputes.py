@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.core.types import Span
-from pipeline.providers.local.assertions import Assertion
-from pipeline.providers.local.second_reading import SecondReading
+from pipeline.providers.local.assertions.judgement import Assertion
+from pipeline.providers.local.local_reading import SecondReading
 from pipeline.providers.schemas import NOT_TAKEN, FoundEntity, Temporality
 from pipeline.stages.pass1 import quoted_names, sig_forms
 from pipeline.stages.pass1.spellings import fold, occurs

@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 from pipeline.core.types import PageSlice, PageText, Span
 from pipeline.core.types import slices as cut
 from pipeline.models import AlignmentKind, Batch, EncounterResult, selectors
-from pipeline.providers.local.second_reading import SecondReading
+from pipeline.providers.local.local_reading import SecondReading
 from pipeline.providers.schemas import EntityReply, FoundEntity
 from pipeline.stages.pass1 import plausibility
 from pipeline.stages.pass1.align import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pipeline.core.types import PageText, Span
-from pipeline.providers.local.lines import PrintedLine, Sentence, lines_of, sentences_of
+from pipeline.providers.local.text.lines import PrintedLine, Sentence, lines_of, sentences_of
 
 _HEADINGS = 3
 """The most headings above a row that are read; comments between the rows of a table are common."""

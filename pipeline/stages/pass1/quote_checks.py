@@ -13,10 +13,10 @@ from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 
-from pipeline.providers.local.dates import DATE_FORM, DateOrder, date_at
-from pipeline.providers.local.lab_patterns import UNIT
-from pipeline.providers.local.prescription_sig import DOSE
-from pipeline.providers.local.tokens import normal
+from pipeline.providers.local.labs.patterns import UNIT
+from pipeline.providers.local.medications.sig import DOSE
+from pipeline.providers.local.text.dates import DATE_FORM, DateOrder, date_at
+from pipeline.providers.local.text.tokens import normal
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.pass1 import quoted_names, sig_forms
 from pipeline.stages.pass1.page_rows import QuotedText

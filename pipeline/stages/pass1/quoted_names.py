@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from pipeline.providers.local.lexicon import lexicon
-from pipeline.providers.local.tokens import normal, tokenize
+from pipeline.providers.local.names.lexicon import lexicon
+from pipeline.providers.local.text.tokens import normal, tokenize
 from pipeline.providers.schemas import Category
 
 PLAIN = frozenset(

@@ -13,7 +13,7 @@ from uuid import UUID
 from pipeline.core.types import PageSlice
 from pipeline.models import Batch
 from pipeline.providers.local import LocalProvider
-from pipeline.providers.local.second_reading import SecondReading
+from pipeline.providers.local.local_reading import SecondReading
 
 Slices = Callable[[], Sequence[PageSlice]]
 """Returns the text of a batch, with its context."""

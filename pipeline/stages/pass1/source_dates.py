@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from pipeline.core.types import PageText
-from pipeline.providers.local.date_sources import PrintedDates, SourceOrder, source_orders
+from pipeline.providers.local.text.date_sources import PrintedDates, SourceOrder, source_orders
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.pass1.review_flags import Flag, flagged
 

@@ -1,0 +1,1 @@
+"""Assertions: negation, temporality, certainty, experiencer, check boxes."""

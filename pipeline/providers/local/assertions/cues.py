@@ -1,0 +1,159 @@
+"""The phrases that decide an assertion, compiled from `cue_grammar` and `lexicon/cues.txt`.
+
+The order matters: the first phrase that matches at a place is taken. Pseudo-cues come first, then
+the grammar of verb forms, then the file, which lists longer phrases before shorter ones.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from pipeline.providers.local.assertions.cue_beginnings import ANY, alternatives, beginnings
+from pipeline.providers.local.assertions.cue_grammar import grammar_rows
+from pipeline.providers.local.names.word_lists import raw_rows
+
+
+class CueKind(Enum):
+    """The effect of a phrase on the mentions around it."""
+
+    NEUTRAL = auto()
+    """A phrase that looks like a cue but is not a cue."""
+    NOT = auto()
+    NOT_POST = auto()
+    UNCLEAR = auto()
+    """A double negation (`never denied`): the words behind are neither stated nor denied."""
+    REFUSED_POST = auto()
+    """`refused`, `cancelled`: the act directly before was not done. A cough can decline."""
+    NEAR_NOT = auto()
+    """A bare `not`, which reaches only a few words."""
+    NEAR_NOT_POST = auto()
+    """`absent`, which reaches back only a few words."""
+    ADJACENT_NOT = auto()
+    """`non-`, which negates only the next word."""
+    PAST = auto()
+    HISTORY = auto()
+    """`history of`: past for an acute disease, present for a chronic disease."""
+    PAST_POST = auto()
+    ONSET_POST = auto()
+    """A past date or age: past for an acute disease, the beginning of a chronic disease."""
+    POSSIBLE = auto()
+    """Suspected, probable, not excluded."""
+    POSSIBLE_POST = auto()
+    CONFIRM_POST = auto()
+    """`and was positive`: what was tested, suspected or sought is present."""
+    DOUBT = auto()
+    """`whether`, `likely that`: the clause behind is possible, over verbs that state."""
+    BETWEEN = auto()
+    """`versus`: both sides are merely possible."""
+    RISK = auto()
+    """A risk, a warning or prevention: the mention is hypothetical."""
+    RISK_POST = auto()
+    """`prophylaxis`, `precautions`: reaches only the mention directly before."""
+    PLANNED = auto()
+    """`scheduled for`: planned, if the mention is something that is done."""
+    PLANNED_POST = auto()
+    """`is scheduled`: not done yet."""
+    LATER_POST = auto()
+    """`next week`: planned, if the mention is something that is done."""
+    CONDITION = auto()
+    """`if`, `unless`: reaches to the end of the sentence, over verbs that state."""
+    FAMILY = auto()
+    FAMILY_POST = auto()
+    STOP = auto()
+    """Closes all scopes."""
+    AFFIRM = auto()
+    """A verb that states the words after it; closes the scopes before it."""
+    PRESENT = auto()
+    PATIENT = auto()
+    """A word for the patient: the sentence is not about a relative."""
+
+
+POST = frozenset(
+    {
+        CueKind.NOT_POST,
+        CueKind.NEAR_NOT_POST,
+        CueKind.REFUSED_POST,
+        CueKind.CONFIRM_POST,
+        CueKind.PAST_POST,
+        CueKind.ONSET_POST,
+        CueKind.POSSIBLE_POST,
+        CueKind.RISK_POST,
+        CueKind.PLANNED_POST,
+        CueKind.LATER_POST,
+        CueKind.FAMILY_POST,
+    }
+)
+"""Kinds whose scope lies before the phrase."""
+
+
+class Cue(NamedTuple):
+    """A phrase that opens or closes a scope; offsets count from the start of the text."""
+
+    start: int
+    end: int
+    kind: CueKind
+
+
+_PLACE = re.compile(r"[a-z0-9]+|[^a-z0-9]", re.I)
+"""A cue begins with a word or a sign, never inside a word."""
+_Phrase = tuple[CueKind, re.Pattern[str]]
+
+
+@cache
+def cue_rows() -> tuple[tuple[CueKind, str], ...]:
+    """Return all patterns with their kinds. The first pattern that matches at a place is taken."""
+    neutral: list[tuple[CueKind, str]] = []
+    listed: list[tuple[CueKind, str]] = []
+    kind = CueKind.NEUTRAL
+    for row in raw_rows("cues.txt"):
+        if re.fullmatch(r"\[[A-Z_]+\]", row):
+            kind = CueKind[row[1:-1]]
+        else:
+            (neutral if kind is CueKind.NEUTRAL else listed).append((kind, row))
+    grammar = [(CueKind[name], row) for name, row in grammar_rows()]
+    return (*neutral, *grammar, *listed)
+
+
+@cache
+def _phrases() -> tuple[tuple[frozenset[str], _Phrase], ...]:
+    """Return each phrase with its beginnings."""
+    return tuple(
+        (beginnings(part), (kind, re.compile(part, re.I)))
+        for kind, row in cue_rows()
+        for part in alternatives(row)
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _phrases_at(opening: str) -> tuple[_Phrase, ...]:
+    """Return the phrases that can match text that begins with these two characters."""
+    first, both = opening[:1], opening
+    keys = {"", first, ANY, both, first + ANY, ANY + both[1:], ANY + ANY}
+    return tuple(phrase for begins, phrase in _phrases() if not keys.isdisjoint(begins))
+
+
+def cues_in(text: str) -> tuple[Cue, ...]:
+    """Return the cues of a text from left to right, without overlaps."""
+    found: list[Cue] = []
+    low = text.lower() if text.isascii() else "".join(_lower(sign) for sign in text)
+    end = 0
+    for place in _PLACE.finditer(low):
+        at = place.start()
+        if at < end:
+            continue
+        for kind, pattern in _phrases_at(low[at : at + 2]):
+            m = pattern.match(text, at)
+            if m is not None and m.end() > at:
+                found.append(Cue(at, m.end(), kind))
+                end = m.end()
+                break
+    return tuple(found)
+
+
+def _lower(sign: str) -> str:
+    """Return the lower case of one character, if this is one character too."""
+    low = sign.lower()
+    return low if len(low) == 1 else sign

@@ -1,0 +1,1 @@
+"""Laboratory results: tables, rows and running text."""

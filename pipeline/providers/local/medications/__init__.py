@@ -1,0 +1,1 @@
+"""Medications, allergies and immunizations, with doses and status."""

@@ -1,0 +1,1 @@
+"""The text of one document: lines, sentences, zones, dates, language."""

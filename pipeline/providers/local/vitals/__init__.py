@@ -1,0 +1,1 @@
+"""Vital signs: running text, lists, tables and flowsheets."""
