@@ -15,6 +15,10 @@ def main() -> int:
     from redis.exceptions import ConnectionError as RedisConnectionError
     from redis.exceptions import TimeoutError as RedisTimeoutError
 
+    if not _asks_for_help(sys.argv[1:]):
+        from medproc import startup
+
+        startup.refuse_wrong_environment()
     try:
         execute_from_command_line(sys.argv)
     except (OperationalError, RedisConnectionError, RedisTimeoutError) as error:
@@ -28,6 +32,13 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _asks_for_help(arguments: list[str]) -> bool:
+    """Return whether the command only explains itself, which a wrong environment never prevents."""
+    return arguments[:1] in (["help"], ["version"], ["--version"]) or bool(
+        {"--help", "-h"} & set(arguments)
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """System checks of the environment and the queues.
 
-Each wrong variable is one error with the id `medproc.E0xx` and a hint, both from `env.py`. E101
-refuses a queue that would unpickle its entries.
+Each wrong variable is one error with the id `medproc.E0xx`, and each suspicious variable is one
+warning, all from `env.py`. E101 refuses a queue that would unpickle its entries.
 """
 
 from __future__ import annotations
@@ -12,15 +12,22 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.core.checks import Warning as CheckWarning
 from rq.serializers import JSONSerializer, resolve_serializer
 
 
 @register("environment")
 def check_environment(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Report every wrong variable of the environment."""
+    """Report every wrong variable of the environment, and every suspicious one."""
     return [
-        Error(problem.message, hint=problem.hint, id=problem.id)
-        for problem in settings.ENVIRONMENT_PROBLEMS
+        *(
+            Error(problem.message, hint=problem.hint, id=problem.id)
+            for problem in settings.ENVIRONMENT_PROBLEMS
+        ),
+        *(
+            CheckWarning(problem.message, hint=problem.hint, id=problem.id)
+            for problem in settings.ENVIRONMENT_WARNINGS
+        ),
     ]
 
 

@@ -14,6 +14,7 @@ from django.core.management.utils import get_random_secret_key
 from medproc import addresses, embedded, env, logs, private
 
 ENVIRONMENT, ENVIRONMENT_PROBLEMS = env.load()
+ENVIRONMENT_WARNINGS = env.warnings_of(ENVIRONMENT)
 
 BASE_DIR = env.PROJECT_ROOT
 DEBUG = ENVIRONMENT.DEBUG

@@ -29,7 +29,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import OperationalError
 
-from medproc import absence, embedded, private
+from medproc import absence, embedded, private, startup
 from medproc.env import PROJECT_ROOT
 from medproc.timing import scaled
 
@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
     os.chdir(PROJECT_ROOT)
+    startup.refuse_wrong_environment()
     stopping = _stop_on_signals()
     try:
         if options.verb == "up":

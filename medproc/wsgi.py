@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import os
 
-from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
 
+from medproc import startup
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
-if settings.ENVIRONMENT_PROBLEMS:
-    raise ImproperlyConfigured(
-        " ".join(f"({found.id}) {found.message}" for found in settings.ENVIRONMENT_PROBLEMS)
-    )
+startup.refuse_wrong_environment(startup.WEB_SERVER_GIVES_UP)
 application = get_wsgi_application()

@@ -14,6 +14,7 @@ from pydantic_core import PydanticUndefined
 from gemini_emulator.faults import FAULTS
 from gemini_emulator.request_log import LogLine
 from medproc.env import PROJECT_ROOT, Environment
+from medproc.env_values import expected_of
 from pipeline.core.errors import ERRORS, ErrorCode, UserErrorCode
 from pipeline.core.states import (
     JOB_MOVES,
@@ -36,6 +37,8 @@ COMMANDS = [
     for app in ("pipeline", "observability")
     for path in (PROJECT_ROOT / app / "management/commands").glob("[a-z]*.py")
 ]
+SET_BY_COMPOSE = {"DATABASE_URL", "REDIS_URL", "MEDPROC_DATA_DIR"}
+"""The variables whose values follow from the services of docker-compose.yml."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 MERMAID = re.compile(r"^```mermaid\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -79,14 +82,35 @@ def shown(default: object) -> str:
 
 
 @pytest.mark.parametrize("variable", Environment.model_fields)
-def test_configuration_explains_every_variable_with_its_default(variable: str) -> None:
+def test_configuration_explains_every_variable_with_default_unit_and_range(variable: str) -> None:
     default = Environment.model_fields[variable].default
 
-    stated, meaning = rows("configuration.md")[variable]
+    stated, values, meaning = rows("configuration.md")[variable]
 
     assert meaning
+    assert values.replace("`", "") == expected_of(Environment.model_fields[variable])
     if default is not PydanticUndefined and not isinstance(default, Path):
         assert stated == shown(default)
+
+
+def test_configuration_lists_exactly_the_variables_that_the_program_reads() -> None:
+    names = {name for name in rows("configuration.md") if re.fullmatch(r"[A-Z][A-Z0-9_]+", name)}
+
+    assert names - {"SIGTERM"} == set(Environment.model_fields)
+
+
+def test_compose_passes_every_variable_to_each_service() -> None:
+    text = (PROJECT_ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    shared = text.split("x-medproc: &medproc\n")[1].split("\nservices:")[0]
+    passed = re.findall(r"^    ([A-Z][A-Z0-9_]*): (.+)$", shared, re.MULTILINE)
+    services = re.findall(r"^  (\w+):\n((?:    .*\n|\n)+)", text.split("\nservices:\n")[1], re.M)
+
+    with_environment = {name for name, body in services if "<<: *medproc" in body}
+
+    assert {name for name, _ in passed} == set(Environment.model_fields)
+    assert all(f"${{{name}" in value or name in SET_BY_COMPOSE for name, value in passed)
+    assert with_environment == {"migrate", "console", "workers", "scheduler"}
+    assert not [name for name, body in services if "<<: *medproc" in body and "environment:" in body]
 
 
 @pytest.mark.parametrize("code", ErrorCode)

@@ -156,7 +156,7 @@ def test_pages_can_be_sent_to_gemini_but_not_to_the_local_engine(
     environment, none_with_gemini = env.load()
 
     assert [problem.variable for problem in problems] == ["PASS_INPUT"]
-    assert "gemini" in problems[0].hint
+    assert "gemini" in problems[0].message
     assert none_with_gemini == ()
     assert environment.PASS_INPUT == "pdf"
 

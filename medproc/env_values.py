@@ -1,0 +1,244 @@
+"""The checks of a single value of the environment.
+
+Each check raises ValueError with a reason, which never quotes the value. `flaw_of` examines the raw
+text, and `expected_of` describes the right values of a variable for the refusal and for the docs.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from decimal import Decimal
+from ipaddress import ip_address
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+import psycopg
+import redis
+from psycopg.conninfo import conninfo_to_dict
+from pydantic.fields import FieldInfo
+
+from medproc import addresses
+
+MAX_CHARACTERS = 4096
+_LOOPBACK_NAMES = frozenset({"localhost", ".localhost"})
+_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+_MOST_DIGITS = 18
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SSL_MODES = frozenset({"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})
+_WHOLE_OPTIONS = frozenset(
+    {
+        "connect_timeout", "keepalives", "keepalives_idle", "keepalives_interval",
+        "keepalives_count", "port", "tcp_user_timeout",
+    }
+)  # fmt: skip
+_REDIS_OPTIONS = frozenset({"client_name", "db", "password", "socket_timeout", "username"})
+_OUR_ENTRIES = frozenset({"files", "instance", "logs", "secret-key", "servers", "uploads"})
+_ESCAPE = "write special characters of a user or a password as %XX"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or an address means this machine."""
+    if host in _LOOPBACK_NAMES:
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def flaw_of(field: FieldInfo, text: str) -> str | None:
+    """Return what is wrong with the raw text of a variable, or None.
+
+    A number has ASCII digits only: Python also reads other digits, underscores, `inf` and `nan`.
+    """
+    if not text.strip():
+        return "is blank"
+    if text != text.strip():
+        return "begins or ends with a space"
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`":
+        return "is in quotes, which are part of the value"
+    if any(not character.isprintable() for character in text):
+        return "has a control character, or is not UTF-8"
+    if len(text) > MAX_CHARACTERS:
+        return "is too long"
+    kind = kind_of(field)
+    if kind is int and not _WHOLE.fullmatch(text):
+        return "is not a whole number"
+    if kind is int and len(text.lstrip("+-0")) > _MOST_DIGITS:
+        return "is too small" if text.startswith("-") else "is too large"
+    if kind in (float, Decimal) and not _NUMBER.fullmatch(text):
+        return "is not a number"
+    return None
+
+
+def kind_of(field: FieldInfo) -> Any:
+    """Return the type of a variable without `None`."""
+    kind = field.annotation
+    if get_origin(kind) in (UnionType, Union):
+        kind = next(part for part in get_args(kind) if part is not type(None))
+    return kind
+
+
+def expected_of(field: FieldInfo) -> str:
+    """Return the right values of a variable in words, with unit and range."""
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    kind = kind_of(field)
+    if kind is bool:
+        return "true or false"
+    if get_origin(kind) is Literal:
+        return " or ".join(get_args(kind))
+    if kind not in (int, float, Decimal):
+        return str(extra["hint"])
+    unit = f" ({extra['unit']})" if extra.get("unit") else ""
+    noun = "whole number" if kind is int else "number"
+    return f"{noun} {_range_of(field)}{unit}"
+
+
+def _range_of(field: FieldInfo) -> str:
+    bounds = {
+        kind: _plain(value)
+        for bound in field.metadata
+        for kind in ("ge", "gt", "le")
+        if (value := getattr(bound, kind, None)) is not None
+    }
+    if "ge" in bounds:
+        return f"from {bounds['ge']} to {bounds['le']}"
+    return f"above {bounds['gt']}, up to {bounds['le']}"
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def check_database_url(value: str) -> str:
+    """Accept a URL that names a database, and options that PostgreSQL knows."""
+    parts = _split(value, "postgresql", "postgres")
+    name = unquote(parts.path.removeprefix("/"))
+    if not name or "/" in name:
+        raise ValueError("does not end with the name of one database")
+    try:
+        conninfo_to_dict(value)
+    except psycopg.Error:
+        raise ValueError(
+            f"has an option that PostgreSQL does not know, or is not a URL; {_ESCAPE}"
+        ) from None
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if options.get("sslmode", "prefer") not in _SSL_MODES:
+        raise ValueError("has an unknown sslmode")
+    if any(not options[name].isascii() or not options[name].isdigit()
+           for name in _WHOLE_OPTIONS & options.keys()):  # fmt: skip
+        raise ValueError("has an option that must be a whole number")
+    return value
+
+
+def check_redis_url(value: str) -> str:
+    """Accept a URL with which a client of Redis can be made."""
+    parts = _split(value, "redis", "rediss", "unix")
+    if parts.scheme == "unix":
+        if parts.netloc or not parts.path.startswith("/"):
+            raise ValueError("does not name the path of a socket, as in unix:///run/valkey.sock")
+    elif not parts.hostname:
+        raise ValueError("names no host")
+    elif not re.fullmatch(r"(/[0-9]{0,4})?", parts.path):
+        raise ValueError("does not end with the number of a database")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if any(name not in _REDIS_OPTIONS and not name.startswith("ssl_") for name in options):
+        raise ValueError("has an option that medproc does not use")
+    try:
+        pool = redis.Redis(**addresses.redis_kwargs(value)).connection_pool
+        pool.make_connection()
+    except (TypeError, ValueError, redis.RedisError):
+        raise ValueError(f"has an option with a wrong value, or is not a URL; {_ESCAPE}") from None
+    return value
+
+
+def check_service_url(value: str) -> str:
+    """Accept an https URL, and http for this machine alone: a call carries PHI and the key."""
+    parts = _split(value, "http", "https")
+    if not parts.hostname:
+        raise ValueError("names no host")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("holds a log-in; the key belongs into GEMINI_API_KEY")
+    if parts.query or value.endswith("?"):
+        raise ValueError("has a query")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise ValueError("is http for another machine, so the records would travel in the clear")
+    return value
+
+
+def check_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
+    """Accept host names, addresses, `.domain` for a domain with its subdomains, and `*`."""
+    for host in hosts:
+        if host != "*" and not _is_host(host.removeprefix(".")):
+            raise ValueError("has an entry that is not a host name (no scheme, no port, no path)")
+    return hosts
+
+
+def check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+    """Accept origins: scheme, host and port, nothing more."""
+    for origin in origins:
+        if "://" not in origin:
+            raise ValueError("has an origin without its scheme")
+        parts = _split(origin, "https", "http")
+        if not _is_host((parts.hostname or "").removeprefix("*.")) or parts.username is not None:
+            raise ValueError("has an origin without a host name")
+        if parts.path or parts.query:
+            raise ValueError("has an origin with a path")
+    return origins
+
+
+def check_data_dir(path: Path) -> Path:
+    """Accept an absolute path of a folder that is new, empty, private or already ours.
+
+    A relative path means another folder in each process. Any other folder, such as /tmp, would
+    become private (0700) and break the programs that use it.
+    """
+    if not path.is_absolute() or len(path.parts) == 1:
+        raise ValueError("is not an absolute path of a folder below /")
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISDIR(mode):
+            raise ValueError("is not a folder")
+        names = {entry.name for entry in path.iterdir()} if mode & 0o077 else set()
+    except OSError:
+        return path  # The settings report a folder that cannot be made or read.
+    if names and not names & _OUR_ENTRIES:
+        raise ValueError("is a folder that others use; medproc needs a folder of its own")
+    return path
+
+
+def _split(value: str, *schemes: str) -> SplitResult:
+    """Return the parts of a URL whose scheme, host, port and escapes are right."""
+    if not value.startswith(tuple(f"{scheme}://" for scheme in schemes)):
+        raise ValueError("does not begin with " + " or ".join(f"{name}://" for name in schemes))
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        raise ValueError(f"is not a URL, or has a wrong port; {_ESCAPE}") from None
+    if port == 0 or (parts.netloc.endswith(":") and parts.hostname):
+        raise ValueError("has a wrong port; a port is from 1 to 65535")
+    if "#" in value:
+        raise ValueError("has a #, which a URL writes as %23")
+    has_odd = not value.isascii() or " " in value or "\\" in value or _BAD_ESCAPE.search(value)
+    if has_odd or not unquote(value).isprintable():
+        raise ValueError(f"has characters that a URL does not hold; {_ESCAPE}")
+    host = unquote(parts.hostname or "").removeprefix("*.")
+    if host and not host.startswith("/") and not _is_host(host):
+        raise ValueError(f"has a wrong host; {_ESCAPE}")
+    return parts
+
+
+def _is_host(host: str) -> bool:
+    if ":" in host:
+        try:
+            ip_address(host.strip("[]"))
+        except ValueError:
+            return False
+        return True
+    return len(host) <= 253 and bool(_HOST.fullmatch(host)) and ".." not in host
