@@ -30,7 +30,7 @@ _ONLY_GEMINI = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class VariableRule:
     """A combination of right values that is wrong: the variable to blame, and the reason."""
 
     variable: str
@@ -42,8 +42,10 @@ class Rule:
 
 def _rule(
     variable: str, reason: str, is_broken: Callable[[Environment], bool], *reads: str
-) -> Rule:
-    return Rule(variable=variable, reason=reason, is_broken=is_broken, reads=frozenset(reads))
+) -> VariableRule:
+    return VariableRule(
+        variable=variable, reason=reason, is_broken=is_broken, reads=frozenset(reads)
+    )
 
 
 _SERVICE = ("MEDPROC_PROVIDER", "GEMINI_API_KEY", "GEMINI_BASE_URL")

@@ -105,12 +105,12 @@ def test_compose_passes_every_variable_to_each_service() -> None:
     passed = re.findall(r"^    ([A-Z][A-Z0-9_]*): (.+)$", shared, re.MULTILINE)
     services = re.findall(r"^  (\w+):\n((?:    .*\n|\n)+)", text.split("\nservices:\n")[1], re.M)
 
-    with_environment = {name for name, body in services if "<<: *medproc" in body}
+    ours = {name: body for name, body in services if "<<: *medproc" in body}
 
     assert {name for name, _ in passed} == set(Environment.model_fields)
     assert all(f"${{{name}" in value or name in SET_BY_COMPOSE for name, value in passed)
-    assert with_environment == {"migrate", "console", "workers", "scheduler"}
-    assert not [name for name, body in services if "<<: *medproc" in body and "environment:" in body]
+    assert set(ours) == {"migrate", "console", "workers", "scheduler"}
+    assert not [name for name, body in ours.items() if "environment:" in body]
 
 
 @pytest.mark.parametrize("code", ErrorCode)
