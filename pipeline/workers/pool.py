@@ -20,8 +20,9 @@ from types import FrameType
 
 from redis.exceptions import RedisError
 
+from pipeline.core.server_faults import FaultLog, explain
 from pipeline.queueing.queues import producer, queue_depths
-from pipeline.workers.rq_worker import Worker, warm
+from pipeline.workers.rq_worker import REDIS_WAIT_MAX_S, Worker, warm
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +128,7 @@ class WorkerPool:
         try:
             waiting = any(queue_depths(queues).values())
         except RedisError as error:
-            logger.error("pool %s: Redis does not answer: %s", self._pid, type(error).__name__)
+            logger.error("pool %s: %s", self._pid, explain(error))
             self._exit_code = 1
             return True
         finally:
@@ -179,23 +180,29 @@ class WorkerPool:
         os.setpgid(0, 0)
         os.close(self._wake_r)
         os.close(self._wake_w)
-        try:
-            worker = self.worker_class.on(queues)
-            worker.pool_pid = self._pid
-            sys.exit(worker.run(burst=self.burst))
-        except RedisError as error:
-            logger.error("worker %s: Redis does not answer: %s", os.getpid(), type(error).__name__)
-            sys.exit(1)
+        faults = FaultLog()
+        while os.getppid() == self._pid:
+            try:
+                worker = self.worker_class.on(queues)
+                worker.pool_pid = self._pid
+                sys.exit(worker.run(burst=self.burst))
+            except RedisError as error:
+                if line := faults.line_if_due(error):
+                    logger.error("worker %s: %s", os.getpid(), line)
+                if self.burst:
+                    sys.exit(1)
+                time.sleep(REDIS_WAIT_MAX_S)
 
 
-def redis_answers() -> bool:
-    """Return whether Redis answers now."""
+def refusal_of_redis() -> RedisError | None:
+    """Return the error with which Redis refuses to answer now, or None if Redis answers."""
     try:
-        return bool(producer().ping())
-    except RedisError:
-        return False
+        producer().ping()
+    except RedisError as error:
+        return error
     finally:
         forget_connections()
+    return None
 
 
 def forget_connections() -> None:

@@ -20,9 +20,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from rq import Queue
 from rq import Worker as RQWorker
@@ -37,6 +35,7 @@ from rq.worker_registration import register
 from medproc.timing import scaled
 from pipeline import transitions
 from pipeline.core.redaction import redacted
+from pipeline.core.server_faults import FaultLog, explain
 from pipeline.execution.shutdown import grace_s, request_stop
 from pipeline.providers import factory
 from pipeline.providers.config import ProviderConfig
@@ -47,7 +46,6 @@ from pipeline.workers.shared_deadline import SHARED_DEADLINE
 
 logger = logging.getLogger(__name__)
 
-REDIS_AWAY = (RedisConnectionError, RedisTimeoutError)
 WORKER_TTL_S = 60
 MONITORING_INTERVAL_S = 10
 """Seconds between two RQ heartbeats of a busy worker; an idle worker sends one every second."""
@@ -118,6 +116,7 @@ class Worker(RQWorker):
         self._horse_status: int | None = None
         """The end of the last horse, in the format of `os.wait4`."""
         self._stuck = False
+        self._faults = FaultLog()
 
     @classmethod
     def on(cls, queues: tuple[str, ...]) -> Worker:
@@ -129,7 +128,7 @@ class Worker(RQWorker):
         """Work until a stop, or in a burst until the queues are empty.
 
         Returns the exit code: 1 if a horse exceeded its grace period and was killed, else 0.
-        Raises RedisError if Redis does not answer at the start.
+        While Redis refuses, the worker waits.
         """
         SHARED_DEADLINE.renew()
         serve(self.queue_names())
@@ -147,6 +146,25 @@ class Worker(RQWorker):
         self._install_signal_handlers()
         unannotated: Any = super()
         unannotated.bootstrap(*args, **kwargs)
+
+    def register_birth(self) -> None:
+        """Register in Redis; while Redis refuses, wait until a stop."""
+        wait_s = 0.25
+        unannotated: Any = super()
+        while not self._should_leave():
+            try:
+                unannotated.register_birth()
+            except RedisError as error:
+                self._say(error)
+                time.sleep(wait_s)
+                wait_s = min(wait_s * 2, REDIS_WAIT_MAX_S)
+            else:
+                return
+
+    def _say(self, error: RedisError) -> None:
+        """Log why Redis refuses, at most once a minute."""
+        if line := self._faults.line_if_due(error):
+            logger.warning("worker %s: %s", self.name, line, extra={"action": "redis_refuses"})
 
     def _install_signal_handlers(self) -> None:
         if not self._stop_requested:
@@ -201,30 +219,30 @@ class Worker(RQWorker):
         """
         try:
             super().heartbeat(timeout, pipeline)
-        except REDIS_AWAY:
-            logger.debug("worker %s: no RQ heartbeat, Redis is away", self.name)
+        except RedisError:
+            logger.debug("worker %s: no RQ heartbeat, Redis refuses", self.name)
 
     def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
         """Send RQ's heartbeats of worker and entry, if Redis answers; renew no lease of a job."""
         try:
             super().maintain_heartbeats(job, execution)
         except RedisError as error:
-            logger.warning("worker %s: no RQ heartbeat: %s", self.name, type(error).__name__)
+            self._say(error)
 
     def check_for_suspension(self, burst: bool) -> None:
         """Wait while the queues are suspended; continue if Redis does not answer."""
         try:
             super().check_for_suspension(burst)
-        except REDIS_AWAY:
-            logger.debug("worker %s: Redis is away", self.name)
+        except RedisError:
+            logger.debug("worker %s: Redis refuses", self.name)
 
     def run_maintenance_tasks(self) -> None:
         """Clean RQ's registries; without Redis do nothing until the next time."""
         try:
             unannotated: Any = super()
             unannotated.run_maintenance_tasks()
-        except REDIS_AWAY:
-            logger.debug("worker %s: no maintenance, Redis is away", self.name)
+        except RedisError:
+            logger.debug("worker %s: no maintenance, Redis refuses", self.name)
 
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
@@ -247,11 +265,13 @@ class Worker(RQWorker):
                 )
             except DequeueTimeout:
                 continue
-            except REDIS_AWAY as error:
-                logger.warning("worker %s: Redis: %s", self.name, type(error).__name__)
+            except RedisError as error:
+                # Also a full or read-only Redis: a worker that exits would only be started again.
+                self._say(error)
                 time.sleep(wait_s)
                 wait_s = min(wait_s * 2, REDIS_WAIT_MAX_S)
                 continue
+            self._faults.forget()
             if found is None:
                 return None
             job, queue = found
@@ -271,9 +291,9 @@ class Worker(RQWorker):
             else:
                 logger.error("worker %s: %s refused: not a valid entry", self.name, job.id)
                 self._drop(job, queue)
-        except REDIS_AWAY as error:
+        except RedisError as error:
             # The horse has ended or never started; its result is in its row.
-            logger.warning("worker %s: %s: %s", self.name, job.id, type(error).__name__)
+            self._say(error)
         finally:
             self.executions.clear()
             if self._stuck:
@@ -336,7 +356,7 @@ class Worker(RQWorker):
                 logger.warning("worker %s: its horse died, its lease ends", self.name)
         except (DatabaseError, InterfaceError) as error:
             # The lease expires by itself.
-            logger.warning("worker %s: its horse died: %s", self.name, type(error).__name__)
+            logger.warning("worker %s: its horse died: %s", self.name, explain(error))
         finally:
             connections.close_all()
 
@@ -346,8 +366,8 @@ class Worker(RQWorker):
         try:
             unannotated: Any = super()
             unannotated.teardown()
-        except REDIS_AWAY as error:
-            logger.warning("worker %s: leaves: %s", self.name, type(error).__name__)
+        except RedisError as error:
+            logger.warning("worker %s: leaves: %s", self.name, explain(error))
 
     def _should_leave(self) -> bool:
         if self.pool_pid is not None and os.getppid() != self.pool_pid:
@@ -389,6 +409,10 @@ class Worker(RQWorker):
         """Run the step and settle its entry in Redis; the results are committed by then."""
         try:
             return super().perform_job(job, queue, execution)
+        except RedisError as error:
+            # Only the entry in Redis is unsettled; the reconciler removes it.
+            self._say(error)
+            return False
         finally:
             _flush_within(FLUSH_S)
 

@@ -115,7 +115,7 @@ def test_a_missing_redis_at_the_start_is_reported_in_one_line() -> None:
 
     (line,) = ended.stderr.splitlines()
     assert ended.returncode == 1
-    assert line.startswith("CommandError: Redis does not answer; start it with `manage.py services")
+    assert line.startswith("CommandError: Redis cannot be reached at ")
 
 
 def test_later_passes_are_taken_first(start_worker: StartWorker) -> None:

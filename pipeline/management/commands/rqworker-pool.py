@@ -14,9 +14,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from pipeline.management.commands.rqworker import REDIS_AWAY, known_queues
+from pipeline.core.server_faults import explain
+from pipeline.management.commands.rqworker import known_queues
 from pipeline.queueing.queues import PAGES_QUEUES, QUEUES, RECORD_QUEUES
-from pipeline.workers.pool import WorkerPool, redis_answers
+from pipeline.workers.pool import WorkerPool, refusal_of_redis
 
 
 class Command(BaseCommand):
@@ -40,8 +41,8 @@ class Command(BaseCommand):
     ) -> None:
         """Raise CommandError for a wrong option, and if Redis does not answer."""
         seats = _seats(known_queues(queues), workers)
-        if not redis_answers():
-            raise CommandError(REDIS_AWAY)
+        if refusal := refusal_of_redis():
+            raise CommandError(explain(refusal))
         sys.exit(WorkerPool(seats, burst=burst).run())
 
 

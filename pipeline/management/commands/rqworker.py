@@ -11,11 +11,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from redis.exceptions import RedisError
 
+from pipeline.core.server_faults import explain
 from pipeline.queueing.queues import QUEUES, RECORD_QUEUES
-from pipeline.workers.pool import redis_answers
+from pipeline.workers.pool import refusal_of_redis
 from pipeline.workers.rq_worker import Worker, warm
-
-REDIS_AWAY = "Redis does not answer; start it with `manage.py services up`, or set REDIS_URL."
 
 
 class Command(BaseCommand):
@@ -30,13 +29,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, queues: list[str], burst: bool, **options: Any) -> None:
         """Raise CommandError for an unknown queue, and if Redis does not answer."""
         names = known_queues(queues) or RECORD_QUEUES
-        if not redis_answers():
-            raise CommandError(REDIS_AWAY)
+        if refusal := refusal_of_redis():
+            raise CommandError(explain(refusal))
         warm()
         try:
             sys.exit(Worker.on(names).run(burst=burst))
-        except RedisError:
-            raise CommandError(REDIS_AWAY) from None
+        except RedisError as error:
+            raise CommandError(explain(error)) from None
 
 
 def known_queues(names: list[str]) -> tuple[str, ...]:
