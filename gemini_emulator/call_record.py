@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -62,6 +63,8 @@ class Register:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
+        # A restarted emulator counts from 1 again, and may append to the same log.
+        self._run = secrets.token_hex(8)
         self._number = 0
         self._items: dict[str, int] = {}
         self._attempts: dict[str, int] = {}
@@ -141,7 +144,7 @@ class Register:
                 outcome="",
                 status=0,
                 finish_reason="",
-                response_id=_response_id(self._seed, self._number),
+                response_id=_response_id(self._run, self._number),
                 input_tokens=0,
                 output_tokens=0,
                 drawn_s=0.0,
@@ -192,5 +195,6 @@ def _digest(shown: Input, token: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def _response_id(seed: int, number: int) -> str:
-    return hashlib.sha256(f"{seed}:{number}".encode()).hexdigest()[:22]
+def _response_id(run: str, number: int) -> str:
+    # The letter keeps the id from being a number, which the client would take for a patient's.
+    return "e" + hashlib.sha256(f"{run}:{number}".encode()).hexdigest()[:21]

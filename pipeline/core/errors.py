@@ -273,6 +273,8 @@ class CallDetails:
     output_tokens: int = 0
     thinking_tokens: int = 0
     cached_tokens: int = 0
+    is_usage_unknown: bool = False
+    """The provider's counts were absurd, so all counts of the call are 0."""
     raw_reply: str = field(default="", repr=False)
     """The text of the reply as received. PHI; stored in `provider_payloads` only."""
 

@@ -27,6 +27,8 @@ from pipeline.providers.pricing import cost_usd
 from pipeline.providers.schemas import SCHEMA_VERSION
 from pipeline.transitions import Flush, Lease
 
+USAGE_UNKNOWN = "the token counts of the reply were unusable, so the usage is unknown"
+
 
 @dataclass(frozen=True, kw_only=True)
 class LoggedCall:
@@ -203,7 +205,7 @@ class CallLog:
             "attempt": call.attempt or self._next_number(row),
             "outcome": call.outcome,
             "accepted": call.accepted,
-            "message": call.message,
+            "message": _message(call),
             "provider": self.provider.name,
             "model": self.provider.model,
             "model_version": details.model_version or None,
@@ -229,6 +231,12 @@ class CallLog:
         """Return the 1-based number of the row's next call, limited calls included."""
         history = len(row.failure_history) + self._answered.get(row.id, 0)
         return int(max(history, row.attempt_count + row.rate_limit_waits)) + 1
+
+
+def _message(call: LoggedCall) -> str | None:
+    if not call.details.is_usage_unknown:
+        return call.message
+    return f"{call.message}; {USAGE_UNKNOWN}" if call.message else USAGE_UNKNOWN
 
 
 def _payload_row(

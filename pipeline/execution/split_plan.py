@@ -125,7 +125,9 @@ class SplitPlan(Generic[W]):
         if call.reply is None or call.page_range != split.page_range:
             return None
         try:
-            output = stored_output(call.reply, self._work.schema, split.token)
+            output = stored_output(
+                call.reply, self._work.schema, split.token, is_of_engine=call.is_of_engine
+            )
             return self._work.accept(split, output)
         except PipelineError as error:
             logger.warning(

@@ -239,6 +239,8 @@ class SplitCall:
     page_range: tuple[int, int] | None
     reply: str | None = field(repr=False)
     """The accepted reply as received; None if it was pruned. PHI."""
+    is_of_engine: bool = False
+    """The local engine wrote the reply."""
 
 
 def split_calls(items: Sequence[WorkItem]) -> list[SplitCall]:
@@ -267,6 +269,7 @@ def _split_call(call: ProviderCall, item_id: UUID) -> SplitCall:
         accepted=call.accepted,
         page_range=payload and (payload.page_range_start, payload.page_range_end),
         reply=payload and zlib.decompress(bytes(payload.reply)).decode(),
+        is_of_engine=call.provider == "local",
     )
 
 

@@ -19,6 +19,14 @@ from types import TracebackType
 from typing import Self
 
 from pipeline.core.errors import CallDetails, CallError, ErrorCode
+from pipeline.providers.wire_text import (
+    MAX_HINT_S,
+    UNREADABLE,
+    WireText,
+    allowed,
+    hint_seconds,
+    is_lasting,
+)
 
 DISCONNECT_IS_TIMEOUT_S = 55.0
 """The service drops a call at 60 s. A connection that breaks after 55 s is therefore a timeout, not
@@ -116,12 +124,11 @@ _MEANINGS = {
 }
 _CUT_OFF = frozenset({"RemoteProtocolError", "ReadError"})
 _TRANSPORT_MODULES = ("httpx2", "httpx", "httpcore2", "httpcore")
-_DAY = re.compile(r"per_?day|daily|per_?month", re.IGNORECASE)
-_SPEND = re.compile(r"spend|credit|billing", re.IGNORECASE)
 _PROXY_STATUS = re.compile(r"(\d{3})\b")
 _SECONDS = re.compile(r"^(\d+(?:\.\d+)?)s?$")
 _PLEASE_RETRY = re.compile(r"please retry in (\d+(?:\.\d+)?)s", re.IGNORECASE)
-_WORD = re.compile(r"^[A-Za-z][\w.\-/]{0,119}$")
+_MESSAGE_READ = 10_000
+"""Characters of a message that are matched. A longer message would cost too much time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +152,7 @@ class ServiceError:
     @property
     def lasting_quota(self) -> str:
         """The first quota longer than a minute (a day, a month, a spend limit), or ""."""
-        return next((q for q in self.quota_ids if _DAY.search(q) or _SPEND.search(q)), "")
+        return next(filter(is_lasting, self.quota_ids), "")
 
     @property
     def code(self) -> ErrorCode:
@@ -224,10 +231,10 @@ def error_inside_200(body: object) -> CallError | None:
     if not error:
         return None
     fields: dict[str, object] = error if isinstance(error, dict) else {"message": error}
-    code = fields.get("code")
-    status = int(code) if isinstance(code, int | str) and str(code).isdecimal() else 0
+    code = str(fields.get("code"))
+    status = int(code) if len(code) == 3 and code.isascii() and code.isdecimal() else 0
     if not 300 <= status < 600:
-        status = STATUS_OF_NAME.get(_word(fields.get("status")), 500)
+        status = STATUS_OF_NAME.get(allowed(WireText.STATUS, fields.get("status")), 500)
     return _call_error(replace(read_error_body(status, {"error": fields}), is_inside_200=True))
 
 
@@ -251,12 +258,13 @@ def read_error_body(status: int, body: object, header_hint_s: float | None = Non
     outer: dict[str, object] = body if isinstance(body, dict) else {}
     inner = outer.get("error")
     error: dict[str, object] = inner if isinstance(inner, dict) else outer
-    message = str(error.get("message") or "")
+    message = _message(error.get("message"))
     details = [d for d in _list(error.get("details")) if isinstance(d, dict)]
-    reasons = [r for d in details if (r := _word(d.get("reason")))]
+    reasons = [r for d in details if (r := allowed(WireText.REASON, d.get("reason")))]
     return ServiceError(
         status=status,
-        name=_word(error.get("status")),
+        # A flat object is made by the SDK of a web page, and its status is the reason phrase.
+        name=allowed(WireText.STATUS, error.get("status")) if inner is error else "",
         message=message,
         reason=next((r for r in reasons if r in ERROR_INFO_CODES), next(iter(reasons), "")),
         quota_ids=tuple(dict.fromkeys(_quota_ids(details))),
@@ -277,12 +285,13 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """
     value = headers.get("retry-after", "").strip()
     if found := _SECONDS.match(value):
-        return float(found[1])
+        return hint_seconds(found[1])
     until = _moment(value)
     if until is None:
         return None
     sent_at = _moment(headers.get("date", ""))
-    return max(0.0, until - (time.time() if sent_at is None else sent_at))
+    wait_s = until - (time.time() if sent_at is None else sent_at)
+    return min(max(0.0, wait_s), MAX_HINT_S)
 
 
 def _moment(value: str) -> float | None:
@@ -298,13 +307,20 @@ def _quota_ids(details: list[dict[str, object]]) -> Iterator[str]:
     for detail in details:
         for violation in _list(detail.get("violations")):
             if isinstance(violation, dict):
-                names = (_word(violation.get(k)) for k in ("quotaId", "quotaMetric", "subject"))
-                yield from itertools.islice(filter(None, names), 1)
+                yield from _quota_of(violation)
         metadata = detail.get("metadata")
         if isinstance(metadata, dict):
             for key in ("quota_id", "quota_limit"):
-                if found := _word(metadata.get(key)):
+                if found := allowed(WireText.QUOTA, metadata.get(key)):
                     yield found
+
+
+def _quota_of(violation: dict[str, object]) -> Iterator[str]:
+    """Yield the name of a violated quota: the first readable name, or else the first name."""
+    keys = ("quotaId", "quotaMetric", "subject")
+    names = [found for key in keys if (found := allowed(WireText.QUOTA, violation.get(key)))]
+    readable = (name for name in names if not name.startswith(UNREADABLE))
+    yield from itertools.islice((*readable, *names), 1)
 
 
 def _hint(
@@ -314,16 +330,17 @@ def _hint(
     for detail in details:
         match detail.get("retryDelay"):
             case str(text) if found := _SECONDS.match(text.strip()):
-                return float(found[1])
+                return hint_seconds(found[1])
             case {"seconds": seconds, **rest}:
                 found = _SECONDS.match(str(seconds))
                 nanos = rest.get("nanos", 0)
                 if found:
-                    return float(found[1]) + (nanos / 1e9 if isinstance(nanos, int) else 0.0)
+                    part = nanos if isinstance(nanos, int) and 0 <= nanos < 10**9 else 0
+                    return hint_seconds(found[1]) + part / 1e9
     if header_hint_s is not None:
         return header_hint_s
     found = _PLEASE_RETRY.search(message)
-    return float(found[1]) if found else None
+    return hint_seconds(found[1]) if found else None
 
 
 def _hint_of_headers(exc: Exception) -> float | None:
@@ -384,9 +401,8 @@ def _describe(failure: ServiceError) -> str:
     return " ".join(word for word in words if word)
 
 
-def _word(value: object) -> str:
-    """Return `value` if it looks like an enum name of the service; a sentence becomes ""."""
-    return value if isinstance(value, str) and _WORD.match(value) else ""
+def _message(value: object) -> str:
+    return value[:_MESSAGE_READ] if isinstance(value, str) else ""
 
 
 def _list(value: object) -> list[object]:

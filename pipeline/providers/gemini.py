@@ -108,7 +108,7 @@ class GeminiProvider:
         _in_thread.on_send = request.on_send
         try:
             with boundary:
-                return read_reply(self._ask(request), request)
+                return read_reply(self._ask(request), request, model=self.model)
         finally:
             for attachment in request.attachments:
                 attachment.release()

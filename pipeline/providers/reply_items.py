@@ -11,6 +11,8 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from pipeline.providers.json_schema import ENGINE_ONLY
+
 MAX_BAD_SHARE = 5
 """One result in this many may break the schema."""
 
@@ -36,6 +38,27 @@ def without_bad_items(content: object, schema: type[BaseModel]) -> tuple[object,
         kept[name] = good
         rejected += bad
     return kept, rejected
+
+
+def without_engine_fields(content: object, schema: type[BaseModel]) -> object:
+    """Return the content of a model's reply without the fields that only the local engine knows.
+
+    Viewers see the rule of an entity, so a model must not write the rule.
+    """
+    if not isinstance(content, dict):
+        return content
+    kept = {name: value for name, value in content.items() if name not in ENGINE_ONLY}
+    for name, field in schema.model_fields.items():
+        items = kept.get(name)
+        if _model_of(field.annotation) is not None and isinstance(items, list):
+            kept[name] = [_of_a_model(item) for item in items]
+    return kept
+
+
+def _of_a_model(item: object) -> object:
+    if not isinstance(item, dict):
+        return item
+    return {name: value for name, value in item.items() if name not in ENGINE_ONLY}
 
 
 def _model_of(annotation: object) -> type[BaseModel] | None:

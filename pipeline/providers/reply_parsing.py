@@ -8,7 +8,6 @@ is only in `CallDetails.raw_reply`. The module knows the wire format of the Gemi
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +16,9 @@ from pydantic import BaseModel, ValidationError
 from pipeline.core.errors import CallDetails, ErrorCode, ReplyError
 from pipeline.providers.base import Reply, Request
 from pipeline.providers.error_mapping import error_inside_200, error_of_page, is_page
-from pipeline.providers.reply_items import without_bad_items
+from pipeline.providers.reply_items import without_bad_items, without_engine_fields
 from pipeline.providers.reply_text import NotJsonError, content_of
+from pipeline.providers.wire_text import WireText, allowed, token_count
 
 BLOCKED_FINISHES = frozenset(
     {
@@ -50,16 +50,23 @@ FINISHES: dict[str, ErrorCode] = {
 REJECTED = "items_rejected"
 """Field of a reply that counts the items which were left out."""
 
-_NAME = re.compile(r"^[A-Z][A-Z0-9_]{0,63}$")
+COUNTS = (
+    "promptTokenCount",
+    "toolUsePromptTokenCount",
+    "candidatesTokenCount",
+    "thoughtsTokenCount",
+    "cachedContentTokenCount",
+)
+"""The token counts of a reply that are stored."""
 
 
-def read_reply(body: str, request: Request) -> Reply:
-    """Read the body of a 200 reply.
+def read_reply(body: str, request: Request, *, model: str = "") -> Reply:
+    """Read the body of a 200 reply of `model`.
 
     Raises `ReplyError` if the body does not answer `request`, and `CallError` if a proxy answered.
     """
     envelope = _envelope(body)
-    details = _details(envelope)
+    details = _details(envelope, model)
     if reason := _block_reason(envelope):
         details = replace(details, finish_reason=reason)
         raise ReplyError(f"blocked: {reason}", code=ErrorCode.CONTENT_BLOCKED, details=details)
@@ -71,13 +78,18 @@ def read_reply(body: str, request: Request) -> Reply:
     return Reply(output=_validated(text, request, details), details=details)
 
 
-def stored_output(text: str, schema: type[BaseModel], item_token: str) -> BaseModel:
+def stored_output(
+    text: str, schema: type[BaseModel], item_token: str, *, is_of_engine: bool = False
+) -> BaseModel:
     """Read a stored reply again that was accepted earlier.
 
-    Raises `ReplyError` if the reply no longer fits.
+    Only a reply of the local engine keeps the fields of the engine. Raises `ReplyError` if the
+    reply no longer fits.
     """
     try:
-        output: BaseModel | None = _parsed(content_of(text), schema)
+        content = content_of(text)
+        kept = content if is_of_engine else without_engine_fields(content, schema)
+        output: BaseModel | None = _parsed(kept, schema)
     except (NotJsonError, ValidationError):
         output = None
     if output is None or getattr(output, "item_token", item_token) != item_token:
@@ -108,17 +120,22 @@ def _envelope(body: str) -> dict[str, Any]:
     raise ReplyError("the body was not a reply", code=code, details=CallDetails(http_status=200))
 
 
-def _details(envelope: dict[str, Any]) -> CallDetails:
+def _details(envelope: dict[str, Any], model: str) -> CallDetails:
     usage = _dict(envelope.get("usageMetadata"))
+    counts = {name: 0 if usage.get(name) is None else token_count(usage[name]) for name in COUNTS}
+    is_unknown = None in counts.values()
+    # One absurd count makes the whole usage unknown: the other counts are of the same source.
+    known = {name: 0 if is_unknown else count or 0 for name, count in counts.items()}
     return CallDetails(
         http_status=200,
-        finish_reason=_name(_candidate(envelope).get("finishReason")),
-        model_version=_short(envelope.get("modelVersion")),
-        response_id=_short(envelope.get("responseId")),
-        input_tokens=_count(usage, "promptTokenCount") + _count(usage, "toolUsePromptTokenCount"),
-        output_tokens=_count(usage, "candidatesTokenCount"),
-        thinking_tokens=_count(usage, "thoughtsTokenCount"),
-        cached_tokens=_count(usage, "cachedContentTokenCount"),
+        finish_reason=allowed(WireText.FINISH_REASON, _candidate(envelope).get("finishReason")),
+        model_version=allowed(WireText.MODEL_VERSION, envelope.get("modelVersion"), model=model),
+        response_id=allowed(WireText.RESPONSE_ID, envelope.get("responseId")),
+        input_tokens=known["promptTokenCount"] + known["toolUsePromptTokenCount"],
+        output_tokens=known["candidatesTokenCount"],
+        thinking_tokens=known["thoughtsTokenCount"],
+        cached_tokens=known["cachedContentTokenCount"],
+        is_usage_unknown=is_unknown,
     )
 
 
@@ -142,7 +159,7 @@ def _validated(text: str, request: Request, details: CallDetails) -> Any:
             message, code = "the reply echoed another item token", ErrorCode.REPLY_MISMATCH
         else:
             try:
-                return _parsed(content, request.schema)
+                return _parsed(without_engine_fields(content, request.schema), request.schema)
             except ValidationError as exc:
                 message, code = _problem(exc), ErrorCode.PARSE_SCHEMA
     # Raised outside the except blocks: a parser's error holds the text of the reply.
@@ -179,7 +196,9 @@ def _problem(exc: ValidationError) -> str:
 
 def _block_reason(envelope: dict[str, Any]) -> str:
     feedback = _dict(envelope.get("promptFeedback"))
-    return (_name(feedback.get("blockReason")) or "BLOCKED") if "blockReason" in feedback else ""
+    if "blockReason" not in feedback:
+        return ""
+    return allowed(WireText.BLOCK_REASON, feedback["blockReason"]) or "BLOCKED"
 
 
 def _candidate(envelope: dict[str, Any]) -> dict[str, Any]:
@@ -194,19 +213,6 @@ def _text(envelope: dict[str, Any]) -> str:
         for part in (parts if isinstance(parts, list) else [])
         if isinstance(part, dict) and isinstance(part.get("text"), str) and not part.get("thought")
     )
-
-
-def _count(usage: dict[str, Any], name: str) -> int:
-    value = usage.get(name)
-    return value if isinstance(value, int) and value > 0 else 0
-
-
-def _name(value: object) -> str:
-    return value if isinstance(value, str) and _NAME.match(value) else ""
-
-
-def _short(value: object) -> str:
-    return value[:120] if isinstance(value, str) else ""
 
 
 def _dict(value: object) -> dict[str, Any]:

@@ -40,7 +40,16 @@ def test_a_repeated_warning_has_the_newest_number() -> None:
 
 @pytest.mark.parametrize(
     ("written", "is_tag"),
-    [("en", True), ("pt-BR", True), ("Odalys Wrenfield", False), ("English", False), ("", False)],
+    [
+        ("en", True),
+        ("pt-BR", True),
+        ("Odalys Wrenfield", False),
+        ("English", False),
+        ("", False),
+        ("en-Wrenfiel", False),
+        ("ody", False),
+        ("xx", False),
+    ],
 )
 def test_only_a_language_tag_is_taken_for_a_language(written: str, is_tag: bool) -> None:
     assert bool(LANGUAGE.fullmatch(written)) is is_tag

@@ -379,7 +379,7 @@ class ReplayedStep:
             (transitions, "renew_lease", self._renew_lease),
             (transitions, "write", self._write),
             (selectors, "split_calls", self._split_calls),
-            (split_plan, "stored_output", lambda *_: AnyReply()),
+            (split_plan, "stored_output", lambda *_, **__: AnyReply()),
             (admission, "limiter_of", lambda _: limiter),
             (admission, "pause_on", self._pause_on),
             (lifecycle, "open_and_park", self._parking),

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from dataclasses import replace
+from pathlib import Path
 
+from gemini_emulator.http import HttpRequest
 from gemini_emulator.proof import Proof, RecordedCall, RecordedItem, prove
-from gemini_emulator.request_log import LogLine
+from gemini_emulator.request_log import LogLine, read_log
+from gemini_emulator.service import Options, Service
+from tests.support.emulator import MODEL, entities_request
 
 A, B = "a" * 32, "b" * 32
 
@@ -190,3 +196,36 @@ def test_a_spoilt_reply_that_was_refused_needs_no_match() -> None:
 
 def test_an_item_of_another_database_is_reported() -> None:
     assert kinds(prove([line(1)], [], [])) == ["unknown"]
+
+
+def test_a_restart_with_the_same_log_repeats_no_response_id(tmp_path: Path) -> None:
+    log = tmp_path / "requests.jsonl"
+    for token in (A, B):
+        service = Service(Options(log=log, answers="minimal"))
+        asyncio.run(answered(service, token))
+        service.close()
+    lines = read_log(log)
+
+    found = prove(
+        lines,
+        [item(A, first_page=1, last_page=1), item(B, first_page=1, last_page=1)],
+        [call(line.response_id, line.item_token, began=line.time) for line in lines],
+    )
+
+    assert [(line.number, line.status) for line in lines] == [(1, 200), (1, 200)]
+    assert found.findings == []
+
+
+async def answered(service: Service, token: str) -> None:
+    """Send one call to an emulator, and take its reply."""
+    prompt = entities_request(token=token).prompt
+    body = json.dumps({"contents": [{"role": "user", "parts": [{"text": prompt}]}]})
+    answer = await service.handle(
+        HttpRequest(
+            method="POST",
+            path=f"/v1beta/models/{MODEL}:generateContent",
+            headers={"x-goog-api-key": "k"},
+            body=body.encode(),
+        )
+    )
+    answer.sent(True)  # as the server does when the whole reply has left

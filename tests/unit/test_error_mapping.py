@@ -296,9 +296,9 @@ def test_a_connection_lost_after_a_minute_is_a_timeout(kind: type[httpx2.Transpo
 
 
 def test_the_message_names_status_reason_quota_and_hint() -> None:
-    error = api_error(429, PHI, violations(MINUTE), retry_info("45.8s"), name="EXHAUSTED")
+    error = api_error(429, PHI, violations(MINUTE), retry_info("45.8s"), name="RESOURCE_EXHAUSTED")
 
-    assert str(classify(error)) == f"HTTP 429 EXHAUSTED {MINUTE} retry in 45.8 s"
+    assert str(classify(error)) == f"HTTP 429 RESOURCE_EXHAUSTED {MINUTE} retry in 45.8 s"
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,9 @@ USAGE = {
 }
 
 
+RESPONSE_ID = "1f" * 11
+
+
 def envelope(text: str | None = GOOD, finish: str | None = "STOP", **more: Any) -> str:
     candidate: dict[str, Any] = {"content": {"role": "model"}}
     if text is not None:
@@ -37,7 +40,7 @@ def envelope(text: str | None = GOOD, finish: str | None = "STOP", **more: Any) 
         "candidates": [candidate],
         "usageMetadata": USAGE,
         "modelVersion": "gemini-3.5-flash-lite-001",
-        "responseId": "abc",
+        "responseId": RESPONSE_ID,
     }
     return json.dumps({**body, **more})
 
@@ -182,7 +185,7 @@ def test_tokens_model_and_id_are_recorded_whether_it_fails_or_not(text: str | No
     assert facts.thinking_tokens == 5
     assert facts.cached_tokens == 200
     assert facts.model_version == "gemini-3.5-flash-lite-001"
-    assert facts.response_id == "abc"
+    assert facts.response_id == RESPONSE_ID
     assert facts.finish_reason == "STOP"
 
 

@@ -42,8 +42,17 @@ from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
 from pipeline.stages.provider_passes import call_request, failure_entry
 from pipeline.transitions import Failure, Lease
 
-LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})?")
-"""A language tag; any other text that a model writes here may be text of the document."""
+ISO_639_1 = (
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy"
+    " da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu"
+    " hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb"
+    " lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om"
+    " or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw"
+    " ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
+)
+"""The two-letter codes of ISO 639-1."""
+LANGUAGE = re.compile(rf"({ISO_639_1.replace(' ', '|')}|ceb|fil|haw|hmn|yue)(-[A-Z]{{2}})?")
+"""A language with a region; any other text that a model writes here may be of the document."""
 
 PARTS = "parts"
 """Key of a chunk's output that keeps the reply of each split, if the pages were halved."""
