@@ -31,7 +31,7 @@ class Minute:
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """The calls of the last hour. Succeeded, absorbed and failed count work items."""
+    """The calls of the last hour. Succeeded, absorbed, failed and unfinished count work items."""
 
     minutes: Sequence[Minute]
     """All minutes, empty ones too, oldest first; the last one is unfinished."""
@@ -42,6 +42,9 @@ class Rates:
     """Answered after failed calls."""
     failed: int
     """Failed for good and not retried since."""
+    unfinished: int
+    """Left over by a job that failed, died or was cancelled. A record that ended so without any
+    work item counts once."""
     p50_ms: float | None
     p95_ms: float | None
     input_tokens: int
@@ -50,8 +53,11 @@ class Rates:
 
     @property
     def success_share(self) -> float | None:
-        """The answered share of all ended batches and chunks; None if none has ended."""
-        ended = self.succeeded + self.absorbed + self.failed
+        """The answered share of all batches and chunks that ended or were left unfinished.
+
+        None if there are none.
+        """
+        ended = self.succeeded + self.absorbed + self.failed + self.unfinished
         return (self.succeeded + self.absorbed) / ended if ended else None
 
     @property
@@ -83,16 +89,36 @@ GROUP BY GROUPING SETS ((date_trunc('minute', created_at)), ())
 
 @composed
 def _failed_sql(tables: Sequence[WorkTable]) -> str:
-    """Compose the count of the work items that failed for good."""
+    """Compose the counts of the work items that failed for good, and of those left unfinished."""
+    left = "\n    UNION ALL\n".join(
+        f"""    SELECT w.status FROM {table.table} w
+    JOIN {table.owner._meta.db_table} o ON o.id = w.{table.owner_field}_id
+    WHERE e.current_step = '{table.step}' AND o.shell_file_id = e.shell_file_id
+      AND w.status <> 'succeeded'"""  # noqa: S608 - names come from the models
+        for table in tables
+    )
     return f"""
 WITH newest AS (
   SELECT step, work_item_id FROM provider_calls
   WHERE outcome <> 'OK' AND created_at >= %(since)s ORDER BY created_at DESC LIMIT %(cap)s
 ), asked AS (
   SELECT DISTINCT step, work_item_id FROM newest WHERE work_item_id IS NOT NULL
+), ended AS (
+  SELECT shell_file_id, current_step FROM job_queue
+  WHERE status IN ('failed', 'dead', 'cancelled') AND completed_at >= %(since)s
+  ORDER BY completed_at DESC LIMIT %(cap)s
+), lost AS (
+  SELECT CASE WHEN count(w.status) = 0 THEN 1
+    ELSE count(*) FILTER (WHERE w.status <> 'failed') END AS items
+  FROM (SELECT row_number() OVER () AS number, * FROM ended) e
+  LEFT JOIN LATERAL (
+{left}
+  ) w ON true GROUP BY e.number
 )
-SELECT count(*) FROM asked c, LATERAL ({status_sql(tables, "c.work_item_id", "c.step")}) i
-WHERE i.status = 'failed'
+SELECT (
+  SELECT count(*) FROM asked c, LATERAL ({status_sql(tables, "c.work_item_id", "c.step")}) i
+  WHERE i.status = 'failed'
+), (SELECT coalesce(sum(items), 0) FROM lost)
 """  # noqa: S608 - names come from the models, values are parameters
 
 
@@ -104,7 +130,7 @@ def rates(now: datetime) -> Rates:
         cursor.execute(_CALLS, {"since": since})
         rows = {row[0]: row[1:] for row in cursor.fetchall()}
         cursor.execute(_failed_sql(), {"since": since, "cap": FAILURES_READ})
-        (failed,) = cursor.fetchone()
+        failed, unfinished = cursor.fetchone()
     calls, _, _, succeeded, absorbed, percentiles, tokens, pages = rows.pop(None)
     minutes = [since + timedelta(minutes=n) for n in range(MINUTES)]
     return Rates(
@@ -117,6 +143,7 @@ def rates(now: datetime) -> Rates:
         succeeded=succeeded,
         absorbed=absorbed,
         failed=failed,
+        unfinished=int(unfinished),
         p50_ms=percentiles[0] if percentiles else None,
         p95_ms=percentiles[1] if percentiles else None,
         input_tokens=int(tokens),

@@ -55,6 +55,7 @@ class ErrorCode(StrEnum):
     NO_ENTITIES_FOUND = "NO_ENTITIES_FOUND"
     PARTLY_READ = "PARTLY_READ"
     ITEM_REJECTED = "ITEM_REJECTED"
+    SETTINGS_DIFFER = "SETTINGS_DIFFER"
     ENCOUNTER_NOT_FOUND = "ENCOUNTER_NOT_FOUND"
     PATIENT_MISMATCH = "PATIENT_MISMATCH"
     LANGUAGE_UNSUPPORTED = "LANGUAGE_UNSUPPORTED"
@@ -162,6 +163,11 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
     ),
     ErrorCode.ITEM_REJECTED: ErrorPolicy(
         False, _N, "Items of a reply broke the schema and were left out. Check the pages by hand."
+    ),
+    ErrorCode.SETTINGS_DIFFER: ErrorPolicy(
+        False,
+        _N,
+        "Hosts with different settings worked on this record. Give all hosts the same settings.",
     ),
     ErrorCode.ENCOUNTER_NOT_FOUND: ErrorPolicy(
         False, _N, "The encounter does not belong to this record. Check the id."

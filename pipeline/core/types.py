@@ -6,8 +6,9 @@ one page and exclusive at the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from pipeline.core.states import Step
@@ -95,3 +96,28 @@ def slices(spans: Sequence[Span], pages: dict[int, PageText]) -> tuple[PageSlice
         PageSlice(page=s.page, start=s.start, text=pages[s.page].text[s.start : s.end])
         for s in spans
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkSettings:
+    """The settings under which a process works on a record."""
+
+    provider: str
+    model: str
+    input_mode: str
+    """`text` or `pdf`."""
+    job_max_retries: int
+    retry_delay_s: float
+    more: Mapping[str, Any]
+    """Limits and sizes of the passes, by name."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the settings in the form in which the session stores them."""
+        return {
+            "provider": self.provider,
+            "model": self.model,
+            "input_mode": self.input_mode,
+            "job_max_retries": self.job_max_retries,
+            "retry_delay_s": self.retry_delay_s,
+            **self.more,
+        }

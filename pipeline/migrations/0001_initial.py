@@ -556,6 +556,7 @@ class Migration(migrations.Migration):
                 ('park_reason', models.TextField(blank=True, null=True)),
                 ('step_started_at', models.DateTimeField(blank=True, null=True)),
                 ('step_deadline_at', models.DateTimeField(blank=True, null=True)),
+                ('step_run_ms', models.JSONField(db_default={}, default=dict)),
                 ('retry_count', models.IntegerField(db_default=0, default=0)),
                 ('max_retries', models.IntegerField(db_default=3, default=3)),
                 ('retry_delay', models.DurationField(db_default=datetime.timedelta(seconds=300), default=datetime.timedelta(seconds=300))),

@@ -74,6 +74,8 @@ class Job(models.Model):
     )
     step_started_at = fields.optional_time()
     step_deadline_at = fields.optional_time()
+    step_run_ms = models.JSONField(default=dict, db_default={})
+    """Milliseconds for which workers ran each step, by the step's name; waiting never counts."""
     retry_count = fields.count()
     max_retries = fields.count(3)
     retry_delay = models.DurationField(

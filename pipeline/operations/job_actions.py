@@ -15,7 +15,7 @@ from django.db.models import Q
 
 from pipeline import transitions
 from pipeline.core.errors import UserError, UserErrorCode
-from pipeline.core.states import JobStatus
+from pipeline.core.states import JobStatus, Step
 from pipeline.core.types import Due
 from pipeline.models import Job, Session
 from pipeline.operations.preview import Candidate, Ineligible, Preview, Selection, preview
@@ -208,6 +208,7 @@ def _leaving(job: Job) -> Leaving:
         shell_file_id=job.shell_file_id,
         session_id=session_id,
         record_batch_id=job.record_batch_id,
+        step=Step(job.current_step),
         event=f"{job.current_step}: cancelled",
         has_ended=True,
     )

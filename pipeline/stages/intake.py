@@ -18,8 +18,10 @@ from pipeline.core.db_errors import is_away
 from pipeline.core.errors import ErrorCode, InputError
 from pipeline.core.states import JobStatus, Step
 from pipeline.documents import reader, storage
+from pipeline.execution.worker_settings import own_settings
 from pipeline.models import Job, Patient, Session, ShellFile, Summary
 from pipeline.models.fields import storable
+from pipeline.transitions import submitted_config
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,7 @@ def _known(key: str) -> Received | None:
 def _create(
     submission: Submission, key: str | None, media_type: str, stored: storage.Stored
 ) -> Received:
+    own = own_settings()
     with transaction.atomic():
         patient = _patient(_stated(submission.patient_reference))
         shell_file = ShellFile.objects.create(
@@ -101,11 +104,11 @@ def _create(
         Session.objects.create(
             patient=patient,
             shell_file=shell_file,
-            ai_model_name=settings.GEMINI_MODEL
-            if settings.MEDPROC_PROVIDER == "gemini"
-            else "local-rules",
-            processing_mode=settings.PASS_INPUT,
-            model_config=_configuration(),
+            # What the submitting process is set to; the first worker of a pass replaces this.
+            ai_model_name=own.model,
+            processing_mode=own.input_mode,
+            max_retries=own.job_max_retries,
+            model_config=submitted_config(own),
         )
         Summary.objects.create(
             profile=patient,
@@ -116,8 +119,8 @@ def _create(
         job = Job.objects.create(
             shell_file=shell_file,
             priority=submission.priority,
-            max_retries=settings.JOB_MAX_RETRIES,
-            retry_delay=timedelta(seconds=settings.RETRY_DELAY_S),
+            max_retries=own.job_max_retries,
+            retry_delay=timedelta(seconds=own.retry_delay_s),
             record_batch_id=submission.record_batch_id,
         )
     return Received(shell_file_id=shell_file.id, job_id=job.id, dispatch_no=0)
@@ -155,16 +158,3 @@ def _patient(reference: str | None) -> Patient:
         return Patient.objects.create()
     patient, _ = Patient.objects.get_or_create(reference=reference)
     return patient
-
-
-def _configuration() -> dict[str, object]:
-    return {
-        "provider": settings.MEDPROC_PROVIDER,
-        "concurrency_limit": settings.PASS1_CONCURRENCY_LIMIT,
-        "encounter_limit": settings.PASS1_ENCOUNTER_LIMIT,
-        "max_retries": settings.PASS1_MAX_RETRIES,
-        "batch_min_pages": settings.PASS1_BATCH_MIN_PAGES,
-        "batch_max_pages": settings.PASS1_BATCH_MAX_PAGES,
-        "batch_hard_ceiling": settings.PASS1_BATCH_HARD_CEILING,
-        "include_zones_in_prompt": not settings.PASS1_DISABLE_ZONES,
-    }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pipeline.transitions.cancellation import cancel, cancel_asked
 from pipeline.transitions.claim_order import preempt_after_s, should_preempt
+from pipeline.transitions.failure_list import item_entry
 from pipeline.transitions.flush import Flush, row_of, write
 from pipeline.transitions.holds import (
     end_pauses,
@@ -33,6 +34,7 @@ from pipeline.transitions.leases import (
     renew_lease,
     set_deadline,
 )
+from pipeline.transitions.provenance import note_settings, submitted_config
 from pipeline.transitions.record_batches import (
     close_record_batch,
     next_of_record_batch,
@@ -75,9 +77,11 @@ __all__ = [
     "fail_step",
     "fenced",
     "find_stale",
+    "item_entry",
     "link_failed_jobs",
     "next_of_record_batch",
     "note_incident",
+    "note_settings",
     "open_incident",
     "open_record_batch",
     "park",
@@ -99,6 +103,7 @@ __all__ = [
     "settle_discovery",
     "settle_record_batches",
     "should_preempt",
+    "submitted_config",
     "take_expired",
     "write",
 ]

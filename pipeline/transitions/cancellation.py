@@ -6,6 +6,7 @@ succeeds. The transaction that ends the step then cancels the job.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -13,10 +14,13 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
+from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, Step
+from pipeline.transitions.failure_list import lost_work
 from pipeline.transitions.history import as_json, noted_sql
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
+from pipeline.transitions.run_time import RUN_UNTIL_LOST
 
 _IS_HELD = "(j.status = 'processing' AND j.lease_expires_at > clock_timestamp())"
 _CANCELLED = """status = 'cancelled', completed_at = clock_timestamp(), error_code = 'CANCELLED',
@@ -27,7 +31,7 @@ _CANCELLED = """status = 'cancelled', completed_at = clock_timestamp(), error_co
 # The higher lease_gen fences off the old worker.
 _CANCEL = f"""
 UPDATE job_queue j SET lease_gen = j.lease_gen + (j.status = 'processing')::int,
-  cancel_requested_at = clock_timestamp(),
+  cancel_requested_at = clock_timestamp(), {RUN_UNTIL_LOST},
   error_details = {noted_sql("j.error_details", "%(entry)s")}, {_CANCELLED}
 WHERE j.id = %(job)s AND j.status IN ('pending', 'parked', 'processing') AND NOT {_IS_HELD}
 RETURNING j.shell_file_id, j.current_step
@@ -52,13 +56,16 @@ WITH discovery AS (
   WHERE shell_file_id = %(shell_file)s AND status = 'processing'
 ), summary AS (
   UPDATE ai_processing_summary SET processing_status = 'failed', overall_success = false,
-    failure_stage = %(step)s, error_code = 'CANCELLED', processing_completed_at = clock_timestamp()
+    failure_stage = %(step)s, error_code = 'CANCELLED', failure_encounter_id = NULL,
+    failure_batch_index = NULL, error_drill_down = jsonb_build_object('failures', %(lost)s::jsonb),
+    processing_completed_at = clock_timestamp()
   WHERE shell_file_id = %(shell_file)s
 )
 UPDATE ai_processing_sessions SET session_status = 'cancelled', {pass_column}
   failure_pass = %(step)s, error_code = 'CANCELLED', error_message = 'cancelled by an operator',
+  failure_encounter_id = NULL, error_context = jsonb_build_object(
+    'final_underlying_error', 'CANCELLED', 'failures', %(lost)s::jsonb),
   processing_completed_at = clock_timestamp(),
-  total_processing_time = clock_timestamp() - processing_started_at,
   updated_at = clock_timestamp()
 WHERE shell_file_id = %(shell_file)s
 RETURNING id
@@ -99,5 +106,9 @@ def cancel_asked(lease: Lease) -> bool:
 
 def _close(cursor: CursorWrapper, shell_file_id: UUID, step: str) -> None:
     column = f"{step}_status = 'pending'," if step != Step.PAGES else ""
-    cursor.execute(_CLOSE.format(pass_column=column), {"shell_file": shell_file_id, "step": step})
+    lost = lost_work(shell_file_id, Step(step), ErrorCode.CANCELLED)
+    cursor.execute(
+        _CLOSE.format(pass_column=column),
+        {"shell_file": shell_file_id, "step": step, "lost": json.dumps(lost.entries)},
+    )
     requeue_in_flight([session_id for (session_id,) in cursor.fetchall()])

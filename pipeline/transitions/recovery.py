@@ -23,6 +23,7 @@ from pipeline.transitions.cancellation import cancel_asked
 from pipeline.transitions.history import noted_sql
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
+from pipeline.transitions.run_time import RUN_UNTIL_LOST
 from pipeline.transitions.steps import Failure, dead_letter_step
 
 CRASH_LIMIT = 3
@@ -73,6 +74,7 @@ UPDATE job_queue j SET
   status = CASE WHEN {_GOES_ON} THEN 'pending' ELSE j.status END,
   dispatch_no = j.dispatch_no + {_GOES_ON}::int,
   available_at = clock_timestamp(), step_deadline_at = NULL, incident_id = NULL,
+  {RUN_UNTIL_LOST},
   worker_id = CASE WHEN {_GOES_ON} THEN NULL ELSE j.worker_id END,
   lease_expires_at = CASE WHEN {_GOES_ON} THEN NULL ELSE j.lease_expires_at END,
   updated_at = clock_timestamp()

@@ -27,6 +27,7 @@ from pipeline.models.work_tables import ParentTable, WorkTable, composed
 from pipeline.transitions.history import as_json, noted_sql
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
+from pipeline.transitions.run_time import RUN_UNTIL_NOW
 from pipeline.transitions.steps import Failure
 
 WAITS_FOR_RETRY = (
@@ -90,7 +91,7 @@ UPDATE job_queue j SET status = 'parked', retry_count = j.retry_count + 1,
   last_error = %(message)s, error_code = %(code)s,
   error_details = {noted_sql(_DETAILS, "%(entry)s")},
   incident_id = NULL, pause_id = NULL, worker_id = NULL, lease_expires_at = NULL,
-  step_deadline_at = NULL, updated_at = clock_timestamp()
+  step_deadline_at = NULL, {RUN_UNTIL_NOW}, updated_at = clock_timestamp()
 WHERE j.id = %(job)s AND j.lease_gen = %(gen)s AND j.status = 'processing'
   AND j.retry_count < j.max_retries
 """  # noqa: S608 - constants of ours, values are parameters

@@ -1,4 +1,4 @@
-"""The bookkeeping after a job leaves its worker: cost, milestone, and the end of its record batch.
+"""The bookkeeping after a job leaves its worker: totals, milestone, end of its record batch.
 
 Call `settle` in the transaction of the move, after the move. So the figures of failed, dead and
 cancelled records are as complete as those of completed records (requirement 21).
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import F, Func, JSONField, Value
-from django.db.models.functions import Extract, Least
 from django.utils import timezone
 
+from pipeline.core.states import Step
 from pipeline.core.types import Due
-from pipeline.models import Summary, selectors
-from pipeline.models.fields import INTEGER_MAX, ClockTimestamp
+from pipeline.models import Summary
 from pipeline.transitions import Lease, next_of_record_batch, settle_record_batches
+from pipeline.transitions.totals import write_totals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,8 @@ class Leaving:
     shell_file_id: UUID
     session_id: UUID
     record_batch_id: UUID | None
+    step: Step
+    """The step that ends, or the step for which a job without a worker waited."""
     event: str
     """The milestone to note."""
     has_ended: bool
@@ -41,13 +43,14 @@ class Leaving:
             shell_file_id=lease.shell_file_id,
             session_id=lease.session_id,
             record_batch_id=lease.record_batch_id,
+            step=lease.step,
             event=event,
             has_ended=has_ended,
         )
 
 
 def settle(leaving: Sequence[Leaving]) -> list[Due]:
-    """Add up the cost of each job, note a milestone, and end record batches whose last job ended.
+    """Write the totals of each record, note a milestone, and end batches whose last job ended.
 
     Returns the jobs to wake: the next record of each batch that was full. Batches are locked after
     all other rows and in the order of their ids. So pass all jobs of a transaction at once.
@@ -66,14 +69,9 @@ def settle(leaving: Sequence[Leaving]) -> list[Due]:
 
 
 def _roll_up(leaving: Leaving) -> None:
-    totals = selectors.call_totals(leaving.session_id)
-    took = Extract(ClockTimestamp() - F("processing_started_at"), "epoch") * 1000
-    took_ms = Least(took, Value(float(INTEGER_MAX)))
+    write_totals(leaving.shell_file_id, leaving.session_id, leaving.step)
     milestone = {"event": leaving.event, "at": timezone.now().isoformat()}
     Summary.objects.filter(shell_file_id=leaving.shell_file_id).update(
-        total_tokens_used=totals["total_tokens"],
-        total_cost_usd=totals["cost_usd"],
-        total_processing_time_ms=took_ms,
         business_events=Func(
             F("business_events"),
             Value([milestone], output_field=JSONField()),

@@ -6,7 +6,7 @@ the lease. The caller writes the pass's own rows in the same transaction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -35,9 +35,11 @@ from pipeline.models import (
 )
 from pipeline.models.fields import ClockTimestamp
 from pipeline.models.work_tables import WORK_TABLES
+from pipeline.transitions.failure_list import lost_work
 from pipeline.transitions.history import noted
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
+from pipeline.transitions.run_time import RunUntilNow
 
 _NO_FAILURE: dict[str, Any] = {"failure_encounter": None, "error_code": None}
 """A completed record shows no failure of an earlier run."""
@@ -124,7 +126,6 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         error_context=None,
         session_status=SessionStatus.COMPLETED,
         processing_completed_at=ClockTimestamp(),
-        total_processing_time=ClockTimestamp() - F("processing_started_at"),
     )
     Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
         **_NO_FAILURE,
@@ -162,6 +163,10 @@ def dead_letter_step(lease: Lease, failure: Failure) -> None:
 def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
     step = lease.step
     requeue_in_flight([lease.session_id])
+    lost = lost_work(lease.shell_file_id, step, failure.code, failure.underlying)
+    failure = replace(failure, drill_down=lost.entries)
+    if failure.encounter_id is None:
+        failure = replace(failure, encounter_id=lost.encounter_id, batch_index=lost.batch_index)
     table = WORK_TABLES.get(step)
     if table and (parent := table.record_parent):
         parent.model._default_manager.filter(
@@ -183,7 +188,6 @@ def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
             "failures": failure.drill_down,
         },
         "processing_completed_at": ClockTimestamp(),
-        "total_processing_time": ClockTimestamp() - F("processing_started_at"),
         "updated_at": ClockTimestamp(),
     }
     if step is not Step.PAGES:
@@ -287,6 +291,7 @@ def _leave(lease: Lease, **changes: Any) -> None:
     ).update(
         # The job may have been an incident's probe; the probe ends with the step.
         **{"incident_id": None, **changes},
+        step_run_ms=RunUntilNow(),
         worker_id=None,
         lease_expires_at=None,
         step_deadline_at=None,

@@ -37,6 +37,7 @@ from pipeline.execution.step_result import (
     StepParked,
     StepResult,
 )
+from pipeline.execution.worker_settings import own_settings
 from pipeline.operations import liveness
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
@@ -50,6 +51,7 @@ from pipeline.transitions import (
     complete_step,
     fail_step,
     fenced,
+    note_settings,
     park,
     renew_lease,
     requeue_interrupted,
@@ -109,6 +111,8 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
                         return StepInterrupted(reason=CANCELLED)
                     if stop_requested():
                         return StepInterrupted(reason=SIGTERM)
+                with fenced(lease):
+                    note_settings(lease, own_settings())
                 return PASSES[lease.step](lease, deadline)
         raise AssertionError("the last attempt returns or raises")
     except LeaseLostError:

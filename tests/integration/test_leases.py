@@ -20,6 +20,7 @@ from pipeline.transitions import (
     renew_lease,
     requeue_interrupted,
 )
+from pipeline.transitions.rollup import Leaving, settle
 from tests.support.rows import a_job, an_encounter
 
 
@@ -179,6 +180,7 @@ def test_the_last_step_completes_job_session_and_report_card() -> None:
 
     with fenced(lease):
         assert complete_step(lease, None) is None
+        settle([Leaving.by(lease, "pass1: completed", has_ended=True)])
 
     job.refresh_from_db()
     session = Session.objects.get(id=lease.session_id)

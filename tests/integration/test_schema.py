@@ -46,6 +46,7 @@ _NOT_PARKED = "filled while a job is parked, and cleared when it goes on"
 _NO_DEATH = "no worker died"
 _NOT_USED = "the emulator reports none, as the model does unless it is asked to think or to cache"
 UNFILLED: dict[str, str] = {
+    "ai_processing_sessions.max_retries": _NO_RETRY,
     "ai_processing_sessions.retry_count": _NO_RETRY,
     "ai_processing_summary.ip_address": _NO_CLIENT,
     "ai_processing_summary.pass2_metrics_id": _LATER_PASS,

@@ -93,9 +93,8 @@ def failed_record(
     path: Path = LAB, faults: Sequence[Mapping[str, Any]] = OUTAGE, **options: Any
 ) -> ShellFile:
     """Run a file through an emulator that plays `faults`, without a breaker."""
-    received = submit(path, **options)
     with through_emulator(faults), no_breaker():
-        return run_record(received)
+        return run_record(submit(path, **options))
 
 
 def run_again(record_id: UUID) -> None:

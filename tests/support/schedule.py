@@ -19,6 +19,7 @@ SECONDS: dict[str, int] = {
     "supervisor": 27,
     "acceptance-throttled": 25,
     "acceptance-promises": 25,
+    "totals": 25,
     "acceptance-budgets": 22,
     "acceptance-record-batches": 16,
     "executor-admission": 16,

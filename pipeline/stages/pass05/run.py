@@ -39,8 +39,8 @@ from pipeline.providers.prompts import estimate_tokens, render_discovery
 from pipeline.providers.schemas import DiscoveryReply
 from pipeline.stages.pass05 import store
 from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
-from pipeline.stages.provider_passes import call_request, failure_entry
-from pipeline.transitions import Failure, Lease
+from pipeline.stages.provider_passes import call_request
+from pipeline.transitions import Failure, Lease, item_entry
 
 ISO_639_1 = (
     "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy"
@@ -78,7 +78,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
         return result
     failed = [chunk for chunk in chunks if chunk.status == WorkStatus.FAILED]
     if failed:
-        return _failed(lease, session, chunks, _failure(failed, len(chunks)))
+        return _failed(lease, session, _failure(failed, len(chunks)))
     reports = _numbered(_with_blank_runs([found for c in chunks for found in _reports(c)]))
     unsupported = sorted({page for found in reports for page in found.unsupported_pages})
     written = [number for number, page in pages.items() if not page.is_blank]
@@ -87,7 +87,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
             code=ErrorCode.LANGUAGE_UNSUPPORTED,
             message=f"no page is in a language that the engine reads ({len(written)} pages)",
         )
-        return _failed(lease, session, chunks, unread)
+        return _failed(lease, session, unread)
     known, key = store.known_digests(lease), store.digest_key()
     found = call_with_lease(
         lease, deadline, lambda: reconcile(reports, pages, known=known, key=key)
@@ -268,10 +268,8 @@ class ChunkWork:
         return slices
 
 
-def _failed(
-    lease: Lease, session: DiscoverySession, chunks: Sequence[Chunk], failure: Failure
-) -> StepFailed:
-    return StepFailed(failure=failure, publish=lambda: store.fail(lease, session, chunks, failure))
+def _failed(lease: Lease, session: DiscoverySession, failure: Failure) -> StepFailed:
+    return StepFailed(failure=failure, publish=lambda: store.fail(lease, session, failure))
 
 
 def _failure(failed: Sequence[Chunk], total: int) -> Failure:
@@ -286,7 +284,7 @@ def _failure(failed: Sequence[Chunk], total: int) -> Failure:
         underlying=ErrorCode(context.get("final_underlying_error", ErrorCode.INTERNAL_ERROR)),
         attempt_history=context.get("attempt_history", []),
         drill_down=[
-            {"chunk_index": chunk.chunk_index, **failure_entry(chunk)}
+            {"chunk_index": chunk.chunk_index, **item_entry(chunk)}
             for chunk in sorted(failed, key=lambda chunk: chunk.page_range_start)
         ],
     )

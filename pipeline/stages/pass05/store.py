@@ -17,12 +17,10 @@ from django.conf import settings
 
 from pipeline.core.errors import ErrorCode
 from pipeline.core.identity import compare_digests, digests
-from pipeline.core.states import Step, WorkStatus
 from pipeline.core.types import PageText
 from pipeline.models import (
     CascadeChain,
     Chunk,
-    DiscoveryMetrics,
     DiscoverySession,
     Encounter,
     PageAssignment,
@@ -34,12 +32,10 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
-from pipeline.models.fields import counted
 from pipeline.providers.schemas import FoundEncounter
 from pipeline.stages.pass05 import types
 from pipeline.stages.pass05.encounter_facts import iso_date
 from pipeline.stages.pass05.line_claims import spans_from_lines
-from pipeline.stages.provider_passes import ocr_totals, pass_totals
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Failure, Lease, begin_discovery, fenced, settle_discovery
 
@@ -149,24 +145,20 @@ def locked_digests(lease: Lease) -> dict[str, str] | None:
     return _comparable(patients.get(shell_files=lease.shell_file_id)) or None
 
 
-def fail(
-    lease: Lease, session: DiscoverySession, chunks: Sequence[Chunk], failure: Failure
-) -> None:
-    """Write the totals of a pass that publishes nothing."""
+def fail(lease: Lease, session: DiscoverySession, failure: Failure) -> None:
+    """End a pass that publishes nothing."""
     settle_discovery(
         lease,
         session.id,
         ok=False,
         error_code=failure.code,
         error_message=failure.message,
-        **_chunk_totals(chunks),
     )
-    _write_metrics(lease, chunks, error_code=failure.code, error_summary=failure.message)
 
 
 def publish(lease: Lease, findings: Findings, reconciliation: types.Reconciliation) -> None:
     """Write every row of the pass: encounters, assignments, sightings, chains, decisions."""
-    session, chunks, pages = findings.session, findings.chunks, findings.pages
+    session = findings.session
     shell_file = ShellFile.objects.select_related("patient").get(id=lease.shell_file_id)
     encounters = _encounters(shell_file, reconciliation)
     Encounter.objects.bulk_create(encounters.values())
@@ -203,20 +195,6 @@ def publish(lease: Lease, findings: Findings, reconciliation: types.Reconciliati
         ok=True,
         encounters_found=len(encounters),
         encounters_held=len(held),
-        **_chunk_totals(chunks),
-    )
-    _write_metrics(
-        lease,
-        chunks,
-        encounters_detected=len(encounters),
-        encounters_held=len(held),
-        pages_total=len(pages),
-        pages_unassigned=_pages_unassigned(reconciliation, pages),
-        characters_total=sum(len(a.span) for a in reconciliation.assignments),
-        characters_assigned=sum(len(a.span) for a in reconciliation.assignments if a.encounter),
-        encounter_types_found=sorted({e.encounter_type for e in encounters.values()}),
-        error_code=None,
-        error_summary=None,
     )
     _note_on_record(lease, findings, shell_file, reconciliation)
 
@@ -324,35 +302,6 @@ def _as_seen(seen: FoundEncounter, pages: Mapping[int, PageText]) -> dict[str, A
         "open_at_end": seen.open_at_end,
         "split_rule": seen.rule or None,
     }
-
-
-def _pages_unassigned(reconciliation: types.Reconciliation, pages: Mapping[int, PageText]) -> int:
-    assigned = {a.span.page for a in reconciliation.assignments if a.encounter}
-    return sum(1 for n, page in pages.items() if n not in assigned and page.text.strip())
-
-
-def _chunk_totals(chunks: Sequence[Chunk]) -> dict[str, int]:
-    return {
-        "chunks_succeeded": sum(c.status == WorkStatus.SUCCEEDED for c in chunks),
-        "chunks_failed": sum(c.status == WorkStatus.FAILED for c in chunks),
-        "total_input_tokens": counted(sum(c.input_tokens or 0 for c in chunks)),
-        "total_output_tokens": counted(sum(c.output_tokens or 0 for c in chunks)),
-    }
-
-
-def _write_metrics(lease: Lease, chunks: Sequence[Chunk], **figures: Any) -> None:
-    summary = Summary.objects.get(shell_file_id=lease.shell_file_id)
-    metrics, _ = DiscoveryMetrics.objects.update_or_create(
-        shell_file_id=lease.shell_file_id,
-        defaults={
-            **pass_totals(lease, Step.PASS05, summary, chunks, (c.started_at for c in chunks)),
-            **ocr_totals(lease.shell_file_id),
-            "chunks_total": len(chunks),
-            "chunks_succeeded": sum(c.status == WorkStatus.SUCCEEDED for c in chunks),
-            **figures,
-        },
-    )
-    Summary.objects.filter(id=summary.id).update(pass05_metrics=metrics)
 
 
 def _note_on_record(

@@ -38,8 +38,8 @@ from pipeline.providers.schemas import EntityReply
 from pipeline.stages.pass1 import store
 from pipeline.stages.pass1.entity_rows import EncounterText, entity_rows
 from pipeline.stages.pass1.second_reader import SecondReader, Slices
-from pipeline.stages.provider_passes import call_request, failure_entry
-from pipeline.transitions import Failure, Flush, Lease
+from pipeline.stages.provider_passes import call_request
+from pipeline.transitions import Failure, Flush, Lease, item_entry
 
 MAX_OUTPUT_TOKENS = 32_768
 """Half of the model's output limit; a ten-page batch of tables needs about 12,000 tokens."""
@@ -65,7 +65,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     failed = [r for r in plan.results if r.status == WorkStatus.FAILED]
 
     def publish() -> None:
-        store.publish_totals(lease, plan)
+        store.conclude(lease, plan)
 
     if failed:
         return StepFailed(failure=_failure(plan, failed), publish=publish)
@@ -237,7 +237,7 @@ def _failure(plan: store.RecordPlan, failed: Sequence[EncounterResult]) -> Failu
             {
                 "encounter_id": str(b.healthcare_encounter_id),
                 "batch_index": b.batch_index,
-                **failure_entry(b),
+                **item_entry(b),
             }
             for b in broken
         ]

@@ -1,7 +1,7 @@
-"""The rows of Pass 1: the stored plan, the state of each encounter, and the record's totals.
+"""The rows of Pass 1: the stored plan, the state of each encounter, and the record's warnings.
 
-`plan` runs in a fenced transaction of its own. Call `publish_totals` inside the fence that ends
-the step. The `mark_…` functions change objects in memory only.
+`plan` runs in a fenced transaction of its own. Call `conclude` inside the fence that ends the
+step. The `mark_…` functions change objects in memory only.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Avg, Count
 from django.utils import timezone
 
 from pipeline.core import labels
 from pipeline.core.errors import ErrorCode
-from pipeline.core.states import Step, WorkStatus
+from pipeline.core.states import WorkStatus
 from pipeline.core.types import PageSlice, PageText, Span, slices
 from pipeline.execution.splits import pages_of
 from pipeline.models import (
@@ -27,7 +26,6 @@ from pipeline.models import (
     Encounter,
     EncounterResult,
     Entity,
-    EntityMetrics,
     ProcessedDocument,
     Session,
     ShellFile,
@@ -41,7 +39,6 @@ from pipeline.stages.pass1.entity_rows import EncounterText
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
 from pipeline.stages.pass1.review_flags import Flag
-from pipeline.stages.provider_passes import ocr_totals, pass_totals
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Lease, fenced
 
@@ -211,47 +208,11 @@ def batch_slices(batch: Batch, split: str, pages: Mapping[int, PageText]) -> tup
     return text.slices(batch.batch_index, own)
 
 
-def publish_totals(lease: Lease, plan: RecordPlan) -> None:
-    """Write the pass's metrics and the record's summary."""
-    _add_late_tokens(plan)
-    summary = Summary.objects.get(shell_file_id=lease.shell_file_id)
-    accepted = Entity.objects.filter(shell_file_id=lease.shell_file_id, accepted=True)
-    found = accepted.aggregate(count=Count("id"), confidence=Avg("confidence"))
-    batches = [batch for group in plan.batches.values() for batch in group]
-    failed = [r for r in plan.results if r.status == WorkStatus.FAILED]
-    first = first_failed(plan, failed) if failed else None
-    metrics, _ = EntityMetrics.objects.update_or_create(
-        shell_file_id=lease.shell_file_id,
-        defaults={
-            **pass_totals(
-                lease, Step.PASS1, summary, batches, (r.started_at for r in plan.results)
-            ),
-            **ocr_totals(lease.shell_file_id),
-            "entities_detected": found["count"],
-            "rows_not_understood": sum(r.total_rows_not_understood for r in plan.results),
-            "entity_types_found": sorted(
-                accepted.order_by().values_list("category", flat=True).distinct()
-            ),
-            "encounters_total": len(plan.results),
-            "encounters_succeeded": sum(r.status == WorkStatus.SUCCEEDED for r in plan.results),
-            "encounters_failed": len(failed),
-            "batches_total": len(batches),
-            "batches_succeeded": sum(b.status == WorkStatus.SUCCEEDED for b in batches),
-            "confidence": found["confidence"],
-            "failure_encounter_id": first.healthcare_encounter_id if first else None,
-            "error_code": first.error_code if first else None,
-            "error_summary": first.error_summary if first else None,
-        },
-    )
-    Entity.objects.filter(shell_file_id=lease.shell_file_id, pass1_metrics=None).update(
-        pass1_metrics=metrics
-    )
+def conclude(lease: Lease, plan: RecordPlan) -> None:
+    """Mark the record for a review where needed, and remember a complete extraction."""
     _review(lease, plan)
-    if not failed:
-        _remember(lease, batches)
-    Summary.objects.filter(id=summary.id).update(
-        pass1_metrics=metrics, entities_extracted_total=found["count"]
-    )
+    if not any(r.status == WorkStatus.FAILED for r in plan.results):
+        _remember(lease, [batch for group in plan.batches.values() for batch in group])
 
 
 def _store_plan(
@@ -326,17 +287,6 @@ def _tokens(batches: Sequence[Batch]) -> tuple[int, int]:
         counted(sum(b.input_tokens or 0 for b in batches)),
         counted(sum(b.output_tokens or 0 for b in batches)),
     )
-
-
-def _add_late_tokens(plan: RecordPlan) -> None:
-    """Add the tokens of replies that arrived after their encounter had ended."""
-    for result in plan.results:
-        tokens = _tokens(plan.batches.get(result.id, ()))
-        if tokens != (result.total_input_tokens, result.total_output_tokens):
-            result.total_input_tokens, result.total_output_tokens = tokens
-            EncounterResult.objects.filter(id=result.id).update(
-                total_input_tokens=tokens[0], total_output_tokens=tokens[1]
-            )
 
 
 def _review(lease: Lease, plan: RecordPlan) -> None:
