@@ -165,7 +165,7 @@ def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
     requeue_in_flight([lease.session_id])
     lost = lost_work(lease.shell_file_id, step, failure.code, failure.underlying)
     failure = replace(failure, drill_down=lost.entries)
-    if failure.encounter_id is None:
+    if failure.encounter_id is None and failure.batch_index is None:
         failure = replace(failure, encounter_id=lost.encounter_id, batch_index=lost.batch_index)
     table = WORK_TABLES.get(step)
     if table and (parent := table.record_parent):

@@ -11,6 +11,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
+from django.utils import timezone
 from pydantic import BaseModel
 
 from pipeline.core.deadline import StepDeadline
@@ -94,6 +95,7 @@ class BatchWork:
             render_entities("", (), include_zones=not settings.PASS1_DISABLE_ZONES)
         )
         self._second = SecondReader()
+        self._began = timezone.now()
         # A failed encounter stays failed until an operator retries the encounter.
         open_results = [r for r in plan.results if r.status not in WORK_TERMINAL]
         open_batches = [b for r in open_results for b in plan.batches[r.id]]
@@ -166,7 +168,7 @@ class BatchWork:
         result = self._results[cast(UUID, group)]
         batches = self._plan.batches[result.id]
         failed = [b for b in batches if b.status == WorkStatus.FAILED]
-        store.add_up(result, batches)
+        store.add_up(result, batches, self._began)
         if failed:
             store.mark_failed(result, batches, failed)
             flush.parents.append(store.result_row(result))

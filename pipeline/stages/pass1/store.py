@@ -102,15 +102,19 @@ def mark_started(result: EncounterResult) -> None:
     result.error_code = result.error_summary = None
 
 
-def add_up(result: EncounterResult, batches: Sequence[Batch]) -> None:
-    """Fill the totals of an encounter from its batches (requirement 21)."""
+def add_up(result: EncounterResult, batches: Sequence[Batch], run_began: datetime) -> None:
+    """Fill the totals of an encounter from its batches (requirement 21).
+
+    The duration counts from the start of this run of the step: an earlier run, and the time for
+    which the record was parked since, do not count.
+    """
     result.batches_succeeded = sum(b.status == WorkStatus.SUCCEEDED for b in batches)
     result.batches_failed = sum(b.status == WorkStatus.FAILED for b in batches)
     result.total_retries_used = sum(max(0, b.attempt_count - 1) for b in batches)
     result.total_input_tokens, result.total_output_tokens = _tokens(batches)
     result.total_zones_detected = sum(b.zones_detected or 0 for b in batches)
     result.completed_at = timezone.now()
-    began = result.started_at or result.completed_at
+    began = max(result.started_at or result.completed_at, run_began)
     result.total_duration_ms = milliseconds(result.completed_at - began)
 
 
