@@ -24,10 +24,9 @@ from pipeline.core.errors import ERRORS, ErrorCode, PipelineError, UserError, Us
 from pipeline.documents import storage
 from pipeline.models import RecordBatch, ShellFile
 from pipeline.operations import operator_actions
-from pipeline.stages.intake import Submission
+from pipeline.stages.intake import LONGEST_REFERENCE, Submission
 
 PRIORITIES = range(-100, 101)
-LONGEST_REFERENCE = 200
 _BLOCK = 1 << 20
 
 

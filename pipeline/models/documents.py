@@ -20,7 +20,7 @@ class Patient(models.Model):
     id = fields.uuid_pk()
     pseudonym = models.TextField(unique=True, default=_new_pseudonym, editable=False)
     reference = fields.text(null=True, unique=True)
-    """The caller's own reference (`process --patient REF`)."""
+    """The caller's own reference (`process --patient-file FILE`)."""
     identity_digests = models.JSONField(default=dict, db_default={})
     """HMAC-SHA256 of the normalised name, birth date and record number, as far as known."""
     created_at = fields.created_at()

@@ -23,6 +23,9 @@ from pipeline.models import Job, Patient, Session, ShellFile, Summary
 from pipeline.models.fields import storable
 from pipeline.transitions import submitted_config
 
+LONGEST_REFERENCE = 200
+"""Characters of a patient's reference; the index of the column needs a limit."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:

@@ -196,12 +196,14 @@ def test_a_record_that_fails_ends_the_command_with_its_code_and_advice(
 
 
 def test_without_waiting_it_submits_and_leaves(
-    django_capture_on_commit_callbacks: Any, db: None, redis_db: redis.Redis
+    django_capture_on_commit_callbacks: Any, db: None, redis_db: redis.Redis, tmp_path: Path
 ) -> None:
+    (tmp_path / "patient").write_text("ref-1\n")
+
     with django_capture_on_commit_callbacks(execute=True):
         ran = _process(
             records.LAB, records.VISITS, "--no-wait", "--json", "--priority", "7",
-            "--patient", "ref-1",
+            "--patient-file", tmp_path / "patient",
         )  # fmt: skip
 
     assert ran.code == 0

@@ -20,6 +20,7 @@ from django.core.management.base import BaseCommand
 from rich.console import Console
 
 from pipeline.core.errors import ErrorCode, PipelineError
+from pipeline.management import private_arguments
 from pipeline.management.progress import View, follow
 from pipeline.management.result_table import (
     FileResult,
@@ -53,12 +54,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-        parser.add_argument(
-            "--patient",
-            metavar="REF",
-            help="your reference of the records' patient; default: a new pseudonym",
-        )
+        private_arguments.add_file_arguments(parser)
         parser.add_argument(
             "--priority",
             type=_priority,
@@ -85,11 +81,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Exit with 1 if a file was refused or a record did not complete, with 130 after Ctrl-C."""
         _write_anything(sys.stdout, sys.stderr)
-        batch_id = record_batch_open() if len(options["files"]) > 1 else None
-        found = [
-            self._submit(path, options["patient"], options["priority"], batch_id)
-            for path in options["files"]
-        ]
+        files = private_arguments.files_of(options)
+        patient = private_arguments.patient_reference_of(options)
+        batch_id = record_batch_open() if len(files) > 1 else None
+        found = [self._submit(path, patient, options["priority"], batch_id) for path in files]
         if batch_id is not None:
             record_batch_close(batch_id, sum(result.shell_file_id is not None for result in found))
         names = {r.shell_file_id: r.name for r in found if r.shell_file_id}
