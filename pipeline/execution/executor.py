@@ -233,13 +233,18 @@ class StepExecutor(Generic[W]):
     def _call(self, item: CallItem, attempt: int, cancel: Cancel) -> AcceptedReply:
         """Ask the provider about one split. Runs in a call thread; touches no row."""
         split = self._splits[item.key]
-        request = replace(self._work.request(split), on_send=lambda: self._admission.sent(item.key))
+        encounter_id = split.row.encounter_id
+        request = replace(
+            self._work.request(split),
+            encounter_id=encounter_id.hex if encounter_id else "",
+            on_send=lambda: self._admission.sent(item.key),
+        )
         self._call_log.note_prompt(item.key, request)
         try:
             reply = self._provider.generate(request)
         except CallError as error:
-            if error.code is ErrorCode.REPLY_MISMATCH:
-                _log_mismatch(self._lease, split)
+            if error.code in {ErrorCode.REPLY_MISMATCH, ErrorCode.ENCOUNTER_NOT_FOUND}:
+                _log_mismatch(self._lease, split, error.code)
             raise
         try:
             return replace(self._work.accept(split, reply.output), details=reply.details)
@@ -336,12 +341,15 @@ def _reason_of(error: BaseException) -> tuple[ErrorCode, str]:
             return ErrorCode.INTERNAL_ERROR, f"unexpected {type(error).__name__}"
 
 
-def _log_mismatch(lease: Lease, split: Split[W]) -> None:
-    """Log loudly that a reply to another request came: it could be another patient's."""
+def _log_mismatch(lease: Lease, split: Split[W], code: ErrorCode) -> None:
+    """Log loudly that a reply belongs elsewhere: it could be another patient's."""
+    is_foreign = code is ErrorCode.ENCOUNTER_NOT_FOUND
     logger.error(
-        "reply_mismatch job=%s work=%s split=%s: a reply of another request was thrown away",
+        "%s job=%s work=%s split=%s: a reply %s was thrown away",
+        code.value.lower(),
         lease.job_id,
         split.row.id,
         split.name or "-",
-        extra={"action": "reply_mismatch", **lease.log_context()},
+        "that names another encounter" if is_foreign else "of another request",
+        extra={"action": code.value.lower(), **lease.log_context()},
     )

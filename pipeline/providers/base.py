@@ -47,6 +47,9 @@ class Request:
     attachments: tuple[Attachment, ...] = field(default=(), repr=False)
     """In the order in which the prompt counts the attached pages. `generate` releases the
     attachments, so a request with attachments serves one call only."""
+    encounter_id: str = ""
+    """The encounter that the call asks about, in hexadecimal; empty if it asks about none. A reply
+    need not name an encounter, but must not name another one."""
     on_send: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
     """Called in the call's thread when the request is sent. A provider without a network never
     calls it."""

@@ -1,13 +1,14 @@
 """Turn the body of a successful reply into a validated `Reply` that matches its request.
 
 The order of the checks is fixed: web page, error inside, block reason, finish reason, text, JSON,
-schema, item token. An error keeps the details read so far (tokens, finish reason). The model's text
-is only in `CallDetails.raw_reply`. The module knows the wire format of the Gemini API, not the SDK.
+schema, item token, encounter. An error keeps the details read so far. The model's text is only in
+`CallDetails.raw_reply`. The module knows the wire format of the Gemini API, not the SDK.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +47,9 @@ FINISHES: dict[str, ErrorCode] = {
     "MISSING_THOUGHT_SIGNATURE": ErrorCode.PARSE_JSON,
 }
 """Finish reasons other than STOP. An unknown reason becomes EMPTY_RESPONSE, which is retried."""
+
+_ENCOUNTER = "encounter_id"
+_ID = re.compile(r"[0-9a-f]{32}")
 
 REJECTED = "items_rejected"
 """Field of a reply that counts the items which were left out."""
@@ -157,6 +161,8 @@ def _validated(text: str, request: Request, details: CallDetails) -> Any:
         # Check the token first: the reply to another item need not have the shape of this reply.
         if _token_of(content) not in (None, request.item_token):
             message, code = "the reply echoed another item token", ErrorCode.REPLY_MISMATCH
+        elif _names_another_encounter(content, request.encounter_id):
+            message, code = "the reply named another encounter", ErrorCode.ENCOUNTER_NOT_FOUND
         else:
             try:
                 return _parsed(without_engine_fields(content, request.schema), request.schema)
@@ -169,6 +175,19 @@ def _validated(text: str, request: Request, details: CallDetails) -> Any:
 def _token_of(content: object) -> str | None:
     token = content.get("item_token") if isinstance(content, dict) else None
     return token if isinstance(token, str) else None
+
+
+def _names_another_encounter(content: object, encounter_id: str) -> bool:
+    """Return whether the reply, or one of its items, names the id of another encounter.
+
+    A model that numbers its own finds names no encounter of ours, so only ids count.
+    """
+    if not isinstance(content, dict):
+        return False
+    items = [item for value in content.values() if isinstance(value, list) for item in value]
+    stated = (part.get(_ENCOUNTER) for part in (content, *items) if isinstance(part, dict))
+    named = {text.replace("-", "").lower() for text in stated if isinstance(text, str)}
+    return any(_ID.fullmatch(text) and text != encounter_id for text in named)
 
 
 def _parsed(content: object, schema: type[BaseModel]) -> BaseModel:

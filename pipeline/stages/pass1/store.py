@@ -102,7 +102,9 @@ def mark_started(result: EncounterResult) -> None:
     result.error_code = result.error_summary = None
 
 
-def add_up(result: EncounterResult, batches: Sequence[Batch], run_began: datetime) -> None:
+def add_up(
+    result: EncounterResult, batches: Sequence[Batch], run_began: datetime | None = None
+) -> None:
     """Fill the totals of an encounter from its batches (requirement 21).
 
     The duration counts from the start of this run of the step: an earlier run, and the time for
@@ -114,7 +116,8 @@ def add_up(result: EncounterResult, batches: Sequence[Batch], run_began: datetim
     result.total_input_tokens, result.total_output_tokens = _tokens(batches)
     result.total_zones_detected = sum(b.zones_detected or 0 for b in batches)
     result.completed_at = timezone.now()
-    began = max(result.started_at or result.completed_at, run_began)
+    starts = [at for at in (result.started_at, run_began) if at]
+    began = max(starts, default=result.completed_at)
     result.total_duration_ms = milliseconds(result.completed_at - began)
 
 
@@ -299,13 +302,21 @@ def _review(lease: Lease, plan: RecordPlan) -> None:
     )
     warned = [(r, w) for r in plan.results for w in r.warnings]
     rejected = [w for _, w in warned if w["code"] == ErrorCode.ITEM_REJECTED]
-    empty = [r for r, w in warned if w["code"] != ErrorCode.ITEM_REJECTED]
+    unread = [w for _, w in warned if w["code"] == ErrorCode.LANGUAGE_UNSUPPORTED]
+    empty = [r for r, w in warned if w["code"] == ErrorCode.NO_ENTITIES_FOUND]
     if empty:
         warn(
             lease.shell_file_id,
             ErrorCode.NO_ENTITIES_FOUND,
-            "An encounter on these pages has no entity, or pages that could not be read.",
+            "An encounter on these pages has no entity.",
             _pages_of(b for r in empty for b in plan.batches[r.id]),
+        )
+    if unread:
+        warn(
+            lease.shell_file_id,
+            ErrorCode.LANGUAGE_UNSUPPORTED,
+            "These pages of an encounter are in a language that the engine does not read.",
+            sorted({page for w in unread for page in w["pages"]}),
         )
     if rejected:
         warn(
