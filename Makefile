@@ -29,7 +29,7 @@ demo: $(VENV)/runtime.stamp ## process samples/ end to end and explain one recor
 	@$(RUN) -m medproc.supervisor demo samples/*.pdf
 
 up: $(VENV)/runtime.stamp ## console, workers, scheduler and embedded servers in the foreground
-	@$(RUN) -m medproc.supervisor up --port $(PORT)
+	@$(RUN) -m medproc.supervisor up --port "$(PORT)"
 
 test: $(VENV)/dev.stamp ## the quick suite; chaos, outages, browser and long scenarios are in test-slow
 	$(PYTEST) -n 4 -m "not slow and not perf"

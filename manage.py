@@ -1,5 +1,8 @@
 #!/usr/bin/env python
-"""Run a management command; report a missing database or Redis in one line."""
+"""Run a management command; report a missing database or Redis in one line.
+
+A command that serves until it is stopped leaves root before it begins.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ import sys
 def main() -> int:
     """Run the command of `sys.argv` and give its exit code."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
+    from medproc import unprivileged
+
+    unprivileged.leave_root_to_serve(sys.argv)
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
     from redis.exceptions import ConnectionError as RedisConnectionError

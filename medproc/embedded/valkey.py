@@ -15,8 +15,16 @@ from redis.retry import Retry
 from medproc import private
 from medproc.embedded import binaries
 from medproc.embedded.errors import EmbeddedError
-from medproc.embedded.places import Places, ServerUser
-from medproc.embedded.processes import command_line, detach, stop, wait_for
+from medproc.embedded.places import Places
+from medproc.embedded.processes import (
+    command_line,
+    detach,
+    refusal,
+    size,
+    stop,
+    wait_for,
+)
+from medproc.unprivileged import ServerUser
 
 START_S = 30.0
 STOP_S = 30.0
@@ -49,10 +57,11 @@ def start(places: Places, user: ServerUser, *, throw_away: bool = False) -> None
     arguments = [str(program)]
     for name, value in options.items():
         arguments += [f"--{name}", value]
+    log_before = size(log)
     pid = detach(arguments, user=user, cwd=places.base, log=log)
     wait_for(lambda: is_ready(places) or not command_line(pid), seconds=START_S)
     if not is_ready(places):
-        raise EmbeddedError(f"Valkey did not start; see {log}")
+        raise refusal("Valkey", log, log_before)
 
 
 def shut_down(places: Places) -> bool:

@@ -239,7 +239,9 @@ def test_sockets_of_a_deep_folder_get_a_short_one(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid or 12345)
     deep = tmp_path.joinpath(*["a-rather-long-name-of-a-folder"] * 4)
-    monkeypatch.setattr("medproc.private.folder", lambda path, **_: path.mkdir(parents=True))
+    monkeypatch.setattr(
+        "medproc.private.folder", lambda path, **_: path.mkdir(parents=True, exist_ok=True)
+    )
 
     found = places.places_of(deep)
 

@@ -16,7 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from medproc import embedded, supervisor
+from medproc import children, embedded, ports
 from medproc.embedded import places, processes
 from medproc.env import PROJECT_ROOT, Environment
 
@@ -92,7 +92,7 @@ def everything(tmp_path: Path) -> Iterator[_Up]:
 
 def test_up_serves_the_console_and_one_interrupt_ends_it_all(everything: _Up) -> None:
     seen = everything.read_until("Ctrl-C stops everything")
-    children = _children(seen)
+    started = _children(seen)
     console = f"http://127.0.0.1:{everything.port}"
     text = _get(f"{console}/admin/")
     _get(f"{console}/static/admin/css/base.css")
@@ -104,20 +104,20 @@ def test_up_serves_the_console_and_one_interrupt_ends_it_all(everything: _Up) ->
     password = (everything.data_dir / "demo-password").read_text("utf-8")
     assert re.search(rf"Log in as demo with the password {re.escape(password)}$", seen, re.M)
     assert 'name="password"' in text
-    assert len(children) == 3
-    assert [pid for pid in children if processes.command_line(pid)] == []
+    assert len(started) == 3
+    assert [pid for pid in started if processes.command_line(pid)] == []
     servers = embedded.status(places.places_of(everything.data_dir))
     assert [server.pid for server in servers] == [None, None]
 
 
 def test_the_death_of_a_child_is_reported_and_stops_the_others(everything: _Up) -> None:
-    children = _children(everything.read_until("Ctrl-C stops everything"))
+    started = _children(everything.read_until("Ctrl-C stops everything"))
 
-    os.kill(children[-1], signal.SIGKILL)
+    os.kill(started[-1], signal.SIGKILL)
 
     everything.read_until("ended with exit code -9; see ")
     assert everything.process.wait(timeout=PATIENCE_S) == 1
-    assert [pid for pid in children if processes.command_line(pid)] == []
+    assert [pid for pid in started if processes.command_line(pid)] == []
 
 
 def test_a_taken_port_is_reported_before_anything_starts() -> None:
@@ -126,12 +126,12 @@ def test_a_taken_port_is_reported_before_anything_starts() -> None:
         taken.listen()
         port = taken.getsockname()[1]
 
-        with pytest.raises(OSError, match=f"^Port {port} is taken; choose another"):
-            supervisor._refuse_taken(port)
+        with pytest.raises(ports.PortError, match=f"^Port {port} is taken; choose another"):
+            ports.refuse_unusable(port)
 
 
 def test_children_have_as_long_as_a_step_may_take_to_drain(settings: Any) -> None:
     settings.TIME_SCALE = 1.0
     settings.STOP_GRACE_S = 120.0
 
-    assert supervisor._grace_s() == 135.0
+    assert children.grace_s() == 135.0

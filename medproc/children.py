@@ -1,0 +1,208 @@
+"""The processes that the supervisor runs: started, watched, stopped, and found after a kill.
+
+A second process, `leash.py`, ends them if the supervisor is killed. A file per supervisor names
+them, so that the next start can tell the operator about survivors.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+
+from medproc import leash, private, rotation
+from medproc.embedded.processes import command_line, exclusive, is_free, open_lock
+from medproc.env import PROJECT_ROOT
+from medproc.timing import scaled
+
+GRACE_MARGIN_S = 15.0
+"""Seconds that children get beyond a step's grace, to kill an overdue horse and to exit."""
+POLL_S = 0.1
+_WATCHER = "leash"
+
+
+class ChildDiedError(Exception):
+    """A child that should still run has ended."""
+
+
+class SurvivorsError(Exception):
+    """Processes of a killed start still run; the message is one line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Child:
+    """A command that runs as a child in its own session; Ctrl-C does not reach it."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+
+class Children:
+    """The children of this supervisor, in the order of their start."""
+
+    def __init__(self, watcher: subprocess.Popen[str], record: int) -> None:
+        self.started: list[Child] = []
+        self._watcher = watcher
+        self._record = record
+        self._note(_WATCHER, watcher.pid)
+
+    def start(self, name: str, *arguments: str) -> None:
+        """Run `manage.py` with `arguments`; its output goes to a private log."""
+        folder = private.folder(settings.MEDPROC_DATA_DIR / "logs")
+        log = folder / f"{name}.log"
+        rotation.rotate(log)
+        descriptor = private.append(log)
+        try:
+            process = subprocess.Popen(
+                manage(*arguments),
+                stdin=subprocess.DEVNULL,
+                stdout=descriptor,
+                stderr=descriptor,
+                start_new_session=True,
+            )
+        finally:
+            os.close(descriptor)
+        self.started.append(Child(name=name, process=process, log=log))
+        self._tell(str(process.pid))
+        self._note(name, process.pid)
+
+    def raise_if_died(self) -> None:
+        """Raise ChildDiedError if a child has ended."""
+        for child in self.started:
+            code = child.process.poll()
+            if code is not None:
+                raise ChildDiedError(
+                    f"The {child.name} ended with exit code {code}; see {child.log}"
+                )
+
+    def stop(self) -> list[str]:
+        """Ask all children to stop, kill those that do not, and return lines about the killed."""
+        for child in self.started:
+            if child.process.poll() is None:
+                child.process.send_signal(signal.SIGTERM)
+        seconds = grace_s()
+        deadline = time.monotonic() + seconds
+        killed = []
+        for child in self.started:
+            try:
+                child.process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                killed.append(f"{child.name} did not stop within {seconds:.0f} s; killed")
+                os.killpg(child.process.pid, signal.SIGKILL)
+                child.process.wait()
+        self._tell(leash.RELEASED)
+        self._watcher.communicate()
+        return killed
+
+    def _note(self, name: str, pid: int) -> None:
+        entry = {"name": name, "pid": pid, "command": command_line(pid)}
+        os.write(self._record, f"{json.dumps(entry)}\n".encode())
+
+    def _tell(self, line: str) -> None:
+        assert self._watcher.stdin is not None  # noqa: S101 - narrows the type; it is a pipe
+        with suppress(BrokenPipeError):
+            self._watcher.stdin.write(f"{line}\n")
+            self._watcher.stdin.flush()
+
+
+@contextmanager
+def children() -> Iterator[Children]:
+    """Provide an empty list of children; at the end all of them have stopped."""
+    record = _records() / f"{os.getpid()}.json"
+    with exclusive(_records() / "lock"):
+        record.unlink(missing_ok=True)
+        # The lock says that this supervisor lives. The kernel releases it at every kind of death.
+        lock = open_lock(record)
+        is_free(lock)
+    watcher = subprocess.Popen(
+        [sys.executable, "-m", "medproc.leash", str(grace_s())],
+        stdin=subprocess.PIPE,
+        text=True,
+        cwd=PROJECT_ROOT,
+        start_new_session=True,
+    )
+    running = Children(watcher, lock)
+    try:
+        yield running
+    finally:
+        for line in running.stop():
+            sys.stderr.write(f"{line}\n")
+        record.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def refuse_beside_survivors(stopping: threading.Event) -> None:
+    """Raise SurvivorsError if processes of a killed supervisor run; first let `leash.py` end them.
+
+    Writes a line to standard error while it waits.
+    """
+    deadline = time.monotonic() + grace_s() + 1
+    told = False
+    while (found := _survivors()) and not stopping.is_set():
+        survivors = {pid: name for pid, name in found.items() if name != _WATCHER}
+        if not survivors:
+            return
+        names = ", ".join(f"{name} (process {pid})" for pid, name in survivors.items())
+        if len(survivors) == len(found) or time.monotonic() > deadline:
+            raise SurvivorsError(
+                f"Processes of a killed start still run: {names}; end them with "
+                f"`kill {' '.join(map(str, survivors))}`, then start again"
+            )
+        if not told:
+            sys.stderr.write(f"Waiting for the processes of a killed start to end: {names}\n")
+            told = True
+        stopping.wait(POLL_S)
+
+
+def grace_s() -> float:
+    """Return the seconds that children get between SIGTERM and SIGKILL."""
+    return scaled(settings.STOP_GRACE_S) + GRACE_MARGIN_S
+
+
+def manage(*arguments: str) -> list[str]:
+    """Return the command line of a management command."""
+    return [sys.executable, str(PROJECT_ROOT / "manage.py"), *arguments]
+
+
+def _records() -> Path:
+    """Return the folder of the supervisors' files, which belongs to the supervisors' user."""
+    folder = settings.MEDPROC_DATA_DIR / "running"
+    return private.folder(folder, uid=os.geteuid(), gid=os.getegid())
+
+
+def _survivors() -> dict[int, str]:
+    """Return process id and name of living children of dead supervisors."""
+    found: dict[int, str] = {}
+    with exclusive(_records() / "lock"):
+        for record in _records().glob("*.json"):
+            lock = open_lock(record)
+            try:
+                if is_free(lock):
+                    living = _living(record)
+                    found |= living
+                    if not living:
+                        record.unlink()
+            finally:
+                os.close(lock)
+    return found
+
+
+def _living(record: Path) -> dict[int, str]:
+    entries = []
+    for line in record.read_text("utf-8").splitlines():
+        # A supervisor that was killed while it wrote leaves half a line.
+        with suppress(ValueError, KeyError, TypeError):
+            entry = json.loads(line)
+            entries.append((int(entry["pid"]), str(entry["name"]), tuple(entry["command"])))
+    return {pid: name for pid, name, command in entries if command_line(pid) == command != ()}
