@@ -17,7 +17,7 @@ from pipeline.providers.tasks import TASKS
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-ENGINE_VERSION = "2"
+ENGINE_VERSION = "3"
 """Increment with every change of a rule or word list; part of the key of cached extractions."""
 
 

@@ -371,7 +371,8 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             r"\b(?:(?:is|was|are|were|very|most|more|quite|also|highly|still) )*(?:likely|probable"
             r"|possible"
             r"|suspected|questionable|presumed|unconfirmed|uncertain|unproven|doubtful(?! [a-z]))"
-            r"(?=[ ]*(?:[.,;)]|$|but\b|and\b|than\b))|[ ]?\?(?=[ ]*(?:$|[,;)])|[ ]+(?-i:[A-Z]))"
+            r"(?=[ ]*(?:[.,;)]|$|but\b|and\b|than\b))|[ ]?\?(?=[ ]*(?:$|[,;)]))"
+            r"|(?<=[\w)])\?(?=[ ]+(?-i:[A-Z]))"
         ),
     ),
     (

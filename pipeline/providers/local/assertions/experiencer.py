@@ -210,6 +210,12 @@ class _Event(NamedTuple):
     """A pronoun can mean this person or the patient."""
 
 
+def names_person(text: str) -> bool:
+    """Return whether a text names another person, such as a relative."""
+    low = text.lower()
+    return any(part in low for part in _PARTS) and _PERSON.search(text) is not None
+
+
 @lru_cache(maxsize=256)
 def _events(text: str) -> tuple[_Event, ...]:
     found: list[_Event] = []

@@ -22,6 +22,7 @@ from pipeline.providers.local.assertions.experiencer import (
     is_person_doubtful,
 )
 from pipeline.providers.local.assertions.person_headings import PersonHeadings
+from pipeline.providers.local.assertions.reach import Reach, is_open_denial, reach
 from pipeline.providers.local.text.lines import Sentence
 from pipeline.providers.local.text.page_turns import Continued
 from pipeline.providers.local.text.zones import Zones
@@ -79,13 +80,6 @@ _GOVERNED = re.compile(
     r",?[ ](?:for|with|after|by|due[ ]to|because[ ]of)[ ](?:[a-z-]+[ ]){0,3}", re.I
 )
 """The words between a past time and what happened at that time."""
-_UNDER_COLON = re.compile(r".*(?::|[ ][-\u2013\u2014][ ])(?P<subject>.*)", re.S)
-_OWN_SUBJECT = re.compile(
-    r"(?:[ ]|\b(?:it|this|that|these|they|both|all|which|has|have|had|is|are|was|were|been|now"
-    r"|since|[a-z]+ly)\b)*",
-    re.I,
-)
-"""The words between a colon and `resolved` that name no other subject."""
 _GOES_ON = re.compile(
     r"(?:[ ](?:and|or)(?:[ ](?!(?:and|or|the|his|her|an?|new|any|develop\w*|occurs?|appears?"
     r"|recurs?|returns?|begins?|starts?)\b)[a-z-]+){1,2}?)?"
@@ -109,6 +103,14 @@ _STATED_NOW = re.compile(
     re.I,
 )
 """A verb in the present tense behind a mention, which holds against a heading of the past."""
+_ANSWER = re.compile(r"[ ]+(?:(?P<no>N)|Y)(?=[ ]*(?:[/,;|]|$))")
+"""An answer of one letter behind an item: `Diabetes Y / Asthma N`."""
+_BOTH = re.compile(
+    r"[ ]*[(\[][^)\]]*\b(?:patient|pt|self)\b[^)\]]*\b(?:and|&)\b"
+    r"|[ ]*[(\[][^)\]]*\b(?:and|&)[ ](?:the[ ])?(?:patient|pt|self)\b",
+    re.I,
+)
+"""A parenthesis that names the patient beside another person: `gout (father and patient)`."""
 _ABSENT_REACH = 14
 _RESULT_REACH = 100
 
@@ -164,7 +166,12 @@ class Assertions:
             scope = [cue for cue in scope if cue.kind not in _PLANNED]
         if _goes_on(scope, words, first, last):
             scope = [c for c in scope if c.kind not in (CueKind.CONDITION, CueKind.RISK)]
-        scope = [cue for cue in scope if not _is_of_another(cue, words, last)]
+        reached = [(cue, reach(cue, words, first, last, is_act=is_act)) for cue in scope]
+        is_open = any(told is Reach.OPEN for _, told in reached)
+        scope = [cue for cue, told in reached if told is Reach.REACHES]
+        denials = [cue for cue in scope if is_open_denial(cue, words, first, last)]
+        is_open = is_open or bool(denials)
+        scope = [cue for cue in scope if cue not in denials]
         kinds = {cue.kind for cue in scope}
         if CueKind.UNCLEAR in kinds:
             kinds -= _NOT
@@ -183,8 +190,11 @@ class Assertions:
         if self._is_struck(start):
             negated = True
         tick = self._tick_at(start)
-        if tick is BoxTick.DENIED:
+        answer = _ANSWER.match(words, last)
+        if tick is BoxTick.DENIED or (answer and answer["no"]):
             negated = True
+        elif answer:
+            negated, kinds = None, kinds - _NOT | {CueKind.AFFIRM}
         elif tick is BoxTick.STATED and negated is None:
             kinds = kinds | {CueKind.AFFIRM}
         told, shift = self._with_sentence_before(sentence, words)
@@ -213,7 +223,10 @@ class Assertions:
             ),
             certainty=_certainty(kinds, negated=negated is True),
             experiencer=person,
-            is_doubtful=is_doubtful or CueKind.UNCLEAR in kinds,
+            is_doubtful=is_doubtful
+            or _BOTH.match(words, last) is not None
+            or CueKind.UNCLEAR in kinds
+            or (is_open and negated is not True),
         )
 
     def _with_sentence_before(self, sentence: Sentence, words: str) -> tuple[str, int]:
@@ -319,14 +332,6 @@ def _goes_on(scope: Sequence[Cue], words: str, first: int, last: int) -> bool:
     if not conditions or _BEGINS.search(words, max(conditions), first):
         return False
     return _GOES_ON.match(words, last) is not None
-
-
-def _is_of_another(cue: Cue, words: str, last: int) -> bool:
-    """Return whether an end is told of another subject (`Sepsis: lactate has cleared`)."""
-    if cue.kind is not CueKind.PAST_POST or cue.start < last:
-        return False
-    under = _UNDER_COLON.fullmatch(words, last, cue.start)
-    return under is not None and _OWN_SUBJECT.fullmatch(under["subject"]) is None
 
 
 def _is_of_time(cues: Sequence[Cue], words: str, first: int) -> bool:

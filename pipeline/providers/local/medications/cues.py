@@ -369,8 +369,8 @@ HEADINGS: tuple[tuple[State, str], ...] = (
     (State.ERROR, r"entered[ ]in[ ]error"),
     (
         State.PAST,
-        (r"(?:previous(?:ly)?|past|former(?:ly)?|prior|historical|old|failed"
-        r"|completed|tried|expired|replaced)"),
+        (r"(?:previous(?:ly)?(?:[ ]on)?|past|former(?:ly)?(?:[ ]on)?|was[ ]on|used[ ]to[ ]take"
+        r"|prior|historical|old|failed|completed|tried|expired|replaced)"),
     ),
     (
         State.PLANNED,

@@ -68,6 +68,15 @@ _PARTLY = re.compile(
     re.I,
 )
 """Words that leave open which drugs of a list a remark means."""
+_OPEN_HEADING = re.compile(
+    r"(?=[^:]*\b(?:until|till|before|previous(?:ly)?|former(?:ly)?|past|last|prior|earlier|ago|old"
+    r"|off|stop\w*|end(?:ed|ing)|finish\w*|quit|held|hold|not|no|never|without|refus\w*|declin\w*"
+    r"|if|when|unless|may(?:be)?|might|consider\w*|plan\w*|ask\w*|other|history|used[ ]to|used"
+    r"|was|were|had|did|tried|fail\w*|allerg\w*|intoleran\w*|mother|father|wife|husband|son"
+    r"|daughter|brother|sister|donor|spouse|baby|child)\b)[A-Za-z][^:.]{2,70}:$",
+    re.I,
+)
+"""A heading that no rule reads, with a word that can change the state of the drugs below."""
 
 
 def state_of(
@@ -213,6 +222,8 @@ def _heading_above(reading: DocumentState, start: int) -> tuple[State | None, bo
             state, is_heading = _as_heading(line)
             if is_heading:
                 return state, _is_open(line, state)
+            if _OPEN_HEADING.match(line):
+                return None, True
         end = begin - 1
     if zone is not None and zone.heading and zone.zone in ("medications", "other"):
         state = _as_heading(zone.heading + ":")[0]

@@ -1,0 +1,118 @@
+"""How far a cue reaches over the words of its sentence.
+
+Notes are telegraphic: `Stroke - MRI negative`, `No fever, cough x 3 days`. A cue reaches a mention
+only if the words between are explained. Otherwise the cue belongs to another subject, or the text
+leaves the subject open and a person must read it.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+
+from pipeline.providers.local.assertions.cues import Cue, CueKind
+from pipeline.providers.local.assertions.experiencer import names_person
+
+
+class Reach(Enum):
+    """What a cue says about a mention."""
+
+    REACHES = auto()
+    ANOTHER = auto()
+    """The cue belongs to another subject."""
+    OPEN = auto()
+    """The text does not decide whose the cue is."""
+
+
+_SUBJECT_AHEAD = frozenset(
+    {
+        CueKind.NOT_POST,
+        CueKind.NEAR_NOT_POST,
+        CueKind.REFUSED_POST,
+        CueKind.PAST_POST,
+        CueKind.POSSIBLE_POST,
+        CueKind.PLANNED_POST,
+        CueKind.LATER_POST,
+    }
+)
+"""Kinds whose phrase is told of the subject before the phrase."""
+_NEGATIONS = frozenset({CueKind.NOT_POST, CueKind.NEAR_NOT_POST})
+_UNDER_COLON = re.compile(r".*(?::|[ ][-\u2013\u2014][ ])(?P<subject>.*)", re.S)
+_OWN_SUBJECT = re.compile(
+    r"(?:[ ]|\b(?:it|this|that|these|they|both|all|which|has|have|had|is|are|was|were|been|now"
+    r"|since|also|then|later|again|and|but|currently|[a-z]+ly)\b)*",
+    re.I,
+)
+"""The words in front of a cue that name no other subject."""
+_COLON_ANSWER = re.compile(r"[ ]?[:=-]")
+"""An answer behind a colon or a dash (`Fever, chills: none`), which answers the whole list."""
+_PLURAL = re.compile(r"(?:are|were|have)\b", re.I)
+_JOINED = re.compile(r"[ ]*(?:and|or|nor)\b|[^,]*(?:\b(?:and|or|nor)\b|/|&)", re.I)
+"""The last element of a list, with its conjunction."""
+_OWN_DETAIL = re.compile(r"\d|[(\[]")
+"""A date, a figure or a parenthesis behind a mention, which ends the list of bare names."""
+_TEST = re.compile(
+    r"\b(?:tests?|testing|screens?|screening|swabs?|cultures?|CTA?|MR[IA]|PET|X-?rays?|films?"
+    r"|radiographs?|CXR|KUB|US|ultrasound|sonogram|dopplers?|duplex|scans?|imaging|EKG|ECG|EEG|EMG"
+    r"|echo(?:cardiogram)?|stress|enzymes|troponins?|markers?|labs?|panels?|studies|study|work-?up"
+    r"|titers?|antibod(?:y|ies)|antigen|PCR|serolog(?:y|ies)|smears?|stains?|preps?|cytology"
+    r"|biops(?:y|ies)|patholog(?:y|ies)|endoscopy|EGD|colonoscopy|exam|examination|dimer|UA"
+    r"|urinalysis|urine|LP|CSF|tap|cath|angiogram|angiography|[A-Z]{2,6}[ ]test)\b"
+)
+"""The name of a test: `negative` behind a test is the result of the test."""
+_RESULT = re.compile(r"\bneg|normal|unremarkable|absent|\bnone\b|\bclear|\bnon-?reactive", re.I)
+_NEGATIVE = re.compile(r"neg(?:ative)?\b", re.I)
+_OWN_PREDICATE = re.compile(
+    r"\b(?:x|×)[ ]?\d|\d[ ]?(?:x|×)\b|\bfor[ ](?:(?:the|about|over|at[ ]least)[ ])*(?:past|last|\d"
+    r"|one|two|three|four|five|six|seven|several|many|a[ ](?:day|week|month|year|few))"
+    r"|\bsince\b|\bstart(?:s|ed|ing)\b|\bproduct(?:ive|ion)[ ]of\b|\bimprov|\bworse|\bpersist"
+    r"|\bcontinu|\bpresent\b|\bpositive\b|\bongoing\b|\bintermittent|\boccasional|\bdaily\b"
+    r"|\bmild\b|\bmoderate\b|\btoday\b|\byesterday\b|\bnow\b|\btonight\b|\bbegan\b|\bevery\b"
+    r"|\bconstant\b|\bstill\b|\brelieved\b|\bafter\b|\bwhen\b|\bwith[ ](?:exertion|activity"
+    r"|meals|food|movement|deep)|[(]\+[)]|\bpos\b|\+ve\b|\b\d+/10\b|\bago\b",
+    re.I,
+)
+"""The words of a statement of its own inside a list of denials."""
+
+
+def reach(cue: Cue, words: str, first: int, last: int, *, is_act: bool) -> Reach:
+    """Judge whether a cue is told of the mention at `first..last`.
+
+    With `is_act` the mention is something that is done. A negative result does not undo an act.
+    """
+    if is_act and cue.kind is CueKind.NOT and cue.end <= first:
+        is_result = _NEGATIVE.match(words, cue.start) and not words[cue.end : first].strip()
+        return Reach.ANOTHER if is_result else Reach.REACHES
+    if cue.kind not in _SUBJECT_AHEAD or cue.start < last:
+        return Reach.REACHES
+    told = words[cue.start : cue.end]
+    is_negation = cue.kind in _NEGATIONS
+    if is_act and is_negation and _RESULT.search(told) and not _COLON_ANSWER.match(told):
+        return Reach.ANOTHER
+    between = words[last : cue.start]
+    under = _UNDER_COLON.fullmatch(between)
+    if under is not None and _OWN_SUBJECT.fullmatch(under["subject"]) is None:
+        return Reach.OPEN if is_negation else Reach.ANOTHER
+    if is_negation and _RESULT.search(told) and _TEST.search(between):
+        return Reach.OPEN
+    tail, *others = between.split(",")
+    if not others or _OWN_SUBJECT.fullmatch(others[-1]):
+        return Reach.REACHES
+    if _OWN_DETAIL.search(tail) or any(names_person(each) for each in others):
+        return Reach.ANOTHER
+    if _COLON_ANSWER.match(told) or _PLURAL.match(told.lstrip()) or _JOINED.match(others[-1]):
+        return Reach.REACHES
+    return Reach.OPEN
+
+
+def is_open_denial(cue: Cue, words: str, first: int, last: int) -> bool:
+    """Return whether a list of denials perhaps ended before the mention at `first..last`.
+
+    `No fever, cough x 3 days` can deny the cough or tell of it.
+    """
+    if cue.kind is not CueKind.NOT or cue.end > first or "," not in words[cue.end : first]:
+        return False
+    begins = words.rfind(",", cue.end, first) + 1
+    stops = [at for sign in ",;." if (at := words.find(sign, last)) >= 0]
+    ends = min(stops, default=len(words))
+    return _OWN_PREDICATE.search(f"{words[begins:first]} {words[last:ends]}") is not None

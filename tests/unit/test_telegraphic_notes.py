@@ -1,0 +1,118 @@
+"""Notes without verbs: a cue reaches only the subject of which the cue is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from pipeline.core.types import PageSlice
+from pipeline.providers.local.engine import detect
+from pipeline.providers.prompts import Question
+from pipeline.providers.schemas import FoundEntity
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the engine read about one name."""
+
+    entity: FoundEntity
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether a person must read the row."""
+        return "not-understood" in (self.entity.rule or "")
+
+
+def read(text: str, name: str) -> Read:
+    page = PageSlice(page=1, start=0, text=f"OFFICE VISIT\n\n{text}\n")
+    question = Question(kind="entities", item_token="a" * 32, include_zones=False, slices=(page,))
+    (entity,) = [e for e in detect(question).entities if e.name.lower() == name.lower()]
+    return Read(entity)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Migraine: MRI brain negative.", "Migraine"),
+        ("Stroke - CT head negative", "Stroke"),
+        ("Abdominal pain: lipase negative, improved", "abdominal pain"),
+        ("Pruritus: skin scraping stain negative", "Pruritus"),
+        ("Wheezing at night, allergy panel negative", "Wheezing"),
+        ("Pneumonia, pleural effusion ruled out", "Pneumonia"),
+        ("No nausea, headache x 2 weeks.", "headache"),
+        ("No fever, chills, palpitations every evening since May", "palpitations"),
+        ("Denies vomiting, diarrhea started yesterday", "diarrhea"),
+        ("psoriasis (brother and patient)", "psoriasis"),
+    ],
+)
+def test_a_cue_with_an_open_subject_flags_the_mention_and_denies_nothing(
+    text: str, name: str
+) -> None:
+    found = read(text, name)
+
+    assert found.is_flagged
+    assert found.entity.negated is not True
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "negated"),
+    [
+        ("Fever, chills: none", "chills", True),
+        ("Fever, chills: none", "Fever", True),
+        ("Dysuria and hematuria were absent.", "Dysuria", True),
+        ("Pneumonia and empyema ruled out", "Pneumonia", True),
+        ("Denies fever, cough, chest pain at rest", "chest pain", True),
+        ("Headache -ve, vomiting +ve", "Headache", True),
+        ("Headache -ve, vomiting +ve", "vomiting", False),
+        ("neg headache, pos vomiting", "headache", True),
+        ("neg headache, pos vomiting", "vomiting", False),
+        ("Asthma Y / Epilepsy N / Gout N", "Asthma", False),
+        ("Asthma Y / Epilepsy N / Gout N", "Epilepsy", True),
+        ("Asthma Y / Epilepsy N / Gout N", "Gout", True),
+        ("Unlikely appendicitis", "appendicitis", True),
+        ("Endoscopy negative", "Endoscopy", None),
+        ("Negative endoscopy in June", "endoscopy", None),
+        ("Endoscopy: none", "Endoscopy", True),
+    ],
+)
+def test_a_bare_answer_belongs_to_its_own_subject(
+    text: str, name: str, negated: bool | None
+) -> None:
+    found = read(text, name)
+
+    assert not found.is_flagged
+    assert found.entity.negated is negated
+
+
+def test_the_detail_of_an_item_ends_the_list_before_the_next_answer() -> None:
+    relative = read("FH: Aunt - ovarian cancer (61), Uncle - none", "ovarian cancer").entity
+    done = read("s/p tonsillectomy 2003, septoplasty planned", "tonsillectomy").entity
+
+    assert (relative.experiencer, relative.negated) == ("family", None)
+    assert done.temporality == "historical"
+
+
+@pytest.mark.parametrize(
+    "text", ["? appendicitis", "Plan: ? appendicitis", "Appendicitis not excluded"]
+)
+def test_a_question_mark_and_a_missing_exclusion_leave_a_disease_possible(text: str) -> None:
+    found = read(text, "appendicitis").entity
+
+    assert (found.certainty, found.negated) in {("possible", None), ("possible", False)}
+
+
+def test_the_present_illness_is_not_history() -> None:
+    assert read("History of present illness: vertigo", "vertigo").entity.temporality is None
+
+
+@pytest.mark.parametrize("heading", ["Previously on:", "Was on:", "Used to take:"])
+def test_a_heading_of_former_drugs_ends_them(heading: str) -> None:
+    assert read(f"{heading}\natenolol 50 mg daily", "atenolol").entity.status == "stopped"
+
+
+@pytest.mark.parametrize(
+    "heading", ["Took these until spring, now off them:", "Ask the cardiologist if he wants:"]
+)
+def test_a_heading_that_no_rule_reads_flags_the_drugs_below(heading: str) -> None:
+    assert read(f"{heading}\natenolol 50 mg daily", "atenolol").is_flagged
