@@ -5,11 +5,12 @@ from __future__ import annotations
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
+from observability.admin.incomplete import StatesIncompleteRecord
 from pipeline.models import Batch, EncounterResult, Entity, EntityMetrics
 
 
 @admin.register(EncounterResult)
-class EncounterResultAdmin(ReadOnlyAdmin):
+class EncounterResultAdmin(StatesIncompleteRecord, ReadOnlyAdmin):
     """Pass 1 of each encounter."""
 
     phi = ("no_known_allergies",)
@@ -42,7 +43,7 @@ class BatchAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Entity)
-class EntityAdmin(ReadOnlyAdmin):
+class EntityAdmin(StatesIncompleteRecord, ReadOnlyAdmin):
     """The place and the confidence of each entity, without its text."""
 
     phi = (
@@ -61,7 +62,7 @@ class EntityAdmin(ReadOnlyAdmin):
 
 
 @admin.register(EntityMetrics)
-class EntityMetricsAdmin(ReadOnlyAdmin):
+class EntityMetricsAdmin(StatesIncompleteRecord, ReadOnlyAdmin):
     """Totals of Pass 1."""
 
     list_display = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
+from observability.admin.incomplete import StatesIncompleteRecord
 from pipeline.models import Job, RecordBatch, Session, Summary
 
 
@@ -54,7 +55,7 @@ class SessionAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Summary)
-class SummaryAdmin(ReadOnlyAdmin):
+class SummaryAdmin(StatesIncompleteRecord, ReadOnlyAdmin):
     """The summary of each record."""
 
     heavy = ("error_drill_down", "business_events")

@@ -130,6 +130,11 @@ class DrillDown:
     root: Node
     taken_at: datetime
 
+    @property
+    def incomplete(self) -> str:
+        """The sentence about a record of which some encounters are missing; else empty."""
+        return str(self.root.facts.get("incomplete", ""))
+
     def path(self) -> tuple[Node, ...]:
         """Return the nodes from the record down to the focus."""
         return _path(self.root, self.focus) or (self.root,)
@@ -142,6 +147,7 @@ class DrillDown:
             "focus": self.focus,
             "answer": self.answer,
             "record_answer": self.record_answer,
+            "incomplete": self.incomplete,
             "taken_at": self.taken_at,
             "tree": self.root.as_json(),
         }

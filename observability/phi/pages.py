@@ -1,6 +1,6 @@
 """A page of a record with the entities found on it. PHI.
 
-Reading a page takes four statements, whatever the size of the record.
+Reading a page takes five statements, whatever the size of the record.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from django.db.models import Q
 from observability.phi.highlights import Box, HighlightRun, Place, boxes, halves, runs
 from pipeline.core.errors import ErrorCode
 from pipeline.documents import reader
-from pipeline.models import AlignmentKind, Entity, Page, PageSource, ShellFile
+from pipeline.models import AlignmentKind, Entity, Page, PageSource, ShellFile, selectors
 from pipeline.stages.pass1.review_flags import Flag, in_words
 
 UNITS = 1000.0
@@ -139,6 +139,8 @@ class PageView:
     """None for a page that could not be read at all."""
     has_words: bool
     warnings: Sequence[str]
+    incomplete: str
+    """The sentence about a record of which some encounters are missing; else empty."""
     before: int | None
     after: int | None
     next_review: int | None
@@ -198,6 +200,7 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
         drawing=_drawing(page, drawn),
         has_words=bool(page.words),
         warnings=_warnings(record, page),
+        incomplete=selectors.incompleteness(shell_file_id),
         before=number - 1 if number > 1 else None,
         after=number + 1 if number < last else None,
         next_review=to_review,

@@ -73,6 +73,18 @@ PASS_TITLES: dict[Step, str] = {
 }
 
 
+def incomplete(missing: int, total: int) -> str:
+    """Return `Record incomplete: 1 of 8 encounters is not published.`, or "" if none is missing.
+
+    The entities of the other encounters are visible, so every view of them shows this sentence
+    (requirement 9).
+    """
+    if not missing:
+        return ""
+    verb = "is" if missing == 1 else "are"
+    return f"Record incomplete: {missing} of {counted(total, 'encounter')} {verb} not published."
+
+
 def counted(number: int, noun: str) -> str:
     """Return `1 batch`, `12 batches`, `1,709 entities`."""
     if number == 1:

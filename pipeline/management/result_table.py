@@ -27,6 +27,7 @@ from pipeline.core.labels import (
     StatusWord,
     counted,
     duration,
+    incomplete,
     pages,
     plural,
 )
@@ -105,6 +106,7 @@ class FileResult:
             "encounters": self.progress.encounters if self.progress else 0,
             "entities": self.progress.entities if self.progress else 0,
             "rows_not_understood": self.progress.rows_not_understood if self.progress else 0,
+            "incomplete": bool(self.progress and self.progress.encounters_missing),
             "error_code": self.code,
             "batch_id": str(self.batch_id) if self.batch_id else None,
         }
@@ -130,7 +132,8 @@ def doing(progress: Progress) -> str:
         case JobStatus.PROCESSING:
             return f"{title}: {_counts(progress)}" if _counts(progress) else title
         case _:
-            return f"{title}: {progress.error_code}" if progress.error_code else title
+            ended = f"{title}: {progress.error_code}" if progress.error_code else title
+            return f"{ended}; record incomplete" if progress.encounters_missing else ended
 
 
 def _counts(progress: Progress) -> str:
@@ -327,6 +330,8 @@ def _unread(p: Progress | None) -> str:
 def _remarks(result: FileResult) -> list[str]:
     found = []
     p = result.progress
+    if p and p.encounters_missing:
+        found.append(f"! {incomplete(p.encounters_missing, p.encounters)}")
     for warning in p.warnings if p else ():
         where = f"{pages(warning['pages'])}: " if warning.get("pages") else ""
         times = f" ({warning['code']} ×{warning['count']:,})" if warning.get("count") else ""

@@ -15,6 +15,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
 from pipeline.core.errors import ERRORS, Budget
+from pipeline.core.labels import incomplete
 from pipeline.core.states import (
     JOB_TERMINAL,
     WORK_TERMINAL,
@@ -139,6 +140,8 @@ class Progress:
     work: Mapping[Step, WorkDone]
     """The work items of each pass that has some."""
     encounters: int
+    encounters_missing: int = 0
+    """Encounters that are not published although others are; the record is then incomplete."""
     entities: int
     """Only entities of published encounters."""
     rows_not_understood: int = 0
@@ -175,9 +178,7 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
         .defer("shell_file__original_filename", "incident__evidence")
     )
     work = {step: _ended(table, shell_file_ids) for step, table in WORK_TABLES.items()}
-    encounters = _per_record(
-        Encounter.objects.filter(shell_file_id__in=shell_file_ids), Count("id")
-    )
+    encounters = _encounters(shell_file_ids)
     published = {
         record: (entities, rows_not_understood)
         for record, entities, rows_not_understood in EncounterResult.objects.filter(
@@ -203,7 +204,8 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
                 for step, ended in work.items()
                 if job.shell_file_id in ended
             },
-            encounters=encounters.get(job.shell_file_id, 0),
+            encounters=sum(encounters.get(job.shell_file_id, (0, 0))),
+            encounters_missing=_missing(*encounters.get(job.shell_file_id, (0, 0))),
             entities=published.get(job.shell_file_id, (0, 0))[0],
             rows_not_understood=published.get(job.shell_file_id, (0, 0))[1],
             error_code=job.error_code,
@@ -222,6 +224,30 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
         )
         for job in jobs
     }
+
+
+def _encounters(shell_file_ids: Collection[UUID]) -> dict[UUID, tuple[int, int]]:
+    """Return the numbers of published and of other encounters of each record."""
+    rows = (
+        Encounter.objects.filter(shell_file_id__in=shell_file_ids)
+        .order_by()
+        .values_list("shell_file_id")
+        .annotate(
+            published=Count("entities_published_at"),
+            others=Count("id", filter=Q(entities_published_at=None)),
+        )
+    )
+    return {record: (published, others) for record, published, others in rows}
+
+
+def _missing(published: int, others: int) -> int:
+    return others if published else 0
+
+
+def incompleteness(shell_file_id: UUID) -> str:
+    """Return the sentence about an incomplete record; "" for any other record."""
+    published, others = _encounters([shell_file_id]).get(shell_file_id, (0, 0))
+    return incomplete(_missing(published, others), published + others)
 
 
 def record_batch(batch_id: UUID) -> RecordBatch:

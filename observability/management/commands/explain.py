@@ -72,6 +72,8 @@ class Command(BaseCommand):
             self.stdout.write(drill_down.answer)
             if drill_down.answer != drill_down.record_answer:
                 self.stdout.write(drill_down.record_answer)
+            if drill_down.incomplete:
+                self.stdout.write(drill_down.incomplete)
             self.stdout.write("")
             for line in as_lines(rows):
                 self.stdout.write(line)
@@ -82,6 +84,8 @@ class Command(BaseCommand):
         console.print(drill_down.answer, style="bold", markup=False)
         if drill_down.answer != drill_down.record_answer:
             console.print(drill_down.record_answer, markup=False)
+        if drill_down.incomplete:
+            console.print(drill_down.incomplete, style="yellow", markup=False)
         console.print()
         console.print(as_tree(rows))
         if hint:
