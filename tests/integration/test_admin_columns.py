@@ -27,7 +27,9 @@ SHOWN = {
     "healthcare_encounters": "encounter_type",
     "incident_jobs": "effect",
     "incidents": "evidence kind model provider state",
-    "job_queue": "current_step error_code error_details last_error park_reason status worker_id",
+    "job_queue": (
+        "current_step error_code error_details last_error park_reason status step_run_ms worker_id"
+    ),
     "pass05_cascade_chains": "links",
     "pass05_chunk_results": (
         "ai_model_used error_code error_context error_details error_message status "
