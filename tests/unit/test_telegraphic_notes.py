@@ -13,7 +13,7 @@ from pipeline.providers.schemas import FoundEntity
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadMention:
     """What the engine read about one name."""
 
     entity: FoundEntity
@@ -24,11 +24,11 @@ class Read:
         return "not-understood" in (self.entity.rule or "")
 
 
-def read(text: str, name: str) -> Read:
+def read(text: str, name: str) -> ReadMention:
     page = PageSlice(page=1, start=0, text=f"OFFICE VISIT\n\n{text}\n")
     question = Question(kind="entities", item_token="a" * 32, include_zones=False, slices=(page,))
     (entity,) = [e for e in detect(question).entities if e.name.lower() == name.lower()]
-    return Read(entity)
+    return ReadMention(entity)
 
 
 @pytest.mark.parametrize(
