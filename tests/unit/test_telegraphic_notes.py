@@ -116,3 +116,40 @@ def test_a_heading_of_former_drugs_ends_them(heading: str) -> None:
 )
 def test_a_heading_that_no_rule_reads_flags_the_drugs_below(heading: str) -> None:
     assert read(f"{heading}\natenolol 50 mg daily", "atenolol").is_flagged
+
+
+@pytest.mark.parametrize("text", ["Digoxin 0.25", "Lithium 450", "Iron 65"])
+def test_a_bare_number_behind_a_prescribed_substance_is_neither_level_nor_dose(text: str) -> None:
+    found = read(text, text.split()[0])
+
+    assert found.is_flagged
+    assert (found.entity.value, found.entity.dose) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("Lithium level 0.7", "Lithium level", "0.7"),
+        ("Na 139, K 4.4, Mg 1.9", "Mg", "1.9"),
+        ("Labs: digoxin 1.1", "digoxin", "1.1"),
+        ("HCV Ab neg", "HCV Ab", "neg"),
+    ],
+)
+def test_a_named_level_and_a_row_of_results_stay_results(text: str, name: str, value: str) -> None:
+    found = read(text, name)
+
+    assert not found.is_flagged
+    assert found.entity.value == value
+
+
+def test_the_days_of_a_dose_are_no_list_of_findings() -> None:
+    page = PageSlice(page=1, start=0, text="Warfarin 4 mg M/W/F, 3 mg T/Th/S/S\n")
+    question = Question(kind="entities", item_token="a" * 32, include_zones=False, slices=(page,))
+
+    assert {e.category for e in detect(question).entities} == {"medication"}
+
+
+def test_an_intolerance_is_no_medication() -> None:
+    found = read("Intolerance: lisinopril (cough)", "lisinopril").entity
+
+    assert (found.category, found.reaction) == ("allergy", "cough")

@@ -144,7 +144,7 @@ _PAIR = re.compile(
 )
 _WORD_VALUE = re.compile(
     r"(?:[ \n]*(?:test|screen|result|level|titer|today|(?:is|was|were|came[ ]back|returned"
-    r"|:)))*[ \n]*(?P<value>non-?reactive|reactive|not[ ]detected|negative|positive|trace"
+    r"|:)))*[ \n]*(?P<value>non-?reactive|reactive|not[ ]detected|negative|positive|neg|pos|trace"
     rf"|(?:{SIGN}[ ]?)?1:\d{{1,6}})(?![\w/])(?![ ]+(?:for|if)\b)",
     re.I,
 )

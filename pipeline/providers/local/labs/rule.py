@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.providers.local.assertions.experiencer import person_kind
@@ -20,6 +21,8 @@ from pipeline.providers.local.labs.prose import (
 )
 from pipeline.providers.local.labs.tables import read_tables
 from pipeline.providers.local.text.latest_reading import Moment, latest_of
+from pipeline.providers.local.text.lines import Sentence
+from pipeline.providers.local.text.tokens import tokenize
 
 _OTHER_PERSON = re.compile(
     r"\b(?:mother|father|mom|dad|parent|brother|sister|sibling|son|daughter|aunt|uncle|cousin"
@@ -47,6 +50,14 @@ _FUNCTION_WORD = re.compile(
     re.I,
 )
 """Words and signs of running text, which no row of numbers has."""
+_PRESCRIBED = frozenset(
+    {"digoxin", "lithium", "magnesium", "mag", "calcium", "iron", "zinc", "folate", "folic acid"}
+    | {"vitamin d", "vitamin b12", "vit b12", "b12", "testosterone", "estradiol", "progesterone"}
+)
+"""Substances that are measured and prescribed: `Digoxin 0.125` can be a level or a dose."""
+_LEVEL = re.compile(
+    r"\b(?:levels?|serum|labs?|trough|result(?:s|ed)?|is|was|were|of|at|=)\b|[:=]", re.I
+)
 _LONGER_NAME = re.compile(r"[A-Za-z0-9]-$|\b\d{1,2}[- ]?(?:OH|hydroxy|alpha|beta)[ -]+$", re.I)
 """The beginning of a name whose end is another analyte's name (`17-OH progesterone`)."""
 
@@ -112,7 +123,8 @@ def _read_prose(reading: DocumentState) -> None:
         owner = _OTHER_PERSON.search(reading.text[max(sentence.start, start - 60) : start])
         if owner is not None:
             experiencer = person_kind(owner.group())
-        if not statement.understood:
+        perhaps_dose = not in_list and _is_perhaps_dose(reading, sentence, start, end, values)
+        if perhaps_dose or not statement.understood:
             reading.add(_not_understood(reading, start, end, values[-1].end))
             continue
         if statement.when is not None:
@@ -179,6 +191,21 @@ def _settle(reading: DocumentState, readings: list[tuple[int, Moment]]) -> None:
             reading.findings[at] = unclear
         elif place != latest:
             reading.findings[at] = replace(found, temporality="historical")
+
+
+def _is_perhaps_dose(
+    reading: DocumentState, sentence: Sentence, start: int, end: int, values: Sequence[ProseValue]
+) -> bool:
+    """Return whether a bare number behind a prescribed substance can be a dose."""
+    if own_words(reading.text[start:end]).lower() not in _PRESCRIBED:
+        return False
+    if len(values) > 1 or values[0].unit or values[0].reference_range or values[0].flag:
+        return False
+    if reading.zones.type_at(start) == "labs":
+        return False
+    around = reading.text[sentence.start : start] + reading.text[end : sentence.end]
+    has_neighbor = any(True for _ in find_analytes(tokenize(around)))
+    return not has_neighbor and _LEVEL.search(around) is None
 
 
 def _not_understood(reading: DocumentState, start: int, head_end: int, end: int) -> Finding:

@@ -62,7 +62,7 @@ def read_slash_lists(reading: DocumentState) -> None:
         meanings = _LISTS.get(letters) or _by_letter(letters)
         if meanings is None or reading.is_claimed(m.start(), m.end()):
             continue
-        if reading.zones.in_heading(m.start()):
+        if reading.zones.in_heading(m.start()) or _is_of_days(reading.text, m.start(), letters):
             continue
         assertion = reading.judge(m.start(), m.end())
         at = m.start()
@@ -84,6 +84,15 @@ def read_slash_lists(reading: DocumentState) -> None:
                 )
             )
             at += len(letter) + 1
+
+
+_DAYS = frozenset({"m", "t", "w", "f", "s", "mo", "tu", "we", "th", "fr", "sa", "su", "r", "u"})
+_DOSED = re.compile(r"\d[ ]?(?:mg|mcg|g|units?|u|mEq|ml|tabs?|caps?|puffs?)?[ ]*$", re.I)
+
+
+def _is_of_days(text: str, start: int, letters: tuple[str, ...]) -> bool:
+    """Return whether the letters behind a dose are the days of the dose (`5 mg M/W/F`)."""
+    return set(letters) <= _DAYS and _DOSED.search(text, max(0, start - 16), start) is not None
 
 
 def _by_letter(letters: tuple[str, ...]) -> tuple[str, ...] | None:
