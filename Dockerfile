@@ -3,7 +3,7 @@ FROM python:3.13-slim
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MEDPROC_DATA_DIR=/data
 RUN useradd --create-home --uid 10001 medproc \
-    && install --directory --owner=medproc --group=medproc --mode=0700 /data
+    && install --directory --owner=medproc --group=medproc --mode=0700 /data /audit-heads
 WORKDIR /app
 COPY requirements.lock ./
 RUN pip install --no-cache-dir --require-hashes --no-deps -r requirements.lock

@@ -15,6 +15,7 @@ def environment_of(places: Places, folder: str) -> dict[str, str]:
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "medproc.settings",
         "DATABASE_URL": places.database_url,
+        "DATABASE_OWNER_URL": places.owner_url,
         "REDIS_URL": places.redis_url,
         "MEDPROC_DATA_DIR": folder,
         "SECRET_KEY": secrets.token_urlsafe(64),

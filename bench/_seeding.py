@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 from django.db import connection
 
+from medproc.embedded.places import SUPERUSER
+
 RECORD_BATCHES = 20
 """Four batches in each of five encounters."""
 TABLES = (
@@ -238,10 +240,12 @@ FROM bench_records WHERE status = 'failed'
 def seed(batches: int, log: Callable[[str], None]) -> int:
     """Insert about `batches` batches and the rows around them; return the number of batches.
 
-    Needs a superuser and a throw-away database: foreign keys and the audit's triggers are off
+    Logs in as the superuser of a throw-away database: foreign keys and the audit's triggers are off
     during the inserts, and the indexes are built at the end.
     """
     began = time.perf_counter()
+    role, connection.settings_dict["USER"] = connection.settings_dict["USER"], SUPERUSER
+    connection.close()
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica; SET synchronous_commit = off")
         cursor.execute("SET maintenance_work_mem = '512MB'; SET work_mem = '64MB'")
@@ -262,5 +266,7 @@ def seed(batches: int, log: Callable[[str], None]) -> int:
         cursor.execute("DROP TABLE bench_records; RESET ALL")
         cursor.execute("SELECT count(*) FROM pass1_batch_results")
         (number,) = cursor.fetchone()
+    connection.settings_dict["USER"] = role
+    connection.close()
     log(f"{number:,} batches in {time.perf_counter() - began:.0f} s")
     return int(number)

@@ -177,7 +177,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scale = parser.parse_args(arguments).scale
     os.environ["TIME_SCALE"] = str(scale)
     with throw_away_servers() as places:
-        os.environ.update(DATABASE_URL=places.database_url, REDIS_URL=places.redis_url)
+        os.environ.update(
+            DATABASE_URL=places.database_url,
+            DATABASE_OWNER_URL=places.owner_url,
+            REDIS_URL=places.redis_url,
+        )
         django.setup()
         call_command("migrate", verbosity=0, interactive=False)
         print(f"{LARGE} records of 3,000 pages, then {SMALL} of 5; {WORKERS} workers; seconds")

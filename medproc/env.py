@@ -106,6 +106,9 @@ class Environment(BaseSettings):
     DATABASE_URL: Annotated[str, AfterValidator(env_values.check_database_url), Masked] | None = (
         _variable(1, hint="postgresql://user:password@host:5432/name")
     )
+    DATABASE_OWNER_URL: (
+        Annotated[str, AfterValidator(env_values.check_database_url), Masked] | None
+    ) = _variable(96, hint="the URL of the owner of the tables, for the database of DATABASE_URL")
     REDIS_URL: Annotated[str, AfterValidator(env_values.check_redis_url), Masked] | None = (
         _variable(2, hint="redis://host:6379/0, rediss://… or unix:///path")
     )
@@ -121,6 +124,12 @@ class Environment(BaseSettings):
     )
     CSRF_TRUSTED_ORIGINS: Annotated[_Listed, AfterValidator(env_values.check_origins)] = _variable(
         6, (), hint="origins, separated by commas: https://console.example.org"
+    )
+    TRUSTED_PROXIES: Annotated[_Listed, AfterValidator(env_values.check_networks)] = _variable(
+        97, (), hint="addresses or networks of your proxies, separated by commas: 10.0.0.0/8"
+    )
+    AUDIT_HEADS_DIR: Annotated[Path, AfterValidator(env_values.check_folder)] | None = _variable(
+        98, hint="absolute path of a folder outside MEDPROC_DATA_DIR"
     )
     MEDPROC_DATA_DIR: Annotated[Path, AfterValidator(env_values.check_data_dir)] = _variable(
         7, PROJECT_ROOT / "var", hint="absolute path of a folder that medproc may make and write"

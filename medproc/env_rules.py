@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from medproc.env import Environment
@@ -130,6 +131,31 @@ RULES = (
         ),
         "MEDPROC_PROVIDER",
         "GEMINI_API_KEY",
+    ),
+    _rule(
+        "AUDIT_HEADS_DIR",
+        "is not outside MEDPROC_DATA_DIR",
+        lambda env: (
+            env.AUDIT_HEADS_DIR is not None
+            and env.AUDIT_HEADS_DIR.is_relative_to(env.MEDPROC_DATA_DIR)
+        ),
+        "MEDPROC_DATA_DIR",
+    ),
+    _rule(
+        "DATABASE_OWNER_URL",
+        "is set, but DATABASE_URL is not",
+        lambda env: env.DATABASE_OWNER_URL is not None and env.DATABASE_URL is None,
+        "DATABASE_URL",
+    ),
+    _rule(
+        "DATABASE_OWNER_URL",
+        "names another database than DATABASE_URL",
+        lambda env: (
+            env.DATABASE_OWNER_URL is not None
+            and env.DATABASE_URL is not None
+            and urlsplit(env.DATABASE_OWNER_URL).path != urlsplit(env.DATABASE_URL).path
+        ),
+        "DATABASE_URL",
     ),
     _rule(
         "PASS_INPUT",

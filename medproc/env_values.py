@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import stat
 from decimal import Decimal
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -190,6 +190,25 @@ def check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
         if parts.path or parts.query:
             raise ValueError("has an origin with a path")
     return origins
+
+
+def check_networks(networks: tuple[str, ...]) -> tuple[str, ...]:
+    """Accept addresses and networks; a network that holds every address would trust everyone."""
+    for network in networks:
+        try:
+            found = ip_network(network)
+        except ValueError:
+            raise ValueError("has an entry that is neither an address nor a network") from None
+        if found.prefixlen == 0:
+            raise ValueError("has a network that holds every address")
+    return networks
+
+
+def check_folder(path: Path) -> Path:
+    """Accept an absolute path below /."""
+    if not path.is_absolute() or len(path.parts) == 1:
+        raise ValueError("is not an absolute path of a folder below /")
+    return path
 
 
 def check_data_dir(path: Path) -> Path:

@@ -77,7 +77,7 @@ _isolate_environment(_SHARED, _OWN)
 
 def pytest_configure(config: pytest.Config) -> None:
     """Load the settings in this environment; pytest-django then sets Django up."""
-    assert settings.DATABASES
+    databases.limit_rights(settings.DATABASES["default"])
     if config.getoption("dist", "no") != "no":
         # With this variable an xdist worker would load the settings before its own environment.
         del os.environ["DJANGO_SETTINGS_MODULE"]

@@ -19,6 +19,10 @@ from medproc.unprivileged import ServerUser
 
 SYSTEM_FOLDERS = (Path("/var/lib"), Path("/var/db"))
 """Data folders for servers that root starts; every user can traverse them."""
+SUPERUSER = "medproc"
+"""The role that initdb creates; it creates the database and the two roles of `roles.sql`."""
+OWNER, APPLICATION = "medproc_owner", "medproc_app"
+"""The roles of `roles.sql`: the owner of the tables, and the role of all processes."""
 MAX_SOCKET_PATH = 103
 """The longest socket path in bytes that every supported kernel accepts (macOS: 104 with the
 NUL)."""
@@ -58,7 +62,17 @@ class Places:
 
     @property
     def database_url(self) -> str:
-        return f"postgresql://medproc@/medproc?host={quote(str(self.sockets))}"
+        """The URL of the application role."""
+        return self.url_of(APPLICATION, "medproc")
+
+    @property
+    def owner_url(self) -> str:
+        """The URL of the role that owns the tables."""
+        return self.url_of(OWNER, "medproc")
+
+    def url_of(self, role: str, database: str) -> str:
+        """Return the URL of a database for a role."""
+        return f"postgresql://{role}@/{database}?host={quote(str(self.sockets))}"
 
     @property
     def redis_url(self) -> str:

@@ -1,7 +1,7 @@
 """The embedded PostgreSQL 18: created, started, stopped and recovered.
 
 The server listens only on a socket in a 0700 folder. It trusts every user who can reach that
-folder: its owner and root.
+folder: its owner and root. The application role can append to the audit and owns no table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import psycopg
 from medproc import private
 from medproc.embedded import binaries
 from medproc.embedded.errors import EmbeddedError
-from medproc.embedded.places import Places
+from medproc.embedded.places import APPLICATION, SUPERUSER, Places
 from medproc.embedded.processes import (
     command_line,
     detach,
@@ -30,6 +30,7 @@ from medproc.unprivileged import ServerUser
 
 START_S = 60.0
 STOP_S = 60.0
+ROLES = Path(__file__).parent.parent / "roles.sql"
 _NO_PROCESS = 2**22 + 1
 """One above the greatest process id of Linux, so no process has it."""
 
@@ -40,8 +41,9 @@ DURABLE = {
     "shared_buffers": "128MB",
     "timezone": "UTC",
     "log_timezone": "UTC",
-    "log_min_messages": "warning",
-    # A statement or its parameters can hold a patient's data, which must not reach the log.
+    # An error's text can quote a row or a value, and a statement or its parameters can hold a
+    # patient's data. So the log has the server's own messages, and no error of a session.
+    "log_min_messages": "log",
     "log_min_error_statement": "panic",
     "log_parameter_max_length_on_error": "0",
     "log_error_verbosity": "terse",
@@ -114,7 +116,7 @@ def _make_data(places: Places, user: ServerUser, programs: Path, *, durable: boo
             programs / "initdb",
             # A relative path, because initdb passes the path to a shell.
             f"--pgdata={partial.name}",
-            "--username=medproc",
+            f"--username={SUPERUSER}",
             "--auth-local=trust",
             "--auth-host=reject",
             "--encoding=UTF8",
@@ -151,12 +153,14 @@ def _launch(places: Places, user: ServerUser, programs: Path, options: dict[str,
 
 
 def _make_database(places: Places) -> None:
-    with psycopg.connect(
-        host=str(places.sockets), user="medproc", dbname="postgres", autocommit=True
-    ) as connection:
-        if connection.execute("SELECT 1 FROM pg_database WHERE datname = 'medproc'").fetchone():
+    with psycopg.connect(places.url_of(SUPERUSER, "postgres"), autocommit=True) as server:
+        if server.execute("SELECT 1 FROM pg_database WHERE datname = 'medproc'").fetchone() is None:
+            server.execute("CREATE DATABASE medproc")
+        # One transaction creates the roles, so one role stands for all of them.
+        if server.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [APPLICATION]).fetchone():
             return
-        connection.execute("CREATE DATABASE medproc")
+    with psycopg.connect(places.url_of(SUPERUSER, "medproc"), autocommit=True) as database:
+        database.execute(ROLES.read_bytes())
 
 
 def _disown_stale_locks(places: Places) -> None:

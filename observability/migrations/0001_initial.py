@@ -8,9 +8,11 @@ import uuid
 from django.contrib.auth.management import create_permissions
 from django.db import migrations, models
 
-# Audit rows are written once: triggers refuse every later change, even by plain SQL.
+# Audit rows are written once. The application role has no privilege to change them; the triggers
+# refuse a change by the owner too. The database's clock sets the time, so no row can be backdated.
 CREATE_APPEND_ONLY = """
-CREATE FUNCTION is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION is_append_only() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP
     USING ERRCODE = 'insufficient_privilege';
@@ -18,8 +20,18 @@ END $$;
 CREATE TRIGGER audit_events_are_append_only
   BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_events
   FOR EACH STATEMENT EXECUTE FUNCTION is_append_only();
+CREATE FUNCTION audit_events_are_dated() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  NEW.created_at := clock_timestamp();
+  RETURN NEW;
+END $$;
+CREATE TRIGGER audit_events_are_dated
+  BEFORE INSERT ON audit_events FOR EACH ROW EXECUTE FUNCTION audit_events_are_dated();
 """
 DROP_APPEND_ONLY = """
+DROP TRIGGER audit_events_are_dated ON audit_events;
+DROP FUNCTION audit_events_are_dated();
 DROP TRIGGER audit_events_are_append_only ON audit_events;
 DROP FUNCTION is_append_only();
 """
@@ -27,17 +39,24 @@ DROP FUNCTION is_append_only();
 # Each audit event gets a link in the hash chain. The trigger takes its lock at commit and not at
 # the insert, so a long operator action delays no other. Under READ COMMITTED each statement of the
 # function sees all earlier commits, so the SELECT finds the newest link.
+# Only this function may insert a link, so it runs with the rights of its owner. A caller's
+# search_path could replace its tables, so the path is fixed. A caller's own table could carry the
+# trigger and add links of no event, so no caller may attach it, and the function checks its table.
 CREATE_AUDIT_CHAIN = """
-CREATE FUNCTION audit_events_are_chained() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION audit_events_are_chained() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  last audit_chain;
+  last public.audit_chain;
   next bigint;
 BEGIN
+  IF TG_RELID <> 'public.audit_events'::regclass THEN
+    RAISE EXCEPTION 'only audit_events has links' USING ERRCODE = 'insufficient_privilege';
+  END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended('audit_chain', 0));
-  SELECT * INTO last FROM audit_chain ORDER BY seq DESC LIMIT 1;
+  SELECT * INTO last FROM public.audit_chain ORDER BY seq DESC LIMIT 1;
   next := coalesce(last.seq, 0) + 1;
-  INSERT INTO audit_chain (seq, event_id, hash) VALUES (next, NEW.id, encode(sha256(convert_to(
-    coalesce(last.hash, '') || ' ' || next || ' ' || jsonb_build_object(
+  INSERT INTO public.audit_chain (seq, event_id, hash) VALUES (next, NEW.id, encode(sha256(
+    convert_to(coalesce(last.hash, '') || ' ' || next || ' ' || jsonb_build_object(
       'id', NEW.id,
       'created_at', to_char(NEW.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'),
       'actor', NEW.actor, 'actor_id', NEW.actor_id, 'action', NEW.action,
@@ -45,14 +64,20 @@ BEGIN
       'result', NEW.result, 'facts', NEW.facts)::text, 'UTF8')), 'hex'));
   RETURN NULL;
 END $$;
+REVOKE ALL ON FUNCTION audit_events_are_chained(), is_append_only(), audit_events_are_dated()
+  FROM PUBLIC;
 CREATE CONSTRAINT TRIGGER audit_events_are_chained
   AFTER INSERT ON audit_events DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION audit_events_are_chained();
 CREATE TRIGGER audit_chain_is_append_only
   BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_chain
   FOR EACH STATEMENT EXECUTE FUNCTION is_append_only();
+CREATE TRIGGER provider_calls_are_append_only
+  BEFORE UPDATE OR TRUNCATE ON provider_calls
+  FOR EACH STATEMENT EXECUTE FUNCTION is_append_only();
 """
 DROP_AUDIT_CHAIN = """
+DROP TRIGGER provider_calls_are_append_only ON provider_calls;
 DROP TRIGGER audit_chain_is_append_only ON audit_chain;
 DROP TRIGGER audit_events_are_chained ON audit_events;
 DROP FUNCTION audit_events_are_chained();

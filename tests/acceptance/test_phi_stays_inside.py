@@ -20,6 +20,7 @@ from gemini_emulator import Emulator
 from pipeline.models import Batch, EncounterResult, Job, ProviderCall, ShellFile
 from pipeline.stages.intake import Received
 from tests.support import records
+from tests.support.databases import as_owner
 from tests.support.record_runs import ended
 from tests.support.redis_contents import everything
 from tests.support.short_records import short_record
@@ -114,7 +115,7 @@ class refusing:  # noqa: N801 - reads as a statement
         self._table, self._column = table, column
 
     def __enter__(self) -> None:
-        with connection.cursor() as cursor:
+        with as_owner(), connection.cursor() as cursor:
             cursor.execute(
                 "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
                 f" RAISE EXCEPTION 'refused: %%', NEW.{self._column}; END $$;"
@@ -124,7 +125,7 @@ class refusing:  # noqa: N801 - reads as a statement
             )
 
     def __exit__(self, *exc: object) -> None:
-        with connection.cursor() as cursor:
+        with as_owner(), connection.cursor() as cursor:
             cursor.execute("DROP FUNCTION refuse CASCADE")
 
 

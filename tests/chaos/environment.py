@@ -173,6 +173,7 @@ def chaos(seed: int, latency: str) -> Iterator[ChaosEnvironment]:
     os.environ.update(
         {name: str(value) for name, value in SETTINGS.items()},
         DATABASE_URL=places.database_url,
+        DATABASE_OWNER_URL=places.owner_url,
         REDIS_URL=places.redis_url,
         MEDPROC_DATA_DIR=str(folder / "var"),
         DJANGO_SETTINGS_MODULE="medproc.settings",

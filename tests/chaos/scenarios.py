@@ -17,14 +17,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import redis
 from django.conf import settings
-from django.db import connection
 
 from medproc import embedded
 from medproc.embedded import postgres, valkey
 from tests.chaos.crowd import crowd
-from tests.chaos.environment import PATIENT_LEASE_S, SHORT, ChaosEnvironment, lasting, tried
+from tests.chaos.environment import PATIENT_LEASE_S, SHORT, ChaosEnvironment, lasting
 from tests.chaos.kills import kill_loop
 from tests.chaos.lossy_proxy import LossyProxy
 from tests.chaos.proof import ChaosObservations
@@ -144,7 +144,10 @@ def _disk_full(chaos: ChaosEnvironment) -> Iterator[None]:
         END $$;
     """
     tables = ("pass1_entity_detections", "provider_calls", "shell_file_pages")
-    with tried(connection.cursor) as cursor:
+    with (
+        psycopg.connect(chaos.places.owner_url, autocommit=True) as owner,
+        owner.cursor() as cursor,
+    ):
         cursor.execute(refuse)
         for table in tables:
             cursor.execute(
@@ -165,7 +168,7 @@ def _lost_replies(chaos: ChaosEnvironment) -> dict[str, Any]:
     with (
         tempfile.TemporaryDirectory(dir=chaos.places.base, prefix="proxy-") as folder,
         LossyProxy(chaos.places.sockets, Path(folder), losing) as proxy,
-        _worker_fixture_at(f"postgresql://medproc@/medproc?host={folder}") as worker_fixture,
+        _worker_fixture_at(f"postgresql://medproc_app@/medproc?host={folder}") as worker_fixture,
         chaos.workers(worker_fixture=worker_fixture, LEASE_S=PATIENT_LEASE_S),
     ):
         chaos.keep_coming(OPEN)

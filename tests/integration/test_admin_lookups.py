@@ -19,6 +19,7 @@ from observability.views import decorators
 from pipeline.models import Page, Patient, ShellFile, Summary
 from tests.integration.test_role_matrix import OUR_TABLES, TABLES
 from tests.support import records
+from tests.support.databases import as_owner
 from tests.support.users import client_of
 
 pytestmark = pytest.mark.django_db
@@ -153,9 +154,10 @@ def test_a_page_that_takes_too_long_says_so(
 ) -> None:
     client = client_of(Role.VIEWER)
     monkeypatch.setattr(decorators, "PAGE_DEADLINE_MS", 100)
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE shell_files RENAME TO kept")
         cursor.execute("CREATE VIEW shell_files AS SELECT kept.* FROM pg_sleep(60), kept")
+        cursor.execute("GRANT SELECT ON shell_files TO PUBLIC")
 
     with caplog.at_level(logging.INFO):
         answers = [

@@ -27,6 +27,7 @@ from pipeline.models import Batch, Job, Pause, ShellFile
 from pipeline.operations.reasons import LONGEST, ReasonError, stated
 from pipeline.transitions import claim
 from tests.support.audit_rows import audit_events
+from tests.support.databases import as_owner
 from tests.support.records import LAB
 from tests.support.rows import a_job, an_encounter
 from tests.support.url_matrix import targets
@@ -47,7 +48,7 @@ def an_operator(**options: Any) -> Client:
 
 def refuse_audit() -> None:
     """Let the database refuse every row of the audit from here on."""
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute(
             "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS"
             " $$ BEGIN RAISE EXCEPTION 'no room for the audit'; END $$;"

@@ -23,6 +23,7 @@ from observability.models import BulkItem, BulkOperation
 from observability.permissions import Role
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Session
+from tests.support.databases import as_owner
 from tests.support.incident_rows import an_incident
 from tests.support.large_rows import a_large_record
 from tests.support.rows import a_job, a_stale_job
@@ -54,7 +55,7 @@ def start(client: Client, action: str, form: dict[str, Any]) -> BulkOperation:
 
 def refused_by_the_database(job: Job, sqlstate: str) -> None:
     """Let PostgreSQL refuse every change of a job."""
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute(
             "CREATE FUNCTION pg_temp.refuse() RETURNS trigger LANGUAGE plpgsql AS"
             f" $$ BEGIN RAISE EXCEPTION 'a test' USING ERRCODE = '{sqlstate}'; END $$"
@@ -69,7 +70,8 @@ def test_an_item_that_breaks_fails_alone_and_holds_up_no_other(operator: Client)
     broken, whole, later = a_job(), a_job(), a_job(status=JobStatus.DEAD)
     first = start(operator, "cancel", form_of(operator, "cancel"))
     second = start(operator, "requeue", form_of(operator, "requeue"))
-    Session.objects.filter(shell_file_id=broken.shell_file_id).delete()
+    with as_owner():
+        Session.objects.filter(shell_file_id=broken.shell_file_id).delete()
 
     advance()
 

@@ -20,6 +20,7 @@ from pipeline.core.states import JobStatus
 from pipeline.models import Job, ProviderCall
 from tests.support import records
 from tests.support.audit_rows import audit_events
+from tests.support.databases import rewriting
 from tests.support.large_rows import a_large_record
 from tests.support.users import client_of
 
@@ -123,10 +124,12 @@ def test_retry_these_takes_what_the_list_of_failures_shows() -> None:
     shown = a_large_record(encounters=1, batches=3)
     of_other_model = a_large_record(encounters=1, batches=3)
     called_earlier = a_large_record(encounters=1, batches=3)
-    ProviderCall.objects.filter(processing_session__shell_file=of_other_model).update(model="other")
-    ProviderCall.objects.filter(processing_session__shell_file=called_earlier).update(
-        created_at=timezone.now() - timedelta(hours=2)
-    )
+    calls = ProviderCall.objects
+    with rewriting():
+        calls.filter(processing_session__shell_file=of_other_model).update(model="other")
+        calls.filter(processing_session__shell_file=called_earlier).update(
+            created_at=timezone.now() - timedelta(hours=2)
+        )
     model = ProviderCall.objects.exclude(model="other").values_list("model", flat=True)[0]
     client = client_of(Role.OPERATOR)
 

@@ -36,6 +36,7 @@ from pipeline.transitions import (
 from pipeline.transitions.claim_order import BEST_WAITING, parameters
 from pipeline.transitions.rollup import Leaving, settle
 from pipeline.workers.stuck_steps import leases_of
+from tests.support.databases import as_owner
 from tests.support.rows import a_job
 
 LARGE, SMALL = 2, 0
@@ -71,7 +72,8 @@ FROM numbered WHERE n > 1
 def seed(*, ended: int, waiting: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_SEED, {"ended": ended, "waiting": waiting})
-        cursor.execute("ANALYZE job_queue")
+        with as_owner():
+            cursor.execute("ANALYZE job_queue")
 
 
 def explained() -> tuple[dict[str, Any], int]:

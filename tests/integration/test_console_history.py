@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from observability.metrics.history import QUARTER_HOURS, fifteen_minute_history
 from observability.views.overview import calls_chart, latency_chart
 from pipeline.models import ProviderCall
+from tests.support.databases import rewriting
 from tests.support.incident_rows import calls
 from tests.support.rows import a_job
 
@@ -24,9 +25,10 @@ def made(outcome: str, at: datetime, *durations_ms: int) -> None:
     job = a_job()
     for duration_ms in durations_ms:
         calls(job, outcome, duration_ms=duration_ms)
-    ProviderCall.objects.filter(processing_session__shell_file=job.shell_file_id).update(
-        created_at=at
-    )
+    with rewriting():
+        ProviderCall.objects.filter(processing_session__shell_file=job.shell_file_id).update(
+            created_at=at
+        )
 
 
 def test_each_interval_has_its_calls_and_the_duration_of_answers() -> None:

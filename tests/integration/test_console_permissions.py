@@ -17,6 +17,7 @@ from observability.audit.log import AuditResult, record
 from observability.models import AuditEvent
 from observability.permissions import ROLES, USER_PERMISSIONS, Right, Role
 from observability.views.decorators import RequestedAction, action, page
+from tests.support.databases import as_owner
 from tests.support.rows import a_job
 
 pytestmark = pytest.mark.django_db
@@ -116,6 +117,7 @@ def test_nothing_that_was_written_down_is_changed(statement: str) -> None:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
     with (
+        as_owner(),
         pytest.raises(DatabaseError, match="append-only"),
         transaction.atomic(),
         connection.cursor() as cursor,

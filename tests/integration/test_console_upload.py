@@ -24,6 +24,7 @@ from pipeline.documents import storage
 from pipeline.models import Job, Patient, RecordBatch, ShellFile
 from tests.integration.test_storage_full import no_room, stored
 from tests.support.audit_rows import audit_events
+from tests.support.databases import as_owner
 from tests.support.records import LAB, VISITS
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +64,7 @@ def send(client: Client, *files: SimpleUploadedFile, by_script: bool = False, **
 
 def no_audit() -> None:
     """Let the database refuse every row of the audit from now on."""
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
             " $$ BEGIN RAISE EXCEPTION 'refused'; END $$;"

@@ -21,6 +21,7 @@ from pipeline.core.labels import StatusWord
 from pipeline.models import Batch, Chunk, Encounter, Entity, PendingEncounter, ProviderCall
 from pipeline.models import Job as JobRow
 from tests.support import records
+from tests.support.databases import as_owner
 
 # One worker of the suite runs the records of this module once.
 pytestmark = pytest.mark.xdist_group("explain")
@@ -168,7 +169,8 @@ def test_an_ambiguous_prefix_names_its_candidates(ran: ExplainedRecords) -> None
 
     with pytest.raises(IdError, match="Several ids begin with") as refused:
         drill_down("abcdef")
-    Encounter.objects.filter(id__in=[first, second]).delete()
+    with as_owner():
+        Encounter.objects.filter(id__in=[first, second]).delete()
 
     assert str(first) in str(refused.value)
     assert str(second) in str(refused.value)

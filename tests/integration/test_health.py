@@ -18,6 +18,7 @@ from pipeline.operations import schedule
 from pipeline.operations.health import examine
 from pipeline.transitions import claim
 from pipeline.workers import run_step
+from tests.support.databases import as_owner
 from tests.support.rows import a_job
 
 pytestmark = pytest.mark.django_db
@@ -143,7 +144,8 @@ def test_a_worker_says_all_that_is_wrong_with_the_scheduler(
     redis_db: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     a_running_scheduler(outcome="failed: DataError")
-    PeriodicTaskRun.objects.filter(name="reconcile").delete()
+    with as_owner():
+        PeriodicTaskRun.objects.filter(name="reconcile").delete()
 
     with caplog.at_level(logging.WARNING, logger="pipeline.workers.run_step"):
         run_step.run_step("pass1")

@@ -29,6 +29,7 @@ from pipeline.operations import operator_actions
 from pipeline.ratelimit.quota_reset import day_ends_at
 from pipeline.transitions import Failure, claim, close_incident, fail_step, fenced, park
 from tests.support import records
+from tests.support.databases import as_owner, rewriting
 from tests.support.incident_rows import GEMINI, OTHER_MODEL, an_incident, calls
 from tests.support.rows import a_job
 from tests.support.workers import until
@@ -86,7 +87,8 @@ def test_the_window_reads_failures_from_their_partial_index() -> None:
     calls(job, "API_5XX", 3, ago_s=3)
     limits = Thresholds.of_settings()
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE provider_calls")
+        with as_owner():
+            cursor.execute("ANALYZE provider_calls")
         cursor.execute(f"EXPLAIN {call_window._WINDOW}", {"since": timezone.now() - limits.window})
         plan = "\n".join(row[0] for row in cursor.fetchall())
 
@@ -239,9 +241,10 @@ def test_a_quota_incident_ends_at_its_reset_and_releases(redis_db: redis.Redis) 
     calls(job, "OK", 5)
     assert _look().closed == []
 
-    job.shell_file.session.calls.filter(outcome="QUOTA_EXHAUSTED").update(
-        created_at=timezone.now() - timedelta(seconds=601)
-    )
+    with rewriting():
+        job.shell_file.session.calls.filter(outcome="QUOTA_EXHAUSTED").update(
+            created_at=timezone.now() - timedelta(seconds=601)
+        )
     Incident.objects.filter(id=incident_id).update(resumes_at=timezone.now() - timedelta(seconds=1))
     tick = _look()
 
@@ -261,7 +264,8 @@ def test_throttling_opens_and_ends_without_parking_anything() -> None:
     Incident.objects.filter(id=incident_id).update(
         first_failure_at=timezone.now() - timedelta(seconds=90)
     )
-    job.shell_file.session.calls.update(created_at=timezone.now() - timedelta(seconds=61))
+    with rewriting():
+        job.shell_file.session.calls.update(created_at=timezone.now() - timedelta(seconds=61))
 
     assert _look().closed == [incident_id]
 

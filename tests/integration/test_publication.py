@@ -10,6 +10,7 @@ from pipeline.models import Batch, Encounter, Entity, Job, ProviderCall, Summary
 from pipeline.operations import operator_actions
 from pipeline.workers import run_step
 from tests.support import records
+from tests.support.databases import as_owner
 
 pytestmark = pytest.mark.usefixtures("long_lease")
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("long_lease")
 @pytest.mark.usefixtures("cloned_db", "redis_db")
 def test_a_refused_publication_keeps_the_replies_and_is_repeated_without_a_call() -> None:
     received = records.submit(records.LAB)
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute(
             "ALTER TABLE pass1_entity_detections ADD CONSTRAINT refused CHECK (false) NOT VALID"
         )
@@ -31,7 +32,7 @@ def test_a_refused_publication_keeps_the_replies_and_is_repeated_without_a_call(
     assert kept.exists()
     asked_once = set(kept.values_list("id", flat=True))
 
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pass1_entity_detections DROP CONSTRAINT refused")
     operator_actions.record_retry(received.shell_file_id, reason="a test")
     run_step.run_step("pass1")

@@ -29,6 +29,7 @@ from pipeline.stages.pass1 import entity_rows, run
 from pipeline.transitions import Failure, Flush, Lease, claim, fail_step, fenced
 from pipeline.workers import run_step
 from tests.support import records
+from tests.support.databases import as_owner
 from tests.support.rows import a_deadline, a_job, an_encounter
 
 
@@ -136,7 +137,7 @@ def test_a_discovery_that_breaks_does_not_seem_to_go_on() -> None:
 @pytest.mark.usefixtures("cloned_db", "redis_db")
 def test_one_encounter_that_the_database_refuses_stops_no_other() -> None:
     received = records.submit(records.LAB)
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute(
             "ALTER TABLE pass1_entity_detections ADD CONSTRAINT refused"
             " CHECK (page_number > 1) NOT VALID"
@@ -156,7 +157,7 @@ def test_one_encounter_that_the_database_refuses_stops_no_other() -> None:
     kept = Batch.objects.filter(pass1_encounter_result__in=refused)
     assert not kept.filter(output__isnull=True).exists()
 
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE pass1_entity_detections DROP CONSTRAINT refused")
     operator_actions.record_retry(record.id, reason="a test")
     records.run_record(received)

@@ -29,7 +29,7 @@ def calls(
     """Insert calls of a job's session that ended `ago_s` seconds ago."""
     at = timezone.now() - timedelta(seconds=ago_s)
     session: UUID = Session.objects.get(shell_file_id=job.shell_file_id).id
-    made = ProviderCall.objects.bulk_create(
+    ProviderCall.objects.bulk_create(
         ProviderCall(
             processing_session_id=session,
             step=step,
@@ -41,12 +41,11 @@ def calls(
             schema_version="1",
             lease_gen=1,
             started_at=at,
+            created_at=at,
             **columns,
         )
         for _ in range(count)
     )
-    # An INSERT takes the column's default, the time of the database.
-    ProviderCall.objects.filter(id__in=[call.id for call in made]).update(created_at=at)
 
 
 def an_incident(

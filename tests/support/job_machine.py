@@ -57,6 +57,7 @@ from pipeline.transitions import (
 )
 from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.workers import run_step
+from tests.support.databases import as_owner
 from tests.support.flush_rows import a_call, an_entity, succeed
 from tests.support.rows import a_deadline, a_job, an_encounter
 
@@ -115,7 +116,7 @@ class JobMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.redis.flushdb()
-        with connection.cursor() as cursor:
+        with as_owner(), connection.cursor() as cursor:
             cursor.execute("DELETE FROM shell_files; DELETE FROM pauses; DELETE FROM user_profiles")
         self.submit(retries=1, large=False)
 

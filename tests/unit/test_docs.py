@@ -37,7 +37,7 @@ COMMANDS = [
     for app in ("pipeline", "observability")
     for path in (PROJECT_ROOT / app / "management/commands").glob("[a-z]*.py")
 ]
-SET_BY_COMPOSE = {"DATABASE_URL", "REDIS_URL", "MEDPROC_DATA_DIR"}
+SET_BY_COMPOSE = {"DATABASE_URL", "REDIS_URL", "MEDPROC_DATA_DIR", "AUDIT_HEADS_DIR"}
 """The variables whose values follow from the services of docker-compose.yml."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
@@ -107,10 +107,14 @@ def test_compose_passes_every_variable_to_each_service() -> None:
 
     ours = {name: body for name, body in services if "<<: *medproc" in body}
 
-    assert {name for name, _ in passed} == set(Environment.model_fields)
+    # Only migrate gets the rights of the owner.
+    assert {name for name, _ in passed} == set(Environment.model_fields) - {"DATABASE_OWNER_URL"}
     assert all(f"${{{name}" in value or name in SET_BY_COMPOSE for name, value in passed)
     assert set(ours) == {"migrate", "console", "workers", "scheduler"}
-    assert not [name for name, body in ours.items() if "environment:" in body]
+    assert [name for name, body in ours.items() if "environment:" in body] == ["migrate"]
+    assert re.findall(r"^      ([A-Z_]+):", ours["migrate"], re.M) == ["DATABASE_OWNER_URL"]
+    assert "      <<: *environment\n" in ours["migrate"]
+    assert "medproc_owner" not in shared
 
 
 @pytest.mark.parametrize("code", ErrorCode)

@@ -1,0 +1,36 @@
+-- Creates the two roles of medproc, and gives the present database to the owner role.
+-- Run as a superuser in medproc's own database; the file can run again.
+-- medproc_owner owns the tables and runs `manage.py migrate`. medproc_app is the role of console,
+-- workers and scheduler; `migrate` grants the role its privileges on the tables.
+BEGIN;
+DO $$
+DECLARE
+  wanted text;
+  object record;
+BEGIN
+  FOREACH wanted IN ARRAY ARRAY['medproc_owner', 'medproc_app'] LOOP
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = wanted) THEN
+      EXECUTE format('CREATE ROLE %I LOGIN', wanted);
+    END IF;
+    EXECUTE format(
+      'ALTER ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS', wanted);
+  END LOOP;
+  EXECUTE format('ALTER DATABASE %I OWNER TO medproc_owner', current_database());
+  -- Temporary tables would let the application role hide a table behind one of its own.
+  EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
+  EXECUTE format('GRANT CONNECT ON DATABASE %I TO medproc_app', current_database());
+  REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+  -- A database of an earlier version belongs to the role that created it. A sequence of a column
+  -- follows its table.
+  FOR object IN
+    SELECT format('TABLE %s', c.oid::regclass) AS name FROM pg_class c
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+      AND c.relowner <> 'medproc_owner'::regrole
+    UNION ALL
+    SELECT format('FUNCTION %s', p.oid::regprocedure) FROM pg_proc p
+    WHERE p.pronamespace = 'public'::regnamespace AND p.proowner <> 'medproc_owner'::regrole
+  LOOP
+    EXECUTE format('ALTER %s OWNER TO medproc_owner', object.name);
+  END LOOP;
+END $$;
+COMMIT;
