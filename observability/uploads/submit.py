@@ -99,7 +99,7 @@ def take_in(
     path = Path(file.temporary_file_path())
     key = _key(path, form, actor)
     records = ShellFile.objects.filter(idempotency_key=key)
-    is_repeated, stored = records.exists(), ""
+    stored = ""
     try:
         with transaction.atomic():
             received = operator_actions.record_submit(
@@ -124,7 +124,8 @@ def take_in(
                     "size_bytes": file.size,
                     "priority": form.priority,
                     "batch": str(form.batch_id) if form.batch_id else None,
-                    "repeated": is_repeated,
+                    # Before the submission, none of several racing posts finds the record.
+                    "repeated": received.is_repeated,
                 },
             )
     except PipelineError as error:
@@ -132,7 +133,9 @@ def take_in(
     except Exception as error:
         _let_go(stored, error)
         raise
-    return UploadResult(name=name, record_id=received.shell_file_id, is_repeated=is_repeated)
+    return UploadResult(
+        name=name, record_id=received.shell_file_id, is_repeated=received.is_repeated
+    )
 
 
 def left_out(name: str, code: ErrorCode, actor: AbstractBaseUser | AnonymousUser) -> UploadResult:

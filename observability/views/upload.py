@@ -11,6 +11,7 @@ from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
+from observability.client_address import client_address
 from observability.permissions import Right
 from observability.uploads.batches import KIND, close_batch, handed_out, named, open_batch, own
 from observability.uploads.handler import LEFT_OUT
@@ -97,7 +98,7 @@ def _taken(
                         form,
                         actor=request.user,
                         user_agent=request.headers.get("User-Agent", "")[:500],
-                        ip_address=request.META.get("REMOTE_ADDR") or None,
+                        ip_address=client_address(request),
                     )
                 )
     finally:

@@ -51,6 +51,8 @@ class Received:
     dispatch_no: int
     due: Step | None = Step.PAGES
     """The pass that waits for a worker; None if a repeated submission is already past waiting."""
+    is_repeated: bool = False
+    """An earlier submission with the same idempotency key made the record."""
 
 
 def receive(submission: Submission) -> Received:
@@ -86,6 +88,7 @@ def _known(key: str) -> Received | None:
         job_id=job.id,
         dispatch_no=job.dispatch_no,
         due=Step(job.current_step) if job.status == JobStatus.PENDING else None,
+        is_repeated=True,
     )
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db import DatabaseError, DataError, OperationalError, connections
 
+from observability.uploads.submit import Form, UploadResult, take_in
 from pipeline.documents import storage
 from pipeline.models import Job, Patient, ShellFile
 from pipeline.operations.operator_actions import record_submit
@@ -15,6 +19,7 @@ from pipeline.queueing.queues import queue_depths
 from pipeline.stages import intake
 from pipeline.stages.intake import Received, Submission
 from tests.support import records
+from tests.support.audit_rows import audit_events
 
 
 def stored_files() -> set[str]:
@@ -57,6 +62,35 @@ def test_two_submissions_with_one_key_at_once_are_one_record(
     assert len(received) == 2
     assert ShellFile.objects.count() == Job.objects.count() == 1
     assert len(stored_files() - before) == 1
+
+
+@pytest.mark.usefixtures("cloned_db", "redis_db")
+def test_of_20_racing_posts_of_one_form_one_is_audited_as_the_first() -> None:
+    user = User.objects.create_user("ada")
+    form = Form(token=uuid4(), patient="", priority=0, batch_id=None)
+    start = threading.Barrier(20)
+    done: list[UploadResult] = []
+
+    def post() -> None:
+        try:
+            with TemporaryUploadedFile("a.pdf", "application/pdf", 0, None) as file:
+                file.write(records.LAB.read_bytes())
+                file.flush()
+                start.wait(120)
+                done.append(take_in(file, form, actor=user, ip_address=None))
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=post) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(180)
+
+    audited = [event.facts["repeated"] for event in audit_events().filter(action="upload")]
+    assert sorted(audited) == [False] + [True] * 19
+    assert sorted(each.is_repeated for each in done) == [False] + [True] * 19
+    assert ShellFile.objects.count() == 1
 
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")
