@@ -39,12 +39,12 @@ def durable_pair() -> Iterator[Places]:
 
 
 def _write_row(found: Places) -> None:
-    with psycopg.connect(found.database_url) as connection:
+    with psycopg.connect(found.owner_url) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 1 AS one")
 
 
 def _read_row(found: Places) -> tuple[int]:
-    with psycopg.connect(found.database_url) as connection:
+    with psycopg.connect(found.owner_url) as connection:
         row: tuple[int] | None = connection.execute("SELECT one FROM kept").fetchone()
     assert row is not None
     return row

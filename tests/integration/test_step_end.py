@@ -67,7 +67,7 @@ def test_the_end_of_a_step_is_written_again_when_its_connection_breaks(
     def publish() -> None:
         tries.append(None)
         if len(tries) == 1:
-            with connection.cursor() as cursor:
+            with as_owner(), connection.cursor() as cursor:
                 cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
     job = run_with(monkeypatch, a_job(step=Step.PAGES), StepCompleted(publish=publish))

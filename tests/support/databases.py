@@ -74,9 +74,13 @@ def rewriting() -> Iterator[None]:
 
 
 def _set(statement: sql.Composable) -> None:
-    """Run a SET unless the transaction has failed; the rollback then restores the value."""
-    failed = connection.connection.info.transaction_status is TransactionStatus.INERROR
-    if not failed and not connection.needs_rollback:
+    """Run a SET unless the transaction has failed; a rollback or a log-in restores the value."""
+    raw = connection.connection
+    works = raw and raw.info.transaction_status in (
+        TransactionStatus.IDLE,
+        TransactionStatus.INTRANS,
+    )
+    if works and not connection.needs_rollback:
         with connection.cursor() as cursor:
             cursor.execute(statement)
 

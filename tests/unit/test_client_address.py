@@ -41,7 +41,7 @@ def test_the_address_is_the_nearest_that_no_trusted_proxy_has(
     expected: str | None,
 ) -> None:
     settings.TRUSTED_PROXIES = proxies
-    headers = {} if header is None else {"HTTP_X_FORWARDED_FOR": header}
+    headers: dict[str, Any] = {} if header is None else {"HTTP_X_FORWARDED_FOR": header}
 
     request = RequestFactory().get("/", REMOTE_ADDR=remote, **headers)
 
