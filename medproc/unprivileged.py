@@ -97,7 +97,7 @@ def obstacle(needed: Iterable[Path]) -> str | None:
         return str(error)
     paths = list(needed)
     for path in paths:
-        if path.exists() and not _lets_in(path, user, 0o4 if path.is_file() else 0o5):
+        if path.exists() and not lets_in(path, user, 0o4 if path.is_file() else 0o5):
             return f"the user {user.name} cannot read {path}"
     closed = _closed_folders(paths, user)
     if closed and not _may_mount():
@@ -160,7 +160,7 @@ def stays_root(reason: str) -> str:
     return f"medproc runs as root: {reason}. Move medproc and its data, or start it as a user."
 
 
-def _lets_in(path: Path, user: ServerUser, wanted: int) -> bool:
+def lets_in(path: Path, user: ServerUser, wanted: int) -> bool:
     """Return whether the mode of `path` grants `user` the `wanted` bits (4 read, 1 enter)."""
     status = path.stat()
     if status.st_uid == user.uid:
@@ -178,7 +178,7 @@ def _closed_folders(paths: Iterable[Path], user: ServerUser) -> list[Path]:
     for path in paths:
         for way in (path.absolute(), path.resolve()):
             for folder in reversed(way.parents):
-                if folder.is_dir() and not _lets_in(folder, user, 0o1):
+                if folder.is_dir() and not lets_in(folder, user, 0o1):
                     real = folder.resolve()
                     if real not in found:
                         found.append(real)

@@ -1,8 +1,8 @@
 """The reader's child process; one process serves one request about one file.
 
 Started as `python -m pipeline.documents.reader.child`. The child reads one JSON request from
-standard input and writes the messages of `ipc.py`. It limits its own memory and time before it
-opens the file, and dies with its parent.
+standard input and writes the messages of `ipc.py`. It limits its own memory and time, and isolates
+itself, before it opens the file. It dies with its parent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from . import ipc, refusals
+from . import ipc, isolation, refusals
 from .file_type import sniff
 from .types import InputRefused, MediaType, PageRead, ReaderLimits
 
@@ -108,11 +108,11 @@ def _open(path: Path, limits: ReaderLimits) -> tuple[Any, MediaType]:
     if media_type is MediaType.PDF:
         from .pdf import PdfFile
 
-        _forbid_writing()
+        _isolate(path)
         return PdfFile(path, limits), media_type
     from .images import ImageFileReader
 
-    _forbid_writing()
+    _isolate(path)
     return ImageFileReader(path, media_type, limits), media_type
 
 
@@ -183,12 +183,16 @@ def _bound(limits: ReaderLimits) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
 
 
-def _forbid_writing() -> None:
-    """Forbid this process to write files from now on.
+def _isolate(path: Path) -> None:
+    """Forbid this process network, other processes, and every file but `path`.
 
     Imports before this call may write bytecode.
     """
+    parent = os.getppid()
+    isolation.enter(path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    # A change of the user clears the request to die with the parent.
+    _die_with_parent(parent)
 
 
 def _allow_seconds(seconds: float) -> None:
