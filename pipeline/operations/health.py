@@ -13,8 +13,10 @@ from django.conf import settings
 from django.db import Error as AnyDatabaseError
 from redis.exceptions import RedisError
 
+from medproc import unprivileged
 from medproc.timing import scaled
 from pipeline.core.states import Step
+from pipeline.documents.reader import isolation
 from pipeline.operations import liveness, schedule
 from pipeline.operations.liveness import LastTaskRun, StepAges
 from pipeline.queueing.queues import QUEUES, queue_depths, queues_served
@@ -32,6 +34,8 @@ class Health:
     """Wake-ups by queue; empty if Redis does not answer."""
     served: frozenset[str]
     """Queues that a live worker listens to."""
+    warnings: tuple[str, ...] = ()
+    """What this host does not protect; no alarm, because the work goes on."""
 
     @property
     def oldest_waiting_s(self) -> float | None:
@@ -70,8 +74,25 @@ def examine() -> Health:
     else:
         problems += _workers(served)
     return Health(
-        problems=tuple(problems), steps=steps, ticks=tuple(ticks), depths=depths, served=served
+        problems=tuple(problems),
+        steps=steps,
+        ticks=tuple(ticks),
+        depths=depths,
+        served=served,
+        warnings=tuple(_warnings()),
     )
+
+
+def _warnings() -> list[str]:
+    """Return what this host does not protect: processes that stay root, a parser with rights."""
+    found = []
+    root = unprivileged.obstacle(unprivileged.needed_to_serve())
+    if root is not None:
+        found.append(unprivileged.stays_root(root))
+    lacks = isolation.gap()
+    if lacks is not None:
+        found.append(f"the parser is not isolated: {lacks}")
+    return found
 
 
 def _of_step(step: Step, ages: StepAges) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from pipeline.documents import reader
 from pipeline.documents.reader import isolation
 from pipeline.documents.reader.types import ReaderLimits
 from pipeline.documents.reader.watchdog import WatchedChild
+from pipeline.operations import health
 
 AS_ROOT = os.geteuid() == 0
 SAMPLE = PROJECT_ROOT / "samples" / "lab_5p_8enc.pdf"
@@ -159,6 +161,28 @@ def test_the_child_that_reads_a_record_is_isolated_while_it_reads() -> None:
     assert facts["NoNewPrivs"] == "1"
     assert facts["Seccomp"] == "2"
     assert int(facts["CapEff"], 16) == 0
+
+
+def test_health_says_what_the_parser_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+
+    assert health._warnings() == [
+        "the parser is not isolated: the filter does not know the processor riscv64"
+    ]
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root stays root")
+def test_health_says_that_processes_stay_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setenv("SSL_CERT_DIR", str(closed))
+
+    (line,) = health._warnings()
+
+    assert line.startswith("medproc runs as root: the user ")
+    assert f" cannot read {closed}. " in line
 
 
 def test_isolation_is_fast(folder: Path) -> None:

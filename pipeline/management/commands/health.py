@@ -40,6 +40,7 @@ def _object(health: Health) -> dict[str, Any]:
     return {
         "ok": not health.problems,
         "problems": list(health.problems),
+        "warnings": list(health.warnings),
         "oldest_waiting_s": health.oldest_waiting_s,
         "oldest_running_s": health.oldest_running_s,
         "steps": {step.value: asdict(ages) for step, ages in health.steps.items()},
@@ -51,6 +52,7 @@ def _object(health: Health) -> dict[str, Any]:
 
 def _lines(health: Health) -> list[str]:
     lines = [f"problem: {problem}" for problem in health.problems] or ["all is well"]
+    lines += [f"warning: {warning}" for warning in health.warnings]
     lines.append(
         f"oldest waiting {_age(health.oldest_waiting_s)},"
         f" oldest running {_age(health.oldest_running_s)}"
