@@ -1,7 +1,7 @@
 """The deadline of a step: one object, created by `run_step` and passed to everything that asks.
 
 The deadline is soft at `SOFT_SHARE` of the step's time, when nothing more is begun, then hard.
-Only the object itself moves its end.
+Only the object itself moves its end. Waiting for a quota is not work: it moves the end.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ def _unpublished(_ends_at: float | None) -> None:
     """Publish the end of a step nowhere."""
 
 
+# Why a wait moves the end even if other calls of the step are in flight: the quota alone decides
+# how long a step takes, so a step with a small quota would run out of time although all its calls
+# succeed. A step that hangs ends all the same. A call ends at CALL_DEADLINE_S, the number of calls
+# is bounded by the attempts, and a wait moves the end only when a running step asks and is refused.
+# A process that hangs asks no more, so its end stays where it is, and its worker kills it.
 class StepDeadline:
     """When one step must end, in seconds of the system's monotonic clock.
 
@@ -33,6 +38,8 @@ class StepDeadline:
     ) -> None:
         self._publish = publish
         self._soft_share = SOFT_SHARE if soft_share is None else soft_share
+        self.has_progressed = False
+        """Whether the step has completed a part of its work, which a later run need not repeat."""
         self.restart(seconds, now=now)
 
     def restart(self, seconds: float, *, now: float | None = None) -> None:
@@ -42,7 +49,9 @@ class StepDeadline:
         """
         now = time.monotonic() if now is None else now
         self._left_out_until = 0.0
-        self._set(now + seconds, now + seconds * self._soft_share)
+        self.soft_s = seconds * self._soft_share
+        """Seconds of a whole step in which work may begin."""
+        self._set(now + seconds, now + self.soft_s)
 
     def extend(self, seconds: float) -> None:
         """Move the end by time that does not count."""
@@ -58,6 +67,23 @@ class StepDeadline:
         if added > 0:
             self._left_out_until = until
             self.extend(added)
+
+    def leave_out_until(self, now: float) -> None:
+        """Leave out the time since the end of the last wait, because the step still waits.
+
+        A step asks again a little after the time that it was told. With thousands of short waits
+        these moments add up.
+        """
+        if 0.0 < self._left_out_until < now:
+            self.leave_out(now - self._left_out_until, now=self._left_out_until)
+
+    def note_progress(self) -> None:
+        """Note that a part of the work is complete: the step then never fails for its time alone.
+
+        `run_step` requeues a step that has progressed. Each such run completes at least one of the
+        parts, so the number of runs is bounded.
+        """
+        self.has_progressed = True
 
     def close(self) -> None:
         """Publish that the step is over."""

@@ -6,6 +6,7 @@ for `sent`, which a call thread uses.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Hashable
@@ -49,8 +50,11 @@ UNLIMITED = "local"
 """The provider without a limiter."""
 _STOPPED = frozenset({Why.QUOTA, Why.DAY, Why.PAUSED, Why.BREAKER})
 """Reasons for which the limiter starts no call at all, perhaps for long."""
-_NOT_COUNTED = _STOPPED | {Why.COOLDOWN}
-"""Reasons whose waits do not count towards the step's deadline."""
+_NOT_COUNTED = frozenset(Why)
+"""Reasons whose waits do not count towards the step's deadline: a wait for the quota is no work."""
+LONGEST_HOLD_S = 60.0
+"""A step with calls in flight asks again after so many seconds. Once its calls have ended, the step
+can park instead of waiting for midnight, and a process that hangs is noticed."""
 
 _limiters: dict[tuple[Hashable, ...], RateLimiter] = {}
 
@@ -99,8 +103,12 @@ class AdmissionWait:
     """A call may not start yet; ask again in `seconds`."""
 
     seconds: float
-    is_left_out: bool
-    """Whether the wait is left out of the step's deadline."""
+    why: Why
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the wait is left out of the step's deadline."""
+        return self.why in _NOT_COUNTED
 
 
 def limiter_of(provider: Provider) -> RateLimiter | None:
@@ -165,10 +173,11 @@ class StepAdmission:
             if answer.why in _STOPPED:
                 step = self._park_or_wait(answer.why, answer.seconds)
                 if step is _StoppedStep.LIFTED_HOLD:
-                    return AdmissionWait(seconds=scaled(REASK_S), is_left_out=True)
+                    return AdmissionWait(seconds=scaled(REASK_S), why=answer.why)
             if answer.why is Why.COOLDOWN and answer.seconds > scaled(PARK_AFTER_S):
                 self._park_for_cooldown(answer.seconds)
-            return AdmissionWait(seconds=answer.seconds, is_left_out=answer.why in _NOT_COUNTED)
+            longest_s = math.inf if self.must_park else scaled(LONGEST_HOLD_S)
+            return AdmissionWait(seconds=min(answer.seconds, longest_s), why=answer.why)
         self._tickets[key] = answer.ticket
         if not answer.ticket.is_probe:
             self._stopped_since = None

@@ -7,6 +7,7 @@ flushes: dispatch first, write second. Call threads render requests and check re
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Hashable
 from dataclasses import replace
 from threading import Event as Cancel
@@ -27,8 +28,8 @@ from pipeline.core.errors import (
 )
 from pipeline.core.labels import counted
 from pipeline.core.states import WORK_TERMINAL, WorkStatus
-from pipeline.execution import backoff, fanout
-from pipeline.execution.admission import StepAdmission
+from pipeline.execution import fanout
+from pipeline.execution.admission import UNLIMITED, StepAdmission
 from pipeline.execution.attempt_budget import AttemptBudget
 from pipeline.execution.call_log import CallLog
 from pipeline.execution.failed_call import CallItem, StepPolicy, as_call_error
@@ -46,8 +47,10 @@ from pipeline.execution.step_result import (
     StepInterrupted,
     StepParked,
 )
+from pipeline.execution.step_time import slots_of, step_time_s
 from pipeline.execution.step_work import AcceptedReply, GroupPublisher, StepWork, W
 from pipeline.execution.step_writer import FLUSH_S, StepWriter
+from pipeline.models import selectors
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.providers.base import Provider
 from pipeline.transitions import Failure, Lease
@@ -61,34 +64,20 @@ def run(
     provider: Provider,
     *,
     deadline: StepDeadline,
-    deadline_s: float,
     publisher: GroupPublisher[W] | None = None,
 ) -> ExecutorResult:
     """Call the provider for every row and record all that happens.
 
-    1. Gives the step `deadline_s` seconds from now.
+    1. Gives the step its time from now: `step_time.step_time_s`.
     2. Returns AllItemsEnded when each row has ended.
     3. Returns how the step ended where some rows have not: interrupted, parked, or failed with
        DEADLINE_EXCEEDED. A later run asks for the remaining rows.
 
     Raises LeaseLostError, with nothing more written, when another worker has the job.
     """
-    return StepExecutor(lease, work, provider, deadline, publisher).run(deadline_s)
-
-
-def step_deadline_s(calls: int) -> float:
-    """Return how long a step of that many calls may take, in seconds of this process's clock.
-
-    The larger of STEP_DEADLINE_MIN_S and the calls at half the quota plus the longest retry chain
-    (requirement 26).
-    """
-    # The settings have the name of Pass 1, and are for every pass that calls the provider.
-    attempts = settings.PASS1_MAX_RETRIES
-    chain = attempts * settings.CALL_DEADLINE_S + sum(
-        backoff.backoff_s(n) for n in range(1, attempts)
-    )
-    planned = calls / (settings.GEMINI_RPM / 2) * 60
-    return scaled(max(settings.STEP_DEADLINE_MIN_S, planned + chain))
+    step = StepExecutor(lease, work, provider, deadline, publisher)
+    jobs = 1 if provider.name == UNLIMITED else selectors.provider_jobs()
+    return step.run(step_time_s(step.sizes, provider, jobs=jobs))
 
 
 class StepExecutor(Generic[W]):
@@ -130,6 +119,11 @@ class StepExecutor(Generic[W]):
         )
         self._preemption = Preemption(lease)
 
+    @property
+    def sizes(self) -> list[float]:
+        """The estimated input tokens of each call that is left."""
+        return [self._work.size_of(split) for split in self._splits.open]
+
     def run(self, deadline_s: float) -> ExecutorResult:
         """Run until every row has ended, or the step must stop."""
         self._deadline.restart(deadline_s)
@@ -164,11 +158,10 @@ class StepExecutor(Generic[W]):
         return self._result(reason, deadline_s)
 
     def _limits(self) -> fanout.Limits:
-        # The settings have the name of Pass 1, and are for every pass that calls the provider.
-        concurrency = settings.PASS1_CONCURRENCY_LIMIT
         return fanout.Limits(
+            # The setting has the name of Pass 1, and is for every pass that calls the provider.
             groups=settings.PASS1_ENCOUNTER_LIMIT,
-            calls=min(concurrency, self._provider.max_calls or concurrency),
+            calls=slots_of(self._provider),
             call_deadline_s=scaled(settings.CALL_DEADLINE_S),
             grace_s=grace_s(),
             tick_s=min(FLUSH_S, scaled(settings.HEARTBEAT_S)) / 2,
@@ -219,10 +212,11 @@ class StepExecutor(Generic[W]):
                 code=ErrorCode.DEADLINE_EXCEEDED,
                 message=f"{self._lease.step} used up its {deadline_s:.0f} s with {ended} of"
                 f" {items} ended; waits that do not count are left out;"
-                " a retry goes on from there",
+                f" a retry goes on from there; {self._policy.waits.in_words(time.monotonic())}",
                 encounter_id=first.encounter_id if first else None,
                 batch_index=first.number_in_encounter if first else None,
-            )
+            ),
+            is_out_of_time=True,
         )
 
     def _admit(self, item: CallItem, now: float) -> float | fanout.Park | None:
@@ -264,9 +258,11 @@ class StepExecutor(Generic[W]):
                 row = self._touched(event.key).row
                 if row.status != WorkStatus.PROCESSING:
                     row.begin(timezone.now())
+                self._policy.waits.begin_call(time.monotonic())
                 self._call_log.started(event)
                 self._writer.start(row)
             case fanout.AttemptFailed():
+                self._policy.waits.end_call(time.monotonic())
                 split = self._touched(event.key)
                 error = as_call_error(event.error)
                 position = self._call_log.failed(split, event, error, self._writer.flush)
@@ -294,9 +290,12 @@ class StepExecutor(Generic[W]):
                 return
 
     def _record_reply(self, event: fanout.Succeeded[SplitKey, AcceptedReply]) -> None:
+        self._policy.waits.end_call(time.monotonic())
         self._admission.succeeded(event.key, event.result.details)
         split = self._touched(event.key)
         is_first = event.key not in self._splits.accepted
+        if is_first:
+            self._deadline.note_progress()
         self._call_log.succeeded(split, event, self._writer.flush, accepted=is_first)
         self._splits.accepted.add(event.key)
         self._budget.answer(split)

@@ -31,6 +31,7 @@ from pipeline.execution.admission import StepAdmission
 from pipeline.execution.attempt_budget import AttemptBudget
 from pipeline.execution.split_plan import SplitPlan
 from pipeline.execution.splits import Split, SplitKey
+from pipeline.execution.step_waits import StepWaits
 from pipeline.execution.step_work import StepWork, W
 from pipeline.models.work_item import WorkItem
 from pipeline.providers.prompts import PROMPT_VERSION
@@ -66,6 +67,8 @@ class StepPolicy(Generic[W]):
         self._admission = admission
         self._deadline = deadline
         self._touch = touch
+        self.waits = StepWaits()
+        """What the step waited for."""
         self._unusable: dict[SplitKey, bytes] = {}
         """Digest of the last reply that could not be read. A split always has the same prompt."""
         self._random = random.Random()
@@ -81,8 +84,11 @@ class StepPolicy(Generic[W]):
 
     def admit(self, item: CallItem, now: float) -> float | fanout.Park | None:
         """Ask for a start: None to go, the seconds until the next ask, or the end of the run."""
+        if self.waits.is_refused:
+            self._deadline.leave_out_until(now)
         wait = self._admission.ask(item.key, int(item.size), PROMPT_VERSION)
         self._refund_open_outage()
+        self.waits.ask(None if wait is None else wait.why, now)
         if wait is None:
             return None
         if wait.is_left_out:
@@ -159,9 +165,9 @@ class StepPolicy(Generic[W]):
         delay_s = retry.delay_s
         if failed.code is ErrorCode.RATE_LIMIT and self._admission.limiter is not None:
             delay_s = max(reported.starts_in_s, failed.details.retry_after_s or 0.0)
-            # The fan-out fails a split whose cooldown outlasts the step. The step's deadline must
-            # not move for such a cooldown.
-            if delay_s <= self._deadline.ends_at - now:
+            # The fan-out fails a split whose cooldown outlasts a whole step. The step's deadline
+            # must not move for such a cooldown.
+            if delay_s <= max(self._deadline.ends_at - now, self._deadline.soft_s):
                 self._deadline.leave_out(reported.starts_in_s, now=now)
         return fanout.Retry(delay_s=delay_s, spends_attempt=retry.spends_attempt)
 

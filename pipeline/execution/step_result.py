@@ -16,6 +16,8 @@ SIGTERM = "sigterm"
 """Why a step was interrupted whose worker stops."""
 CANCELLED = "cancelled"
 """Why a step was interrupted that an operator wants cancelled."""
+OUT_OF_TIME = "out of time"
+"""Why a step was interrupted that has used up its time and has progressed."""
 
 
 def publish_nothing() -> None:
@@ -37,6 +39,8 @@ class StepFailed:
     failure: Failure
     publish: Callable[[], None] = publish_nothing
     """Writes what the step publishes although it failed; runs inside the fence."""
+    is_out_of_time: bool = False
+    """Whether only the step's time is used up. A step that has progressed is then requeued."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,10 @@ class StepInterrupted:
     """The step stopped early; it continues later at no cost."""
 
     reason: str
-    """SIGTERM, CANCELLED, `preemption.PREEMPTED`, or `written_off` where too many calls hang."""
+    """SIGTERM, CANCELLED, OUT_OF_TIME, `preemption.PREEMPTED`, or `written_off` where too many
+    calls hang."""
+    message: str = ""
+    """A fixed text without PHI for the job's history; empty where the reason says enough."""
 
 
 StepResult: TypeAlias = StepCompleted | StepFailed | StepParked | StepInterrupted

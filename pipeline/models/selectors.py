@@ -255,6 +255,11 @@ def record_batch(batch_id: UUID) -> RecordBatch:
     return RecordBatch.objects.get(id=batch_id)
 
 
+def provider_jobs() -> int:
+    """Return how many jobs run a pass that calls a provider now, on all hosts."""
+    return Job.objects.filter(status=JobStatus.PROCESSING, current_step__in=WORK_TABLES).count()
+
+
 @dataclass(frozen=True, kw_only=True)
 class SplitCall:
     """A call of a split that was accepted, or whose pages were halved."""

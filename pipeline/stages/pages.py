@@ -107,7 +107,7 @@ def _read(lease: Lease, deadline: StepDeadline, shell_file: ShellFile, path: str
         _restart(lease, deadline, deadline_s(last - first + 1))
         chunk = with_lease(lease, deadline, partial(reader.read_pages, path, first, last, limits()))
         stopped = _read_chunk(
-            lease, shell_file, chunk, last, lambda read: _stop(read, preemption, deadline)
+            lease, deadline, shell_file, chunk, last, lambda read: _stop(read, preemption, deadline)
         )
         if stopped is not None:
             return stopped
@@ -121,6 +121,7 @@ def _restart(lease: Lease, deadline: StepDeadline, seconds: float) -> None:
 
 def _read_chunk(
     lease: Lease,
+    deadline: StepDeadline,
     shell_file: ShellFile,
     chunk: Generator[reader.PageRead, None, None],
     last: int,
@@ -141,6 +142,7 @@ def _read_chunk(
             with fenced(lease):
                 Page.objects.bulk_create(pages)
                 ShellFile.objects.filter(id=shell_file.id).update(pages_read=pages[-1].page_number)
+            deadline.note_progress()
     return stopped
 
 
@@ -155,7 +157,8 @@ def _stop(pages_read: int, preemption: Preemption, deadline: StepDeadline) -> St
                 code=ErrorCode.DEADLINE_EXCEEDED,
                 message=f"the time for these pages was used up after page {pages_read};"
                 " a retry continues from there",
-            )
+            ),
+            is_out_of_time=True,
         )
     return None
 

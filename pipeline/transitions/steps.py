@@ -213,14 +213,17 @@ def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
     )
 
 
-def requeue_interrupted(lease: Lease, *, preempted: bool = False) -> int:
+def requeue_interrupted(lease: Lease, *, preempted: bool = False, message: str = "") -> int:
     """Requeue an interrupted step at no cost; return its dispatch number.
 
     Work in flight goes back to `pending`; succeeded work stays. A `preempted` step is not claimed
-    again before the smaller work that waits.
+    again before the smaller work that waits. A `message` joins the job's history.
     """
     requeue_in_flight([lease.session_id])
-    marked = {"preempted_at": ClockTimestamp()} if preempted else {}
+    marked: dict[str, Any] = {"preempted_at": ClockTimestamp()} if preempted else {}
+    if message:
+        entry = {"event": "requeued by itself", "step": lease.step, "message": message}
+        marked["error_details"] = noted(entry)
     return _requeue(lease, current_step=lease.step, **marked)
 
 

@@ -30,6 +30,7 @@ from pipeline.execution.preemption import PREEMPTED
 from pipeline.execution.shutdown import on_stop, stop_requested
 from pipeline.execution.step_result import (
     CANCELLED,
+    OUT_OF_TIME,
     SIGTERM,
     StepCompleted,
     StepFailed,
@@ -113,18 +114,37 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
                         return StepInterrupted(reason=SIGTERM)
                 with fenced(lease):
                     note_settings(lease, own_settings())
-                return PASSES[lease.step](lease, deadline)
+                return _or_requeued(lease, deadline, PASSES[lease.step](lease, deadline))
         raise AssertionError("the last attempt returns or raises")
     except LeaseLostError:
         raise
     except PipelineError as error:
         if error.code is ErrorCode.CANCELLED:
             return StepInterrupted(reason=CANCELLED)
-        return StepFailed(failure=Failure(code=error.code, message=error.message))
+        failed = StepFailed(
+            failure=Failure(code=error.code, message=error.message),
+            is_out_of_time=error.code is ErrorCode.DEADLINE_EXCEEDED,
+        )
+        return _or_requeued(lease, deadline, failed)
     except Exception as error:  # noqa: BLE001 - whatever it is, the job must end as failed
         return _broken(lease, error)
     finally:
         forget()
+
+
+def _or_requeued(lease: Lease, deadline: StepDeadline, result: StepResult) -> StepResult:
+    """Return the result, or the requeue of a step that is out of time and has progressed.
+
+    The requeue costs no crash and no retry. A step without progress since its claim fails, so a
+    step that hangs at the same place is not requeued again and again.
+    """
+    if not isinstance(result, StepFailed) or not result.is_out_of_time:
+        return result
+    if not deadline.has_progressed:
+        return result
+    message = result.failure.message
+    _log("step_out_of_time", lease, message=message)
+    return StepInterrupted(reason=OUT_OF_TIME, message=message)
 
 
 def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:
@@ -178,8 +198,8 @@ def _write_end(lease: Lease, result: StepResult) -> None:
 def _write_result(lease: Lease, result: StepResult) -> bool:
     """Write how the step ended; return whether its job has ended too."""
     match result:
-        case StepInterrupted(reason=reason):
-            dispatch_no = requeue_interrupted(lease, preempted=reason == PREEMPTED)
+        case StepInterrupted(reason=reason, message=message):
+            dispatch_no = requeue_interrupted(lease, preempted=reason == PREEMPTED, message=message)
             enqueue_step(lease.job_id, lease.step.value, dispatch_no)
             return False
         case StepParked(parking=parking):

@@ -14,7 +14,7 @@ from django.utils import timezone
 from gemini_emulator import Emulator
 from pipeline.core import deadline
 from pipeline.core.states import JobStatus, Step
-from pipeline.execution import admission
+from pipeline.execution import admission, executor
 from pipeline.execution.preemption import PREEMPTED
 from pipeline.execution.shutdown import STOP
 from pipeline.execution.step_result import SIGTERM, StepFailed, StepInterrupted
@@ -39,31 +39,44 @@ def _batches(job: Job) -> list[Any]:
 
 
 @pytest.mark.django_db
-def test_a_step_out_of_time_keeps_what_succeeded_and_a_retry_asks_for_the_rest_alone(
-    tmp_path: Path, settings: Any
+def test_a_step_out_of_time_is_requeued_if_it_has_progressed_and_else_fails(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.LEASE_S = settings.CALL_DEADLINE_S = LONG_S
     received = records.submit(short_record(tmp_path / "record.pdf", 6))
     run_step.run_step("pages")
     run_step.run_step("pass05")
-    # 5 s, for steps and for calls.
-    settings.CALL_DEADLINE_S = settings.STEP_DEADLINE_MIN_S = 100.0
     settings.PASS1_MAX_RETRIES = settings.PASS1_CONCURRENCY_LIMIT = 1
     settings.MEDPROC_PROVIDER = "gemini"
+    monkeypatch.setattr(executor, "step_time_s", lambda *_, **__: 5.0)
 
-    with Emulator(latency_map={"entities 3": 60.0}) as emulator:
+    # The third batch that is asked about hangs, in each run.
+    with Emulator(latency_map={"#3": 60.0}, answers="minimal") as emulator:
         settings.GEMINI_BASE_URL = emulator.url
+        run_step.run_step("pass1")
+        job = Job.objects.get(id=received.job_id)
+
+        assert (job.status, job.error_code, job.step_deadline_at) == ("pending", None, None)
+        assert (job.crash_count, job.retry_count, job.dispatch_no) == (0, 0, 3)
+        (requeued,) = (job.error_details or {})["history"]
+        assert requeued["event"] == "requeued by itself"
+        assert requeued["message"].startswith("pass1 used up its 5 s with 2 of 6 batches ended;")
+
         run_step.run_step("pass1")
 
     job = Job.objects.get(id=received.job_id)
     rows = _batches(job)
     kept = {row.id for row in rows if row.status == "succeeded"}
+    assert len(kept) == 2
     assert (job.status, job.error_code) == (JobStatus.FAILED, "DEADLINE_EXCEEDED")
+    assert "a retry goes on from there; waited" in (job.last_error or "")
+    assert "; calls in flight for " in (job.last_error or "")
     assert (job.step_deadline_at, SHARED_DEADLINE.left_s) == (None, None)
     assert Summary.objects.get(shell_file=job.shell_file_id).error_code == "DEADLINE_EXCEEDED"
     assert ShellFile.objects.get(id=job.shell_file_id).status == "pass05_complete"
     assert {row.status for row in rows} == {"succeeded", "pending"}
     assert {row.attempt_count for row in rows if row.id not in kept} == {0}
+    monkeypatch.undo()
     Job.objects.filter(id=job.id).update(status=JobStatus.PENDING)
     with Emulator() as emulator:
         settings.GEMINI_BASE_URL = emulator.url
@@ -71,6 +84,24 @@ def test_a_step_out_of_time_keeps_what_succeeded_and_a_retry_asks_for_the_rest_a
         asked = {line.item_token for line in emulator.log()}
     assert Job.objects.get(id=job.id).status == JobStatus.COMPLETED
     assert asked == {row.id.hex for row in rows if row.id not in kept}
+
+
+@pytest.mark.django_db
+def test_pages_out_of_time_are_requeued_while_each_run_reads_some(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received = records.submit(records.LAB)
+    # The reserve is the whole deadline, so each run ends after its first page.
+    monkeypatch.setattr(deadline, "SOFT_SHARE", 0.0)
+
+    run_step.run_step("pages")
+
+    job = Job.objects.get(id=received.job_id)
+    assert (job.status, job.crash_count, job.retry_count) == (JobStatus.PENDING, 0, 0)
+    assert ShellFile.objects.get(id=received.shell_file_id).pages_read == 1
+    monkeypatch.undo()
+    run_step.run_step("pages")
+    assert ShellFile.objects.get(id=received.shell_file_id).pages_read == 5
 
 
 @pytest.mark.django_db

@@ -283,7 +283,8 @@ def result_entry(result: ExecutorResult) -> Entry:
             return {
                 "kind": "failed",
                 "code": failure.code,
-                "message": failure.message,
+                # The logs are older than the waits at the end of this message.
+                "message": failure.message.partition("; waited")[0],
                 "encounter_id": failure.encounter_id and str(failure.encounter_id),
                 "batch_index": failure.batch_index,
             }

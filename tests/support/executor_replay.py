@@ -64,7 +64,16 @@ from tests.support.event_log import (
     value_entry,
 )
 
-CLOCKED = (core_deadline, admission, call_log, failed_call, heartbeat, preemption, step_writer)
+CLOCKED = (
+    core_deadline,
+    admission,
+    call_log,
+    executor,
+    failed_call,
+    heartbeat,
+    preemption,
+    step_writer,
+)
 """Modules that read `time`."""
 DATED = (admission, call_log, executor)
 """Modules that read `timezone`."""
@@ -74,10 +83,21 @@ class AnyReply(BaseModel):
     """A stored reply; the log has only its hash."""
 
 
+COUNTED = frozenset({Why.RAMP, Why.REQUESTS, Why.TOKENS, Why.TURN, Why.NEW, Why.LOCAL})
+"""Waits that counted towards the deadline of a step when the logs were recorded."""
+
+
 class RecordedDeadline(StepDeadline):
-    """A deadline whose every extension must be in the log."""
+    """A deadline whose every extension must be in the log.
+
+    The logs are older than two rules: all waits for the rate limiter are left out, and so is the
+    moment until the step asks again. `test_quota_waits.py` tests these rules.
+    """
 
     log: EventLog
+
+    def leave_out_until(self, now: float) -> None:
+        pass
 
     def extend(self, seconds: float) -> None:
         super().extend(seconds)
@@ -381,6 +401,7 @@ class ReplayedStep:
             (selectors, "split_calls", self._split_calls),
             (split_plan, "stored_output", lambda *_, **__: AnyReply()),
             (admission, "limiter_of", lambda _: limiter),
+            (admission, "_NOT_COUNTED", frozenset(Why) - COUNTED),
             (admission, "pause_on", self._pause_on),
             (lifecycle, "open_and_park", self._parking),
             (lifecycle, "standing", lambda _: _standing_of(log.ask("standing"))),

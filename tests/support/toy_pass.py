@@ -56,7 +56,6 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
         work,
         provider_for(ProviderConfig.of_settings()),
         deadline=deadline,
-        deadline_s=executor.step_deadline_s(len(work.rows)),
     )
     if not isinstance(result, AllItemsEnded):
         return result

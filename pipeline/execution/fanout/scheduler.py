@@ -269,6 +269,9 @@ class Scheduler(Generic[K, G, R]):
         remaining_s = self._deadline.soft_ends_at - now
         if decision.delay_s <= remaining_s:
             return decision
+        # A run that has progressed is continued by another run, which has time for this retry.
+        if self._deadline.has_progressed and decision.delay_s <= self._deadline.soft_s:
+            return decision
         exceeded = DeadlineExceeded(
             remaining_s=max(remaining_s, 0.0), delay_s=decision.delay_s, original=error
         )
