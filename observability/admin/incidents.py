@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
-from pipeline.models import Incident, IncidentJob, Pause, PeriodicTaskRun
+from pipeline.models import Incident, IncidentJob, Pause, PeriodicTaskRun, RateLimitCounts
 
 
 @admin.register(Incident)
@@ -51,3 +51,14 @@ class PeriodicTaskRunAdmin(ReadOnlyAdmin):
 
     list_display = ("name", "started_at", "finished_at", "outcome")
     ordering = ("name",)
+
+
+@admin.register(RateLimitCounts)
+class RateLimitCountsAdmin(ReadOnlyAdmin):
+    """The counters of the rate limiter, by provider, model and life of Redis."""
+
+    list_display = (
+        "provider", "model", "rate_limited_items_stored", "rate_limited_items_redistributed",
+        "rate_limit_generations", "rate_limit_participants", "breaker_trips", "created_at",
+    )  # fmt: skip
+    ordering = ("-created_at",)

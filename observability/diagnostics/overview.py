@@ -38,9 +38,10 @@ from pipeline.core.labels import counted
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.models import Incident, Pause
 from pipeline.operations.liveness import LastTaskRun, last_task_runs, scheduler_problems
+from pipeline.operations.rate_limit_counts import total_counts
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
-from pipeline.ratelimit import RateLimiter, RateLimiterState
+from pipeline.ratelimit import Counters, RateLimiter, RateLimiterState
 
 SHOWN = 10
 FAILURES_READ = 2_500
@@ -85,6 +86,8 @@ class Overview:
     outstanding: Outstanding
     forecast: Forecast
     limiter: RateLimiterState
+    limited: Counters
+    """The counters of the rate limiter over all lives of Redis."""
     uses: Sequence[Use]
     worker_fleet: WorkerFleet
     ticks: Sequence[LastTaskRun]
@@ -164,6 +167,7 @@ def overview() -> Overview:
         outstanding=left,
         forecast=forecast(left, limiter, of_calls.calls_a_minute, now),
         limiter=limiter,
+        limited=total_counts(limiter),
         uses=uses(limiter),
         worker_fleet=worker_fleet(),
         ticks=last_task_runs(),

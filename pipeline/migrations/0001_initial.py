@@ -278,6 +278,28 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='encounters', to='pipeline.patient'),
         ),
         migrations.CreateModel(
+            name='RateLimitCounts',
+            fields=[
+                ('id', models.UUIDField(db_default=django.contrib.postgres.functions.RandomUUID(), default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ('provider', models.TextField()),
+                ('model', models.TextField()),
+                ('born', models.FloatField()),
+                ('rate_limited_items_stored', models.BigIntegerField(db_default=0, default=0)),
+                ('rate_limited_items_redistributed', models.BigIntegerField(db_default=0, default=0)),
+                ('rate_limit_generations', models.BigIntegerField(db_default=0, default=0)),
+                ('rate_limit_participants', models.BigIntegerField(db_default=0, default=0)),
+                ('breaker_trips', models.BigIntegerField(db_default=0, default=0)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+            ],
+            options={
+                'verbose_name': 'counts of the rate limiter',
+                'verbose_name_plural': 'counts of the rate limiter',
+                'db_table': 'rate_limit_counts',
+                'db_table_comment': 'Counters of the rate limiter by provider, model and life of Redis; they only grow.',
+                'constraints': [models.UniqueConstraint(fields=('provider', 'model', 'born'), name='idx_rate_limit_counts_life')],
+            },
+        ),
+        migrations.CreateModel(
             name='Pause',
             fields=[
                 ('id', models.UUIDField(db_default=django.contrib.postgres.functions.RandomUUID(), default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),

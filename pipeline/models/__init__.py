@@ -23,6 +23,7 @@ from pipeline.models.encounters import Encounter
 from pipeline.models.entities import AlignmentKind, Batch, EncounterResult, Entity, EntityMetrics
 from pipeline.models.incidents import Incident, Pause, PeriodicTaskRun
 from pipeline.models.jobs import IncidentJob, Job
+from pipeline.models.rate_limits import RateLimitCounts
 from pipeline.models.record_batches import RecordBatch
 from pipeline.models.sessions import Session, Summary
 
@@ -58,6 +59,7 @@ __all__ = [
     "ProcessedDocument",
     "ProviderCall",
     "ProviderPayload",
+    "RateLimitCounts",
     "ReconciliationEntry",
     "RecordBatch",
     "Session",

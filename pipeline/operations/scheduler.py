@@ -26,6 +26,7 @@ from django.utils.module_loading import import_string
 from medproc.timing import scaled
 from pipeline.core.redaction import redacted
 from pipeline.operations import operator_actions, schedule
+from pipeline.operations.rate_limit_counts import copy_counts
 from pipeline.transitions.stale import STALE_S
 
 logger = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ def _settle_record_batches() -> str:
 
 def _detect_incidents() -> str:
     tick = operator_actions.incidents_detect()
+    copy_counts()
     said = f"opened {len(tick.opened)}, closed {len(tick.closed)}, probes {len(tick.due)}"
     return said if tick.changed else ""
 

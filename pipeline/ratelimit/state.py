@@ -33,6 +33,7 @@ def state_of(provider: str, model: str, quota: Quota, reply: Sequence[bytes]) ->
         model=model,
         is_local=False,
         now=now,
+        born=float(values.get("born") or 0),
         requests_used=whole("requests"),
         requests_limit=quota.requests,
         tokens_used=whole("tokens"),

@@ -272,4 +272,6 @@ class RateLimiterState:
     probe_at: float | None = None
     last_outage: tuple[float, float] | None = None
     """First failure and end of the most recent outage that is over."""
+    born: float = 0.0
+    """When this state began in Redis; a Redis that was emptied has a later moment."""
     counters: Counters = Counters()

@@ -21,11 +21,12 @@ from tenacity import (
 )
 
 from medproc.timing import scaled
-from pipeline.core.db_errors import is_away
+from pipeline.core.db_errors import is_away, unless_away
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, LeaseLostError, PipelineError
 from pipeline.core.redaction import redacted
-from pipeline.core.states import Step
+from pipeline.core.states import CALLING_STEPS, Step
+from pipeline.execution.admission import limiter_of
 from pipeline.execution.preemption import PREEMPTED
 from pipeline.execution.shutdown import on_stop, stop_requested
 from pipeline.execution.step_result import (
@@ -40,8 +41,9 @@ from pipeline.execution.step_result import (
 )
 from pipeline.execution.worker_settings import own_settings
 from pipeline.operations import liveness
+from pipeline.operations.rate_limit_counts import keep_counts
 from pipeline.providers.config import ProviderConfig
-from pipeline.providers.factory import named_provider
+from pipeline.providers.factory import named_provider, provider_for
 from pipeline.queueing.queues import enqueue_step, enqueue_steps, is_first_to_say
 from pipeline.stages.registry import PASSES, next_step
 from pipeline.transitions import (
@@ -80,6 +82,7 @@ def run_step(step: str) -> None:
     deadline = StepDeadline(scaled(settings.STEP_DEADLINE_MIN_S), publish=SHARED_DEADLINE.publish)
     try:
         _end(lease, deadline, _run(lease, deadline))
+        _keep_counts(lease)
     except LeaseLostError:
         _log("lease_lost", lease)
     finally:
@@ -173,6 +176,16 @@ def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:
         result = _broken(lease, error)
         _write_end(lease, result)
     _log("step_ended", lease, outcome=_outcome(result))
+
+
+def _keep_counts(lease: Lease) -> None:
+    """Copy the counters of the rate limiter, which a loss of Redis would reset."""
+    if lease.step not in CALLING_STEPS:
+        return
+    limiter = limiter_of(provider_for(ProviderConfig.of_settings()))
+    if limiter is not None:
+        with unless_away():
+            keep_counts(limiter.state())
 
 
 def _broken(lease: Lease, error: Exception) -> StepResult:

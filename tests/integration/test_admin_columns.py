@@ -66,6 +66,7 @@ SHOWN = {
         "quota_id response_id schema_version split step"
     ),
     "provider_payloads": "prompt_sha256",
+    "rate_limit_counts": "model provider",
     "record_batches": "status",
     "shell_file_pages": "source regions warnings",
     "shell_files": "language media_type sha256 status warnings",

@@ -29,7 +29,10 @@ LIST_STATEMENTS = 7
 """The user (two), the transaction with its limit (three), the count, and the rows."""
 ROW_STATEMENTS = 13
 """The user, the transaction, the row, and the name of each row that the row refers to."""
-FEW_ROWS = {"incidents", "incident_jobs", "pauses", "periodic_task_runs", "record_batches"}
+FEW_ROWS = {
+    "incidents", "incident_jobs", "pauses", "periodic_task_runs", "record_batches",
+    "rate_limit_counts",
+}  # fmt: skip
 """Tables that grow with incidents, operators and submissions instead of records."""
 READ_IN_LISTS = {"review_flags"}
 """JSON columns that a list shows."""

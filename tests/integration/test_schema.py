@@ -29,12 +29,16 @@ TABLES = {
     "pass1_entity_detections", "pass2_clinical_metrics", "pass2_zone_results",
     "pass3_narrative_metrics", "provider_calls", "provider_payloads", "user_profiles",
     "periodic_task_runs", "incident_jobs", "incidents", "pauses", "record_batches",
+    "rate_limit_counts",
 }  # fmt: skip
 """The tables of the source documents, with the calls and the patient."""
 
 LATER_PASSES = {"pass2_clinical_metrics", "pass2_zone_results", "pass3_narrative_metrics"}
 """Tables of passes that this version does not run."""
-NO_RECORD = {"periodic_task_runs", "incident_jobs", "incidents", "pauses", "record_batches"}
+NO_RECORD = {
+    "periodic_task_runs", "incident_jobs", "incidents", "pauses", "record_batches",
+    "rate_limit_counts",
+}  # fmt: skip
 """Tables that providers, operators or the scheduler fill, and a single record does not."""
 
 ZERO_BASED = {"failure_batch_index", "chunk_first", "decision_index"}
