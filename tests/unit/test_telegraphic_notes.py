@@ -44,6 +44,8 @@ def read(text: str, name: str) -> ReadMention:
         ("No fever, chills, palpitations every evening since May", "palpitations"),
         ("Denies vomiting, diarrhea started yesterday", "diarrhea"),
         ("psoriasis (brother and patient)", "psoriasis"),
+        ("Not febrile, tachycardia", "tachycardia"),
+        ("Insurance denied MRI for back pain", "back pain"),
     ],
 )
 def test_a_cue_with_an_open_subject_flags_the_mention_and_denies_nothing(
@@ -71,6 +73,12 @@ def test_a_cue_with_an_open_subject_flags_the_mention_and_denies_nothing(
         ("Asthma Y / Epilepsy N / Gout N", "Epilepsy", True),
         ("Asthma Y / Epilepsy N / Gout N", "Gout", True),
         ("Unlikely appendicitis", "appendicitis", True),
+        ("dizziness (yes), syncope (no)", "dizziness", False),
+        ("dizziness (yes), syncope (no)", "syncope", True),
+        ("ROS negative except dysuria", "dysuria", None),
+        ("Improving, not yet jaundiced", "jaundiced", True),
+        ("No vomiting after appendectomy", "appendectomy", None),
+        ("Prior authorization for Humira for psoriasis denied", "psoriasis", None),
         ("Endoscopy negative", "Endoscopy", None),
         ("Negative endoscopy in June", "endoscopy", None),
         ("Endoscopy: none", "Endoscopy", True),
@@ -91,6 +99,24 @@ def test_the_detail_of_an_item_ends_the_list_before_the_next_answer() -> None:
 
     assert (relative.experiencer, relative.negated) == ("family", None)
     assert done.temporality == "historical"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Return precautions: syncope, vomiting", "vomiting"),
+        ("Side effects discussed: dizziness, syncope", "syncope"),
+        ("Exposure: measles at school", "measles"),
+    ],
+)
+def test_a_warning_with_a_colon_reaches_its_list(text: str, name: str) -> None:
+    assert read(text, name).entity.certainty == "hypothetical"
+
+
+def test_a_denied_family_history_is_of_the_family() -> None:
+    found = read("No FH of melanoma", "melanoma").entity
+
+    assert (found.experiencer, found.negated) == ("family", True)
 
 
 @pytest.mark.parametrize(

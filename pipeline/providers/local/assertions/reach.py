@@ -61,6 +61,10 @@ _TEST = re.compile(
 )
 """The name of a test: `negative` behind a test is the result of the test."""
 _RESULT = re.compile(r"\bneg|normal|unremarkable|absent|\bnone\b|\bclear|\bnon-?reactive", re.I)
+_LATER_THAN = re.compile(
+    r"\b(?:after|following|despite|status[ ]post|s/p)[ ](?:\w+[ ]){0,2}$", re.I
+)
+"""Words that make the mention the time of a denial: `no pain after surgery`."""
 _NEGATIVE = re.compile(r"neg(?:ative)?\b", re.I)
 _OWN_PREDICATE = re.compile(
     r"\b(?:x|×)[ ]?\d|\d[ ]?(?:x|×)\b|\bfor[ ](?:(?:the|about|over|at[ ]least)[ ])*(?:past|last|\d"
@@ -80,10 +84,9 @@ def reach(cue: Cue, words: str, first: int, last: int, *, is_act: bool) -> Reach
 
     With `is_act` the mention is something that is done. A negative result does not undo an act.
     """
-    if is_act and cue.kind is CueKind.NOT and cue.end <= first:
-        is_result = _NEGATIVE.match(words, cue.start) and not words[cue.end : first].strip()
-        return Reach.ANOTHER if is_result else Reach.REACHES
-    if cue.kind not in _SUBJECT_AHEAD or cue.start < last:
+    if cue.end <= first:
+        return _reach_ahead(cue, words, first, is_act=is_act)
+    if cue.kind not in _SUBJECT_AHEAD:
         return Reach.REACHES
     told = words[cue.start : cue.end]
     is_negation = cue.kind in _NEGATIONS
@@ -103,6 +106,20 @@ def reach(cue: Cue, words: str, first: int, last: int, *, is_act: bool) -> Reach
     if _COLON_ANSWER.match(told) or _PLURAL.match(told.lstrip()) or _JOINED.match(others[-1]):
         return Reach.REACHES
     return Reach.OPEN
+
+
+def _reach_ahead(cue: Cue, words: str, first: int, *, is_act: bool) -> Reach:
+    """Judge whether a cue in front of a mention is told of the mention."""
+    between = words[cue.end : first]
+    if cue.kind is CueKind.NEAR_NOT:
+        return Reach.OPEN if "," in between else Reach.REACHES
+    if cue.kind is not CueKind.NOT:
+        return Reach.REACHES
+    if is_act and _NEGATIVE.match(words, cue.start) and not between.strip():
+        return Reach.ANOTHER
+    if _LATER_THAN.search(between.rpartition(",")[2]):
+        return Reach.ANOTHER if is_act else Reach.OPEN
+    return Reach.REACHES
 
 
 def is_open_denial(cue: Cue, words: str, first: int, last: int) -> bool:

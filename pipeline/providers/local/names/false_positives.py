@@ -36,7 +36,8 @@ _PREFIX = re.compile(r"\b(?:anti|pseudo|mock)[-‐‑]$", re.I)
 _NON_BEFORE = re.compile(r"\b[Nn]on[-‐‑ ](?:[A-Z]{1,3}(?:-wave)?[ ](?:segment[ ]|elevation[ ])*)?$")
 _CODE_BEFORE = re.compile(r"\b(?:code|team)[ ]+$", re.I)
 _VACCINE = re.compile(
-    r"(?:[ ]*\([^)\n]{1,30}\))?[ ]+(?:vaccin\w*|immuni[sz]\w*|boosters?|shots?)\b", re.I
+    r"(?:[ ]*\([^)\n]{1,30}\))?[ ]+(?:vaccin\w*|vax+\b|immuni[sz]\w*|boosters?|shots?|jabs?)\b",
+    re.I,
 )
 _SUSCEPTIBILITY = re.compile(
     (
