@@ -36,7 +36,7 @@ from tests.support.incident_rows import an_incident
 
 KEYS = {
     "shell_file_id", "status", "encounters", "entities", "rows_not_understood", "error_code",
-    "batch_id",
+    "batch_id", "incomplete",
 }  # fmt: skip
 
 

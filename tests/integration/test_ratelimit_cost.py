@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Counted:
+class SlotsRun:
     """What the slots of one run have done."""
 
     completed: int = 0
@@ -50,12 +50,12 @@ def _timed(action: Callable[[], T]) -> tuple[float, T]:
     return time.thread_time() - began, found
 
 
-def _completed(client: redis.Redis, *, with_limiter: bool) -> Counted:
+def _completed(client: redis.Redis, *, with_limiter: bool) -> SlotsRun:
     """Keep all slots busy, and count the completed calls."""
     client.flushdb()
     simulation = Simulation(client, QUOTA)
     latency = random.Random(7)
-    counted = Counted()
+    counted = SlotsRun()
     limiters = [simulation.limiter() for _ in range(JOBS)]
 
     def start(slot: int, number: int) -> None:
