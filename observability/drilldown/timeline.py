@@ -37,6 +37,9 @@ LEAST = 2.0
 LISTED = 300
 """Most calls that are also listed as text; a record of 1,000 pages can have 1,500."""
 TICKS = 5
+LOCAL = "local"
+FREE_SLOT = "a free slot"
+"""The first thing that a call waits for: the calls of a step in flight are limited."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +57,7 @@ class CallBar:
     """Time since the first call."""
     wait_x: float = 0.0
     wait_width: float = 0.0
-    """The wait for the rate limiter, drawn before the bar; 0 if too short to show."""
+    """The wait for the start, drawn before the bar; 0 if too short to show."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +105,8 @@ class Timeline:
     ticks: Sequence[ScaleMark]
     height: int
     words: str
+    waited: str
+    """What a call waited for before its start, as the legend names it."""
     listed: Sequence[tuple[str, CallBar]]
     """The calls with the names of their lanes, failed calls first."""
     unlisted: int
@@ -185,6 +190,7 @@ def timeline(rows: RecordRows, incidents: Sequence[Incident] = ()) -> Timeline |
         ticks=list(scale.ticks()),
         height=y,
         words=words,
+        waited=_legend(rows.calls),
         listed=every[:LISTED],
         unlisted=len(every[LISTED:]),
     )
@@ -255,7 +261,7 @@ def _bar(call: ProviderCall, unit: str, scale: _Scale, y: int) -> CallBar:
     kind = {OUTCOME_OK: "ok", ErrorCode.RATE_LIMIT.value: "limited"}.get(call.outcome, "failed")
     width = round(max(LEAST, end - x), 1)
     said = [f"{unit}, call {call.attempt}: {call.outcome}"]
-    said += [f"waited {duration(waited / 1000)}"] if waited else []
+    said += [f"waited {duration(waited / 1000)} for {_awaited(call)}"] if waited else []
     return CallBar(
         x=round(min(x, WIDTH - width), 1),
         y=y,
@@ -267,6 +273,16 @@ def _bar(call: ProviderCall, unit: str, scale: _Scale, y: int) -> CallBar:
         wait_x=wait_x,
         wait_width=round(x - wait_x, 1),
     )
+
+
+def _awaited(call: ProviderCall) -> str:
+    """Return for what a call waited before its start: the local engine has no rate limiter."""
+    return FREE_SLOT if call.provider == LOCAL else f"{FREE_SLOT} or the rate limiter"
+
+
+def _legend(calls: Sequence[ProviderCall]) -> str:
+    """Return the wait that the bars of these calls show, as the legend names it."""
+    return f"waited for {max(map(_awaited, calls), key=len)}"
 
 
 def _ready(call: ProviderCall) -> float:

@@ -321,7 +321,7 @@ class StepExecutor(Generic[W]):
 
     def _is_preempted(self) -> bool:
         is_due = False
-        with self._heartbeat.unless_away():
+        with self._heartbeat.unless_away("the look for smaller records"):
             is_due = self._preemption.is_due()
         return is_due  # noqa: RET504 - the block may be left undone
 

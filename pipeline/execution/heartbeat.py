@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager
 from queue import Empty, Full, Queue
 from threading import Event, Thread
 from typing import TypeVar
@@ -29,6 +29,10 @@ from pipeline.transitions import Lease
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+AGAIN = 0.25
+"""The part of the interval between two heartbeats after which a refused heartbeat is repeated."""
+LOG_EVERY_S = 60.0
+"""How often a lasting absence of PostgreSQL is logged."""
 AHEAD = 2
 """Results that may wait for the executor; more would only hold memory."""
 LOOK_S = 1.0
@@ -44,19 +48,28 @@ class Heartbeat:
         self._lease = lease
         self._deadline = deadline
         self._renewed_at = time.monotonic()
+        self._tried_at = self._renewed_at
+        self._absences: dict[str, float] = {}
+        """When the refusal of each kind of statement was last logged, until one succeeds."""
         self.is_cancelled = False
         """Whether an operator wants the job cancelled."""
 
     def renew(self) -> None:
         """Renew the lease. Raises LeaseLostError where it ran out or was taken."""
-        now = time.monotonic()
-        with self.unless_away():
+        now = self._tried_at = time.monotonic()
+        with self.unless_away("the heartbeat"):
             self.is_cancelled |= transitions.renew_lease(self._lease, self._deadline.left_s)
             self._renewed_at = now
 
     def renew_when_due(self) -> None:
-        """Renew the lease when a heartbeat is due."""
-        if time.monotonic() - self._renewed_at >= scaled(settings.HEARTBEAT_S):
+        """Renew the lease when a heartbeat is due; a refused heartbeat is due again a little later.
+
+        Without that pause, each event of the step would send one more heartbeat.
+        """
+        now = time.monotonic()
+        interval_s = scaled(settings.HEARTBEAT_S)
+        is_due = now - self._renewed_at >= interval_s
+        if is_due and now - self._tried_at >= interval_s * AGAIN:
             self.renew()
 
     def renew_when_overdue(self) -> None:
@@ -64,21 +77,36 @@ class Heartbeat:
         if self._is_overdue:
             self.renew()
 
-    def unless_away(self) -> AbstractContextManager[None]:
-        """Leave the block undone while PostgreSQL is away.
+    @contextlib.contextmanager
+    def unless_away(self, statement: str) -> Iterator[None]:
+        """Leave the block undone while PostgreSQL is away or refuses it; `statement` names it.
 
-        Raises LeaseLostError where the lease has run out meanwhile.
+        Logs the first refusal, then one a minute, and the first success after it. Raises
+        LeaseLostError where the lease has run out meanwhile.
         """
-        return unless_away(self._note_absence)
+        is_done = False
+        with unless_away(lambda error: self._note_absence(statement, error)):
+            yield
+            is_done = True
+        if is_done and self._absences.pop(statement, None) is not None:
+            self._log(logging.INFO, "database_back", f"PostgreSQL accepts {statement} again")
 
-    def _note_absence(self, error: Error) -> None:
-        logger.warning(
-            "PostgreSQL is away (%s); results are kept in memory",
-            type(error).__name__,
-            extra={"action": "database_away", **self._lease.log_context()},
-        )
+    def _note_absence(self, statement: str, error: Error) -> None:
+        now = time.monotonic()
+        if now - self._absences.get(statement, -math.inf) >= LOG_EVERY_S:
+            self._absences[statement] = now
+            state = getattr(error.__cause__, "sqlstate", None)
+            why = (
+                f"PostgreSQL refused {statement} (SQLSTATE {state})"
+                if state
+                else f"PostgreSQL is away ({type(error).__name__})"
+            )
+            self._log(logging.WARNING, "database_away", f"{why}; results wait in memory")
         if self._is_overdue:
             raise LeaseLostError("the lease could not be renewed in time; stopping") from None
+
+    def _log(self, level: int, action: str, message: str) -> None:
+        logger.log(level, "%s", message, extra={"action": action, **self._lease.log_context()})
 
     @property
     def _is_overdue(self) -> bool:

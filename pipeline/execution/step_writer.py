@@ -100,7 +100,7 @@ class StepWriter(Generic[W]):
     def write(self) -> None:
         """Write what there is, unless PostgreSQL is away."""
         self._flushed_at = time.monotonic()
-        with self._heartbeat.unless_away():
+        with self._heartbeat.unless_away("a write"):
             try:
                 self._write_together(self._publications)
             except (DatabaseError, InterfaceError) as error:

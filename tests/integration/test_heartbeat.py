@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from threading import Event
+from typing import Any
 
 import pytest
 from django.db import connection
 
+from medproc.timing import scaled
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import JobStatus, Step
-from pipeline.execution.heartbeat import call_with_lease, with_lease
+from pipeline.execution.heartbeat import Heartbeat, call_with_lease, with_lease
 from pipeline.models import Job
 from pipeline.transitions import Lease, claim
+from tests.support.databases import as_owner
 from tests.support.rows import a_deadline, a_job
 
 
@@ -91,3 +95,33 @@ def test_a_lost_lease_ends_the_wait() -> None:
 @pytest.mark.django_db
 def test_a_call_gives_what_its_work_gives() -> None:
     assert call_with_lease(a_lease(), a_deadline(), lambda: 42) == 42
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_a_refused_heartbeat_is_logged_once_under_its_own_name_and_its_success_too(
+    caplog: pytest.LogCaptureFixture, settings: Any
+) -> None:
+    settings.HEARTBEAT_S = 1.0
+    lease = a_lease()
+    heartbeat = Heartbeat(lease, a_deadline())
+    # PostgreSQL refuses the heartbeats of this job, and nothing else.
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = '53100'; END $$;"
+            " CREATE TRIGGER refuse BEFORE UPDATE OF heartbeat_at ON job_queue"
+            " FOR EACH ROW EXECUTE FUNCTION refuse()"
+        )
+
+    until = time.monotonic() + 20 * scaled(settings.HEARTBEAT_S)
+    while time.monotonic() < until:
+        heartbeat.renew_when_due()
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER refuse ON job_queue")
+    heartbeat.renew()
+    heartbeat.renew()
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "PostgreSQL refused the heartbeat (SQLSTATE 53100); results wait in memory",
+        "PostgreSQL accepts the heartbeat again",
+    ]

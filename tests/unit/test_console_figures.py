@@ -196,6 +196,29 @@ def test_the_calls_of_the_line_are_listed_in_words_up_to_a_bound() -> None:
     assert drawn.listed[3][1].at == "3.0 s"
 
 
+@pytest.mark.parametrize(
+    ("providers", "awaited"),
+    [
+        (("local", "local"), "a free slot"),
+        (("gemini", "gemini"), "a free slot or the rate limiter"),
+        (("local", "gemini"), "a free slot or the rate limiter"),
+    ],
+)
+def test_a_call_of_the_local_engine_never_waited_for_the_rate_limiter(
+    providers: tuple[str, str], awaited: str
+) -> None:
+    rows = a_line(0, 5)
+    for call, provider in zip(rows.calls, providers, strict=True):
+        call.provider, call.queue_wait_ms = provider, 3000
+
+    drawn = timeline(rows)
+
+    assert drawn is not None
+    assert drawn.waited == f"waited for {awaited}"
+    titles = [call.title for call in drawn.lanes[0].calls if providers == ("local", "local")]
+    assert all(", waited 3.0 s for a free slot, took 2.0 s" in title for title in titles)
+
+
 def test_a_group_that_was_absorbed_needs_nothing() -> None:
     group = FailureGroup(
         source=FailureSource.CALL,
