@@ -186,6 +186,7 @@ PERIODIC_TASKS = {
     "audit_head": (3600.0, "observability.audit.chain.say_head"),
     "sweep_uploads": (3600.0, "observability.uploads.cleanup.sweep"),
     "rotate_logs": (60.0, "medproc.rotation.rotate_logs"),
+    "sweep_files": (3600.0, "observability.uploads.stored_files.sweep"),
 }
 
 # The steps of `pipeline.core.states`, which settings cannot import; a test compares the names.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
-from pipeline.models import Page, Patient, ProcessedDocument, ShellFile
+from pipeline.models import FileSweep, Page, Patient, ProcessedDocument, ShellFile
 
 
 @admin.register(Patient)
@@ -71,4 +71,15 @@ class ProcessedDocumentAdmin(ReadOnlyAdmin):
         "created_at",
     )
     id_fields = ("pk", "shell_file_id")
+    ordering = ("-created_at",)
+
+
+@admin.register(FileSweep)
+class FileSweepAdmin(ReadOnlyAdmin):
+    """Sweeps of the stored files, with their counts."""
+
+    list_display = (
+        "created_at", "files", "orphaned_files", "orphaned_bytes", "young_files", "deleted_files",
+        "missing_files", "held",
+    )  # fmt: skip
     ordering = ("-created_at",)

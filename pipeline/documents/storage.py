@@ -11,7 +11,7 @@ import hashlib
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +21,22 @@ from uuid import uuid4
 from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
+from django.db import connection
 
 from pipeline.core.errors import ErrorCode, PipelineError
 
 logger = logging.getLogger(__name__)
 
 _BLOCK = 1 << 20
+FOLDER = "records"
+_LOCK = int.from_bytes(b"file", "big")
+"""First key of the advisory locks on stored files; the second key is the hash of the name."""
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Errors of a full disk, an exhausted disk quota, or a file size limit."""
+
+
+class SweptError(Exception):
+    """The sweep deleted the bytes before their submission claimed them: they were too old."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,16 +51,19 @@ class Stored:
 def store(source: BinaryIO) -> Stored:
     """Copy a stream into the store and hash it.
 
-    Raises PipelineError STORAGE_FULL if there is no room, and then leaves nothing behind.
+    Raises PipelineError STORAGE_FULL if there is no room, and then leaves nothing behind. Raises
+    SweptError if the sweep deletes the bytes while they are written.
     """
     digest, size = hashlib.sha256(), 0
     while block := source.read(_BLOCK):
         digest.update(block)
         size += len(block)
     source.seek(0)
-    name = f"records/{uuid4()}"
+    name = f"{FOLDER}/{uuid4()}"
     try:
         key = default_storage.save(name, File(source))
+    except FileNotFoundError:
+        raise SweptError from None
     except OSError as error:
         discard(name)
         if error.errno not in NO_ROOM:
@@ -67,6 +78,28 @@ def discard(key: str) -> None:
         default_storage.delete(key)
     except OSError as error:
         logger.error("stored bytes %s could not be deleted: %s", key, type(error).__name__)
+
+
+def claim(key: str) -> bool:
+    """Lock stored bytes against the sweep until this transaction ends; return whether they exist.
+
+    A submission claims its bytes before it inserts the row that names them. The sweep deletes only
+    bytes that it could lock and that no committed row names. So no order of the two loses bytes.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK, key])
+    return default_storage.exists(key)
+
+
+def lock_unclaimed(keys: Collection[str]) -> list[str]:
+    """Lock the stored bytes that no submission has claimed, until this transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT key FROM unnest(%s::text[]) AS candidate(key)"
+            " WHERE pg_try_advisory_xact_lock(%s, hashtext(key))",
+            [list(keys), _LOCK],
+        )
+        return [key for (key,) in cursor.fetchall()]
 
 
 @contextmanager

@@ -95,6 +95,30 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='FileSweep',
+            fields=[
+                ('id', models.UUIDField(db_default=django.contrib.postgres.functions.RandomUUID(), default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ('files', models.IntegerField(db_default=0, default=0)),
+                ('orphaned_files', models.IntegerField(db_default=0, default=0)),
+                ('orphaned_bytes', models.BigIntegerField(db_default=0, default=0)),
+                ('young_files', models.IntegerField(db_default=0, default=0)),
+                ('young_bytes', models.BigIntegerField(db_default=0, default=0)),
+                ('scratch_files', models.IntegerField(db_default=0, default=0)),
+                ('scratch_bytes', models.BigIntegerField(db_default=0, default=0)),
+                ('deleted_files', models.IntegerField(db_default=0, default=0)),
+                ('deleted_bytes', models.BigIntegerField(db_default=0, default=0)),
+                ('missing_files', models.IntegerField(db_default=0, default=0)),
+                ('held', models.TextField(blank=True, null=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+            ],
+            options={
+                'verbose_name': 'sweep of stored files',
+                'verbose_name_plural': 'sweeps of stored files',
+                'db_table': 'file_sweeps',
+                'db_table_comment': 'Sweeps of stored files: counts of files without a record and deletions.',
+            },
+        ),
+        migrations.CreateModel(
             name='Patient',
             fields=[
                 ('id', models.UUIDField(db_default=django.contrib.postgres.functions.RandomUUID(), default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
@@ -1062,6 +1086,14 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='shellfile',
             index=models.Index(fields=['sha256'], name='idx_shell_files_sha256'),
+        ),
+        migrations.AddIndex(
+            model_name='shellfile',
+            index=models.Index(fields=['storage_key'], name='idx_shell_files_storage_key'),
+        ),
+        migrations.AddIndex(
+            model_name='filesweep',
+            index=models.Index(fields=['-created_at'], name='idx_file_sweeps_newest'),
         ),
         migrations.AddConstraint(
             model_name='shellfile',

@@ -18,7 +18,14 @@ from pipeline.models.discovery import (
     PendingStatus,
     ReconciliationEntry,
 )
-from pipeline.models.documents import Page, PageSource, Patient, ProcessedDocument, ShellFile
+from pipeline.models.documents import (
+    FileSweep,
+    Page,
+    PageSource,
+    Patient,
+    ProcessedDocument,
+    ShellFile,
+)
 from pipeline.models.encounters import Encounter
 from pipeline.models.entities import AlignmentKind, Batch, EncounterResult, Entity, EntityMetrics
 from pipeline.models.incidents import Incident, Pause, PeriodicTaskRun
@@ -43,6 +50,7 @@ __all__ = [
     "Entity",
     "EntityMetrics",
     "Experiencer",
+    "FileSweep",
     "Incident",
     "IncidentJob",
     "Job",

@@ -67,6 +67,8 @@ class ShellFile(models.Model):
         indexes = [
             models.Index(fields=["created_at", "id"], name="idx_shell_files_recent"),
             models.Index(fields=["sha256"], name="idx_shell_files_sha256"),
+            # The sweep of stored files looks up whether a record names a file.
+            models.Index(fields=["storage_key"], name="idx_shell_files_storage_key"),
         ]
         constraints = [
             fields.one_of("shell_files_status_check", "status", ShellFileStatus),
@@ -175,3 +177,37 @@ class ProcessedDocument(models.Model):
 
     def __str__(self) -> str:
         return f"extraction of {self.document_hash[:12]}"
+
+
+class FileSweep(models.Model):
+    """One sweep of the stored files; the newest row also says which database the files know."""
+
+    id = fields.uuid_pk()
+    files = fields.count()
+    """Stored files of records."""
+    orphaned_files = fields.count()
+    """Files that no record names and that are older than the safe age, before the deletion."""
+    orphaned_bytes = models.BigIntegerField(default=0, db_default=0)
+    young_files = fields.count()
+    """Files that no record names yet: a submission may be about to name them."""
+    young_bytes = models.BigIntegerField(default=0, db_default=0)
+    scratch_files = fields.count()
+    """Abandoned files of uploads and reads on the host of the sweep."""
+    scratch_bytes = models.BigIntegerField(default=0, db_default=0)
+    deleted_files = fields.count()
+    deleted_bytes = models.BigIntegerField(default=0, db_default=0)
+    missing_files = fields.count()
+    """Records whose stored file does not exist."""
+    held = fields.text(null=True)
+    """The reason for which the sweep deleted nothing."""
+    created_at = fields.created_at()
+
+    class Meta:
+        verbose_name = "sweep of stored files"
+        verbose_name_plural = "sweeps of stored files"
+        db_table = "file_sweeps"
+        db_table_comment = "Sweeps of stored files: counts of files without a record and deletions."
+        indexes = [models.Index(fields=["-created_at"], name="idx_file_sweeps_newest")]
+
+    def __str__(self) -> str:
+        return f"sweep {self.id}"

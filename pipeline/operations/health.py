@@ -17,7 +17,8 @@ from medproc import unprivileged
 from medproc.timing import scaled
 from pipeline.core.states import Step
 from pipeline.documents.reader import isolation
-from pipeline.operations import liveness, schedule
+from pipeline.models import FileSweep
+from pipeline.operations import liveness, schedule, stored_files
 from pipeline.operations.liveness import LastTaskRun, StepAges
 from pipeline.queueing.queues import QUEUES, queue_depths, queues_served
 
@@ -36,6 +37,8 @@ class Health:
     """Queues that a live worker listens to."""
     warnings: tuple[str, ...] = ()
     """What this host does not protect; no alarm, because the work goes on."""
+    file_sweep: FileSweep | None = None
+    """The last sweep of the stored files; None before the first sweep."""
 
     @property
     def oldest_waiting_s(self) -> float | None:
@@ -59,14 +62,17 @@ def examine() -> Health:
     ticks: list[LastTaskRun] = []
     depths: Mapping[str, int] = {}
     served: frozenset[str] = frozenset()
+    file_sweep: FileSweep | None = None
     try:
         steps, ticks = liveness.step_ages(), liveness.last_task_runs()
+        file_sweep = stored_files.last_sweep()
     except AnyDatabaseError as error:
         problems.append(f"PostgreSQL does not answer: {type(error).__name__}")
     else:
         problems += liveness.scheduler_problems(ticks)
         for step, ages in steps.items():
             problems += _of_step(step, ages)
+        problems += stored_files.problems(file_sweep)
     try:
         depths, served = queue_depths(), queues_served()
     except (RedisError, OSError) as error:
@@ -80,6 +86,7 @@ def examine() -> Health:
         depths=depths,
         served=served,
         warnings=tuple(_warnings()),
+        file_sweep=file_sweep,
     )
 
 

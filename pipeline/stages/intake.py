@@ -65,13 +65,23 @@ def receive(submission: Submission) -> Received:
     if key and (known := _known(key)):
         return known
     media_type = _checked(submission.path)
-    with submission.path.open("rb") as source:
-        stored = storage.store(source)
+    try:
+        with submission.path.open("rb") as source:
+            stored = storage.store(source)
+        return _named(submission, key, media_type, stored)
+    except storage.SweptError:
+        return receive(submission)
+
+
+def _named(
+    submission: Submission, key: str | None, media_type: str, stored: storage.Stored
+) -> Received:
+    """Create the rows that name the stored bytes, or discard the bytes."""
     try:
         return _create(submission, key, media_type, stored)
     except Exception as error:
-        # Bytes without a row would never be deleted. But if the database was unreachable, the
-        # COMMIT may have succeeded although its answer was lost; a row may name the bytes then.
+        # If the database was unreachable, the COMMIT may have succeeded although its answer was
+        # lost; a row may name the bytes then. The sweep of stored files decides later.
         if not is_away(error):
             storage.discard(stored.key)
         if key and isinstance(error, IntegrityError) and (known := _known(key)):
@@ -97,6 +107,8 @@ def _create(
 ) -> Received:
     own = own_settings()
     with transaction.atomic():
+        if not storage.claim(stored.key):
+            raise storage.SweptError
         patient = _patient(_stated(submission.patient_reference))
         shell_file = ShellFile.objects.create(
             patient=patient,

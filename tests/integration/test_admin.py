@@ -22,7 +22,7 @@ from tests.support import records
 MODELS = sorted(apps.get_app_config("pipeline").get_models(), key=lambda model: model.__name__)
 EMPTY = {
     "ZoneResult", "ClinicalMetrics", "NarrativeMetrics", "CascadeChain",
-    "PeriodicTaskRun", "Incident", "IncidentJob", "Pause", "RecordBatch",
+    "FileSweep", "PeriodicTaskRun", "Incident", "IncidentJob", "Pause", "RecordBatch",
 }  # fmt: skip
 
 

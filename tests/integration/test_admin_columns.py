@@ -24,6 +24,7 @@ SHOWN = {
     "audit_chain": "hash",
     "audit_events": "action actor facts reason result target_id target_kind",
     "periodic_task_runs": "name outcome",
+    "file_sweeps": "held",
     "healthcare_encounters": "encounter_type",
     "incident_jobs": "effect",
     "incidents": "evidence kind model provider state",

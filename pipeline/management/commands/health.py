@@ -12,7 +12,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from pipeline.models import FileSweep
 from pipeline.operations.health import Health, examine
+
+MIB = 1024 * 1024
 
 
 class Command(BaseCommand):
@@ -47,7 +50,18 @@ def _object(health: Health) -> dict[str, Any]:
         "clock": [asdict(tick) for tick in health.ticks],
         "queues": dict(health.depths),
         "served": sorted(health.served),
+        "stored_files": _figures(health.file_sweep) if health.file_sweep else None,
     }
+
+
+def _figures(row: FileSweep) -> dict[str, Any]:
+    return {
+        name: getattr(row, name)
+        for name in (
+            "files", "orphaned_files", "orphaned_bytes", "young_files", "young_bytes",
+            "scratch_files", "scratch_bytes", "deleted_files", "missing_files", "held",
+        )
+    }  # fmt: skip
 
 
 def _lines(health: Health) -> list[str]:
@@ -68,6 +82,13 @@ def _lines(health: Health) -> list[str]:
     for tick in health.ticks:
         last = f"{_age(tick.age_s)} ago, {tick.outcome}" if tick.outcome else "never"
         lines.append(f"  scheduler {tick.task}: {last}")
+    if row := health.file_sweep:
+        left = row.orphaned_files + row.young_files - row.deleted_files
+        size = row.orphaned_bytes + row.young_bytes - row.deleted_bytes
+        lines.append(
+            f"  stored files at the last sweep: {row.files}, of which {left} without a record"
+            f" ({size / MIB:.1f} MiB); {row.missing_files} records without a file"
+        )
     return lines
 
 

@@ -1,0 +1,59 @@
+"""Private temporary files of this host: uploads under way, and copies that a reader works on.
+
+Their process deletes them. A file is abandoned if it was not written to for the safe age and no
+process holds a lock on it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScratchFile:
+    """An abandoned file."""
+
+    path: Path
+    size_bytes: int
+
+
+def abandoned(older_s: float) -> Iterator[ScratchFile]:
+    """Yield the abandoned files of this host."""
+    before = time.time() - older_s
+    folder = Path(settings.FILE_UPLOAD_TEMP_DIR)
+    drafts = Path(settings.MEDPROC_DATA_DIR).glob(".*.*.*")  # `private.kept_text` writes these.
+    for path in (*folder.rglob("*"), *drafts):
+        # Another process may delete the file at the same moment.
+        with suppress(FileNotFoundError):
+            found = path.lstat()
+            if path.is_file() and found.st_mtime < before and not _is_in_use(path):
+                yield ScratchFile(path=path, size_bytes=found.st_size)
+
+
+def delete(files: Iterator[ScratchFile]) -> int:
+    """Delete abandoned files, and count them."""
+    gone = 0
+    for file in files:
+        with suppress(FileNotFoundError):
+            file.path.unlink()
+            gone += 1
+    return gone
+
+
+def _is_in_use(path: Path) -> bool:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
