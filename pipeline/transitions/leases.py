@@ -70,6 +70,8 @@ WITH summary AS (
   WHERE shell_file_id = %(shell_file)s
 )
 UPDATE ai_processing_sessions SET session_status = 'processing', workflow_step = %(workflow)s,
+  processing_started_at = CASE WHEN session_status = 'initiated' THEN clock_timestamp()
+    ELSE processing_started_at END,
   {pass_column} processing_completed_at = NULL, total_processing_time = NULL,
   updated_at = clock_timestamp()
 WHERE id = %(session)s

@@ -12,6 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from pipeline.models import Job, ProviderCall, Session, ShellFile, Summary
+from pipeline.providers.local import LocalProvider
 from pipeline.transitions import release_due
 from pipeline.workers import run_step
 from tests.support import records
@@ -47,12 +48,12 @@ def test_a_record_names_the_model_and_limits_of_its_workers(tmp_path: Path, sett
         7,
         5,
     )
-    assert stated["submitted"]["model"] == "local-rules-2"
+    assert stated["submitted"]["model"] == LocalProvider.model
     assert set(stated["steps"]) == {"pass05", "pass1"}
     (message,) = _differing(received.shell_file_id)
     assert message == (
         f"The workers used {django_settings.GEMINI_MODEL} (gemini, text). The process that"
-        " submitted the record is set to local-rules-2 (local, text)."
+        f" submitted the record is set to {LocalProvider.model} (local, text)."
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
 from observability.metrics.throughput import rates
@@ -27,6 +28,7 @@ from pipeline.models import (
     Entity,
     Job,
     Page,
+    ProviderCall,
     Session,
     Summary,
     selectors,
@@ -350,6 +352,15 @@ def _rows_agree(record: UUID, end: End) -> None:
         assert session.error_context["failures"] == listed
         assert (session.failure_pass, session.error_code) == (end.stage, end.code)
         assert session.failure_encounter_id == summary.failure_encounter_id
+    passes = [getattr(session, f"{step}_status") for step in list(Step)[1:]]
+    assert session.completed_steps == passes.count("completed")
+    assert session.processing_started_at >= job.created_at
+    called = ProviderCall.objects.filter(processing_session=session).order_by("started_at")
+    last = called.last()
+    if last is not None:
+        assert session.ai_model_name == last.model
+        assert session.model_config["steps"][last.step]["provider"] == last.provider
+    assert (job.max_retries, session.max_retries) == (settings.JOB_MAX_RETRIES,) * 2
     calls = selectors.call_totals(session.id)
     assert summary.total_tokens_used == calls["total_tokens"]
     assert summary.total_cost_usd == calls["cost_usd"]
