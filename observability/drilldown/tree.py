@@ -137,6 +137,9 @@ def _pass_word(rows: RecordRows, step: Step) -> StatusWord:
 
 
 def _pass_ms(rows: RecordRows, step: Step, calls: Sequence[ProviderCall]) -> int | None:
+    """Return the time for which workers ran a pass; of a first run, the time since its start."""
+    if (ran := rows.job.step_run_ms.get(step.value)) is not None:
+        return int(ran)
     if step is Step.PAGES:
         began = rows.summary.processing_started_at
         at: str | None = next(

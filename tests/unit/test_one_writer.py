@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,3 +124,21 @@ def test_no_row_of_the_executor_is_untyped() -> None:
     }
 
     assert found == set()
+
+
+TOTALS = re.compile(
+    r"\b(entities_extracted_total|total_tokens_used|total_cost_usd|total_processing_time(_ms)?"
+    r"|pass(05|1)_metrics|entities_detected|encounters_(failed|succeeded))\s*=(?!=|\s*NULL)"
+)
+"""An assignment to a column of a record's totals; clearing a column is no total."""
+
+
+def test_the_totals_of_a_record_have_one_writer() -> None:
+    writers = {
+        path.relative_to(PIPELINE).as_posix()
+        for path in PIPELINE.rglob("*.py")
+        if path.parent.name not in {"models", "migrations"} and TOTALS.search(path.read_text())
+    }
+
+    # The totals of a batch of records have columns of the same names.
+    assert writers - {"transitions/record_batches.py"} == {"transitions/totals.py"}
