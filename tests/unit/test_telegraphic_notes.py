@@ -179,3 +179,72 @@ def test_an_intolerance_is_no_medication() -> None:
     found = read("Intolerance: lisinopril (cough)", "lisinopril").entity
 
     assert (found.category, found.reaction) == ("allergy", "cough")
+
+
+def table(*rows: str) -> str:
+    """Return a table; `|` stands for the border of two cells."""
+    return "\n".join(row.replace("|", "\t") for row in rows)
+
+
+def test_the_columns_of_a_table_of_drugs_are_no_heading_of_stopped_drugs() -> None:
+    text = table(
+        "Drug|Start|Stop",
+        "Atenolol 25 mg daily|01/14/2024|",
+        "Cephalexin 500 mg BID|01/15/2024|01/22/2024",
+    )
+
+    assert read(text, "atenolol").entity.status == "active"
+    assert read(text, "cephalexin").entity.status == "stopped"
+
+
+def test_a_table_that_heads_allergens_or_vaccines_is_a_section() -> None:
+    allergens = table("Allergen|Reaction|Severity", "Cefazolin|Urticaria|Mild")
+    vaccines = table("Vaccine|Date|Status", "Measles|09/14/2023|Refused")
+
+    found = read(allergens, "cefazolin").entity
+    refused = read(vaccines, "measles").entity
+
+    assert (found.category, found.reaction) == ("allergy", "Urticaria")
+    assert (refused.category, refused.negated) == ("immunization", True)
+
+
+def test_the_section_goes_on_below_a_table_of_allergens() -> None:
+    rows = table("Allergen|Reaction", "Cefazolin|Urticaria")
+    text = f"Medications:\n{rows}\n\nAtenolol 25 mg daily"
+
+    assert read(text, "atenolol").entity.category == "medication"
+
+
+def test_a_resolved_problem_of_a_table_is_history() -> None:
+    text = table("Problem|Status|Onset", "Psoriasis|Resolved|2004", "Gout|Active|2019")
+
+    assert read(text, "psoriasis").entity.temporality == "historical"
+    assert read(text, "gout").entity.temporality is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "K 6.4 (hemolyzed), Cr 1.0",
+        "Critical K 6.4 called to the ward; sample clotted, result cancelled",
+    ],
+)
+def test_a_result_of_a_bad_specimen_has_no_value(text: str) -> None:
+    found = read(text, "K")
+
+    assert found.is_flagged
+    assert found.entity.value is None
+
+
+def test_a_change_behind_a_colon_has_an_old_and_a_new_dose() -> None:
+    found = read("Change: carvedilol 6.25 mg to 12.5 mg BID", "carvedilol").entity
+
+    assert (found.previous_dose, found.dose) == ("6.25 mg", "12.5 mg")
+
+
+def test_the_end_of_a_stay_is_no_symptom() -> None:
+    text = f"OFFICE VISIT\n\n{table('|Admit|Discharge', 'Weight|80 kg|76 kg')}\n"
+    page = PageSlice(page=1, start=0, text=text)
+    question = Question(kind="entities", item_token="a" * 32, include_zones=False, slices=(page,))
+
+    assert {e.category for e in detect(question).entities} == {"vital"}

@@ -65,7 +65,7 @@ class DocumentState:
     def of(cls, document: Document) -> DocumentState:
         """Prepare a document for the rules."""
         lines = lines_of(document.text)
-        zones = zones_of(document.text, lines)
+        zones = zones_of(document.text, lines, document.raw)
         tokens = tokenize(document.text)
         headed = frozenset(document.text.rfind("\n", 0, zone.start) + 1 for zone in zones.all)
         items = box_items(lines, document.text, document.raw, headed)

@@ -111,6 +111,8 @@ _BOTH = re.compile(
     re.I,
 )
 """A parenthesis that names the patient beside another person: `gout (father and patient)`."""
+_ENDED_CELL = re.compile(r"[ ]+(?:Resolved|Inactive|RESOLVED|INACTIVE)(?=[ ]+[\dA-Z]|[ ]*$)")
+"""The cell of a status behind the name of a problem: `Asthma | Resolved | 2001`."""
 _ABSENT_REACH = 14
 _RESULT_REACH = 100
 
@@ -182,6 +184,8 @@ class Assertions:
         if CueKind.CONFIRM_POST in kinds:
             kinds = kinds - _POSSIBLE - {CueKind.RISK} | {CueKind.AFFIRM}
         if CueKind.ONSET_POST in kinds and _HAD.search(words[:first]):
+            kinds = kinds | {CueKind.PAST_POST}
+        if _ENDED_CELL.match(words, last):
             kinds = kinds | {CueKind.PAST_POST}
         if _is_of_time(cues, words, first):
             kinds = kinds | {CueKind.ONSET_POST}

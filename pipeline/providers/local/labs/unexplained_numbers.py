@@ -52,7 +52,10 @@ _TAKEN_BACK = re.compile(
     r"[^.;\n]{0,48}?\b(?:error|erroneous\w*|spurious\w*|artifact\w*|typo|mislabel\w*"
     r"|wrong[ ]patient"
     r"|(?:another|other|different)[ ]patient|misread|misprint|contaminated|invalid|not[ ]valid"
-    r"|incorrect\w*|disregard\w*)\b",
+    r"|incorrect\w*|disregard\w*|h(?:a?)emoly[sz]\w*|clotted|lip(?:a?)emi[ac]|icteric"
+    r"|insufficient|QNS)\b"
+    r"|[^.\n]{0,80}?\b(?:results?|tests?|specimens?|samples?)[ ](?:(?:is|was|were|has|been)[ ])*"
+    r"(?:cancell?ed|void(?:ed)?|rejected|retracted|withdrawn|not[ ]reliable|unreliable)\b",
     re.I,
 )
 _WORDS = re.compile(
@@ -89,8 +92,9 @@ def has_further_value(text: str, at: int, limit: int, analyte: Analyte) -> bool:
 
 
 def is_taken_back(text: str, at: int, limit: int) -> bool:
-    """Return whether the same clause says that the value is wrong or of another person."""
-    return _TAKEN_BACK.match(text, at, limit) is not None
+    """Return whether the same line says that the value is wrong or of another person."""
+    line_end = text.find("\n", at)
+    return _TAKEN_BACK.match(text, at, max(limit, line_end if line_end >= 0 else limit)) is not None
 
 
 def has_further_word(text: str, at: int, limit: int, value: str) -> bool:

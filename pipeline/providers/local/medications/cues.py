@@ -204,7 +204,7 @@ STOP_CUE = re.compile(r"\b(?:stop|discontinu|d/?c'?e?d\b|switch|replac|instead|r
 CHANGE_BEFORE = re.compile(
     r"\b(?:increas|decreas|reduc|lower|rais|chang|adjust|titrat|uptitrat|downtitrat|advanc|escalat"
     r"|doubl|halv|tripl)"
-    r"(?:e|ed|ing|s)?(?:[ ](?:the|her|his|your|home|dose|dosage|of|to))*[ ]*$",
+    r"(?:e|ed|ing|s)?(?:[ ](?:the|her|his|your|home|dose|dosage|of|to))*[ ]*:?[ ]*$",
     re.I,
 )
 TITRATE_BEFORE = re.compile(

@@ -218,7 +218,8 @@ def _heading_above(reading: DocumentState, start: int) -> tuple[State | None, bo
             break
         begin = reading.text.rfind("\n", 0, end) + 1
         line = reading.text[begin:end].strip(" \t-•*#=_")
-        if line:
+        # The cells of a table's header name columns: `Drug`, `Start`, `Stop`.
+        if line and "\t" not in reading.document.raw[begin:end]:
             state, is_heading = _as_heading(line)
             if is_heading:
                 return state, _is_open(line, state)

@@ -29,6 +29,7 @@ from pipeline.providers.local.medications.sig import (
 )
 from pipeline.providers.local.medications.steps import read_directions
 from pipeline.providers.local.names.lexicon import lexicon
+from pipeline.providers.local.text.dates import DateOrder, iso_day
 from pipeline.providers.local.text.lines import PrintedLine, bullet_end
 from pipeline.providers.schemas import NOT_TAKEN, MedicationStatus
 
@@ -72,6 +73,10 @@ _STATUS: dict[MedicationStatus, str] = {
     "changed": r"changed?|dose changed?|increased?|decreased?|reduced?|modified|adjusted"
     r"|dose (?:increased?|decreased?|reduced?)",
 }
+_DOSE_COLUMNS = frozenset({"dose", "strength", "sig", "frequency"})
+_STATE_COLUMNS = frozenset({"stop", "status", "taking"})
+_DRUGS = re.compile(r"(?:medication|drug|medicine|meds?\b|prescription|rx\b)", re.I)
+"""A heading that names drugs also without a column of doses."""
 _EMPTY = re.compile(r"(?:[-–—*]*|n/?a|none|unknown|not stated|nil)$", re.I)
 _OPEN = re.compile(r"(?:[-–—]*|n/?a|none|ongoing|present|current|open|active|no|never)$", re.I)
 _CELLS = re.compile(r"\t|[ ]{2,}|[ ]*\|[ ]*")
@@ -118,7 +123,9 @@ def _header(raw: str) -> _Table | None:
         return None
     names = [cell.text.strip(" :*").lower() for cell in cells]
     columns = tuple(_column_of().get(name, "") for name in names)
-    if columns.count("name") < 1 or not {"dose", "strength", "sig", "frequency"} & set(columns):
+    if columns.count("name") < 1 or not (_DOSE_COLUMNS | _STATE_COLUMNS) & set(columns):
+        return None
+    if not _DOSE_COLUMNS & set(columns) and not _DRUGS.match(names[columns.index("name")]):
         return None
     if not all(columns):
         return None
@@ -233,7 +240,8 @@ def _understood(
         value = cell.text.replace("~~", " ").strip()
         if column == "name":
             rest = reading.text[found.head_end : line.start + cell.end]
-            doses = _with_directions(doses, rest, is_name=True) if rest.strip(" ~") else doses
+            is_name = bool(_DOSE_COLUMNS & set(table.columns))
+            doses = _with_directions(doses, rest, is_name=is_name) if rest.strip(" ~") else doses
         elif _EMPTY.match(value) and column not in ("stop",):
             continue
         elif column in ("dose", "strength", "old"):
@@ -250,12 +258,25 @@ def _understood(
                 return None
             status = status if status in NOT_TAKEN else said
         elif column == "stop" and not _OPEN.match(value):
-            status = "stopped"
+            status = _status_at(value, reading)
+            if status is None:
+                return None
         elif column == "remark" and has_doubt("", value):
             return None
         if not doses:
             return None
     return [_in_status(each, status) for each in doses]
+
+
+def _status_at(stop: str, reading: DocumentState) -> MedicationStatus | None:
+    """Return the status that a stop date gives; None if the date perhaps lies ahead."""
+    orders = [reading.date_order] if reading.date_order else list(DateOrder)
+    days = {iso_day(stop, order) for order in orders}
+    own = reading.own_day
+    if own is None or not re.search(r"\d", stop):
+        return "stopped"
+    is_over = all(day is not None and day <= own.isoformat() for day in days)
+    return "stopped" if is_over else None
 
 
 def _in_status(found: Finding, status: MedicationStatus) -> Finding:

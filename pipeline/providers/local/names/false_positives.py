@@ -39,6 +39,7 @@ _VACCINE = re.compile(
     r"(?:[ ]*\([^)\n]{1,30}\))?[ ]+(?:vaccin\w*|vax+\b|immuni[sz]\w*|boosters?|shots?|jabs?)\b",
     re.I,
 )
+_ADMITTED = re.compile(r"\badmi(?:t|ts|tted|ssion)\b", re.I)
 _SUSCEPTIBILITY = re.compile(
     (
         r"[ ]+(?:[<>≤≥=]*[ ]?[\d./]+[ ]+)?(?:susceptible|resistant|intermediate|sensitive"
@@ -237,6 +238,8 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     line = text.rfind("\n", 0, match.start) + 1
     if before is not None and before.search(text[max(line, match.start - 40) : match.start]):
         return True
+    if word == "discharge" and _is_stay(text, match):
+        return True
     if term.category in ("condition", "symptom") and _VACCINE.match(text, match.end):
         return True
     if word == "pcp" and not (
@@ -255,6 +258,14 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     ):
         return True
     return term.category == "symptom" and word == "ha" and not text[match.start].isupper()
+
+
+def _is_stay(text: str, match: TermMatch) -> bool:
+    """Return whether `Discharge` is the end of a stay: a heading beside `Admit`."""
+    begins = text.rfind("\n", 0, match.start) + 1
+    ends = text.find("\n", match.end)
+    line = text[begins : ends if ends >= 0 else len(text)]
+    return _ADMITTED.search(line) is not None
 
 
 def _is_no_drug(reading: DocumentState, match: TermMatch, term: Term) -> bool:

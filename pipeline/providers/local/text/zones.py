@@ -58,6 +58,15 @@ _NO_NAMES = frozenset(
 )
 _APART = frozenset({"allergies", "family_history", "medications"})
 """Sections whose entities mean something else in another section."""
+_TABLES = re.compile(
+    r"[ ]*(?:(?P<allergies>(?:drug |food )?allerg(?:en|y|ies)s?|allergic to|substance"
+    r"|causative agent)[ ]*\t(?:[^\n]*\t)?[ ]*(?:reactions?|manifestations?|severity"
+    r"|type of reaction)"
+    r"|(?P<immunizations>vaccines?|immuni[sz]ations?|vaccine name)[ ]*\t[^\n]*"
+    r"(?:date|status|given|administered|dose))\b[^\n]*",
+    re.I,
+)
+"""The header of a table that is a section of its own."""
 _MAX_HEADING_WORDS = 8
 _MAX_HEADING = 120
 """A line with more characters is no heading."""
@@ -103,10 +112,25 @@ class Zones:
         return zone is not None and offset < zone.body
 
 
-def zones_of(text: str, lines: list[PrintedLine]) -> Zones:
-    """Find the sections of a document's text."""
+def zones_of(text: str, lines: list[PrintedLine], raw: str) -> Zones:
+    """Find the sections of a document's text; `raw` is the text with the borders of its cells."""
     found: list[_Heading] = []
+    above: _Heading | None = None
+    is_table = False
     for line in lines:
+        printed = raw[line.start : line.end]
+        kind = _TABLES.match(printed) if "\t" in printed else None
+        if kind is not None:
+            above = found[-1] if found else None
+            is_table = True
+            zone = next(name for name, words in kind.groupdict().items() if words)
+            found.append((line.start, line.end, zone, kind.group().partition("\t")[0]))
+            continue
+        if is_table and line.text.strip() and "\t" not in printed:
+            # The section goes on below a table that has a section of its own.
+            is_table = False
+            goes_on = ("other", "") if above is None else above[2:]
+            found.append((line.start, line.start, *goes_on))
         found.extend(_headings(line))
     zones: list[Zone] = []
     found = _followed(found)
