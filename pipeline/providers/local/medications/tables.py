@@ -258,9 +258,9 @@ def _understood(
                 return None
             status = status if status in NOT_TAKEN else said
         elif column == "stop" and not _OPEN.match(value):
-            status = _status_at(value, reading)
-            if status is None:
+            if not _is_over(value, reading):
                 return None
+            status = "stopped"
         elif column == "remark" and has_doubt("", value):
             return None
         if not doses:
@@ -268,15 +268,14 @@ def _understood(
     return [_in_status(each, status) for each in doses]
 
 
-def _status_at(stop: str, reading: DocumentState) -> MedicationStatus | None:
-    """Return the status that a stop date gives; None if the date perhaps lies ahead."""
+def _is_over(stop: str, reading: DocumentState) -> bool:
+    """Return whether a stop date has passed; False if the date perhaps lies ahead."""
     orders = [reading.date_order] if reading.date_order else list(DateOrder)
     days = {iso_day(stop, order) for order in orders}
     own = reading.own_day
     if own is None or not re.search(r"\d", stop):
-        return "stopped"
-    is_over = all(day is not None and day <= own.isoformat() for day in days)
-    return "stopped" if is_over else None
+        return True
+    return all(day is not None and day <= own.isoformat() for day in days)
 
 
 def _in_status(found: Finding, status: MedicationStatus) -> Finding:
