@@ -131,11 +131,20 @@ def test_a_wrong_variable_stops_the_start_and_starts_nothing(
 
 def test_a_data_folder_that_cannot_be_made_stops_the_start(manage: Manage, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
+    (tmp_path / "temporary").mkdir()
 
-    result = manage("services", "up", MEDPROC_DATA_DIR=str(tmp_path / "file" / "var"))
+    result = manage(
+        "services",
+        "up",
+        MEDPROC_DATA_DIR=str(tmp_path / "file" / "var"),
+        TMPDIR=str(tmp_path / "temporary"),
+    )
 
     assert result.returncode == 1
-    assert "(medproc.E007) MEDPROC_DATA_DIR: " in result.stderr
+    assert result.stderr.startswith("(medproc.E007) MEDPROC_DATA_DIR: ")
+    assert result.stderr.count("\n") == 1
+    # No secret key is left behind.
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_the_deploy_check_is_clean_as_production_and_strict(manage: Manage) -> None:

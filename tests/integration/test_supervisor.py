@@ -10,19 +10,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.request import urlopen
 
 import pytest
 
-from medproc import children, embedded, ports
+from medproc import embedded, unprivileged
 from medproc.embedded import places, processes
 from medproc.env import PROJECT_ROOT, Environment
 
 pytestmark = [
     pytest.mark.xdist_group("supervisor"),
-    pytest.mark.slow(reason="starts and ends everything that `make up` runs: 27 s"),
+    pytest.mark.slow(reason="starts and ends everything that `make up` runs: 50 s"),
 ]
 
 PATIENCE_S = 240
@@ -120,18 +120,62 @@ def test_the_death_of_a_child_is_reported_and_stops_the_others(everything: _Up) 
     assert [pid for pid in started if processes.command_line(pid)] == []
 
 
-def test_a_taken_port_is_reported_before_anything_starts() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+def test_two_first_starts_share_the_servers_until_the_last_one_ends(tmp_path: Path) -> None:
+    """Two terminals start at once; one stops, the other is killed."""
+    data_dir = tmp_path / "var"
+    both = [_Up(data_dir), _Up(data_dir)]
+    try:
+        first, second = both
+        seen = [up.read_until("Ctrl-C stops everything") for up in both]
+        found = places.places_of(data_dir)
+        servers = [server.pid for server in embedded.status(found)]
+        users = _real_users(_with_descendants(_children("".join(seen))))
 
-        with pytest.raises(ports.PortError, match=f"^Port {port} is taken; choose another"):
-            ports.refuse_unusable(port)
+        first.process.send_signal(signal.SIGINT)
+        code = first.process.wait(timeout=PATIENCE_S)
+        after_first = [server.pid for server in embedded.status(found)]
+        _get(f"http://127.0.0.1:{second.port}/admin/")
+        second.process.kill()
+        second.process.wait()
+        left = _with_descendants(_children(seen[1]))
+        gone = processes.wait_for(
+            lambda: not any(processes.command_line(pid) for pid in left), seconds=PATIENCE_S
+        )
+        after_kill = [server.pid for server in embedded.status(found)]
+        with embedded.in_use(found):
+            pass
+    finally:
+        for up in both:
+            if up.process.poll() is None:
+                up.process.terminate()
+            up.process.communicate(timeout=PATIENCE_S)
+        embedded.down(places.places_of(data_dir))
+        shutil.rmtree(places.places_of(data_dir).base, ignore_errors=True)
+
+    assert users == {unprivileged.owner_of_data()[0]}
+    assert code == 0
+    assert None not in servers
+    assert servers == after_first == after_kill
+    assert gone
+    assert [server.pid for server in embedded.status(found)] == [None, None]
 
 
-def test_children_have_as_long_as_a_step_may_take_to_drain(settings: Any) -> None:
-    settings.TIME_SCALE = 1.0
-    settings.STOP_GRACE_S = 120.0
+def _with_descendants(pids: list[int]) -> list[int]:
+    """Return these processes and those that they started."""
+    parents: dict[int, list[int]] = {}
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):
+            facts = dict(line.split(":", 1) for line in status.read_text("ascii").splitlines())
+            parents.setdefault(int(facts["PPid"]), []).append(int(facts["Pid"]))
+    return pids + [found for pid in pids for found in _with_descendants(parents.get(pid, []))]
 
-    assert children.grace_s() == 135.0
+
+def _real_users(pids: list[int]) -> set[int]:
+    """Return the real and effective users of these processes; a periodic task may have ended."""
+    found: set[int] = set()
+    for pid in pids:
+        with suppress(OSError):
+            lines = Path(f"/proc/{pid}/status").read_text("ascii").splitlines()
+            (uids,) = (line.split()[1:] for line in lines if line.startswith("Uid:"))
+            found |= {int(uid) for uid in uids}
+    return found
