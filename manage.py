@@ -1,13 +1,18 @@
 #!/usr/bin/env python
-"""Run a management command; report a missing database or Redis in one line.
+"""Run a management command; report a server that refuses in one line, and end with a closed pipe.
 
-A command that serves until it is stopped leaves root before it begins.
+A command that serves until it is stopped leaves root before it begins. The exit code is 1 if a
+server refuses, 130 after Ctrl-C, and 141 if the reader of the output has closed the pipe.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import sys
+
+INTERRUPTED, PIPE_CLOSED = 130, 141
+"""128 + SIGINT and 128 + SIGPIPE: the exit codes that a shell gives."""
 
 
 def main() -> int:
@@ -17,9 +22,8 @@ def main() -> int:
 
     unprivileged.leave_root_to_serve(sys.argv)
     from django.core.management import execute_from_command_line
-    from django.db import OperationalError
-    from redis.exceptions import ConnectionError as RedisConnectionError
-    from redis.exceptions import TimeoutError as RedisTimeoutError
+    from django.db import Error as DatabaseError
+    from redis.exceptions import RedisError
 
     if not _asks_for_help(sys.argv[1:]):
         from medproc import startup
@@ -27,7 +31,7 @@ def main() -> int:
         startup.refuse_wrong_environment()
     try:
         execute_from_command_line(sys.argv)
-    except (OperationalError, RedisConnectionError, RedisTimeoutError) as error:
+    except (DatabaseError, RedisError) as error:
         from medproc import absence
 
         line = absence.explain(error)
@@ -36,7 +40,7 @@ def main() -> int:
         sys.stderr.write(f"{line}\n")
         return 1
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     return 0
 
 
@@ -47,5 +51,33 @@ def _asks_for_help(arguments: list[str]) -> bool:
     )
 
 
+def _run() -> int | str | None:
+    try:
+        try:
+            code: int | str | None = main()
+        except SystemExit as end:
+            code = end.code
+        # Python flushes at its end, too late for this handler.
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        if not any(map(_is_closed, (sys.stdout.fileno(), sys.stderr.fileno()))):
+            raise
+        # The text that is left has no reader, and Python would complain about it at its end.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            if _is_closed(stream.fileno()):
+                os.dup2(nowhere, stream.fileno())
+        return PIPE_CLOSED
+    return code
+
+
+def _is_closed(descriptor: int) -> bool:
+    """Return whether the descriptor is a pipe whose reader has closed it."""
+    looked = select.poll()
+    looked.register(descriptor, select.POLLERR)
+    return any(event & select.POLLERR for _, event in looked.poll(0))
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_run())

@@ -1,11 +1,12 @@
-"""Answers that are the same on every page: a request with NUL bytes, and a statement timeout.
+"""Answers that are the same on every page: NUL bytes, a statement timeout, a server that refuses.
 
-Both get one clear line. The log never contains the text of the request.
+Each gets one clear line. The log never contains the text of the request.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from urllib.parse import unquote
@@ -16,10 +17,13 @@ from django.template import loader
 from psycopg.errors import QueryCanceled
 
 from observability.views.decorators import PAGE_DEADLINE_MS
+from pipeline.core.server_faults import FaultLog, ServerFault, fault_of, text_of
+from pipeline.operations.server_check import postgres_fault
 
 logger = logging.getLogger(__name__)
 
 _NUL = "\0"
+_FAULTS = FaultLog()
 
 
 class ClearRefusals:
@@ -43,10 +47,13 @@ class ClearRefusals:
         return _nul() if any(_NUL in text for k, each in fields for text in (k, *each)) else None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer 503 if a statement took too long; leave every other error to Django."""
+        """Answer 503 after a statement timeout, and if PostgreSQL or Redis refuses."""
+        refused = refusal(request, error)
+        if refused is not None:
+            return refused
         if not (isinstance(error, OperationalError) and isinstance(error.__cause__, QueryCanceled)):
             return None
-        route = request.resolver_match.route if request.resolver_match else "?"
+        route = _route(request)
         logger.warning(
             "a statement of %s took more than %d s", route, PAGE_DEADLINE_MS // 1000,
             extra={"action": "page_timed_out", "route": route},
@@ -54,6 +61,33 @@ class ClearRefusals:
         response = _page("503.html", HTTPStatus.SERVICE_UNAVAILABLE)
         response["Retry-After"] = "30"
         return response
+
+
+def refusal(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
+    """Return the page that names why a server refuses, or None for another error."""
+    fault = None if error is None else fault_of(error)
+    if error is None or fault is None:
+        return None
+    # A page reads in a read-only transaction, so a write in it would be an error of ours.
+    if fault is ServerFault.POSTGRES_READ_ONLY and postgres_fault() is not fault:
+        return None
+    if line := _FAULTS.line_if_due(error):
+        logger.error("%s refused: %s", _route(request), line, extra={"action": "server_refuses"})
+    text = text_of(fault)
+    page = loader.render_to_string("refused.html", {"fault": fault, "text": text})
+    response = HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE)
+    response["Retry-After"] = "30"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer an error outside a view, such as one of the session: 503 with its cause, or 500."""
+    return refusal(request, sys.exception()) or _page("500.html", HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _route(request: HttpRequest) -> str:
+    return request.resolver_match.route if request.resolver_match else "?"
 
 
 def _addressed(request: HttpRequest) -> Iterator[str]:

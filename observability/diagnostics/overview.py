@@ -35,10 +35,12 @@ from observability.metrics.queue_depths import FAILED_WINDOW, Queue, queue
 from observability.metrics.throughput import Rates, rates
 from observability.metrics.workers import WorkerFleet, worker_fleet
 from pipeline.core.labels import counted
+from pipeline.core.server_faults import FaultText, ServerFault, line_of, text_of
 from pipeline.core.states import HOLDING_KINDS, IncidentKind, IncidentState
 from pipeline.models import Incident, Pause
 from pipeline.operations.liveness import LastTaskRun, last_task_runs, scheduler_problems
 from pipeline.operations.rate_limit_counts import total_counts
+from pipeline.operations.server_check import recent_server_faults
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.ratelimit import Counters, RateLimiter, RateLimiterState
@@ -78,6 +80,8 @@ class Overview:
     """All figures of the overview, taken at the same time."""
 
     taken_at: datetime
+    faults: Sequence[ServerFault]
+    """Why PostgreSQL or Redis refuses."""
     incidents: Sequence[OpenIncident]
     pauses: Sequence[Pause]
     queue: Queue
@@ -99,19 +103,21 @@ class Overview:
         return max(0.0, (self.limiter.cooldown_until or 0.0) - self.limiter.now)
 
     @property
+    def server_faults(self) -> list[tuple[ServerFault, FaultText]]:
+        """The faults of the servers in words."""
+        return [(fault, text_of(fault)) for fault in self.faults]
+
+    @property
     def problems(self) -> list[HealthProblem]:
-        """The problems other than incidents and pauses, each with its action."""
+        """The problems other than servers, incidents and pauses, each with its action."""
+        if self.faults:
+            # A server that refuses stops the scheduler and the workers, so it is the one cause.
+            return []
         found = [
             HealthProblem(f"{said[0].upper()}{said[1:]}.")
             for said in scheduler_problems(self.ticks)
         ]
-        if self.worker_fleet.is_redis_away:
-            found.append(
-                HealthProblem(
-                    "Redis does not answer: no worker is woken. Start Redis; nothing is lost."
-                )
-            )
-        elif not self.worker_fleet.alive and not self.queue.is_empty:
+        if not self.worker_fleet.alive and not self.queue.is_empty:
             found.append(
                 HealthProblem(
                     "No worker is alive, and work is waiting. Start manage.py rqworker-pool."
@@ -137,11 +143,14 @@ class Overview:
     @property
     def is_well(self) -> bool:
         """Whether no action is needed."""
-        return not (self.incidents or self.pauses or self.problems or self.decisions)
+        causes = self.faults or self.incidents or self.pauses
+        return not (causes or self.problems or self.decisions)
 
     @property
     def verdict(self) -> str:
         """The one line that answers the question of the page."""
+        if self.faults:
+            return line_of(self.faults[0])
         if self.incidents:
             return self.incidents[0].answer
         if self.problems:
@@ -156,9 +165,11 @@ def overview() -> Overview:
     now = timezone.now()
     limiter = _limiter().state()
     of_calls = rates(now)
+    fleet = worker_fleet()
     left = _left(of_calls)
     return Overview(
         taken_at=now,
+        faults=_faults(fleet),
         incidents=_incidents(limiter),
         pauses=list(Pause.objects.filter(ended_at=None).order_by("created_at")[:SHOWN]),
         queue=queue(),
@@ -169,10 +180,17 @@ def overview() -> Overview:
         limiter=limiter,
         limited=total_counts(limiter),
         uses=uses(limiter),
-        worker_fleet=worker_fleet(),
+        worker_fleet=fleet,
         ticks=last_task_runs(),
         failures=groups(Period.last(Window.DAY, now), cap=FAILURES_READ),
     )
+
+
+def _faults(fleet: WorkerFleet) -> tuple[ServerFault, ...]:
+    """Return why the servers refuse, also if Redis was lost since the last check."""
+    found = recent_server_faults()
+    is_known = any(not fault.is_of_postgres for fault in found)
+    return (*found, ServerFault.REDIS_AWAY) if fleet.is_redis_away and not is_known else found
 
 
 def outlook() -> tuple[Outstanding, float]:

@@ -159,7 +159,7 @@ def evidence_of(
         return None
     worker = workers.get(name)
     if is_redis_away:
-        registered = "unknown: Redis does not answer"
+        registered = "unknown: Redis refuses"
     elif worker is None:
         registered = "no longer registered"
     else:

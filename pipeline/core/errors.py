@@ -9,6 +9,7 @@ Every message is written by this project, so no message contains PHI.
     │       └── ReplyError  the provider replied, but the reply cannot be used
     ├── UserError           a person's request cannot be carried out; carries a UserErrorCode
     └── LeaseLostError      another worker holds the job; stop and write nothing
+        └── LeaseUnrenewedError  PostgreSQL refused for as long as the lease lived; stop
 """
 
 from __future__ import annotations
@@ -263,6 +264,10 @@ class UserError(MedprocError):
 
 class LeaseLostError(MedprocError):
     """Another worker holds the job now; write nothing more."""
+
+
+class LeaseUnrenewedError(LeaseLostError):
+    """PostgreSQL refused for as long as the lease lived. The step stops, and has not crashed."""
 
 
 @dataclass(frozen=True, kw_only=True)

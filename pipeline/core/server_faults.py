@@ -194,10 +194,14 @@ def fault_of(error: BaseException) -> ServerFault | None:
 
 def line_of(fault: ServerFault) -> str:
     """Return one line: the fault, its code, and what to do."""
-    text = FAULTS[fault]
-    if fault in {ServerFault.POSTGRES_AWAY, ServerFault.REDIS_AWAY}:
-        text = _with_address(fault, text)
+    text = text_of(fault)
     return f"{text.message} ({fault}). {text.advice}"
+
+
+def text_of(fault: ServerFault) -> FaultText:
+    """Return the row of `FAULTS`; the text of a server that is away names its address."""
+    is_away = fault in {ServerFault.POSTGRES_AWAY, ServerFault.REDIS_AWAY}
+    return _with_address(fault, FAULTS[fault]) if is_away else FAULTS[fault]
 
 
 def explain(error: BaseException) -> str:

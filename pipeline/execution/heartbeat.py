@@ -23,7 +23,8 @@ from medproc.timing import scaled
 from pipeline import transitions
 from pipeline.core.db_errors import unless_away
 from pipeline.core.deadline import StepDeadline
-from pipeline.core.errors import ErrorCode, LeaseLostError, PipelineError
+from pipeline.core.errors import ErrorCode, LeaseLostError, LeaseUnrenewedError, PipelineError
+from pipeline.core.server_faults import fault_of, line_of
 from pipeline.transitions import Lease
 
 logger = logging.getLogger(__name__)
@@ -51,6 +52,8 @@ class Heartbeat:
         self._tried_at = self._renewed_at
         self._absences: dict[str, float] = {}
         """When the refusal of each kind of statement was last logged, until one succeeds."""
+        self._was_refused = False
+        """Whether PostgreSQL has refused since the last renewal."""
         self.is_cancelled = False
         """Whether an operator wants the job cancelled."""
 
@@ -58,8 +61,14 @@ class Heartbeat:
         """Renew the lease. Raises LeaseLostError where it ran out or was taken."""
         now = self._tried_at = time.monotonic()
         with self.unless_away("the heartbeat"):
-            self.is_cancelled |= transitions.renew_lease(self._lease, self._deadline.left_s)
+            try:
+                self.is_cancelled |= transitions.renew_lease(self._lease, self._deadline.left_s)
+            except LeaseLostError as error:
+                if self._was_refused:
+                    raise LeaseUnrenewedError(error.message) from None
+                raise
             self._renewed_at = now
+            self._was_refused = False
 
     def renew_when_due(self) -> None:
         """Renew the lease when a heartbeat is due; a refused heartbeat is due again a little later.
@@ -92,18 +101,16 @@ class Heartbeat:
             self._log(logging.INFO, "database_back", f"PostgreSQL accepts {statement} again")
 
     def _note_absence(self, statement: str, error: Error) -> None:
+        self._was_refused = True
         now = time.monotonic()
         if now - self._absences.get(statement, -math.inf) >= LOG_EVERY_S:
             self._absences[statement] = now
-            state = getattr(error.__cause__, "sqlstate", None)
-            why = (
-                f"PostgreSQL refused {statement} (SQLSTATE {state})"
-                if state
-                else f"PostgreSQL is away ({type(error).__name__})"
-            )
-            self._log(logging.WARNING, "database_away", f"{why}; results wait in memory")
+            fault, state = fault_of(error), getattr(error.__cause__, "sqlstate", None)
+            why = line_of(fault) if fault else f"SQLSTATE {state}"
+            message = f"PostgreSQL refused {statement}; results wait in memory: {why}"
+            self._log(logging.WARNING, "database_away", message)
         if self._is_overdue:
-            raise LeaseLostError("the lease could not be renewed in time; stopping") from None
+            raise LeaseUnrenewedError("the lease could not be renewed in time; stopping") from None
 
     def _log(self, level: int, action: str, message: str) -> None:
         logger.log(level, "%s", message, extra={"action": action, **self._lease.log_context()})

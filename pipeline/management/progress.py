@@ -12,14 +12,17 @@ from datetime import timedelta
 from typing import Protocol
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 from redis.exceptions import RedisError
 
 from medproc.timing import scaled
+from pipeline.core.db_errors import is_away
+from pipeline.core.server_faults import explain, line_of
 from pipeline.core.states import JobStatus
 from pipeline.models import selectors
 from pipeline.models.selectors import Progress
+from pipeline.operations.server_check import recent_server_faults
 from pipeline.queueing.queues import queues_served
 
 TICK_S = 0.25
@@ -29,6 +32,8 @@ QUIET_S = 5.0
 """Workers that are started together with the command need one or two seconds to appear."""
 PATIENCE_S = 120.0
 """Seconds without workers and without progress after which following ends."""
+SERVER_PATIENCE_S = 120.0
+"""Seconds for which following waits for a server that refuses, without any progress."""
 SHORT_PARK_S = 60.0
 """For a person at a terminal, a record that is parked for longer has ended."""
 
@@ -49,13 +54,22 @@ class View(Protocol):
         ...
 
 
+class FollowingEndedError(Exception):
+    """A server refused for `SERVER_PATIENCE_S` without progress; carries the line of the fault."""
+
+
 def follow(shell_file_ids: Collection[UUID], view: View) -> dict[UUID, Progress]:
-    """Return the progress of the records once each has ended or is parked, or no worker is left."""
+    """Return the progress of the records once each has ended or is parked, or no worker is left.
+
+    Raises FollowingEndedError if a server refuses for `SERVER_PATIENCE_S` without progress.
+    """
     found: dict[UUID, Progress] = {}
     workers = _EligibleWorkers(view)
+    database = _Database(view)
     still_open = set(shell_file_ids)
     while True:
-        if not _look(found, still_open, view):
+        if not database.read(found, still_open):
+            time.sleep(LOOK_S)
             continue
         view.update(found)
         still_open = {i for i in still_open if not is_settled(found[i])}
@@ -78,16 +92,47 @@ def is_settled(progress: Progress) -> bool:
     return progress.parked_until is None or progress.parked_until > soon
 
 
-def _look(progress_by_record: dict[UUID, Progress], ids: Collection[UUID], view: View) -> bool:
-    """Read the open records again; return False if PostgreSQL is unreachable."""
-    try:
-        progress_by_record.update(selectors.progress(ids))
-    except (OperationalError, InterfaceError):
-        connection.close()
-        view.say("PostgreSQL does not answer; waiting for it.")
-        time.sleep(LOOK_S)
-        return False
-    return True
+class _Refusal:
+    """A server that refuses: said at once, waited for, and after `SERVER_PATIENCE_S` the end."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._since: float | None = None
+
+    def wait(self, line: str, *, moved: bool = False) -> None:
+        """Say the line of a fault; raises FollowingEndedError after the patience."""
+        now = time.monotonic()
+        self._since = now if moved or self._since is None else self._since
+        patience_s = scaled(SERVER_PATIENCE_S)
+        if now - self._since >= patience_s:
+            raise FollowingEndedError(line)
+        self._view.say(f"{line} Waiting up to {patience_s:.0f} s without progress.")
+
+    def end(self) -> None:
+        """Say that the server accepts work again, if it refused."""
+        if self._since is not None:
+            self._since = None
+            self._view.say("The server accepts work again.")
+
+
+class _Database:
+    """Reads the records, and waits for a PostgreSQL that refuses."""
+
+    def __init__(self, view: View) -> None:
+        self._refusal = _Refusal(view)
+
+    def read(self, progress_by_record: dict[UUID, Progress], ids: Collection[UUID]) -> bool:
+        """Read the open records again; return False while PostgreSQL refuses."""
+        try:
+            progress_by_record.update(selectors.progress(ids))
+        except (DatabaseError, InterfaceError) as error:
+            connection.close()
+            if not is_away(error):
+                raise
+            self._refusal.wait(explain(error))
+            return False
+        self._refusal.end()
+        return True
 
 
 class _EligibleWorkers:
@@ -95,6 +140,7 @@ class _EligibleWorkers:
 
     def __init__(self, view: View) -> None:
         self._view = view
+        self._refusal = _Refusal(view)
         self._looked_at = 0.0
         self._alone_since: float | None = None
         self._seen: Sequence[Progress] = ()
@@ -106,6 +152,11 @@ class _EligibleWorkers:
         self._looked_at = now
         moved = list(waiting) != list(self._seen)
         self._seen = waiting
+        for fault in recent_server_faults():
+            # A server that refuses writes also stops the workers' signs of life.
+            self._refusal.wait(line_of(fault), moved=moved)
+            return True
+        self._refusal.end()
         if self._works(waiting) or (moved and self._alone_since is not None):
             self._alone_since = None
             return True
@@ -122,7 +173,7 @@ class _EligibleWorkers:
             return True
         try:
             served = queues_served()
-        except (RedisError, OSError):
-            self._view.say("Redis does not answer; records continue when it is back.")
+        except (RedisError, OSError) as error:
+            self._view.say(f"{explain(error)} Records continue afterwards; their results are safe.")
             return True
         return any(progress.step in served for progress in waiting)

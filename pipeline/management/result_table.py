@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.core.management.base import OutputWrapper
@@ -31,6 +32,7 @@ from pipeline.core.labels import (
     pages,
     plural,
 )
+from pipeline.core.server_faults import ServerFault
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import RecordBatch
 from pipeline.models.selectors import Progress
@@ -62,7 +64,7 @@ class FileResult:
     name: str
     shell_file_id: UUID | None = None
     progress: Progress | None = None
-    error_code: ErrorCode | None = None
+    error_code: ErrorCode | ServerFault | None = None
     """The code of the refusal, if nothing was submitted."""
     refusal: str = ""
     """The refusal in words."""
@@ -98,8 +100,8 @@ class FileResult:
         """The error code of the record's failure or refusal."""
         return self.progress.error_code if self.progress else self.error_code
 
-    def as_json(self) -> dict[str, str | int | None]:
-        """Return the object that `--json` prints."""
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that `--json` prints; `warnings` are those of the table."""
         return {
             "shell_file_id": str(self.shell_file_id) if self.shell_file_id else None,
             "status": self.status,
@@ -107,6 +109,8 @@ class FileResult:
             "entities": self.progress.entities if self.progress else 0,
             "rows_not_understood": self.progress.rows_not_understood if self.progress else 0,
             "incomplete": bool(self.progress and self.progress.encounters_missing),
+            "entities_to_review": self.to_review,
+            "warnings": list(self.progress.warnings) if self.progress else [],
             "error_code": self.code,
             "batch_id": str(self.batch_id) if self.batch_id else None,
         }

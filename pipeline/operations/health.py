@@ -6,7 +6,7 @@ either may be unreachable. The report names no record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -15,10 +15,11 @@ from redis.exceptions import RedisError
 
 from medproc import unprivileged
 from medproc.timing import scaled
+from pipeline.core.server_faults import ServerFault, explain, line_of
 from pipeline.core.states import Step
 from pipeline.documents.reader import isolation
 from pipeline.models import FileSweep
-from pipeline.operations import liveness, schedule, stored_files
+from pipeline.operations import liveness, schedule, server_check, stored_files
 from pipeline.operations.liveness import LastTaskRun, StepAges
 from pipeline.queueing.queues import QUEUES, queue_depths, queues_served
 
@@ -28,6 +29,8 @@ class Health:
     """The state of the installation; without problems all is well."""
 
     problems: tuple[str, ...]
+    faults: tuple[ServerFault, ...]
+    """Why PostgreSQL or Redis refuses; each is also the first of the problems."""
     steps: Mapping[Step, StepAges]
     """The ages of each step; empty if PostgreSQL does not answer."""
     ticks: tuple[LastTaskRun, ...]
@@ -57,30 +60,36 @@ class Health:
 
 def examine() -> Health:
     """Check rows, periodic tasks, queues and workers once."""
-    problems: list[str] = []
+    faults = server_check.server_faults()
+    problems = [line_of(fault) for fault in faults]
+    postgres, redis = _first(faults, of_postgres=True), _first(faults, of_postgres=False)
     steps: Mapping[Step, StepAges] = {}
     ticks: list[LastTaskRun] = []
     depths: Mapping[str, int] = {}
     served: frozenset[str] = frozenset()
     file_sweep: FileSweep | None = None
-    try:
-        steps, ticks = liveness.step_ages(), liveness.last_task_runs()
-        file_sweep = stored_files.last_sweep()
-    except AnyDatabaseError as error:
-        problems.append(f"PostgreSQL does not answer: {type(error).__name__}")
-    else:
+    if postgres is None or postgres.answers:
+        try:
+            steps, ticks = liveness.step_ages(), liveness.last_task_runs()
+            file_sweep = stored_files.last_sweep()
+        except AnyDatabaseError as error:
+            problems.append(f"PostgreSQL refuses: {explain(error)}")
+    if postgres is None and steps:
+        # A refusing server stops the scheduler and the renewal of leases, so it is the one cause.
         problems += liveness.scheduler_problems(ticks)
         for step, ages in steps.items():
             problems += _of_step(step, ages)
         problems += stored_files.problems(file_sweep)
-    try:
-        depths, served = queue_depths(), queues_served()
-    except (RedisError, OSError) as error:
-        problems.append(f"Redis does not answer: {type(error).__name__}")
-    else:
+    if redis is None or redis.answers:
+        try:
+            depths, served = queue_depths(), queues_served()
+        except (RedisError, OSError) as error:
+            problems.append(f"Redis refuses: {explain(error)}")
+    if redis is None and depths:
         problems += _workers(served)
     return Health(
         problems=tuple(problems),
+        faults=faults,
         steps=steps,
         ticks=tuple(ticks),
         depths=depths,
@@ -100,6 +109,10 @@ def _warnings() -> list[str]:
     if lacks is not None:
         found.append(f"the parser is not isolated: {lacks}")
     return found
+
+
+def _first(faults: Sequence[ServerFault], *, of_postgres: bool) -> ServerFault | None:
+    return next((fault for fault in faults if fault.is_of_postgres is of_postgres), None)
 
 
 def _of_step(step: Step, ages: StepAges) -> list[str]:

@@ -130,13 +130,15 @@ def parked_release() -> int:
     return released
 
 
-def jobs_reconcile() -> reconciler.ReconcilerTick:
+def jobs_reconcile(*, spares_expired: bool = False) -> reconciler.ReconcilerTick:
     """Recover jobs with an expired lease, release parked jobs, and make wake-ups and rows agree.
+
+    With `spares_expired`, leases that have expired are left until the next tick.
 
     The rows come first, also without Redis; a later tick then sends the wake-ups. Several calls at
     once do each repair once.
     """
-    taken = reconciler.recover_expired()
+    taken = [] if spares_expired else reconciler.recover_expired()
     released = parked_release()
     return replace(
         reconciler.match_wakeups(),

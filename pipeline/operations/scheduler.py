@@ -25,6 +25,7 @@ from django.utils.module_loading import import_string
 
 from medproc.timing import scaled
 from pipeline.core.redaction import redacted
+from pipeline.core.server_faults import SAY_EVERY_S, fault_of, line_of
 from pipeline.operations import operator_actions, schedule
 from pipeline.operations.rate_limit_counts import copy_counts
 from pipeline.transitions.stale import STALE_S
@@ -40,8 +41,9 @@ ORPHAN_FACTOR = 1.5
 SLACK = 0.8
 """Part of a task's interval after which another scheduler's run counts for this scheduler too."""
 
-BUSY, EARLY, FAILED = 3, 4, 1
-"""Exit codes of a child: another scheduler works, it has just worked, or the task failed."""
+BUSY, EARLY, FAILED, REFUSED = 3, 4, 1, 5
+"""Exit codes of a child: another scheduler works, it has just worked, the task failed, or
+PostgreSQL refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +56,14 @@ class PeriodicTask:
     """Seconds between two runs, in this process's clock."""
 
 
+_after_refusal = False
+"""In a child: PostgreSQL has refused since the last good run of the reconciler."""
+
+
 def _reconcile() -> str:
-    tick = operator_actions.jobs_reconcile()
+    # While PostgreSQL refuses, no worker can renew its lease. Live workers requeue their steps
+    # within seconds afterwards; the reconciler would count a crash of each.
+    tick = operator_actions.jobs_reconcile(spares_expired=_after_refusal)
     return tick.summary if tick.changed else ""
 
 
@@ -103,6 +111,9 @@ class PeriodicScheduler:
         self._deadline_s = deadline_s
         self._due_at = dict.fromkeys((task.name for task in self._tasks), 0.0)
         self._stopped = False
+        self._was_refused = False
+        """Whether PostgreSQL has refused since the last good run of the reconciler."""
+        self._refusal_said_at = -SAY_EVERY_S
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_w, False)
 
@@ -123,8 +134,9 @@ class PeriodicScheduler:
         # Close the connections: two processes on one connection would get each other's replies.
         connections.close_all()
         sys.stdout.flush()
+        says = time.monotonic() - self._refusal_said_at >= SAY_EVERY_S
         child = get_context("fork").Process(
-            target=_child, args=(task, self._deadline_s), name=task.name
+            target=_child, args=(task, self._deadline_s, self._was_refused, says), name=task.name
         )
         child.start()
         ends = time.monotonic() + self._deadline_s
@@ -135,7 +147,12 @@ class PeriodicScheduler:
                 logger.error("scheduler: %s took more than %.0f s", task.name, self._deadline_s)
             child.kill()
         child.join()
-        if not self._stopped and child.exitcode not in (0, BUSY, EARLY):
+        if child.exitcode == REFUSED:
+            self._was_refused = True
+            self._refusal_said_at = time.monotonic() if says else self._refusal_said_at
+        elif child.exitcode == 0 and task.name == schedule.RECONCILE:
+            self._was_refused = False
+        if not self._stopped and child.exitcode not in (0, BUSY, EARLY, REFUSED):
             logger.error(
                 "scheduler: %s ended with exit code %s",
                 task.name,
@@ -177,8 +194,10 @@ def run_task(task: PeriodicTask, *, deadline_s: float = DEADLINE_S) -> int:
     return 0
 
 
-def _child(task: PeriodicTask, deadline_s: float) -> None:
-    """Run the child of one tick."""
+def _child(task: PeriodicTask, deadline_s: float, after_refusal: bool, says: bool) -> None:
+    """Run the child of one tick; with `says`, log why PostgreSQL refuses."""
+    global _after_refusal
+    _after_refusal = after_refusal
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # SIGALRM ends the child even if the child hangs and its parent, which should kill it, is dead.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -188,8 +207,12 @@ def _child(task: PeriodicTask, deadline_s: float) -> None:
     try:
         code = run_task(task, deadline_s=deadline_s)
     except Exception as error:  # noqa: BLE001 - whatever the error, the next tick comes
-        logger.error("scheduler: %s failed: %s", task.name, redacted(error))
-        code = FAILED
+        fault = fault_of(error)
+        code = FAILED if fault is None else REFUSED
+        if fault is None:
+            logger.error("scheduler: %s failed: %s", task.name, redacted(error))
+        elif says:
+            logger.error("scheduler: no periodic task runs: %s", line_of(fault))
     sys.exit(code)
 
 

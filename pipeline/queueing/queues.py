@@ -26,6 +26,7 @@ from rq.job import Job
 from rq.serializers import JSONSerializer, resolve_serializer
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
+from pipeline.core.server_faults import explain
 from pipeline.core.states import Step
 from pipeline.core.types import Due
 
@@ -161,7 +162,7 @@ def push(queue: str, *entries: str) -> None:
     except (RedisError, OSError) as error:
         # The rows stay claimable, and the reconciler sends the missing wake-ups.
         more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
-        logger.error("wake-up %s%s was not sent: %s", entries[0], more, type(error).__name__)
+        logger.error("wake-up %s%s was not sent: %s", entries[0], more, explain(error))
 
 
 def queue_depths(queues: Iterable[str] = QUEUES) -> dict[str, int]:
@@ -171,6 +172,11 @@ def queue_depths(queues: Iterable[str] = QUEUES) -> dict[str, int]:
         for name in names:
             pipe.llen(f"{Queue.redis_queue_namespace_prefix}{name}")
         return dict(zip(names, pipe.execute(), strict=True))
+
+
+def check_writes() -> None:
+    """Write a key that expires at once; raises RedisError if Redis does not accept writes."""
+    producer().set("medproc:check", 1, px=1)
 
 
 def queues_served() -> frozenset[str]:

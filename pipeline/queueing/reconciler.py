@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from medproc.timing import scaled
 from pipeline import transitions
 from pipeline.core.labels import counted
+from pipeline.core.server_faults import explain
 from pipeline.core.types import Due
 from pipeline.queueing import rq_registries
 from pipeline.queueing.queues import enqueue_steps, entry_id
@@ -151,7 +152,7 @@ def match_wakeups() -> ReconcilerTick:
         cleaned = rq_registries.clean()
     except (RedisError, OSError) as error:
         logger.warning(
-            "wake-ups cannot be checked: %s", type(error).__name__, extra={"action": "redis_away"}
+            "wake-ups cannot be checked: %s", explain(error), extra={"action": "redis_away"}
         )
         return ReconcilerTick(redis_away=True)
     return ReconcilerTick(woken=woken, removed=removed, cleaned=cleaned)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import redis
 
+from pipeline.core.server_faults import explain
 from pipeline.ratelimit.config import Quota, Tuning
 from pipeline.ratelimit.local_limiter import LocalLimit
 from pipeline.ratelimit.types import Ask, Outcome
@@ -57,8 +58,8 @@ class Fallback:
                 return
             self._logged_at = now
         logger.warning(
-            "Redis is away (%s); this process starts at most %s of the quota of %s",
-            type(error).__name__,
+            "%s This process starts at most %s of the quota of %s",
+            explain(error),
             f"{self._tuning.local_share:.1%}",
             self._provider,
             extra={"action": "limiter_local"},

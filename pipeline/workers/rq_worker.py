@@ -42,6 +42,7 @@ from pipeline.providers.config import ProviderConfig
 from pipeline.queueing.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.workers import stuck_steps
 from pipeline.workers.identity import renew_identity, serve, worker_identity
+from pipeline.workers.left_steps import LEFT, requeue_steps_of
 from pipeline.workers.shared_deadline import SHARED_DEADLINE
 
 logger = logging.getLogger(__name__)
@@ -131,6 +132,7 @@ class Worker(RQWorker):
         While Redis refuses, the worker waits.
         """
         SHARED_DEADLINE.renew()
+        LEFT.renew()
         serve(self.queue_names())
         logger.info("worker %s: waits for %s", self.name, ", ".join(self.queue_names()))
         # Level WARNING, because RQ's own info lines only repeat ours.
@@ -300,8 +302,17 @@ class Worker(RQWorker):
                 # Before its lease is released: the step missed its deadline and did not crash.
                 self._stuck = False
                 stuck_steps.end_steps_of(worker_identity())
+            if LEFT.is_set:
+                # Before its lease is released, too: PostgreSQL refused, and no process crashed.
+                requeue_steps_of(worker_identity(), self._waits_for_postgres)
+                LEFT.set(False)
         if self._horse_status:
             self._expire_leases()
+
+    def _waits_for_postgres(self) -> bool:
+        """Stay registered while PostgreSQL refuses; return False after a stop."""
+        self.heartbeat()
+        return not self._should_leave()
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Fork; a stop that arrives before the horse's pid is known is passed on afterwards."""

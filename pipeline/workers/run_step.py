@@ -10,7 +10,7 @@ import logging
 from threading import Event
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from tenacity import (
     Retrying,
     retry_if_exception,
@@ -23,8 +23,9 @@ from tenacity import (
 from medproc.timing import scaled
 from pipeline.core.db_errors import is_away, unless_away
 from pipeline.core.deadline import StepDeadline
-from pipeline.core.errors import ErrorCode, LeaseLostError, PipelineError
+from pipeline.core.errors import ErrorCode, LeaseLostError, LeaseUnrenewedError, PipelineError
 from pipeline.core.redaction import redacted
+from pipeline.core.server_faults import explain, fault_of
 from pipeline.core.states import CALLING_STEPS, Step
 from pipeline.execution.admission import limiter_of
 from pipeline.execution.preemption import PREEMPTED
@@ -62,13 +63,29 @@ from pipeline.transitions import (
 )
 from pipeline.transitions.rollup import Leaving, settle
 from pipeline.workers.identity import served_beside, worker_identity
+from pipeline.workers.left_steps import LEFT, REASON
 from pipeline.workers.shared_deadline import SHARED_DEADLINE
 
 logger = logging.getLogger(__name__)
 
 
 def run_step(step: str) -> None:
-    """Claim the best waiting job of a pass, run its step, and write how it ended."""
+    """Claim the best waiting job of a pass, run its step, and write how it ended.
+
+    If PostgreSQL refuses, the worker requeues the step later (`left_steps`).
+    """
+    try:
+        _run_best(step)
+    except (DatabaseError, InterfaceError) as error:
+        if not is_away(error):
+            raise
+        LEFT.set(True)
+        if is_first_to_say(fault_of(error) or "database"):
+            logger.error("%s", explain(error), extra={"action": "database_refuses"})
+        connection.close()
+
+
+def _run_best(step: str) -> None:
     _warn_of_scheduler()
     lease = claim(
         Step(step),
@@ -83,7 +100,8 @@ def run_step(step: str) -> None:
     try:
         _end(lease, deadline, _run(lease, deadline))
         _keep_counts(lease)
-    except LeaseLostError:
+    except LeaseLostError as error:
+        LEFT.set(isinstance(error, LeaseUnrenewedError))
         _log("lease_lost", lease)
     finally:
         deadline.close()
@@ -111,7 +129,7 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
         ):
             with attempt:
                 if attempt.retry_state.attempt_number > 1:
-                    if renew_lease(lease, deadline.left_s):
+                    if _renewed_again(lease, deadline):
                         return StepInterrupted(reason=CANCELLED)
                     if stop_requested():
                         return StepInterrupted(reason=SIGTERM)
@@ -130,6 +148,8 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
         )
         return _or_requeued(lease, deadline, failed)
     except Exception as error:  # noqa: BLE001 - whatever it is, the job must end as failed
+        if is_away(error) and _database_refuses(lease):
+            return StepInterrupted(reason=REASON)
         return _broken(lease, error)
     finally:
         forget()
@@ -148,6 +168,24 @@ def _or_requeued(lease: Lease, deadline: StepDeadline, result: StepResult) -> St
     message = result.failure.message
     _log("step_out_of_time", lease, message=message)
     return StepInterrupted(reason=OUT_OF_TIME, message=message)
+
+
+def _renewed_again(lease: Lease, deadline: StepDeadline) -> bool:
+    """Renew the lease after PostgreSQL refused; return whether the job is to be cancelled."""
+    try:
+        return renew_lease(lease, deadline.left_s)
+    except LeaseLostError as error:
+        raise LeaseUnrenewedError(error.message) from None
+
+
+def _database_refuses(lease: Lease) -> bool:
+    """Return whether PostgreSQL still refuses; otherwise only the step's statement is refused."""
+    connection.close()
+    try:
+        renew_lease(lease)
+    except (DatabaseError, InterfaceError) as error:
+        return is_away(error)
+    return False
 
 
 def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:

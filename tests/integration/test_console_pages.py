@@ -91,8 +91,8 @@ def test_the_overview_does_without_redis(viewer: Client, settings: Any) -> None:
     page, _ = asked(viewer, reverse("admin:overview"))
 
     words = page.content.decode()
-    assert "Redis does not answer. Each process uses a small share of the quota" in words
-    assert "Redis does not answer: no worker is woken." in words
+    assert "Redis refuses. Each process uses a small share of the quota" in words
+    assert "Redis cannot be reached" in words
     assert "✓ open" not in words
     assert "All is well." not in words
 

@@ -12,6 +12,7 @@ from django.db import connection
 
 from medproc.timing import scaled
 from pipeline.core.errors import LeaseLostError
+from pipeline.core.server_faults import ServerFault, line_of
 from pipeline.core.states import JobStatus, Step
 from pipeline.execution.heartbeat import Heartbeat, call_with_lease, with_lease
 from pipeline.models import Job
@@ -121,7 +122,8 @@ def test_a_refused_heartbeat_is_logged_once_under_its_own_name_and_its_success_t
     heartbeat.renew()
     heartbeat.renew()
 
+    full = line_of(ServerFault.POSTGRES_DISK_FULL)
     assert [record.getMessage() for record in caplog.records] == [
-        "PostgreSQL refused the heartbeat (SQLSTATE 53100); results wait in memory",
+        f"PostgreSQL refused the heartbeat; results wait in memory: {full}",
         "PostgreSQL accepts the heartbeat again",
     ]

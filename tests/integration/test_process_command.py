@@ -35,8 +35,8 @@ from tests.support import records
 from tests.support.incident_rows import an_incident
 
 KEYS = {
-    "shell_file_id", "status", "encounters", "entities", "rows_not_understood", "error_code",
-    "batch_id", "incomplete",
+    "shell_file_id", "status", "encounters", "entities", "rows_not_understood",
+    "incomplete", "entities_to_review", "warnings", "error_code", "batch_id",
 }  # fmt: skip
 
 
@@ -347,6 +347,10 @@ def test_a_warning_that_counts_shows_its_number() -> None:
     shown = [line.plain.strip() for line in results([result])]
     assert "! page 2: Left out (ITEM_REJECTED ×1,200)" in shown
     assert "! Nothing there." in shown
+    assert [each["code"] for each in result.as_json()["warnings"]] == [
+        "ITEM_REJECTED",
+        "NO_ENTITIES_FOUND",
+    ]
 
 
 def test_rows_that_were_not_understood_have_a_column_and_a_remark() -> None:
@@ -357,6 +361,7 @@ def test_rows_that_were_not_understood_have_a_column_and_a_remark() -> None:
     assert row[head.index("not understood") :].split()[0] == "3"
     assert remark.strip() == "! 5 entities to review, of which 3 rows not understood."
     assert result.as_json()["rows_not_understood"] == 3
+    assert result.as_json()["entities_to_review"] == 5
 
 
 def test_every_status_has_a_word_and_every_word_a_shape() -> None:

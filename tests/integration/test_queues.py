@@ -22,6 +22,7 @@ from rq.serializers import DefaultSerializer
 from rq.utils import as_text
 
 from medproc import addresses, embedded
+from pipeline.core.server_faults import ServerFault, line_of
 from pipeline.core.states import Step
 from pipeline.operations.health import examine
 from pipeline.queueing import queues
@@ -167,7 +168,7 @@ def test_a_redis_that_hangs_does_not_hold_the_request(
         enqueue_step(JOB, Step.PASS1, 7)
 
     assert [record.getMessage() for record in caplog.records] == [
-        f"wake-up {JOB}-pass1-7 was not sent: TimeoutError"
+        f"wake-up {JOB}-pass1-7 was not sent: {line_of(ServerFault.REDIS_AWAY)}"
     ]
 
 
@@ -178,7 +179,7 @@ def test_the_health_check_reports_a_hanging_redis_as_an_outage_and_still_reads_t
 
     found = examine()
 
-    assert "Redis does not answer: TimeoutError" in found.problems
+    assert found.problems[0] == line_of(ServerFault.REDIS_AWAY)
     assert (found.steps[Step.PASS1].waiting, found.served) == (1, frozenset())
 
 

@@ -181,7 +181,7 @@ def test_a_scheduler_waits_for_a_postgresql_that_is_away(start_scheduler: Start)
         os.environ["DATABASE_URL"] = good
 
     assert scheduler.stdout is not None
-    line = next(line for line in scheduler.stdout if "failed" in line)
+    line = next(line for line in scheduler.stdout if "no periodic task runs" in line)
 
-    assert "OperationalError" in line
+    assert "(POSTGRES_AWAY)" in line
     assert scheduler.poll() is None

@@ -100,7 +100,9 @@ def test_a_command_without_its_database_says_one_line(manage: Manage) -> None:
     result = manage("showmigrations")
 
     assert result.returncode == 1
-    assert result.stderr == ("PostgreSQL is not running: start it with `manage.py services up`\n")
+    assert result.stderr == (
+        "PostgreSQL is not running (POSTGRES_AWAY). Start it with `manage.py services up`.\n"
+    )
 
 
 def test_a_database_that_is_not_ours_is_named_without_its_password(manage: Manage) -> None:
@@ -109,7 +111,10 @@ def test_a_database_that_is_not_ours_is_named_without_its_password(manage: Manag
     result = manage("showmigrations", DATABASE_URL=url, SECRET_KEY="x" * 50)
     status = manage("services", "status", DATABASE_URL=url, SECRET_KEY="x" * 50)
 
-    assert result.stderr == "PostgreSQL cannot be reached at 127.0.0.1:1 (DATABASE_URL)\n"
+    assert result.stderr == (
+        "PostgreSQL cannot be reached at 127.0.0.1:1 (DATABASE_URL) (POSTGRES_AWAY)."
+        " Start PostgreSQL, or check DATABASE_URL and the network.\n"
+    )
     assert "not ours" in status.stdout
     assert "hunter2" not in result.stdout + status.stdout + status.stderr
 

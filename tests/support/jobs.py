@@ -20,9 +20,13 @@ from django.db import connection
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.core.states import Step
+from pipeline.execution.heartbeat import Heartbeat
 from pipeline.execution.shutdown import grace_left, on_stop, stop_requested
+from pipeline.execution.step_result import SIGTERM, StepInterrupted
 from pipeline.queueing.queues import QUEUES, entry_id, push
-from pipeline.transitions import claim, set_deadline
+from pipeline.stages import registry
+from pipeline.transitions import Lease, claim, set_deadline
+from pipeline.workers import run_step as real_run_step
 from pipeline.workers.identity import worker_identity
 from pipeline.workers.shared_deadline import SHARED_DEADLINE
 
@@ -109,7 +113,23 @@ def wake_next() -> None:
         push(after[0], entry_id(uuid4(), after[0], 1))
 
 
+def renew() -> None:
+    """Run the real step with a pass that renews its lease until a stop request."""
+    registry.PASSES[Step.PASS1] = _renewing
+    real_run_step.run_step(Step.PASS1.value)
+
+
+def _renewing(lease: Lease, deadline: StepDeadline) -> StepInterrupted:
+    heartbeat = Heartbeat(lease, deadline)
+    seen(event="renewing", gen=lease.gen)
+    while not stop_requested():
+        heartbeat.renew_when_due()
+        time.sleep(0.05)
+    return StepInterrupted(reason=SIGTERM)
+
+
 BEHAVIOURS = {
+    "renew": renew,
     "hang_beyond_deadline": hang_beyond_deadline,
     "wake_next": wake_next,
     "nothing": lambda: None,

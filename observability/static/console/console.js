@@ -47,6 +47,17 @@
   document.addEventListener("htmx:sendError", stale);
   document.addEventListener("htmx:responseError", stale);
 
+  // A page that cannot be renewed says why, in the words of the server's error page.
+  document.addEventListener("htmx:responseError", (event) => {
+    const answer = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
+    const cause = answer.querySelector("[role=alert]");
+    const live = find("[data-poll]");
+    if (!cause || !live || find("#refused")?.textContent === cause.textContent) return;
+    find("#refused")?.remove();
+    cause.id = "refused";
+    live.prepend(cause);
+  });
+
   // A click on a square of the map opens its page; keyboard users have the form beside the map.
   document.addEventListener("click", (event) => {
     const map = event.target.closest?.("[data-pages] path")?.closest("svg");

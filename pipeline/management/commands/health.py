@@ -44,6 +44,7 @@ def _object(health: Health) -> dict[str, Any]:
         "ok": not health.problems,
         "problems": list(health.problems),
         "warnings": list(health.warnings),
+        "faults": list(health.faults),
         "oldest_waiting_s": health.oldest_waiting_s,
         "oldest_running_s": health.oldest_running_s,
         "steps": {step.value: asdict(ages) for step, ages in health.steps.items()},

@@ -17,11 +17,14 @@ from typing import Any, TextIO
 from uuid import UUID
 
 from django.core.management.base import BaseCommand
+from django.db import DatabaseError, InterfaceError
 from rich.console import Console
 
+from pipeline.core.db_errors import unless_away
 from pipeline.core.errors import ErrorCode, PipelineError
+from pipeline.core.server_faults import ServerFault, fault_of, line_of
 from pipeline.management import private_arguments
-from pipeline.management.progress import View, follow
+from pipeline.management.progress import FollowingEndedError, View, follow
 from pipeline.management.result_table import (
     FileResult,
     Lines,
@@ -51,6 +54,9 @@ class Command(BaseCommand):
         "Submit records (PDF, TIFF, PNG, JPEG) and follow them until each has ended. Exits with 0"
         " only if every record completed; with --no-wait, if every file was submitted."
     )
+
+    _refusing: ServerFault | None = None
+    """The server that refused a file; the following files are not tried."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -86,7 +92,10 @@ class Command(BaseCommand):
         batch_id = record_batch_open() if len(files) > 1 else None
         found = [self._submit(path, patient, options["priority"], batch_id) for path in files]
         if batch_id is not None:
-            record_batch_close(batch_id, sum(result.shell_file_id is not None for result in found))
+            with unless_away():
+                record_batch_close(
+                    batch_id, sum(result.shell_file_id is not None for result in found)
+                )
         names = {r.shell_file_id: r.name for r in found if r.shell_file_id}
         if options["no_wait"]:
             self._show(found, as_json=options["json"])
@@ -94,13 +103,22 @@ class Command(BaseCommand):
         try:
             progress = self._follow(names, quiet=options["json"]) if names else {}
         except KeyboardInterrupt:
-            self.stderr.write("Stopped waiting; the records are processed in the background.")
-            for shell_file_id in names:
-                self.stderr.write(f"  manage.py explain {shell_file_id}")
+            self._leave(names)
             sys.exit(INTERRUPTED)
+        except FollowingEndedError as error:
+            self.stderr.write(str(error))
+            self._leave(names)
+            if options["json"]:
+                self._show(found, as_json=True)
+            sys.exit(1)
         found = _with_progress(found, progress)
         self._show(found, as_json=options["json"])
         sys.exit(0 if all(result.status == "completed" for result in found) else 1)
+
+    def _leave(self, names: Mapping[UUID, str]) -> None:
+        self.stderr.write("Stopped waiting; the records are processed in the background.")
+        for shell_file_id in names:
+            self.stderr.write(f"  manage.py explain {shell_file_id}")
 
     def _submit(
         self, path: Path, patient: str | None, priority: int, batch_id: UUID | None
@@ -108,6 +126,9 @@ class Command(BaseCommand):
         # A name on disk need not be UTF-8, but the database and the terminal require UTF-8.
         filename = os.fsencode(path.name).decode("utf-8", "replace")
         name = printable(filename) or printable(str(path))
+        if self._refusing is not None:
+            # Each of a thousand files would wait for the same server.
+            return FileResult(name=name, error_code=self._refusing, refusal=line_of(self._refusing))
         try:
             received = record_submit(
                 Submission(
@@ -121,6 +142,13 @@ class Command(BaseCommand):
         except PipelineError as error:
             self.stderr.write(f"{name}: {error.message} ({error.code})")
             return FileResult(name=name, error_code=error.code, refusal=error.message)
+        except (DatabaseError, InterfaceError) as error:
+            fault = fault_of(error)
+            if fault is None:
+                raise
+            self.stderr.write(f"{name}: {line_of(fault)}")
+            self._refusing = fault
+            return FileResult(name=name, error_code=fault, refusal=line_of(fault))
         except OSError as error:
             refusal = error.strerror or "The file cannot be read"
             self.stderr.write(f"{name}: {refusal}")

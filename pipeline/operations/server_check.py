@@ -1,0 +1,71 @@
+"""The check whether PostgreSQL and Redis accept writes now, each with the reason if not.
+
+A server that refuses writes still answers reads, so the check asks for a write. Health, the
+overview and the commands use it. Each question takes a connection of its own with a short timeout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from django.core.cache import cache
+from django.db import connection
+from redis.exceptions import RedisError
+
+from pipeline.core.server_faults import ServerFault, fault_of
+from pipeline.queueing.queues import check_writes
+
+TIMEOUT_S = 5
+"""Seconds for a connection to PostgreSQL."""
+_DJANGO_OBJECTS = frozenset({"context", "cursor_factory"})
+"""Parameters of Django's own connections; the others, such as sslmode, come from DATABASE_URL."""
+KEEP_S = 5.0
+"""Seconds for which `recent_server_faults` keeps an answer."""
+
+
+def server_faults() -> tuple[ServerFault, ...]:
+    """Return why PostgreSQL and Redis refuse now; empty if both accept writes."""
+    return tuple(fault for fault in (postgres_fault(), redis_fault()) if fault is not None)
+
+
+def recent_server_faults() -> tuple[ServerFault, ...]:
+    """Return `server_faults`, at most `KEEP_S` old: many open pages ask at the same time."""
+    return cache.get_or_set("server-faults", server_faults, KEEP_S) or ()
+
+
+def postgres_fault() -> ServerFault | None:
+    """Return why PostgreSQL refuses writes now, or None.
+
+    A new connection, because a setting of the database or role is read when a session begins.
+    """
+    ours: dict[str, Any] = {
+        name: given
+        for name, given in connection.get_connection_params().items()
+        if name not in _DJANGO_OBJECTS
+    }
+    ours.update(connect_timeout=TIMEOUT_S, application_name="medproc check", autocommit=True)
+    try:
+        with (
+            psycopg.connect(**ours) as session,
+            session.cursor() as cursor,
+        ):
+            cursor.execute("SET statement_timeout = '5s'")
+            cursor.execute(
+                "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool"
+            )
+            row = cursor.fetchone()
+    except psycopg.Error as error:
+        return fault_of(error)
+    return ServerFault.POSTGRES_READ_ONLY if row is None or row[0] else None
+
+
+def redis_fault() -> ServerFault | None:
+    """Return why Redis refuses writes now, or None."""
+    try:
+        check_writes()
+    except RedisError as error:
+        return fault_of(error)
+    except OSError:
+        return ServerFault.REDIS_AWAY
+    return None

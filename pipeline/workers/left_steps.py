@@ -1,0 +1,101 @@
+"""The steps that a horse left because PostgreSQL refused, requeued by their worker.
+
+A horse that cannot renew its lease, or cannot write how its step ended, stops itself and marks
+this. No process has crashed then. So the worker waits for PostgreSQL and requeues the step at no
+cost. If the worker stops before, the reconciler recovers the step like that of a dead worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import time
+from collections.abc import Callable
+
+from django.db import DatabaseError, InterfaceError, connections, transaction
+
+from pipeline.core.db_errors import is_away
+from pipeline.core.errors import LeaseLostError
+from pipeline.core.redaction import redacted
+from pipeline.core.server_faults import FaultLog
+from pipeline.core.states import JobStatus
+from pipeline.models import Job
+from pipeline.transitions import cancel_asked, fenced, requeue_interrupted
+from pipeline.transitions.rollup import Leaving, settle
+from pipeline.workers.stuck_steps import leases_of
+
+logger = logging.getLogger(__name__)
+
+REASON = "PostgreSQL refused"
+WAIT_FIRST_S, WAIT_MAX_S = 0.25, 2.0
+
+
+class LeftMark:
+    """One byte in memory that a worker shares with the horse that it forks."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Take memory of its own, as each worker must: a pool's children share their parent's."""
+        self._memory = mmap.mmap(-1, 1)
+
+    def set(self, is_set: bool) -> None:
+        """Mark that the horse stopped because PostgreSQL refused, or remove the mark."""
+        self._memory[0] = int(is_set)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the horse stopped because PostgreSQL refused."""
+        return bool(self._memory[0])
+
+
+LEFT = LeftMark()
+"""The mark of this worker and its horse. RQ calls `run_step` by name, so nothing can pass it."""
+
+
+def requeue_steps_of(worker_id: str, goes_on: Callable[[], bool]) -> None:
+    """Wait until PostgreSQL accepts writes, then requeue the steps that this worker holds.
+
+    Calls `goes_on` before each attempt, and gives up when it returns False. Leaves no connection
+    open, because the next horse is forked from this process.
+    """
+    faults, wait_s = FaultLog(), WAIT_FIRST_S
+    while goes_on():
+        try:
+            _requeue(worker_id)
+        except (DatabaseError, InterfaceError) as error:
+            if not is_away(error):
+                logger.error("a step was not requeued: %s", redacted(error))
+                return
+            if line := faults.line_if_due(error):
+                logger.warning("worker %s: %s", worker_id, line, extra={"action": "db_refuses"})
+            connections.close_all()
+            time.sleep(wait_s)
+            wait_s = min(wait_s * 2, WAIT_MAX_S)
+        else:
+            return
+        finally:
+            connections.close_all()
+
+
+def _requeue(worker_id: str) -> None:
+    with transaction.atomic():
+        # A lock is a write. So it asks, even without a row, whether the next horse could work.
+        held = Job.objects.select_for_update(no_key=True).filter(worker_id=worker_id)
+        list(held.filter(status=JobStatus.PROCESSING).values_list("id"))
+    for lease in leases_of(worker_id):
+        try:
+            with fenced(lease):
+                requeue_interrupted(lease)
+                # A worker does not enqueue; the reconciler sends the wake-up.
+                event = f"{lease.step}: interrupted ({REASON})"
+                settle([Leaving.by(lease, event, has_ended=cancel_asked(lease))])
+        except LeaseLostError:
+            continue
+        logger.warning(
+            "step_left job=%s step=%s: requeued, PostgreSQL accepts writes again",
+            lease.job_id,
+            lease.step.value,
+            extra={"action": "step_left", **lease.log_context()},
+        )
