@@ -20,7 +20,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from medproc import leash, private, rotation
+from medproc import leash, private
 from medproc.embedded.processes import command_line, exclusive, is_free, open_lock
 from medproc.env import PROJECT_ROOT
 from medproc.timing import scaled
@@ -61,7 +61,6 @@ class Children:
         """Run `manage.py` with `arguments`; its output goes to a private log."""
         folder = private.folder(settings.MEDPROC_DATA_DIR / "logs")
         log = folder / f"{name}.log"
-        rotation.rotate(log)
         descriptor = private.append(log)
         try:
             process = subprocess.Popen(

@@ -13,6 +13,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+OUR_MARK = "instance"
+"""The file that every data folder of medproc has."""
+
 
 def folder(
     path: Path, *, uid: int | None = None, gid: int | None = None, mode: int = 0o700
@@ -41,32 +44,50 @@ def handed_over(path: Path, *, uid: int, gid: int) -> Path:
     """Create the private folder `path` of this owner.
 
     If the folder belonged to root, its files of root are given to the owner too. Links are not
-    followed.
+    followed. Raises PermissionError for a folder of root that holds anything but our files.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
     status = path.lstat()
     if os.geteuid() == 0 and uid != 0 and status.st_uid == 0 and stat.S_ISDIR(status.st_mode):
+        if not (path / OUR_MARK).is_file() and any(path.iterdir()):
+            raise PermissionError(f"{path} is a folder of root, and not of medproc")
         # The folder itself comes last: until then, only root can enter the folder.
         path.chmod(0o700)
-        for parent, folders, files, descriptor in os.fwalk(path, topdown=False):
-            del parent
-            for name in (*folders, *files):
-                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                if found.st_uid == 0:
-                    os.chown(name, uid, gid, dir_fd=descriptor, follow_symlinks=False)
+        try:
+            _give(path, uid, gid)
+        except PermissionError:
+            # A container without CAP_CHOWN, or a shared disk: the folder stays root's.
+            uid, gid = status.st_uid, status.st_gid
     return folder(path, uid=uid, gid=gid)
+
+
+def _give(path: Path, uid: int, gid: int) -> None:
+    """Give root's files below `path`, and then `path`, to this owner."""
+    for _, folders, files, descriptor in os.fwalk(path, topdown=False):
+        for name in (*folders, *files):
+            # A second start may delete its temporary file at this moment.
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_uid == 0:
+                    os.chown(name, uid, gid, dir_fd=descriptor, follow_symlinks=False)
+    os.chown(path, uid, gid, follow_symlinks=False)
 
 
 def append(path: Path) -> int:
     """Open the private file `path` for appending; return its descriptor.
 
-    Raises OSError for a link, and PermissionError for a file of another user.
+    Raises OSError for a link, also in the place of the folder, and PermissionError for a file of
+    another user.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o600)
+    inside = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(path.name, flags, 0o600, dir_fd=inside)
+    finally:
+        os.close(inside)
     status, owner = os.fstat(descriptor), _owner_below(path.parent)
-    if not stat.S_ISREG(status.st_mode) or status.st_uid not in (owner[0], os.geteuid()):
+    ours = status.st_uid in (owner[0], os.geteuid()) and status.st_nlink == 1
+    if not stat.S_ISREG(status.st_mode) or not ours:
         os.close(descriptor)
         raise PermissionError(f"{path} belongs to another user")
     if status.st_uid != owner[0]:

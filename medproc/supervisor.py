@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, SystemCheckError, *_REPORTED) as error:
         _print_line(_reason(error), stream=sys.stderr)
     except OperationalError as error:
-        line = absence.explain(error)
+        line = absence.explain(error) or _no_room(error)
         if line is None:
             raise
         _print_line(line, stream=sys.stderr)
@@ -136,7 +136,11 @@ def _servers() -> Iterator[None]:
 @contextmanager
 def _alone() -> Iterator[None]:
     """Let one start at a time take the first steps: two migrations at once break each other."""
-    with psycopg.connect(settings.DATABASE_URL, autocommit=True) as session:
+    try:
+        session = psycopg.connect(settings.DATABASE_URL, autocommit=True, connect_timeout=5)
+    except psycopg.OperationalError as error:
+        raise OperationalError(str(error)) from error
+    with session:
         session.execute("SELECT pg_advisory_lock(%s)", [FIRST_STEPS_LOCK])
         yield
 
@@ -200,6 +204,14 @@ def _demo_login() -> list[str]:
     if not user.check_password(password):
         return [f"Log in as {DEMO_USER} with the password that you have set."]
     return [f"Log in as {DEMO_USER} with the password {password}"]
+
+
+def _no_room(error: OperationalError) -> str | None:
+    """Return the line of a full disk of PostgreSQL, or None for another cause."""
+    if not isinstance(error.__cause__, psycopg.errors.DiskFull):
+        return None
+    where = settings.EMBEDDED.postgres_data if settings.EMBEDDED_POSTGRES else "PostgreSQL"
+    return str(embedded.no_room(where))
 
 
 def _reason(error: Exception) -> str:

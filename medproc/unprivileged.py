@@ -124,9 +124,12 @@ def leave_root(needed: Iterable[Path]) -> str | None:
             _show_only(paths, closed)
         except OSError as error:
             return f"the user {user.name} cannot enter {closed[0]} ({error.strerror})"
-    os.setgroups([])
-    os.setresgid(user.gid, user.gid, user.gid)
-    os.setresuid(user.uid, user.uid, user.uid)
+    try:
+        os.setgroups([])
+        os.setresgid(user.gid, user.gid, user.gid)
+        os.setresuid(user.uid, user.uid, user.uid)
+    except OSError as error:
+        return f"the kernel refuses the change to the user {user.name} ({error.strerror})"
     # The libraries look for certificates below HOME, and root's home refuses them.
     os.environ["HOME"] = user.home
     return None
@@ -152,7 +155,20 @@ def needed_to_serve() -> list[Path]:
     with suppress(OSError):
         private.handed_over(data, uid=uid, gid=gid)
     certificates = [Path(os.environ[name]) for name in _CERTIFICATES if os.environ.get(name)]
-    return [*code_folders(), data, *certificates]
+    return [*code_folders(), data, *certificates, *_heads(uid, gid)]
+
+
+def _heads(uid: int, gid: int) -> list[Path]:
+    """Return the second folder of the audit's heads if the service's user can write to it."""
+    named = os.environ.get("AUDIT_HEADS_DIR")
+    if not named or uid == 0:
+        return []
+    folder = Path(named).absolute()
+    if not folder.exists():
+        with suppress(OSError):
+            private.folder(folder, uid=uid, gid=gid)
+    writable = folder.is_dir() and os.geteuid() == 0 and lets_in(folder, server_user(), 0o7)
+    return [folder] if writable else []
 
 
 def stays_root(reason: str) -> str:

@@ -7,6 +7,7 @@ find the sockets without starting a server.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 from dataclasses import dataclass
@@ -162,4 +163,8 @@ def _instance_id(data_dir: Path) -> str:
     The name is drawn and not derived from the path. So a new clone in the place of an old clone
     never finds the records of the old clone.
     """
-    return private.kept_text(data_dir / "instance", lambda: secrets.token_hex(6))
+    name = private.kept_text(data_dir / private.OUR_MARK, lambda: secrets.token_hex(6))
+    # The name becomes a part of a path, and the file belongs to a user with fewer rights than root.
+    if not re.fullmatch("[0-9a-f]{12}", name):
+        raise PermissionError(f"{data_dir / private.OUR_MARK} does not hold a name of medproc")
+    return name

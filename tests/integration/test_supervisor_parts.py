@@ -17,7 +17,7 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from medproc import children, ports, private, rotation, supervisor, unprivileged
-from medproc.embedded import processes
+from medproc.embedded import places, processes
 from medproc.env import PROJECT_ROOT
 from pipeline.documents import storage
 from tests.support.plain_user import as_plain_user, newcomer, plain_folder
@@ -229,11 +229,51 @@ def test_what_any_command_stores_belongs_to_the_workers_user() -> None:
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root hands a folder over")
+def test_a_folder_of_root_that_is_not_medproc_s_keeps_its_owner(tmp_path: Path) -> None:
+    uid, gid = unprivileged.owner_of_data()
+    (tmp_path / "precious").touch()
+
+    with pytest.raises(PermissionError, match="is a folder of root, and not of medproc"):
+        private.handed_over(tmp_path, uid=uid, gid=gid)
+
+    assert {path.stat().st_uid for path in (tmp_path, tmp_path / "precious")} == {0}
+
+
+@pytest.mark.parametrize("name", ["../../etc/x", "", "abc", "0123456789ab\n"])
+def test_a_changed_name_of_the_installation_leads_root_nowhere(tmp_path: Path, name: str) -> None:
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var" / "instance").write_text(name, "utf-8")
+
+    with pytest.raises(PermissionError, match="does not hold a name of medproc"):
+        places.places_of(tmp_path / "var")
+
+
+def test_a_postgresql_that_is_away_gives_one_line(tmp_path: Path) -> None:
+    url = "postgresql://root:hunter2@127.0.0.1:1/records"
+    environment = newcomer(
+        tmp_path / "var", DATABASE_URL=url, REDIS_URL="redis://127.0.0.1:1/0", SECRET_KEY="x" * 50
+    )
+
+    up = subprocess.run(
+        [sys.executable, "-m", "medproc.supervisor", "up", "--port", "8999"],
+        cwd=PROJECT_ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert up.returncode == 1
+    assert up.stderr == "PostgreSQL cannot be reached at 127.0.0.1:1 (DATABASE_URL)\n"
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root hands a folder over")
 def test_a_data_folder_of_root_is_handed_over_once_with_its_files(tmp_path: Path) -> None:
     uid, gid = unprivileged.owner_of_data()
     data = tmp_path / "var"
     (data / "files").mkdir(parents=True)
     (data / "files" / "record").touch()
+    (data / "instance").touch()
     (data / "link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere").touch()
 
