@@ -23,6 +23,7 @@ SECONDS: dict[str, int] = {
     "acceptance-budgets": 22,
     "acceptance-record-batches": 16,
     "executor-admission": 16,
+    "quota-waits": 16,
     "schema": 16,
     "acceptance-preemption": 14,
     "acceptance-retries": 14,
