@@ -248,3 +248,19 @@ def test_the_end_of_a_stay_is_no_symptom() -> None:
     question = Question(kind="entities", item_token="a" * 32, include_zones=False, slices=(page,))
 
     assert {e.category for e in detect(question).entities} == {"vital"}
+
+
+def test_a_drug_that_the_patient_takes_from_another_person_is_flagged() -> None:
+    assert read("She uses her sister's alprazolam 0.5 mg at night.", "alprazolam").is_flagged
+
+
+def test_a_fetus_is_not_the_patient() -> None:
+    found = read("The fetus has hydronephrosis.", "hydronephrosis").entity
+
+    assert found.experiencer == "family"
+
+
+def test_the_end_of_a_drug_does_not_end_an_operation() -> None:
+    found = read("Stop clopidogrel 5 days before hysterectomy.", "hysterectomy").entity
+
+    assert found.temporality != "historical"

@@ -42,6 +42,7 @@ _OTHERS = (
     r"|landlords?"
     r"|boss|employer|employees?|housekeepers?|surrogate|guardians?|bystanders?|passengers?"
     r"|strangers?"
+    r"|(?:the|this|single|live|intrauterine|male|female) f(?:o?e)tus"
     r"|household members?|someone|somebody|another (?:person|patient|child|student|resident)"
     r"|other (?:people|patients|persons|children|students|residents|passengers|family)"
     r"|(?:close|household|sick|sexual|known|family|school|work|casual) contacts?"

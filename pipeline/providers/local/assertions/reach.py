@@ -65,6 +65,8 @@ _LATER_THAN = re.compile(
     r"\b(?:after|following|despite|status[ ]post|s/p)[ ](?:\w+[ ]){0,2}$", re.I
 )
 """Words that make the mention the time of a denial: `no pain after surgery`."""
+_STOPPED = re.compile(r"discontinu|stop|d/?c", re.I)
+"""The end of a drug, which says nothing about the act that is the time of the end."""
 _NEGATIVE = re.compile(r"neg(?:ative)?\b", re.I)
 _OWN_PREDICATE = re.compile(
     r"\b(?:x|×)[ ]?\d|\d[ ]?(?:x|×)\b|\bfor[ ](?:(?:the|about|over|at[ ]least)[ ])*(?:past|last|\d"
@@ -113,6 +115,8 @@ def _reach_ahead(cue: Cue, words: str, first: int, *, is_act: bool) -> Reach:
     between = words[cue.end : first]
     if cue.kind is CueKind.NEAR_NOT:
         return Reach.OPEN if "," in between else Reach.REACHES
+    if cue.kind is CueKind.PAST and is_act and _STOPPED.match(words, cue.start):
+        return Reach.ANOTHER
     if cue.kind is not CueKind.NOT:
         return Reach.REACHES
     if is_act and _NEGATIVE.match(words, cue.start) and not between.strip():

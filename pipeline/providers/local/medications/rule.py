@@ -154,6 +154,7 @@ def described(
     sentence_end = min(sentence.end, name_end + 300)
     found = in_state(found, state, assertion, opening)
     is_doubtful = assertion.is_doubtful or is_below_open_heading(reading, start)
+    is_doubtful = is_doubtful or _TAKES_OF_OTHER.search(opening) is not None
     is_doubtful = is_doubtful or (
         state is None and is_above_lone_state(reading, max(directions.end, end))
     )
@@ -206,6 +207,12 @@ _NO_WORD = re.compile(r"(?=[ ,]+or[ ]+$)", re.I)
 _LISTED = re.compile(r"[ ]*(?:,|/|&|and\b|,[ ]*and\b)[ ]*", re.I)
 _LABEL = re.compile(r"^[ *•-]*(?:changed?|new|continued?|unchanged|modified)[ ]*:", re.I)
 """The state of a line before its drug (`CHANGED: …`)."""
+_TAKES_OF_OTHER = re.compile(
+    r"\b(?:tak(?:es?|ing|en)|took|us(?:es?|ed|ing)|borrow\w*|shar\w*|got|gets|tried)\b"
+    r"[^.;,]{0,30}['’]s?[ ](?:\w+[ ]){0,2}$",
+    re.I,
+)
+"""The patient takes a drug of another person (`takes his father's metoprolol`)."""
 _ALLERGY = re.compile(r"^[ -]*(?:allerg(?:y|ies)|intolerance)\b", re.I)
 """The rest of a statement about an allergy before a medication."""
 
