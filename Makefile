@@ -17,7 +17,8 @@ PIP_INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --requir
 # The environment of a production host, so that `check --deploy` sees the strict settings.
 AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
 	SECRET_KEY=$$($(RUN) -c 'import secrets; print(secrets.token_urlsafe(64))') \
-	DATABASE_URL=postgresql://medproc@db.internal/medproc REDIS_URL=rediss://redis.internal:6379/0 \
+	DATABASE_URL=postgresql://medproc_app@db.internal/medproc \
+	DATABASE_OWNER_URL=postgresql://medproc_owner@db.internal/medproc REDIS_URL=rediss://redis.internal:6379/0 \
 	ALLOWED_HOSTS=medproc.example.org CSRF_TRUSTED_ORIGINS=https://medproc.example.org
 
 .PHONY: help demo up test test-slow check chaos eval bench lock clean

@@ -183,11 +183,19 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 100
 # that returns a line to log or "").
 PERIODIC_TASKS = {
     "bulk_operations": (2.0, "observability.actions.bulk_runner.advance"),
-    "audit_head": (3600.0, "observability.audit.chain.say_head"),
+    "audit_head": (3600.0, "observability.audit.heads.keep"),
+    "verify_audit": (300.0, "observability.audit.watch.examine"),
     "sweep_uploads": (3600.0, "observability.uploads.cleanup.sweep"),
     "rotate_logs": (60.0, "medproc.rotation.rotate_logs"),
     "sweep_files": (3600.0, "observability.uploads.stored_files.sweep"),
 }
+
+# Called when workers, scheduler or the whole service start and end. A failure stops neither.
+SERVICE_HOOKS = ["observability.audit.heads.keep"]
+# Each returns sentences about problems, for `health`.
+HEALTH_CHECKS = ["observability.audit.watch.alarms"]
+# Writes the audit row of a command of the pipeline, which knows no audit.
+COMMAND_AUDIT = "observability.audit.log.record_command"
 
 # The steps of `pipeline.core.states`, which settings cannot import; a test compares the names.
 RQ_QUEUES = {

@@ -67,13 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         refuse_beside_survivors(stopping)
         if options.verb == "up":
             ports.refuse_unusable(port)
+        from pipeline.operations.service_hooks import serving
+
         with _servers():
             with _alone():
                 call_command("migrate", verbosity=0, interactive=False)
                 login = _demo_login()
-            if options.verb == "up":
-                return up(port=port, login=login, stopping=stopping)
-            return demo(options.files, stopping=stopping)
+            # The last head is recorded after the end of all children, before the server stops.
+            with serving("medproc"):
+                if options.verb == "up":
+                    return up(port=port, login=login, stopping=stopping)
+                return demo(options.files, stopping=stopping)
     except (OSError, SystemCheckError, *_REPORTED) as error:
         _print_line(_reason(error), stream=sys.stderr)
     except OperationalError as error:

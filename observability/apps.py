@@ -15,8 +15,9 @@ class ObservabilityConfig(AppConfig):
     verbose_name = "Observability"
 
     def ready(self) -> None:
-        """Connect the signals that audit changes of users and groups."""
-        from observability.audit import signals  # noqa: F401 - its receivers connect at import
+        """Connect the signals that audit changes of users and groups, and register the checks."""
+        # Both register their functions at import.
+        from observability.audit import checks, signals  # noqa: F401
 
 
 class ConsoleAdminConfig(admin.AdminConfig):

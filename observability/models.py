@@ -98,6 +98,39 @@ class AuditLink(models.Model):
         return f"link {self.seq}"
 
 
+class AuditCheck(models.Model):
+    """The only row: how far the audit has been verified, and the alarm if it was changed."""
+
+    ONLY = 1
+
+    id = models.SmallIntegerField(primary_key=True, default=ONLY, db_default=ONLY)
+    checked_at = fields.optional_time()
+    fresh_seq = models.BigIntegerField(default=0, db_default=0)
+    """The last link that was verified after its insertion."""
+    fresh_hash = models.TextField(blank=True, default="", db_default="")
+    full_seq = models.BigIntegerField(default=0, db_default=0)
+    """The last link that the present daily verification has reached."""
+    full_hash = models.TextField(blank=True, default="", db_default="")
+    full_started_at = fields.optional_time()
+    full_finished_at = fields.optional_time()
+    problem = models.TextField(blank=True, default="", db_default="")
+    """The first row that does not fit; empty without an alarm."""
+    broken_at = fields.optional_time()
+
+    class Meta:
+        db_table = "audit_checks"
+        db_table_comment = "How far the audit has been verified, and the alarm. One row. No PHI."
+        default_permissions = ()
+        verbose_name = "verification of the audit"
+        verbose_name_plural = "verifications of the audit"
+        constraints = [
+            models.CheckConstraint(name="audit_checks_one_row", condition=models.Q(id=1)),
+        ]
+
+    def __str__(self) -> str:
+        return f"verified up to link {self.fresh_seq}"
+
+
 class BulkOperation(models.Model):
     """A bulk operation: its frozen filter, its preview, its user and its reason."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
-from observability.models import AuditEvent, AuditLink
+from observability.models import AuditCheck, AuditEvent, AuditLink
 from observability.permissions import Right
 
 
@@ -33,3 +33,11 @@ class AuditLinkAdmin(ReadOnlyAdmin):
     id_fields = ("event_id",)
     search_help_text = "The exact id of an event"
     ordering = ("-seq",)
+
+
+@admin.register(AuditCheck)
+class AuditCheckAdmin(ReadOnlyAdmin):
+    """How far the audit has been verified, and the alarm."""
+
+    right = Right.READ_AUDIT
+    list_display = ("fresh_seq", "checked_at", "full_seq", "full_finished_at", "problem")

@@ -36,6 +36,8 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             "auth_group_permissions",
             "django_admin_log",
             "django_session",
+            # The end of an alarm.
+            "audit_checks",
             # A batch without any submitted record is deleted.
             "record_batches",
         ),

@@ -14,8 +14,9 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import transaction
 
+from observability.audit.actor import command_line
 from observability.models import AuditEvent
-from pipeline.core.errors import UserError
+from pipeline.core.errors import MedprocError, UserError
 from pipeline.operations.reasons import ReasonError, stated
 
 READ_PHI = "read_phi"
@@ -60,6 +61,23 @@ def record(
         result=result,
         facts=dict(facts or {}),
     )
+
+
+def record_command(
+    action: str,
+    *,
+    target_kind: str,
+    target_id: object,
+    refusal: MedprocError | None,
+    facts: Mapping[str, Any],
+) -> None:
+    """Write the row of a command of the pipeline (`settings.COMMAND_AUDIT`), done or refused."""
+    row: dict[str, Any] = {"target_kind": target_kind, "target_id": target_id, "facts": facts}
+    if refusal is not None:
+        code = getattr(refusal, "code", None)
+        row["result"] = AuditResult.REFUSED
+        row["facts"] = {**facts, "code": code and code.value, "said": refusal.message}
+    record(command_line(), action, **row)
 
 
 @contextmanager

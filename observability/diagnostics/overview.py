@@ -13,6 +13,7 @@ from functools import lru_cache
 from django.conf import settings
 from django.utils import timezone
 
+from observability.audit import watch
 from observability.diagnostics.failures import Groups, groups
 from observability.diagnostics.incidents import (
     IncidentJobCounts,
@@ -96,6 +97,7 @@ class Overview:
     worker_fleet: WorkerFleet
     ticks: Sequence[LastTaskRun]
     failures: Groups
+    audit_alarms: Sequence[str]
 
     @property
     def cooldown_s(self) -> float:
@@ -115,7 +117,7 @@ class Overview:
             return []
         found = [
             HealthProblem(f"{said[0].upper()}{said[1:]}.")
-            for said in scheduler_problems(self.ticks)
+            for said in [*self.audit_alarms, *scheduler_problems(self.ticks)]
         ]
         if not self.worker_fleet.alive and not self.queue.is_empty:
             found.append(
@@ -183,6 +185,7 @@ def overview() -> Overview:
         worker_fleet=fleet,
         ticks=last_task_runs(),
         failures=groups(Period.last(Window.DAY, now), cap=FAILURES_READ),
+        audit_alarms=watch.alarms(),
     )
 
 

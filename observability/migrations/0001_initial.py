@@ -229,6 +229,29 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='AuditCheck',
+            fields=[
+                ('id', models.SmallIntegerField(db_default=1, default=1, primary_key=True, serialize=False)),
+                ('checked_at', models.DateTimeField(blank=True, null=True)),
+                ('fresh_seq', models.BigIntegerField(db_default=0, default=0)),
+                ('fresh_hash', models.TextField(blank=True, db_default='', default='')),
+                ('full_seq', models.BigIntegerField(db_default=0, default=0)),
+                ('full_hash', models.TextField(blank=True, db_default='', default='')),
+                ('full_started_at', models.DateTimeField(blank=True, null=True)),
+                ('full_finished_at', models.DateTimeField(blank=True, null=True)),
+                ('problem', models.TextField(blank=True, db_default='', default='')),
+                ('broken_at', models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                'verbose_name': 'verification of the audit',
+                'verbose_name_plural': 'verifications of the audit',
+                'db_table': 'audit_checks',
+                'db_table_comment': 'How far the audit has been verified, and the alarm. One row. No PHI.',
+                'default_permissions': (),
+                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='audit_checks_one_row')],
+            },
+        ),
+        migrations.CreateModel(
             name='AuditEvent',
             fields=[
                 ('id', models.UUIDField(db_default=django.contrib.postgres.functions.RandomUUID(), default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),

@@ -19,12 +19,10 @@ from django.db import transaction
 
 from observability.audit import log
 from observability.uploads.batches import own
-from pipeline.core.db_errors import is_away
 from pipeline.core.errors import ERRORS, ErrorCode, PipelineError, UserError, UserErrorCode
-from pipeline.documents import storage
-from pipeline.models import RecordBatch, ShellFile
+from pipeline.models import RecordBatch
 from pipeline.operations import operator_actions
-from pipeline.stages.intake import LONGEST_REFERENCE, Submission
+from pipeline.stages.intake import LONGEST_REFERENCE, Submission, discard_unnamed
 
 PRIORITIES = range(-100, 101)
 _BLOCK = 1 << 20
@@ -98,7 +96,6 @@ def take_in(
     name = file.name or ""
     path = Path(file.temporary_file_path())
     key = _key(path, form, actor)
-    records = ShellFile.objects.filter(idempotency_key=key)
     stored = ""
     try:
         with transaction.atomic():
@@ -114,7 +111,7 @@ def take_in(
                     ip_address=ip_address,
                 )
             )
-            stored = records.values_list("storage_key", flat=True).get()
+            stored = received.storage_key
             log.record(
                 actor,
                 "upload",
@@ -131,7 +128,7 @@ def take_in(
     except PipelineError as error:
         return refused(name, error, actor)
     except Exception as error:
-        _let_go(stored, error)
+        discard_unnamed(stored, error)
         raise
     return UploadResult(
         name=name, record_id=received.shell_file_id, is_repeated=received.is_repeated
@@ -165,15 +162,6 @@ def refused(
         facts={"code": error.code.value, "said": error.message},
     )
     return UploadResult(name=name, code=error.code.value, message=error.message)
-
-
-def _let_go(key: str, error: Exception) -> None:
-    """Discard stored bytes that no record names.
-
-    If the database was unreachable, the COMMIT may have succeeded although its answer was lost.
-    """
-    if key and not is_away(error) and not ShellFile.objects.filter(storage_key=key).exists():
-        storage.discard(key)
 
 
 def _key(path: Path, form: Form, actor: AbstractBaseUser | AnonymousUser) -> str:

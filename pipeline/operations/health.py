@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import Error as AnyDatabaseError
+from django.utils.module_loading import import_string
 from redis.exceptions import RedisError
 
 from medproc import unprivileged
@@ -72,6 +73,7 @@ def examine() -> Health:
         try:
             steps, ticks = liveness.step_ages(), liveness.last_task_runs()
             file_sweep = stored_files.last_sweep()
+            problems += [said for name in settings.HEALTH_CHECKS for said in import_string(name)()]
         except AnyDatabaseError as error:
             problems.append(f"PostgreSQL refuses: {explain(error)}")
     if postgres is None and steps:

@@ -51,6 +51,7 @@ class Received:
     dispatch_no: int
     due: Step | None = Step.PAGES
     """The pass that waits for a worker; None if a repeated submission is already past waiting."""
+    storage_key: str = ""
     is_repeated: bool = False
     """An earlier submission with the same idempotency key made the record."""
 
@@ -87,6 +88,15 @@ def _named(
         if key and isinstance(error, IntegrityError) and (known := _known(key)):
             return known
         raise
+
+
+def discard_unnamed(key: str, error: Exception) -> None:
+    """Discard stored bytes that no record names, after an error; do nothing without a key.
+
+    If the database was unreachable, the COMMIT may have succeeded although its answer was lost.
+    """
+    if key and not is_away(error) and not ShellFile.objects.filter(storage_key=key).exists():
+        storage.discard(key)
 
 
 def _known(key: str) -> Received | None:
@@ -141,7 +151,9 @@ def _create(
             retry_delay=timedelta(seconds=own.retry_delay_s),
             record_batch_id=submission.record_batch_id,
         )
-    return Received(shell_file_id=shell_file.id, job_id=job.id, dispatch_no=0)
+    return Received(
+        shell_file_id=shell_file.id, job_id=job.id, dispatch_no=0, storage_key=stored.key
+    )
 
 
 def _stated(text: str | None) -> str | None:

@@ -12,7 +12,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from observability.audit.chain import BrokenChainError, ChainHead, verify
+from observability.audit.actor import command_line
+from observability.audit.chain import BrokenChainError, ChainHead
+from observability.audit.watch import verify_all
 from pipeline.core.labels import counted
 
 
@@ -21,20 +23,23 @@ class Command(BaseCommand):
 
     help = (
         "Check that no audit row was changed, removed or inserted since it was written."
-        " Rows removed at the end are detected only with --head, a head from the scheduler's log."
+        " Compares the audit with all heads that were recorded; --head adds one of your own."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument(
-            "--head", type=_head, metavar="SEQ:HASH", help="a head of the chain, from the log"
+            "--head",
+            type=_head,
+            metavar="SEQ:HASH",
+            help="a head, from a log or a file",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Raise CommandError for the first row that does not fit the chain."""
         try:
-            found = verify(options["head"])
+            found = verify_all([options["head"]] if options["head"] else [], by=command_line())
         except BrokenChainError as error:
             raise CommandError(f"The audit was tampered with: {error}.") from None
         if options["json"]:

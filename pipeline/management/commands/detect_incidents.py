@@ -14,6 +14,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from pipeline.core.labels import counted
 from pipeline.core.states import IncidentState
+from pipeline.management.audit import record_command
 from pipeline.models import Incident
 from pipeline.operations import operator_actions
 
@@ -30,6 +31,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the number of opened and closed incidents, and one line per open incident."""
         tick = operator_actions.incidents_detect()
+        if tick.changed:
+            facts = {"opened": len(tick.opened), "closed": len(tick.closed), "linked": tick.linked}
+            record_command("detect_incidents", target_kind="incidents", facts=facts)
         still_open = Incident.objects.filter(state=IncidentState.OPEN).order_by("opened_at", "id")
         if options["json"]:
             found = {

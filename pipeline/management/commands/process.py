@@ -17,13 +17,14 @@ from typing import Any, TextIO
 from uuid import UUID
 
 from django.core.management.base import BaseCommand
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, InterfaceError, transaction
 from rich.console import Console
 
 from pipeline.core.db_errors import unless_away
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.core.server_faults import ServerFault, fault_of, line_of
 from pipeline.management import private_arguments
+from pipeline.management.audit import record_command
 from pipeline.management.progress import FollowingEndedError, View, follow
 from pipeline.management.result_table import (
     FileResult,
@@ -41,8 +42,10 @@ from pipeline.operations.operator_actions import (
     record_batch_open,
     record_submit,
 )
-from pipeline.stages.intake import Submission
+from pipeline.stages.intake import Received, Submission, discard_unnamed
 
+BATCH = "batch of records"
+"""The audit's name for a batch as a target."""
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
@@ -89,13 +92,11 @@ class Command(BaseCommand):
         _write_anything(sys.stdout, sys.stderr)
         files = private_arguments.files_of(options)
         patient = private_arguments.patient_reference_of(options)
-        batch_id = record_batch_open() if len(files) > 1 else None
+        batch_id = _opened_batch() if len(files) > 1 else None
         found = [self._submit(path, patient, options["priority"], batch_id) for path in files]
         if batch_id is not None:
             with unless_away():
-                record_batch_close(
-                    batch_id, sum(result.shell_file_id is not None for result in found)
-                )
+                _close_batch(batch_id, sum(result.shell_file_id is not None for result in found))
         names = {r.shell_file_id: r.name for r in found if r.shell_file_id}
         if options["no_wait"]:
             self._show(found, as_json=options["json"])
@@ -130,7 +131,7 @@ class Command(BaseCommand):
             # Each of a thousand files would wait for the same server.
             return FileResult(name=name, error_code=self._refusing, refusal=line_of(self._refusing))
         try:
-            received = record_submit(
+            received = _submitted(
                 Submission(
                     path=_regular(path),
                     filename=filename,
@@ -140,6 +141,8 @@ class Command(BaseCommand):
                 )
             )
         except PipelineError as error:
+            with unless_away():
+                record_command("submit", target_kind="record", refusal=error)
             self.stderr.write(f"{name}: {error.message} ({error.code})")
             return FileResult(name=name, error_code=error.code, refusal=error.message)
         except (DatabaseError, InterfaceError) as error:
@@ -171,6 +174,40 @@ class Command(BaseCommand):
         batch_id = next((result.batch_id for result in file_results if result.batch_id), None)
         if batch_id is not None:
             print_lines(self.stdout, ["", totals(selectors.record_batch(batch_id))])
+
+
+def _submitted(submission: Submission) -> Received:
+    """Submit a record and audit the submission, in one transaction."""
+    key = ""
+    try:
+        with transaction.atomic():
+            received = record_submit(submission)
+            key = received.storage_key
+            facts = {
+                "size_bytes": submission.path.stat().st_size,
+                "priority": submission.priority,
+                "batch": str(submission.record_batch_id) if submission.record_batch_id else None,
+            }
+            target = received.shell_file_id
+            record_command("submit", target_kind="record", target_id=target, facts=facts)
+    except Exception as error:
+        discard_unnamed(key, error)
+        raise
+    return received
+
+
+def _opened_batch() -> UUID:
+    with transaction.atomic():
+        batch_id = record_batch_open()
+        record_command("open_batch", target_kind=BATCH, target_id=batch_id)
+    return batch_id
+
+
+def _close_batch(batch_id: UUID, records: int) -> None:
+    with transaction.atomic():
+        record_batch_close(batch_id, records)
+        facts = {"records": records}
+        record_command("close_batch", target_kind=BATCH, target_id=batch_id, facts=facts)
 
 
 class _Silent(Lines):

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from pipeline.management.audit import record_command
 from pipeline.operations import operator_actions
 
 
@@ -27,4 +28,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the counts; work beyond the limits of one tick is left to the next tick."""
         tick = operator_actions.jobs_reconcile()
+        if tick.changed:
+            record_command("reconcile", target_kind="jobs", facts=asdict(tick))
         self.stdout.write(json.dumps(asdict(tick)) if options["json"] else tick.summary)

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from pipeline.operations.scheduler import PeriodicScheduler, periodic_tasks
+from pipeline.operations.service_hooks import serving
 
 
 class Command(BaseCommand):
@@ -19,4 +20,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Return after a stop signal; wait while PostgreSQL is unreachable."""
-        PeriodicScheduler().run()
+        with serving("scheduler"):
+            PeriodicScheduler().run()

@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pipeline.core.server_faults import explain
 from pipeline.management.commands.rqworker import known_queues
+from pipeline.operations.service_hooks import serving
 from pipeline.queueing.queues import PAGES_QUEUES, QUEUES, RECORD_QUEUES
 from pipeline.workers.pool import WorkerPool, refusal_of_redis
 
@@ -43,7 +44,9 @@ class Command(BaseCommand):
         seats = _seats(known_queues(queues), workers)
         if refusal := refusal_of_redis():
             raise CommandError(explain(refusal))
-        sys.exit(WorkerPool(seats, burst=burst).run())
+        with serving("workers"):
+            code = WorkerPool(seats, burst=burst).run()
+        sys.exit(code)
 
 
 def _seats(queues: tuple[str, ...], workers: int | None) -> list[tuple[str, ...]]:
