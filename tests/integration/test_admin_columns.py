@@ -21,6 +21,7 @@ SHOWN = {
     "ai_processing_summary": (
         "business_events error_code error_drill_down failure_stage processing_status"
     ),
+    "audit_checks": "fresh_hash full_hash problem",
     "audit_chain": "hash",
     "audit_events": "action actor facts reason result target_id target_kind",
     "periodic_task_runs": "name outcome",
