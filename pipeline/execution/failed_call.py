@@ -35,7 +35,7 @@ from pipeline.execution.step_waits import StepWaits
 from pipeline.execution.step_work import StepWork, W
 from pipeline.models.work_item import WorkItem
 from pipeline.providers.prompts import PROMPT_VERSION
-from pipeline.ratelimit import Reported
+from pipeline.ratelimit import Reported, Why
 from pipeline.transitions import Lease
 
 logger = logging.getLogger(__name__)
@@ -139,6 +139,7 @@ class StepPolicy(Generic[W]):
             if self._admission.must_park:
                 return fanout.Park(reason=PARKED)
             self._deadline.leave_out(reported.starts_in_s, now=now)
+            self.waits.hold(Why.BREAKER, reported.starts_in_s, now)
             return fanout.Retry(delay_s=reported.starts_in_s, spends_attempt=False)
         return self._retry_or_fail(split, failed, reported, now)
 
@@ -169,6 +170,7 @@ class StepPolicy(Generic[W]):
             # must not move for such a cooldown.
             if delay_s <= max(self._deadline.ends_at - now, self._deadline.soft_s):
                 self._deadline.leave_out(reported.starts_in_s, now=now)
+                self.waits.hold(Why.COOLDOWN, reported.starts_in_s, now)
         return fanout.Retry(delay_s=delay_s, spends_attempt=retry.spends_attempt)
 
     def _retry_decision(self, split: Split[W], failed: CallError) -> backoff.RetryDecision:

@@ -36,6 +36,8 @@ class StepWaits:
     def __init__(self) -> None:
         self._seconds: defaultdict[Why, float] = defaultdict(float)
         self._refused: tuple[Why, float] | None = None
+        self._held: tuple[Why, float] | None = None
+        """The hold that began with a failed call of this step, and its end."""
         self._calls = 0
         self._calls_since = 0.0
         self._in_flight_s = 0.0
@@ -49,6 +51,15 @@ class StepWaits:
         """Note the answer to an ask: the reason of the refusal, or None for a start."""
         self._close(now)
         self._refused = None if refusal is None else (refusal, now)
+
+    def hold(self, why: Why, seconds: float, now: float) -> None:
+        """Note that a failed call of this step stops all starts for so many seconds from now."""
+        self._close(now)
+        until = now + seconds
+        begins = now if self._held is None else max(now, self._held[1])
+        if until > begins:
+            self._seconds[why] += until - begins
+            self._held = (why, until)
 
     def begin_call(self, now: float) -> None:
         """Note that a call begins."""
@@ -65,6 +76,10 @@ class StepWaits:
     def in_words(self, now: float) -> str:
         """Return all waits, the longest first: "waited 5 min for …; calls in flight for 40 s"."""
         self._close(now)
+        if self._held is not None and self._held[1] > now:
+            why, until = self._held
+            self._seconds[why] -= until - now
+            self._held = (why, now)
         in_flight_s = self._in_flight_s + (now - self._calls_since if self._calls else 0.0)
         longest = sorted(self._seconds.items(), key=lambda each: -each[1])
         waits = [
@@ -78,5 +93,7 @@ class StepWaits:
     def _close(self, now: float) -> None:
         if self._refused is not None:
             why, since = self._refused
-            self._seconds[why] += now - since
+            # A wait during a hold is counted with the hold.
+            since = since if self._held is None else max(since, self._held[1])
+            self._seconds[why] += max(0.0, now - since)
             self._refused = (why, now)

@@ -1,7 +1,7 @@
 """No record fails if all its calls succeed, however small the quota that its job shares.
 
 A mix is a quota (requests, tokens, requests per day) and the records of some hosts. The hosts share
-one rate limiter in simulated time (see `simulated_cluster`).
+one rate limiter in simulated time (see `simulated_cluster`). Redis may be emptied in between.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ def a_mix(seed: int) -> Mix:
         tpm=1_000_000 if bound == "requests" else max(500, int(tpm)),
         rpd=rng.choice([None, None, None, max(1, len(calls) // 2)]),
         slots=rng.choice([1, 2, 5, 30]),
+        emptied_at=rng.choice([None, None, None, minutes * 60 * rng.random()]),
         hosts=hosts,
     )
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from unittest.mock import patch
 from uuid import UUID, uuid4
 
+import redis
 from django.conf import settings
 from django.test import override_settings
 
@@ -65,8 +66,27 @@ class Mix:
     tpm: int
     rpd: int | None
     slots: int
+    emptied_at: float | None
+    """When Redis loses all data."""
     hosts: Sequence[tuple[float, Sequence[Sequence[SimulatedCall]]]]
     """When each host begins, and its records."""
+
+
+class _RedisLoss:
+    """Empties Redis at a moment; a host without records."""
+
+    def __init__(self, client: redis.Redis, turns: Turns, number: int, moment: float) -> None:
+        self.number = number
+        self._client = client
+        self._turns = turns
+        self._moment = moment
+
+    def run(self) -> None:
+        """Wait for the moment; for a thread."""
+        self._turns.await_turn(self.number)
+        self._turns.sleep_until(self.number, scaled(self._moment))
+        self._client.flushdb()
+        self._turns.leave(self.number)
 
 
 class Turns:
@@ -278,10 +298,13 @@ def play(mix: Mix) -> list[SimulatedHost]:
         )
         for number, (starts_at, records) in enumerate(mix.hosts)
     ]
+    actors: list[SimulatedHost | _RedisLoss] = list(hosts)
+    if mix.emptied_at is not None:
+        actors.append(_RedisLoss(client, turns, len(hosts), mix.emptied_at))
     with _simulated(mix, turns):
-        threads = [threading.Thread(target=host.run, daemon=True) for host in hosts]
-        for host in hosts:
-            turns.join(host.number)
+        threads = [threading.Thread(target=actor.run, daemon=True) for actor in actors]
+        for actor in actors:
+            turns.join(actor.number)
         for thread in threads:
             thread.start()
         turns.begin()

@@ -49,6 +49,16 @@ def test_each_new_end_is_published_and_none_when_the_step_is_over() -> None:
     assert ends == [10, 15, None]
 
 
+def test_a_worker_sees_that_a_wait_of_its_horse_is_left_out() -> None:
+    shared = SharedDeadline()
+    deadline = StepDeadline(60, publish=shared.publish)
+
+    deadline.leave_out(30, now=time.monotonic())
+
+    assert shared.left_s is not None
+    assert 89 < shared.left_s <= 90
+
+
 def test_the_shared_memory_shows_the_end_of_the_running_step_alone() -> None:
     shared = SharedDeadline()
     before = shared.left_s

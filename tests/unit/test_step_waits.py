@@ -85,6 +85,21 @@ def test_the_waits_of_a_step_are_named_the_longest_first() -> None:
     )
 
 
+def test_a_cooldown_is_counted_once_whether_the_step_asks_meanwhile_or_not() -> None:
+    waits = StepWaits()
+    waits.hold(Why.COOLDOWN, 20, 0)
+    waits.hold(Why.COOLDOWN, 20, 5)
+    waits.ask(Why.COOLDOWN, 10)
+    waits.ask(Why.RAMP, 25)
+    waits.ask(None, 27)
+    waits.hold(Why.COOLDOWN, 100, 40)
+
+    assert waits.in_words(50) == waits.in_words(50)
+    assert waits.in_words(50).startswith(
+        "waited 35 s for the cooldown after a 429, 2.0 s for the ramp after a cooldown,"
+    )
+
+
 def test_a_step_without_waits_says_so() -> None:
     assert StepWaits().in_words(5) == "waited for no quota; calls in flight for 0.0 s"
 
