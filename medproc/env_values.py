@@ -217,8 +217,7 @@ def check_data_dir(path: Path) -> Path:
     A relative path means another folder in each process. Any other folder, such as /tmp, would
     become private (0700) and break the programs that use it.
     """
-    if not path.is_absolute() or len(path.parts) == 1:
-        raise ValueError("is not an absolute path of a folder below /")
+    check_folder(path)
     try:
         mode = path.stat().st_mode
         if not stat.S_ISDIR(mode):

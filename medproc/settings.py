@@ -80,17 +80,19 @@ GATE_PROBE_S = ENVIRONMENT.GATE_PROBE_S
 GATE_LEASE_S = ENVIRONMENT.GATE_LEASE_S
 GATE_LOCAL_SHARE = ENVIRONMENT.GATE_LOCAL_SHARE
 
-try:
-    EMBEDDED = embedded.places_of(MEDPROC_DATA_DIR)
-    private.folder(MEDPROC_DATA_DIR / "uploads")
-    SECRET_KEY = ENVIRONMENT.SECRET_KEY or env.Secret(
-        private.kept_text(MEDPROC_DATA_DIR / "secret-key", get_random_secret_key)
-    )
-except OSError as _error:
-    # The start is refused, and nothing is written anywhere.
-    ENVIRONMENT_PROBLEMS += (env.unusable_data_dir(_error),)
-    EMBEDDED = embedded.absent_places(MEDPROC_DATA_DIR)
-    SECRET_KEY = env.Secret(get_random_secret_key())
+# If the environment is wrong, the start is refused, and nothing is written anywhere.
+EMBEDDED = embedded.absent_places(MEDPROC_DATA_DIR)
+SECRET_KEY = ENVIRONMENT.SECRET_KEY or env.Secret(get_random_secret_key())
+if not ENVIRONMENT_PROBLEMS:
+    try:
+        EMBEDDED = embedded.places_of(MEDPROC_DATA_DIR)
+        private.folder(MEDPROC_DATA_DIR / "uploads")
+        SECRET_KEY = ENVIRONMENT.SECRET_KEY or env.Secret(
+            private.kept_text(MEDPROC_DATA_DIR / "secret-key", get_random_secret_key)
+        )
+    except OSError as _error:
+        ENVIRONMENT_PROBLEMS += (env.unusable_data_dir(_error),)
+        EMBEDDED = embedded.absent_places(MEDPROC_DATA_DIR)
 
 DATABASE_URL = ENVIRONMENT.DATABASE_URL or env.Secret(EMBEDDED.database_url)
 # The owner of the tables, for `migrate` only; empty if DATABASE_URL names the only role.

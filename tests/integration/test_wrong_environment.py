@@ -80,8 +80,7 @@ def test_every_entry_point_refuses_every_wrong_variable_in_one_line(tmp_path: Pa
         assert [line.split(") ")[1].split(":")[0] for line in lines] == OURS, (command, err)
         assert CANARY not in out + err
         assert "Traceback" not in out + err
-    written = [path for path in tmp_path.glob("var-*/**/*") if path.is_file()]
-    assert not [path for path in written if CANARY.encode() in path.read_bytes()]
+    assert not list(tmp_path.glob("var-*"))
 
 
 @pytest.mark.parametrize("kind", ["file", "below a file", "of others", "relative"])
@@ -103,6 +102,7 @@ def test_a_data_folder_that_cannot_be_ours_is_one_line(kind: str, tmp_path: Path
     assert line.startswith("(medproc.E007) MEDPROC_DATA_DIR: ")
     assert CANARY not in out + err
     assert tmp_path.stat().st_mode & 0o777 == 0o755
+    assert not (PROJECT_ROOT / "hunter2").exists()
 
 
 def test_help_needs_no_right_environment_and_a_misspelt_name_is_a_warning(tmp_path: Path) -> None:

@@ -110,6 +110,19 @@ NOT_KEYS = (
 )
 NOT_SECRETS = tuple(f"hunter2{'x' * count}" for count in range(25))
 
+RELATIVE_PATHS = (
+    "hunter2", "./hunter2", "../hunter2", "~", "~/hunter2", "$HOME/hunter2", "C:\\hunter2", "0",
+    "1", "-1", "inf", "nan", "true", "var", ".", "..", "hunter2/", "hunter2/../x",
+    "file:///hunter2", "%2Fhunter2", "*", "?hunter2",
+)  # fmt: skip
+NOT_NETWORKS = (
+    "hunter2", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0", "10.0.0.256", "10.0.0.1/8/8", "::g",
+    "::1/129", "*", "10.0.0.*", "http://10.0.0.1", "10.0.0.1:80", "localhost",
+    "proxy.hunter2.org", "0x0a000001/x",
+    "10.0.0.1 10.0.0.2", "10.0.0.1;10.0.0.2", "١٠.0.0.1", "10.0.0.1,hunter2", "10.0.0.0/hunter2",
+    "[::1]", "10.0.0.1-10.0.0.9", "true", "-1", "inf", "nan", "10.0.0.0/255.0.255.0",
+)  # fmt: skip
+
 
 def not_folders(tmp_path: Path) -> tuple[str, ...]:
     """Return paths that are relative, a file, below a file, or a folder of other programs."""
@@ -118,12 +131,7 @@ def not_folders(tmp_path: Path) -> tuple[str, ...]:
     shared.mkdir()
     shared.chmod(0o755)
     (shared / "hunter2.txt").touch()
-    relative = (
-        "hunter2", "./hunter2", "../hunter2", "~", "~/hunter2", "$HOME/hunter2", "C:\\hunter2",
-        "0", "1", "-1", "inf", "nan", "true", "var", ".", "..", "hunter2/", "hunter2/../x",
-        "file:///hunter2", "%2Fhunter2", "*", "?hunter2",
-    )  # fmt: skip
-    return (*relative, "/", str(file), str(shared))
+    return (*RELATIVE_PATHS, "/", str(file), str(shared))
 
 
 def wrong_values(variable: str, tmp_path: Path) -> tuple[str, ...]:
@@ -131,12 +139,15 @@ def wrong_values(variable: str, tmp_path: Path) -> tuple[str, ...]:
     named = {
         "ALLOWED_HOSTS": NOT_HOSTS,
         "CSRF_TRUSTED_ORIGINS": NOT_ORIGINS,
+        "AUDIT_HEADS_DIR": (*RELATIVE_PATHS, "hunter2/audit", "var/hunter2"),
+        "DATABASE_OWNER_URL": NOT_DATABASES,
         "DATABASE_URL": NOT_DATABASES,
         "GEMINI_API_KEY": NOT_KEYS,
         "GEMINI_BASE_URL": NOT_SERVICES,
         "GEMINI_MODEL": (*NOT_NAMES, "-hunter2", ".hunter2", "../hunter2"),
         "REDIS_URL": NOT_REDIS,
         "SECRET_KEY": NOT_SECRETS,
+        "TRUSTED_PROXIES": NOT_NETWORKS,
         "WORKER_ID": (*NOT_NAMES, "hunter2/x"),
     }
     if variable == "MEDPROC_DATA_DIR":
