@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from medproc import private
+from medproc import env, private
 
 USERS = ("medproc", "postgres", "nobody")
 """Users for processes that root starts; the first existing user is taken."""
@@ -136,8 +136,15 @@ def leave_root(needed: Iterable[Path]) -> str | None:
 
 
 def leave_root_to_serve(arguments: Sequence[str]) -> None:
-    """Leave root if the command in `arguments` serves; else say in one line why it stays root."""
+    """Leave root if the command in `arguments` serves; else say in one line why it stays root.
+
+    A wrong environment changes nothing here, because the start is refused afterwards: a wrong
+    folder, such as /tmp, must not be handed over to the service's user.
+    """
     if os.geteuid() != 0 or not SERVING.intersection(arguments[1:2]):
+        return
+    _, problems = env.load()
+    if problems:
         return
     reason = leave_root(needed_to_serve())
     if reason is not None:

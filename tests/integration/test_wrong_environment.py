@@ -93,14 +93,18 @@ def test_a_data_folder_that_cannot_be_ours_is_one_line(kind: str, tmp_path: Path
         "of others": tmp_path,
         "relative": Path("hunter2"),
     }[kind]
-    started = start((*MANAGE, "services", "up"), environment(folder))
+    started = [
+        start((*MANAGE, *command), environment(folder))
+        for command in (["services", "up"], ["rqcron"])
+    ]
 
-    out, err = started.communicate(timeout=PATIENCE_S)
-
-    (line,) = err.splitlines()
-    assert started.returncode == 1
-    assert line.startswith("(medproc.E007) MEDPROC_DATA_DIR: ")
-    assert CANARY not in out + err
+    for process in started:
+        out, err = process.communicate(timeout=PATIENCE_S)
+        (line,) = err.splitlines()
+        assert process.returncode == 1
+        assert line.startswith("(medproc.E007) MEDPROC_DATA_DIR: ")
+        assert CANARY not in out + err
+    assert tmp_path.stat().st_uid == os.geteuid()
     assert tmp_path.stat().st_mode & 0o777 == 0o755
     assert not (PROJECT_ROOT / "hunter2").exists()
 

@@ -9,7 +9,7 @@ import pytest
 from medproc import env, env_rules
 from tests.support.wrong_values import CANARY, LEAST, wrong_values
 
-TOO_SHORT_TO_SEARCH = 4
+TOO_SHORT_TO_SEARCH = 5
 """A value of fewer characters, such as `-1`, can be part of a range in the line."""
 SCHEME_ALONE = ":", "/"
 """The ends of values that are only a scheme, which the line may name as the right scheme."""
