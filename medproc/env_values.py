@@ -121,13 +121,15 @@ def check_database_url(value: str) -> str:
     name = unquote(parts.path.removeprefix("/"))
     if not name or "/" in name:
         raise ValueError("does not end with the name of one database")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if "pool" in options:
+        raise ValueError("sets a pool; the console has one by itself, and workers must have none")
     try:
         conninfo_to_dict(value)
     except psycopg.Error:
         raise ValueError(
             f"has an option that PostgreSQL does not know, or is not a URL; {_ESCAPE}"
         ) from None
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if options.get("sslmode", "prefer") not in _SSL_MODES:
         raise ValueError("has an unknown sslmode")
     if any(not options[name].isascii() or not options[name].isdigit()

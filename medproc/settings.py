@@ -152,6 +152,7 @@ TEMPLATES = [
 ROOT_URLCONF = "medproc.urls"
 WSGI_APPLICATION = "medproc.wsgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# Without a pool: `db_pool` gives the console its pool, and no other process has one.
 DATABASES = {"default": addresses.database_settings(DATABASE_URL)}
 
 USE_TZ = True

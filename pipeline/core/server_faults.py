@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import Error as DjangoDatabaseError
 from redis import exceptions as redis_errors
 
-from medproc import embedded
+from medproc import db_pool, embedded
 
 
 class ServerFault(StrEnum):
@@ -212,6 +212,11 @@ def explain(error: BaseException) -> str:
 
 def _fault_of_postgres(error: BaseException) -> ServerFault | None:
     cause = error if isinstance(error, psycopg.Error) else error.__cause__
+    if cause is not None:
+        # A pool that has no connection does not say why.
+        cause = db_pool.cause_of(cause)
+        if cause is None:
+            return ServerFault.POSTGRES_CONNECTIONS
     state = getattr(cause, "sqlstate", None)
     if state is not None:
         return _SQLSTATES.get(state) or _SQLSTATE_CLASSES.get(state[:2])

@@ -20,9 +20,10 @@ from multiprocessing import get_context
 from types import FrameType
 
 from django.conf import settings
-from django.db import connection, connections
+from django.db import connection
 from django.utils.module_loading import import_string
 
+from medproc.db_pool import use_no_pool
 from medproc.timing import scaled
 from pipeline.core.redaction import redacted
 from pipeline.core.server_faults import SAY_EVERY_S, fault_of, line_of
@@ -132,7 +133,7 @@ class PeriodicScheduler:
 
     def _tick(self, task: PeriodicTask) -> None:
         # Close the connections: two processes on one connection would get each other's replies.
-        connections.close_all()
+        use_no_pool()
         sys.stdout.flush()
         says = time.monotonic() - self._refusal_said_at >= SAY_EVERY_S
         child = get_context("fork").Process(

@@ -1,4 +1,4 @@
-"""The system checks refuse a mistaken environment and a queue that pickles."""
+"""The system checks refuse a mistaken environment, a queue that pickles, and a pool for workers."""
 
 from __future__ import annotations
 
@@ -39,3 +39,15 @@ def test_a_queue_that_unpickles_is_refused(serializer: str | None, settings: Set
 
     assert error.id == "medproc.E101"
     assert "pass1" in error.msg
+
+
+@pytest.mark.parametrize("pool", [True, "true", {}, {"min_size": 4}])
+def test_a_pool_in_the_settings_is_refused(
+    pool: object, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(settings.DATABASES["default"]["OPTIONS"], "pool", pool)
+
+    (error,) = run_checks(tags=["environment"])
+
+    assert error.id == "medproc.E102"
+    assert error.msg == 'The database default sets OPTIONS["pool"], which workers must not have.'
