@@ -223,6 +223,7 @@ class StepAdmission:
         """Tell the limiter that the limited items of this step ask no more."""
         if self.limiter is not None:
             self.limiter.abandon([_item(key) for key in sorted(self._limited)])
+            self.limiter.leave()
         self._limited.clear()
 
     def last_outage(self) -> tuple[float, float] | None:

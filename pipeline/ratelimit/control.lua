@@ -3,6 +3,7 @@
 --   'align'    applies exactly this pause and quota closure;
 --   'rearm'    restores the holds after Redis was empty, and returns 1 only for the first asker;
 --   'late'     moves a call that left later than the guard allows into the current bucket, and returns that bucket;
+--   'leave'    gives up the place of a job that asks no more;
 --   'abandon'  forgets limited items that will not ask again;
 --   'started'  removes limited items that started while Redis was away.
 -- Each verb returns 1 otherwise.
@@ -37,6 +38,10 @@ elseif verb == 'rearm' then
     end
     set('armed', 1)
   end
+elseif verb == 'leave' then
+  local job = text()
+  redis.call('ZREM', LINE, job)
+  redis.call('HDEL', LINE_UNTIL, job)
 elseif verb == 'late' then
   local bucket, tokens = text(), number()
   if redis.call('HEXISTS', WINDOW, bucket .. 'r') == 1 then

@@ -95,6 +95,8 @@ class RateLimiter:
         self._lock = threading.Lock()
         self._moved: dict[str, str] = {}
         """The new bucket of each late call, by ticket."""
+        self._in_line: str | None = None
+        """The job that was told to wait, and that has not started a call since."""
 
     @classmethod
     def for_(
@@ -163,10 +165,12 @@ class RateLimiter:
                 return Later(seconds=min(wait, AWAY_FOR_S), why=Why.LOCAL)
             return go(generation=0, epoch=0, bucket="", tokens=ask.tokens, is_local=True)
         if not reply[0]:
+            self._in_line = ask.job
             _, seconds, why, since = reply
             return Later(
                 seconds=float(seconds), why=Why(why.decode()), outage_since=moment_of(since)
             )
+        self._in_line = None
         _, generation, epoch, bucket, tokens, is_probe, is_redistributed = reply
         return go(
             generation=generation,
@@ -222,6 +226,12 @@ class RateLimiter:
         """
         if items or self._fallback.has_started():
             self._run(self._scripts.control, "abandon", *items)
+
+    def leave(self) -> None:
+        """Give up the job's place in the line of waiting jobs; the step asks no more."""
+        if self._in_line is not None:
+            self._run(self._scripts.control, "leave", self._in_line)
+            self._in_line = None
 
     def pause(self) -> bool:
         """Stop all starts until `resume`. Return False if Redis is away."""

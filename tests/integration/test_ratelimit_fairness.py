@@ -124,3 +124,19 @@ def test_a_job_that_was_away_does_not_claim_what_it_did_not_use(redis_db: redis.
         start.job for w in (steady, late) for start in w.starts if start.moment > BEGIN + 300
     )
     assert since["late"] == pytest.approx(since["steady"], rel=0.15)
+
+
+def test_a_job_that_asks_no_more_is_not_counted_as_waiting(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db, Quota(requests=1))
+    first, second = simulation.limiter(), simulation.limiter()
+    # An empty Redis counts the window as spent, so both jobs must wait.
+    refused(first, ask("one"))
+    refused(second, ask("two"))
+    both = first.state().waiting_jobs
+
+    first.leave()
+    left = first.state().waiting_jobs
+    simulation.now += 3600
+    late = first.state().waiting_jobs
+
+    assert (both, left, late) == (2, 1, 0)

@@ -143,6 +143,9 @@ class RecordedLimiter:
     def abandon(self, items: Sequence[str]) -> None:
         self.log.ask("limiter.abandon", items=items)
 
+    def leave(self) -> None:
+        """Give up no place; the recorded runs do not tell of places."""
+
     def align(self, standing: Standing) -> None:
         self.log.ask("limiter.align", standing=_standing_entry(standing))
 
