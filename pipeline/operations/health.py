@@ -22,7 +22,7 @@ from pipeline.documents.reader import isolation
 from pipeline.models import FileSweep
 from pipeline.operations import liveness, schedule, server_check, stored_files
 from pipeline.operations.liveness import LastTaskRun, StepAges
-from pipeline.queueing.queues import QUEUES, queue_depths, queues_served
+from pipeline.queueing.queues import QUEUES, SUSPENSION, queue_depths, queues_served, suspended
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +68,7 @@ def examine() -> Health:
     ticks: list[LastTaskRun] = []
     depths: Mapping[str, int] = {}
     served: frozenset[str] = frozenset()
+    is_suspended = False
     file_sweep: FileSweep | None = None
     if postgres is None or postgres.answers:
         try:
@@ -84,11 +85,12 @@ def examine() -> Health:
         problems += stored_files.problems(file_sweep)
     if redis is None or redis.answers:
         try:
-            depths, served = queue_depths(), queues_served()
+            depths, served, is_suspended = queue_depths(), queues_served(), suspended()
         except (RedisError, OSError) as error:
             problems.append(f"Redis refuses: {explain(error)}")
     if redis is None and depths:
         problems += _workers(served)
+        problems += [SUSPENSION] if is_suspended else []
     return Health(
         problems=tuple(problems),
         faults=faults,

@@ -8,7 +8,9 @@ executed.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 from uuid import UUID
@@ -24,6 +26,9 @@ from rq import Queue
 from rq.exceptions import DeserializationError, InvalidJobOperation
 from rq.job import Job
 from rq.serializers import JSONSerializer, resolve_serializer
+from rq.suspension import WORKERS_SUSPENDED
+from rq.utils import as_text, now, utcparse
+from rq.worker import WorkerStatus
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from pipeline.core.server_faults import explain
@@ -44,8 +49,15 @@ FAILURE_TTL_S = 600
 """Seconds for which RQ keeps a failed entry; the evidence is in the row, not in Redis."""
 NO_TIMEOUT = -1
 """RQ's own timeout raises at any point of the code; the step enforces its own deadline instead."""
+SILENT_S = 45.0
+"""Seconds without a heartbeat after which a worker counts as lost; a busy worker sends one every
+10 s. Not scaled by TIME_SCALE, because RQ's own times are not."""
+IDLE_SILENT_S = 10.0
+"""The same for an idle worker, which sends a heartbeat every second."""
 ENQUEUE_TIMEOUT_S = 1.0
 """With one repetition, a Redis that hangs delays a request by little more than two seconds."""
+SUSPENSION = "no worker begins a step after manage.py rqsuspend; manage.py rqresume ends this"
+"""The problem that `health` and the overview report while the workers are suspended."""
 _IGNORED_FIELDS = (b"success_callback", b"failure_callback", b"stopped_callback", b"webhooks")
 
 
@@ -193,6 +205,56 @@ def queues_served() -> frozenset[str]:
             pipe.exists(key)
         alive = {key for key, there in zip(keys, pipe.execute(), strict=True) if there}
     return frozenset(name for name, workers in registered.items() if workers & alive)
+
+
+@dataclass(frozen=True)
+class WorkersBeside:
+    """The other workers that listen to a queue."""
+
+    alive: int
+    idle: int
+    """The live workers that can take an entry at once."""
+
+
+def workers_beside(queue: str, name: str) -> WorkersBeside | None:
+    """Count the workers of a queue beside the worker `name`; None if Redis does not answer.
+
+    A killed worker sends no heartbeat, so only recent heartbeats count.
+    """
+    try:
+        keys = producer().smembers(WORKERS_BY_QUEUE_KEY % queue)
+        others = sorted(key for key in map(as_text, keys) if key.rpartition(":")[2] != name)
+        with producer().pipeline(transaction=False) as pipe:
+            for key in others:
+                pipe.hmget(key, "state", "last_heartbeat")
+            answers = pipe.execute()
+    except (RedisError, OSError):
+        return None
+    alive = idle = 0
+    for state, beat in answers:
+        silent_s = (now() - utcparse(beat.decode())).total_seconds() if beat else math.inf
+        alive += silent_s < SILENT_S
+        idle += silent_s < IDLE_SILENT_S and state == WorkerStatus.IDLE.encode()
+    return WorkersBeside(alive=alive, idle=idle)
+
+
+def suspend(seconds: int | None = None) -> None:
+    """Let no worker take an entry, for so many seconds or until `resume`.
+
+    One command with its expiry: a death in between would leave a suspension without an end.
+    Raises RedisError if Redis does not answer.
+    """
+    producer().set(WORKERS_SUSPENDED, 1, ex=seconds)
+
+
+def resume() -> bool:
+    """End a suspension; return whether there was one. Raises RedisError."""
+    return bool(producer().delete(WORKERS_SUSPENDED))
+
+
+def suspended() -> bool:
+    """Return whether the workers are suspended; raises RedisError if Redis does not answer."""
+    return bool(producer().exists(WORKERS_SUSPENDED))
 
 
 def is_first_to_say(what: str, every_s: int = 60) -> bool:

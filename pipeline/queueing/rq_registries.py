@@ -17,16 +17,12 @@ from rq.executions import WORKER_EXECUTIONS_KEY_TEMPLATE, ExecutionRegistry
 from rq.job import Job
 from rq.registry import FailedJobRegistry, StartedJobRegistry
 
-from pipeline.queueing.queues import FAILURE_TTL_S, QUEUES, StepQueue, producer
+from pipeline.queueing.queues import FAILURE_TTL_S, QUEUES, SILENT_S, StepQueue, producer
 
 LOOK_LIMIT = 20_000
 """Entries of a queue that one read covers, from its front."""
 CLEAN_LIMIT = 1_000
 """Entries of a registry that one clean-up covers."""
-SILENT_S = 45.0
-"""Seconds after which an execution without a sign of life from its worker is orphaned; a worker
-sends a sign every 10 s. Not scaled by TIME_SCALE, because RQ's own times are not."""
-
 _OURS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(\w+)-\d+")
 
 
