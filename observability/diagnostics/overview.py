@@ -44,6 +44,7 @@ from pipeline.operations.rate_limit_counts import total_counts
 from pipeline.operations.server_check import recent_server_faults
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
+from pipeline.queueing.queues import SUSPENSION
 from pipeline.ratelimit import Counters, RateLimiter, RateLimiterState
 
 SHOWN = 10
@@ -119,12 +120,19 @@ class Overview:
             HealthProblem(f"{said[0].upper()}{said[1:]}.")
             for said in [*self.audit_alarms, *scheduler_problems(self.ticks)]
         ]
-        if not self.worker_fleet.alive and not self.queue.is_empty:
+        if self.worker_fleet.is_suspended:
+            found.append(HealthProblem(f"{SUSPENSION[0].upper()}{SUSPENSION[1:]}."))
+        elif not self.worker_fleet.alive and not self.queue.is_empty:
             found.append(
                 HealthProblem(
                     "No worker is alive, and work is waiting. Start manage.py rqworker-pool."
                 )
             )
+        found += [
+            HealthProblem(f"Memory is short on {host.words}. {host.advice}")
+            for host in self.worker_fleet.hosts
+            if host.is_short
+        ]
         return found
 
     @property

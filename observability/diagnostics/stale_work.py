@@ -25,6 +25,7 @@ from pipeline.core.labels import counted
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
 from pipeline.operations import operator_actions
+from pipeline.transitions.history import Crash, crashes
 from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.transitions.stale import JOBS_LIMIT
 
@@ -230,23 +231,24 @@ def deaths(jobs: Sequence[Job], known: WorkerFleet) -> dict[UUID, Death]:
         job.id: Death(
             crashes=[
                 _loss(
-                    entry,
-                    evidence_of(entry.get("worker_id"), workers, is_redis_away=known.is_redis_away),
+                    crash,
+                    evidence_of(crash.worker_id, workers, is_redis_away=known.is_redis_away),
                 )
-                for entry in _history(job)
-                if entry.get("event") == "crashed"
-            ][-3:]
+                for crash in crashes(_history(job))[-CRASH_LIMIT:]
+            ]
         )
         for job in jobs
     }
 
 
-def _loss(entry: Mapping[str, Any], lost: WorkerEvidence | None) -> Loss:
+def _loss(crash: Crash, lost: WorkerEvidence | None) -> Loss:
     """Describe a loss: if the worker still lives, only the process of this step was lost."""
-    at = datetime.fromisoformat(entry["at"]) if entry.get("at") else None
+    at = datetime.fromisoformat(crash.at) if crash.at else None
     if lost is None:
         return Loss(at=at, name="", words="an unknown worker")
-    if not lost.is_gone:
+    if crash.has_hung:
+        words = "its work process hung, and the worker ended that process"
+    elif not lost.is_gone:
         words = f"its work process was lost; the worker itself lives: {lost.registered}"
     else:
         words = f"the worker was lost: {lost.registered}; {lost.process}"

@@ -28,6 +28,7 @@ from pipeline.models import (
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES, WorkTable
 from pipeline.stages.registry import PASSES
+from pipeline.transitions.history import crashes
 
 Contents = tuple[dict[str, int], tuple[Node, ...]]
 """What a pass consists of: its counts, and its children."""
@@ -375,13 +376,13 @@ def _job_cause(rows: RecordRows) -> FailureCause | None:
 
 
 def _crashes(job: Job) -> Iterator[str]:
-    for each in (job.error_details or {}).get("history", ()):
-        if each["event"] == "crashed":
-            yield (
-                f"the process of worker {each['worker_id']} was lost"
-                f" in {PASS_TITLES[Step(each['step'])]}"
-                f" at {each['at'][11:19]} UTC on {each['at'][:10]}"
-            )
+    for crash in crashes((job.error_details or {}).get("history", ())):
+        end = "hung and was ended" if crash.has_hung else "was lost"
+        yield (
+            f"the process of worker {crash.worker_id} {end}"
+            f" in {PASS_TITLES[Step(crash.step)]}"
+            f" at {crash.at[11:19]} UTC on {crash.at[:10]}"
+        )
 
 
 def _warning(warning: Mapping[str, Any]) -> str:

@@ -15,10 +15,12 @@ from uuid import UUID
 import redis
 from django.conf import settings
 from django.utils import timezone
+from rq.suspension import WORKERS_SUSPENDED
 from rq.utils import utcparse
 from rq.worker import WorkerStatus
 from rq.worker_registration import REDIS_WORKER_KEYS
 
+from observability.metrics.worker_memory import HostMemory, WorkerMemory, hosts
 from pipeline.core.labels import PASS_TITLES, plural
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
@@ -81,6 +83,7 @@ class WorkerView:
     queues: tuple[str, ...] = ()
     beat_at: datetime | None = None
     held: Held | None = None
+    memory: WorkerMemory | None = None
 
     @property
     def is_alive(self) -> bool:
@@ -95,6 +98,8 @@ class WorkerFleet:
     workers: Sequence[WorkerView]
     """One entry for each held job, and one for each worker without a job."""
     is_redis_away: bool
+    is_suspended: bool = False
+    """Whether `rqsuspend` keeps the workers from beginning a step."""
     is_capped: bool = False
     """Whether more jobs are held than were read."""
 
@@ -102,6 +107,12 @@ class WorkerFleet:
     def alive(self) -> int:
         """The number of workers that have sent a sign of life in time."""
         return len({worker.name for worker in self.workers if worker.is_alive})
+
+    @property
+    def hosts(self) -> Sequence[HostMemory]:
+        """The memory of each host with live workers that report their memory."""
+        live = {worker.name: worker for worker in self.workers if worker.is_alive}
+        return hosts((each.host, each.memory) for each in live.values() if each.memory is not None)
 
     @property
     def number(self) -> int:
@@ -113,7 +124,7 @@ def worker_fleet() -> WorkerFleet:
     """Read the workers, in six statements and two round trips to Redis."""
     held = _held()
     shown = held[:LEASES_READ]
-    known = _in_redis()
+    known, is_suspended = _in_redis()
     names = {name for name, _ in shown}
     found = [_holder(name, job, (known or {}).get(name)) for name, job in shown]
     found += [
@@ -122,6 +133,7 @@ def worker_fleet() -> WorkerFleet:
     return WorkerFleet(
         workers=sorted(found, key=lambda worker: (worker.held is None, worker.name)),
         is_redis_away=known is None,
+        is_suspended=is_suspended,
         is_capped=len(held) > len(shown),
     )
 
@@ -164,22 +176,27 @@ def _job(job: Job, far: Progress | None) -> Held:
     )
 
 
-def _in_redis() -> dict[str, Mapping[str, str]] | None:
-    """Return the Redis entry of each worker, by name; None if Redis does not answer."""
+def _in_redis() -> tuple[dict[str, Mapping[str, str]] | None, bool]:
+    """Return the Redis entry of each worker, by name, and whether the workers are suspended.
+
+    The entries are None if Redis does not answer.
+    """
     try:
         with limiter_client(settings.REDIS_URL) as client:
             keys = sorted(client.smembers(REDIS_WORKER_KEYS))
             asked = client.pipeline(transaction=False)
             for key in keys:
                 asked.hgetall(key)
-            answers = asked.execute()
+            asked.exists(WORKERS_SUSPENDED)
+            *answers, is_suspended = asked.execute()
     except redis.RedisError:
-        return None
-    return {
+        return None, False
+    entries: dict[str, Mapping[str, str]] = {
         key.decode().rsplit(":", 1)[-1]: {k.decode(): v.decode() for k, v in facts.items()}
         for key, facts in zip(keys, answers, strict=True)
         if facts
     }
+    return entries, bool(is_suspended)
 
 
 def _holder(name: str, job: Held, facts: Mapping[str, str] | None) -> WorkerView:
@@ -212,4 +229,5 @@ def _worker(name: str, facts: Mapping[str, str], held: Held | None) -> WorkerVie
         queues=tuple(q for q in facts.get("queues", "").split(",") if q),
         beat_at=beat,
         held=held,
+        memory=WorkerMemory.of(facts),
     )

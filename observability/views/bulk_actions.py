@@ -118,7 +118,7 @@ _CHOICES: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "step": ("Pass", [(step.value, title) for step, title in PASS_TITLES.items()]),
     "error_code": (
         "Cause",
-        [(code, code) for code in ("WORKER_LOST", "MAX_RETRIES_EXCEEDED")],
+        [(code, code) for code in ("WORKER_LOST", "DEADLINE_EXCEEDED", "MAX_RETRIES_EXCEEDED")],
     ),
 }
 """The choices of each filter of a preview: the label, then values and words."""

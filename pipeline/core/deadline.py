@@ -17,6 +17,10 @@ def _unpublished(_ends_at: float | None) -> None:
     """Publish the end of a step nowhere."""
 
 
+def _unsigned(_at: float) -> None:
+    """Note a sign of life nowhere."""
+
+
 # Why a wait moves the end even if other calls of the step are in flight: the quota alone decides
 # how long a step takes, so a step with a small quota would run out of time although all its calls
 # succeed. A step that hangs ends all the same. A call ends at CALL_DEADLINE_S, the number of calls
@@ -25,7 +29,8 @@ def _unpublished(_ends_at: float | None) -> None:
 class StepDeadline:
     """When one step must end, in seconds of the system's monotonic clock.
 
-    `publish` is told every new end, and None when the step is over.
+    `publish` is told every new end, and None when the step is over. `sign` is told of every sign of
+    life of the step.
     """
 
     def __init__(
@@ -35,8 +40,10 @@ class StepDeadline:
         now: float | None = None,
         soft_share: float | None = None,
         publish: Callable[[float | None], None] = _unpublished,
+        sign: Callable[[float], None] = _unsigned,
     ) -> None:
         self._publish = publish
+        self._sign = sign
         self._soft_share = SOFT_SHARE if soft_share is None else soft_share
         self.has_progressed = False
         """Whether the step has completed a part of its work, which a later run need not repeat."""
@@ -84,6 +91,13 @@ class StepDeadline:
         parts, so the number of runs is bounded.
         """
         self.has_progressed = True
+
+    def sign_of_life(self, at: float) -> None:
+        """Tell the worker that the step was alive at this time of the monotonic clock.
+
+        A step without a sign for a lease is ended by its worker.
+        """
+        self._sign(at)
 
     def close(self) -> None:
         """Publish that the step is over."""

@@ -196,7 +196,7 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
         True, _N, "Three workers died in this step. Find the reason, then requeue the record."
     ),
     ErrorCode.DEADLINE_EXCEEDED: ErrorPolicy(
-        False, _N, "The step exceeded its time limit. Retry the record."
+        False, _N, "The step exceeded its time limit, or hung. Retry or requeue the record."
     ),
     ErrorCode.CANCELLED: ErrorPolicy(False, _N, "Cancelled by an operator."),
     ErrorCode.INTERNAL_ERROR: ErrorPolicy(

@@ -69,6 +69,7 @@ class Heartbeat:
                 raise
             self._renewed_at = now
             self._was_refused = False
+            self._deadline.sign_of_life(now)
 
     def renew_when_due(self) -> None:
         """Renew the lease when a heartbeat is due; a refused heartbeat is due again a little later.
@@ -111,6 +112,8 @@ class Heartbeat:
             self._log(logging.WARNING, "database_away", message)
         if self._is_overdue:
             raise LeaseUnrenewedError("the lease could not be renewed in time; stopping") from None
+        # The step is alive and ends by itself; only the database is away.
+        self._deadline.sign_of_life(time.monotonic())
 
     def _log(self, level: int, action: str, message: str) -> None:
         logger.log(level, "%s", message, extra={"action": action, **self._lease.log_context()})
@@ -160,9 +163,11 @@ def with_lease(
                     code=ErrorCode.DEADLINE_EXCEEDED,
                 )
             if time.monotonic() - renewed_at >= interval_s:
+                asked_at = time.monotonic()
                 if transitions.renew_lease(lease, deadline.left_s):
                     raise PipelineError(code=ErrorCode.CANCELLED)
                 renewed_at = time.monotonic()
+                deadline.sign_of_life(asked_at)
     finally:
         unwanted.set()
         # Work that hangs is not waited for: its daemon thread ends with the process.

@@ -31,6 +31,7 @@ from pipeline.transitions.leases import (
     claim,
     expire_leases,
     fenced,
+    mark_hung,
     renew_lease,
     set_deadline,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "find_stale",
     "item_entry",
     "link_failed_jobs",
+    "mark_hung",
     "next_of_record_batch",
     "note_incident",
     "note_settings",

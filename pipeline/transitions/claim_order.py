@@ -2,7 +2,7 @@
 
 Jobs are ordered by priority, then by size class lowered by the waiting time, then by the waiting
 time. Only the first rows of each class are read, so a claim costs the same for any number of
-waiting or ended jobs. Only the claimed row is locked.
+waiting or ended jobs. Only the claimed row is locked. A job whose step hung comes last.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ AGEING_S = 300
 records cannot keep a large record waiting without end."""
 CANDIDATES = 64
 """Rows of each class that a claim reads; more than the workers that claim at the same moment."""
+HUNG_WAIT_S = 300
+"""Seconds of waiting after which a job that hung no longer waits for an idle moment of its pass."""
 SETTLED_S = 1.0
 """Seconds of waiting after which a job has evidently found no idle worker."""
 POOLS: dict[Step, tuple[Step, ...]] = {
@@ -40,10 +42,32 @@ _FULL_BATCHES = """ARRAY(
 _PAUSED = "ARRAY(SELECT queue FROM pauses WHERE ended_at IS NULL AND queue IS NOT NULL)"
 
 
+# A job that hung (h) runs in one of the passes that share the workers.
+_HUNG_RUNS = """EXISTS (SELECT 1 FROM job_queue h
+        WHERE h.status = 'processing' AND h.hung_at IS NOT NULL
+          AND h.current_step = ANY(%(pool)s))"""
+# A live worker runs a job that never hung (r), so the claim of a job that hung leaves a worker.
+_OTHERS_WORK = """EXISTS (SELECT 1 FROM job_queue r
+        WHERE r.status = 'processing' AND r.hung_at IS NULL AND r.current_step = ANY(%(pool)s)
+          AND r.lease_expires_at > clock_timestamp())"""
+
+
 # clock_timestamp() instead of now(), which is the start of the transaction and can be too early.
-def _claimable(row: str) -> str:
+def _due(row: str) -> str:
     return f"""{row}.status = 'pending' AND {row}.available_at <= clock_timestamp()
       AND ({row}.record_batch_id IS NULL OR {row}.record_batch_id <> ALL({_FULL_BATCHES}))"""
+
+
+def _healthy(row: str) -> str:
+    return f"{_due(row)} AND {row}.hung_at IS NULL"
+
+
+def _claimable(row: str) -> str:
+    # A job that hung takes its turn among the others once it has waited long. Otherwise a pass
+    # that never rests would keep the job waiting without end.
+    return f"""{_due(row)} AND ({row}.hung_at IS NULL OR (
+        {row}.available_at <= clock_timestamp() - make_interval(secs => %(hung_wait)s)
+        AND NOT {_HUNG_RUNS} AND {_OTHERS_WORK}))"""
 
 
 def _aged(row: str) -> str:
@@ -57,26 +81,45 @@ def _aged(row: str) -> str:
 # pass of the pool. Otherwise its worker would claim the same job again at once.
 _NOT_PREEMPTED = f"""(w.preempted_at IS NULL OR NOT EXISTS (
         SELECT 1 FROM job_queue s
-        WHERE {_claimable("s")} AND s.current_step = ANY(%(pool)s)
+        WHERE {_healthy("s")} AND s.current_step = ANY(%(pool)s)
           AND s.size_class < {_aged("w")} AND s.priority >= w.priority
           AND s.current_step <> ALL({_PAUSED})))"""  # noqa: S608 - constants of ours
+
 
 # The inner SELECT reads the first rows of each size class from the partial index of waiting jobs.
 # It is an ARRAY, and the outer query repeats `status = 'pending'`, so that the planner looks the
 # rows up by key and checks a row again after locking it. SKIP LOCKED passes over rows that other
 # workers are claiming; NO KEY, because rows that reference the job must not wait for the claim.
-BEST_WAITING = f"""
+def _best(claimable: str) -> str:
+    return f"""
   SELECT q.id FROM job_queue q
   WHERE q.status = 'pending' AND q.id = ANY(ARRAY(
     SELECT w.id FROM generate_series(0, 2) AS size CROSS JOIN LATERAL (
       SELECT w.id FROM job_queue w
-      WHERE {_claimable("w")} AND w.current_step = %(step)s AND w.size_class = size
+      WHERE {claimable} AND w.current_step = %(step)s AND w.size_class = size
         AND {_NOT_PREEMPTED}
       ORDER BY w.priority DESC, w.available_at LIMIT {CANDIDATES}
     ) w))
   ORDER BY q.priority DESC, {_aged("q")}, q.available_at
   LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"""  # noqa: S608 - constants of ours, values are parameters
+
+
+BEST_WAITING = _best(_claimable("w"))
 """The row that a claim takes. Parameters: `parameters(step)`."""
+
+BEST_TO_PARK = _best(_due("w"))
+"""The row that a worker parks while a hold is on; a job that hung is parked like any other job."""
+
+BEST_HUNG = f"""
+  SELECT q.id FROM job_queue q
+  WHERE {_due("q")} AND q.hung_at IS NOT NULL AND q.current_step = %(step)s AND NOT {_HUNG_RUNS}
+  ORDER BY q.hung_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"""  # noqa: S608 - constants of ours
+"""The row that a claim takes if nothing else waits: the job whose hang is the longest ago."""
+
+HUNG_RUNNING = """
+  SELECT count(*) FROM job_queue
+  WHERE status = 'processing' AND hung_at IS NOT NULL AND current_step = ANY(%(pool)s)"""
+"""The number of running jobs that hung before, in the passes that share the workers."""
 
 BEST_PROBE = """
   SELECT q.id FROM job_queue q
@@ -85,13 +128,25 @@ BEST_PROBE = """
   ORDER BY q.created_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"""
 """The row that a claim takes while an incident is open: the incident's probe job."""
 
+# One statement, because most claims that find nothing end here.
 FIRST_WAITING = f"""
-  SELECT o.step FROM unnest(%(steps)s::text[]) WITH ORDINALITY AS o(step, place)
-  WHERE o.step <> ALL({_PAUSED}) AND EXISTS (
-    SELECT 1 FROM job_queue w
-    WHERE {_claimable("w")} AND w.current_step = o.step AND {_NOT_PREEMPTED})
-  ORDER BY o.place LIMIT 1"""  # noqa: S608 - constants of ours, values are parameters
-"""The first of the passes `steps` that has a claimable job. Locks nothing."""
+  SELECT found.step, found.is_hung FROM (
+    (SELECT o.step, o.place, false AS is_hung
+     FROM unnest(%(steps)s::text[]) WITH ORDINALITY AS o(step, place)
+     WHERE o.step <> ALL({_PAUSED}) AND EXISTS (
+       SELECT 1 FROM job_queue w
+       WHERE {_claimable("w")} AND w.current_step = o.step AND {_NOT_PREEMPTED})
+     ORDER BY o.place LIMIT 1)
+    UNION ALL
+    (SELECT o.step, o.place, true
+     FROM unnest(%(steps)s::text[]) WITH ORDINALITY AS o(step, place)
+     WHERE o.step <> ALL({_PAUSED}) AND NOT {_HUNG_RUNS} AND EXISTS (
+       SELECT 1 FROM job_queue w
+       WHERE {_due("w")} AND w.hung_at IS NOT NULL AND w.current_step = o.step)
+     ORDER BY o.place LIMIT 1)
+  ) AS found ORDER BY found.is_hung, found.place LIMIT 1"""  # noqa: S608 - constants of ours
+"""The first of the passes `steps` that has a claimable job, or else a job that hung. Locks
+nothing."""
 
 # `me` is the running step that asks. The first count is the smaller jobs (s) that have waited for
 # longer than an idle worker needs; LIMIT 1000 bounds the count. The second count is the running
@@ -104,7 +159,7 @@ WITH me AS (
 SELECT (
   SELECT count(*) FROM (
     SELECT 1 FROM job_queue s
-    WHERE {_claimable("s")} AND s.current_step = ANY(%(pool)s) AND s.size_class < me.size_class
+    WHERE {_healthy("s")} AND s.current_step = ANY(%(pool)s) AND s.size_class < me.size_class
       AND s.priority >= me.priority AND s.current_step <> ALL({_PAUSED})
       AND s.available_at <= clock_timestamp() - make_interval(secs => %(settled)s)
     LIMIT 1000) AS waiting
@@ -137,8 +192,13 @@ def should_preempt(job_id: UUID, step: Step) -> bool:
 
 
 def parameters(step: Step) -> dict[str, Any]:
-    """Return the parameters of BEST_WAITING and FIRST_WAITING."""
-    return {"step": step.value, "pool": pool_of(step), "ageing": scaled(AGEING_S)}
+    """Return the parameters of the statements of this module."""
+    return {
+        "step": step.value,
+        "pool": pool_of(step),
+        "ageing": scaled(AGEING_S),
+        "hung_wait": scaled(HUNG_WAIT_S),
+    }
 
 
 def preempt_after_s() -> float:

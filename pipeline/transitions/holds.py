@@ -22,7 +22,7 @@ from pipeline.core.states import CALLING_STEPS, HOLDING_KINDS, IncidentKind, Ste
 from pipeline.core.types import Due, ProviderModel
 from pipeline.models import Pause
 from pipeline.models.fields import ClockTimestamp
-from pipeline.transitions.claim_order import BEST_WAITING, parameters
+from pipeline.transitions.claim_order import BEST_TO_PARK, parameters
 
 RELEASE_LIMIT = 500
 """Jobs per release; the next release takes the rest."""
@@ -64,13 +64,13 @@ WHERE state = 'open' AND provider = %(provider)s::text AND model = %(model)s::te
   AND kind = ANY(%(kinds)s)
 """
 
-# `parked` is the job that a claim would have taken; BEST_WAITING locks the row, so that two woken
+# `parked` is the job that a claim would have taken; BEST_TO_PARK locks the row, so that two woken
 # workers park two jobs. The INSERT notes the effect on the incident, once per job.
 _PARK_WAITING = f"""
 WITH parked AS (
   UPDATE job_queue SET status = 'parked', parked_until = %(until)s, park_reason = %(reason)s,
     incident_id = %(incident)s, pause_id = %(pause)s, updated_at = clock_timestamp()
-  WHERE status = 'pending' AND id = ({BEST_WAITING})
+  WHERE status = 'pending' AND id = ({BEST_TO_PARK})
   RETURNING id
 )
 INSERT INTO incident_jobs (id, incident_id, job_id, effect)

@@ -6,7 +6,7 @@ a transaction. Each claim increases `lease_gen`, and every write of a step carri
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import UUID
@@ -19,11 +19,21 @@ from medproc.timing import scaled
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import WORKFLOW_STEP, Step
 from pipeline.core.types import ProviderModel
-from pipeline.transitions.claim_order import BEST_PROBE, BEST_WAITING, FIRST_WAITING, parameters
+from pipeline.transitions.claim_order import (
+    BEST_HUNG,
+    BEST_PROBE,
+    BEST_WAITING,
+    FIRST_WAITING,
+    HUNG_RUNNING,
+    parameters,
+)
+from pipeline.transitions.history import HUNG, as_json, noted_sql
 from pipeline.transitions.holds import hold_on, park_waiting
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.record_batches import is_over_full
 
+HUNG_CLAIM_LOCK = 0x6D65_6463_6C61
+"""The key of the advisory lock under which claims of jobs that hung follow each other."""
 LOOKS = 20
 """Attempts of one claim while other workers take the work that it saw; a few ms each."""
 
@@ -45,8 +55,9 @@ class Lease:
         return {"job": str(self.job_id), "step": self.step.value, "lease_gen": self.gen}
 
 
-# `best` is BEST_WAITING or BEST_PROBE, which locks the row. The row keeps its `incident_id` as the
-# mark of a probe. `s` supplies the session's id, so that a claim needs no second statement.
+# `best` is BEST_WAITING, BEST_HUNG or BEST_PROBE, which locks the row. The row keeps its
+# `incident_id` as the mark of a probe. `s` supplies the session's id, so that a claim needs no
+# second statement.
 _CLAIM = """
 UPDATE job_queue j SET
   status = 'processing', lease_gen = j.lease_gen + 1, worker_id = %(worker)s,
@@ -59,7 +70,7 @@ UPDATE job_queue j SET
   preempted_at = NULL, updated_at = clock_timestamp()
 FROM ai_processing_sessions s
 WHERE s.shell_file_id = j.shell_file_id AND j.status = 'pending' AND j.id = ({best})
-RETURNING j.id, j.shell_file_id, s.id, j.lease_gen, j.record_batch_id
+RETURNING j.id, j.shell_file_id, s.id, j.lease_gen, j.record_batch_id, j.hung_at IS NOT NULL
 """
 
 _BEGIN = """
@@ -83,6 +94,7 @@ def claim(
     worker_id: str,
     serving: ProviderModel | None = None,
     others: Sequence[str] = (),
+    has_room: Callable[[Step], bool] = lambda _: True,
 ) -> Lease | None:
     """Claim the best waiting job of a step, in the order of `claim_order`; None if none waits.
 
@@ -92,14 +104,20 @@ def claim(
 
     If nothing of this step can be claimed, `others` are tried in their order. This is necessary
     because a preempted job sends one wake-up, and the smaller job may wait in another pass.
+
+    A job whose step hung before is claimed last and one at a time, and only if `has_room` says that
+    the pass has another worker to spare. After `claim_order.HUNG_WAIT_S` the job takes its turn as
+    long as another worker runs a job that never hung.
     """
     for _ in range(LOOKS):
         lease = _claim(step, worker_id, serving)
         if lease is not None:
             return lease
-        left = _first_waiting(step, others)
+        left, is_hung = _first_waiting(step, others)
         if left is None:
             return None
+        if is_hung:
+            return _claim(left, worker_id, serving, BEST_HUNG) if has_room(left) else None
         if left is not step:
             lease = _claim(left, worker_id, serving)
         if lease is not None or _is_held(left, serving):
@@ -109,12 +127,15 @@ def claim(
     return None
 
 
-def _first_waiting(step: Step, others: Sequence[str]) -> Step | None:
-    """Return the first pass with a claimable job: one of `others`, or else the step itself."""
+def _first_waiting(step: Step, others: Sequence[str]) -> tuple[Step | None, bool]:
+    """Return the first pass with a claimable job: one of `others`, or else the step itself.
+
+    The second value is True if only jobs that hung wait.
+    """
     with connection.cursor() as cursor:
         cursor.execute(FIRST_WAITING, {**parameters(step), "steps": [*others, step.value]})
         row = cursor.fetchone()
-    return None if row is None else Step(row[0])
+    return (None, False) if row is None else (Step(row[0]), row[1])
 
 
 def _is_held(step: Step, serving: ProviderModel | None) -> bool:
@@ -122,29 +143,34 @@ def _is_held(step: Step, serving: ProviderModel | None) -> bool:
         return hold_on(cursor, step, serving) is not None
 
 
-def _claim(step: Step, worker_id: str, serving: ProviderModel | None) -> Lease | None:
+def _claim(
+    step: Step, worker_id: str, serving: ProviderModel | None, best: str = BEST_WAITING
+) -> Lease | None:
     while True:
         try:
             with transaction.atomic(), connection.cursor() as cursor:
-                return _take(cursor, step, worker_id, serving)
-        except _BatchFullError:
+                return _take(cursor, step, worker_id, serving, best)
+        except _PlaceTakenError:
             # Another worker took the last place at the same moment; the next attempt sees that.
             continue
 
 
-class _BatchFullError(Exception):
-    """The claimed record exceeds the limit of its record batch; the claim is rolled back."""
+class _PlaceTakenError(Exception):
+    """The claimed job exceeds a limit: the claim is rolled back.
+
+    Its record batch is full, or another job that hung runs in the same passes.
+    """
 
 
 def _take(
-    cursor: CursorWrapper, step: Step, worker_id: str, serving: ProviderModel | None
+    cursor: CursorWrapper, step: Step, worker_id: str, serving: ProviderModel | None, best: str
 ) -> Lease | None:
     hold = hold_on(cursor, step, serving)
     if hold is not None and hold.incident_id is None:
         park_waiting(cursor, step, hold)
         return None
     cursor.execute(
-        _CLAIM.format(best=BEST_PROBE if hold else BEST_WAITING),
+        _CLAIM.format(best=BEST_PROBE if hold else best),
         {
             **parameters(step),
             "worker": worker_id,
@@ -180,8 +206,21 @@ def _take(
         },
     )
     if lease.record_batch_id is not None and is_over_full(cursor, lease.record_batch_id):
-        raise _BatchFullError
+        raise _PlaceTakenError
+    if row[5] and hold is None and _is_second_hung(cursor, step):
+        raise _PlaceTakenError
     return lease
+
+
+def _is_second_hung(cursor: CursorWrapper, step: Step) -> bool:
+    """Return whether two jobs that hung run in the same passes, including this transaction's claim.
+
+    The lock lasts until the commit, so that of two simultaneous claims the second sees the first.
+    """
+    cursor.execute("SELECT pg_advisory_xact_lock(%s)", [HUNG_CLAIM_LOCK])
+    cursor.execute(HUNG_RUNNING, parameters(step))
+    (running,) = cursor.fetchone()
+    return bool(running > 1)
 
 
 @contextmanager
@@ -241,6 +280,29 @@ def expire_leases(worker_id: str) -> int:
             [worker_id],
         )
         return int(cursor.rowcount)
+
+
+# The job may have been recovered, and even claimed again, before its worker notes the hang. The
+# hang counts all the same, and only the lease of this horse is expired.
+_MARK_HUNG = f"""
+UPDATE job_queue j SET hung_at = clock_timestamp(),
+  lease_expires_at = CASE WHEN j.lease_gen = %(gen)s AND j.status = 'processing'
+    THEN least(j.lease_expires_at, clock_timestamp()) ELSE j.lease_expires_at END,
+  error_details = {noted_sql("j.error_details", "%(entry)s")},
+  updated_at = clock_timestamp()
+WHERE j.id = %(job)s AND j.status IN ('processing', 'pending', 'parked')
+"""  # noqa: S608 - constants of ours, values are parameters
+
+
+def mark_hung(job_id: UUID, gen: int, worker_id: str) -> bool:
+    """Note that a horse hung, and expire its lease; return whether the job has not ended.
+
+    Call this after the horse was killed. The recovery counts the crash.
+    """
+    entry = {"event": HUNG, "worker_id": worker_id, "lease_gen": gen}
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK_HUNG, {"job": job_id, "gen": gen, "entry": as_json(entry)})
+        return bool(cursor.rowcount)
 
 
 def set_deadline(lease: Lease, seconds: float) -> None:

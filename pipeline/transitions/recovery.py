@@ -16,11 +16,10 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, Step
 from pipeline.core.types import Due
 from pipeline.transitions.cancellation import cancel_asked
-from pipeline.transitions.history import noted_sql
+from pipeline.transitions.history import CRASHED, crashes, noted_sql
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
 from pipeline.transitions.run_time import RUN_UNTIL_LOST
@@ -58,8 +57,6 @@ ORDER BY j.lease_expires_at, j.id
 LIMIT %(limit)s FOR NO KEY UPDATE OF j SKIP LOCKED
 """
 
-CRASHED = "crashed"
-"""The name of the event in a job's history."""
 _CRASHED = f"""jsonb_build_object('event', '{CRASHED}', 'step', j.current_step,
     'worker_id', j.worker_id, 'lease_gen', j.lease_gen, 'heartbeat_at', j.heartbeat_at,
     'lease_expired_at', j.lease_expires_at)"""
@@ -120,7 +117,7 @@ def take_expired(limit: int = TAKE_LIMIT, *, job_id: UUID | None = None) -> list
 
 def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recovered:
     session_id, worker_id, heartbeat_at, record_batch_id = had
-    shell_file_id, current_step, lease_gen, dispatch_no, crashes, status, noted, to_cancel = taken
+    shell_file_id, current_step, lease_gen, dispatch_no, times, status, noted, to_cancel = taken
     lease = Lease(
         job_id=job_id,
         shell_file_id=shell_file_id,
@@ -133,29 +130,38 @@ def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recove
     due = None
     is_dead = status != JobStatus.PENDING
     if is_dead:
-        _dead_letter(lease, crashes, _loaded(noted))
+        _dead_letter(lease, times, _loaded(noted))
     elif not (to_cancel and cancel_asked(lease)):
         due = Due(job_id=job_id, step=lease.step, dispatch_no=dispatch_no)
     return Recovered(
-        lease=lease, crashes=crashes, heartbeat_at=heartbeat_at, due=due, is_dead=is_dead
+        lease=lease, crashes=times, heartbeat_at=heartbeat_at, due=due, is_dead=is_dead
     )
 
 
-def _dead_letter(lease: Lease, crashes: int, noted: list[dict[str, Any]]) -> None:
-    of_step = [each for each in noted if each["event"] == CRASHED and each["step"] == lease.step][
-        -crashes:
-    ]
+def _dead_letter(lease: Lease, times: int, noted: list[dict[str, Any]]) -> None:
+    """End a job with the code of its last crash: a hang is not the loss of a worker."""
+    of_step = [each for each in crashes(noted) if each.step == lease.step][-times:]
+    hung = sum(each.has_hung for each in of_step)
+    message = f"the process that ran this step was lost {times} times"
+    if hung == times:
+        message = f"this step hung {times} times, and its process was ended each time"
+    elif hung:
+        message += f", {hung} of them because the step hung"
     dead_letter_step(
         lease,
         Failure(
-            code=ErrorCode.WORKER_LOST,
-            message=f"the process that ran this step was lost {crashes} times",
+            code=of_step[-1].code,
+            message=message,
             attempt_history=[
                 {
                     "attempt": number,
-                    "error_code": ErrorCode.WORKER_LOST,
-                    "error_message": f"the process of worker {crash['worker_id']} was lost",
-                    "timestamp": crash["at"],
+                    "error_code": crash.code,
+                    "error_message": (
+                        f"the step hung in a process of worker {crash.worker_id}"
+                        if crash.has_hung
+                        else f"the process of worker {crash.worker_id} was lost"
+                    ),
+                    "timestamp": crash.at,
                     "retry_delay_ms": None,
                 }
                 for number, crash in enumerate(of_step, start=1)

@@ -100,7 +100,7 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
     """Move a record past its step, and its job to the next step.
 
     Returns the dispatch number of the wake-up to send, or None if the job is complete. The next
-    step starts with a crash count of zero.
+    step starts with a crash count of zero and without a hang.
     """
     step = lease.step
     ShellFile.objects.filter(id=lease.shell_file_id).update(
@@ -115,7 +115,7 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         }
     if next_step is not None:
         session.update(**changes, workflow_step=WORKFLOW_STEP[next_step])
-        return _requeue(lease, current_step=next_step, crash_count=0)
+        return _requeue(lease, current_step=next_step, crash_count=0, hung_at=None)
     for left in list(Step)[list(Step).index(step) + 1 :]:
         changes[f"{left.value}_status"] = PassStatus.SKIPPED
     session.update(
@@ -142,6 +142,7 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
         status=JobStatus.COMPLETED,
         error_code=None,
         crash_count=0,
+        hung_at=None,
         completed_at=ClockTimestamp(),
     )
     return None

@@ -20,6 +20,7 @@ from types import FrameType
 
 from redis.exceptions import RedisError
 
+from medproc.db_pool import use_no_pool
 from pipeline.core.server_faults import FaultLog, explain
 from pipeline.queueing.queues import producer, queue_depths
 from pipeline.workers.rq_worker import REDIS_WAIT_MAX_S, Worker, warm
@@ -76,6 +77,7 @@ class WorkerPool:
         Returns 0 if every worker has drained, 1 if a worker had to be killed.
         """
         warm()
+        use_no_pool()
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
         logger.info("pool %s: %s workers", self._pid, len(self.seats))

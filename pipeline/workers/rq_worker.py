@@ -17,7 +17,9 @@ import time
 from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
+from uuid import UUID
 
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connections
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -32,18 +34,20 @@ from rq.utils import import_attribute
 from rq.worker import WorkerStatus
 from rq.worker_registration import register
 
+from medproc.db_pool import use_no_pool
 from medproc.timing import scaled
 from pipeline import transitions
+from pipeline.core.db_errors import is_away
 from pipeline.core.redaction import redacted
 from pipeline.core.server_faults import FaultLog, explain
 from pipeline.execution.shutdown import grace_s, request_stop
 from pipeline.providers import factory
 from pipeline.providers.config import ProviderConfig
 from pipeline.queueing.queues import StepEntry, StepQueue, json_only, worker_connection
-from pipeline.workers import stuck_steps
+from pipeline.workers import memory, stuck_steps
 from pipeline.workers.identity import renew_identity, serve, worker_identity
 from pipeline.workers.left_steps import LEFT, requeue_steps_of
-from pipeline.workers.shared_deadline import SHARED_DEADLINE
+from pipeline.workers.shared_step import SHARED_STEP
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +61,13 @@ STUCK_S = 10.0
 DUPLICATE_S = 0.5
 """Two signals within this time are one stop: the terminal or systemd signals every process, and a
 supervisor passes the signal on. Less than the pool's value, so that its second stop is heard."""
+LOOK_S = 0.5
+"""Seconds between two looks at the horse."""
+STALL_S = 2.0
+"""A pause between two looks from which the worker learns that it was stopped itself, for example
+with its host. Its horse was stopped too and did not hang."""
+MEMORY_S = 5.0
+"""Seconds between two reports of the memory of an idle worker."""
 FLUSH_S = 0.005
 REDIS_WAIT_MAX_S = 2.0
 
@@ -118,6 +129,11 @@ class Worker(RQWorker):
         """The end of the last horse, in the format of `os.wait4`."""
         self._stuck = False
         self._faults = FaultLog()
+        self._memory_at = 0.0
+        self._peak_kib = 0
+        """The memory of this worker's largest step."""
+        self._ends_horse = False
+        self._looked_at = self._lenient_until = 0.0
 
     @classmethod
     def on(cls, queues: tuple[str, ...]) -> Worker:
@@ -131,8 +147,9 @@ class Worker(RQWorker):
         Returns the exit code: 1 if a horse exceeded its grace period and was killed, else 0.
         While Redis refuses, the worker waits.
         """
-        SHARED_DEADLINE.renew()
+        SHARED_STEP.renew()
         LEFT.renew()
+        use_no_pool()
         serve(self.queue_names())
         logger.info("worker %s: waits for %s", self.name, ", ".join(self.queue_names()))
         # Level WARNING, because RQ's own info lines only repeat ours.
@@ -217,12 +234,23 @@ class Worker(RQWorker):
         """Send RQ's heartbeat, which keeps the worker registered in Redis.
 
         RQ's heartbeat does not renew the lease of the job; the horse does that. An unreachable
-        Redis is ignored, because the next pop reports it.
+        Redis is ignored, because the next pop reports it. The heartbeat carries the memory of the
+        worker, its step and its host.
         """
         try:
             super().heartbeat(timeout, pipeline)
+            self._report_memory(self.connection if pipeline is None else pipeline)
         except RedisError:
             logger.debug("worker %s: no RQ heartbeat, Redis refuses", self.name)
+
+    def _report_memory(self, connection: Any) -> None:
+        # An idle worker sends a heartbeat every second, and its memory hardly changes.
+        if time.monotonic() - self._memory_at < MEMORY_S:
+            return
+        figures = memory.report(os.getpid(), self._horse_pid or None, self._peak_kib)
+        if figures:
+            connection.hset(self.key, mapping=figures)
+            self._memory_at, self._peak_kib = time.monotonic(), figures["peak_kib"]
 
     def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
         """Send RQ's heartbeats of worker and entry, if Redis answers; renew no lease of a job."""
@@ -317,9 +345,13 @@ class Worker(RQWorker):
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Fork; a stop that arrives before the horse's pid is known is passed on afterwards."""
         self._horse_status = None
-        SHARED_DEADLINE.publish(None)
-        # Close here, because the horse would close the parent's sockets with a protocol message.
-        connections.close_all()
+        self._ends_horse = False
+        self._looked_at = time.monotonic()
+        SHARED_STEP.publish(None)
+        SHARED_STEP.begin()
+        # Close here, because the horse would close the parent's sockets with a protocol message,
+        # and would share the connections of a pool.
+        use_no_pool()
         # Flush, because the horse would print the parent's buffer again.
         sys.stdout.flush()
         super().fork_work_horse(job, queue)
@@ -339,12 +371,13 @@ class Worker(RQWorker):
         end = self._horse_end
         due = time.monotonic() + self.job_monitoring_interval
         while end.is_alive():
+            self._end_silent_horse()
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
                 logger.warning("worker %s: the horse exceeded its grace period", self.name)
                 self._kill_at = None
                 self._drained = False
                 self.kill_horse()
-            left_s = SHARED_DEADLINE.left_s
+            left_s = SHARED_STEP.left_s
             if left_s is not None and left_s < -max(1.0, scaled(STUCK_S)) and not self._stuck:
                 logger.error(
                     "worker %s: the horse hangs beyond its step's deadline; it is killed",
@@ -355,10 +388,58 @@ class Worker(RQWorker):
                 self.kill_horse()
             if time.monotonic() >= due:
                 raise HorseMonitorTimeoutException
-            end.join(0.5)
+            sign_left_s = SHARED_STEP.sign_left_s
+            end.join(LOOK_S if sign_left_s is None else min(LOOK_S, max(0.01, sign_left_s)))
         self._horse_end = None
         self._horse_status = end.status
+        if end.usage is not None and sys.platform == "linux":
+            # In KiB on Linux; the largest process of the step, its children included.
+            self._peak_kib = max(self._peak_kib, end.usage.ru_maxrss)
+            self._memory_at = 0.0
         return end.pid, end.status, end.usage
+
+    def _end_silent_horse(self) -> None:
+        """Kill a horse that has not renewed its lease, or that has lived for long without a lease.
+
+        A step renews its lease as long as it runs Python. A silent horse hangs in C code or is
+        stopped, and would keep this worker from all other work.
+        """
+        now = time.monotonic()
+        stalled_s, self._looked_at = now - self._looked_at, now
+        if stalled_s > STALL_S:
+            self._lenient_until = now + scaled(settings.HEARTBEAT_S)
+        sign_left_s = SHARED_STEP.sign_left_s
+        if sign_left_s is None or sign_left_s > 0 or self._ends_horse or now < self._lenient_until:
+            return
+        self._ends_horse = True
+        lease = SHARED_STEP.lease
+        logger.error(
+            "worker %s: the horse gives no sign of life%s; it is killed",
+            self.name,
+            " and its lease ends" if lease else "",
+            extra={"action": "horse_hung"},
+        )
+        self.kill_horse()
+        if lease is not None:
+            # At once: after the end of the lease, the job could be recovered as a lost worker's.
+            self._note_hang(*lease)
+
+    def _note_hang(self, job_id: UUID, gen: int) -> None:
+        """Note in the row that the job's step hung, so that the job is claimed with care."""
+        try:
+            if transitions.mark_hung(job_id, gen, self.name):
+                logger.error(
+                    "step_hung job=%s worker=%s",
+                    job_id,
+                    self.name,
+                    extra={"action": "step_hung", "job": str(job_id), "lease_gen": gen},
+                )
+        except (DatabaseError, InterfaceError) as error:
+            logger.error("worker %s: a hang was not noted: %s", self.name, explain(error))
+            # The horse waited for PostgreSQL, like this worker now, and did not hang.
+            LEFT.set(is_away(error))
+        finally:
+            connections.close_all()
 
     def _expire_leases(self) -> None:
         """Expire the dead horse's leases, so that its job need not wait for their end."""

@@ -7,11 +7,13 @@ row alone says what is due.
 from __future__ import annotations
 
 import logging
+import time
 from threading import Event
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from tenacity import (
+    RetryCallState,
     Retrying,
     retry_if_exception,
     sleep_using_event,
@@ -45,7 +47,12 @@ from pipeline.operations import liveness
 from pipeline.operations.rate_limit_counts import keep_counts
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider, provider_for
-from pipeline.queueing.queues import enqueue_step, enqueue_steps, is_first_to_say
+from pipeline.queueing.queues import (
+    enqueue_step,
+    enqueue_steps,
+    is_first_to_say,
+    workers_beside,
+)
 from pipeline.stages.registry import PASSES, next_step
 from pipeline.transitions import (
     Failure,
@@ -64,7 +71,7 @@ from pipeline.transitions import (
 from pipeline.transitions.rollup import Leaving, settle
 from pipeline.workers.identity import served_beside, worker_identity
 from pipeline.workers.left_steps import LEFT, REASON
-from pipeline.workers.shared_deadline import SHARED_DEADLINE
+from pipeline.workers.shared_step import SHARED_STEP
 
 logger = logging.getLogger(__name__)
 
@@ -87,16 +94,21 @@ def run_step(step: str) -> None:
 
 def _run_best(step: str) -> None:
     _warn_of_scheduler()
+    asked_at = time.monotonic()
     lease = claim(
         Step(step),
         worker_identity(),
         named_provider(ProviderConfig.of_settings()),
         others=served_beside(step),
+        has_room=_has_room,
     )
     if lease is None:
         return
+    SHARED_STEP.claimed(lease.job_id, lease.gen, asked_at)
     _log("step_started", lease)
-    deadline = StepDeadline(scaled(settings.STEP_DEADLINE_MIN_S), publish=SHARED_DEADLINE.publish)
+    deadline = StepDeadline(
+        scaled(settings.STEP_DEADLINE_MIN_S), publish=SHARED_STEP.publish, sign=SHARED_STEP.sign
+    )
     try:
         _end(lease, deadline, _run(lease, deadline))
         _keep_counts(lease)
@@ -105,6 +117,16 @@ def _run_best(step: str) -> None:
         _log("lease_lost", lease)
     finally:
         deadline.close()
+        SHARED_STEP.begin()
+
+
+def _has_room(step: Step) -> bool:
+    """Return whether a job that hung before may run: it never takes the last idle worker.
+
+    A worker that is alone with its pass runs the job, because nothing else waits.
+    """
+    beside = workers_beside(step.value, worker_identity())
+    return beside is not None and (beside.idle > 0 or beside.alive == 0)
 
 
 def _warn_of_scheduler() -> None:
@@ -123,14 +145,16 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
             retry=retry_if_exception(is_away),
             wait=wait_exponential(multiplier=scaled(10.0)),
             stop=stop_after_attempt(4),
-            before_sleep=lambda _: connection.close(),
+            before_sleep=lambda state: _before_wait(state, deadline),
             sleep=sleep_using_event(woken),
             reraise=True,
         ):
             with attempt:
                 if attempt.retry_state.attempt_number > 1:
+                    asked_at = time.monotonic()
                     if _renewed_again(lease, deadline):
                         return StepInterrupted(reason=CANCELLED)
+                    deadline.sign_of_life(asked_at)
                     if stop_requested():
                         return StepInterrupted(reason=SIGTERM)
                 with fenced(lease):
@@ -188,6 +212,12 @@ def _database_refuses(lease: Lease) -> bool:
     return False
 
 
+def _before_wait(state: RetryCallState, deadline: StepDeadline) -> None:
+    """Drop the broken connection; the wait for the database is no hang."""
+    connection.close()
+    deadline.sign_of_life(time.monotonic() + state.upcoming_sleep)
+
+
 def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:
     """Write the end of a step; an end that cannot be written fails the job, and never strands it.
 
@@ -196,12 +226,13 @@ def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:
     """
     # What was paid for is written as long as the lease lives, also when the step's time is up.
     deadline.extend(scaled(settings.LEASE_S))
+    deadline.sign_of_life(time.monotonic())
     try:
         for attempt in Retrying(
             retry=retry_if_exception(is_away),
             wait=wait_exponential(multiplier=scaled(1.0), max=scaled(10.0)),
             stop=stop_after_delay(scaled(settings.LEASE_S)),
-            before_sleep=lambda _: connection.close(),
+            before_sleep=lambda state: _before_wait(state, deadline),
             reraise=True,
         ):
             with attempt:

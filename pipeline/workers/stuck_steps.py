@@ -14,7 +14,7 @@ from pipeline.core.errors import ErrorCode, LeaseLostError
 from pipeline.core.redaction import redacted
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, Session
-from pipeline.transitions import Failure, Lease, fail_step, fenced
+from pipeline.transitions import Failure, Lease, fail_step, fenced, mark_hung
 from pipeline.transitions.rollup import Leaving, settle
 
 logger = logging.getLogger(__name__)
@@ -59,6 +59,7 @@ def leases_of(worker_id: str) -> list[Lease]:
 
 def _end(lease: Lease) -> None:
     with fenced(lease):
+        mark_hung(lease.job_id, lease.gen, lease.worker_id)
         fail_step(
             lease,
             Failure(

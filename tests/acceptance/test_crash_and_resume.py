@@ -313,14 +313,20 @@ def test_a_horse_that_slept_beyond_its_lease_asks_nothing_and_writes_nothing(
     pool = start(LEASE_S=80)
     until(lambda: len(batches(received, status="succeeded")) >= 2)
     orphan = the_horse(pool)
+    (worker,) = (each for each in children(pool.pid) if orphan in children(each))
     until(lambda: stopped_outside_a_transaction(orphan, received))
+    # A sleeping machine stops the worker too, which would end a horse that sleeps alone.
+    os.kill(worker, signal.SIGSTOP)
 
-    with a_scheduler():
-        ended(received)
-    before, calls = state_of(received), asked(emulator, batches(received))
-    os.kill(orphan, signal.SIGCONT)
+    try:
+        with a_scheduler():
+            ended(received)
+        before, calls = state_of(received), asked(emulator, batches(received))
+        os.kill(orphan, signal.SIGCONT)
+        until(lambda: "lease_lost" in pool.printed())
+    finally:
+        os.kill(worker, signal.SIGCONT)
 
-    until(lambda: "lease_lost" in pool.printed())
     until(lambda: orphan not in pool.horses())
     assert state_of(received) == before
     # Each call takes the same time, so this answer comes after all earlier calls of the horse.

@@ -24,7 +24,7 @@ from pipeline.queueing.queues import StepEntry, entry_id
 from pipeline.stages import pages
 from pipeline.transitions import claim
 from pipeline.workers import run_step
-from pipeline.workers.shared_deadline import SHARED_DEADLINE
+from pipeline.workers.shared_step import SHARED_STEP
 from tests.support import records
 from tests.support.rows import a_deadline, a_job
 from tests.support.short_records import short_record
@@ -71,7 +71,7 @@ def test_a_step_out_of_time_is_requeued_if_it_has_progressed_and_else_fails(
     assert (job.status, job.error_code) == (JobStatus.FAILED, "DEADLINE_EXCEEDED")
     assert "a retry goes on from there; waited" in (job.last_error or "")
     assert "; calls in flight for " in (job.last_error or "")
-    assert (job.step_deadline_at, SHARED_DEADLINE.left_s) == (None, None)
+    assert (job.step_deadline_at, SHARED_STEP.left_s) == (None, None)
     assert Summary.objects.get(shell_file=job.shell_file_id).error_code == "DEADLINE_EXCEEDED"
     assert ShellFile.objects.get(id=job.shell_file_id).status == "pass05_complete"
     assert {row.status for row in rows} == {"succeeded", "pending"}

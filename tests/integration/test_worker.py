@@ -24,6 +24,7 @@ from rq.utils import as_text
 from medproc.env import PROJECT_ROOT
 from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry, StepQueue, entry_id, queue_depths
+from pipeline.workers import memory
 from pipeline.workers.rq_worker import Worker
 from tests.support import jobs
 from tests.support.redis_contents import everything
@@ -279,7 +280,7 @@ def test_after_a_step_nothing_of_its_entry_is_left(
     assert {as_text(key).split(":")[1] for key in redis_db.keys("*")} == {"queues", "worker"}
 
 
-def test_redis_holds_only_ids_and_times_while_a_step_runs(
+def test_redis_holds_only_ids_times_and_memory_while_a_step_runs(
     start_worker: StartWorker, redis_db: redis.Redis
 ) -> None:
     entry = wake("pages")
@@ -301,6 +302,7 @@ RQ_WORDS = frozenset(
         *("birth", "last_heartbeat", "version", "state", "busy", "status", "started", "null"),
         *("created_at", "enqueued_at", "started_at", "ended_at", "data", "description", "origin"),
         *("timeout", "result_ttl", "failure_ttl", "worker_name", "group_id", "job_id"),
+        *memory.FIELDS,
         *("success_callback_name", "failure_callback_name", "stopped_callback_name"),
     ]
 )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -20,16 +21,20 @@ from django.db import connection
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.core.states import Step
-from pipeline.execution.heartbeat import Heartbeat
+from pipeline.execution.heartbeat import Heartbeat, call_with_lease
 from pipeline.execution.shutdown import grace_left, on_stop, stop_requested
-from pipeline.execution.step_result import SIGTERM, StepInterrupted
+from pipeline.execution.step_result import SIGTERM, StepCompleted, StepInterrupted, StepResult
+from pipeline.models import ShellFile
 from pipeline.queueing.queues import QUEUES, entry_id, push
 from pipeline.stages import registry
 from pipeline.transitions import Lease, claim, set_deadline
 from pipeline.workers import run_step as real_run_step
 from pipeline.workers.identity import worker_identity
-from pipeline.workers.shared_deadline import SHARED_DEADLINE
+from pipeline.workers.shared_step import SHARED_STEP
 
+STOPS, HOLDS_THE_INTERPRETER = "records/stops", "records/holds"
+"""Keys of records whose step hangs: its process is stopped, or is deaf in C code."""
+HEALTHY_S = 0.2
 PATIENT = "Jane Doe, born 1961-02-03"
 
 
@@ -91,17 +96,39 @@ def report_backend(event: str) -> None:
     """Report the server process behind this process's database connection."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
-        seen(event=event, backend=cursor.fetchone()[0])
+        backend = cursor.fetchone()[0]
+    seen(event=event, backend=backend, pools=len(getattr(connection, "_connection_pools", ())))
 
 
 def hang_beyond_deadline() -> None:
     """Claim a job and hang so that no thread of this process can end the step."""
     lease = claim(Step.PASS1, worker_identity())
     if lease is not None:
-        StepDeadline(0.1, publish=SHARED_DEADLINE.publish)
+        StepDeadline(0.1, publish=SHARED_STEP.publish)
         set_deadline(lease, 0.1)
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         threading.Event().wait()
+
+
+def claim_and_run() -> None:
+    """Run the real entry point, on a pass that hangs for the records of `POISON` alone."""
+    entry = rq.get_current_job()
+    assert entry is not None
+    registry.PASSES[Step(entry.origin)] = _pass_that_can_hang
+    real_run_step.run_step(entry.origin)
+
+
+def _pass_that_can_hang(lease: Lease, deadline: StepDeadline) -> StepResult:
+    key = ShellFile.objects.values_list("storage_key", flat=True).get(id=lease.shell_file_id)
+    seen(event="claimed", job=str(lease.job_id), key=key, pid=os.getpid())
+    if key == STOPS:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif key == HOLDS_THE_INTERPRETER:
+        # PyDLL keeps the interpreter's lock during the call, so no other thread runs either.
+        ctypes.PyDLL(None).pause()
+    call_with_lease(lease, deadline, lambda: time.sleep(HEALTHY_S))
+    seen(event="done", job=str(lease.job_id))
+    return StepCompleted(publish=lambda: None)
 
 
 def wake_next() -> None:
@@ -130,6 +157,7 @@ def _renewing(lease: Lease, deadline: StepDeadline) -> StepInterrupted:
 
 BEHAVIOURS = {
     "renew": renew,
+    "claim_and_run": claim_and_run,
     "hang_beyond_deadline": hang_beyond_deadline,
     "wake_next": wake_next,
     "nothing": lambda: None,

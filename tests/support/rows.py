@@ -28,7 +28,7 @@ def a_deadline() -> StepDeadline:
     return StepDeadline(3600.0)
 
 
-def a_job(*, step: Step = Step.PASS1, **columns: Any) -> Job:
+def a_job(*, step: Step = Step.PASS1, storage_key: str = "records/none", **columns: Any) -> Job:
     """Insert a record with its session, its summary and a waiting job."""
     patient = Patient.objects.create()
     shell_file = ShellFile.objects.create(
@@ -36,7 +36,7 @@ def a_job(*, step: Step = Step.PASS1, **columns: Any) -> Job:
         sha256="0" * 64,
         size_bytes=1,
         media_type="application/pdf",
-        storage_key="records/none",
+        storage_key=storage_key,
     )
     Session.objects.create(patient=patient, shell_file=shell_file)
     Summary.objects.create(profile=patient, shell_file=shell_file)

@@ -61,6 +61,10 @@ def _command(order: dict[str, Any], folder: Path) -> int:
     for name, value in order["settings"].items():
         setattr(settings, name, value)
     connection.settings_dict["NAME"] = order["database"]
+    if order["pool"]:
+        # As a settings module could do it, against the system check.
+        connection.settings_dict["CONN_MAX_AGE"] = 0
+        connection.settings_dict["OPTIONS"]["pool"] = {"min_size": 1, "max_size": 2}
     if order["parent_queries"]:
         from tests.support.jobs import report_backend
 

@@ -140,11 +140,13 @@ class WorkerFixture:
         grace_s: float = 600.0,
         parent_queries: bool = False,
         file_bytes: int | None = None,
+        pool: bool = False,
         settings: Mapping[str, Any] | None = None,
     ) -> WorkerCommand:
         """Start a command whose steps behave as `jobs.BEHAVIOURS[does]`.
 
-        `file_bytes` limits the size of files that its processes write, as a full disk does.
+        `file_bytes` limits the size of files that its processes write, as a full disk does. `pool`
+        puts Django's connection pool into the settings of the command.
         """
         order = {
             "folder": str(folder),
@@ -154,6 +156,7 @@ class WorkerFixture:
             "database": connection.settings_dict["NAME"],
             "parent_queries": parent_queries,
             "file_bytes": file_bytes,
+            "pool": pool,
             "settings": dict(settings or {}),
         }
         assert self._process.stdin is not None

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import Any
+from uuid import uuid4
+
+import pytest
 
 from pipeline.core.deadline import StepDeadline
-from pipeline.workers.shared_deadline import SharedDeadline
+from pipeline.workers.shared_step import SharedStep
 
 
 def test_nothing_begins_in_the_last_tenth_of_a_step() -> None:
@@ -50,7 +54,7 @@ def test_each_new_end_is_published_and_none_when_the_step_is_over() -> None:
 
 
 def test_a_worker_sees_that_a_wait_of_its_horse_is_left_out() -> None:
-    shared = SharedDeadline()
+    shared = SharedStep()
     deadline = StepDeadline(60, publish=shared.publish)
 
     deadline.leave_out(30, now=time.monotonic())
@@ -60,7 +64,7 @@ def test_a_worker_sees_that_a_wait_of_its_horse_is_left_out() -> None:
 
 
 def test_the_shared_memory_shows_the_end_of_the_running_step_alone() -> None:
-    shared = SharedDeadline()
+    shared = SharedStep()
     before = shared.left_s
     deadline = StepDeadline(60, publish=shared.publish)
     running = shared.left_s
@@ -80,3 +84,22 @@ def test_a_wait_of_the_time_before_a_restart_is_left_out_again() -> None:
     deadline.leave_out(880, now=20)
 
     assert deadline.ends_at == 1500
+
+
+def test_a_horse_must_give_a_sign_of_life_within_its_lease(settings: Any) -> None:
+    settings.LEASE_S, settings.TIME_SCALE = 60.0, 1.0
+    shared, job = SharedStep(), uuid4()
+    before = shared.sign_left_s
+    now = time.monotonic()
+
+    shared.begin()
+    leaseless, no_lease = shared.sign_left_s, shared.lease
+    shared.claimed(job, 7, now - 50)
+    claimed = shared.sign_left_s
+    StepDeadline(10, sign=shared.sign).sign_of_life(now)
+
+    assert (before, no_lease) == (None, None)
+    assert leaseless == pytest.approx(60, abs=1)
+    assert claimed == pytest.approx(60 * 0.9 - 50, abs=1)
+    assert shared.sign_left_s == pytest.approx(60 * 0.9, abs=1)
+    assert shared.lease == (job, 7)
