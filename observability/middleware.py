@@ -74,7 +74,8 @@ def refusal(request: HttpRequest, error: BaseException | None) -> HttpResponse |
     if line := _FAULTS.line_if_due(error):
         logger.error("%s refused: %s", _route(request), line, extra={"action": "server_refuses"})
     text = text_of(fault)
-    page = loader.render_to_string("refused.html", {"fault": fault, "text": text})
+    server = "PostgreSQL" if fault.is_of_postgres else "Redis"
+    page = loader.render_to_string("refused.html", {"fault": fault, "text": text, "server": server})
     response = HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE)
     response["Retry-After"] = "30"
     response["Cache-Control"] = "no-store"
