@@ -112,7 +112,7 @@ def test_redis_away_at_commit_raises_nothing_and_is_logged_by_id(
         enqueue_step(JOB, Step.PASS1, 7)
 
     assert [record.getMessage() for record in caplog.records] == [
-        f"wake-up {JOB}-pass1-7 was not sent: ConnectionError"
+        f"wake-up {JOB}-pass1-7 was not sent: {line_of(ServerFault.REDIS_AWAY)}"
     ]
 
 

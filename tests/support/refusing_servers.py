@@ -64,9 +64,16 @@ def _without_replicas() -> Iterator[None]:
 
 @contextmanager
 def _redis_away() -> Iterator[None]:
+    with redis_at("/nonexistent/valkey.sock"):
+        yield
+
+
+@contextmanager
+def redis_at(path: str) -> Iterator[None]:
+    """Let this process's short commands go to the server at a socket."""
     pool = producer().connection_pool
     before = dict(pool.connection_kwargs)
-    pool.connection_kwargs["path"] = "/nonexistent/valkey.sock"
+    pool.connection_kwargs["path"] = path
     # Connections that exist keep their own address.
     pool.reset()
     try:
@@ -106,6 +113,13 @@ def _without_connections() -> Iterator[None]:
             server.execute(f"CREATE ROLE {ROLE} LOGIN CONNECTION LIMIT 0")
         with _settings(USER=ROLE):
             yield
+
+
+@contextmanager
+def postgres_at(folder: str) -> Iterator[None]:
+    """Let new connections go to the server with its socket in a folder."""
+    with _settings(HOST=folder, NAME="postgres"):
+        yield
 
 
 @contextmanager

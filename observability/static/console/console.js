@@ -55,7 +55,9 @@
     if (!cause || !live || find("#refused")?.textContent === cause.textContent) return;
     find("#refused")?.remove();
     cause.id = "refused";
-    live.prepend(cause);
+    const head = live.querySelector(".c-head");
+    if (head) head.after(cause);
+    else live.prepend(cause);
   });
 
   // A click on a square of the map opens its page; keyboard users have the form beside the map.
