@@ -1,8 +1,8 @@
 """Log filters that keep patients' data out of the log.
 
-A query, path or form can name a patient. The message of an exception can quote it, and a database
-error quotes its statement. So a log record of Django keeps only the shape of its path. An error
-keeps only its types and places.
+A query, path, method, host or form can name a patient. The message of an exception can quote it,
+and a database error quotes its statement. So a log record of Django keeps only words of Django,
+numbers, and the shape of its path. An error keeps only its types and places.
 """
 
 from __future__ import annotations
@@ -10,16 +10,25 @@ from __future__ import annotations
 import logging
 import re
 import traceback
+from functools import cache
+from http import HTTPStatus
 from urllib.parse import unquote
 from uuid import UUID
 
+from django.core.exceptions import SuspiciousOperation
 from django.urls import Resolver404, resolve
 
-_QUERY = re.compile(r"\?\S*")
-_PATH = re.compile(r"(?<=\s)/.*?(?=\s+HTTP/\d|$)", re.DOTALL)
-_STATIC = re.compile(r"/static/[\w./-]+\Z")
+from medproc.printable import printable
+
+_STATIC = re.compile(r"/static/([\w-][\w./-]*)", re.ASCII)
+_REQUEST_LINE = re.compile(r"(\S+) (\S.*?)(?: (HTTP/\d\.\d))?", re.DOTALL)
+_STATUS = re.compile(r"\d{3}|\d{1,12}|-")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 _SECURITY = "django.security."
 _NO_PAGE = "(unknown page)"
+_NOT_SHOWN = "(not shown)"
+_LARGEST_NUMBER = 100_000
+"""A larger number in a path could be the number of a patient, not of a page."""
 _FRAMES = 10
 REFUSALS = (
     "SuspiciousOperation", "SuspiciousMultipartForm", "SuspiciousFileOperation", "DisallowedHost",
@@ -28,37 +37,85 @@ REFUSALS = (
     "BadSignature", "InvalidSessionKey",
 )  # fmt: skip
 """The exceptions with which Django refuses a request. Each is also the name of its logger."""
+_PHRASES = frozenset(status.phrase for status in HTTPStatus)
+
+
+class PlainFormatter(logging.Formatter):
+    """Escapes the characters of a log line that could control a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, with control characters escaped."""
+        return printable(super().format(record))
 
 
 class PathsOnly(logging.Filter):
-    """Removes all user input from Django's log records."""
+    """Removes all user input from Django's log records; other records pass as they are."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite the message of the record; every record passes."""
-        if record.name.startswith(_SECURITY):
-            # The message quotes the name of a parameter or of a host.
-            record.msg, record.args = f"refused: {record.name.removeprefix(_SECURITY)}", ()
-        if isinstance(record.args, tuple):
-            record.args = tuple(_stripped(part) for part in record.args)
-        if isinstance(record.msg, str):
-            record.msg = _QUERY.sub("", record.msg)
-        if record.exc_info:
-            record.msg = f"{record.getMessage()}: {_places(record.exc_info[1])}"
-            record.args, record.exc_info, record.exc_text = (), None, None
+        is_new = not hasattr(record, "medproc_plain")
+        if is_new and record.name.partition(".")[0] == "django":
+            # A record meets this filter at its logger and at its handler.
+            record.medproc_plain = True
+            _rewrite(record)
         return True
 
 
-def _stripped(part: object) -> object:
-    if not isinstance(part, str):
+def _rewrite(record: logging.LogRecord) -> None:
+    name = record.name.removeprefix(_SECURITY)
+    if record.name != name and name != "csrf":
+        # The message quotes the name of a parameter or of a host.
+        record.msg, record.args = f"refused: {name}", ()
+    elif record.args and isinstance(record.args, tuple):
+        if record.msg == "code %d, message %s":
+            # The message quotes a request line that the server could not read.
+            record.args = (record.args[0], _phrase(record.args[0]))
+        record.args = tuple(map(_allowed, record.args))
+    elif record.args:
+        record.msg, record.args = f"{name}: {_NOT_SHOWN}", ()
+    if record.exc_info:
+        record.msg = f"{record.getMessage()}: {_places(record.exc_info[1])}"
+        record.args, record.exc_info, record.exc_text = (), None, None
+
+
+def _phrase(code: object) -> str:
+    return next((status.phrase for status in HTTPStatus if status == code), _NOT_SHOWN)
+
+
+def _allowed(part: object) -> object:
+    """Return an argument of a message as the log may hold it."""
+    if isinstance(part, int | float | HTTPStatus):
         return part
-    text = _QUERY.sub("", part)
-    return _shape(text) if text.startswith("/") else _PATH.sub(lambda found: _shape(found[0]), text)
+    if not isinstance(part, str):
+        return type(part).__name__
+    if part in _METHODS or part in _PHRASES or _STATUS.fullmatch(part):
+        return part
+    if part.startswith("/"):
+        return _shape(part)
+    for beginning, reason in _csrf_reasons().items():
+        if part.startswith(beginning):
+            return reason
+    found = _REQUEST_LINE.fullmatch(part)
+    if found and found[1] in _METHODS and found[2].startswith("/"):
+        return " ".join(filter(None, (found[1], _shape(found[2]), found[3])))
+    return _NOT_SHOWN
+
+
+@cache
+def _csrf_reasons() -> dict[str, str]:
+    """Return the beginning of each reason of the CSRF check, and the reason without an address."""
+    # Imported late: the settings import this module.
+    from django.middleware import csrf
+
+    reasons = [each for name, each in vars(csrf).items() if name.startswith("REASON_")]
+    return {each.partition("%s")[0]: each.replace("%s", _NOT_SHOWN) for each in reasons}
 
 
 def _shape(path: str) -> str:
     """Return a path of ids unchanged, the route of a path with words, or "(unknown page)"."""
-    if _STATIC.match(path) and ".." not in path:
-        return path
+    path = path.partition("?")[0]
+    if static := _STATIC.fullmatch(path):
+        return path if _is_static_file(static[1]) else _NO_PAGE
     try:
         found = resolve(unquote(path))
     except Resolver404:
@@ -67,8 +124,22 @@ def _shape(path: str) -> str:
         return (
             _NO_PAGE  # The last route of the admin accepts every path that no other route accepts.
         )
-    is_plain = all(isinstance(each, UUID | int) for each in found.kwargs.values())
-    return path if is_plain and not found.args else f"/{found.route}"
+    is_plain = all(map(_is_id, found.kwargs.values())) and not found.args
+    return path if is_plain and path.isascii() and "%" not in path else f"/{found.route}"
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, UUID) or (isinstance(value, int) and value < _LARGEST_NUMBER)
+
+
+def _is_static_file(name: str) -> bool:
+    # Imported late: the settings import this module.
+    from django.contrib.staticfiles import finders
+
+    try:
+        return finders.find(name) is not None
+    except (SuspiciousOperation, ValueError, OSError):
+        return False
 
 
 def _places(error: BaseException | None) -> str:

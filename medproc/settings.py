@@ -162,6 +162,7 @@ USE_I18N = False
 # Operators need seconds at night, and ISO dates cannot confuse days with months.
 DATE_FORMAT, DATETIME_FORMAT = "Y-m-d", "Y-m-d H:i:s"
 STATIC_URL = "static/"
+STATICFILES_FINDERS = ["medproc.static_files.InsideFinder"]
 STATIC_ROOT = env.PROJECT_ROOT / "staticfiles"
 
 STORAGES = {
@@ -253,10 +254,20 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+        "plain": {
+            "()": "medproc.logs.PlainFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+        },
     },
     "filters": {"paths_only": {"()": "medproc.logs.PathsOnly"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "plain",
+            # Every logger of Django passes here, also a logger that a new version adds.
+            "filters": ["paths_only"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         **{name: {"level": "INFO"} for name in ("medproc", "pipeline", "observability")},

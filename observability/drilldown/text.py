@@ -13,6 +13,7 @@ from itertools import groupby
 from rich.text import Text
 from rich.tree import Tree
 
+from medproc.printable import printable
 from observability.drilldown.nodes import DrillDown, Node, NodeKind
 from observability.drilldown.summary import cost, thousands
 from pipeline.core.labels import COLOURS, SHAPES, StatusWord, counted, duration
@@ -72,9 +73,9 @@ def _hang(tree: Tree, lines: Sequence[TreeRow]) -> None:
 
 
 def _line(node: Node, kept: set[str], focus: str, everything: bool) -> TreeRow:
-    below = [TreeRow(text=Text(f"! {note}", style="yellow")) for note in node.notes]
+    below = [TreeRow(text=_text(f"! {note}", style="yellow")) for note in node.notes]
     if reason := _reason(node):
-        below.append(TreeRow(text=Text(f"→ {reason}", style="red")))
+        below.append(TreeRow(text=_text(f"→ {reason}", style="red")))
     open_all = everything or (node.id == focus and node.kind is not NodeKind.RECORD)
     for key, group in groupby(node.children, key=lambda child: _fold_key(child, kept)):
         alike = list(group)
@@ -139,7 +140,7 @@ def _folded(nodes: Sequence[Node], *, more: bool) -> Text:
     if first.kind is NodeKind.PASS:
         what = ", ".join(node.title for node in nodes)
         word = first.notes[0] if first.notes else first.status
-        return Text(f"{SHAPES[first.status]} {what}: {word}", style="dim")
+        return _text(f"{SHAPES[first.status]} {what}: {word}", style="dim")
     entities = sum(node.counts.get("entity", 0) for node in nodes)
     absorbed = sum(n.absorbed for node in nodes for n in node.walk())
     noun = counted(len(nodes), str(first.kind))
@@ -147,7 +148,7 @@ def _folded(nodes: Sequence[Node], *, more: bool) -> Text:
     said[0] += f" {first.status}{_code(first)}"
     said += [counted(entities, "entity")] if entities else []
     said += [f"{counted(absorbed, 'failed call')} absorbed"] if absorbed else []
-    return Text(f"{SHAPES[first.status]} {', '.join(said)}", style="dim")
+    return _text(f"{SHAPES[first.status]} {', '.join(said)}", style="dim")
 
 
 def _code(node: Node) -> str:
@@ -158,15 +159,20 @@ def _code(node: Node) -> str:
 
 
 def _row(node: Node, *, is_focus: bool) -> Text:
-    text = Text(f"{SHAPES[node.status]} ", style=COLOURS[node.status])
-    text.append(node.title, style="bold reverse" if is_focus else "bold")
-    text.append(f"  {node.status}", style=COLOURS[node.status])
-    text.append(_code(node), style=COLOURS[node.status])
+    text = _text(f"{SHAPES[node.status]} ", style=COLOURS[node.status])
+    text.append(_text(node.title, style="bold reverse" if is_focus else "bold"))
+    text.append(_text(f"  {node.status}", style=COLOURS[node.status]))
+    text.append(_text(_code(node), style=COLOURS[node.status]))
     if said := details(node):
-        text.append(f"  {' · '.join(said)}", style="dim")
+        text.append(_text(f"  {' · '.join(said)}", style="dim"))
     if node.kind is not NodeKind.PASS:
-        text.append(f"  {node.id}", style="dim cyan")
+        text.append(_text(f"  {node.id}", style="dim cyan"))
     return text
+
+
+def _text(words: str, *, style: str = "") -> Text:
+    """Return styled words. A terminal gets them as they are, so control characters are escaped."""
+    return Text(printable(words), style=style)
 
 
 def _counts(node: Node) -> list[str]:

@@ -11,14 +11,13 @@ from abc import ABC, abstractmethod
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand
-
 from observability.audit.actor import operator
 from observability.management.audited_command import audited, one_line
 from observability.management.id_arguments import record_of
+from pipeline.management.plain_command import PlainCommand
 
 
-class RecordActionCommand(BaseCommand, ABC):
+class RecordActionCommand(PlainCommand, ABC):
     """Takes any id of a record and a reason; reports the action as a line or as JSON."""
 
     action = ""

@@ -21,6 +21,7 @@ from evaluation.attributes import AttributeOutcome, AttributeScore
 from evaluation.reports import BadDataError
 from evaluation.run import Evaluation, evaluate
 from evaluation.scores import Score
+from medproc.printable import printable
 
 _SAMPLES = Path(__file__).resolve().parents[3] / "samples"
 _WIDTH = 110
@@ -66,7 +67,7 @@ class Command(BaseCommand):
         self.stdout.write(capture.get())
 
     def _print_miss(self, note: str, measure: str, words: str) -> None:
-        self.stdout.write(f"{note} | {measure} | {' '.join(words.split())}")
+        self.stdout.write(printable(f"{note} | {measure} | {' '.join(words.split())}"))
 
 
 def _as_json(found: Evaluation) -> dict[str, object]:

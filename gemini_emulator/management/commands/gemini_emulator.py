@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from gemini_emulator.fault_script import load_script
 from gemini_emulator.latency import Latency, read_latency
@@ -22,11 +22,12 @@ from gemini_emulator.request_log import read_log
 from gemini_emulator.scenario import Scenario, load_scenario, ready
 from gemini_emulator.server import serve
 from gemini_emulator.service import Options
+from pipeline.management.plain_command import PlainCommand
 
 PLAIN = Scenario(title="", expect="")
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Serve until interrupted, or check a log."""
 
     help = "Serve a Gemini-compatible API on 127.0.0.1; set GEMINI_BASE_URL to the printed URL."

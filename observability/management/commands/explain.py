@@ -11,18 +11,20 @@ import json
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 from rich.console import Console
 
+from medproc.printable import printable
 from observability.diagnostics.incidents import IncidentReport, incident_report
 from observability.drilldown.explain import drill_down_to
 from observability.drilldown.lookup import SHORTEST, IdError, locate
 from observability.drilldown.nodes import DrillDown
 from observability.drilldown.text import as_lines, as_tree, hides, outline
+from pipeline.management.plain_command import PlainCommand
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Explain the state of a record and its reasons."""
 
     help = (
@@ -81,11 +83,11 @@ class Command(BaseCommand):
                 self.stdout.write(hint)
             return
         console = Console(file=sys.stdout, highlight=False)
-        console.print(drill_down.answer, style="bold", markup=False)
+        console.print(printable(drill_down.answer), style="bold", markup=False)
         if drill_down.answer != drill_down.record_answer:
-            console.print(drill_down.record_answer, markup=False)
+            console.print(printable(drill_down.record_answer), markup=False)
         if drill_down.incomplete:
-            console.print(drill_down.incomplete, style="yellow", markup=False)
+            console.print(printable(drill_down.incomplete), style="yellow", markup=False)
         console.print()
         console.print(as_tree(rows))
         if hint:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from observability.audit.actor import operator
 from observability.management.audited_command import add_target, held, one_line, target_of
+from pipeline.management.plain_command import PlainCommand
 from pipeline.operations import operator_actions
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Pause a queue, or one or all models of a provider."""
 
     help = "Pause a queue, or all work that calls a provider, until `resume`."

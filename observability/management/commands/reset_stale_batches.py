@@ -11,12 +11,12 @@ import re
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.core.serializers.json import DjangoJSONEncoder
 
 from medproc.timing import scaled
 from observability.management.audited_command import audited, one_line
 from pipeline.core.labels import counted
+from pipeline.management.plain_command import PlainCommand
 from pipeline.operations import operator_actions
 from pipeline.operations.reasons import stated_if_given
 from pipeline.transitions.stale import STALE_S, Stale
@@ -24,7 +24,7 @@ from pipeline.transitions.stale import STALE_S, Stale
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Reset stale batches and chunks to `pending`, once."""
 
     help = "Requeue batches that have been processing for long and whose lease has expired."

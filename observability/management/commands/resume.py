@@ -9,15 +9,14 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from observability.audit.actor import operator
 from observability.management.audited_command import add_target, held, one_line, target_of
 from pipeline.core.labels import counted
+from pipeline.management.plain_command import PlainCommand
 from pipeline.operations import operator_actions
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """End the holds on a queue, or on one or all models of a provider."""
 
     help = "End a pause, and for a provider its open incidents; release the parked jobs."

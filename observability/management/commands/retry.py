@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from observability.audit.actor import operator
@@ -23,6 +23,7 @@ from observability.management.id_arguments import located, moment
 from pipeline.core.errors import ErrorCode
 from pipeline.core.labels import counted
 from pipeline.core.states import Step
+from pipeline.management.plain_command import PlainCommand
 from pipeline.models.work_tables import WORK_TABLES, encounter_parents
 from pipeline.operations import operator_actions
 from pipeline.operations.preview import Preview, Selection
@@ -31,7 +32,7 @@ from pipeline.operations.reasons import stated_if_given
 _YES_NO = {True: "yes", False: "no", None: "no call was made before"}
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Retry failed work."""
 
     help = (

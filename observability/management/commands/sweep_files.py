@@ -9,14 +9,13 @@ import argparse
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from medproc.timing import scaled
 from observability.audit.actor import command_line
 from observability.management.audited_command import one_line
 from observability.management.commands.reset_stale_batches import seconds
 from observability.uploads.stored_files import sweep_audited
 from pipeline.core.labels import counted
+from pipeline.management.plain_command import PlainCommand
 from pipeline.operations import stored_files
 from pipeline.operations.reasons import stated_if_given
 from pipeline.operations.stored_files import Survey
@@ -25,7 +24,7 @@ SHOWN = 20
 """Names that the text output lists of each kind."""
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Sweep the stored files once."""
 
     help = "Delete stored files that no record names and that are older than a safe age."

@@ -10,15 +10,16 @@ import json
 import re
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from observability.audit.actor import command_line
 from observability.audit.chain import BrokenChainError, ChainHead
 from observability.audit.watch import verify_all
 from pipeline.core.labels import counted
+from pipeline.management.plain_command import PlainCommand
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Check the hash chain of the audit."""
 
     help = (

@@ -9,17 +9,17 @@ import argparse
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.core.serializers.json import DjangoJSONEncoder
 
 from pipeline.core.labels import counted
 from pipeline.core.states import IncidentState
 from pipeline.management.audit import record_command
+from pipeline.management.plain_command import PlainCommand
 from pipeline.models import Incident
 from pipeline.operations import operator_actions
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Open, update and close incidents, and start their probes, once."""
 
     help = "Detect outages, throttling, used-up quotas and refused keys once."

@@ -10,15 +10,14 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from pipeline.management.plain_command import PlainCommand
 from pipeline.models import FileSweep
 from pipeline.operations.health import Health, examine
 
 MIB = 1024 * 1024
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Check the scheduler, the workers, and the ages of waiting and running work."""
 
     help = "Report problems: no scheduler, no workers, work that waits or runs for too long."

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, TextIO
 from uuid import UUID
 
-from django.core.management.base import BaseCommand
 from django.db import DatabaseError, InterfaceError, transaction
 from rich.console import Console
 
@@ -25,6 +24,7 @@ from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.core.server_faults import ServerFault, fault_of, line_of
 from pipeline.management import private_arguments
 from pipeline.management.audit import record_command
+from pipeline.management.plain_command import PlainCommand
 from pipeline.management.progress import FollowingEndedError, View, follow
 from pipeline.management.result_table import (
     FileResult,
@@ -50,7 +50,7 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Submit files and follow them."""
 
     help = (

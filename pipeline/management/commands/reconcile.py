@@ -10,13 +10,12 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from pipeline.management.audit import record_command
+from pipeline.management.plain_command import PlainCommand
 from pipeline.operations import operator_actions
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Recover expired leases, release parked jobs, and enqueue missing wake-ups, once."""
 
     help = "Requeue jobs of lost workers, and make Redis queues and database rows agree, once."

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from pipeline.management.plain_command import PlainCommand
 from pipeline.operations.scheduler import PeriodicScheduler, periodic_tasks
 from pipeline.operations.service_hooks import serving
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Run the periodic tasks until SIGTERM or Ctrl-C."""
 
     help = "Run the periodic tasks: " + ", ".join(task.name for task in periodic_tasks())

@@ -12,16 +12,17 @@ import sys
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from pipeline.core.server_faults import explain
 from pipeline.management.commands.rqworker import known_queues
+from pipeline.management.plain_command import PlainCommand
 from pipeline.operations.service_hooks import serving
 from pipeline.queueing.queues import PAGES_QUEUES, QUEUES, RECORD_QUEUES
 from pipeline.workers.pool import WorkerPool, refusal_of_redis
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Run workers until SIGTERM or Ctrl-C, which drain all; a second signal kills."""
 
     help = "Run this host's workers: WORKER_CONCURRENCY for the passes, PAGES_CONCURRENCY for OCR"

@@ -8,16 +8,17 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from redis.exceptions import RedisError
 
 from pipeline.core.server_faults import explain
+from pipeline.management.plain_command import PlainCommand
 from pipeline.queueing.queues import QUEUES, RECORD_QUEUES
 from pipeline.workers.pool import refusal_of_redis
 from pipeline.workers.rq_worker import Worker, warm
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Run one worker until SIGTERM or Ctrl-C, which let the running step drain."""
 
     help = "Run one worker on the named queues; without names, on all queues after the pages"

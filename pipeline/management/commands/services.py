@@ -14,9 +14,10 @@ from typing import Any
 import psycopg
 import redis
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from medproc import addresses, embedded
+from pipeline.management.plain_command import PlainCommand
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,7 @@ class _ServerRow:
     """The folder of the server's files; None for a foreign server."""
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Start, stop or show the embedded servers."""
 
     help = "Start, stop or show the embedded PostgreSQL and Valkey."
