@@ -66,7 +66,7 @@ ALIKE = 4
 """The most pages that the walk visits for one kind of address."""
 
 
-class Lived:
+class CanaryRecords:
     """The records, their proxy, and the pool that ran the records."""
 
     def __init__(self, pool: WorkerCommand, proxy: CanaryProxy) -> None:
@@ -90,7 +90,7 @@ class Lived:
 @pytest.fixture(scope="module")
 def lived(
     start_pool: Callable[..., WorkerCommand], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Lived]:
+) -> Iterator[CanaryRecords]:
     """Run a record that is retried, a record that fails, and a record that parks."""
     folder = tmp_path_factory.mktemp("canary")
     with Emulator() as emulator, canary_proxy(emulator.url) as proxy:
@@ -101,7 +101,7 @@ def lived(
             RATE_LIMIT_BUDGET=20,
             GATE_BREAKER_FAILURES=1_000,
         )
-        lived = Lived(pool, proxy)
+        lived = CanaryRecords(pool, proxy)
         lived.run(folder / "retried.pdf", RETRIED_PLAN, 24)
         lived.run(folder / "fatal.pdf", FATAL_PLAN, 6)
         lived.run(folder / "parks.pdf", PARKING_PLAN, 6)
@@ -113,7 +113,7 @@ def found_in(text: str) -> list[str]:
     return [text[max(0, m.start() - 40) : m.end() + 40] for m in CANARY.finditer(text)]
 
 
-def test_every_variant_was_met(lived: Lived) -> None:
+def test_every_variant_was_met(lived: CanaryRecords) -> None:
     wanted = {(v.name, style) for v, style in (*RETRIED_PLAN, *FATAL_PLAN)}
 
     assert wanted - lived.proxy.met == set()
@@ -123,11 +123,11 @@ def test_every_variant_was_met(lived: Lived) -> None:
     assert ProviderCall.objects.filter(message__contains="unreadable").exists()
 
 
-def test_the_canary_reached_the_columns_that_hold_phi(lived: Lived) -> None:
+def test_the_canary_reached_the_columns_that_hold_phi(lived: CanaryRecords) -> None:
     assert Entity.objects.filter(quote__icontains="zyxquill").exists()
 
 
-def test_no_column_that_a_viewer_can_read_has_a_canary(lived: Lived) -> None:
+def test_no_column_that_a_viewer_can_read_has_a_canary(lived: CanaryRecords) -> None:
     hidden = {
         (model._meta.db_table, getattr(model._meta.get_field(name), "column", name))
         for model, shown in site._registry.items()
@@ -157,23 +157,23 @@ def content(table: str, column: str) -> str:
         return "\n".join(value or "" for (value,) in cursor.fetchall())
 
 
-def test_no_control_character_of_a_provider_is_stored_for_viewers(lived: Lived) -> None:
+def test_no_control_character_of_a_provider_is_stored_for_viewers(lived: CanaryRecords) -> None:
     columns = ("message", "model_version", "response_id", "finish_reason", "quota_id")
     texts = {text or "" for row in ProviderCall.objects.values_list(*columns) for text in row}
 
     assert {text for text in texts if not (text.isprintable() and text.isascii())} == set()
 
 
-def test_no_worker_prints_a_canary(lived: Lived) -> None:
+def test_no_worker_prints_a_canary(lived: CanaryRecords) -> None:
     assert "step_ended" in lived.pool.printed() or "step" in lived.pool.printed()
     assert found_in(lived.pool.printed()) == []
 
 
-def test_redis_holds_no_canary(lived: Lived, module_redis: Any) -> None:
+def test_redis_holds_no_canary(lived: CanaryRecords, module_redis: Any) -> None:
     assert found_in(everything(module_redis)) == []
 
 
-def test_no_page_of_the_console_shows_a_canary(lived: Lived) -> None:
+def test_no_page_of_the_console_shows_a_canary(lived: CanaryRecords) -> None:
     # An operator sees each page that a viewer sees, and neither may read PHI.
     client = client_of(Role.OPERATOR)
 
@@ -205,7 +205,7 @@ def walked(client: Client, start: list[str]) -> dict[str, str]:
     return pages
 
 
-def test_no_command_prints_a_canary(lived: Lived) -> None:
+def test_no_command_prints_a_canary(lived: CanaryRecords) -> None:
     incident = Incident.objects.first()
     assert incident is not None
     call = ProviderCall.objects.filter(outcome="RATE_LIMIT").first()

@@ -98,7 +98,7 @@ REQUESTS: dict[str, bytes] = {
 COMMAND = (sys.executable, "manage.py", "runserver", "--noreload", "--insecure")
 
 
-class Console:
+class RunningConsole:
     """The console as `make up` starts it, with its log."""
 
     def __init__(self, port: int, log: Path) -> None:
@@ -124,7 +124,7 @@ class Console:
 
 
 @pytest.fixture(scope="module")
-def console(module_db: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+def console(module_db: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningConsole]:
     """Run the console on the module's database."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -136,7 +136,7 @@ def console(module_db: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             cwd=PROJECT_ROOT, stdout=file, stderr=subprocess.STDOUT,
             env={**os.environ, "DATABASE_URL": module_db},
         )  # fmt: skip
-    running = Console(port, log)
+    running = RunningConsole(port, log)
     try:
         until(lambda: server.poll() is not None or _answers(port), 60)
         yield running
@@ -151,7 +151,7 @@ def _answers(port: int) -> bool:
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_word_of_a_request_is_not_logged(console: Console, name: str) -> None:
+def test_a_word_of_a_request_is_not_logged(console: RunningConsole, name: str) -> None:
     before = len(console.log())
 
     console.send(REQUESTS[name])
@@ -162,7 +162,7 @@ def test_a_word_of_a_request_is_not_logged(console: Console, name: str) -> None:
     assert "Traceback" not in said
 
 
-def test_the_log_still_tells_pages_from_each_other(console: Console) -> None:
+def test_the_log_still_tells_pages_from_each_other(console: RunningConsole) -> None:
     for target in (
         b"/admin/login/?next=/admin/",
         b"/static/console/console.css",

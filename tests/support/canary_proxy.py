@@ -245,7 +245,7 @@ _ODD = Variant(name="an odd reply", change=odd_reply)
 def canary_proxy(upstream: str) -> Iterator[CanaryProxy]:
     """Run the proxy before an emulator."""
     made = CanaryProxy()
-    handler = type("Handler", (_Handler,), {"upstream": upstream, "made": made})
+    handler = type("Handler", (_CanaryHandler,), {"upstream": upstream, "made": made})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -258,7 +258,7 @@ def canary_proxy(upstream: str) -> Iterator[CanaryProxy]:
         server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _CanaryHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     upstream: str
     made: CanaryProxy

@@ -42,7 +42,7 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert printable(text) == text
 
 
-class Hostile(PlainCommand):
+class HostileCommand(PlainCommand):
     """A command that prints text of the data."""
 
     requires_system_checks: list[str] = []
@@ -60,10 +60,10 @@ def test_a_command_escapes_what_it_prints(
     out, err = io.StringIO(), io.StringIO()
 
     if passes_streams:
-        call_command(Hostile(), stdout=out, stderr=err)
+        call_command(HostileCommand(), stdout=out, stderr=err)
         printed, errors = out.getvalue(), err.getvalue()
     else:
-        call_command(Hostile())
+        call_command(HostileCommand())
         printed, errors = capsys.readouterr()
 
     assert printed == f"{printable(HOSTILE)}\n"
@@ -76,6 +76,8 @@ def test_each_command_escapes_its_output() -> None:
         import_module(f"{package.__name__}.{found.name}").Command
         for package in (pipeline_commands, console_commands, emulator_commands)
         for found in iter_modules(package.__path__)
+        # The command of Django itself, which prints no data.
+        if found.name != "migrate"
     ]
 
     assert len(made) > 15
@@ -83,7 +85,7 @@ def test_each_command_escapes_its_output() -> None:
 
 
 def test_the_error_of_a_command_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    class Failing(Hostile):
+    class Failing(HostileCommand):
         def handle(self, *args: object, **options: object) -> None:
             raise CommandError(HOSTILE)
 
