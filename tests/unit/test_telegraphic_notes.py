@@ -182,7 +182,7 @@ def test_an_intolerance_is_no_medication() -> None:
 
 
 def table(*rows: str) -> str:
-    """Return a table; `|` stands for the border of two cells."""
+    """Return a table; `|` is the border between two cells."""
     return "\n".join(row.replace("|", "\t") for row in rows)
 
 
