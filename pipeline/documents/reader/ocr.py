@@ -263,7 +263,11 @@ class Ocr:
             if not Path(path, f"{language}.traineddata").is_file():
                 raise OcrUnavailableError
             try:
-                self._engines[mode] = PyTessBaseAPI(path=path, lang=language, psm=mode)
+                engine = PyTessBaseAPI(path=path, lang=language, psm=mode)
+                # tesserocr sends warnings to /dev/null, which the isolated child cannot open for
+                # writing; Tesseract then writes to a null pointer. Empty means stderr.
+                engine.SetVariable("debug_file", "")
+                self._engines[mode] = engine
             except RuntimeError:
                 raise OcrUnavailableError from None
         return self._engines[mode]
