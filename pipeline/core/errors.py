@@ -56,6 +56,7 @@ class ErrorCode(StrEnum):
     NO_ENTITIES_FOUND = "NO_ENTITIES_FOUND"
     PARTLY_READ = "PARTLY_READ"
     ITEM_REJECTED = "ITEM_REJECTED"
+    DATE_UNCLEAR = "DATE_UNCLEAR"
     SETTINGS_DIFFER = "SETTINGS_DIFFER"
     ENCOUNTER_NOT_FOUND = "ENCOUNTER_NOT_FOUND"
     PATIENT_MISMATCH = "PATIENT_MISMATCH"
@@ -164,6 +165,11 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
     ),
     ErrorCode.ITEM_REJECTED: ErrorPolicy(
         False, _N, "Items of a reply broke the schema and were left out. Check the pages by hand."
+    ),
+    ErrorCode.DATE_UNCLEAR: ErrorPolicy(
+        False,
+        _N,
+        "The pages do not prove the order of day and month. Check their dates by hand.",
     ),
     ErrorCode.SETTINGS_DIFFER: ErrorPolicy(
         False,

@@ -36,3 +36,15 @@ def test_only_encounters_without_entities_are_said_to_have_none(tmp_path: Path) 
     warnings = ShellFile.objects.get(id=received.shell_file_id).warnings
     about_pages = {each["code"]: each["pages"] for each in warnings if each["pages"]}
     assert about_pages == {"LANGUAGE_UNSUPPORTED": [1], "NO_ENTITIES_FOUND": [2]}
+
+
+def test_a_date_of_service_in_an_open_order_is_left_out_and_named(tmp_path: Path) -> None:
+    more = ("Referred 14/07/2020, seen 07/14/2020.",)
+    received = records.submit(short_record(tmp_path / "record.pdf", 1, more=more))
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
+
+    record = ShellFile.objects.get(id=received.shell_file_id)
+    (encounter,) = record.encounters.all()
+    assert encounter.encounter_date_start is None
+    assert [(each["code"], each["pages"]) for each in record.warnings] == [("DATE_UNCLEAR", [1])]

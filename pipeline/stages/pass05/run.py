@@ -39,6 +39,7 @@ from pipeline.providers.prompts import estimate_tokens, render_discovery
 from pipeline.providers.schemas import DiscoveryReply
 from pipeline.stages.pass05 import store
 from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
+from pipeline.stages.pass05.report_dates import without_open_dates
 from pipeline.stages.provider_passes import call_request
 from pipeline.transitions import Failure, Lease, item_entry
 
@@ -87,6 +88,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
             message=f"no page is in a language that the engine reads ({len(written)} pages)",
         )
         return _failed(lease, session, unread)
+    reports, unclear = without_open_dates(reports, pages)
     known, key = store.known_digests(lease), store.digest_key()
     found = call_with_lease(
         lease, deadline, lambda: reconcile(reports, pages, known=known, key=key)
@@ -102,6 +104,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
         language=max(languages, key=languages.count) if languages else None,
         unsupported=unsupported,
         rejected=_rejected(chunks),
+        unclear_dates=unclear,
     )
 
     def publish() -> None:

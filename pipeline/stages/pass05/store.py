@@ -75,6 +75,8 @@ class Findings:
     unsupported: Sequence[int]
     """Pages in a language that the engine does not read."""
     rejected: Rejected = Rejected()
+    unclear_dates: Sequence[int] = ()
+    """Pages with a date of service whose order of day and month nothing proves."""
 
 
 def plan(
@@ -334,6 +336,14 @@ def _note_on_record(
             "Encounters of a reply broke the schema and were left out.",
             findings.rejected.pages,
             count=findings.rejected.count,
+        )
+    if findings.unclear_dates:
+        review = True
+        warn(
+            lease.shell_file_id,
+            ErrorCode.DATE_UNCLEAR,
+            "Dates of service can be read in two orders of day and month and were left out.",
+            findings.unclear_dates,
         )
     if not reconciliation.encounters:
         review = True

@@ -89,6 +89,10 @@ class PrintedDates:
         """Return whether the page prints `day` (ISO 8601) only in an order that nothing proves."""
         return day in self._unsure and day not in self._sure
 
+    def proves(self, day: str) -> bool:
+        """Return whether the page prints `day` (ISO 8601) in a form that has one meaning here."""
+        return day in self._sure
+
 
 def _readings(text: str) -> Mapping[str, DateOrder]:
     """Return the days that a printed date can mean, each with its order."""
