@@ -2,7 +2,8 @@
 
 The embedded servers, the workers, the scheduler, the console and the PDF parser all run as this
 user. If a folder such as /root hides the code from the user, the process gets its own view of
-the file system, in which only the needed folders are visible there. No folder is opened for others.
+the file system, in which only the needed folders are visible there. Each start of the parser
+imports this module, so other modules are imported late.
 """
 
 from __future__ import annotations
@@ -14,10 +15,8 @@ import stat
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-
-from medproc import env, private
+from typing import NamedTuple
 
 USERS = ("medproc", "postgres", "nobody")
 """Users for processes that root starts; the first existing user is taken."""
@@ -35,8 +34,7 @@ class NoUserError(Exception):
     """There is no user that could run the service; the message is one line."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServerUser:
+class ServerUser(NamedTuple):
     """The user that runs a server; `changes` is True if it is not the present user."""
 
     name: str
@@ -143,6 +141,8 @@ def leave_root_to_serve(arguments: Sequence[str]) -> None:
     """
     if os.geteuid() != 0 or not SERVING.intersection(arguments[1:2]):
         return
+    from medproc import env
+
     _, problems = env.load()
     if problems:
         return
@@ -156,6 +156,8 @@ def needed_to_serve() -> list[Path]:
 
     The settings report a data folder that cannot be made.
     """
+    from medproc import private
+
     project = code_folders()[0]
     data = Path(os.environ.get("MEDPROC_DATA_DIR") or project / "var").absolute()
     uid, gid = owner_of_data()
@@ -170,6 +172,8 @@ def _heads(uid: int, gid: int) -> list[Path]:
     named = os.environ.get("AUDIT_HEADS_DIR")
     if not named or uid == 0:
         return []
+    from medproc import private
+
     folder = Path(named).absolute()
     if not folder.exists():
         with suppress(OSError):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import struct
 import sys
 from collections.abc import Sequence
@@ -81,9 +80,9 @@ _CLONE = {"x86_64": 56, "aarch64": 220}
 def obstacle() -> str | None:
     """Return why this system has no such filter; None if it has."""
     if not sys.platform.startswith("linux"):
-        return f"{platform.system()} has no seccomp"
-    if platform.machine() not in REFUSED or struct.calcsize("P") != 8:
-        return f"the filter does not know the processor {platform.machine()}"
+        return f"{os.uname().sysname} has no seccomp"
+    if os.uname().machine not in REFUSED or struct.calcsize("P") != 8:
+        return f"the filter does not know the processor {os.uname().machine}"
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_GET_SECCOMP, 0, 0, 0, 0) < 0:
         return "this kernel has no seccomp"
     return None
@@ -91,7 +90,7 @@ def obstacle() -> str | None:
 
 def apply() -> None:
     """Refuse the calls from now on, in every thread and child. Raises OSError."""
-    machine = platform.machine()
+    machine = os.uname().machine
     if obstacle() is not None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     libc = ctypes.CDLL(None, use_errno=True)
