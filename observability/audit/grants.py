@@ -38,6 +38,8 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             "django_session",
             # The end of an alarm.
             "audit_checks",
+            # Rows of sweeps older than 30 days.
+            "file_sweeps",
             # A batch without any submitted record is deleted.
             "record_batches",
             # A sweep deletes the reports of older sweeps.
