@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import time
 from collections.abc import Callable, Generator, Iterator
 from queue import Empty, Full, Queue
@@ -50,8 +49,9 @@ class Heartbeat:
         self._deadline = deadline
         self._renewed_at = time.monotonic()
         self._tried_at = self._renewed_at
-        self._absences: dict[str, float] = {}
-        """When the refusal of each kind of statement was last logged, until one succeeds."""
+        self._absences: dict[str, tuple[str, float]] = {}
+        """The cause that was last logged for each kind of statement, and when; until one succeeds.
+        """
         self._was_refused = False
         """Whether PostgreSQL has refused since the last renewal."""
         self.is_cancelled = False
@@ -91,7 +91,7 @@ class Heartbeat:
     def unless_away(self, statement: str) -> Iterator[None]:
         """Leave the block undone while PostgreSQL is away or refuses it; `statement` names it.
 
-        Logs the first refusal, then one a minute, and the first success after it. Raises
+        Logs the first refusal for each cause, then one a minute, and the first success. Raises
         LeaseLostError where the lease has run out meanwhile.
         """
         is_done = False
@@ -104,10 +104,11 @@ class Heartbeat:
     def _note_absence(self, statement: str, error: Error) -> None:
         self._was_refused = True
         now = time.monotonic()
-        if now - self._absences.get(statement, -math.inf) >= LOG_EVERY_S:
-            self._absences[statement] = now
-            fault, state = fault_of(error), getattr(error.__cause__, "sqlstate", None)
-            why = line_of(fault) if fault else f"SQLSTATE {state}"
+        fault, state = fault_of(error), getattr(error.__cause__, "sqlstate", None)
+        why = line_of(fault) if fault else f"SQLSTATE {state}"
+        logged_why, logged_at = self._absences.get(statement, ("", now))
+        if why != logged_why or now - logged_at >= LOG_EVERY_S:
+            self._absences[statement] = (why, now)
             message = f"PostgreSQL refused {statement}; results wait in memory: {why}"
             self._log(logging.WARNING, "database_away", message)
         if self._is_overdue:
