@@ -18,9 +18,9 @@ INTERRUPTED, PIPE_CLOSED = 130, 141
 def main() -> int:
     """Run the command of `sys.argv` and give its exit code."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
-    from medproc import unprivileged
+    from medproc import serving_user
 
-    unprivileged.leave_root_to_serve(sys.argv)
+    serving_user.leave_root_to_serve(sys.argv)
     from django.core.management import execute_from_command_line
     from django.db import Error as DatabaseError
     from redis.exceptions import RedisError

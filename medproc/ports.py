@@ -7,7 +7,7 @@ import os
 import socket
 from pathlib import Path
 
-from medproc import unprivileged
+from medproc import serving_user, unprivileged
 
 _HINT = "choose another: make up PORT=8001"
 
@@ -41,7 +41,7 @@ def refuse_unusable(port: int) -> None:
 
 
 def _console_leaves_root() -> bool:
-    return unprivileged.obstacle(unprivileged.needed_to_serve()) is None
+    return unprivileged.obstacle(serving_user.needed_to_serve()) is None
 
 
 def _first_open_port() -> int:

@@ -3,7 +3,7 @@
 The embedded servers, the workers, the scheduler, the console and the PDF parser all run as this
 user. If a folder such as /root hides the code from the user, the process gets its own view of
 the file system, in which only the needed folders are visible there. Each start of the parser
-imports this module, so other modules are imported late.
+imports this module, so the module imports little.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ from typing import NamedTuple
 
 USERS = ("medproc", "postgres", "nobody")
 """Users for processes that root starts; the first existing user is taken."""
-SERVING = frozenset({"rqworker", "rqworker-pool", "rqcron", "runserver"})
-"""Commands that serve until they are stopped; root leaves its rights before they begin."""
 
-_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 _CLONE_NEWNS = 0x00020000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_SLAVE = 2, 4, 4096, 16384, 1 << 19
 _MNT_DETACH = 2
@@ -131,60 +128,6 @@ def leave_root(needed: Iterable[Path]) -> str | None:
     # The libraries look for certificates below HOME, and root's home refuses them.
     os.environ["HOME"] = user.home
     return None
-
-
-def leave_root_to_serve(arguments: Sequence[str]) -> None:
-    """Leave root if the command in `arguments` serves; else say in one line why it stays root.
-
-    A wrong environment changes nothing here, because the start is refused afterwards: a wrong
-    folder, such as /tmp, must not be handed over to the service's user.
-    """
-    if os.geteuid() != 0 or not SERVING.intersection(arguments[1:2]):
-        return
-    from medproc import env
-
-    _, problems = env.load()
-    if problems:
-        return
-    reason = leave_root(needed_to_serve())
-    if reason is not None:
-        sys.stderr.write(f"{stays_root(reason)}\n")
-
-
-def needed_to_serve() -> list[Path]:
-    """Return the files and folders that a serving process reads or writes; makes the data folder.
-
-    The settings report a data folder that cannot be made.
-    """
-    from medproc import private
-
-    project = code_folders()[0]
-    data = Path(os.environ.get("MEDPROC_DATA_DIR") or project / "var").absolute()
-    uid, gid = owner_of_data()
-    with suppress(OSError):
-        private.handed_over(data, uid=uid, gid=gid)
-    certificates = [Path(os.environ[name]) for name in _CERTIFICATES if os.environ.get(name)]
-    return [*code_folders(), data, *certificates, *_heads(uid, gid)]
-
-
-def _heads(uid: int, gid: int) -> list[Path]:
-    """Return the second folder of the audit's heads if the service's user can write to it."""
-    named = os.environ.get("AUDIT_HEADS_DIR")
-    if not named or uid == 0:
-        return []
-    from medproc import private
-
-    folder = Path(named).absolute()
-    if not folder.exists():
-        with suppress(OSError):
-            private.folder(folder, uid=uid, gid=gid)
-    writable = folder.is_dir() and os.geteuid() == 0 and lets_in(folder, server_user(), 0o7)
-    return [folder] if writable else []
-
-
-def stays_root(reason: str) -> str:
-    """Return the line that an operator reads if workers, scheduler or console stay root."""
-    return f"medproc runs as root: {reason}. Move medproc and its data, or start it as a user."
 
 
 def lets_in(path: Path, user: ServerUser, wanted: int) -> bool:

@@ -14,7 +14,7 @@ from django.db import Error as AnyDatabaseError
 from django.utils.module_loading import import_string
 from redis.exceptions import RedisError
 
-from medproc import unprivileged
+from medproc import serving_user, unprivileged
 from medproc.timing import scaled
 from pipeline.core.server_faults import ServerFault, explain, line_of
 from pipeline.core.states import Step
@@ -106,9 +106,9 @@ def examine() -> Health:
 def _warnings() -> list[str]:
     """Return what this host does not protect: processes that stay root, a parser with rights."""
     found = []
-    root = unprivileged.obstacle(unprivileged.needed_to_serve())
+    root = unprivileged.obstacle(serving_user.needed_to_serve())
     if root is not None:
-        found.append(unprivileged.stays_root(root))
+        found.append(serving_user.stays_root(root))
     lacks = isolation.gap()
     if lacks is not None:
         found.append(f"the parser is not isolated: {lacks}")
