@@ -1,4 +1,4 @@
-"""The WSGI application.
+"""The WSGI application: the console's process, which alone has a connection pool.
 
 It refuses to start with a wrong environment and names each wrong variable.
 """
@@ -9,8 +9,9 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from medproc import startup
+from medproc import db_pool, startup
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 startup.refuse_wrong_environment(startup.WEB_SERVER_GIVES_UP)
+db_pool.use_web_pool()
 application = get_wsgi_application()
