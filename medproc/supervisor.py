@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import errno
 import io
+import logging
 import os
 import secrets
 import signal
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 call_command("migrate", verbosity=0, interactive=False)
                 login = _demo_login()
             # The last head is recorded after the end of all children, before the server stops.
-            with serving("medproc"):
+            with serving("medproc", level=logging.DEBUG):
                 if options.verb == "up":
                     return up(port=port, login=login, stopping=stopping)
                 return demo(options.files, stopping=stopping)

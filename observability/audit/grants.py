@@ -36,6 +36,8 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             "auth_group_permissions",
             "django_admin_log",
             "django_session",
+            # Old sweeps.
+            "file_sweeps",
             # The end of an alarm.
             "audit_checks",
             # Rows of sweeps older than 30 days.

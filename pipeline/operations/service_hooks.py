@@ -19,16 +19,19 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def serving(service: str) -> Iterator[None]:
-    """Run the hooks now and at the end; no connection stays open for a later fork."""
-    _run(service, "start")
+def serving(service: str, *, level: int = logging.INFO) -> Iterator[None]:
+    """Run the hooks now and at the end; no connection stays open for a later fork.
+
+    `level` is the level at which a hook's line is logged.
+    """
+    _run(service, "start", level)
     try:
         yield
     finally:
-        _run(service, "end")
+        _run(service, "end", level)
 
 
-def _run(service: str, moment: str) -> None:
+def _run(service: str, moment: str, level: int) -> None:
     for name in settings.SERVICE_HOOKS:
         try:
             said = import_string(name)()
@@ -36,5 +39,5 @@ def _run(service: str, moment: str) -> None:
             logger.warning("%s of %s: %s failed: %s", moment, service, name, redacted(error))
         else:
             if said:
-                logger.info("%s of %s: %s", moment, service, said)
+                logger.log(level, "%s of %s: %s", moment, service, said)
     connections.close_all()

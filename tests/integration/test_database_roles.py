@@ -3,20 +3,25 @@
 # ruff: noqa: S608 - every statement is built from the constants below
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from medproc.embedded.places import APPLICATION, OWNER
+from medproc.embedded import Places
+from medproc.embedded.places import APPLICATION, OWNER, SUPERUSER
+from medproc.embedded.postgres import ROLES
 from observability.audit.chain import head
 from observability.audit.grants import can_change_audit
 from observability.audit.log import record
 from observability.models import AuditEvent, AuditLink
-from tests.support.databases import as_owner
+from tests.support.databases import as_owner, worker_name
 from tests.support.incident_rows import calls
 from tests.support.rows import a_job
 
@@ -248,3 +253,81 @@ def test_a_role_that_can_change_the_audit_is_known(module_db: str) -> None:
         cursor.execute(f"GRANT UPDATE ON provider_calls TO {APPLICATION}")
         assert can_change_audit(connection, APPLICATION)
         cursor.execute(f"REVOKE UPDATE ON provider_calls FROM {APPLICATION}")
+
+
+def test_migrate_as_the_application_role_names_the_missing_variable(
+    servers: Places, django_db_setup: None
+) -> None:
+    with empty_database(servers) as name:
+        url = servers.url_of(APPLICATION, name)
+        found = manage("migrate", DATABASE_URL=url)
+
+    assert found.returncode == 1
+    assert found.stderr.startswith("CommandError: This role must not change the tables; set")
+
+
+def test_migrate_as_the_owner_gives_another_role_its_privileges(
+    servers: Places, django_db_setup: None
+) -> None:
+    with empty_database(servers) as name, superuser(servers, name) as session:
+        session.execute("DROP ROLE IF EXISTS another; CREATE ROLE another LOGIN")
+        urls = {
+            "DATABASE_URL": servers.url_of("another", name),
+            "DATABASE_OWNER_URL": servers.url_of(OWNER, name),
+        }
+        found = manage("migrate", "--verbosity=0", **urls)
+        assert (found.returncode, found.stderr) == (0, "")
+        with psycopg.connect(urls["DATABASE_URL"], autocommit=True) as other:
+            other.execute(f"INSERT INTO audit_events {COLUMNS} VALUES {EVENT}")
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                other.execute("DELETE FROM audit_events")
+        session.execute("DROP OWNED BY another; DROP ROLE another")
+
+
+def test_the_roles_take_over_a_database_of_an_earlier_version(
+    servers: Places, django_db_setup: None
+) -> None:
+    with empty_database(servers) as name, superuser(servers, name) as session:
+        session.execute(
+            "CREATE TABLE kept (id serial);"
+            " CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'"
+        )
+        for _ in range(2):
+            session.execute(ROLES.read_bytes())
+
+        owners = session.execute(
+            "SELECT relowner::regrole::text FROM pg_class WHERE relname IN ('kept', 'kept_id_seq')"
+            " UNION ALL SELECT proowner::regrole::text FROM pg_proc WHERE proname = 'f'"
+        ).fetchall()
+
+    assert owners == [(OWNER,)] * 3
+
+
+@contextmanager
+def superuser(servers: Places, name: str) -> Iterator[Session]:
+    """Log in as the superuser."""
+    with psycopg.connect(servers.url_of(SUPERUSER, name), autocommit=True) as session:
+        yield session
+
+
+@contextmanager
+def empty_database(servers: Places) -> Iterator[str]:
+    """Provide a database that is not migrated."""
+    name = f"empty_{worker_name()}"
+    with superuser(servers, "postgres") as session:
+        session.execute(f"CREATE DATABASE {name} OWNER {OWNER}".encode())
+        try:
+            yield name
+        finally:
+            session.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def manage(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of manage.py with these variables."""
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **variables},
+    )

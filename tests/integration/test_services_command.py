@@ -155,7 +155,8 @@ def test_a_data_folder_that_cannot_be_made_stops_the_start(manage: Manage, tmp_p
 def test_the_deploy_check_is_clean_as_production_and_strict(manage: Manage) -> None:
     production = {
         "SECRET_KEY": "".join(chr(48 + number) for number in range(64)),
-        "DATABASE_URL": "postgresql://medproc@db.internal/medproc",
+        "DATABASE_URL": "postgresql://medproc_app@db.internal/medproc",
+        "DATABASE_OWNER_URL": "postgresql://medproc_owner@db.internal/medproc",
         "REDIS_URL": "rediss://redis.internal:6379/0",
         "ALLOWED_HOSTS": "medproc.example.org",
         "CSRF_TRUSTED_ORIGINS": "https://medproc.example.org",

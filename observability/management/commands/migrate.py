@@ -13,11 +13,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as Migrate
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from medproc.addresses import database_settings
 from observability.audit.grants import can_change_audit, grant
 
+INSUFFICIENT_PRIVILEGE = "42501"
+"""The SQLSTATE of a statement that a role must not run."""
 _OF_THE_ROLE = ("USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
 """The settings that the owner's URL replaces. The name of the database stays."""
 
@@ -26,10 +28,18 @@ class Command(Migrate):
     """Migrate as the owner, then grant the application role its privileges."""
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Raise CommandError if the role of DATABASE_URL does not exist."""
+        """Raise CommandError if the role may not migrate, or DATABASE_URL's role does not exist."""
         application = str(connection.settings_dict["USER"])
         with _as_owner():
-            super().handle(*args, **options)
+            try:
+                super().handle(*args, **options)
+            except DatabaseError as error:
+                if not _is_forbidden(error):
+                    raise
+                raise CommandError(
+                    "This role must not change the tables; set DATABASE_OWNER_URL to their owner"
+                    " (docs/configuration.md, The roles of the database)."
+                ) from None
             if options.get("plan") or options.get("check_unapplied"):
                 return
             self._grant(application)
@@ -53,6 +63,15 @@ class Command(Migrate):
                 "The role of DATABASE_URL can change the audit. Give DATABASE_URL a role that owns"
                 " no table, and set DATABASE_OWNER_URL for migrate (docs/configuration.md)."
             )
+
+
+def _is_forbidden(error: BaseException | None) -> bool:
+    """Return whether the cause of an error is a missing privilege; Django wraps some errors."""
+    while error is not None:
+        if getattr(error, "sqlstate", "") == INSUFFICIENT_PRIVILEGE:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 @contextmanager
