@@ -31,7 +31,10 @@ class ConsoleSite(AdminSite):
         from observability.urls import console_urls
 
         tables = path("tables/", self.admin_view(self.tables), name="tables")
-        return [*console_urls(self), tables, *super().get_urls()]
+        # No row has a page on a public site, and Django's link to such a page asks any table for
+        # any id, also tables that do not exist.
+        of_django = [each for each in super().get_urls() if _name_of(each) != "view_on_site"]
+        return [*console_urls(self), tables, *of_django]
 
     def index(  # type: ignore[override]  # it may send elsewhere
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -53,3 +56,7 @@ class ConsoleSite(AdminSite):
     ) -> HttpResponse:
         """Show the list of tables."""
         return super().index(request, extra_context)
+
+
+def _name_of(url: URLPattern | URLResolver) -> str | None:
+    return url.name if isinstance(url, URLPattern) else None

@@ -234,4 +234,7 @@ def output(command: list[str]) -> str:
         call_command(*command, stdout=out, stderr=out)
     except CommandError as error:
         out.write(str(error))
+    except SystemExit:
+        # The command has found a problem and has printed it.
+        pass
     return out.getvalue()

@@ -193,7 +193,7 @@ ACTION_URLS = (
 OTHERS = frozenset(
     {
         "index", "login", "logout", "password_change", "password_change_done", "autocomplete",
-        "jsi18n", "view_on_site", "app_list", "auth_user_password_change",
+        "jsi18n", "app_list", "auth_user_password_change",
     }
 )  # fmt: skip
 """Django's own URLs; separate tests cover the ones that matter."""
