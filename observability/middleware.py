@@ -73,7 +73,8 @@ def refusal(request: HttpRequest, error: BaseException | None) -> HttpResponse |
         return None
     if line := _FAULTS.line_if_due(error):
         logger.error("%s refused: %s", _route(request), line, extra={"action": "server_refuses"})
-    text = text_of(fault)
+    # Everybody who can reach the log-in page sees this page.
+    text = text_of(fault, names_address=False)
     server = "PostgreSQL" if fault.is_of_postgres else "Redis"
     page = loader.render_to_string("refused.html", {"fault": fault, "text": text, "server": server})
     response = HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE)

@@ -198,10 +198,10 @@ def line_of(fault: ServerFault) -> str:
     return f"{text.message} ({fault}). {text.advice}"
 
 
-def text_of(fault: ServerFault) -> FaultText:
-    """Return the row of `FAULTS`; the text of a server that is away names its address."""
+def text_of(fault: ServerFault, *, names_address: bool = True) -> FaultText:
+    """Return the row of `FAULTS`; the text of a server that is away can name its address."""
     is_away = fault in {ServerFault.POSTGRES_AWAY, ServerFault.REDIS_AWAY}
-    return _with_address(fault, FAULTS[fault]) if is_away else FAULTS[fault]
+    return _with_address(fault, FAULTS[fault], names_address) if is_away else FAULTS[fault]
 
 
 def explain(error: BaseException) -> str:
@@ -241,7 +241,7 @@ def _fault_of_redis(error: BaseException) -> ServerFault | None:
     return ServerFault.REDIS_AWAY if away else None
 
 
-def _with_address(fault: ServerFault, text: FaultText) -> FaultText:
+def _with_address(fault: ServerFault, text: FaultText, names_address: bool) -> FaultText:
     """Add the address, or say that an embedded server does not run."""
     if fault.is_of_postgres:
         name, variable, url = "PostgreSQL", "DATABASE_URL", settings.DATABASE_URL
@@ -249,6 +249,8 @@ def _with_address(fault: ServerFault, text: FaultText) -> FaultText:
     else:
         name, variable, url = "Redis", "REDIS_URL", settings.REDIS_URL
         is_embedded, at = settings.EMBEDDED_VALKEY, 1
+    if not is_embedded and not names_address:
+        return text
     if not is_embedded:
         return FaultText(f"{text.message} at {_host(url)} ({variable})", text.advice)
     if embedded.status(settings.EMBEDDED)[at].running:

@@ -12,11 +12,13 @@ import psycopg
 import pytest
 import redis
 from django.contrib.auth.models import User
-from django.test import Client
+from django.db import InternalError, OperationalError
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from redis import exceptions as redis_errors
 
 from medproc.env import PROJECT_ROOT
+from observability.middleware import server_error
 from pipeline.core.server_faults import FAULTS, FaultLog, ServerFault, fault_of, line_of
 from pipeline.core.states import JobStatus
 from pipeline.models import Job
@@ -131,9 +133,37 @@ def test_a_page_answers_503_with_the_fault_and_a_form_is_not_carried_out(
         assert fault in words
         assert FAULTS[fault].advice in words
         assert page.headers["Retry-After"] == "30"
+        # A page that needs no log-in names no address.
+        assert "127.0.0.1" not in words
     if fault.answers:
         assert FAULTS[fault].message in shown.content.decode()
     assert client.get(record).status_code == HTTPStatus.OK
+
+
+def test_an_error_outside_a_view_is_answered_with_the_fault_too() -> None:
+    request = RequestFactory().get("/")
+    try:
+        raise OperationalError from psycopg.errors.CannotConnectNow("starting up")
+    except OperationalError:
+        page = server_error(request)
+    try:
+        raise KeyError("a mistake of ours")
+    except KeyError:
+        other = server_error(request)
+
+    assert (page.status_code, other.status_code) == (503, 500)
+    assert "POSTGRES_STARTING" in page.content.decode()
+
+
+def test_a_write_in_a_page_that_only_reads_is_a_mistake_of_ours_and_no_fault(
+    client: Client,
+) -> None:
+    try:
+        raise InternalError from psycopg.errors.ReadOnlySqlTransaction("read-only")
+    except InternalError:
+        page = server_error(RequestFactory().get("/"))
+
+    assert page.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 @pytest.mark.parametrize("fault", REDIS_FAULTS)
