@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from observability.management.audited_command import audited
+from pipeline.management.plain_command import PlainCommand
 from pipeline.queueing import queues
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Let the workers of all hosts begin steps again."""
 
     help = "End the suspension that `rqsuspend` began."

@@ -9,13 +9,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from observability.management.audited_command import audited
+from pipeline.management.plain_command import PlainCommand
 from pipeline.queueing import queues
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Suspend all workers of all hosts."""
 
     help = "Let no worker of any host begin a step, until `rqresume` or for --duration seconds."
