@@ -13,7 +13,7 @@ from pipeline.models import Job, RecordBatch, Session, Summary
 class JobAdmin(ReadOnlyAdmin):
     """The queue in the database."""
 
-    heavy = ("error_details",)
+    heavy = ("error_details", "step_run_ms")
     list_display = (
         "id", "status", "current_step", "error_code", "priority", "retry_count", "crash_count",
         "heartbeat_at", "created_at",
