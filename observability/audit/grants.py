@@ -40,8 +40,6 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             "file_sweeps",
             # The end of an alarm.
             "audit_checks",
-            # Rows of sweeps older than 30 days.
-            "file_sweeps",
             # A batch without any submitted record is deleted.
             "record_batches",
             # A sweep deletes the reports of older sweeps.
