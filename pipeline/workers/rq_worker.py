@@ -1,7 +1,7 @@
 """The RQ worker: one forked horse per step, JSON entries only, a drain at the first SIGTERM.
 
 Whenever the parent forks, it has one thread, and no database connection or provider client. The
-worker survives an unreachable Redis. SIGTERM lets a step drain and requeues the step. SIGKILL or a
+worker survives a Redis that refuses. SIGTERM lets a step drain and requeues the step. SIGKILL or a
 crash ends the step without a write; the parent then expires the lease of the step.
 """
 
@@ -17,10 +17,8 @@ import time
 from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
-from uuid import UUID
 
-from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import connections
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
@@ -36,8 +34,6 @@ from rq.worker_registration import register
 
 from medproc.db_pool import use_no_pool
 from medproc.timing import scaled
-from pipeline import transitions
-from pipeline.core.db_errors import is_away
 from pipeline.core.redaction import redacted
 from pipeline.core.server_faults import FaultLog, explain
 from pipeline.execution.shutdown import grace_s, request_stop
@@ -45,8 +41,9 @@ from pipeline.providers import factory
 from pipeline.providers.config import ProviderConfig
 from pipeline.queueing.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.workers import memory, stuck_steps
+from pipeline.workers.horse_watch import HorseEnd, SilenceWatch, expire_leases_of, note_hang
 from pipeline.workers.identity import renew_identity, serve, worker_identity
-from pipeline.workers.left_steps import LEFT, requeue_steps_of
+from pipeline.workers.refused_steps import REFUSAL_MARK, requeue_steps_of
 from pipeline.workers.shared_step import SHARED_STEP
 
 logger = logging.getLogger(__name__)
@@ -63,9 +60,6 @@ DUPLICATE_S = 0.5
 supervisor passes the signal on. Less than the pool's value, so that its second stop is heard."""
 LOOK_S = 0.5
 """Seconds between two looks at the horse."""
-STALL_S = 2.0
-"""A pause between two looks from which the worker learns that it was stopped itself, for example
-with its host. Its horse was stopped too and did not hang."""
 MEMORY_S = 5.0
 """Seconds between two reports of the memory of an idle worker."""
 FLUSH_S = 0.005
@@ -124,7 +118,7 @@ class Worker(RQWorker):
         self._stopped_at = 0.0
         self._kill_at: float | None = None
         self._drained = True
-        self._horse_end: _HorseEnd | None = None
+        self._horse_end: HorseEnd | None = None
         self._horse_status: int | None = None
         """The end of the last horse, in the format of `os.wait4`."""
         self._stuck = False
@@ -132,8 +126,7 @@ class Worker(RQWorker):
         self._memory_at = 0.0
         self._peak_kib = 0
         """The memory of this worker's largest step."""
-        self._ends_horse = False
-        self._looked_at = self._lenient_until = 0.0
+        self._silence = SilenceWatch()
 
     @classmethod
     def on(cls, queues: tuple[str, ...]) -> Worker:
@@ -148,7 +141,7 @@ class Worker(RQWorker):
         While Redis refuses, the worker waits.
         """
         SHARED_STEP.renew()
-        LEFT.renew()
+        REFUSAL_MARK.renew()
         use_no_pool()
         serve(self.queue_names())
         logger.info("worker %s: waits for %s", self.name, ", ".join(self.queue_names()))
@@ -233,8 +226,8 @@ class Worker(RQWorker):
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
         """Send RQ's heartbeat, which keeps the worker registered in Redis.
 
-        RQ's heartbeat does not renew the lease of the job; the horse does that. An unreachable
-        Redis is ignored, because the next pop reports it. The heartbeat carries the memory of the
+        RQ's heartbeat does not renew the lease of the job; the horse does that. A Redis that
+        refuses is ignored, because the next pop reports it. The heartbeat carries the memory of the
         worker, its step and its host.
         """
         try:
@@ -330,12 +323,12 @@ class Worker(RQWorker):
                 # Before its lease is released: the step missed its deadline and did not crash.
                 self._stuck = False
                 stuck_steps.end_steps_of(worker_identity())
-            if LEFT.is_set:
+            if REFUSAL_MARK.is_set:
                 # Before its lease is released, too: PostgreSQL refused, and no process crashed.
                 requeue_steps_of(worker_identity(), self._waits_for_postgres)
-                LEFT.set(False)
+                REFUSAL_MARK.set(False)
         if self._horse_status:
-            self._expire_leases()
+            expire_leases_of(self.name)
 
     def _waits_for_postgres(self) -> bool:
         """Stay registered while PostgreSQL refuses; return False after a stop."""
@@ -345,10 +338,9 @@ class Worker(RQWorker):
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Fork; a stop that arrives before the horse's pid is known is passed on afterwards."""
         self._horse_status = None
-        self._ends_horse = False
-        self._looked_at = time.monotonic()
+        self._silence.begin()
         SHARED_STEP.publish(None)
-        SHARED_STEP.begin()
+        SHARED_STEP.clear_lease()
         # Close here, because the horse would close the parent's sockets with a protocol message,
         # and would share the connections of a pool.
         use_no_pool()
@@ -367,7 +359,7 @@ class Worker(RQWorker):
         Raises HorseMonitorTimeoutException after each monitoring interval, for RQ's heartbeat.
         """
         if self._horse_end is None:
-            self._horse_end = _HorseEnd(self._horse_pid)
+            self._horse_end = HorseEnd(self._horse_pid)
         end = self._horse_end
         due = time.monotonic() + self.job_monitoring_interval
         while end.is_alive():
@@ -380,7 +372,7 @@ class Worker(RQWorker):
             left_s = SHARED_STEP.left_s
             if left_s is not None and left_s < -max(1.0, scaled(STUCK_S)) and not self._stuck:
                 logger.error(
-                    "worker %s: the horse hangs beyond its step's deadline; it is killed",
+                    "worker %s: the horse hangs beyond the deadline; the worker kills the horse",
                     self.name,
                     extra={"action": "horse_stuck"},
                 )
@@ -399,58 +391,19 @@ class Worker(RQWorker):
         return end.pid, end.status, end.usage
 
     def _end_silent_horse(self) -> None:
-        """Kill a horse that has not renewed its lease, or that has lived for long without a lease.
-
-        A step renews its lease as long as it runs Python. A silent horse hangs in C code or is
-        stopped, and would keep this worker from all other work.
-        """
-        now = time.monotonic()
-        stalled_s, self._looked_at = now - self._looked_at, now
-        if stalled_s > STALL_S:
-            self._lenient_until = now + scaled(settings.HEARTBEAT_S)
-        sign_left_s = SHARED_STEP.sign_left_s
-        if sign_left_s is None or sign_left_s > 0 or self._ends_horse or now < self._lenient_until:
+        """Kill a horse that hangs, and note the hang in its job's row."""
+        if not self._silence.is_first_silence():
             return
-        self._ends_horse = True
         lease = SHARED_STEP.lease
         logger.error(
-            "worker %s: the horse gives no sign of life%s; it is killed",
+            "worker %s: the horse gives no sign of life%s; the worker kills the horse",
             self.name,
             " and its lease ends" if lease else "",
             extra={"action": "horse_hung"},
         )
         self.kill_horse()
         if lease is not None:
-            # At once: after the end of the lease, the job could be recovered as a lost worker's.
-            self._note_hang(*lease)
-
-    def _note_hang(self, job_id: UUID, gen: int) -> None:
-        """Note in the row that the job's step hung, so that the job is claimed with care."""
-        try:
-            if transitions.mark_hung(job_id, gen, self.name):
-                logger.error(
-                    "step_hung job=%s worker=%s",
-                    job_id,
-                    self.name,
-                    extra={"action": "step_hung", "job": str(job_id), "lease_gen": gen},
-                )
-        except (DatabaseError, InterfaceError) as error:
-            logger.error("worker %s: a hang was not noted: %s", self.name, explain(error))
-            # The horse waited for PostgreSQL, like this worker now, and did not hang.
-            LEFT.set(is_away(error))
-        finally:
-            connections.close_all()
-
-    def _expire_leases(self) -> None:
-        """Expire the dead horse's leases, so that its job need not wait for their end."""
-        try:
-            if transitions.expire_leases(self.name):
-                logger.warning("worker %s: its horse died, its lease ends", self.name)
-        except (DatabaseError, InterfaceError) as error:
-            # The lease expires by itself.
-            logger.warning("worker %s: its horse died: %s", self.name, explain(error))
-        finally:
-            connections.close_all()
+            note_hang(*lease, self.name)
 
     def teardown(self) -> None:
         """Unregister, if Redis answers; an exiting worker does not wait for a Redis that hangs."""
@@ -515,25 +468,6 @@ class Worker(RQWorker):
         error = exc_info[1]
         said = StepFailedError(redacted(error) if error else "unknown")
         super()._finalize_failure(job, queue, execution, (StepFailedError, said, None))
-
-
-class _HorseEnd(threading.Thread):
-    """Waits for the end of one horse: `join` has a timeout, `wait4` has none. The thread ends
-    before the next horse is forked."""
-
-    def __init__(self, horse_pid: int) -> None:
-        super().__init__(name="horse-end", daemon=True)
-        self._horse_pid = horse_pid
-        self.pid: int | None = None
-        self.status: int | None = None
-        self.usage: Any = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self.pid, self.status, self.usage = os.wait4(self._horse_pid, 0)
-        except ChildProcessError:
-            return
 
 
 def warm() -> None:

@@ -70,7 +70,7 @@ from pipeline.transitions import (
 )
 from pipeline.transitions.rollup import Leaving, settle
 from pipeline.workers.identity import served_beside, worker_identity
-from pipeline.workers.left_steps import LEFT, REASON
+from pipeline.workers.refused_steps import REASON, REFUSAL_MARK
 from pipeline.workers.shared_step import SHARED_STEP
 
 logger = logging.getLogger(__name__)
@@ -79,14 +79,14 @@ logger = logging.getLogger(__name__)
 def run_step(step: str) -> None:
     """Claim the best waiting job of a pass, run its step, and write how it ended.
 
-    If PostgreSQL refuses, the worker requeues the step later (`left_steps`).
+    If PostgreSQL refuses, the worker requeues the step later (`refused_steps`).
     """
     try:
         _run_best(step)
     except (DatabaseError, InterfaceError) as error:
         if not is_away(error):
             raise
-        LEFT.set(True)
+        REFUSAL_MARK.set(True)
         if is_first_to_say(fault_of(error) or "database"):
             logger.error("%s", explain(error), extra={"action": "database_refuses"})
         connection.close()
@@ -113,11 +113,11 @@ def _run_best(step: str) -> None:
         _end(lease, deadline, _run(lease, deadline))
         _keep_counts(lease)
     except LeaseLostError as error:
-        LEFT.set(isinstance(error, LeaseUnrenewedError))
+        REFUSAL_MARK.set(isinstance(error, LeaseUnrenewedError))
         _log("lease_lost", lease)
     finally:
         deadline.close()
-        SHARED_STEP.begin()
+        SHARED_STEP.clear_lease()
 
 
 def _has_room(step: Step) -> bool:

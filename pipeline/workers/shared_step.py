@@ -1,8 +1,7 @@
 """The running step, in memory that a worker shares with the horse that it forks.
 
-The horse writes its lease, its signs of life and the end of its step. The worker reads them to end
-a horse that hangs in C code, or that is stopped, and that runs no Python. Nothing else reads this
-memory.
+The horse writes its lease, its signs of life and its deadline. The worker reads them to end a horse
+that is stuck in C code or stopped, and therefore runs no Python. Nothing else reads this memory.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ class SharedStep:
         """Take memory of its own, as each worker must: a pool's children share their parent's."""
         self._memory = mmap.mmap(-1, _STEP.size)
 
-    def begin(self) -> None:
-        """Note that a horse starts, or that it has ended its step; it has no lease."""
+    def clear_lease(self) -> None:
+        """Note that the horse has no lease: the horse starts, or has ended its step."""
         self._write(ends_at=_NONE, due_at=time.monotonic() + LEASELESS_S, job=_NO_JOB, gen=0)
 
     def claimed(self, job_id: UUID, gen: int, at: float) -> None:
@@ -53,12 +52,12 @@ class SharedStep:
         self._write(due_at=_due_after(at))
 
     def publish(self, ends_at: float | None) -> None:
-        """Write the end of the step; None between two steps."""
+        """Write the deadline of the step; None between two steps."""
         self._write(ends_at=_NONE if ends_at is None else ends_at)
 
     @property
     def left_s(self) -> float | None:
-        """The seconds until the step must end, below 0 when that has passed; None without one."""
+        """The seconds until the deadline of the step, below 0 afterwards; None without a step."""
         ends_at = self._read()[0]
         return None if ends_at == _NONE else ends_at - time.monotonic()
 
@@ -102,4 +101,5 @@ def _due_after(at: float) -> float:
 
 
 SHARED_STEP = SharedStep()
-"""The memory of this worker and its horse. RQ calls `run_step` by name, so nothing can pass it."""
+"""The memory of this worker and its horse. RQ calls `run_step` by name, so no argument can carry
+the memory."""

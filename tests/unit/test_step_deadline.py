@@ -92,7 +92,7 @@ def test_a_horse_must_give_a_sign_of_life_within_its_lease(settings: Any) -> Non
     before = shared.sign_left_s
     now = time.monotonic()
 
-    shared.begin()
+    shared.clear_lease()
     leaseless, no_lease = shared.sign_left_s, shared.lease
     shared.claimed(job, 7, now - 50)
     claimed = shared.sign_left_s

@@ -1,8 +1,8 @@
-"""The steps that a horse left because PostgreSQL refused, requeued by their worker.
+"""The steps that a horse gave up because PostgreSQL refused, requeued by their worker.
 
-A horse that cannot renew its lease, or cannot write how its step ended, stops itself and marks
-this. No process has crashed then. So the worker waits for PostgreSQL and requeues the step at no
-cost. If the worker stops before, the reconciler recovers the step like that of a dead worker.
+A horse that cannot renew its lease, or cannot write how its step ended, sets a mark and exits. No
+process has crashed then. So the worker waits for PostgreSQL and requeues the step at no cost. If
+the worker stops before, the reconciler recovers the step like the step of a dead worker.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REASON = "PostgreSQL refused"
 WAIT_FIRST_S, WAIT_MAX_S = 0.25, 2.0
 
 
-class LeftMark:
+class RefusalMark:
     """One byte in memory that a worker shares with the horse that it forks."""
 
     def __init__(self) -> None:
@@ -41,17 +41,18 @@ class LeftMark:
         self._memory = mmap.mmap(-1, 1)
 
     def set(self, is_set: bool) -> None:
-        """Mark that the horse stopped because PostgreSQL refused, or remove the mark."""
+        """Note whether the horse gave up its step because PostgreSQL refused."""
         self._memory[0] = int(is_set)
 
     @property
     def is_set(self) -> bool:
-        """Whether the horse stopped because PostgreSQL refused."""
+        """Whether the horse gave up its step because PostgreSQL refused."""
         return bool(self._memory[0])
 
 
-LEFT = LeftMark()
-"""The mark of this worker and its horse. RQ calls `run_step` by name, so nothing can pass it."""
+REFUSAL_MARK = RefusalMark()
+"""The mark of this worker and its horse. RQ calls `run_step` by name, so no argument can carry
+the mark."""
 
 
 def requeue_steps_of(worker_id: str, goes_on: Callable[[], bool]) -> None:
@@ -81,7 +82,7 @@ def requeue_steps_of(worker_id: str, goes_on: Callable[[], bool]) -> None:
 
 def _requeue(worker_id: str) -> None:
     with transaction.atomic():
-        # A lock is a write. So it asks, even without a row, whether the next horse could work.
+        # A lock is a write, also without a row. So this statement fails while writes are refused.
         held = Job.objects.select_for_update(no_key=True).filter(worker_id=worker_id)
         list(held.filter(status=JobStatus.PROCESSING).values_list("id"))
     for lease in leases_of(worker_id):
@@ -94,8 +95,8 @@ def _requeue(worker_id: str) -> None:
         except LeaseLostError:
             continue
         logger.warning(
-            "step_left job=%s step=%s: requeued, PostgreSQL accepts writes again",
+            "step_requeued job=%s step=%s: PostgreSQL accepts writes again",
             lease.job_id,
             lease.step.value,
-            extra={"action": "step_left", **lease.log_context()},
+            extra={"action": "step_requeued", **lease.log_context()},
         )
