@@ -6,9 +6,11 @@ folder: its owner and root. The application role can append to the audit and own
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
+import stat
 from pathlib import Path
 
 import psycopg
@@ -133,7 +135,7 @@ def _make_data(places: Places, user: ServerUser, programs: Path, *, durable: boo
 
 
 def _launch(places: Places, user: ServerUser, programs: Path, options: dict[str, str]) -> None:
-    _disown_stale_locks(places)
+    _disown_stale_locks(places, user)
     log = places.postgres_data / "server.log"
     arguments: list[str | Path] = [programs / "postgres", "-D", places.postgres_data]
     arguments += ["-k", places.sockets]
@@ -163,24 +165,49 @@ def _make_database(places: Places) -> None:
         database.execute(ROLES.read_bytes())
 
 
-def _disown_stale_locks(places: Places) -> None:
+def _disown_stale_locks(places: Places, user: ServerUser) -> None:
     """Let PostgreSQL take over lock files whose process id now belongs to another program.
 
     The files stay, with an id that no process has: PostgreSQL still checks their shared memory for
-    surviving workers of the old server.
+    surviving workers of the old server. Raises PermissionError for a link.
     """
     socket_lock = places.sockets / ".s.PGSQL.5432.lock"
     for path in (places.postgres_data / "postmaster.pid", socket_lock):
         try:
-            first, *others = path.read_text("utf-8").splitlines()
-        except (FileNotFoundError, ValueError):
-            path.unlink(missing_ok=True)
+            descriptor = _opened_lock(path, user)
+        except FileNotFoundError:
             continue
-        if str(places.postgres_data) in command_line(_number(first)):
-            continue
-        status = path.stat()
-        path.write_text("\n".join([str(_NO_PROCESS), *others]) + "\n", "utf-8")
-        os.chown(path, status.st_uid, status.st_gid)
+        with os.fdopen(descriptor, "r+", encoding="utf-8") as lock:
+            try:
+                first, *others = lock.read().splitlines()
+            except ValueError:
+                path.unlink(missing_ok=True)
+                continue
+            if str(places.postgres_data) in command_line(_number(first)):
+                continue
+            lock.seek(0)
+            lock.truncate()
+            lock.write("\n".join([str(_NO_PROCESS), *others]) + "\n")
+
+
+def _opened_lock(path: Path, user: ServerUser) -> int:
+    """Open a lock file of the server's user for a change.
+
+    Root opens files in a folder of a user with fewer rights. A link there could lead root to any
+    file of the system.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise PermissionError(f"{path} is a link") from None
+    status = os.fstat(descriptor)
+    is_plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+    if not is_plain or status.st_uid not in (user.uid, os.geteuid()):
+        os.close(descriptor)
+        raise PermissionError(f"{path} is a link or belongs to another user")
+    return descriptor
 
 
 def _recorded_pid(places: Places) -> int | None:

@@ -9,7 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.parse import unquote
@@ -210,3 +210,20 @@ def test_a_lock_of_another_user_is_refused_and_never_waited_for(tmp_path: Path) 
             processes.exclusive(lock),
         ):
             pass
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_start_follows_no_link_that_the_servers_user_has_put_in_place_of_a_lock(
+    link: Callable[[Path, Path], None], empty_places: Places, tmp_path: Path
+) -> None:
+    """Root would otherwise overwrite the file behind the link."""
+    passwords = tmp_path / "passwords"
+    passwords.write_text("root:x:0:0\n", "utf-8")
+    lock = empty_places.postgres_data / "postmaster.pid"
+    lock.parent.mkdir()
+    link(passwords, lock)
+
+    with pytest.raises(PermissionError, match="link"):
+        postgres._disown_stale_locks(empty_places, places.server_user())
+
+    assert passwords.read_text("utf-8") == "root:x:0:0\n"
