@@ -7,6 +7,7 @@ to the owner of the folder above.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +28,20 @@ class OwnedStorage(FileSystemStorage):
         for missing in reversed(above[: above.index(Path(self.location)) + 1]):
             private.folder(missing)
         saved = super().save(name, content, max_length)
-        owner = folder.stat()
-        os.chown(self.path(saved), owner.st_uid, owner.st_gid, follow_symlinks=False)
+        _give(Path(self.path(saved)), folder.stat())
         return saved
+
+
+def _give(path: Path, owner: os.stat_result) -> None:
+    """Give a file that root has just created to `owner`.
+
+    The owner of the folder could replace the file in the meantime, by a link to a file of root.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            raise PermissionError(f"{path} was replaced")
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+    finally:
+        os.close(descriptor)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -34,7 +35,9 @@ def abandoned(older_s: float) -> Iterator[ScratchFile]:
         # Another process may delete the file at the same moment.
         with suppress(FileNotFoundError):
             found = path.lstat()
-            if path.is_file() and found.st_mtime < before and not _is_in_use(path):
+            # A link is left alone: its end can be outside this folder.
+            is_file = stat.S_ISREG(found.st_mode)
+            if is_file and found.st_mtime < before and not _is_in_use(path):
                 yield ScratchFile(path=path, size_bytes=found.st_size)
 
 

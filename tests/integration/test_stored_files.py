@@ -16,7 +16,7 @@ from uuid import uuid4
 import pytest
 import redis
 from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage
+from django.core.files.storage import FileSystemStorage, default_storage
 from django.core.management import call_command
 from django.db import connection, connections, transaction
 from pytest_django import Settings
@@ -182,6 +182,47 @@ def test_scratch_files_of_killed_processes_go_and_a_locked_copy_stays(files: Pat
 
     assert [path for path in left if path.exists()] == []
     assert FileSweep.objects.get().scratch_files == len(left)
+
+
+@pytest.mark.django_db
+def test_a_link_among_the_scratch_files_neither_stops_the_sweep_nor_is_followed(
+    files: Path,
+) -> None:
+    outside = files.parent.parent.parent / "outside"
+    outside.write_bytes(b"not of medproc")
+    link = files.parent.parent / "uploads" / "link"
+    link.symlink_to(outside)
+    for path in (outside, link):
+        os.utime(path, (0, 0), follow_symlinks=False)
+
+    _, row = stored_files.sweep()
+
+    assert row.scratch_files == 0
+    assert outside.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_root_gives_no_file_away_that_a_link_has_replaced(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user of the service owns the folder, and so can replace a new file at any moment."""
+    of_root = files.parent.parent.parent / "of-root"
+    of_root.write_text("secret", "utf-8")
+    for folder in (files, files.parent, files.parent.parent):
+        os.chown(folder, 65534, 65534)
+    save = FileSystemStorage.save
+
+    def save_and_replace(self: FileSystemStorage, *arguments: Any, **options: Any) -> str:
+        saved = save(self, *arguments, **options)
+        Path(self.path(saved)).unlink()
+        os.link(of_root, self.path(saved))
+        return saved
+
+    monkeypatch.setattr(FileSystemStorage, "save", save_and_replace)
+    with pytest.raises(PermissionError, match="was replaced"):
+        default_storage.save(f"records/{uuid4()}", ContentFile(b"x"))
+
+    assert of_root.stat().st_uid == 0
 
 
 class TestAfterARestore:
