@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 ATTACK = """
-import ctypes, json, os, signal, socket, subprocess, sys, time
+import ctypes, json, os, resource, signal, socket, subprocess, sys, threading, time
 from pathlib import Path
 from pipeline.documents.reader import isolation, syscall_filter
 port, unix, folder, victim = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
@@ -60,12 +60,15 @@ def group(): os.killpg(victim, signal.SIGKILL)
 def ptrace():
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.ptrace(16, victim, 0, 0) < 0: raise PermissionError
+def limit(): resource.prlimit(victim, resource.RLIMIT_CPU, (1, 1))
+def fork():
+    if os.fork() == 0: os._exit(0)
 def user_namespace():
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(0x10000000) < 0: raise PermissionError
 attacks = [tcp, unix_socket, pair, write_beside, overwrite, truncate, append, delete, rename, link,
     make_folder, mode, read_other, list_folder, passwords, temporary, run, kill, group, ptrace,
-    user_namespace]
+    limit, fork, user_namespace]
 succeeded = []
 for attack in attacks:
     try: attack()
@@ -73,6 +76,8 @@ for attack in attacks:
     except BaseException as error: succeeded.append(f"{attack.__name__}: {error!r}")
     else: succeeded.append(attack.__name__)
 import email.mime.multipart
+threading.Thread(target=time.time).start()
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 print(json.dumps({"succeeded": succeeded, "uids": os.getresuid(), "groups": os.getgroups(),
     "own": len(own.read_bytes()), "took_ms": took_ms}))
 """
@@ -92,7 +97,10 @@ def folder() -> Iterator[Path]:
 
 
 def _attack(folder: Path) -> dict[str, object]:
-    victim = subprocess.Popen(["/bin/sleep", "60"], start_new_session=True)
+    # The workers are processes of the parser's own user.
+    uid, gid = unprivileged.owner_of_data()
+    command = ["/bin/sleep", "60"]
+    victim = subprocess.Popen(command, start_new_session=True, user=uid, group=gid)
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(folder / "unix"))
         unix.listen()

@@ -32,7 +32,7 @@ _NEW_NAMESPACES = 0x7E020080
 REFUSED: dict[str, dict[str, int]] = {
     "x86_64": {
         "socket": 41, "socketpair": 53, "io_uring_setup": 425,
-        "execve": 59, "execveat": 322, "ptrace": 101,
+        "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "ptrace": 101,
         "process_vm_readv": 310, "process_vm_writev": 311, "process_madvise": 440,
         "pidfd_open": 434, "pidfd_getfd": 438, "pidfd_send_signal": 424,
         "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "tkill": 200,
@@ -75,6 +75,10 @@ _OPENS: dict[str, dict[int, int]] = {"x86_64": {2: 1, 257: 2}, "aarch64": {56: 2
 _KILLS: dict[str, Sequence[int]] = {"x86_64": (62, 234), "aarch64": (129, 131)}
 """kill and tgkill; abort() needs the second for its own process."""
 _CLONE = {"x86_64": 56, "aarch64": 220}
+_CLONE_THREAD = 0x00010000
+"""A process of the parser's own would outlive the parser, which alone dies with its parent."""
+_PRLIMIT = {"x86_64": 302, "aarch64": 261}
+"""A limit of processor time kills another process of the same user, as a signal does."""
 
 
 def obstacle() -> str | None:
@@ -121,7 +125,22 @@ def program(machine: str, pid: int) -> bytes:
         lines += [_step(_EQUALS, number, no=1), _step(_RETURN, _ABSENT)]
     for number, index in _OPENS[machine].items():
         lines += _refuse_bits(number, index, _WRITES)
-    lines += _refuse_bits(_CLONE[machine], 0, _NEW_NAMESPACES)
+    lines += [
+        _step(_EQUALS, _CLONE[machine], no=5),
+        _step(_LOAD, _argument(0)),
+        _step(_ANY_BIT, _NEW_NAMESPACES, yes=1),
+        _step(_ANY_BIT, _CLONE_THREAD, yes=1),
+        _step(_RETURN, _REFUSE),
+        _step(_RETURN, _ALLOW),
+    ]
+    lines += [
+        _step(_EQUALS, _PRLIMIT[machine], no=5),
+        _step(_LOAD, _argument(0)),
+        _step(_EQUALS, 0, yes=1),
+        _step(_EQUALS, pid, no=1),
+        _step(_RETURN, _ALLOW),
+        _step(_RETURN, _REFUSE),
+    ]
     for number in _KILLS[machine]:
         lines += [
             _step(_EQUALS, number, no=4),
