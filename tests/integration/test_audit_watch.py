@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from observability.audit import heads, watch
 from observability.audit.actor import command_line
@@ -137,6 +139,19 @@ def test_a_break_raises_an_alarm_that_only_the_command_ends(
     assert "The audit was tampered with" in page
     with pytest.raises(CommandError, match="tampered"):
         call_command("verify_audit")
+    assert watch.alarms()
+
+
+@pytest.mark.django_db
+def test_a_start_time_ahead_of_the_clock_does_not_stop_the_daily_verification() -> None:
+    events()
+    watch.examine()
+    ahead = timezone.now() + timedelta(days=365)
+    AuditCheck.objects.update(full_started_at=ahead, full_finished_at=ahead)
+    break_audit("change")
+
+    watch.examine()
+
     assert watch.alarms()
 
 
