@@ -57,11 +57,15 @@ WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'S')
   AND pg_has_role(relowner, 'USAGE')
 ORDER BY relname
 """
+# A member can take on a role with SET ROLE even if the member does not inherit its rights. The
+# owner of a schema can drop every table in the schema.
 _CAN_CHANGE = """
 SELECT r.rolsuper
-  OR pg_has_role(r.rolname, t.relowner, 'USAGE')
+  OR pg_has_role(r.rolname, t.relowner, 'MEMBER')
+  OR pg_has_role(r.rolname, s.nspowner, 'MEMBER')
   OR has_table_privilege(r.rolname, t.oid, 'UPDATE, DELETE, TRUNCATE, TRIGGER')
-FROM pg_roles r, pg_class t
+  OR has_any_column_privilege(r.rolname, t.oid, 'UPDATE')
+FROM pg_roles r, pg_class t JOIN pg_namespace s ON s.oid = t.relnamespace
 WHERE r.rolname = %(role)s AND t.oid = ANY (%(tables)s::regclass[])
 """
 AUDIT_TABLES = ("audit_events", "audit_chain", "provider_calls")

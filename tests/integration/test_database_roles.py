@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 
 from medproc.embedded import Places
 from medproc.embedded.places import APPLICATION, OWNER, SUPERUSER
@@ -253,6 +253,35 @@ def test_a_role_that_can_change_the_audit_is_known(module_db: str) -> None:
         cursor.execute(f"GRANT UPDATE ON provider_calls TO {APPLICATION}")
         assert can_change_audit(connection, APPLICATION)
         cursor.execute(f"REVOKE UPDATE ON provider_calls FROM {APPLICATION}")
+
+
+@pytest.mark.parametrize(
+    ("change", "undo"),
+    [
+        (
+            f"GRANT {OWNER} TO {APPLICATION} WITH INHERIT FALSE",
+            f"REVOKE {OWNER} FROM {APPLICATION}",
+        ),
+        (
+            f"ALTER SCHEMA public OWNER TO {APPLICATION}",
+            "ALTER SCHEMA public OWNER TO pg_database_owner",
+        ),
+        (
+            f"GRANT UPDATE (outcome) ON provider_calls TO {APPLICATION}",
+            f"REVOKE UPDATE (outcome) ON provider_calls FROM {APPLICATION}",
+        ),
+    ],
+)
+def test_a_role_that_can_change_the_audit_by_a_detour_is_known(
+    module_db: str, change: str, undo: str
+) -> None:
+    with as_owner(), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(change)
+        try:
+            assert can_change_audit(connection, APPLICATION)
+        finally:
+            cursor.execute(undo)
+    assert not can_change_audit(connection, APPLICATION)
 
 
 def test_migrate_as_the_application_role_names_the_missing_variable(
