@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Run a management command; report a server that refuses in one line, and end with a closed pipe.
+"""Run a management command. One line reports a server that refuses; a closed pipe ends quietly.
 
 A command that serves until it is stopped leaves root before it begins. The exit code is 1 if a
 server refuses, 130 after Ctrl-C, and 141 if the reader of the output has closed the pipe.
@@ -32,9 +32,9 @@ def main() -> int:
     try:
         execute_from_command_line(sys.argv)
     except (DatabaseError, RedisError) as error:
-        from medproc import absence
+        from medproc.refusal_line import refusal_line
 
-        line = absence.explain(error)
+        line = refusal_line(error)
         if line is None:
             raise
         sys.stderr.write(f"{line}\n")
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _asks_for_help(arguments: list[str]) -> bool:
-    """Return whether the command only explains itself, which a wrong environment never prevents."""
+    """Return whether the command only prints help, which works in a wrong environment too."""
     return arguments[:1] in (["help"], ["version"], ["--version"]) or bool(
         {"--help", "-h"} & set(arguments)
     )

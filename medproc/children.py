@@ -1,7 +1,7 @@
 """The processes that the supervisor runs: started, watched, stopped, and found after a kill.
 
-A second process, `leash.py`, ends them if the supervisor is killed. A file per supervisor names
-them, so that the next start can tell the operator about survivors.
+A second process, `leash.py`, ends the children if the supervisor is killed. Each supervisor has a
+roster, a file that names its children. So the next start can tell the operator about survivors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from medproc.timing import scaled
 GRACE_MARGIN_S = 15.0
 """Seconds that children get beyond a step's grace, to kill an overdue horse and to exit."""
 POLL_S = 0.1
-_WATCHER = "leash"
+_LEASH = "leash"
 
 
 class ChildDiedError(Exception):
@@ -51,11 +51,11 @@ class Child:
 class Children:
     """The children of this supervisor, in the order of their start."""
 
-    def __init__(self, watcher: subprocess.Popen[str], record: int) -> None:
+    def __init__(self, leash_process: subprocess.Popen[str], roster: int) -> None:
         self.started: list[Child] = []
-        self._watcher = watcher
-        self._record = record
-        self._note(_WATCHER, watcher.pid)
+        self._leash = leash_process
+        self._roster = roster
+        self._note(_LEASH, leash_process.pid)
 
     def start(self, name: str, *arguments: str) -> None:
         """Run `manage.py` with `arguments`; its output goes to a private log."""
@@ -73,7 +73,7 @@ class Children:
         finally:
             os.close(descriptor)
         self.started.append(Child(name=name, process=process, log=log))
-        self._tell(str(process.pid))
+        self._tell_leash(str(process.pid))
         self._note(name, process.pid)
 
     def raise_if_died(self) -> None:
@@ -100,56 +100,56 @@ class Children:
                 killed.append(f"{child.name} did not stop within {seconds:.0f} s; killed")
                 os.killpg(child.process.pid, signal.SIGKILL)
                 child.process.wait()
-        self._tell(leash.RELEASED)
-        self._watcher.communicate()
+        self._tell_leash(leash.RELEASED)
+        self._leash.communicate()
         return killed
 
     def _note(self, name: str, pid: int) -> None:
         entry = {"name": name, "pid": pid, "command": command_line(pid)}
-        os.write(self._record, f"{json.dumps(entry)}\n".encode())
+        os.write(self._roster, f"{json.dumps(entry)}\n".encode())
 
-    def _tell(self, line: str) -> None:
-        assert self._watcher.stdin is not None  # noqa: S101 - narrows the type; it is a pipe
+    def _tell_leash(self, line: str) -> None:
+        assert self._leash.stdin is not None  # noqa: S101 - narrows the type; it is a pipe
         with suppress(BrokenPipeError):
-            self._watcher.stdin.write(f"{line}\n")
-            self._watcher.stdin.flush()
+            self._leash.stdin.write(f"{line}\n")
+            self._leash.stdin.flush()
 
 
 @contextmanager
 def children() -> Iterator[Children]:
     """Provide an empty list of children; at the end all of them have stopped."""
-    record = _records() / f"{os.getpid()}.json"
-    with exclusive(_records() / "lock"):
-        record.unlink(missing_ok=True)
+    roster = _rosters() / f"{os.getpid()}.json"
+    with exclusive(_rosters() / "lock"):
+        roster.unlink(missing_ok=True)
         # The lock says that this supervisor lives. The kernel releases it at every kind of death.
-        lock = open_lock(record)
+        lock = open_lock(roster)
         is_free(lock)
-    watcher = subprocess.Popen(
+    leash_process = subprocess.Popen(
         [sys.executable, "-m", "medproc.leash", str(grace_s())],
         stdin=subprocess.PIPE,
         text=True,
         cwd=PROJECT_ROOT,
         start_new_session=True,
     )
-    running = Children(watcher, lock)
+    running = Children(leash_process, lock)
     try:
         yield running
     finally:
         for line in running.stop():
             sys.stderr.write(f"{line}\n")
-        record.unlink(missing_ok=True)
+        roster.unlink(missing_ok=True)
         os.close(lock)
 
 
 def refuse_beside_survivors(stopping: threading.Event) -> None:
     """Raise SurvivorsError if processes of a killed supervisor run; first let `leash.py` end them.
 
-    Writes a line to standard error while it waits.
+    Writes one line to standard error before the wait.
     """
     deadline = time.monotonic() + grace_s() + 1
     told = False
     while (found := _survivors()) and not stopping.is_set():
-        survivors = {pid: name for pid, name in found.items() if name != _WATCHER}
+        survivors = {pid: name for pid, name in found.items() if name != _LEASH}
         if not survivors:
             return
         names = ", ".join(f"{name} (process {pid})" for pid, name in survivors.items())
@@ -174,8 +174,8 @@ def manage(*arguments: str) -> list[str]:
     return [sys.executable, str(PROJECT_ROOT / "manage.py"), *arguments]
 
 
-def _records() -> Path:
-    """Return the folder of the supervisors' files, which belongs to the supervisors' user."""
+def _rosters() -> Path:
+    """Return the folder of the rosters, which belongs to the user of the supervisors."""
     folder = settings.MEDPROC_DATA_DIR / "running"
     return private.folder(folder, uid=os.geteuid(), gid=os.getegid())
 
@@ -183,23 +183,23 @@ def _records() -> Path:
 def _survivors() -> dict[int, str]:
     """Return process id and name of living children of dead supervisors."""
     found: dict[int, str] = {}
-    with exclusive(_records() / "lock"):
-        for record in _records().glob("*.json"):
-            lock = open_lock(record)
+    with exclusive(_rosters() / "lock"):
+        for roster in _rosters().glob("*.json"):
+            lock = open_lock(roster)
             try:
                 if is_free(lock):
-                    living = _living(record)
+                    living = _living(roster)
                     found |= living
                     if not living:
-                        record.unlink()
+                        roster.unlink()
             finally:
                 os.close(lock)
     return found
 
 
-def _living(record: Path) -> dict[int, str]:
+def _living(roster: Path) -> dict[int, str]:
     entries = []
-    for line in record.read_text("utf-8").splitlines():
+    for line in roster.read_text("utf-8").splitlines():
         # A supervisor that was killed while it wrote leaves half a line.
         with suppress(ValueError, KeyError, TypeError):
             entry = json.loads(line)

@@ -1,8 +1,8 @@
 """`python -m medproc.leash GRACE_S`: ends the supervisor's children if the supervisor is killed.
 
 Standard input is a pipe from the supervisor, one process id per line. An end without the line
-`released` means that the supervisor died. A pipe works on every system, and the children need no
-part in it.
+`released` means that the supervisor died. A pipe works on every system, and without any help of the
+children.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _living(children: dict[int, tuple[str, ...]]) -> list[int]:
-    """Return the children that still run; a process id can belong to another program by now."""
+    """Return the children that still run. The system may have given an id to another program."""
     return [pid for pid, command in children.items() if command and command_line(pid) == command]
 
 

@@ -187,7 +187,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 100
 # that returns a line to log or "").
 PERIODIC_TASKS = {
     "bulk_operations": (2.0, "observability.actions.bulk_runner.advance"),
-    "audit_head": (3600.0, "observability.audit.heads.keep"),
+    "audit_head": (3600.0, "observability.audit.heads.record_newest"),
     "verify_audit": (300.0, "observability.audit.watch.examine"),
     "sweep_uploads": (3600.0, "observability.uploads.cleanup.sweep"),
     "rotate_logs": (60.0, "medproc.rotation.rotate_logs"),
@@ -195,7 +195,7 @@ PERIODIC_TASKS = {
 }
 
 # Called when workers, scheduler or the whole service start and end. A failure stops neither.
-SERVICE_HOOKS = ["observability.audit.heads.keep"]
+SERVICE_HOOKS = ["observability.audit.heads.record_newest"]
 # Each returns sentences about problems, for `health`.
 HEALTH_CHECKS = ["observability.audit.watch.alarms"]
 # Writes the audit row of a command of the pipeline, which knows no audit.

@@ -30,7 +30,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import OperationalError
 
-from medproc import absence, embedded, ports, private, startup
+from medproc import embedded, ports, private, startup
 from medproc.children import (
     POLL_S,
     ChildDiedError,
@@ -41,6 +41,7 @@ from medproc.children import (
     refuse_beside_survivors,
 )
 from medproc.env import PROJECT_ROOT
+from medproc.refusal_line import refusal_line
 
 DEMO_USER = "demo"
 _REPORTED = (embedded.EmbeddedError, ChildDiedError, SurvivorsError, ports.PortError)
@@ -82,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, SystemCheckError, *_REPORTED) as error:
         _print_line(_reason(error), stream=sys.stderr)
     except OperationalError as error:
-        line = absence.explain(error) or _no_room(error)
+        line = refusal_line(error) or _no_room(error)
         if line is None:
             raise
         _print_line(line, stream=sys.stderr)

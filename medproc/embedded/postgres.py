@@ -158,7 +158,7 @@ def _make_database(places: Places) -> None:
     with psycopg.connect(places.url_of(SUPERUSER, "postgres"), autocommit=True) as server:
         if server.execute("SELECT 1 FROM pg_database WHERE datname = 'medproc'").fetchone() is None:
             server.execute("CREATE DATABASE medproc")
-        # One transaction creates both roles, so the one exists only with the other.
+        # One transaction creates both roles, so neither exists without the other.
         if server.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [APPLICATION]).fetchone():
             return
     with psycopg.connect(places.url_of(SUPERUSER, "medproc"), autocommit=True) as database:

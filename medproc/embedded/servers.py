@@ -23,7 +23,8 @@ from medproc.unprivileged import ServerUser
 
 _PREFIX = "medproc-throw-away-"
 _START, _USERS, _KEPT = "start", "users", "kept"
-"""Files in the folder of the locks: start and stop, the users, and that `up` keeps the servers."""
+"""Files in the folder of the locks. `start` is locked during a start or stop, each user shares the
+lock of `users`, and `kept` exists while `up` keeps the servers running."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +61,8 @@ def in_use(
 ) -> Iterator[None]:
     """Keep the servers running during the block; the last user stops them.
 
-    Each user shares a file lock, so that a killed user counts no longer. Servers that `up` started
-    keep running. Raises EmbeddedError as `up` does.
+    Each user shares a file lock, which the kernel releases when the user is killed. Servers that
+    `up` started keep running. Raises EmbeddedError as `up` does.
     """
     with _starting(places) as user:
         lock = open_lock(places.locks / _USERS)
@@ -150,7 +151,10 @@ def throw_away_servers() -> Iterator[Places]:
 
 @contextmanager
 def _starting(places: Places) -> Iterator[ServerUser]:
-    """Create the folders, and hold the lock that start and stop take; a full disk is named."""
+    """Create the folders, and hold the lock of starts and stops.
+
+    Raises EmbeddedError for a full disk.
+    """
     reason = unusable_path(places)
     if reason is not None:
         raise EmbeddedError(f"PostgreSQL and Valkey cannot use {str(places.base)!r}: {reason}")

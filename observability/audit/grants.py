@@ -36,8 +36,6 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             "auth_group_permissions",
             "django_admin_log",
             "django_session",
-            # Old sweeps.
-            "file_sweeps",
             # The end of an alarm.
             "audit_checks",
             # A batch without any submitted record is deleted.

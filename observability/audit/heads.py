@@ -29,7 +29,7 @@ def paths() -> list[Path]:
     return [Path(folder) / FILE for folder in (settings.MEDPROC_DATA_DIR, *second)]
 
 
-def keep() -> str:
+def record_newest() -> str:
     """Record the newest head in each file that does not end with it; return a line for the log.
 
     Services call this when they start and when they end, and the scheduler every hour. Raises

@@ -43,8 +43,8 @@ class Rates:
     failed: int
     """Failed for good and not retried since."""
     unfinished: int
-    """Left over by a job that failed, died or was cancelled. A record that ended so without any
-    work item counts once."""
+    """Work items without success of jobs that failed, died or were cancelled; failed items count in
+    `failed` only. Such a job without any work item counts once."""
     p50_ms: float | None
     p95_ms: float | None
     input_tokens: int

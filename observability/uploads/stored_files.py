@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from medproc.timing import scaled
 from observability.audit import log
+from pipeline.core.labels import counted
 from pipeline.models import FileSweep
 from pipeline.operations import stored_files
 from pipeline.operations.stored_files import Survey
@@ -19,7 +20,8 @@ def sweep() -> str:
     _, row = sweep_audited(SCHEDULER, scaled(stored_files.SAFE_AGE_S))
     if row.held:
         return f"deleted no stored file: {row.held}"
-    return f"deleted {row.deleted_files} stored files without a record" if row.deleted_files else ""
+    gone = counted(row.deleted_files, "stored file")
+    return f"deleted {gone} without a record" if row.deleted_files else ""
 
 
 def sweep_audited(

@@ -17,8 +17,8 @@ def _unpublished(_ends_at: float | None) -> None:
     """Publish the end of a step nowhere."""
 
 
-def _unsigned(_at: float) -> None:
-    """Note a sign of life nowhere."""
+def _ignore_sign(_at: float) -> None:
+    """Ignore a sign of life."""
 
 
 # Why a wait moves the end even if other calls of the step are in flight: the quota alone decides
@@ -29,8 +29,8 @@ def _unsigned(_at: float) -> None:
 class StepDeadline:
     """When one step must end, in seconds of the system's monotonic clock.
 
-    `publish` is told every new end, and None when the step is over. `sign` is told of every sign of
-    life of the step.
+    `publish` gets every new end, and None when the step is over. `sign` gets the time of every sign
+    of life of the step.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class StepDeadline:
         now: float | None = None,
         soft_share: float | None = None,
         publish: Callable[[float | None], None] = _unpublished,
-        sign: Callable[[float], None] = _unsigned,
+        sign: Callable[[float], None] = _ignore_sign,
     ) -> None:
         self._publish = publish
         self._sign = sign

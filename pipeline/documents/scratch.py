@@ -1,7 +1,7 @@
 """Private temporary files of this host: uploads under way, and copies that a reader works on.
 
-Their process deletes them. A file is abandoned if it was not written to for the safe age and no
-process holds a lock on it.
+The process that made a file deletes it. A file is abandoned if the last write is older than the
+safe age and no process holds a lock on the file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ def abandoned(older_s: float) -> Iterator[ScratchFile]:
                 yield ScratchFile(path=path, size_bytes=found.st_size)
 
 
-def delete(files: Iterator[ScratchFile]) -> int:
+def delete(files: Iterable[ScratchFile]) -> int:
     """Delete abandoned files, and count them."""
     gone = 0
     for file in files:

@@ -29,7 +29,7 @@ from pipeline.transitions import Lease
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-AGAIN = 0.25
+REPEAT_SHARE = 0.25
 """The part of the interval between two heartbeats after which a refused heartbeat is repeated."""
 LOG_EVERY_S = 60.0
 """How often a lasting absence of PostgreSQL is logged."""
@@ -79,7 +79,7 @@ class Heartbeat:
         now = time.monotonic()
         interval_s = scaled(settings.HEARTBEAT_S)
         is_due = now - self._renewed_at >= interval_s
-        if is_due and now - self._tried_at >= interval_s * AGAIN:
+        if is_due and now - self._tried_at >= interval_s * REPEAT_SHARE:
             self.renew()
 
     def renew_when_overdue(self) -> None:

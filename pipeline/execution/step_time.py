@@ -31,11 +31,11 @@ def slots_of(provider: Provider) -> int:
 def step_time_s(sizes: Sequence[float], provider: Provider, *, jobs: int = 1) -> float:
     """Return how long a step may take, in seconds of this process's clock.
 
-    `sizes` are the estimated input tokens of its calls, `jobs` the number of jobs that share the
-    quota, itself included. The time is the larger of STEP_DEADLINE_MIN_S and the sum of two parts.
-    One part is the slowest of three plans: the requests and the tokens at half of the quota, shared
-    by the jobs, and the calls at their full length in all slots. The other part is the longest
-    chain of retries of one call (requirement 26).
+    `sizes` are the estimated input tokens of its calls. `jobs` is the number of jobs that share the
+    quota, including the job of this step. The time is the larger of STEP_DEADLINE_MIN_S and the sum
+    of two parts. One part is the slowest of three plans: the requests and the tokens at half of the
+    quota, shared by the jobs, and the calls at their full length in all slots. The other part is
+    the longest chain of retries of one call (requirement 26).
     """
     quota = Quota.of(provider.name)
     share = QUOTA_SHARE / max(jobs, 1)

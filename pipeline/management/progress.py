@@ -93,7 +93,7 @@ def is_settled(progress: Progress) -> bool:
 
 
 class _Refusal:
-    """A server that refuses: said at once, waited for, and after `SERVER_PATIENCE_S` the end."""
+    """Tells the view that a server refuses, and ends the following after `SERVER_PATIENCE_S`."""
 
     def __init__(self, view: View) -> None:
         self._view = view

@@ -180,7 +180,7 @@ class ProcessedDocument(models.Model):
 
 
 class FileSweep(models.Model):
-    """One sweep of the stored files; the newest row also says which database the files know."""
+    """One sweep of the stored files. A marker beside the files names the newest sweep."""
 
     id = fields.uuid_pk()
     files = fields.count()

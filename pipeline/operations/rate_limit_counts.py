@@ -1,7 +1,7 @@
 """The counters of the rate limiter over all lives of Redis (requirement 50).
 
-Redis counts. Each worker copies the counters at the end of a step, and the scheduler copies them
-with its tick. A copy only grows, so copies in any order and from any process are safe.
+Redis counts. Each worker copies the counters to the database at the end of a step, and the
+scheduler with each tick. A copy only grows, so copies in any order and from any process are safe.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pipeline.ratelimit import Counters, RateLimiter, RateLimiterState
 
 _NAMES = tuple(Counters.__dataclass_fields__)
 
-_KEEP = f"""
+_COPY = f"""
 INSERT INTO rate_limit_counts (provider, model, born, {", ".join(_NAMES)})
 VALUES (%(provider)s, %(model)s, %(born)s, {", ".join(f"%({name})s" for name in _NAMES)})
 ON CONFLICT (provider, model, born) DO UPDATE SET
@@ -25,14 +25,14 @@ ON CONFLICT (provider, model, born) DO UPDATE SET
 """  # noqa: S608 - names of a dataclass, values are parameters
 
 
-def keep_counts(state: RateLimiterState) -> None:
-    """Copy the counters of a state to the database; does nothing without a counted event."""
+def copy_counts_of(state: RateLimiterState) -> None:
+    """Copy the counters of a state to the database; do nothing while all are 0."""
     counts = {name: getattr(state.counters, name) for name in _NAMES}
     if state.is_local or not any(counts.values()):
         return
     with connection.cursor() as cursor:
         cursor.execute(
-            _KEEP,
+            _COPY,
             {"provider": state.provider, "model": state.model, "born": state.born, **counts},
         )
 
@@ -46,9 +46,9 @@ def total_counts(state: RateLimiterState) -> Counters:
     return Counters(**{name: int(kept[name]) + now[name] for name in _NAMES})
 
 
-def copy_counts() -> None:
+def copy_all_counts() -> None:
     """Copy the counters of the configured model, and of every model that has counters."""
     rows = RateLimitCounts.objects.order_by().values_list("provider", "model").distinct()
     served = {ProviderModel(provider=provider, model=model) for provider, model in rows}
     for each in {named_provider(ProviderConfig.of_settings()), *served}:
-        keep_counts(RateLimiter.for_(each.provider, each.model).state())
+        copy_counts_of(RateLimiter.for_(each.provider, each.model).state())

@@ -28,7 +28,7 @@ from medproc.timing import scaled
 from pipeline.core.redaction import redacted
 from pipeline.core.server_faults import SAY_EVERY_S, fault_of, line_of
 from pipeline.operations import operator_actions, schedule
-from pipeline.operations.rate_limit_counts import copy_counts
+from pipeline.operations.rate_limit_counts import copy_all_counts
 from pipeline.transitions.stale import STALE_S
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def _settle_record_batches() -> str:
 
 def _detect_incidents() -> str:
     tick = operator_actions.incidents_detect()
-    copy_counts()
+    copy_all_counts()
     said = f"opened {len(tick.opened)}, closed {len(tick.closed)}, probes {len(tick.due)}"
     return said if tick.changed else ""
 

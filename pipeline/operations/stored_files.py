@@ -19,6 +19,7 @@ from django.core.files.storage import default_storage
 from django.db import connection, transaction
 from django.utils import timezone
 
+from pipeline.core.labels import counted
 from pipeline.documents import scratch, storage
 from pipeline.models import FileSweep, ShellFile
 
@@ -83,8 +84,8 @@ def sweep(
 ) -> tuple[Survey, FileSweep]:
     """Delete the orphans unless the sweep is held; return what was found, and the sweep's row.
 
-    `after_restore` is the word of an operator that the orphans may go. `announce` is called before
-    the first deletion.
+    With `after_restore`, an operator states that the orphans may be deleted. `announce` is called
+    before the first deletion.
     """
     found = survey(older_s)
     held = None if after_restore else found.held
@@ -93,7 +94,7 @@ def sweep(
         if announce is not None:
             announce(found)
         gone = list(_deleted(found.orphans))
-        scratch.delete(iter(found.scratch))
+        scratch.delete(found.scratch)
     row = FileSweep.objects.create(
         files=found.files,
         orphaned_files=len(found.orphans),
@@ -124,9 +125,10 @@ def problems(last: FileSweep | None) -> list[str]:
     if last is not None and last.held:
         found.append(f"stored files: {last.held}")
     if last is not None and last.missing_files:
+        verb = "has" if last.missing_files == 1 else "have"
         found.append(
-            f"stored files: {last.missing_files} records have no file;"
-            " manage.py sweep_files --dry-run lists them"
+            f"stored files: {counted(last.missing_files, 'record')} {verb} no file;"
+            " manage.py sweep_files --dry-run lists these records"
         )
     return found
 

@@ -159,7 +159,7 @@ def _is_model(value: str, model: str) -> bool:
         return False
     known, parts = _MODEL_WORDS | set(_parts(model)), _parts(value)
     return (
-        parts[:1] != []
+        bool(parts)
         and parts[0] in known
         and all(part in known or _NUMBER.fullmatch(part) for part in parts)
     )

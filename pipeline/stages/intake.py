@@ -81,8 +81,7 @@ def _named(
     try:
         return _create(submission, key, media_type, stored)
     except Exception as error:
-        # If the database was unreachable, the COMMIT may have succeeded although its answer was
-        # lost; a row may name the bytes then. The sweep of stored files decides later.
+        # As in `discard_unnamed`, a row may name the bytes. The sweep of stored files decides.
         if not is_away(error):
             storage.discard(stored.key)
         if key and isinstance(error, IntegrityError) and (known := _known(key)):

@@ -23,7 +23,7 @@ class LostWork:
     entries: list[dict[str, Any]]
     """`error_drill_down.failures`, lowest page first; never empty."""
     encounter_id: UUID | None = None
-    """The encounter at which the pass ended: the first begun encounter, or else the first."""
+    """The encounter at which the pass ended: the first with begun work, or else the first."""
     batch_index: int | None = None
 
 

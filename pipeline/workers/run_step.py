@@ -44,7 +44,7 @@ from pipeline.execution.step_result import (
 )
 from pipeline.execution.worker_settings import own_settings
 from pipeline.operations import liveness
-from pipeline.operations.rate_limit_counts import keep_counts
+from pipeline.operations.rate_limit_counts import copy_counts_of
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider, provider_for
 from pipeline.queueing.queues import (
@@ -111,7 +111,7 @@ def _run_best(step: str) -> None:
     )
     try:
         _end(lease, deadline, _run(lease, deadline))
-        _keep_counts(lease)
+        _copy_counts(lease)
     except LeaseLostError as error:
         REFUSAL_MARK.set(isinstance(error, LeaseUnrenewedError))
         _log("lease_lost", lease)
@@ -247,14 +247,14 @@ def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:
     _log("step_ended", lease, outcome=_outcome(result))
 
 
-def _keep_counts(lease: Lease) -> None:
+def _copy_counts(lease: Lease) -> None:
     """Copy the counters of the rate limiter, which a loss of Redis would reset."""
     if lease.step not in CALLING_STEPS:
         return
     limiter = limiter_of(provider_for(ProviderConfig.of_settings()))
     if limiter is not None:
         with unless_away():
-            keep_counts(limiter.state())
+            copy_counts_of(limiter.state())
 
 
 def _broken(lease: Lease, error: Exception) -> StepResult:

@@ -77,7 +77,7 @@ def test_a_service_records_the_head_at_its_start_and_at_its_end(folders: list[Pa
 @pytest.mark.django_db
 def test_a_cut_tail_is_noticed_without_a_head_on_the_command_line(folders: list[Path]) -> None:
     events()
-    heads.keep()
+    heads.record_newest()
     cut_tail()
 
     with pytest.raises(CommandError, match="link 3, which was logged as a head, is missing"):
@@ -91,7 +91,7 @@ def test_a_cut_tail_is_noticed_without_a_head_on_the_command_line(folders: list[
 @pytest.mark.django_db
 def test_an_emptied_audit_is_noticed() -> None:
     events()
-    heads.keep()
+    heads.record_newest()
     cut_tail(3)
 
     with pytest.raises(CommandError, match="link 3, which was logged as a head, is missing"):
@@ -106,12 +106,12 @@ def test_a_second_place_that_cannot_be_written_fails_after_the_first_is_written(
     settings.AUDIT_HEADS_DIR = folders[1] / "missing"
 
     with pytest.raises(OSError, match="missing"):
-        heads.keep()
+        heads.record_newest()
     with caplog.at_level(logging.WARNING), serving("a test"):
         pass
 
     assert len(folders[0].read_text().splitlines()) == 1
-    assert "start of a test: observability.audit.heads.keep failed" in caplog.text
+    assert "start of a test: observability.audit.heads.record_newest failed" in caplog.text
 
 
 @pytest.mark.django_db
@@ -158,7 +158,7 @@ def test_a_start_time_ahead_of_the_clock_does_not_stop_the_daily_verification() 
 def break_audit(way: str) -> None:
     """Change an old event, cut the newest links, or insert an event without a link."""
     if way == "cut":
-        heads.keep()
+        heads.record_newest()
         cut_tail(2)
         events(3)
         return

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from observability.diagnostics.overview import overview
 from pipeline.models import RateLimitCounts
-from pipeline.operations.rate_limit_counts import copy_counts, keep_counts, total_counts
+from pipeline.operations.rate_limit_counts import copy_all_counts, copy_counts_of, total_counts
 from pipeline.ratelimit import Counters, RateLimiterState
 from tests.support import records
 from tests.support.short_records import short_record
@@ -63,7 +63,7 @@ def test_a_late_copy_never_makes_a_counter_smaller() -> None:
     next_life = replace(STATE, born=200.0, counters=Counters(rate_limited_items_stored=5))
 
     for state in (newest, older, newest, next_life, next_life):
-        keep_counts(state)
+        copy_counts_of(state)
 
     assert total_counts(next_life) == Counters(rate_limited_items_stored=12, breaker_trips=2)
     away = RateLimiterState(provider="gemini", model="m", is_local=True)
@@ -78,6 +78,6 @@ def test_the_scheduler_copies_the_counters_of_every_model(
     rows.update(rate_limited_items_stored=0)
 
     # The process of the scheduler is set to another provider than the workers.
-    copy_counts()
+    copy_all_counts()
 
     assert rows.get().rate_limited_items_stored == first

@@ -161,9 +161,9 @@ def test_health_counts_files_without_a_record_and_names_records_without_a_file(
         call_command("health")
     text = capsys.readouterr().out
 
-    assert any(line.startswith("stored files: 1 records have no file") for line in problems)
+    assert any(line.startswith("stored files: 1 record has no file") for line in problems)
     assert "stored files at the last sweep: 1, of which 1 without a record" in text
-    assert "1 records without a file" in text
+    assert "1 record without a file" in text
 
 
 @pytest.mark.django_db

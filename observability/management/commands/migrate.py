@@ -55,13 +55,14 @@ class Command(Migrate):
                 is_known = grant(connection, application)
             if not is_known:
                 raise CommandError(
-                    "The role of DATABASE_URL does not exist; create it as docs/configuration.md"
-                    " describes (Roles of the database), then run migrate again."
+                    "The role of DATABASE_URL does not exist. Create the role, then run migrate"
+                    " again (docs/configuration.md, The roles of the database)."
                 )
         if can_change_audit(connection, application):
             self.stderr.write(
                 "The role of DATABASE_URL can change the audit. Give DATABASE_URL a role that owns"
-                " no table, and set DATABASE_OWNER_URL for migrate (docs/configuration.md)."
+                " no table, and set DATABASE_OWNER_URL for migrate (docs/configuration.md, The"
+                " roles of the database)."
             )
 
 

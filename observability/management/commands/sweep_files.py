@@ -86,18 +86,19 @@ def _object(found: Survey, held: str | None, deleted: int | None) -> dict[str, A
 
 def _lines(found: Survey, held: str | None, deleted: int | None) -> list[str]:
     lines = [f"held, deleted nothing: {held}"] if held else []
+    orphans, young = counted(len(found.orphans), "orphan"), counted(len(found.young), "young file")
     lines.append(
-        f"{counted(found.files, 'stored file')}; without a record {len(found.orphans)} old"
-        f" and {len(found.young)} young; {counted(len(found.scratch), 'abandoned scratch file')}"
+        f"{counted(found.files, 'stored file')}; without a record: {orphans} and {young};"
+        f" {counted(len(found.scratch), 'abandoned scratch file')}"
     )
     if deleted is None:
         lines.append("dry run: nothing was deleted")
     elif not held:
         lines.append(f"deleted {counted(deleted, 'stored file')}")
     for file in found.orphans[:SHOWN]:
-        lines.append(f"  old    {file.key}  {file.size_bytes} bytes, {file.age_s / 3600:.1f} h")
+        lines.append(f"  orphan  {file.key}  {file.size_bytes} bytes, {file.age_s / 3600:.1f} h")
     for file in found.young[:SHOWN]:
-        lines.append(f"  young  {file.key}  {file.size_bytes} bytes, {file.age_s / 3600:.1f} h")
+        lines.append(f"  young   {file.key}  {file.size_bytes} bytes, {file.age_s / 3600:.1f} h")
     if found.missing:
         lines.append(f"{counted(len(found.missing), 'record')} without a file:")
     lines += [f"  manage.py explain {record_id}" for record_id in found.missing[:SHOWN]]

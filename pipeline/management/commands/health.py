@@ -10,6 +10,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from pipeline.core.labels import counted
 from pipeline.management.plain_command import PlainCommand
 from pipeline.models import FileSweep
 from pipeline.operations.health import Health, examine
@@ -87,7 +88,7 @@ def _lines(health: Health) -> list[str]:
         size = row.orphaned_bytes + row.young_bytes - row.deleted_bytes
         lines.append(
             f"  stored files at the last sweep: {row.files}, of which {left} without a record"
-            f" ({size / MIB:.1f} MiB); {row.missing_files} records without a file"
+            f" ({size / MIB:.1f} MiB); {counted(row.missing_files, 'record')} without a file"
         )
     return lines
 

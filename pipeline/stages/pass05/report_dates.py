@@ -19,9 +19,9 @@ from pipeline.stages.pass05.types import ChunkReport
 def without_open_dates(
     reports: Sequence[ChunkReport], pages: Mapping[int, PageText]
 ) -> tuple[list[ChunkReport], list[int]]:
-    """Return the reports without unproved dates, and the ascending pages of these dates."""
+    """Return the reports without dates of unproved order, and the ascending pages of the dates."""
     orders = source_orders((number, page.text) for number, page in sorted(pages.items()))
-    unproved = {
+    to_check = {
         number
         for number, source in orders.items()
         if source.contradicts or source.order is not None
@@ -32,7 +32,7 @@ def without_open_dates(
     def doubtful(day: str | None, encounter: FoundEncounter) -> bool:
         if not day:
             return False
-        own = sorted({span.page for span in encounter.spans} & unproved & pages.keys())
+        own = sorted({span.page for span in encounter.spans} & to_check & pages.keys())
         for number in own:
             if number not in printed:
                 printed[number] = PrintedDates(pages[number].text, orders[number])

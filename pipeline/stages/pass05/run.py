@@ -53,7 +53,7 @@ ISO_639_1 = (
 )
 """The two-letter codes of ISO 639-1."""
 LANGUAGE = re.compile(rf"({ISO_639_1.replace(' ', '|')}|ceb|fil|haw|hmn|yue)(-[A-Z]{{2}})?")
-"""A language with a region; any other text that a model writes here may be of the document."""
+"""A language, perhaps with a region. Any other text of a model may come from the document."""
 
 PARTS = "parts"
 """Key of a chunk's output that keeps the reply of each split, if the pages were halved."""

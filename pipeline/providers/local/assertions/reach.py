@@ -1,8 +1,8 @@
 """How far a cue reaches over the words of its sentence.
 
 Notes are telegraphic: `Stroke - MRI negative`, `No fever, cough x 3 days`. A cue reaches a mention
-only if the words between are explained. Otherwise the cue belongs to another subject, or the text
-leaves the subject open and a person must read it.
+only if the rules explain the words between cue and mention. Otherwise the cue belongs to another
+subject, or the text leaves the subject open and a person must read the text.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pipeline.providers.local.assertions.experiencer import names_person
 
 
 class Reach(Enum):
-    """What a cue says about a mention."""
+    """Whether a cue is about a mention."""
 
     REACHES = auto()
     ANOTHER = auto()
     """The cue belongs to another subject."""
     OPEN = auto()
-    """The text does not decide whose the cue is."""
+    """The text does not decide to which subject the cue belongs."""
 
 
 _SUBJECT_AHEAD = frozenset(
@@ -35,7 +35,7 @@ _SUBJECT_AHEAD = frozenset(
         CueKind.LATER_POST,
     }
 )
-"""Kinds whose phrase is told of the subject before the phrase."""
+"""Kinds of cues that follow their subject."""
 _NEGATIONS = frozenset({CueKind.NOT_POST, CueKind.NEAR_NOT_POST})
 _UNDER_COLON = re.compile(r".*(?::|[ ][-\u2013\u2014][ ])(?P<subject>.*)", re.S)
 _OWN_SUBJECT = re.compile(
@@ -82,7 +82,7 @@ _OWN_PREDICATE = re.compile(
 
 
 def reach(cue: Cue, words: str, first: int, last: int, *, is_act: bool) -> Reach:
-    """Judge whether a cue is told of the mention at `first..last`.
+    """Judge whether a cue is about the mention at `first..last`.
 
     With `is_act` the mention is something that is done. A negative result does not undo an act.
     """
@@ -90,28 +90,28 @@ def reach(cue: Cue, words: str, first: int, last: int, *, is_act: bool) -> Reach
         return _reach_ahead(cue, words, first, is_act=is_act)
     if cue.kind not in _SUBJECT_AHEAD:
         return Reach.REACHES
-    told = words[cue.start : cue.end]
+    phrase = words[cue.start : cue.end]
     is_negation = cue.kind in _NEGATIONS
-    if is_act and is_negation and _RESULT.search(told) and not _COLON_ANSWER.match(told):
+    if is_act and is_negation and _RESULT.search(phrase) and not _COLON_ANSWER.match(phrase):
         return Reach.ANOTHER
     between = words[last : cue.start]
     under = _UNDER_COLON.fullmatch(between)
     if under is not None and _OWN_SUBJECT.fullmatch(under["subject"]) is None:
         return Reach.OPEN if is_negation else Reach.ANOTHER
-    if is_negation and _RESULT.search(told) and _TEST.search(between):
+    if is_negation and _RESULT.search(phrase) and _TEST.search(between):
         return Reach.OPEN
     tail, *others = between.split(",")
     if not others or _OWN_SUBJECT.fullmatch(others[-1]):
         return Reach.REACHES
     if _OWN_DETAIL.search(tail) or any(names_person(each) for each in others):
         return Reach.ANOTHER
-    if _COLON_ANSWER.match(told) or _PLURAL.match(told.lstrip()) or _JOINED.match(others[-1]):
+    if _COLON_ANSWER.match(phrase) or _PLURAL.match(phrase.lstrip()) or _JOINED.match(others[-1]):
         return Reach.REACHES
     return Reach.OPEN
 
 
 def _reach_ahead(cue: Cue, words: str, first: int, *, is_act: bool) -> Reach:
-    """Judge whether a cue in front of a mention is told of the mention."""
+    """Judge whether a cue in front of a mention is about the mention."""
     between = words[cue.end : first]
     if cue.kind is CueKind.NEAR_NOT:
         return Reach.OPEN if "," in between else Reach.REACHES
