@@ -35,6 +35,11 @@ def main() -> int:
         from medproc.refusal_line import refusal_line
 
         line = refusal_line(error)
+        if line is None and isinstance(error, DatabaseError) and sys.argv[1:2] != ["migrate"]:
+            from pipeline.core.redaction import redacted
+
+            # PostgreSQL's message can quote a row of a patient. A migration reads no row.
+            line = f"PostgreSQL refused a statement: {redacted(error)}"
         if line is None:
             raise
         sys.stderr.write(f"{line}\n")

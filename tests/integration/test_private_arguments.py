@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 import redis
 from django.core.management import call_command
+from django.db import connection
 
 from medproc.env import PROJECT_ROOT
 from pipeline.models import Patient, ShellFile
 from tests.support import records
+from tests.support.databases import as_owner
 from tests.support.workers import until
 
 CANARY = "Canary, Jane *1931-02-03"
@@ -129,3 +131,15 @@ def test_a_byte_order_mark_and_blank_lines_are_no_part_of_the_reference(
         )
 
     assert Patient.objects.get().reference == "MRN-7 Ä"
+
+
+@pytest.mark.usefixtures("cloned_db", "redis_db")
+def test_a_refused_statement_does_not_print_the_row_of_the_patient() -> None:
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE user_profiles ADD CHECK (reference <> '{CANARY}')")
+
+    result = run(records.LAB, "--patient-file", "-", typed=CANARY.encode())
+
+    assert result.returncode == 1
+    assert result.stderr.startswith("PostgreSQL refused a statement: IntegrityError")
+    assert CANARY not in result.stderr + result.stdout
