@@ -28,7 +28,7 @@ class StatesIncompleteRecord(_Admin):
         return ["record_incomplete", *super().get_fields(request, obj)]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
-        """Return the rows with the fact whether other encounters of their record are missing."""
+        """Return the rows, each with two flags: its record has, and lacks, published encounters."""
         of_record = Encounter.objects.filter(shell_file_id=OuterRef("shell_file_id"))
         rows: QuerySet[Model] = super().get_queryset(request)
         annotated: QuerySet[Model] = rows.annotate(

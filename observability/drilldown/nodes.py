@@ -131,9 +131,9 @@ class DrillDown:
     taken_at: datetime
 
     @property
-    def incomplete(self) -> str:
+    def incomplete_note(self) -> str:
         """The sentence about a record of which some encounters are missing; else empty."""
-        return str(self.root.facts.get("incomplete", ""))
+        return str(self.root.facts.get("incomplete_note", ""))
 
     def path(self) -> tuple[Node, ...]:
         """Return the nodes from the record down to the focus."""
@@ -147,7 +147,7 @@ class DrillDown:
             "focus": self.focus,
             "answer": self.answer,
             "record_answer": self.record_answer,
-            "incomplete": self.incomplete,
+            "incomplete_note": self.incomplete_note,
             "taken_at": self.taken_at,
             "tree": self.root.as_json(),
         }

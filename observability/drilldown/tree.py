@@ -16,7 +16,7 @@ from uuid import UUID
 from observability.drilldown.nodes import FailureCause, Node, NodeKind, Spent
 from observability.drilldown.queries import RecordRows
 from pipeline.core.errors import ERRORS, ErrorCode
-from pipeline.core.labels import PASS_TITLES, WORDS, StatusWord, incomplete, pages
+from pipeline.core.labels import PASS_TITLES, WORDS, StatusWord, incomplete_note, pages
 from pipeline.core.states import JOB_TERMINAL, JobStatus, Step
 from pipeline.models import (
     OUTCOME_OK,
@@ -71,16 +71,16 @@ def tree(rows: RecordRows) -> Node:
             "parked_until": job.parked_until,
             "park_reason": job.park_reason,
             "manual_review_required": rows.summary.manual_review_required,
-            "incomplete": _incomplete(rows),
+            "incomplete_note": _incomplete_note(rows),
         },
         children=passes,
     )
 
 
-def _incomplete(rows: RecordRows) -> str:
+def _incomplete_note(rows: RecordRows) -> str:
     published = sum(each.entities_published_at is not None for each in rows.encounters)
     missing = len(rows.encounters) - published if published else 0
-    return incomplete(missing, len(rows.encounters))
+    return incomplete_note(missing, len(rows.encounters))
 
 
 def _left_behind(node: Node) -> Node:
@@ -256,7 +256,7 @@ def _detected(
             "page_start": encounter.page_start,
             "page_end": encounter.page_end,
             "published": encounter.entities_published_at is not None,
-            "incomplete": _incomplete(rows),
+            "incomplete_note": _incomplete_note(rows),
         },
         children=tuple(
             _work(table, batch, calls.get(batch.pk, ()), len(batches)) for batch in batches

@@ -139,7 +139,7 @@ class PageView:
     """None for a page that could not be read at all."""
     has_words: bool
     warnings: Sequence[str]
-    incomplete: str
+    incomplete_note: str
     """The sentence about a record of which some encounters are missing; else empty."""
     before: int | None
     after: int | None
@@ -200,7 +200,7 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
         drawing=_drawing(page, drawn),
         has_words=bool(page.words),
         warnings=_warnings(record, page),
-        incomplete=selectors.incompleteness(shell_file_id),
+        incomplete_note=selectors.incomplete_note_of(shell_file_id),
         before=number - 1 if number > 1 else None,
         after=number + 1 if number < last else None,
         next_review=to_review,

@@ -73,11 +73,11 @@ PASS_TITLES: dict[Step, str] = {
 }
 
 
-def incomplete(missing: int, total: int) -> str:
+def incomplete_note(missing: int, total: int) -> str:
     """Return `Record incomplete: 1 of 8 encounters is not published.`, or "" if none is missing.
 
-    The entities of the other encounters are visible, so every view of them shows this sentence
-    (requirement 9).
+    The entities of the other encounters are visible, so every view of these entities shows
+    this sentence (requirement 9).
     """
     if not missing:
         return ""

@@ -28,7 +28,7 @@ from pipeline.core.labels import (
     StatusWord,
     counted,
     duration,
-    incomplete,
+    incomplete_note,
     pages,
     plural,
 )
@@ -335,7 +335,7 @@ def _remarks(result: FileResult) -> list[str]:
     found = []
     p = result.progress
     if p and p.encounters_missing:
-        found.append(f"! {incomplete(p.encounters_missing, p.encounters)}")
+        found.append(f"! {incomplete_note(p.encounters_missing, p.encounters)}")
     for warning in p.warnings if p else ():
         where = f"{pages(warning['pages'])}: " if warning.get("pages") else ""
         times = f" ({warning['code']} ×{warning['count']:,})" if warning.get("count") else ""

@@ -15,7 +15,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
 from pipeline.core.errors import ERRORS, Budget
-from pipeline.core.labels import incomplete
+from pipeline.core.labels import incomplete_note
 from pipeline.core.states import (
     JOB_TERMINAL,
     WORK_TERMINAL,
@@ -244,10 +244,10 @@ def _missing(published: int, others: int) -> int:
     return others if published else 0
 
 
-def incompleteness(shell_file_id: UUID) -> str:
+def incomplete_note_of(shell_file_id: UUID) -> str:
     """Return the sentence about an incomplete record; "" for any other record."""
     published, others = _encounters([shell_file_id]).get(shell_file_id, (0, 0))
-    return incomplete(_missing(published, others), published + others)
+    return incomplete_note(_missing(published, others), published + others)
 
 
 def record_batch(batch_id: UUID) -> RecordBatch:

@@ -62,7 +62,7 @@ def test_each_view_of_the_entities_states_that_the_record_is_incomplete(tmp_path
     for name in ("entities", "entity", "results", "summaries", "process line"):
         assert "record incomplete" in shown[name], name
     assert all(SENTENCE in text for name, text in shown.items() if name.startswith("explain"))
-    assert json.loads(shown["explain --json"])["incomplete"] == SENTENCE
+    assert json.loads(shown["explain --json"])["incomplete_note"] == SENTENCE
     assert json.loads(shown["process JSON"])["incomplete"] is True
 
 

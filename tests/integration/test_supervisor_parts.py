@@ -124,7 +124,7 @@ def test_an_older_installation_without_its_demo_user_gets_none(
 
 @pytest.fixture
 def killed(settings: Any) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
-    """Provide a supervisor, its child and its watcher."""
+    """Provide a supervisor, its child and its leash."""
     with plain_folder() as folder:
         settings.MEDPROC_DATA_DIR = folder / "var"
         process = subprocess.Popen(

@@ -74,8 +74,8 @@ class Command(PlainCommand):
             self.stdout.write(drill_down.answer)
             if drill_down.answer != drill_down.record_answer:
                 self.stdout.write(drill_down.record_answer)
-            if drill_down.incomplete:
-                self.stdout.write(drill_down.incomplete)
+            if drill_down.incomplete_note:
+                self.stdout.write(drill_down.incomplete_note)
             self.stdout.write("")
             for line in as_lines(rows):
                 self.stdout.write(line)
@@ -86,8 +86,8 @@ class Command(PlainCommand):
         console.print(printable(drill_down.answer), style="bold", markup=False)
         if drill_down.answer != drill_down.record_answer:
             console.print(printable(drill_down.record_answer), markup=False)
-        if drill_down.incomplete:
-            console.print(printable(drill_down.incomplete), style="yellow", markup=False)
+        if drill_down.incomplete_note:
+            console.print(printable(drill_down.incomplete_note), style="yellow", markup=False)
         console.print()
         console.print(as_tree(rows))
         if hint:

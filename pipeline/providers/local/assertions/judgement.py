@@ -168,21 +168,8 @@ class Assertions:
             scope = [cue for cue in scope if cue.kind not in _PLANNED]
         if _goes_on(scope, words, first, last):
             scope = [c for c in scope if c.kind not in (CueKind.CONDITION, CueKind.RISK)]
-        reached = [(cue, reach(cue, words, first, last, is_act=is_act)) for cue in scope]
-        is_open = any(told is Reach.OPEN for _, told in reached)
-        scope = [cue for cue, told in reached if told is Reach.REACHES]
-        denials = [cue for cue in scope if is_open_denial(cue, words, first, last)]
-        is_open = is_open or bool(denials)
-        scope = [cue for cue in scope if cue not in denials]
-        kinds = {cue.kind for cue in scope}
-        if CueKind.UNCLEAR in kinds:
-            kinds -= _NOT
-        if is_act and CueKind.REFUSED_POST in kinds:
-            kinds.add(CueKind.NOT_POST)
-        if is_drug:
-            kinds.discard(CueKind.RISK_POST)
-        if CueKind.CONFIRM_POST in kinds:
-            kinds = kinds - _POSSIBLE - {CueKind.RISK} | {CueKind.AFFIRM}
+        scope, is_open = _reaching(scope, words, first, last, is_act=is_act)
+        kinds = _kinds_of(scope, is_act=is_act, is_drug=is_drug)
         if CueKind.ONSET_POST in kinds and _HAD.search(words[:first]):
             kinds = kinds | {CueKind.PAST_POST}
         if _ENDED_CELL.match(words, last):
@@ -328,6 +315,30 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = Fals
         elif cue.kind in (CueKind.NOT, CueKind.AFFIRM):
             break
     return found
+
+
+def _reaching(
+    scope: Sequence[Cue], words: str, first: int, last: int, *, is_act: bool
+) -> tuple[list[Cue], bool]:
+    """Return the cues that reach the mention, and whether the text leaves one of the cues open."""
+    reached = [(cue, reach(cue, words, first, last, is_act=is_act)) for cue in scope]
+    near = [cue for cue, how in reached if how is Reach.REACHES]
+    kept = [cue for cue in near if not is_open_denial(cue, words, first, last)]
+    return kept, len(kept) < len(near) or any(how is Reach.OPEN for _, how in reached)
+
+
+def _kinds_of(scope: Sequence[Cue], *, is_act: bool, is_drug: bool) -> set[CueKind]:
+    """Return the kinds of these cues; some kinds outrank or imply others."""
+    kinds = {cue.kind for cue in scope}
+    if CueKind.UNCLEAR in kinds:
+        kinds -= _NOT
+    if is_act and CueKind.REFUSED_POST in kinds:
+        kinds.add(CueKind.NOT_POST)
+    if is_drug:
+        kinds.discard(CueKind.RISK_POST)
+    if CueKind.CONFIRM_POST in kinds:
+        kinds = kinds - _POSSIBLE - {CueKind.RISK} | {CueKind.AFFIRM}
+    return kinds
 
 
 def _goes_on(scope: Sequence[Cue], words: str, first: int, last: int) -> bool:
