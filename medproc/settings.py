@@ -194,7 +194,7 @@ PERIODIC_TASKS = {
     "sweep_files": (3600.0, "observability.uploads.stored_files.sweep"),
 }
 
-# Called when workers, scheduler or the whole service start and end. A failure stops neither.
+# Called when workers, scheduler or the whole service start and end. A failed hook stops nothing.
 SERVICE_HOOKS = ["observability.audit.heads.record_newest"]
 # Each returns sentences about problems, for `health`.
 HEALTH_CHECKS = ["observability.audit.watch.alarms"]

@@ -31,8 +31,8 @@ class ConsoleSite(AdminSite):
         from observability.urls import console_urls
 
         tables = path("tables/", self.admin_view(self.tables), name="tables")
-        # No row has a page on a public site, and Django's link to such a page asks any table for
-        # any id, also tables that do not exist.
+        # No row has a page on a public site. Django's address of such a page accepts any table, and
+        # a table that does not exist would be a server error.
         of_django = [each for each in super().get_urls() if _name_of(each) != "view_on_site"]
         return [*console_urls(self), tables, *of_django]
 

@@ -13,8 +13,8 @@ import struct
 import sys
 from collections.abc import Sequence
 
-# libseccomp and its binding were not used: the filter is forty lines, and a system library of C is
-# no part of a wheel. bubblewrap and nsjail are programs of their own and start more slowly.
+# libseccomp and its binding were not used: the filter is short, and a system library of C is no
+# part of a wheel. bubblewrap and nsjail are programs of their own and start more slowly.
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_GET_SECCOMP = 21
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
