@@ -108,7 +108,8 @@ def _attack(folder: Path) -> dict[str, object]:
         arguments = [server.getsockname()[1], folder / "unix", folder, victim.pid]
         result = subprocess.run(
             [sys.executable, "-c", ATTACK, *map(str, arguments)],
-            env={"PYTHONPATH": str(PROJECT_ROOT)},
+            # A folder of records is no code, even if sys.path names the folder.
+            env={"PYTHONPATH": f"{PROJECT_ROOT}{os.pathsep}{folder}"},
             cwd="/",
             capture_output=True,
             text=True,

@@ -97,10 +97,12 @@ def _hide_files(path: Path) -> None:
 
 def _readable(path: Path) -> Iterable[Path]:
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-    # The project's own folder can hold the data folder, and sys.path can name the root folder.
+    # The project's own folder can hold the data folder, and sys.path can name the root folder or
+    # another folder that holds records.
     yield from (_PROJECT / package for package in ("medproc", "pipeline"))
+    closed = (_PROJECT, *_PROJECT.parents, *path.resolve().parents)
     for folder in unprivileged.code_folders():
-        if folder.resolve() not in (_PROJECT, *_PROJECT.parents):
+        if folder.resolve() not in closed:
             yield folder
     yield from (Path(name) for name in (*_SYSTEM, *libraries) if name)
     yield path
