@@ -34,14 +34,16 @@ def rotate_logs() -> str:
 def rotate(log: Path) -> bool:
     """Move the lines of a large log to a copy; return whether there were enough lines.
 
-    A link is never followed. A log that this process cannot write stays as it is.
+    A link is never followed, and a hard link to another file is never emptied. A log that this
+    process cannot write stays as it is.
     """
     try:
         descriptor = os.open(log, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return False
     with os.fdopen(descriptor, "rb") as source:
-        if os.fstat(descriptor).st_size < MAX_BYTES:
+        status = os.fstat(descriptor)
+        if status.st_size < MAX_BYTES or status.st_nlink != 1:
             return False
         try:
             for number in range(COPIES, 1, -1):

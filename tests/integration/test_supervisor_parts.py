@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -197,9 +197,12 @@ def test_a_log_is_rotated_while_its_writer_keeps_it_open(tmp_path: Path) -> None
     assert not rotation.rotate(log)
 
 
-def test_a_link_in_the_place_of_a_log_is_neither_written_nor_emptied(tmp_path: Path) -> None:
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_link_in_the_place_of_a_log_is_neither_written_nor_emptied(
+    link: Callable[[Path, Path], None], tmp_path: Path
+) -> None:
     (tmp_path / "precious").write_bytes(b"x" * rotation.MAX_BYTES)
-    (tmp_path / "workers.log").symlink_to(tmp_path / "precious")
+    link(tmp_path / "precious", tmp_path / "workers.log")
 
     assert not rotation.rotate(tmp_path / "workers.log")
     with pytest.raises(OSError, match=r"workers\.log"):
