@@ -165,7 +165,7 @@ def check_service_url(value: str) -> str:
     if not parts.hostname:
         raise ValueError("names no host")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("holds a log-in; the key belongs into GEMINI_API_KEY")
+        raise ValueError("holds a log-in; the key belongs in GEMINI_API_KEY")
     if parts.query or value.endswith("?"):
         raise ValueError("has a query")
     if parts.scheme == "http" and not is_loopback(parts.hostname):

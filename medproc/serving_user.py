@@ -64,4 +64,4 @@ def _heads(uid: int, gid: int) -> list[Path]:
 
 def stays_root(reason: str) -> str:
     """Return the line that an operator reads if workers, scheduler or console stay root."""
-    return f"medproc runs as root: {reason}. Move medproc and its data, or start it as a user."
+    return f"medproc runs as root: {reason}. Move medproc and its data, or start medproc as a user."

@@ -1,6 +1,6 @@
-"""The periodic task that deletes files of killed processes from the private folder.
+"""The periodic task that deletes the scratch files of killed processes.
 
-A file is deleted if it was not written to for an hour and no reader holds a lock on it.
+A file is deleted if the last write is an hour ago and no process holds a lock on the file.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class _Refusal:
         patience_s = scaled(SERVER_PATIENCE_S)
         if now - self._since >= patience_s:
             raise FollowingEndedError(line)
-        self._view.say(f"{line} Waiting up to {patience_s:.0f} s without progress.")
+        self._view.say(f"{line} Waiting at most {patience_s:.0f} s for progress.")
 
     def end(self) -> None:
         """Say that the server accepts work again, if it refused."""

@@ -41,7 +41,7 @@ from tests.support.rows import a_job, an_encounter, columns
 from tests.support.users import client_of
 
 OVERVIEW_STATEMENTS = 26
-"""Two of them are for the alarm of the audit and for the counters of all lives of Redis."""
+"""Two statements read the alarm of the audit and the counters of all lives of Redis."""
 RECORD_STATEMENTS = 21
 FAILURES_STATEMENTS = 9
 MEMBERS_STATEMENTS = 8

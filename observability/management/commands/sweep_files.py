@@ -85,7 +85,7 @@ def _object(found: Survey, held: str | None, deleted: int | None) -> dict[str, A
 
 
 def _lines(found: Survey, held: str | None, deleted: int | None) -> list[str]:
-    lines = [f"held, deleted nothing: {held}"] if held else []
+    lines = [f"The sweep is held and deletes nothing: {held}"] if held else []
     orphans, young = counted(len(found.orphans), "orphan"), counted(len(found.young), "young file")
     lines.append(
         f"{counted(found.files, 'stored file')}; without a record: {orphans} and {young};"
