@@ -85,7 +85,7 @@ class StepDeadline:
             self.leave_out(now - self._left_out_until, now=self._left_out_until)
 
     def note_progress(self) -> None:
-        """Note that a part of the work is complete: the step then never fails for its time alone.
+        """Note that a part of the work is complete: the step can no longer fail for its time alone.
 
         `run_step` requeues a step that has progressed. Each such run completes at least one of the
         parts, so the number of runs is bounded.
@@ -95,7 +95,7 @@ class StepDeadline:
     def sign_of_life(self, at: float) -> None:
         """Tell the worker that the step was alive at this time of the monotonic clock.
 
-        A step without a sign for a lease is ended by its worker.
+        The worker kills a step without a sign for most of a lease.
         """
         self._sign(at)
 

@@ -89,10 +89,10 @@ class Heartbeat:
 
     @contextlib.contextmanager
     def unless_away(self, statement: str) -> Iterator[None]:
-        """Leave the block undone while PostgreSQL is away or refuses it; `statement` names it.
+        """Suppress a refusal of PostgreSQL in the block; `statement` names the work of the block.
 
         Logs the first refusal for each cause, then one a minute, and the first success. Raises
-        LeaseLostError where the lease has run out meanwhile.
+        LeaseLostError if the lease has run out meanwhile.
         """
         is_done = False
         with unless_away(lambda error: self._note_absence(statement, error)):
