@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 ATTACK = """
-import ctypes, json, os, resource, signal, socket, subprocess, sys, threading, time
+import ctypes, fcntl, json, os, resource, signal, socket, subprocess, sys, threading, time
 from pathlib import Path
 from pipeline.documents.reader import isolation, syscall_filter
 port, unix, folder, victim = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
@@ -61,6 +61,12 @@ def ptrace():
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.ptrace(16, victim, 0, 0) < 0: raise PermissionError
 def limit(): resource.prlimit(victim, resource.RLIMIT_CPU, (1, 1))
+def slow(): os.setpriority(os.PRIO_PROCESS, victim, 19)
+def owner(): fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, victim)
+def ioctl_owner(): fcntl.ioctl(os.pipe()[0], 0x8901, victim.to_bytes(4, "little"))
+def shared_memory():
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.shmget(0, 4096, 0o1600) < 0: raise PermissionError
 def fork():
     if os.fork() == 0: os._exit(0)
 def user_namespace():
@@ -68,7 +74,7 @@ def user_namespace():
     if libc.unshare(0x10000000) < 0: raise PermissionError
 attacks = [tcp, unix_socket, pair, write_beside, overwrite, truncate, append, delete, rename, link,
     make_folder, mode, read_other, list_folder, passwords, temporary, run, kill, group, ptrace,
-    limit, fork, user_namespace]
+    limit, slow, owner, ioctl_owner, shared_memory, fork, user_namespace]
 succeeded = []
 for attack in attacks:
     try: attack()

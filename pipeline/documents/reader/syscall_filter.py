@@ -48,6 +48,10 @@ REFUSED: dict[str, dict[str, int]] = {
         "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "setxattrat": 463,
         "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "removexattrat": 466,
         "utime": 132, "utimes": 235, "futimesat": 261, "utimensat": 280,
+        "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144,
+        "sched_setattr": 314, "ioprio_set": 251, "shmget": 29, "shmat": 30, "shmctl": 31,
+        "semget": 64, "semop": 65, "semctl": 66, "semtimedop": 220,
+        "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "mq_open": 240, "mq_unlink": 241,
     },
     "aarch64": {
         "socket": 198, "socketpair": 199, "io_uring_setup": 425,
@@ -65,6 +69,11 @@ REFUSED: dict[str, dict[str, int]] = {
         "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "setxattrat": 463,
         "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16, "removexattrat": 466,
         "utimensat": 88,
+        "setpriority": 140, "sched_setparam": 118, "sched_setscheduler": 119,
+        "sched_setattr": 274, "ioprio_set": 30, "shmget": 194, "shmat": 196, "shmctl": 195,
+        "semget": 190, "semop": 193, "semctl": 191, "semtimedop": 192,
+        "msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187, "mq_open": 180,
+        "mq_unlink": 181,
     },
 }  # fmt: skip
 """Calls that reach a network, another process or another program, or that change a file."""
@@ -74,6 +83,12 @@ _OPENS: dict[str, dict[int, int]] = {"x86_64": {2: 1, 257: 2}, "aarch64": {56: 2
 """Calls that open a file, with the index of their flags."""
 _KILLS: dict[str, Sequence[int]] = {"x86_64": (62, 234), "aarch64": (129, 131)}
 """kill and tgkill; abort() needs the second for its own process."""
+_SIGNAL_OWNERS: dict[str, dict[int, Sequence[int]]] = {
+    "x86_64": {72: (8, 15), 16: (0x8901, 0x8902)},
+    "aarch64": {25: (8, 15), 29: (0x8901, 0x8902)},
+}
+"""fcntl and ioctl, with their commands that choose who gets the signals of a pipe: a way to kill
+another process of the same user. Landlock closes the way from Linux 6.12 on."""
 _CLONE = {"x86_64": 56, "aarch64": 220}
 _CLONE_THREAD = 0x00010000
 """A process of the parser's own would outlive the parser, which alone dies with its parent."""
@@ -125,6 +140,8 @@ def program(machine: str, pid: int) -> bytes:
         lines += [_step(_EQUALS, number, no=1), _step(_RETURN, _ABSENT)]
     for number, index in _OPENS[machine].items():
         lines += _refuse_bits(number, index, _WRITES)
+    for number, commands in _SIGNAL_OWNERS[machine].items():
+        lines += _refuse_commands(number, commands)
     lines += [
         _step(_EQUALS, _CLONE[machine], no=5),
         _step(_LOAD, _argument(0)),
@@ -158,6 +175,19 @@ def _refuse_bits(number: int, index: int, bits: int) -> list[bytes]:
         _step(_EQUALS, number, no=4),
         _step(_LOAD, _argument(index)),
         _step(_ANY_BIT, bits, no=1),
+        _step(_RETURN, _REFUSE),
+        _step(_RETURN, _ALLOW),
+    ]
+
+
+def _refuse_commands(number: int, commands: Sequence[int]) -> list[bytes]:
+    """Refuse the call `number` with one of two commands as its second argument."""
+    first, second = commands
+    return [
+        _step(_EQUALS, number, no=5),
+        _step(_LOAD, _argument(1)),
+        _step(_EQUALS, first, yes=1),
+        _step(_EQUALS, second, no=1),
         _step(_RETURN, _REFUSE),
         _step(_RETURN, _ALLOW),
     ]
