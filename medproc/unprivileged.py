@@ -1,8 +1,8 @@
 """Leave root: a service that root starts runs as an unprivileged user.
 
-The embedded servers, the workers, the scheduler, the console and the parser all run as this
+The embedded servers, the workers, the scheduler, the console and the reader all run as this
 user. If a folder such as /root hides the code from the user, the process gets its own view of
-the file system, in which only the needed folders are visible there. Each start of the parser
+the file system, in which only the needed folders are visible there. Each start of the reader
 imports this module, so the module imports little.
 """
 

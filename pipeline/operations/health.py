@@ -104,14 +104,14 @@ def examine() -> Health:
 
 
 def _warnings() -> list[str]:
-    """Return what this host does not protect: processes that stay root, a parser with rights."""
+    """Return what this host does not protect: processes that stay root, a reader with rights."""
     found = []
     root = unprivileged.obstacle(serving_user.needed_to_serve())
     if root is not None:
         found.append(serving_user.stays_root(root))
     lacks = isolation.gap()
     if lacks is not None:
-        found.append(f"the parser is not isolated: {lacks}")
+        found.append(f"the reader is not isolated: {lacks}")
     return found
 
 

@@ -103,7 +103,7 @@ def folder() -> Iterator[Path]:
 
 
 def _attack(folder: Path) -> dict[str, object]:
-    # The workers are processes of the parser's own user.
+    # The workers are processes of the reader's own user.
     uid, gid = unprivileged.owner_of_data()
     command = ["/bin/sleep", "60"]
     victim = subprocess.Popen(command, start_new_session=True, user=uid, group=gid)
@@ -130,7 +130,7 @@ def _attack(folder: Path) -> dict[str, object]:
     return found
 
 
-def test_a_captured_parser_reaches_no_network_no_other_file_and_no_other_process(
+def test_a_captured_reader_reaches_no_network_no_other_file_and_no_other_process(
     folder: Path,
 ) -> None:
     found = _attack(folder)
@@ -141,7 +141,7 @@ def test_a_captured_parser_reaches_no_network_no_other_file_and_no_other_process
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root leaves root")
-def test_a_parser_that_root_starts_is_not_root(folder: Path) -> None:
+def test_a_reader_that_root_starts_is_not_root(folder: Path) -> None:
     found = _attack(folder)
 
     uid = unprivileged.server_user().uid
@@ -177,11 +177,11 @@ def test_the_child_that_reads_a_record_is_isolated_while_it_reads() -> None:
     assert int(facts["CapEff"], 16) == 0
 
 
-def test_health_says_what_the_parser_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_says_what_the_reader_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(syscall_filter.REFUSED, os.uname().machine)
 
     assert health._warnings() == [
-        f"the parser is not isolated: the filter does not know the processor {os.uname().machine}"
+        f"the reader is not isolated: the filter does not know the processor {os.uname().machine}"
     ]
 
 

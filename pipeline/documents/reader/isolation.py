@@ -42,7 +42,7 @@ def gap() -> str | None:
     lacks = [reason for reason in (_landlock_obstacle(), syscall_filter.obstacle()) if reason]
     if os.geteuid() == 0:
         root = unprivileged.obstacle(unprivileged.code_folders())
-        lacks += [f"the parser runs as root, because {root}"] if root else []
+        lacks += [f"the reader runs as root, because {root}"] if root else []
     return "; ".join(lacks) or None
 
 
@@ -69,7 +69,7 @@ def _landlock_version() -> int:
 def _landlock_obstacle() -> str | None:
     if _landlock_version():
         return None
-    return "this system has no Landlock, so the parser can read other files"
+    return "this system has no Landlock, so the reader can read other files"
 
 
 def _hide_files(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A seccomp filter: the calls of the kernel that a parser never needs, refused with EPERM.
+"""A seccomp filter: the calls of the kernel that a reader never needs, refused with EPERM.
 
 The filter needs no rights, and containers allow it. It also closes unix sockets, which a network
 namespace leaves open. The tables follow the kernel's syscall tables of x86-64 and arm64.
@@ -91,7 +91,7 @@ _SIGNAL_OWNERS: dict[str, dict[int, Sequence[int]]] = {
 another process of the same user. Landlock closes the way from Linux 6.12 on."""
 _CLONE = {"x86_64": 56, "aarch64": 220}
 _CLONE_THREAD = 0x00010000
-"""A process of the parser's own would outlive the parser, which alone dies with its parent."""
+"""A process of the reader's own would outlive the reader, which alone dies with its parent."""
 _PRLIMIT = {"x86_64": 302, "aarch64": 261}
 """A limit of processor time kills another process of the same user, as a signal does."""
 
