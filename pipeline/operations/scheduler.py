@@ -69,6 +69,9 @@ def _reconcile() -> str:
 
 
 def _reset_stale_batches() -> str:
+    # The reset recovers expired leases first. After a refusal they belong to live workers.
+    if _after_refusal:
+        return ""
     reset = operator_actions.stale_batches_reset(scaled(STALE_S))
     return f"{len(reset)} stale reset" if reset else ""
 
@@ -209,8 +212,10 @@ def _child(task: PeriodicTask, deadline_s: float, after_refusal: bool, says: boo
         code = run_task(task, deadline_s=deadline_s)
     except Exception as error:  # noqa: BLE001 - whatever the error, the next tick comes
         fault = fault_of(error)
-        code = FAILED if fault is None else REFUSED
-        if fault is None:
+        # A Redis that refuses stops no recovery of rows, and no renewal of a lease.
+        refuses = fault is not None and fault.is_of_postgres
+        code = REFUSED if refuses else FAILED
+        if fault is None or not refuses:
             logger.error("scheduler: %s failed: %s", task.name, redacted(error))
         elif says:
             logger.error("scheduler: no periodic task runs: %s", line_of(fault))

@@ -16,10 +16,11 @@ import redis
 from django.utils import timezone
 
 from medproc.env import PROJECT_ROOT
-from pipeline.core.states import JobStatus
+from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job, PeriodicTaskRun
 from pipeline.operations.scheduler import LOCK
 from pipeline.queueing.queues import entry_id
+from pipeline.transitions import claim
 from tests.support.rows import a_job
 from tests.support.workers import children, until
 
@@ -36,6 +37,20 @@ PeriodicScheduler(
     ],
     deadline_s=0.5,
 ).run()
+"""
+
+WITH_A_TASK_THAT_NEEDS_REDIS = """
+import django
+django.setup()
+import redis
+from pipeline.operations import schedule, scheduler
+
+def ask():
+    raise redis.ConnectionError("away")
+
+(reconcile,) = (t for t in scheduler.periodic_tasks() if t.name == schedule.RECONCILE)
+asks = scheduler.PeriodicTask(name="asks", interval_s=0.1, run=ask)
+scheduler.PeriodicScheduler([asks, reconcile]).run()
 """
 
 Start = Callable[..., subprocess.Popen[str]]
@@ -157,6 +172,16 @@ def test_a_task_that_hangs_or_fails_stops_no_other(start_scheduler: Start) -> No
     said, _ = scheduler.communicate(timeout=120)
     assert "hangs took more than" in said
     assert "ZeroDivisionError" in said
+
+
+def test_a_redis_that_refuses_keeps_no_job_from_its_recovery(start_scheduler: Start) -> None:
+    job = a_job()
+    assert claim(Step.PASS1, "w") is not None
+    Job.objects.filter(id=job.id).update(lease_expires_at=timezone.now())
+
+    start_scheduler("-c", WITH_A_TASK_THAT_NEEDS_REDIS)
+
+    until(lambda: Job.objects.get(id=job.id).status == JobStatus.PENDING)
 
 
 def test_a_hung_task_of_a_killed_scheduler_does_not_keep_the_lock(

@@ -16,6 +16,7 @@ from django.utils import timezone
 from pipeline.core.errors import LeaseLostError
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, Chunk, DiscoverySession, EncounterResult, Job, Session
+from pipeline.operations import schedule, scheduler
 from pipeline.transitions import Lease, claim, fenced
 from tests.support.rows import a_job, an_encounter, crashes_of
 
@@ -72,6 +73,20 @@ def test_a_batch_whose_lease_has_expired_goes_back_with_its_attempts(
         "stale_reset"
     ]
     with pytest.raises(LeaseLostError), fenced(lease):
+        pass
+
+
+def test_the_scheduler_leaves_expired_leases_to_live_workers_after_a_refusal(
+    redis_db: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease, batch = a_slow_batch()
+    monkeypatch.setattr(scheduler, "_after_refusal", True)
+    (task,) = (t for t in scheduler.periodic_tasks() if t.name == schedule.RESET_STALE)
+
+    task.run()
+
+    assert status_of(batch) == WorkStatus.PROCESSING
+    with fenced(lease):
         pass
 
 
