@@ -49,10 +49,15 @@ class SilenceWatch:
         if stalled_s > STALL_S:
             self._lenient_until = now + scaled(settings.HEARTBEAT_S)
         sign_left_s = SHARED_STEP.sign_left_s
-        if sign_left_s is None or sign_left_s > 0 or self._is_over or now < self._lenient_until:
+        if sign_left_s is None or sign_left_s > 0 or self._is_over or self.is_lenient:
             return False
         self._is_over = True
         return True
+
+    @property
+    def is_lenient(self) -> bool:
+        """Whether the horse has just been stopped together with its worker."""
+        return time.monotonic() < self._lenient_until
 
 
 class HorseEnd(threading.Thread):

@@ -370,7 +370,8 @@ class Worker(RQWorker):
                 self._drained = False
                 self.kill_horse()
             left_s = SHARED_STEP.left_s
-            if left_s is not None and left_s < -max(1.0, scaled(STUCK_S)) and not self._stuck:
+            is_late = left_s is not None and left_s < -max(1.0, scaled(STUCK_S))
+            if is_late and not self._stuck and not self._silence.is_lenient:
                 logger.error(
                     "worker %s: the horse hangs beyond the deadline; the worker kills the horse",
                     self.name,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -26,8 +28,10 @@ from pipeline.transitions import (
     take_expired,
 )
 from pipeline.transitions.claim_order import HUNG_WAIT_S
+from pipeline.workers.horse_watch import STALL_S
+from pipeline.workers.rq_worker import LOOK_S
 from tests.support.databases import no_connections
-from tests.support.jobs import HOLDS_THE_INTERPRETER, STOPS
+from tests.support.jobs import HOLDS_THE_INTERPRETER, PAUSES, STOPS
 from tests.support.rows import a_job
 from tests.support.workers import WorkerCommand, is_alive, until
 
@@ -105,6 +109,27 @@ def test_a_silent_step_is_no_hang_while_postgresql_refuses(start_worker: StartWo
 
     until(lambda: reload(job).status == JobStatus.PENDING)
     assert (reload(job).crash_count, reload(job).hung_at) == (0, None)
+    assert worker.stop() == 0
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_a_step_is_no_hang_after_a_pause_of_its_host_that_outlasts_its_deadline(
+    start_worker: StartWorker,
+) -> None:
+    times = {"LEASE_S": 2400.0, "HEARTBEAT_S": 60.0}
+    times |= {"STEP_DEADLINE_MIN_S": 20.0, "CALL_DEADLINE_S": 20.0}  # 1 s at the scale of tests.
+    job = submit(PAUSES)
+    worker = start_worker("claim_and_run", "rqworker", "pass1", settings=times)
+    (claimed,) = worker.wait_for("claimed")
+
+    os.kill(worker.pid, signal.SIGSTOP)
+    time.sleep(1.0 + STALL_S)  # The worker ends a step one second after its deadline.
+    os.kill(worker.pid, signal.SIGCONT)
+    time.sleep(LOOK_S)
+    os.kill(claimed["pid"], signal.SIGCONT)
+
+    until(lambda: reload(job).status != JobStatus.PROCESSING)
+    assert (reload(job).status, reload(job).crash_count) == (JobStatus.COMPLETED, 0)
     assert worker.stop() == 0
 
 

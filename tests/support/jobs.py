@@ -34,6 +34,8 @@ from pipeline.workers.shared_step import SHARED_STEP
 
 STOPS, HOLDS_THE_INTERPRETER = "records/stops", "records/holds"
 """Keys of records whose step hangs: its process is stopped, or is deaf in C code."""
+PAUSES = "records/pauses"
+"""Key of a record whose step is stopped, and ends well once its process continues."""
 HEALTHY_S = 0.2
 PATIENT = "Jane Doe, born 1961-02-03"
 
@@ -121,9 +123,12 @@ def claim_and_run() -> None:
 def _pass_that_can_hang(lease: Lease, deadline: StepDeadline) -> StepResult:
     key = ShellFile.objects.values_list("storage_key", flat=True).get(id=lease.shell_file_id)
     seen(event="claimed", job=str(lease.job_id), key=key, pid=os.getpid())
-    if key == STOPS:
+    if key in {STOPS, PAUSES}:
         os.kill(os.getpid(), signal.SIGSTOP)
-    elif key == HOLDS_THE_INTERPRETER:
+    if key == PAUSES:
+        time.sleep(HEALTHY_S)
+        return StepCompleted()
+    if key == HOLDS_THE_INTERPRETER:
         # PyDLL keeps the interpreter's lock during the call, so no other thread runs either.
         ctypes.PyDLL(None).pause()
     call_with_lease(lease, deadline, lambda: time.sleep(HEALTHY_S))
