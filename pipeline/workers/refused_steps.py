@@ -58,11 +58,12 @@ the mark."""
 def requeue_steps_of(worker_id: str, goes_on: Callable[[], bool]) -> None:
     """Wait until PostgreSQL accepts writes, then requeue the steps that this worker holds.
 
-    Calls `goes_on` before each attempt, and gives up when it returns False. Leaves no connection
-    open, because the next horse is forked from this process.
+    Tries once, then as long as `goes_on` returns True: a worker that stops still leaves no step if
+    PostgreSQL accepts writes. Leaves no connection open, because the next horse is forked from
+    this process.
     """
     faults, wait_s = FaultLog(), WAIT_FIRST_S
-    while goes_on():
+    while True:
         try:
             _requeue(worker_id)
         except (DatabaseError, InterfaceError) as error:
@@ -72,6 +73,8 @@ def requeue_steps_of(worker_id: str, goes_on: Callable[[], bool]) -> None:
             if line := faults.line_if_due(error):
                 logger.warning("worker %s: %s", worker_id, line, extra={"action": "db_refuses"})
             connections.close_all()
+            if not goes_on():
+                return
             time.sleep(wait_s)
             wait_s = min(wait_s * 2, WAIT_MAX_S)
         else:

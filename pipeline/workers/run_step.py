@@ -16,7 +16,6 @@ from tenacity import (
     RetryCallState,
     Retrying,
     retry_if_exception,
-    sleep_using_event,
     stop_after_attempt,
     stop_after_delay,
     wait_exponential,
@@ -30,6 +29,7 @@ from pipeline.core.redaction import redacted
 from pipeline.core.server_faults import explain, fault_of
 from pipeline.core.states import CALLING_STEPS, Step
 from pipeline.execution.admission import limiter_of
+from pipeline.execution.heartbeat import REPEAT_SHARE
 from pipeline.execution.preemption import PREEMPTED
 from pipeline.execution.shutdown import on_stop, stop_requested
 from pipeline.execution.step_result import (
@@ -146,7 +146,7 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
             wait=wait_exponential(multiplier=scaled(10.0)),
             stop=stop_after_attempt(4),
             before_sleep=lambda state: _before_wait(state, deadline),
-            sleep=sleep_using_event(woken),
+            sleep=lambda seconds: _wait(seconds, woken, lease, deadline),
             reraise=True,
         ):
             with attempt:
@@ -172,7 +172,7 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
         )
         return _or_requeued(lease, deadline, failed)
     except Exception as error:  # noqa: BLE001 - whatever it is, the job must end as failed
-        if is_away(error) and _database_refuses(lease):
+        if is_away(error) and _database_refuses(lease, deadline):
             return StepInterrupted(reason=REASON)
         return _broken(lease, error)
     finally:
@@ -202,11 +202,11 @@ def _renewed_again(lease: Lease, deadline: StepDeadline) -> bool:
         raise LeaseUnrenewedError(error.message) from None
 
 
-def _database_refuses(lease: Lease) -> bool:
+def _database_refuses(lease: Lease, deadline: StepDeadline) -> bool:
     """Return whether PostgreSQL still refuses; otherwise only the step's statement is refused."""
     connection.close()
     try:
-        renew_lease(lease)
+        _renewed_again(lease, deadline)
     except (DatabaseError, InterfaceError) as error:
         return is_away(error)
     return False
@@ -216,6 +216,21 @@ def _before_wait(state: RetryCallState, deadline: StepDeadline) -> None:
     """Drop the broken connection; the wait for the database is no hang."""
     connection.close()
     deadline.sign_of_life(time.monotonic() + state.upcoming_sleep)
+    # A wait beyond the deadline would be taken for a hang, too. The rest is for the next attempt.
+    needed_s = state.upcoming_sleep + scaled(settings.HEARTBEAT_S)
+    deadline.extend(max(0.0, needed_s - deadline.left_s))
+
+
+def _wait(seconds: float, woken: Event, lease: Lease, deadline: StepDeadline) -> None:
+    """Wait until a stop request, and renew the lease once PostgreSQL accepts writes again.
+
+    The wait can outlast both the refusal and the lease. The recovery would then count a crash.
+    """
+    ends_at = time.monotonic() + seconds
+    pause_s = scaled(settings.HEARTBEAT_S) * REPEAT_SHARE
+    while (left_s := ends_at - time.monotonic()) > 0 and not woken.wait(min(left_s, pause_s)):
+        with unless_away():
+            _renewed_again(lease, deadline)
 
 
 def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:
@@ -239,12 +254,36 @@ def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:
                 _write_end(lease, result)
     except LeaseLostError:
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the job must end
         if is_away(error):
-            raise
+            result = _write_once_more(lease, result)
+        else:
+            result = _broken(lease, error)
+            _write_end(lease, result)
+    _log("step_ended", lease, outcome=_outcome(result))
+
+
+def _write_once_more(lease: Lease, result: StepResult) -> StepResult:
+    """Write an end that PostgreSQL has refused for long; return how the step has ended.
+
+    Raises the error of a PostgreSQL that refuses all writes: the worker then requeues the step.
+    An end that is refused alone fails the job, because each requeue would meet the same refusal.
+    """
+    _fence_is_accepted(lease)
+    try:
+        _write_end(lease, result)
+    except (DatabaseError, InterfaceError) as error:
+        _fence_is_accepted(lease)
         result = _broken(lease, error)
         _write_end(lease, result)
-    _log("step_ended", lease, outcome=_outcome(result))
+    return result
+
+
+def _fence_is_accepted(lease: Lease) -> None:
+    """Lock the job's row on a fresh connection, which is a write; raises what PostgreSQL says."""
+    connection.close()
+    with fenced(lease):
+        pass
 
 
 def _copy_counts(lease: Lease) -> None:

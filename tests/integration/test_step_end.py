@@ -9,7 +9,9 @@ import pytest
 from django.db import DataError, OperationalError, connection
 from django.utils import timezone
 
+from medproc.timing import scaled
 from pipeline import transitions
+from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, PassStatus, Step, WorkStatus
 from pipeline.execution import step_writer
@@ -28,6 +30,7 @@ from pipeline.stages import registry
 from pipeline.stages.pass1 import entity_rows, run
 from pipeline.transitions import Failure, Flush, Lease, claim, fail_step, fenced
 from pipeline.workers import run_step
+from pipeline.workers.refused_steps import REFUSAL_MARK, requeue_steps_of
 from tests.support import records
 from tests.support.databases import as_owner
 from tests.support.rows import a_deadline, a_job, an_encounter
@@ -74,6 +77,59 @@ def test_the_end_of_a_step_is_written_again_when_its_connection_breaks(
 
     assert len(tries) == 2
     assert (job.status, job.current_step) == (JobStatus.PENDING, Step.PASS05)
+
+
+@pytest.mark.usefixtures("cloned_db", "redis_db")
+def test_an_end_that_alone_is_refused_fails_its_job_and_is_not_requeued_without_end(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.LEASE_S = 4.0
+
+    def publish() -> None:
+        raise OperationalError("temporary file size exceeds temp_file_limit")
+
+    job = run_with(monkeypatch, a_job(), StepCompleted(publish=publish))
+
+    assert (job.status, job.error_code) == (JobStatus.FAILED, "DB_ERROR")
+    assert not REFUSAL_MARK.is_set
+
+
+@pytest.mark.usefixtures("cloned_db", "redis_db")
+def test_the_lease_is_renewed_while_a_step_waits_for_postgresql_and_the_wait_is_no_hang(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.LEASE_S, settings.HEARTBEAT_S = 60.0, 8.0
+    runs: list[None] = []
+
+    def begin(lease: Lease, deadline: StepDeadline) -> StepResult:
+        runs.append(None)
+        if len(runs) < 3:
+            # Almost no time is left of the lease and of the step.
+            near = timezone.now() + timedelta(seconds=scaled(6.0))
+            Job.objects.filter(id=lease.job_id).update(lease_expires_at=near)
+            deadline.restart(scaled(1.0))
+            raise OperationalError("the server is starting up")
+        assert deadline.left_s > 0
+        return StepCompleted()
+
+    monkeypatch.setitem(registry.PASSES, Step.PASS1, begin)
+    job = a_job()
+    run_step.run_step("pass1")
+
+    job.refresh_from_db()
+    assert (job.status, job.lease_gen, job.crash_count) == (JobStatus.COMPLETED, 1, 0)
+    assert len(runs) == 3
+
+
+@pytest.mark.usefixtures("cloned_db")
+def test_a_worker_that_stops_leaves_no_step_if_postgresql_accepts_writes() -> None:
+    job = a_job()
+    assert claim(Step.PASS1, "w") is not None
+
+    requeue_steps_of("w", lambda: False)
+
+    job.refresh_from_db()
+    assert (job.status, job.crash_count, job.dispatch_no) == (JobStatus.PENDING, 0, 1)
 
 
 def failed(lease: Lease) -> None:
