@@ -31,7 +31,7 @@ django.setup()
 from medproc.children import children
 with children() as running:
     running.start("emulator", "gemini_emulator", "--port", "0")
-    print(running.started[0].process.pid, running._watcher.pid, flush=True)
+    print(running.started[0].process.pid, running._leash.pid, flush=True)
     time.sleep(600)
 """
 """A supervisor with one child, which needs no server."""
@@ -135,8 +135,8 @@ def killed(settings: Any) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
             text=True,
         )
         assert process.stdout is not None
-        child, watcher = map(int, process.stdout.readline().split())
-        yield process, child, watcher
+        child, leash = map(int, process.stdout.readline().split())
+        yield process, child, leash
         process.kill()
         process.communicate()
         processes.stop(child, signal.SIGKILL, seconds=10)
@@ -156,8 +156,8 @@ def test_the_children_of_a_killed_supervisor_end(
 def test_a_start_names_processes_that_survived_a_kill(
     killed: tuple[subprocess.Popen[str], int, int],
 ) -> None:
-    process, child, watcher = killed
-    processes.stop(watcher, signal.SIGKILL, seconds=10)
+    process, child, leash = killed
+    processes.stop(leash, signal.SIGKILL, seconds=10)
     process.kill()
     process.wait()
 
