@@ -43,7 +43,7 @@ class SilenceWatch:
         self._is_over = False
 
     def is_first_silence(self) -> bool:
-        """Look at the signs of life; return True once for a horse that hangs."""
+        """Look at the signs of life; return True, once per horse, if the horse hangs."""
         now = time.monotonic()
         stalled_s, self._looked_at = now - self._looked_at, now
         if stalled_s > STALL_S:

@@ -267,7 +267,7 @@ def _write_once_more(lease: Lease, result: StepResult) -> StepResult:
     """Write an end that PostgreSQL has refused for long; return how the step has ended.
 
     Raises the error of a PostgreSQL that refuses all writes: the worker then requeues the step.
-    An end that is refused alone fails the job, because each requeue would meet the same refusal.
+    If PostgreSQL refuses only this end, the job fails: each requeue would meet the same refusal.
     """
     _fence_is_accepted(lease)
     try:
@@ -280,7 +280,7 @@ def _write_once_more(lease: Lease, result: StepResult) -> StepResult:
 
 
 def _fence_is_accepted(lease: Lease) -> None:
-    """Lock the job's row on a fresh connection, which is a write; raises what PostgreSQL says."""
+    """Lock the job's row, which is a write, on a fresh connection. Raises PostgreSQL's error."""
     connection.close()
     with fenced(lease):
         pass
