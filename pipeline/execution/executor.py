@@ -197,10 +197,12 @@ class StepExecutor(Generic[W]):
     def _result(self, reason: str | None, deadline_s: float) -> ExecutorResult:
         if reason is None:
             return AllItemsEnded()
+        # Also at the deadline: the last calls can show that the provider refuses every call.
+        if parking := self._admission.open_and_park():
+            return StepParked(parking=parking)
         if reason == fanout.DEADLINE:
             return self._out_of_time(deadline_s)
-        parking = self._admission.open_and_park()
-        return StepParked(parking=parking) if parking else StepInterrupted(reason=reason)
+        return StepInterrupted(reason=reason)
 
     def _out_of_time(self, deadline_s: float) -> StepFailed:
         rows = [*self._work.known, *self._work.rows]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
-from pipeline.execution import admission
+from pipeline.core import deadline
+from pipeline.execution import admission, executor
 from pipeline.models import Batch, Incident, Job, ProviderCall
 from pipeline.ratelimit import RateLimiter
 from pipeline.stages.intake import Received
@@ -130,6 +131,20 @@ def test_a_used_up_day_parks_the_job_until_its_reset(tmp_path: Path) -> None:
     closed_until = limiter().state().closed_until
     assert closed_until is not None
     assert abs(closed_until - job.parked_until.timestamp()) < 2
+
+
+def test_a_used_up_day_that_the_last_calls_of_a_step_show_parks_the_job_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received = discovered(tmp_path, visits=2)
+    # The step begins nothing after 0.5 s, and its calls are answered after that.
+    monkeypatch.setattr(executor, "step_time_s", lambda *_, **__: 10.0)
+    monkeypatch.setattr(deadline, "SOFT_SHARE", 0.05)
+
+    detect([{"fault": "429-day", "delay_s": 1.0}])
+
+    job = Job.objects.get(id=received.job_id)
+    assert (job.status, job.error_code) == ("parked", None)
 
 
 def test_a_job_that_meets_a_limiter_closed_for_no_incident_opens_it_and_completes(
