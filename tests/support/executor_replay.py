@@ -406,7 +406,7 @@ class ReplayedStep:
             (admission, "limiter_of", lambda _: limiter),
             (admission, "_NOT_COUNTED", frozenset(Why) - COUNTED),
             # The logs are older than the pause after a refused heartbeat.
-            (heartbeat, "AGAIN", 0.0),
+            (heartbeat, "REPEAT_SHARE", 0.0),
             (admission, "pause_on", self._pause_on),
             (lifecycle, "open_and_park", self._parking),
             (lifecycle, "standing", lambda _: _standing_of(log.ask("standing"))),
