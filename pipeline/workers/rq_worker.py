@@ -432,11 +432,16 @@ class Worker(RQWorker):
                 pipe.execute()
 
     def _return_entry(self, job: Job, queue: Queue) -> None:
-        """Return an entry that was popped during the exit to its queue."""
-        with self.connection.pipeline() as pipe:
-            pipe.lrem(queue.intermediate_queue_key, 1, job.id)
-            queue.push_job_id(job.id, pipeline=pipe, at_front=True)
-            pipe.execute()
+        """Return an entry that was popped during the exit to its queue, if Redis answers."""
+        try:
+            with self.connection.pipeline() as pipe:
+                pipe.lrem(queue.intermediate_queue_key, 1, job.id)
+                queue.push_job_id(job.id, pipeline=pipe, at_front=True)
+                pipe.execute()
+        except RedisError as error:
+            # The pool would start another worker, which knows of no stop. The reconciler sends
+            # another wake-up.
+            self._say(error)
 
     def _drop(self, job: Job, queue: Queue) -> None:
         with self.connection.pipeline() as pipe:

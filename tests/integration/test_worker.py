@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,12 +23,14 @@ from rq.serializers import DefaultSerializer
 from rq.utils import as_text
 
 from medproc.env import PROJECT_ROOT
+from pipeline.core.server_faults import ServerFault
 from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry, StepQueue, entry_id, queue_depths
 from pipeline.workers import memory
 from pipeline.workers.rq_worker import Worker
 from tests.support import jobs
 from tests.support.redis_contents import everything
+from tests.support.refusing_servers import refusing
 from tests.support.workers import WorkerCommand, is_alive, until
 
 StartWorker = Callable[..., WorkerCommand]
@@ -333,3 +336,23 @@ def test_a_worker_survives_the_loss_of_its_connections_in_mid_step(
 
     assert worker.stop() == 0
     assert len(worker.seen("drained")) == 1
+
+
+def test_a_worker_that_stops_leaves_although_redis_refuses_its_last_entry(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wake("pass1")
+    worker = Worker.on(("pass1",))
+    worker.register_birth()
+    monkeypatch.setattr(worker, "_should_leave", iter([False, True]).__next__)
+    take = StepQueue.dequeue_any
+
+    with ExitStack() as until_the_end:
+
+        def taken(*arguments: Any, **named: Any) -> Any:
+            found = take(*arguments, **named)
+            until_the_end.enter_context(refusing(ServerFault.REDIS_READ_ONLY))
+            return found
+
+        monkeypatch.setattr(StepQueue, "dequeue_any", taken)
+        assert worker.dequeue_job_and_maintain_ttl(None) is None
