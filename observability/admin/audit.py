@@ -41,3 +41,4 @@ class AuditCheckAdmin(ReadOnlyAdmin):
 
     right = Right.READ_AUDIT
     list_display = ("fresh_seq", "checked_at", "full_seq", "full_finished_at", "problem")
+    ordering = ("-checked_at",)

@@ -23,6 +23,7 @@ MODELS = sorted(apps.get_app_config("pipeline").get_models(), key=lambda model: 
 EMPTY = {
     "ZoneResult", "ClinicalMetrics", "NarrativeMetrics", "CascadeChain",
     "FileSweep", "PeriodicTaskRun", "Incident", "IncidentJob", "Pause", "RecordBatch",
+    "RateLimitCounts",
 }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ ROW_STATEMENTS = 13
 """The user, the transaction, the row, and the name of each row that the row refers to."""
 FEW_ROWS = {
     "incidents", "incident_jobs", "pauses", "periodic_task_runs", "record_batches",
-    "rate_limit_counts", "file_sweeps",
+    "rate_limit_counts", "file_sweeps", "audit_checks",
 }  # fmt: skip
 """Tables that grow with incidents, operators and submissions instead of records."""
 READ_IN_LISTS = {"review_flags"}

@@ -93,7 +93,8 @@ def test_a_horse_that_hangs_is_ended_with_its_lease_and_its_worker_is_free_again
 
     assert not is_alive(claimed["pid"])
     ended_after_s = (reload(job).hung_at - reload(job).step_started_at).total_seconds()
-    assert 0.9 * LEASE_S < ended_after_s < 5 * LEASE_S
+    # The last sign of life is the claim, a moment before the step's start is written.
+    assert 0.8 * LEASE_S < ended_after_s < 5 * LEASE_S
     assert "the horse gives no sign of life" in worker.printed()
     assert worker.stop() == 0
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import sys
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw
 
+import medproc
 import pipeline.documents.reader
+from medproc import unprivileged
 from pipeline.documents.reader import (
     InputRefused,
     MediaType,
@@ -120,21 +123,30 @@ def test_every_export_of_the_reader_exists() -> None:
     )
 
 
-def test_the_reader_imports_neither_django_nor_the_rest_of_the_project() -> None:
-    folder = Path(pipeline.documents.reader.__file__).parent
-    imported = {
-        (node.level, node.module or "")
-        for path in folder.glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+def _imported(*files: Path) -> set[tuple[int, str]]:
+    """Return the level and the name of each module that the files import."""
+    nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text()))]
+    whole = {(0, n.name) for node in nodes if isinstance(node, ast.Import) for n in node.names}
+    return whole | {
+        (node.level, f"{node.module or ''}.{name.name}" if node.level == 0 else "")
+        for node in nodes
         if isinstance(node, ast.ImportFrom)
-    } | {
-        (0, alias.name)
-        for path in folder.glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Import)
-        for alias in node.names
+        for name in node.names
     }
 
+
+def test_the_reader_imports_neither_django_nor_the_rest_of_the_project() -> None:
+    imported = _imported(*Path(pipeline.documents.reader.__file__).parent.glob("*.py"))
+
     foreign = {"django", "pipeline", "medproc", "observability"}
-    assert not [name for level, name in imported if level == 0 and name.split(".")[0] in foreign]
+    found = {name for level, name in imported if level == 0 and name.split(".")[0] in foreign}
+    # Every child that root starts leaves root by this module.
+    assert found == {"medproc.unprivileged"}
     assert all(level <= 1 for level, _ in imported)
+
+
+def test_what_the_reader_imports_of_the_project_imports_only_the_standard_library() -> None:
+    imported = _imported(Path(unprivileged.__file__))
+
+    assert {name.split(".")[0] for _, name in imported} <= sys.stdlib_module_names | {"__future__"}
+    assert not Path(medproc.__file__).read_text().strip()
