@@ -136,7 +136,7 @@ class KillLoop:
     def _hit(self, worker: int, horse: int) -> None:
         kind = self.rng.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
         known = {(each.job_id, each.gen) for each in self.stranded}
-        held = [job for job in _held_by(worker) if (job.id, job.lease_gen) not in known]
+        held = [job for job in held_by(worker) if (job.id, job.lease_gen) not in known]
         sleeper = None
         at = datetime.now(UTC)
         if kind != HORSE:
@@ -219,7 +219,8 @@ def kill_loop(chaos: ChaosEnvironment, count: int, seed: int) -> dict[str, Any]:
     return {**figures, **ended, "took s": round(time.monotonic() - began, 1), "findings": findings}
 
 
-def _held_by(worker: int) -> list[Job]:
+def held_by(worker: int) -> list[Job]:
+    """Return the jobs whose lease this worker's horse holds."""
     rows = Job.objects.filter(status=JobStatus.PROCESSING, worker_id__contains=f"-{worker}-")
     return list(rows)
 
