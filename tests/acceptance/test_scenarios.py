@@ -121,6 +121,9 @@ def assert_proved(log: Iterable[LogLine]) -> Counter[str]:
     return proof.counts
 
 
+# The scheduler resumes the records that a breaker has parked: on a busy machine some slow calls are
+# half of the few last calls.
+@pytest.mark.usefixtures("scheduler")
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_scenario_shows_what_it_says_and_loses_nothing(
     name: str, start: Start, tmp_path: Path
@@ -139,6 +142,7 @@ def test_a_scenario_shows_what_it_says_and_loses_nothing(
     assert counts["items"] == counts["accepted calls"] > 30
 
 
+@pytest.mark.usefixtures("scheduler")
 def test_throttled_calls_spend_no_attempt_and_are_all_redistributed(
     start: Start, tmp_path: Path
 ) -> None:
