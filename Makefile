@@ -56,8 +56,8 @@ eval: $(VENV)/runtime.stamp ## extraction quality on labelled notes: make eval D
 	@$(RUN) manage.py evaluate $(if $(DATA),"$(DATA)")
 
 bench: $(VENV)/dev.stamp ## every benchmark of bench/, one after the other
-	@for part in bench/[a-z]*.py; do \
-	  echo "== $$part"; $(RUN) "$$part" || exit 1; \
+	@for part in $(basename $(notdir $(wildcard bench/[a-z]*.py))); do \
+	  echo "== $$part"; $(RUN) -m bench.$$part || exit 1; \
 	done
 
 lock: ## resolve the dependencies again (needs uv)

@@ -1,6 +1,6 @@
 """Every page of the console over millions of batches: duration, size, number of statements.
 
-Run `python bench/console.py [--batches N] [--requests N] [--only TEXT]`. Seeds five million batches
+Run `python -m bench.console [--batches N] [--requests N] [--only TEXT]`. Seeds five million batches
 in 3 to 4 min on its own PostgreSQL and Valkey, then measures for about 4 min. Exits 1 if the p95 of
 a page exceeds 150 ms (a record of 300 batches: 250 ms and 300 KB).
 """
@@ -14,14 +14,10 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from bench._environment import environment_of  # noqa: E402 - after the path is set
-from medproc.embedded import throw_away_servers  # noqa: E402 - after the path is set
+from bench._environment import environment_of
+from medproc.embedded import throw_away_servers
 
 BATCHES = 5_000_000
 BOUND_MS = 150.0

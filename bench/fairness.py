@@ -1,6 +1,6 @@
 """Ten small records arrive while three records of 3,000 pages run: preemption against first-come.
 
-Run `python bench/fairness.py`. Claims, ends of steps and preemptions are real, on its own
+Run `python -m bench.fairness`. Claims, ends of steps and preemptions are real, on its own
 PostgreSQL. The provider is simulated: running steps share its quota, and time is scaled. Exits 1 if
 small records wait longer than a quarter of first-come, or large records take more than 1.2 times.
 """
@@ -16,11 +16,9 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 
 import django

@@ -1,6 +1,6 @@
 """The overhead of the fan-out over the provider's latency, compared with a thread pool in rounds.
 
-Run `python bench/fanout.py`; 1 min. Calls are seeded real sleeps in real call threads. Exits 1 if a
+Run `python -m bench.fanout`; 1 min. Calls are seeded real sleeps in real call threads. Exits 1 if a
 bound of requirement 12, or the bound of 5 % overhead, is missed.
 """
 
@@ -18,9 +18,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from pipeline.execution.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
 

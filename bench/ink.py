@@ -1,6 +1,6 @@
 """The ink check of pages with a text layer, beside the reading of the same pages without the check.
 
-Run `python bench/ink.py [FILE.pdf …]`; without files, the project's samples. Every page is timed
+Run `python -m bench.ink [FILE.pdf …]`; without files, the project's samples. Every page is timed
 both ways in one run, in processor time. Exits 1 if the median of the check exceeds 60 ms, or if a
 page of the samples has ink that OCR would read.
 """
@@ -15,21 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pypdfium2 as pdfium
+from PIL import Image
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from PIL import Image  # noqa: E402 - after the path is set
-
-from pipeline.documents.reader.check_glyphs import as_boxes  # noqa: E402 - see above
-from pipeline.documents.reader.hidden_annotations import flatten  # noqa: E402 - see above
-from pipeline.documents.reader.ink import LOOK_DPI, patches, strokes  # noqa: E402 - see above
-from pipeline.documents.reader.page_layout import lay_out  # noqa: E402 - see above
-from pipeline.documents.reader.page_objects import PageObjects  # noqa: E402 - see above
-from pipeline.documents.reader.raised import settle  # noqa: E402 - see above
-from pipeline.documents.reader.text_ink import TextInk  # noqa: E402 - see above
-from pipeline.documents.reader.text_layer import Layer, read_layer  # noqa: E402 - see above
-from pipeline.documents.reader.text_rows import placed  # noqa: E402 - see above
+from medproc.env import PROJECT_ROOT
+from pipeline.documents.reader.check_glyphs import as_boxes
+from pipeline.documents.reader.hidden_annotations import flatten
+from pipeline.documents.reader.ink import LOOK_DPI, patches, strokes
+from pipeline.documents.reader.page_layout import lay_out
+from pipeline.documents.reader.page_objects import PageObjects
+from pipeline.documents.reader.raised import settle
+from pipeline.documents.reader.text_ink import TextInk
+from pipeline.documents.reader.text_layer import Layer, read_layer
+from pipeline.documents.reader.text_rows import placed
 
 BOUND_MS = 60.0
 SAMPLES = ("lab_5p_8enc", "long_72p", "traps_10p", "visits_20p_4enc")
@@ -48,7 +45,9 @@ class InkTimes:
 
 def main(files: list[str]) -> int:
     """Measure every page with a text layer, print a table, and return the exit code."""
-    paths = [Path(file) for file in files] or [ROOT / "samples" / f"{name}.pdf" for name in SAMPLES]
+    paths = [Path(file) for file in files] or [
+        PROJECT_ROOT / "samples" / f"{name}.pdf" for name in SAMPLES
+    ]
     pages = [page for path in paths for page in _measure(path)]
     for title, values in (
         ("reading without the check", [page.reading_ms for page in pages]),

@@ -1,6 +1,6 @@
 """The lexicon of the local engine: time and memory of its loading, and the worth of each source.
 
-Run `python bench/lexicon.py`; exits 1 if the lexicon needs more than 0.3 s (CPU) or 60 MB. With
+Run `python -m bench.lexicon`; exits 1 if the lexicon needs more than 0.3 s (CPU) or 60 MB. With
 `--sources ICD UNII WORDS --data FOLDER` (three wheels, docs/lexicons.md) the benchmark also scores
 the labelled notes of FOLDER with our own lists alone, and with each source added.
 """
@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 
 from evaluation.attributes import Tally

@@ -1,6 +1,6 @@
 """The memory of the processes that work on a 1,000-page text record.
 
-Run `python bench/memory.py [pages]`; 2 min, on its own PostgreSQL, Valkey and emulator. The record
+Run `python -m bench.memory [pages]`; 2 min, on its own PostgreSQL, Valkey and emulator. The record
 runs in its own process, like a horse of the worker pool. Exits 1 if a process exceeds 200 MB.
 """
 
@@ -11,8 +11,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench._environment import environment_of
 from medproc.embedded import throw_away_servers

@@ -1,6 +1,6 @@
 """The used share of a quota: three concurrent records, with the rate limiter and without it.
 
-Run `python bench/quota.py`; 6 min with a quota minute of 20 s. `--window 60` uses the real minute,
+Run `python -m bench.quota`; 6 min with a quota minute of 20 s. `--window 60` uses the real minute,
 15 min. Real Pass 1 steps run in their own processes, with the real google-genai client and the
 emulator, which counts tokens like our estimate. Exits 1 if a bound is missed.
 """
@@ -22,10 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench._environment import environment_of
 from medproc.embedded import throw_away_servers
@@ -33,6 +30,8 @@ from medproc.embedded import throw_away_servers
 if TYPE_CHECKING:
     from gemini_emulator import Emulator, LogLine
 
+THIS = (sys.executable, "-m", "bench.quota")
+"""The command of this benchmark, which runs its parts as processes."""
 JOBS = 3
 SLOTS = 30
 GOODPUT = 0.97
@@ -119,7 +118,7 @@ def main() -> int:
         flush=True,
     )
     # Django uses one database for the life of a process, and each kind has its own database.
-    own = [sys.executable, __file__, *sys.argv[1:], "--only"]
+    own = [*THIS, *sys.argv[1:], "--only"]
     return max(subprocess.run([*own, name], check=False).returncode for name in KINDS)
 
 
@@ -137,7 +136,7 @@ def measured(kind: QuotaCase, options: argparse.Namespace) -> int:
             "BENCH_THIRD": str(kind.calls / JOBS / options.window),
         }
         calls = round(kind.calls * (WARM_UP + options.windows + SUPPLY) / options.busy)
-        prepare = [sys.executable, __file__, "--call", "prepare", "--job", str(calls)]
+        prepare = [*THIS, "--call", "prepare", "--job", str(calls)]
         subprocess.run(prepare, env=environment, check=True)
         logs = _logs(kind, options, environment)
     quota = kind.tpm or kind.rpm
@@ -213,7 +212,7 @@ def _jobs() -> dict[str, str]:
 @contextmanager
 def _process(name: str, job: int, environment: Mapping[str, str], url: str) -> Iterator[None]:
     process = subprocess.Popen(
-        [sys.executable, __file__, "--call", name, "--job", str(job)],
+        [*THIS, "--call", name, "--job", str(job)],
         env={**environment, "GEMINI_BASE_URL": url},
         stderr=subprocess.DEVNULL,
     )

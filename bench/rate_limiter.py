@@ -1,6 +1,6 @@
 """The cost of the rate limiter: server time per script, and the latency of an ask beside a PING.
 
-Run `python bench/rate_limiter.py`; 10 s, on its own servers. Exits 1 if an admission takes more
+Run `python -m bench.rate_limiter`; 10 s, on its own servers. Exits 1 if an admission takes more
 than 100 µs of server time on average, or its median latency exceeds that of PING by more than 150
 µs.
 """
@@ -15,10 +15,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 
 import redis

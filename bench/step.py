@@ -1,7 +1,7 @@
 """The overhead of a whole Pass 1 step over the provider's latency: real rows, real HTTP, real
 client.
 
-Run `python bench/step.py`; 1.5 min, on its own PostgreSQL, Valkey and emulator. Exits 1 if a bound
+Run `python -m bench.step`; 1.5 min, on its own PostgreSQL, Valkey and emulator. Exits 1 if a bound
 of requirement 12, or the bound of 5 % overhead, is missed.
 """
 
@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench._environment import environment_of
 from medproc.embedded import throw_away_servers

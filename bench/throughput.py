@@ -1,6 +1,6 @@
 """The cost of the rate limiter in throughput: calls through the fan-out with it and without it.
 
-Run `python bench/throughput.py`; 2 min. Real google-genai client, the emulator, an unlimited quota,
+Run `python -m bench.throughput`; 2 min. Real google-genai client, the emulator, an unlimited quota,
 interleaved rounds in one process. Exits 1 if the rate limiter costs 5 % or more of the calls of 0.2
 s. A second line shows the cost if only the processor limits the calls.
 """
@@ -15,9 +15,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 
 from gemini_emulator import Emulator
