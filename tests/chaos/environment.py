@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -156,11 +155,6 @@ def tried(act: Callable[[], T]) -> T:
 
     until(has_answered, PATIENCE_S)
     return found[0]
-
-
-def lasting(seconds: float) -> None:
-    """Let an outage last for `seconds`: the scene tests this length, so there is no condition."""
-    time.sleep(seconds)
 
 
 @contextmanager

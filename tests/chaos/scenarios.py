@@ -24,11 +24,11 @@ from django.conf import settings
 from medproc import embedded
 from medproc.embedded import postgres, valkey
 from tests.chaos.crowd import crowd
-from tests.chaos.environment import PATIENT_LEASE_S, SHORT, ChaosEnvironment, lasting
+from tests.chaos.environment import PATIENT_LEASE_S, SHORT, ChaosEnvironment
 from tests.chaos.kills import kill_loop
 from tests.chaos.lossy_proxy import LossyProxy
 from tests.chaos.proof import ChaosObservations
-from tests.support.workers import WorkerFixture, until
+from tests.support.workers import WorkerFixture, lasting, until
 
 Scene = Callable[[ChaosEnvironment], dict[str, Any]]
 Trouble = Callable[[ChaosEnvironment], AbstractContextManager[None]]

@@ -35,13 +35,13 @@ print(json.dumps({"running": [server.running for server in servers],
     "data": str(servers[0].data), "stopped": embedded.down(found)}))
 """
 USE_AND_WAIT = """
-import sys, time
+import signal, sys
 from pathlib import Path
 from medproc import embedded
 base = Path(sys.argv[1])
 with embedded.in_use(embedded.Places(base=base, sockets=base / "run"), with_postgres=False):
     print("in use", flush=True)
-    time.sleep(600)
+    signal.pause()
 """
 
 

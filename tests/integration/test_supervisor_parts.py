@@ -24,7 +24,7 @@ from tests.support.plain_user import as_plain_user, newcomer, plain_folder
 
 AS_ROOT = os.geteuid() == 0
 RUN_A_CHILD = """
-import os, time
+import os, signal
 os.environ["DJANGO_SETTINGS_MODULE"] = "medproc.settings"
 import django
 django.setup()
@@ -32,7 +32,7 @@ from medproc.children import children
 with children() as running:
     running.start("emulator", "gemini_emulator", "--port", "0")
     print(running.started[0].process.pid, running._leash.pid, flush=True)
-    time.sleep(600)
+    signal.pause()
 """
 """A supervisor with one child, which needs no server."""
 

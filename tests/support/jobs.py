@@ -37,6 +37,7 @@ STOPS, HOLDS_THE_INTERPRETER = "records/stops", "records/holds"
 PAUSES = "records/pauses"
 """Key of a record whose step is stopped, and ends well once its process continues."""
 HEALTHY_S = 0.2
+"""The work of a healthy step takes time, so that a worker is busy meanwhile."""
 PATIENT = "Jane Doe, born 1961-02-03"
 
 

@@ -37,6 +37,11 @@ def until(condition: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
     return value
 
 
+def lasting(seconds: float) -> None:
+    """Let a fault last for `seconds`: the test is about this length, so there is no condition."""
+    time.sleep(seconds)
+
+
 def is_alive(pid: int) -> bool:
     """Return whether the process exists, also as a zombie."""
     with suppress(ProcessLookupError):
