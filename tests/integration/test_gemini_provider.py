@@ -15,14 +15,18 @@ import pytest
 
 from gemini_emulator import Emulator
 from gemini_emulator.faults import BLOCK_REASONS, FINISH_REASONS
-from pipeline.core.errors import CallError, ErrorCode
-from pipeline.core.types import PageSlice
-from pipeline.providers.base import Attachment, Provider, Reply, Request
+from pipeline.core.errors import ErrorCode
+from pipeline.providers.base import Reply
 from pipeline.providers.gemini import THINKING, GeminiProvider
-from pipeline.providers.prompts import estimate_tokens, render_entities
 from pipeline.providers.schemas import DiscoveryReply, EntityReply
-from tests.support import hostile_files
-from tests.support.emulator import MODEL, TEXT, discovery_request, entities_request, gemini
+from tests.support.emulator import (
+    MODEL,
+    TEXT,
+    discovery_request,
+    entities_request,
+    failure,
+    gemini,
+)
 
 FAULT_CODES = {
     "429": ErrorCode.RATE_LIMIT,
@@ -97,12 +101,6 @@ def provider(emulator: Emulator) -> Iterator[GeminiProvider]:
     made = gemini(emulator.url)
     yield made
     made.close()
-
-
-def failure(provider: Provider, request: Request) -> CallError:
-    with pytest.raises(CallError) as raised:
-        provider.generate(request)
-    return raised.value
 
 
 def test_an_answer_has_steps_doses_status_and_assertions(provider: GeminiProvider) -> None:
@@ -232,61 +230,6 @@ def test_each_finish_and_block_reason_ends_in_its_code() -> None:
         ]
 
     assert ends == expected
-
-
-def attached_request(*contents: bytes, media_type: str = "application/pdf") -> Request:
-    """Request the entities of one attached page."""
-    whole = PageSlice(page=4, start=0, text="never sent", attached=1)
-    request = entities_request()
-    return replace(
-        request,
-        prompt=render_entities(request.item_token, [whole], include_zones=False),
-        attachments=tuple(Attachment(media_type=media_type, content=c) for c in contents),
-    )
-
-
-def test_an_attached_page_is_read_and_released(provider: GeminiProvider) -> None:
-    request = attached_request(hostile_files.note_pdf())
-
-    reply = provider.generate(request)
-
-    assert isinstance(reply.output, EntityReply)
-    assert {(e.page, e.name.lower()) for e in reply.output.entities} >= {(4, "metformin")}
-    assert reply.details.input_tokens == estimate_tokens(request.prompt) + 560
-    assert [attachment.content for attachment in request.attachments] == [b""]
-
-
-def test_a_page_that_was_not_attached_has_no_entities(provider: GeminiProvider) -> None:
-    reply = provider.generate(attached_request())
-
-    assert isinstance(reply.output, EntityReply)
-    assert reply.output.entities == []
-
-
-def test_pages_that_are_too_large_are_not_sent_and_ask_for_fewer(emulator: Emulator) -> None:
-    content = hostile_files.note_pdf()
-    provider = GeminiProvider(
-        api_key="k", model=MODEL, base_url=emulator.url, max_inline_bytes=2 * len(content) - 1
-    )
-    before = len(emulator.log())
-
-    error = failure(provider, attached_request(content, content))
-
-    assert error.code is ErrorCode.CONTEXT_TOO_LARGE
-    assert len(emulator.log()) == before
-
-
-@pytest.mark.parametrize(
-    ("content", "media_type", "code"),
-    [
-        (b"%PDF-1.7 nothing", "application/pdf", ErrorCode.API_4XX),
-        (b"x", "application/zip", ErrorCode.API_4XX),
-    ],
-)
-def test_bytes_that_the_service_refuses_are_a_refused_request(
-    provider: GeminiProvider, content: bytes, media_type: str, code: ErrorCode
-) -> None:
-    assert failure(provider, attached_request(content, media_type=media_type)).code is code
 
 
 def test_a_fenced_reply_is_read(provider: GeminiProvider) -> None:

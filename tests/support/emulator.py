@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import secrets
 
+import pytest
 from pydantic import BaseModel
 
+from pipeline.core.errors import CallError
 from pipeline.core.types import PageSlice
-from pipeline.providers.base import Request
+from pipeline.providers.base import Provider, Request
 from pipeline.providers.gemini import GeminiProvider
 from pipeline.providers.prompts import (
     PROMPT_VERSION,
@@ -60,3 +62,10 @@ def _request(
 def gemini(url: str, *, api_key: str = "test-key", least_wait_s: float = 10.0) -> GeminiProvider:
     """Make a provider whose service is the emulator at `url`."""
     return GeminiProvider(api_key=api_key, model=MODEL, base_url=url, least_wait_s=least_wait_s)
+
+
+def failure(provider: Provider, request: Request) -> CallError:
+    """Return the error of a call that must fail."""
+    with pytest.raises(CallError) as raised:
+        provider.generate(request)
+    return raised.value
