@@ -89,8 +89,8 @@ def _replace_pools() -> None:
 def _check_all_after_a_break() -> None:
     """Let a pool that meets a broken connection drop all broken connections at once.
 
-    By itself a pool drops one connection at a time, with pauses of 1 s, 2 s … in between. After a
-    restart of PostgreSQL the first requests would then wait in vain for 5 s.
+    A pool of psycopg drops one broken connection at a time, and pauses 1 s, 2 s … in between. So
+    the first requests after a restart of PostgreSQL would wait 5 s and fail.
     """
     for connection in connections.all():
         pool: Any = getattr(connection, "pool", None)

@@ -43,8 +43,9 @@ def folder(
 def handed_over(path: Path, *, uid: int, gid: int) -> Path:
     """Create the private folder `path` of this owner.
 
-    If the folder belonged to root, its files of root are given to the owner too. Links are not
-    followed. Raises PermissionError for a folder of root that holds anything but our files.
+    If the folder belonged to root, the files of root in the folder are given to the owner too.
+    Links are not followed. Raises PermissionError for a folder of root that holds anything but our
+    files.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
