@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.conf import settings
 
-from medproc import env
+from medproc import env, env_rules
 
 EMULATOR = {
     "MEDPROC_PROVIDER": "gemini",
@@ -77,6 +77,7 @@ WRONG = {
     "GATE_LOCAL_SHARE": "1.1",
 }
 
+OWNED = {"SECRET_KEY": "k" * 50, "DATABASE_URL": "postgresql://db/x"}
 CONFLICTS = [
     ("PASS1_BATCH_MIN_PAGES", {"PASS1_BATCH_MIN_PAGES": "11"}),
     ("PASS1_BATCH_MAX_PAGES", {"PASS1_BATCH_MAX_PAGES": "51"}),
@@ -87,9 +88,16 @@ CONFLICTS = [
     ("GATE_WINDOW_S", {**REAL_SERVICE, "GATE_WINDOW_S": "6"}),
     ("GATE_COOLDOWN_CAP_S", {"GATE_COOLDOWN_CAP_S": "4.9"}),
     ("GATE_LEASE_S", {"GATE_LEASE_S": "120"}),
+    ("INCIDENT_WINDOW_S", {"INCIDENT_WINDOW_S": "10", "INCIDENT_TICK_S": "11"}),
     ("MEDPROC_PROVIDER", {"MEDPROC_PROVIDER": "gemini"}),
+    ("GEMINI_BASE_URL", {"GEMINI_BASE_URL": "http://127.0.0.1:9"}),
+    ("AUDIT_HEADS_DIR", {"MEDPROC_DATA_DIR": "/srv/medproc", "AUDIT_HEADS_DIR": "/srv/medproc"}),
+    ("AUDIT_HEADS_DIR", {"MEDPROC_DATA_DIR": "/srv/medproc", "AUDIT_HEADS_DIR": "/srv/medproc/h"}),
+    ("DATABASE_OWNER_URL", {"DATABASE_OWNER_URL": "postgresql://owner@db/x"}),
+    ("DATABASE_OWNER_URL", {**OWNED, "DATABASE_OWNER_URL": "postgresql://owner@db/y"}),
     ("PASS_INPUT", {"PASS_INPUT": "pdf"}),
     ("SECRET_KEY", {"DATABASE_URL": "postgresql://db/x"}),
+    ("DEBUG", {"DEBUG": "true", "ALLOWED_HOSTS": "medproc.example.org"}),
     ("CSRF_TRUSTED_ORIGINS", {"CSRF_TRUSTED_ORIGINS": "medproc.example.org"}),
 ]
 
@@ -178,6 +186,37 @@ def test_values_that_contradict_each_other_are_one_problem(
     _, problems = env.load()
 
     assert [problem.variable for problem in problems] == [variable]
+
+
+def test_each_rule_between_variables_has_a_case_that_breaks_it(
+    bare_environment: pytest.MonkeyPatch,
+) -> None:
+    broken = set()
+    for _, values in CONFLICTS:
+        with bare_environment.context() as patch:
+            _set(patch, values)
+            environment, _ = env.load()
+        broken |= {rule.reason for rule in env_rules.RULES if rule.is_broken(environment)}
+
+    assert broken == {rule.reason for rule in env_rules.RULES}
+
+
+def test_a_second_place_for_audit_heads_and_an_owner_of_the_same_database_are_right(
+    bare_environment: pytest.MonkeyPatch,
+) -> None:
+    _set(
+        bare_environment,
+        {
+            **OWNED,
+            "DATABASE_OWNER_URL": "postgresql://owner@db/x",
+            "MEDPROC_DATA_DIR": "/srv/medproc",
+            "AUDIT_HEADS_DIR": "/srv/medproc-heads",
+        },
+    )
+
+    _, problems = env.load()
+
+    assert problems == ()
 
 
 def test_each_variable_has_a_check_of_its_own() -> None:
