@@ -21,8 +21,6 @@ AGEING_S = 300
 records cannot keep a large record waiting without end."""
 CANDIDATES = 64
 """Rows of each class that a claim reads; more than the workers that claim at the same moment."""
-HUNG_WAIT_S = 300
-"""Seconds of waiting after which a job that hung no longer waits for an idle moment of its pass."""
 SETTLED_S = 1.0
 """Seconds of waiting after which a job has evidently found no idle worker."""
 POOLS: dict[Step, tuple[Step, ...]] = {
@@ -46,10 +44,6 @@ _PAUSED = "ARRAY(SELECT queue FROM pauses WHERE ended_at IS NULL AND queue IS NO
 _HUNG_RUNS = """EXISTS (SELECT 1 FROM job_queue h
         WHERE h.status = 'processing' AND h.hung_at IS NOT NULL
           AND h.current_step = ANY(%(pool)s))"""
-# A live worker runs a job that never hung (r), so the claim of a job that hung leaves a worker.
-_OTHERS_WORK = """EXISTS (SELECT 1 FROM job_queue r
-        WHERE r.status = 'processing' AND r.hung_at IS NULL AND r.current_step = ANY(%(pool)s)
-          AND r.lease_expires_at > clock_timestamp())"""
 
 
 # clock_timestamp() instead of now(), which is the start of the transaction and can be too early.
@@ -60,14 +54,6 @@ def _due(row: str) -> str:
 
 def _healthy(row: str) -> str:
     return f"{_due(row)} AND {row}.hung_at IS NULL"
-
-
-def _claimable(row: str) -> str:
-    # A job that hung takes its turn among the others once it has waited long. Otherwise a pass
-    # that never rests would keep the job waiting without end.
-    return f"""{_due(row)} AND ({row}.hung_at IS NULL OR (
-        {row}.available_at <= clock_timestamp() - make_interval(secs => %(hung_wait)s)
-        AND NOT {_HUNG_RUNS} AND {_OTHERS_WORK}))"""
 
 
 def _aged(row: str) -> str:
@@ -104,7 +90,7 @@ def _best(claimable: str) -> str:
   LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"""  # noqa: S608 - constants of ours, values are parameters
 
 
-BEST_WAITING = _best(_claimable("w"))
+BEST_WAITING = _best(_healthy("w"))
 """The row that a claim takes. Parameters: `parameters(step)`."""
 
 BEST_TO_PARK = _best(_due("w"))
@@ -135,7 +121,7 @@ FIRST_WAITING = f"""
      FROM unnest(%(steps)s::text[]) WITH ORDINALITY AS o(step, place)
      WHERE o.step <> ALL({_PAUSED}) AND EXISTS (
        SELECT 1 FROM job_queue w
-       WHERE {_claimable("w")} AND w.current_step = o.step AND {_NOT_PREEMPTED})
+       WHERE {_healthy("w")} AND w.current_step = o.step AND {_NOT_PREEMPTED})
      ORDER BY o.place LIMIT 1)
     UNION ALL
     (SELECT o.step, o.place, true
@@ -197,7 +183,6 @@ def parameters(step: Step) -> dict[str, Any]:
         "step": step.value,
         "pool": pool_of(step),
         "ageing": scaled(AGEING_S),
-        "hung_wait": scaled(HUNG_WAIT_S),
     }
 
 

@@ -106,8 +106,7 @@ def claim(
     because a preempted job sends one wake-up, and the smaller job may wait in another pass.
 
     A job whose step hung before is claimed last and one at a time, and only if `has_room` says that
-    the pass has another worker to spare. After `claim_order.HUNG_WAIT_S` the job takes its turn as
-    long as another worker runs a job that never hung.
+    the pass has another worker to spare, however long the job waits.
     """
     for _ in range(LOOKS):
         lease = _claim(step, worker_id, serving)
