@@ -32,7 +32,7 @@ def main() -> int:
     try:
         execute_from_command_line(sys.argv)
     except (DatabaseError, RedisError) as error:
-        from medproc.refusal_line import refusal_line
+        from pipeline.core.server_faults import refusal_line
 
         line = refusal_line(error)
         if line is None and isinstance(error, DatabaseError) and sys.argv[1:2] != ["migrate"]:

@@ -64,10 +64,15 @@ def cause_of(error: BaseException) -> BaseException | None:
     if not type(error).__module__.startswith("psycopg_pool"):
         return error
     try:
-        psycopg.connect(**connections[DEFAULT_DB_ALIAS].get_connection_params()).close()
+        connect().close()
     except psycopg.Error as refused:
         return refused
     return None
+
+
+def connect(**options: Any) -> psycopg.Connection[Any]:
+    """Open a connection with Django's parameters, outside Django and the pool."""
+    return psycopg.connect(**{**connections[DEFAULT_DB_ALIAS].get_connection_params(), **options})
 
 
 def _close_pool(connection: BaseDatabaseWrapper) -> None:

@@ -15,7 +15,6 @@ from http import HTTPStatus
 from urllib.parse import unquote
 from uuid import UUID
 
-from django.core.exceptions import SuspiciousOperation
 from django.urls import Resolver404, resolve
 
 from medproc.printable import printable
@@ -136,10 +135,7 @@ def _is_static_file(name: str) -> bool:
     # Imported late: the settings import this module.
     from django.contrib.staticfiles import finders
 
-    try:
-        return finders.find(name) is not None
-    except (SuspiciousOperation, ValueError, OSError):
-        return False
+    return finders.find(name) is not None
 
 
 def _places(error: BaseException | None) -> str:

@@ -23,6 +23,11 @@ def printable(text: str) -> str:
     return "".join(each if _is_plain(each) else _escape(each) for each in text)
 
 
+def in_one_line(text: str) -> str:
+    """Return the printable text with its line feeds and tabs escaped too."""
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def _is_plain(character: str) -> bool:
     return character in _KEPT or unicodedata.category(character) not in _CONTROLS
 

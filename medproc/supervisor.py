@@ -41,7 +41,7 @@ from medproc.children import (
     refuse_beside_survivors,
 )
 from medproc.env import PROJECT_ROOT
-from medproc.refusal_line import refusal_line
+from pipeline.core.server_faults import refusal_line
 
 DEMO_USER = "demo"
 _REPORTED = (embedded.EmbeddedError, ChildDiedError, SurvivorsError, ports.PortError)
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, SystemCheckError, *_REPORTED) as error:
         _print_line(_reason(error), stream=sys.stderr)
     except OperationalError as error:
-        line = refusal_line(error) or _no_room(error)
+        line = refusal_line(error)
         if line is None:
             raise
         _print_line(line, stream=sys.stderr)
@@ -210,14 +210,6 @@ def _demo_login() -> list[str]:
     if not user.check_password(password):
         return [f"Log in as {DEMO_USER} with the password that you have set."]
     return [f"Log in as {DEMO_USER} with the password {password}"]
-
-
-def _no_room(error: OperationalError) -> str | None:
-    """Return the line of a full disk of PostgreSQL, or None for another cause."""
-    if not isinstance(error.__cause__, psycopg.errors.DiskFull):
-        return None
-    where = settings.EMBEDDED.postgres_data if settings.EMBEDDED_POSTGRES else "PostgreSQL"
-    return str(embedded.no_room(where))
 
 
 def _reason(error: Exception) -> str:

@@ -13,11 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 
 from medproc import private
 from observability.audit.chain import ChainHead, head
+from pipeline.operations.database_identity import database_identity
 
 FILE = "audit-heads.log"
 _LINE = re.compile(r"\S+ (?P<database>\d+/\d+) (?P<seq>\d{1,18}):(?P<hash>[0-9a-f]{64})")
@@ -58,14 +58,10 @@ def recorded() -> list[ChainHead]:
 
 
 def _database() -> str:
-    """Return a name that no other database has, so that a new database starts without heads."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT system_identifier, (SELECT oid FROM pg_database"
-            " WHERE datname = current_database()) FROM pg_control_system()"
-        )
-        system, oid = cursor.fetchone()
-    return f"{system}/{oid}"
+    """Return the name of this database in the files, so that a new database has no heads."""
+    # A promotion changes the timeline, and the heads stay valid.
+    found = database_identity()
+    return f"{found.system}/{found.database}"
 
 
 def _read(path: Path, database: str) -> Iterator[ChainHead]:

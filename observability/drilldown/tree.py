@@ -79,8 +79,7 @@ def tree(rows: RecordRows) -> Node:
 
 def _incomplete_note(rows: RecordRows) -> str:
     published = sum(each.entities_published_at is not None for each in rows.encounters)
-    missing = len(rows.encounters) - published if published else 0
-    return incomplete_note(missing, len(rows.encounters))
+    return incomplete_note(published, len(rows.encounters))
 
 
 def _left_behind(node: Node) -> Node:

@@ -73,12 +73,21 @@ PASS_TITLES: dict[Step, str] = {
 }
 
 
-def incomplete_note(missing: int, total: int) -> str:
+def missing_encounters(published: int, total: int) -> int:
+    """Return how many encounters an incomplete record lacks: a part is published, the rest is not.
+
+    A record without any published encounter shows no entities, so nothing of it is incomplete.
+    """
+    return total - published if published else 0
+
+
+def incomplete_note(published: int, total: int) -> str:
     """Return `Record incomplete: 1 of 8 encounters is not published.`, or "" if none is missing.
 
     The entities of the other encounters are visible, so every view of these entities shows
     this sentence (requirement 9).
     """
+    missing = missing_encounters(published, total)
     if not missing:
         return ""
     verb = "is" if missing == 1 else "are"

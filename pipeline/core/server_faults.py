@@ -204,10 +204,15 @@ def text_of(fault: ServerFault, *, names_address: bool = True) -> FaultText:
     return _with_address(fault, FAULTS[fault], names_address) if is_away else FAULTS[fault]
 
 
+def refusal_line(error: BaseException) -> str | None:
+    """Return the line of the error's fault; None for another error, which must not be hidden."""
+    fault = fault_of(error)
+    return None if fault is None else line_of(fault)
+
+
 def explain(error: BaseException) -> str:
     """Return the line of the error's fault; for another error its type."""
-    fault = fault_of(error)
-    return type(error).__name__ if fault is None else line_of(fault)
+    return refusal_line(error) or type(error).__name__
 
 
 def _fault_of_postgres(error: BaseException) -> ServerFault | None:

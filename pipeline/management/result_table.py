@@ -116,11 +116,6 @@ class FileResult:
         }
 
 
-def printable(name: str) -> str:
-    """Remove characters that control a terminal or cannot be written from a file's name."""
-    return "".join(c if c.isprintable() else "�" for c in name)
-
-
 def doing(progress: Progress) -> str:
     """Return the state of a record in words: `Pass 1: 18/42 batches, 4 encounters`."""
     word = WORDS[progress.status]
@@ -335,7 +330,7 @@ def _remarks(result: FileResult) -> list[str]:
     found = []
     p = result.progress
     if p and p.encounters_missing:
-        found.append(f"! {incomplete_note(p.encounters_missing, p.encounters)}")
+        found.append(f"! {incomplete_note(p.encounters - p.encounters_missing, p.encounters)}")
     for warning in p.warnings if p else ():
         where = f"{pages(warning['pages'])}: " if warning.get("pages") else ""
         times = f" ({warning['code']} ×{warning['count']:,})" if warning.get("count") else ""

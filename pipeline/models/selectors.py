@@ -15,7 +15,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
 from pipeline.core.errors import ERRORS, Budget
-from pipeline.core.labels import incomplete_note
+from pipeline.core.labels import incomplete_note, missing_encounters
 from pipeline.core.states import (
     JOB_TERMINAL,
     WORK_TERMINAL,
@@ -204,8 +204,8 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
                 for step, ended in work.items()
                 if job.shell_file_id in ended
             },
-            encounters=sum(encounters.get(job.shell_file_id, (0, 0))),
-            encounters_missing=_missing(*encounters.get(job.shell_file_id, (0, 0))),
+            encounters=encounters.get(job.shell_file_id, (0, 0))[1],
+            encounters_missing=missing_encounters(*encounters.get(job.shell_file_id, (0, 0))),
             entities=published.get(job.shell_file_id, (0, 0))[0],
             rows_not_understood=published.get(job.shell_file_id, (0, 0))[1],
             error_code=job.error_code,
@@ -227,27 +227,19 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
 
 
 def _encounters(shell_file_ids: Collection[UUID]) -> dict[UUID, tuple[int, int]]:
-    """Return the numbers of published and of other encounters of each record."""
+    """Return the numbers of published and of all encounters of each record."""
     rows = (
         Encounter.objects.filter(shell_file_id__in=shell_file_ids)
         .order_by()
         .values_list("shell_file_id")
-        .annotate(
-            published=Count("entities_published_at"),
-            others=Count("id", filter=Q(entities_published_at=None)),
-        )
+        .annotate(published=Count("entities_published_at"), total=Count("id"))
     )
-    return {record: (published, others) for record, published, others in rows}
-
-
-def _missing(published: int, others: int) -> int:
-    return others if published else 0
+    return {record: (published, total) for record, published, total in rows}
 
 
 def incomplete_note_of(shell_file_id: UUID) -> str:
     """Return the sentence about an incomplete record; "" for any other record."""
-    published, others = _encounters([shell_file_id]).get(shell_file_id, (0, 0))
-    return incomplete_note(_missing(published, others), published + others)
+    return incomplete_note(*_encounters([shell_file_id]).get(shell_file_id, (0, 0)))
 
 
 def record_batch(batch_id: UUID) -> RecordBatch:

@@ -6,20 +6,16 @@ overview and the commands use it. Each question takes a connection of its own wi
 
 from __future__ import annotations
 
-from typing import Any
-
 import psycopg
 from django.core.cache import cache
-from django.db import connection
 from redis.exceptions import RedisError
 
+from medproc import db_pool
 from pipeline.core.server_faults import ServerFault, fault_of
 from pipeline.queueing.queues import check_writes
 
 TIMEOUT_S = 5
 """Seconds for a connection to PostgreSQL."""
-_DJANGO_OBJECTS = frozenset({"context", "cursor_factory"})
-"""Parameters of Django's own connections; the others, such as sslmode, come from DATABASE_URL."""
 KEEP_S = 5.0
 """Seconds for which `recent_server_faults` keeps an answer."""
 
@@ -39,15 +35,10 @@ def postgres_fault() -> ServerFault | None:
 
     A new connection, because a setting of the database or role is read when a session begins.
     """
-    ours: dict[str, Any] = {
-        name: given
-        for name, given in connection.get_connection_params().items()
-        if name not in _DJANGO_OBJECTS
-    }
-    ours.update(connect_timeout=TIMEOUT_S, application_name="medproc check", autocommit=True)
+    options = {"application_name": "medproc check", "autocommit": True}
     try:
         with (
-            psycopg.connect(**ours) as session,
+            db_pool.connect(connect_timeout=TIMEOUT_S, **options) as session,
             session.cursor() as cursor,
         ):
             cursor.execute("SET statement_timeout = '5s'")

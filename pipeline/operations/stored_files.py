@@ -22,6 +22,7 @@ from django.utils import timezone
 from pipeline.core.labels import counted
 from pipeline.documents import scratch, storage
 from pipeline.models import FileSweep, ShellFile
+from pipeline.operations.database_identity import database_identity
 
 SAFE_AGE_S = 24 * 3600.0
 """Age in seconds at which a file without a row is an orphan; backups may be newer than a dump."""
@@ -254,10 +255,4 @@ def _content(marker: str) -> str:
 
 def _identity() -> str:
     """Return what changes if the database is restored, copied, or promoted from a standby."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT concat_ws('/', s.system_identifier, d.oid, c.timeline_id)"
-            " FROM pg_control_system() s, pg_control_checkpoint() c, pg_database d"
-            " WHERE d.datname = current_database()"
-        )
-        return str(cursor.fetchone()[0])
+    return "/".join(map(str, database_identity()))

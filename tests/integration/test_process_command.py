@@ -21,12 +21,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from medproc.printable import in_one_line
 from medproc.timing import scaled
 from pipeline.core.labels import SHAPES, WORDS, StatusWord
 from pipeline.core.states import JobStatus, Step
 from pipeline.management import progress
 from pipeline.management.progress import OUTAGE_PATIENCE_S, follow, is_settled
-from pipeline.management.result_table import FileResult, printable, results
+from pipeline.management.result_table import FileResult, results
 from pipeline.models import Entity, Incident, Job, Patient, RecordBatch, ShellFile, selectors
 from pipeline.models.selectors import Progress
 from pipeline.stages import registry
@@ -370,7 +371,7 @@ def test_every_status_has_a_word_and_every_word_a_shape() -> None:
 
 
 def test_a_name_that_steers_a_terminal_is_shown_without_its_power() -> None:
-    assert printable("a\x1b[2Jb\n.pdf") == "a�[2Jb�.pdf"
+    assert in_one_line("a\x1b[2Jb\n.pdf") == r"a\x1b[2Jb\n.pdf"
 
 
 def test_a_name_that_is_not_utf_8_is_taken_in(

@@ -19,6 +19,7 @@ from uuid import UUID
 from django.db import DatabaseError, InterfaceError, transaction
 from rich.console import Console
 
+from medproc.printable import in_one_line
 from pipeline.core.db_errors import unless_away
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.core.server_faults import ServerFault, fault_of, line_of
@@ -31,7 +32,6 @@ from pipeline.management.result_table import (
     Lines,
     Screen,
     print_lines,
-    printable,
     results,
     totals,
 )
@@ -126,7 +126,7 @@ class Command(PlainCommand):
     ) -> FileResult:
         # A name on disk need not be UTF-8, but the database and the terminal require UTF-8.
         filename = os.fsencode(path.name).decode("utf-8", "replace")
-        name = printable(filename) or printable(str(path))
+        name = in_one_line(filename) or in_one_line(str(path))
         if self._refusing is not None:
             # Each of a thousand files would wait for the same server.
             return FileResult(name=name, error_code=self._refusing, refusal=line_of(self._refusing))
