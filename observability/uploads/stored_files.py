@@ -39,7 +39,6 @@ def sweep_audited(
                 "older_s": older_s,
                 "files": len(found.orphans),
                 "bytes": sum(file.size_bytes for file in found.orphans),
-                "scratch_files": len(found.scratch),
                 "after_restore": after_restore,
             },
         )

@@ -12,21 +12,12 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScratchFile:
-    """An abandoned file."""
-
-    path: Path
-    size_bytes: int
-
-
-def abandoned(older_s: float) -> Iterator[ScratchFile]:
+def abandoned(older_s: float) -> Iterator[Path]:
     """Yield the abandoned files of this host."""
     before = time.time() - older_s
     folder = Path(settings.FILE_UPLOAD_TEMP_DIR)
@@ -38,15 +29,15 @@ def abandoned(older_s: float) -> Iterator[ScratchFile]:
             # A link is left alone: its end can be outside this folder.
             is_file = stat.S_ISREG(found.st_mode)
             if is_file and found.st_mtime < before and not _is_in_use(path):
-                yield ScratchFile(path=path, size_bytes=found.st_size)
+                yield path
 
 
-def delete(files: Iterable[ScratchFile]) -> int:
+def delete(files: Iterable[Path]) -> int:
     """Delete abandoned files, and count them."""
     gone = 0
     for file in files:
         with suppress(FileNotFoundError):
-            file.path.unlink()
+            file.unlink()
             gone += 1
     return gone
 

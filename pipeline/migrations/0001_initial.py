@@ -103,8 +103,6 @@ class Migration(migrations.Migration):
                 ('orphaned_bytes', models.BigIntegerField(db_default=0, default=0)),
                 ('young_files', models.IntegerField(db_default=0, default=0)),
                 ('young_bytes', models.BigIntegerField(db_default=0, default=0)),
-                ('scratch_files', models.IntegerField(db_default=0, default=0)),
-                ('scratch_bytes', models.BigIntegerField(db_default=0, default=0)),
                 ('deleted_files', models.IntegerField(db_default=0, default=0)),
                 ('deleted_bytes', models.BigIntegerField(db_default=0, default=0)),
                 ('missing_files', models.IntegerField(db_default=0, default=0)),

@@ -191,9 +191,6 @@ class FileSweep(models.Model):
     young_files = fields.count()
     """Files that no record names yet: a submission may be about to name them."""
     young_bytes = models.BigIntegerField(default=0, db_default=0)
-    scratch_files = fields.count()
-    """Abandoned files of uploads and reads on the host of the sweep."""
-    scratch_bytes = models.BigIntegerField(default=0, db_default=0)
     deleted_files = fields.count()
     deleted_bytes = models.BigIntegerField(default=0, db_default=0)
     missing_files = fields.count()

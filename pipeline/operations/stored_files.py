@@ -20,13 +20,12 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from pipeline.core.labels import counted
-from pipeline.documents import scratch, storage
+from pipeline.documents import storage
 from pipeline.models import FileSweep, ShellFile
 from pipeline.operations.database_identity import database_identity
 
 SAFE_AGE_S = 24 * 3600.0
 """Age in seconds at which a file without a row is an orphan; backups may be newer than a dump."""
-SCRATCH_AGE_S = 3600.0
 KEPT = timedelta(days=30)
 """How long the rows of old sweeps are kept."""
 MANY, SHARE = 20, 0.5
@@ -55,7 +54,6 @@ class Survey:
     """Files without a row that are older than the safe age."""
     young: tuple[StoredFile, ...]
     """Files without a row that are younger: a submission may be about to commit its row."""
-    scratch: tuple[scratch.ScratchFile, ...]
     missing: tuple[UUID, ...]
     """Records whose file does not exist."""
     held: str | None
@@ -71,7 +69,6 @@ def survey(older_s: float = SAFE_AGE_S) -> Survey:
         files=len(keys),
         orphans=orphans,
         young=tuple(file for file in unnamed if file.age_s < older_s),
-        scratch=tuple(scratch.abandoned(min(older_s, SCRATCH_AGE_S))),
         missing=tuple(_missing(keys)),
         held=_why_held(len(keys), len(orphans)),
     )
@@ -91,19 +88,16 @@ def sweep(
     found = survey(older_s)
     held = None if after_restore else found.held
     gone: list[StoredFile] = []
-    if held is None and (found.orphans or found.scratch):
+    if held is None and found.orphans:
         if announce is not None:
             announce(found)
         gone = list(_deleted(found.orphans))
-        scratch.delete(found.scratch)
     row = FileSweep.objects.create(
         files=found.files,
         orphaned_files=len(found.orphans),
         orphaned_bytes=_bytes(found.orphans),
         young_files=len(found.young),
         young_bytes=_bytes(found.young),
-        scratch_files=len(found.scratch),
-        scratch_bytes=_bytes(found.scratch),
         deleted_files=len(gone),
         deleted_bytes=_bytes(gone),
         missing_files=len(found.missing),
@@ -141,7 +135,7 @@ def _portions(items: Iterable[T]) -> Iterator[tuple[T, ...]]:
         yield portion
 
 
-def _bytes(files: Iterable[StoredFile | scratch.ScratchFile]) -> int:
+def _bytes(files: Iterable[StoredFile]) -> int:
     return sum(file.size_bytes for file in files)
 
 

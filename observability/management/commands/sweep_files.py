@@ -77,7 +77,6 @@ def _object(found: Survey, held: str | None, deleted: int | None) -> dict[str, A
         "files": found.files,
         "orphans": [vars(file) for file in found.orphans],
         "young": [vars(file) for file in found.young],
-        "scratch_files": len(found.scratch),
         "missing": [str(record_id) for record_id in found.missing],
         "deleted": deleted,
         "held": held,
@@ -87,10 +86,7 @@ def _object(found: Survey, held: str | None, deleted: int | None) -> dict[str, A
 def _lines(found: Survey, held: str | None, deleted: int | None) -> list[str]:
     lines = [f"The sweep is held and deletes nothing: {held}"] if held else []
     orphans, young = counted(len(found.orphans), "orphan"), counted(len(found.young), "young file")
-    lines.append(
-        f"{counted(found.files, 'stored file')}; without a record: {orphans} and {young};"
-        f" {counted(len(found.scratch), 'abandoned scratch file')}"
-    )
+    lines.append(f"{counted(found.files, 'stored file')}; without a record: {orphans} and {young}")
     if deleted is None:
         lines.append("dry run: nothing was deleted")
     elif not held:

@@ -60,7 +60,7 @@ def _figures(row: FileSweep) -> dict[str, Any]:
         name: getattr(row, name)
         for name in (
             "files", "orphaned_files", "orphaned_bytes", "young_files", "young_bytes",
-            "scratch_files", "scratch_bytes", "deleted_files", "missing_files", "held",
+            "deleted_files", "missing_files", "held",
         )
     }  # fmt: skip
 
