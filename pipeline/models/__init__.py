@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from pipeline.models.assertions import Certainty, Experiencer, MedicationStatus, Temporality
 from pipeline.models.calls import OUTCOME_LATE, OUTCOME_OK, ProviderCall, ProviderPayload
-from pipeline.models.clinical import ClinicalMetrics, NarrativeMetrics, ZoneResult
+from pipeline.models.clinical import (
+    ClinicalMetrics,
+    EnrichedEntity,
+    NarrativeMetrics,
+    NarrativeResult,
+    NarrativeSentence,
+    RecordListItem,
+    RecordListKind,
+    ZoneResult,
+)
+from pipeline.models.codes import Code, CodeCandidate, CodeSystem, CodeTerm, SystemKey
 from pipeline.models.discovery import (
     CascadeChain,
     Chunk,
@@ -43,10 +53,15 @@ __all__ = [
     "Certainty",
     "Chunk",
     "ClinicalMetrics",
+    "Code",
+    "CodeCandidate",
+    "CodeSystem",
+    "CodeTerm",
     "DiscoveryMetrics",
     "DiscoverySession",
     "Encounter",
     "EncounterResult",
+    "EnrichedEntity",
     "Entity",
     "EntityMetrics",
     "Experiencer",
@@ -56,6 +71,8 @@ __all__ = [
     "Job",
     "MedicationStatus",
     "NarrativeMetrics",
+    "NarrativeResult",
+    "NarrativeSentence",
     "Page",
     "PageAssignment",
     "PageSource",
@@ -70,9 +87,12 @@ __all__ = [
     "RateLimitCounts",
     "ReconciliationEntry",
     "RecordBatch",
+    "RecordListItem",
+    "RecordListKind",
     "Session",
     "ShellFile",
     "Summary",
+    "SystemKey",
     "Temporality",
     "ZoneResult",
 ]

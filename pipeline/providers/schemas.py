@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 EncounterType = Literal[
     "office_visit",
@@ -219,4 +219,74 @@ class EntityReply(_Reply):
     entities: list[FoundEntity]
     """Required, although the list may be empty."""
     zones: list[FoundZone] = Field(default_factory=list)
+    items_rejected: Rejected = 0
+
+
+class FoundAttributes(_Reply):
+    """Pass 2: what the evidence of one entity says, as printed; nothing is computed.
+
+    A field that does not fit the category of the entity is None. medproc structures the values
+    (`clinical.attributes`), so that each engine is read by the same rules.
+    """
+
+    id: str = Field(min_length=1, max_length=20)
+    """The key of the entity in the prompt."""
+    code: str | None = None
+    """`system|code` of one candidate in the prompt, or None."""
+    ingredient: str | None = None
+    """The active substance of a medication, as the page or the candidate names it."""
+    strength: str | None = None
+    dose: str | None = None
+    route: str | None = None
+    frequency: str | None = None
+    start: str | None = None
+    """As printed; the start of a medication, the onset of a condition, the day of a procedure or
+    an immunization."""
+    stop: str | None = None
+    """As printed; the end of a medication or the abatement of a condition."""
+    status: str | None = None
+    """Medication: a value of `MedicationStatus`. Condition and allergy: a clinical status of FHIR.
+    Immunization and procedure: a status of FHIR."""
+    verification: str | None = None
+    """Verification status of FHIR, for a condition or an allergy."""
+    severity: str | None = None
+    """`mild`, `moderate` or `severe`."""
+    indication: str | None = None
+    """Why a medication is taken, as printed."""
+    body_site: str | None = None
+    laterality: str | None = None
+    value: str | None = None
+    unit: str | None = None
+    reference_range: str | None = None
+    abnormal_flag: str | None = None
+    substance: str | None = None
+    reaction: str | None = None
+    product: str | None = None
+    dose_number: str | None = None
+    """As printed (`2 of 3`, `second dose`, `booster`)."""
+
+
+class EnrichmentReply(_Reply):
+    """Pass 2: the attributes of the entities of one zone."""
+
+    item_token: str
+    entities: list[FoundAttributes]
+    """Required; each entity of the prompt once."""
+    items_rejected: Rejected = 0
+
+
+class WrittenSentence(_Reply):
+    """One sentence of a narrative, with the keys of the entities that it states."""
+
+    text: str = Field(min_length=1, max_length=1_000)
+    ids: list[str]
+    """Keys of the entities in the prompt; a sentence without keys is not supported."""
+
+
+class NarrativeReply(_Reply):
+    """Pass 3: the narrative of one encounter or of one record."""
+
+    item_token: str
+    sentences: list[WrittenSentence]
+    """Required, although the list may be empty."""
     items_rejected: Rejected = 0

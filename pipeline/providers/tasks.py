@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-from pipeline.providers.schemas import DiscoveryReply, EntityReply
+from pipeline.providers.schemas import (
+    DiscoveryReply,
+    EnrichmentReply,
+    EntityReply,
+    NarrativeReply,
+)
 
 if TYPE_CHECKING:
     from pipeline.providers.prompts import Question
@@ -37,6 +42,8 @@ class Task:
     """Whether the reply names lines; the prompt then keeps the text of attached pages too."""
     has_zones: bool = False
     """Whether the prompt can ask for the zones of the record as well."""
+    has_facts: bool = False
+    """Whether the prompt lists entities of earlier passes."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch("[a-z_]+", self.name):
@@ -66,6 +73,20 @@ TASKS: dict[str, Task] = {
             results="entities",
             engine="pipeline.providers.local.engine:detect",
             has_zones=True,
+        ),
+        Task(
+            name="enrichment",
+            reply=EnrichmentReply,
+            results="entities",
+            engine="pipeline.providers.local.enrichment.answer:enrich",
+            has_facts=True,
+        ),
+        Task(
+            name="narrative",
+            reply=NarrativeReply,
+            results="sentences",
+            engine="pipeline.providers.local.narrative.answer:narrate",
+            has_facts=True,
         ),
     )
 }

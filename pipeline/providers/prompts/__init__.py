@@ -7,15 +7,17 @@ the item token, so no document can forge a marker.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipeline.clinical.facts import EntityFacts
 from pipeline.core.types import PageSlice
 from pipeline.providers.tasks import TASKS, Task
 
-PROMPT_VERSION = "2"
+PROMPT_VERSION = "3"
 """Part of the key of cached extractions; increment it with every change of a prompt."""
 
 _FOLDER = Path(__file__).parent
@@ -31,6 +33,10 @@ class Question:
     item_token: str
     include_zones: bool
     slices: tuple[PageSlice, ...] = field(repr=False)
+    facts: tuple[EntityFacts, ...] = field(default=(), repr=False)
+    """The entities of earlier passes that the question is about."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Limits of the reply by name, such as `sentences`."""
 
 
 def render_discovery(item_token: str, slices: Sequence[PageSlice]) -> str:
@@ -43,8 +49,28 @@ def render_entities(item_token: str, slices: Sequence[PageSlice], *, include_zon
     return render(TASKS["entities"], item_token, slices, include_zones=include_zones)
 
 
+def render_enrichment(
+    item_token: str, slices: Sequence[PageSlice], facts: Sequence[EntityFacts]
+) -> str:
+    """Render the prompt of Pass 2: the entities of one zone, and the text around them."""
+    return render(TASKS["enrichment"], item_token, slices, facts=facts)
+
+
+def render_narrative(
+    item_token: str, facts: Sequence[EntityFacts], limits: Mapping[str, int]
+) -> str:
+    """Render the prompt of Pass 3: the entities that the narrative may cite, and its limits."""
+    return render(TASKS["narrative"], item_token, (), facts=facts, limits=limits)
+
+
 def render(
-    task: Task, item_token: str, slices: Sequence[PageSlice], *, include_zones: bool = False
+    task: Task,
+    item_token: str,
+    slices: Sequence[PageSlice],
+    *,
+    include_zones: bool = False,
+    facts: Sequence[EntityFacts] = (),
+    limits: Mapping[str, int] | None = None,
 ) -> str:
     """Render the prompt of a task. A task without zones ignores `include_zones`."""
     zones = include_zones and task.has_zones
@@ -62,7 +88,21 @@ def render(
         pages.append(
             f"<<<PAGE {item_token} {s.page} {s.start} {role}>>>\n{body}\n<<<END {item_token}>>>"
         )
-    return "\n".join([words.rstrip("\n"), head, *pages])
+    listed = _listed(item_token, facts, limits or {}) if task.has_facts else ()
+    return "\n".join([words.rstrip("\n"), head, *listed, *pages])
+
+
+def _listed(
+    item_token: str, facts: Sequence[EntityFacts], limits: Mapping[str, int]
+) -> tuple[str, ...]:
+    """Return the lines of the entities: JSON escapes line breaks, so no text can end the list."""
+    lines = [json.dumps(each.as_json(), ensure_ascii=False) for each in facts]
+    return (
+        f"<<<LIMITS {item_token} {json.dumps(dict(limits))}>>>",
+        f"<<<ENTITIES {item_token}>>>",
+        *lines,
+        f"<<<END {item_token}>>>",
+    )
 
 
 def read_prompt(prompt: str) -> Question:
@@ -88,12 +128,28 @@ def read_prompt(prompt: str) -> Question:
         )
         for m in found
     )
+    facts, limits = _facts_of(prompt[head.end() :], token) if task.has_facts else ((), {})
     return Question(
         kind=task.name,
         item_token=token,
         include_zones=zones == "yes",
         slices=slices,
+        facts=facts,
+        limits=limits,
     )
+
+
+def _facts_of(body: str, token: str) -> tuple[tuple[EntityFacts, ...], Mapping[str, int]]:
+    """Return the entities and the limits that `_listed` wrote."""
+    found = re.match(
+        rf"\n<<<LIMITS {token} (\{{.*\}})>>>\n<<<ENTITIES {token}>>>\n(.*?)\n?<<<END {token}>>>",
+        body,
+        re.S,
+    )
+    if found is None:
+        raise ValueError("not a prompt of medproc: the list of entities is missing")
+    lines = [line for line in found[2].split("\n") if line]
+    return tuple(EntityFacts.of_json(json.loads(line)) for line in lines), json.loads(found[1])
 
 
 def estimate_tokens(text: str) -> int:

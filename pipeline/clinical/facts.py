@@ -1,0 +1,113 @@
+"""An entity of Pass 1 as the later passes read it, with its evidence and its candidate codes.
+
+The prompts of Passes 2 and 3 carry these values, so a value has one JSON form (`as_json`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import date
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One code that the shortlist offers for an entity."""
+
+    system: str
+    """Key of the code system, such as `ICD10CM` (`models.codes.SystemKey`)."""
+    code: str
+    display: str
+    score: float
+    """How well the code fits, 0 to 1; the best candidate comes first."""
+    reason: str = ""
+    """Why the search offers the code; free of document text."""
+
+    @property
+    def token(self) -> str:
+        """The code with its system, as FHIR writes a token: `ICD10CM|I10`."""
+        return f"{self.system}|{self.code}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntityFacts:
+    """One published entity, with the attributes that the page prints.
+
+    `key` names the entity within one prompt. Offsets count in the text of the entity's page.
+    """
+
+    key: str
+    category: str
+    name: str
+    quote: str = field(repr=False)
+    page: int
+    start: int | None = None
+    end: int | None = None
+    page_end: int | None = None
+    value: str | None = None
+    unit: str | None = None
+    reference_range: str | None = None
+    abnormal_flag: str | None = None
+    strength: str | None = None
+    dose: str | None = None
+    previous_dose: str | None = None
+    route: str | None = None
+    frequency: str | None = None
+    status: str | None = None
+    step: int | None = None
+    reaction: str | None = None
+    entity_date: date | None = None
+    negated: bool | None = None
+    temporality: str | None = None
+    certainty: str | None = None
+    experiencer: str | None = None
+    zone_type: str | None = None
+    accepted: bool = True
+    review_flags: tuple[str, ...] = ()
+    encounter_date: date | None = None
+    """First date of the entity's encounter."""
+    encounter_type: str | None = None
+    candidates: tuple[Candidate, ...] = ()
+    """The shortlist of Pass 1.5; the best candidate comes first."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    """After Pass 2: the JSON of `clinical.attributes`, without values that are None."""
+    code: str | None = None
+    """After Pass 2: the chosen code as `system|code`."""
+    code_display: str | None = None
+    flags: tuple[str, ...] = ()
+    """After Pass 2: the flags of `clinical.enrichment_flags`."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the values that differ from their defaults, ready for JSON."""
+        found: dict[str, Any] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value == each.default or value in ((), {}):
+                continue
+            if isinstance(value, date):
+                value = value.isoformat()
+            if each.name == "candidates":
+                value = [{"code": c.token, "display": c.display} for c in value]
+            found[each.name] = list(value) if isinstance(value, tuple) else value
+        return found
+
+    @classmethod
+    def of_json(cls, stored: Mapping[str, Any]) -> EntityFacts:
+        """Return the facts that `as_json` wrote. Scores and reasons of candidates are left out."""
+        values = dict(stored)
+        for name in ("entity_date", "encounter_date"):
+            if name in values:
+                values[name] = date.fromisoformat(values[name])
+        for name in ("review_flags", "flags"):
+            values[name] = tuple(values.get(name, ()))
+        values["candidates"] = tuple(
+            Candidate(
+                system=each["code"].partition("|")[0],
+                code=each["code"].partition("|")[2],
+                display=each["display"],
+                score=0.0,
+            )
+            for each in values.get("candidates", ())
+        )
+        return cls(**values)

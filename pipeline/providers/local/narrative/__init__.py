@@ -1,0 +1,1 @@
+"""The local engine of Pass 3: sentences that state what the entities state."""

@@ -1,0 +1,1 @@
+"""Pass 2: the structured attributes and the code of each entity."""

@@ -1,0 +1,1 @@
+"""Pass 3: the narrative of each encounter and of the record."""
